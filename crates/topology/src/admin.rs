@@ -1,6 +1,6 @@
 //! Statements that arrange a cluster: one short session each, on an account of its own.
 
-use crate::{ClusterError, Product, StateNode};
+use crate::{ClusterError, Product, Result, StateNode};
 use dyno_core::{Columns, DbError, Driver, Row, Rows, SECOND, Session};
 use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
@@ -65,11 +65,7 @@ pub(crate) struct Admin {
 
 impl Admin {
     /// As the account that arranges things.
-    pub(crate) fn for_admin(
-        node: &StateNode,
-        password: &str,
-        limit_s: u64,
-    ) -> Result<Self, ClusterError> {
+    pub(crate) fn for_admin(node: &StateNode, password: &str, limit_s: u64) -> Result<Self> {
         let database = if node.product == Product::Postgres { "postgres" } else { "" };
         Self::of(node, ADMIN, password, database, limit_s)
     }
@@ -81,7 +77,7 @@ impl Admin {
         password: &str,
         database: &str,
         limit_s: u64,
-    ) -> Result<Self, ClusterError> {
+    ) -> Result<Self> {
         let (scheme, host, port) = (node.product.scheme(), &node.host, node.port);
         let url = format!("{scheme}://{user}@{host}:{port}/{database}?connect_timeout_s={limit_s}");
         let mut target: Target =
@@ -91,13 +87,13 @@ impl Admin {
     }
 
     /// Executes one statement and returns its answer.
-    pub(crate) fn ask(&self, sql: &str) -> Result<Answer, ClusterError> {
+    pub(crate) fn ask(&self, sql: &str) -> Result<Answer> {
         let mut tables = self.ask_all(&[sql])?;
         Ok(tables.pop().unwrap_or_default())
     }
 
     /// Executes statements in one session and returns their answers.
-    pub(crate) fn ask_all(&self, statements: &[&str]) -> Result<Vec<Answer>, ClusterError> {
+    pub(crate) fn ask_all(&self, statements: &[&str]) -> Result<Vec<Answer>> {
         self.try_all(statements).map_err(|error| {
             let mut message = format!("{}: {error}", self.name);
             if !message.ends_with('.') {

@@ -1,10 +1,10 @@
 //! A cluster as a whole: made, opened, taken down.
 
 use crate::folder::{Folder, FolderLock, Secrets, random_hex};
-use crate::process::{Process, Wanted};
+use crate::process::Wanted;
 use crate::request::{Replication, Request, Watch};
 use crate::state::FORMAT;
-use crate::{Account, ClusterError, EndpointKind, Product, State, StateNode, TopologyKind};
+use crate::{Account, ClusterError, EndpointKind, Product, Result, State, StateNode, TopologyKind};
 use crate::{endpoint, machine, mysql, network, programs};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub struct Cluster {
 impl Cluster {
     /// Makes a cluster and returns when it is ready: every node takes log-ins, every read-only node
     /// streams. What was started is taken down again if that fails, or if `watch` says so.
-    pub fn up(request: &Request, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
+    pub fn up(request: &Request, watch: &mut dyn Watch) -> Result<Self> {
         request.check()?;
         let mut state = plan(request)?;
         check_programs(&state)?;
@@ -67,7 +67,7 @@ impl Cluster {
         })
     }
 
-    fn make(folder: &Folder, state: State, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
+    fn make(folder: &Folder, state: State, watch: &mut dyn Watch) -> Result<Self> {
         let secrets = folder.make_secrets()?;
         if state.isolated {
             network::make(&state)?;
@@ -84,7 +84,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    pub fn open(dir: &Path) -> Result<Self, ClusterError> {
+    pub fn open(dir: &Path) -> Result<Self> {
         let (folder, state) = Folder::open(dir)?;
         if !state.is_ready {
             let show = folder.path().display();
@@ -104,7 +104,7 @@ impl Cluster {
 
     /// Stops all processes of the cluster in a folder and removes the folder, also when making it was
     /// interrupted at any point.
-    pub fn down(dir: &Path) -> Result<(), ClusterError> {
+    pub fn down(dir: &Path) -> Result<()> {
         let (folder, _) = Folder::open(dir)?;
         let _lock = folder.lock()?;
         let (_, state) = Folder::open(dir)?;
@@ -125,7 +125,7 @@ impl Cluster {
         &self.state.nodes
     }
 
-    pub fn node(&self, name: &str) -> Result<&StateNode, ClusterError> {
+    pub fn node(&self, name: &str) -> Result<&StateNode> {
         self.position(name).map(|at| &self.state.nodes[at])
     }
 
@@ -134,7 +134,7 @@ impl Cluster {
         self.state.nodes.iter().find(|node| node.role == "primary")
     }
 
-    pub fn account(&self) -> Result<Account, ClusterError> {
+    pub fn account(&self) -> Result<Account> {
         Ok(Account {
             user: self.state.user.clone(),
             password: self.folder.password()?,
@@ -143,7 +143,7 @@ impl Cluster {
     }
 
     /// The URL of a node **with its password**, for callers that keep it secret.
-    pub fn node_url(&self, name: &str) -> Result<String, ClusterError> {
+    pub fn node_url(&self, name: &str) -> Result<String> {
         let password = self.folder.password()?;
         Ok(self.url(self.node(name)?, Some(&password)))
     }
@@ -161,7 +161,7 @@ impl Cluster {
         )
     }
 
-    pub(crate) fn position(&self, name: &str) -> Result<usize, ClusterError> {
+    pub(crate) fn position(&self, name: &str) -> Result<usize> {
         self.state.nodes.iter().position(|node| node.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.state.nodes.iter().map(|node| node.name.as_str()).collect();
             ClusterError::new(format!("The cluster has no node `{name}`."))
@@ -170,13 +170,13 @@ impl Cluster {
     }
 
     /// Begins a change: nobody else may, and what others have changed is read.
-    pub(crate) fn change(&mut self) -> Result<FolderLock, ClusterError> {
+    pub(crate) fn change(&mut self) -> Result<FolderLock> {
         let lock = self.folder.lock()?;
         self.state = Folder::open(self.folder.path())?.1;
         Ok(lock)
     }
 
-    pub(crate) fn save(&self) -> Result<(), ClusterError> {
+    pub(crate) fn save(&self) -> Result<()> {
         self.folder.save(&self.state)
     }
 
@@ -185,11 +185,9 @@ impl Cluster {
     }
 }
 
-fn take_down(folder: &Folder, state: &State) -> Result<(), ClusterError> {
+fn take_down(folder: &Folder, state: &State) -> Result<()> {
     let known = state.nodes.iter().filter(|node| node.pid != 0);
-    let known = known
-        .map(|node| Process { pid: node.pid, started_ticks: node.pid_started_ticks })
-        .collect();
+    let known = known.map(StateNode::process).collect();
     // All that they hold is removed, so that there is nothing to be shut down cleanly.
     Wanted::cluster(&state.id, folder.path(), known).kill()?;
     network::remove(state)?;
@@ -204,7 +202,7 @@ pub(crate) fn product_of(topology: TopologyKind) -> Product {
     }
 }
 
-fn plan(request: &Request) -> Result<State, ClusterError> {
+fn plan(request: &Request) -> Result<State> {
     let is_sharded = request.topology == TopologyKind::Sharded;
     let product = product_of(request.topology);
     let servers = if is_sharded { SHARDS } else { 1 + request.replicas as usize };
@@ -274,7 +272,7 @@ fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::
     options
 }
 
-fn check_programs(state: &State) -> Result<(), ClusterError> {
+fn check_programs(state: &State) -> Result<()> {
     programs::need(&["setsid"], "util-linux")?;
     if let Some(kind) = state.endpoint {
         endpoint::check(kind, &state.endpoint_options)?;

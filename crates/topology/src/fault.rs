@@ -1,7 +1,7 @@
 //! What can be done to a node on purpose.
 
-use crate::process::{LOOK_EACH, Process, Wanted};
-use crate::{Cluster, ClusterError, Product, StateNode};
+use crate::process::{LOOK_EACH, Wanted};
+use crate::{Cluster, ClusterError, Product, Result, StateNode};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,10 @@ const STOP_WITHIN: Duration = Duration::from_secs(120);
 
 impl Cluster {
     pub(crate) fn processes(&self, node: &StateNode) -> Wanted {
-        let known = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
-        Wanted::node(&self.state.id, &node.name, &node.folder, known)
+        Wanted::node(&self.state.id, &node.name, &node.folder, node.process())
     }
 
-    pub(crate) fn set_stopped(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub(crate) fn set_stopped(&mut self, name: &str) -> Result<()> {
         let at = self.position(name)?;
         let node = &mut self.state.nodes[at];
         (node.pid, node.pid_started_ticks) = (0, 0);
@@ -23,26 +22,22 @@ impl Cluster {
 
     /// Kills all processes of a node at once (SIGKILL), as when its machine dies. Returns when they are
     /// gone; the data folder stays.
-    pub fn kill(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn kill(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).kill()?;
         self.set_stopped(name)
     }
 
     /// Shuts a node down cleanly and returns when it is gone.
-    pub fn stop(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn stop(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
         let is_stopped = self.is_stopped;
         self.shut_down(name, &is_stopped)
     }
 
-    pub(crate) fn shut_down(
-        &mut self,
-        name: &str,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), ClusterError> {
+    pub(crate) fn shut_down(&mut self, name: &str, is_stopped: &dyn Fn() -> bool) -> Result<()> {
         let node = self.node(name)?;
-        let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
+        let process = node.process();
         if process.is_frozen() {
             self.processes(node).signal(Signal::CONT)?;
         }
@@ -69,12 +64,12 @@ impl Cluster {
 
     /// Starts a node that was killed or stopped, in the role that `cluster.json` gives it, and returns
     /// when it takes log-ins. Nothing to do when it runs.
-    pub fn start(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn start(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
         self.start_again(name)
     }
 
-    pub(crate) fn start_again(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub(crate) fn start_again(&mut self, name: &str) -> Result<()> {
         let node = self.node(name)?;
         if self.check_alive(node).is_ok() {
             return Ok(());
@@ -90,13 +85,13 @@ impl Cluster {
 
     /// Stops all processes of a node in their tracks (SIGSTOP): connections stay open, nothing is
     /// answered any more.
-    pub fn freeze(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn freeze(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).signal(Signal::STOP)
     }
 
     /// Lets a frozen node go on (SIGCONT).
-    pub fn thaw(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn thaw(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).signal(Signal::CONT)
     }

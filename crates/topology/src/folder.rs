@@ -1,8 +1,7 @@
 //! The folder of a cluster: `cluster.json`, the passwords, a lock.
 
-use crate::state::FORMAT;
-use crate::state::Home;
-use crate::{ClusterError, State};
+use crate::state::{FORMAT, Home};
+use crate::{ClusterError, Result, State};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
@@ -45,7 +44,7 @@ fn copied(folder: &Folder, home: &Home) -> ClusterError {
 }
 
 /// Random text of 2 x `bytes` hexadecimal digits.
-pub(crate) fn random_hex(bytes: usize) -> Result<String, ClusterError> {
+pub(crate) fn random_hex(bytes: usize) -> Result<String> {
     let mut buffer = vec![0; bytes];
     let got = getrandom(&mut buffer[..], GetRandomFlags::empty()).map_err(|error| {
         ClusterError::new(format!("The kernel gives no random bytes: {error}."))
@@ -70,7 +69,7 @@ impl Drop for FolderLock {
 
 impl Folder {
     /// Makes the folder of a new cluster.
-    pub(crate) fn create(path: &Path) -> Result<Self, ClusterError> {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|error| failed("made", path, &error))?;
         let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
         let entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
@@ -96,7 +95,7 @@ impl Folder {
     }
 
     /// The folder of a cluster that was made.
-    pub(crate) fn open(path: &Path) -> Result<(Self, State), ClusterError> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, State)> {
         let file = path.join(STATE);
         let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -127,14 +126,14 @@ impl Folder {
     }
 
     /// What tells this folder from a copy of it.
-    pub(crate) fn home(&self) -> Result<Home, ClusterError> {
+    pub(crate) fn home(&self) -> Result<Home> {
         let metadata = fs::metadata(&self.0).map_err(|error| failed("read", &self.0, &error))?;
         Ok(Home { path: self.0.clone(), device: metadata.dev(), inode: metadata.ino() })
     }
 
     /// True for the folder itself, also where it was moved to another place; numbers of file systems may
     /// change when the machine starts.
-    fn is(&self, home: &Home) -> Result<bool, ClusterError> {
+    fn is(&self, home: &Home) -> Result<bool> {
         let own = self.home()?;
         Ok(own.path == home.path || (own.device, own.inode) == (home.device, home.inode))
     }
@@ -144,7 +143,7 @@ impl Folder {
     }
 
     /// Keeps everybody else from changing the cluster while the lock lives.
-    pub(crate) fn lock(&self) -> Result<FolderLock, ClusterError> {
+    pub(crate) fn lock(&self) -> Result<FolderLock> {
         let path = self.0.join(LOCK);
         let file = OpenOptions::new()
             .create(true)
@@ -165,7 +164,7 @@ impl Folder {
     }
 
     /// Writes `cluster.json` as a whole, so that it can be read at any moment.
-    pub(crate) fn save(&self, state: &State) -> Result<(), ClusterError> {
+    pub(crate) fn save(&self, state: &State) -> Result<()> {
         let path = self.0.join(STATE);
         let new = self.0.join("cluster.json.new");
         let mut text = serde_json::to_string_pretty(state).map_err(|error| {
@@ -181,7 +180,7 @@ impl Folder {
     }
 
     /// Makes the passwords of the cluster.
-    pub(crate) fn make_secrets(&self) -> Result<Secrets, ClusterError> {
+    pub(crate) fn make_secrets(&self) -> Result<Secrets> {
         let secrets = Secrets {
             admin: random_hex(16)?,
             replication: random_hex(16)?,
@@ -189,12 +188,12 @@ impl Folder {
         };
         let text = serde_json::to_string(&secrets)
             .map_err(|error| ClusterError::new(format!("Passwords have no text form: {error}.")))?;
-        self.write_private(&self.0.join(SECRETS), &text, None)?;
-        self.write_private(&self.0.join(PASSWORD), &format!("{}\n", random_hex(16)?), None)?;
+        write_private(&self.0.join(SECRETS), &text, None)?;
+        write_private(&self.0.join(PASSWORD), &format!("{}\n", random_hex(16)?), None)?;
         Ok(secrets)
     }
 
-    pub(crate) fn secrets(&self) -> Result<Secrets, ClusterError> {
+    pub(crate) fn secrets(&self) -> Result<Secrets> {
         let path = self.0.join(SECRETS);
         let text = fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
         // The text is not repeated in the error: it holds passwords.
@@ -202,35 +201,14 @@ impl Folder {
             .map_err(|_| ClusterError::new(format!("{} can't be understood.", path.display())))
     }
 
-    pub(crate) fn password(&self) -> Result<String, ClusterError> {
+    pub(crate) fn password(&self) -> Result<String> {
         let path = self.0.join(PASSWORD);
         let text = fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
         Ok(text.trim().to_owned())
     }
 
-    /// Writes a file that only its owner can read.
-    pub(crate) fn write_private(
-        &self,
-        path: &Path,
-        text: &str,
-        owner: Option<(u32, u32)>,
-    ) -> Result<(), ClusterError> {
-        let write = || {
-            let mut options = OpenOptions::new();
-            let mut file =
-                options.create(true).truncate(true).write(true).mode(0o600).open(path)?;
-            give(path, owner)?;
-            file.write_all(text.as_bytes())
-        };
-        write().map_err(|error| failed("written", path, &error))
-    }
-
     /// Makes a folder inside that only the servers' user can read.
-    pub(crate) fn make_inside(
-        &self,
-        name: &str,
-        owner: Option<(u32, u32)>,
-    ) -> Result<PathBuf, ClusterError> {
+    pub(crate) fn make_inside(&self, name: &str, owner: Option<(u32, u32)>) -> Result<PathBuf> {
         let path = self.0.join(name);
         let make = || {
             fs::create_dir(&path)?;
@@ -242,20 +220,12 @@ impl Folder {
     }
 
     /// Says so when the servers' user can't get through to the folder.
-    pub(crate) fn check_reach(&self, owner: Option<(u32, u32)>) -> Result<(), ClusterError> {
+    pub(crate) fn check_reach(&self, owner: Option<(u32, u32)>) -> Result<()> {
         let Some((user, group)) = owner else { return Ok(()) };
-        let may_pass = |metadata: &Metadata| {
-            let shift = match (metadata.uid() == user, metadata.gid() == group) {
-                (true, _) => 6,
-                (_, true) => 3,
-                _ => 0,
-            };
-            metadata.mode() >> shift & 1 == 1
-        };
         for ancestor in self.0.ancestors() {
             let metadata =
                 fs::metadata(ancestor).map_err(|error| failed("read", ancestor, &error))?;
-            if !may_pass(&metadata) {
+            if !may(&metadata, user, group, 1) {
                 return Err(ClusterError::new(format!(
                     "The servers don't run as root, and their user can't get through {}.",
                     ancestor.display()
@@ -268,7 +238,7 @@ impl Folder {
         Ok(())
     }
 
-    pub(crate) fn remove(&self) -> Result<(), ClusterError> {
+    pub(crate) fn remove(&self) -> Result<()> {
         let mut last = Ok(());
         // Servers that were killed a moment ago may still have been writing.
         for _ in 0..3 {
@@ -294,8 +264,18 @@ impl Folder {
     }
 }
 
+/// Whether a user has a right (read 4, write 2, pass 1) to what has this metadata.
+pub(crate) fn may(metadata: &Metadata, user: u32, group: u32, right: u32) -> bool {
+    let shift = match (metadata.uid() == user, metadata.gid() == group) {
+        (true, _) => 6,
+        (_, true) => 3,
+        _ => 0,
+    };
+    metadata.mode() >> shift & right == right
+}
+
 /// Looks whether the system takes the path of a unix socket of `bytes` bytes below a folder.
-pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<(), ClusterError> {
+pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<()> {
     if path.as_os_str().len() + bytes <= SOCKET_PATH_MAX {
         return Ok(());
     }
@@ -303,16 +283,23 @@ pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<(), ClusterError>
         .with_hint("--dir names a folder with a shorter path"))
 }
 
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
+/// Writes a file that only its owner can read.
+pub(crate) fn write_private(path: &Path, text: &str, owner: Option<(u32, u32)>) -> Result<()> {
+    let write = || {
+        let mut options = OpenOptions::new();
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(path)?;
+        give(path, owner)?;
+        file.write_all(text.as_bytes())
+    };
+    write().map_err(|error| failed("written", path, &error))
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| failed("written", path, &error))
 }
 
 /// Copies a data folder whose server doesn't run; holes stay holes as far as the system can do that.
-pub(crate) fn copy_folder(
-    from: &Path,
-    to: &Path,
-    owner: Option<(u32, u32)>,
-) -> Result<(), ClusterError> {
+pub(crate) fn copy_folder(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> Result<()> {
     let copy = || -> io::Result<()> {
         let mut open = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = open.pop() {

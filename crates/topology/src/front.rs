@@ -4,13 +4,13 @@ use crate::admin::Admin;
 use crate::cluster::ENDPOINT;
 use crate::endpoint::{self, router};
 use crate::folder::{failed, give};
-use crate::make::{PROBE_LIMIT_S, not_in_time, wait};
+use crate::make::{PROBE_LIMIT_S, wait_for};
 use crate::request::Watch;
-use crate::{Backend, Cluster, ClusterError, EndpointKind, Launch, Place, StateNode};
+use crate::{Backend, Cluster, ClusterError, EndpointKind, Launch, Place, Result, StateNode};
 
 impl Cluster {
     /// Starts the endpoint, if the cluster has one.
-    pub(crate) fn make_endpoint(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
+    pub(crate) fn make_endpoint(&mut self, watch: &mut dyn Watch) -> Result<()> {
         let Some(node) = self.state.nodes.iter().find(|node| node.role == "endpoint") else {
             return Ok(());
         };
@@ -20,7 +20,7 @@ impl Cluster {
     }
 
     /// Writes the endpoint's configuration for the roles of the moment, and says how it is started.
-    pub(crate) fn endpoint_launch(&self, node: &StateNode) -> Result<Launch, ClusterError> {
+    pub(crate) fn endpoint_launch(&self, node: &StateNode) -> Result<Launch> {
         let Some(kind) = self.state.endpoint else {
             return Err(ClusterError::new("The cluster has no endpoint."));
         };
@@ -36,11 +36,11 @@ impl Cluster {
             self.lend_certificate(node)?;
         }
         let launch = endpoint::prepare(kind, &place, &backends, &self.account()?, &options)?;
-        Ok(Launch { log: node.folder.join("server.log"), ..launch })
+        Ok(Launch { log: node.log(), ..launch })
     }
 
     /// Router reads who is who from tables on the primary.
-    fn make_metadata(&self, backends: &[Backend]) -> Result<(), ClusterError> {
+    fn make_metadata(&self, backends: &[Backend]) -> Result<()> {
         let primary = self.primary().ok_or_else(|| ClusterError::new("No node takes writes."))?;
         let mut identities = Vec::new();
         for backend in backends {
@@ -53,12 +53,12 @@ impl Cluster {
     }
 
     /// Router shows its clients the certificate that the primary made for itself.
-    fn lend_certificate(&self, node: &StateNode) -> Result<(), ClusterError> {
+    fn lend_certificate(&self, node: &StateNode) -> Result<()> {
         let Some(primary) = self.primary() else { return Ok(()) };
         for (from, to) in
             [("server-cert.pem", "client-cert.pem"), ("server-key.pem", "client-key.pem")]
         {
-            let (from, to) = (primary.folder.join("data").join(from), node.folder.join(to));
+            let (from, to) = (primary.data().join(from), node.folder.join(to));
             let copy = || {
                 std::fs::copy(&from, &to)?;
                 give(&to, self.state.run_as)
@@ -69,28 +69,17 @@ impl Cluster {
     }
 
     /// Waits until the endpoint takes log-ins and passes a question on.
-    pub(crate) fn wait_for_endpoint(
-        &self,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), ClusterError> {
+    pub(crate) fn wait_for_endpoint(&self, is_stopped: &dyn Fn() -> bool) -> Result<()> {
         let node = self.node(ENDPOINT)?;
-        let mut last = String::new();
-        let is_ready = wait(is_stopped, || {
+        wait_for(is_stopped, node, || {
             self.check_alive(node)?;
-            match self.ask_endpoint(node) {
-                Ok(()) => return Ok(true),
-                Err(error) => last = error.message,
-            }
-            Ok(false)
-        })?;
-        if is_ready {
-            return Ok(());
-        }
-        Err(not_in_time(node, &format!("doesn't take log-ins: {last}")))
+            let asked = self.ask_endpoint(node);
+            Ok(asked.err().map(|error| format!("doesn't take log-ins: {}", error.message)))
+        })
     }
 
     /// Asks the endpoint something that a node behind it has to answer.
-    pub(crate) fn ask_endpoint(&self, node: &StateNode) -> Result<(), ClusterError> {
+    pub(crate) fn ask_endpoint(&self, node: &StateNode) -> Result<()> {
         let account = self.account()?;
         let admin =
             Admin::of(node, &account.user, &account.password, &account.database, PROBE_LIMIT_S)?;
@@ -98,7 +87,7 @@ impl Cluster {
     }
 
     /// Tells the endpoint of new roles: it is started again, which ends its connections.
-    pub(crate) fn renew_endpoint(&mut self) -> Result<(), ClusterError> {
+    pub(crate) fn renew_endpoint(&mut self) -> Result<()> {
         if self.state.nodes.iter().all(|node| node.role != "endpoint" || node.pid == 0) {
             return Ok(());
         }

@@ -42,6 +42,7 @@ mod status;
 
 pub use cluster::Cluster;
 pub use error::ClusterError;
+pub(crate) use error::Result;
 pub use launch::{Launch, Place};
 pub use request::{REPLICAS_MAX, Replication, Request, Silent, Watch};
 pub use state::{Account, Backend, EndpointKind, Home, Product, State, StateNode, TopologyKind};

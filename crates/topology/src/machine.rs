@@ -1,7 +1,7 @@
 //! What this machine has for servers.
 
-use crate::ClusterError;
 use crate::folder::random_hex;
+use crate::{ClusterError, Result};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -12,7 +12,7 @@ const PORTS: std::ops::Range<u16> = 13_000..31_000;
 const CACHE_MIB_MIN: u64 = 64;
 
 /// Ports of the loopback address that are free now.
-pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, ClusterError> {
+pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     // From a random place on: two clusters that are made at once must not choose alike.
     let random = u64::from_str_radix(&random_hex(4)?, 16).unwrap_or_default();
     let span = u64::from(PORTS.end - PORTS.start);

@@ -3,9 +3,9 @@
 use crate::admin::Admin;
 use crate::cluster::product_of;
 use crate::mysql::replication::{self, Stream};
-use crate::process::{LOOK_EACH, Owner, Process, last_lines};
+use crate::process::{LOOK_EACH, Owner, last_lines};
 use crate::request::Watch;
-use crate::{Cluster, ClusterError, Launch, Product, StateNode, TopologyKind};
+use crate::{Cluster, ClusterError, Launch, Product, Result, StateNode, TopologyKind};
 use crate::{mysql, network, postgres};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -20,14 +20,14 @@ pub(crate) const PROBE_LIMIT_S: u64 = 5;
 
 impl Cluster {
     /// Makes data folders, starts the servers and arranges replication.
-    pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
+    pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<()> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
         let nodes = count(servers.len(), product.name());
         watch.step(&format!("Making the data folders of {nodes}."));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
-            postgres::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
+            postgres::make_data(&self.state, &servers, &self.secrets, &is_stopped)?;
         } else {
             mysql::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
         }
@@ -73,17 +73,17 @@ impl Cluster {
     }
 
     /// How to arrange something on a node.
-    pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin, ClusterError> {
+    pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin> {
         Admin::for_admin(node, &self.secrets.admin, STATEMENT_LIMIT_S)
     }
 
     /// How to ask a node that may not answer.
-    pub(crate) fn probe(&self, node: &StateNode) -> Result<Admin, ClusterError> {
+    pub(crate) fn probe(&self, node: &StateNode) -> Result<Admin> {
         Admin::for_admin(node, &self.secrets.admin, PROBE_LIMIT_S)
     }
 
     /// How a server is started that isn't running.
-    fn launch_of(&self, node: &StateNode) -> Result<Launch, ClusterError> {
+    fn launch_of(&self, node: &StateNode) -> Result<Launch> {
         let number = self.position(&node.name)? + 1;
         match node.product {
             Product::Mariadb | Product::Mysql => mysql::launch(&self.state, node, number),
@@ -95,7 +95,7 @@ impl Cluster {
     }
 
     /// Starts a node's process and writes down which one it is.
-    pub(crate) fn launch(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub(crate) fn launch(&mut self, name: &str) -> Result<()> {
         let at = self.position(name)?;
         let launch = self.launch_of(&self.state.nodes[at])?;
         let namespace = network::namespace(&self.state, &self.state.nodes[at]);
@@ -109,41 +109,27 @@ impl Cluster {
         self.save()
     }
 
-    pub(crate) fn wait_for_log_in(
-        &self,
-        name: &str,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), ClusterError> {
+    pub(crate) fn wait_for_log_in(&self, name: &str, is_stopped: &dyn Fn() -> bool) -> Result<()> {
         let node = self.node(name)?;
         let admin = self.probe(node)?;
-        let mut last = None;
-        wait(is_stopped, || {
-            match admin.ask("SELECT 1") {
-                Ok(_) => return Ok(true),
-                Err(error) => last = Some(error),
-            }
+        wait_for(is_stopped, node, || {
+            let Err(error) = admin.ask("SELECT 1") else { return Ok(None) };
             self.check_alive(node)?;
-            Ok(false)
-        })?
-        .then_some(())
-        .ok_or_else(|| {
-            let why = last.map(|error| error.message).unwrap_or_default();
-            not_in_time(node, &format!("doesn't take log-ins: {why}"))
+            Ok(Some(format!("doesn't take log-ins: {}", error.message)))
         })
     }
 
     /// Says with what words a server has ended.
-    pub(crate) fn check_alive(&self, node: &StateNode) -> Result<(), ClusterError> {
-        let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
-        if process.is_alive() {
+    pub(crate) fn check_alive(&self, node: &StateNode) -> Result<()> {
+        if node.process().is_alive() {
             return Ok(());
         }
-        let log = last_lines(&node.folder.join("server.log"));
+        let log = last_lines(&node.log());
         let name = node.product.name();
         Err(ClusterError::new(format!("{name} of node {} ended by itself: {log}", node.name)))
     }
 
-    fn make_database(&self) -> Result<(), ClusterError> {
+    fn make_database(&self) -> Result<()> {
         let is_sharded = self.state.topology == TopologyKind::Sharded;
         for node in self.servers().filter(|node| is_sharded || node.role == "primary") {
             match node.product {
@@ -162,61 +148,52 @@ impl Cluster {
         &self,
         name: &str,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), ClusterError> {
+    ) -> Result<()> {
         let node = self.node(name)?;
         let primary = self.primary().ok_or_else(|| ClusterError::new("No node takes writes."))?;
         let admin = self.probe(node)?;
-        let mut why = String::new();
-        let is_ready = wait(is_stopped, || {
+        wait_for(is_stopped, node, || {
             self.check_alive(node)?;
             let Some(stream) = self.stream(node, &admin)? else {
                 return Err(ClusterError::new(format!("Node {name} follows nobody.")));
             };
-            why = stream.error.unwrap_or_else(|| "no error is given".to_owned());
-            Ok(stream.is_running)
+            let why = stream.error.unwrap_or_else(|| "no error is given".to_owned());
+            Ok((!stream.is_running).then(|| format!("doesn't follow {}: {why}", primary.name)))
         })?;
-        if !is_ready {
-            return Err(not_in_time(node, &format!("doesn't follow {}: {why}", primary.name)));
-        }
-        if self.catch_up(node, primary, is_stopped)? {
-            return Ok(());
-        }
-        Err(not_in_time(node, &format!("doesn't catch up with {}", primary.name)))
+        self.catch_up(node, primary, is_stopped)
     }
 
     /// What a read-only node says of its replication; `None` where it has none.
-    pub(crate) fn stream(
-        &self,
-        node: &StateNode,
-        admin: &Admin,
-    ) -> Result<Option<Stream>, ClusterError> {
+    pub(crate) fn stream(&self, node: &StateNode, admin: &Admin) -> Result<Option<Stream>> {
         match node.product {
             Product::Postgres => postgres::replication::stream(admin),
             product => replication::stream(admin, product),
         }
     }
 
-    /// Waits until a node has applied what `source` has now; false when that takes too long.
+    /// Waits until a node has applied what `source` has now.
     pub(crate) fn catch_up(
         &self,
         node: &StateNode,
         source: &StateNode,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<bool, ClusterError> {
+    ) -> Result<()> {
         let (admin, of_source) = (self.admin(node)?, self.admin(source)?);
+        let what = || format!("doesn't catch up with {}", source.name);
         if node.product == Product::Postgres {
             let position = postgres::replication::position(&of_source)?;
-            return postgres::replication::wait_for(&admin, position, is_stopped);
+            return wait_for(is_stopped, node, || {
+                Ok((postgres::replication::applied(&admin)? < position).then(what))
+            });
         }
         let position = replication::position(&of_source, source.product)?;
-        wait(is_stopped, || replication::wait_for(&admin, node.product, &position, 1))
+        wait_for(is_stopped, node, || {
+            Ok((!replication::wait_for(&admin, node.product, &position, 1)?).then(what))
+        })
     }
 
     /// Has the primary wait for its read-only nodes, where that was asked for.
-    pub(crate) fn wait_for_acknowledgements(
-        &self,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), ClusterError> {
+    pub(crate) fn wait_for_acknowledgements(&self, is_stopped: &dyn Fn() -> bool) -> Result<()> {
         let Some(primary) = self.primary() else { return Ok(()) };
         let replicas = || self.servers().filter(|node| node.role == "read_only");
         let present = replicas().filter(|node| node.pid != 0).count();
@@ -230,18 +207,15 @@ impl Cluster {
         } else {
             replication::wait_for_replicas(&admin, primary.product, true)?;
         }
-        let is_ready = wait(is_stopped, || match primary.product {
-            Product::Postgres => postgres::replication::is_acknowledged(&admin, wanted),
-            product => Ok(replication::acknowledging(&admin, product)? >= wanted),
-        })?;
-        if is_ready {
-            return Ok(());
-        }
         let name = self.replication().name();
-        Err(not_in_time(
-            primary,
-            &format!("is not acknowledged to, which {name} replication needs"),
-        ))
+        let what = || format!("is not acknowledged to, which {name} replication needs");
+        wait_for(is_stopped, primary, || {
+            let acknowledging = match primary.product {
+                Product::Postgres => postgres::replication::acknowledging(&admin)?,
+                product => replication::acknowledging(&admin, product)?,
+            };
+            Ok((acknowledging < wanted).then(what))
+        })
     }
 }
 
@@ -256,23 +230,24 @@ pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
         node.name,
         READY_WITHIN.as_secs()
     ))
-    .with_hint(format!("its log is {}", node.folder.join("server.log").display()))
+    .with_hint(format!("its log is {}", node.log().display()))
 }
 
-/// Asks again and again until it is so; false when that takes too long.
-pub(crate) fn wait(
+/// Asks again and again what a node still lacks, until that is nothing.
+pub(crate) fn wait_for(
     is_stopped: &dyn Fn() -> bool,
-    mut is_so: impl FnMut() -> Result<bool, ClusterError>,
-) -> Result<bool, ClusterError> {
+    node: &StateNode,
+    mut lacks: impl FnMut() -> Result<Option<String>>,
+) -> Result<()> {
     let begin = Instant::now();
+    let mut last = String::new();
     while begin.elapsed() < READY_WITHIN {
         if is_stopped() {
             return Err(ClusterError::stopped());
         }
-        if is_so()? {
-            return Ok(true);
-        }
+        let Some(lacking) = lacks()? else { return Ok(()) };
+        last = lacking;
         std::thread::sleep(LOOK_EACH);
     }
-    Ok(false)
+    Err(not_in_time(node, &last))
 }

@@ -1,6 +1,6 @@
 //! Nodes with a network of their own: a namespace each, joined by a bridge, whose link can be cut.
 
-use crate::{Cluster, ClusterError, State, StateNode};
+use crate::{Cluster, ClusterError, Result, State, StateNode};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ const PREFIX_BITS: u32 = 24;
 type Network = (Ipv4Addr, u32);
 
 /// The first three numbers of addresses that no network of this machine has.
-pub(crate) fn free_prefix(state: &State) -> Result<String, ClusterError> {
+pub(crate) fn free_prefix(state: &State) -> Result<String> {
     // From a drawn place on: two clusters that are made at once rarely choose alike.
     let begin = u32::from_str_radix(tag(state), 16).unwrap_or_default();
     free_from(begin, &networks()?).ok_or_else(|| {
@@ -56,7 +56,7 @@ fn prefix_of(state: &State) -> &str {
 }
 
 /// The networks of this machine's interfaces.
-fn networks() -> Result<Vec<Network>, ClusterError> {
+fn networks() -> Result<Vec<Network>> {
     let network = |line: &str| -> Option<Network> {
         let address = line.split_whitespace().skip_while(|word| *word != "inet").nth(1)?;
         let (address, bits) = address.split_once('/').unwrap_or((address, "32"));
@@ -79,7 +79,7 @@ pub(crate) fn address(prefix: &str, number: usize) -> String {
 }
 
 /// Says why nodes can't have networks of their own.
-pub(crate) fn check() -> Result<(), ClusterError> {
+pub(crate) fn check() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Err(ClusterError::new("Only root may give nodes a network of their own.")
             .with_hint("leave --isolated out; `freeze` silences a node without it"));
@@ -88,11 +88,11 @@ pub(crate) fn check() -> Result<(), ClusterError> {
     crate::programs::need(&["setpriv"], "util-linux").map(drop)
 }
 
-fn ip(words: &str) -> Result<(), ClusterError> {
+fn ip(words: &str) -> Result<()> {
     ip_says(words).map(drop)
 }
 
-fn ip_says(words: &str) -> Result<String, ClusterError> {
+fn ip_says(words: &str) -> Result<String> {
     let failed = |why: String| {
         ClusterError::new(format!("`ip {words}` failed: {why}")).with_hint(
             "networks of their own need root's full rights; leave --isolated out without them",
@@ -110,7 +110,7 @@ fn ip_says(words: &str) -> Result<String, ClusterError> {
 }
 
 /// Makes the bridge, and a namespace and a link to it for each node.
-pub(crate) fn make(state: &State) -> Result<(), ClusterError> {
+pub(crate) fn make(state: &State) -> Result<()> {
     let (bridge, prefix) = (bridge(state), prefix_of(state));
     ip(&format!("link add {bridge} type bridge"))?;
     ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
@@ -135,7 +135,7 @@ pub(crate) fn make(state: &State) -> Result<(), ClusterError> {
 }
 
 /// Removes what is there of it.
-pub(crate) fn remove(state: &State) -> Result<(), ClusterError> {
+pub(crate) fn remove(state: &State) -> Result<()> {
     if !state.isolated {
         return Ok(());
     }
@@ -159,16 +159,16 @@ pub(crate) fn remove(state: &State) -> Result<(), ClusterError> {
 
 impl Cluster {
     /// Cuts a node off: no packet goes to it or comes from it until it is [healed](Cluster::heal).
-    pub fn partition(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn partition(&mut self, name: &str) -> Result<()> {
         self.set_link(name, "down")
     }
 
     /// Connects a node again.
-    pub fn heal(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn heal(&mut self, name: &str) -> Result<()> {
         self.set_link(name, "up")
     }
 
-    fn set_link(&mut self, name: &str, direction: &str) -> Result<(), ClusterError> {
+    fn set_link(&mut self, name: &str, direction: &str) -> Result<()> {
         let _lock = self.change()?;
         let node = self.node(name)?;
         if namespace(&self.state, node).is_none() {

@@ -1,7 +1,7 @@
 //! Processes of a cluster: started detached, known by number and time of their start, or by a mark in
 //! their environment when nobody lived to write that down.
 
-use crate::{ClusterError, Launch, State, StateNode};
+use crate::{ClusterError, Launch, Result, State, StateNode};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -59,7 +59,7 @@ impl Process {
     }
 
     /// Sends a signal, if the process still is the one that is meant.
-    pub(crate) fn signal(self, signal: Signal) -> Result<(), ClusterError> {
+    pub(crate) fn signal(self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         let (Some(pid), true) = (pid, self.is_alive()) else { return Ok(()) };
         match kill_process(pid, signal) {
@@ -113,7 +113,7 @@ impl<'a> Owner<'a> {
         command
     }
 
-    fn output(&self, launch: &Launch) -> Result<Command, ClusterError> {
+    fn output(&self, launch: &Launch) -> Result<Command> {
         let failed = |error: io::Error| {
             ClusterError::new(format!(
                 "The log {} can't be written: {error}.",
@@ -127,7 +127,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Starts a server, which goes on when this program has ended.
-    pub(crate) fn start(&self, launch: &Launch) -> Result<Process, ClusterError> {
+    pub(crate) fn start(&self, launch: &Launch) -> Result<Process> {
         let mut child = self.output(launch)?.spawn().map_err(|error| cannot_run(launch, &error))?;
         let pid = child.id();
         // Waited for, so that a server that ends is gone, not a zombie.
@@ -143,11 +143,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Runs a command of the preparation to its end. `is_stopped` is asked meanwhile.
-    pub(crate) fn run(
-        &self,
-        launch: &Launch,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), ClusterError> {
+    pub(crate) fn run(&self, launch: &Launch, is_stopped: &dyn Fn() -> bool) -> Result<()> {
         let spawned = self.output(launch)?.spawn();
         let mut child = spawned.map_err(|error| cannot_run(launch, &error))?;
         loop {
@@ -262,7 +258,7 @@ impl Wanted {
     }
 
     /// Sends a signal to all, again until no further ones turn up.
-    pub(crate) fn signal(&self, signal: Signal) -> Result<(), ClusterError> {
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         let mut done: Vec<Process> = Vec::new();
         loop {
             let mut new = self.find();
@@ -278,7 +274,7 @@ impl Wanted {
     }
 
     /// kill -9 to all. Returns when they are gone.
-    pub(crate) fn kill(&self) -> Result<(), ClusterError> {
+    pub(crate) fn kill(&self) -> Result<()> {
         let begin = Instant::now();
         loop {
             let living = self.find();

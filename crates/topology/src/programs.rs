@@ -1,6 +1,7 @@
 //! Where the servers' programs are, and as whom they run.
 
-use crate::ClusterError;
+use crate::{ClusterError, Result};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,15 +20,36 @@ pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
 }
 
 /// The same, or an error that names the package.
-pub(crate) fn need(names: &[&str], package: &str) -> Result<PathBuf, ClusterError> {
+pub(crate) fn need(names: &[&str], package: &str) -> Result<PathBuf> {
     find(names).ok_or_else(|| {
         ClusterError::new(format!("The program {} is not installed.", names.join(" or ")))
             .with_hint(format!("install it: {package}"))
     })
 }
 
+/// Libraries in a package of this machine's architecture that was unpacked to `root`.
+pub(crate) fn libraries(root: &Path) -> PathBuf {
+    root.join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH))
+}
+
+/// The loader of an unpacked system and what comes before the arguments of its `program`, whose libraries are in
+/// `folders`.
+pub(crate) fn loaded(
+    root: &Path,
+    program: &Path,
+    folders: &[PathBuf],
+) -> Option<(PathBuf, Vec<OsString>)> {
+    let names = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
+    let loader =
+        names.map(|name| libraries(root).join(name)).into_iter().find(|it| it.is_file())?;
+    let path = folders.iter().map(|folder| folder.as_os_str()).collect::<Vec<_>>();
+    let (path, program) = (path.join(OsStr::new(":")), program.as_os_str().to_owned());
+    let before = ["--argv0".into(), program.clone(), "--library-path".into(), path, program];
+    Some((loader, before.into()))
+}
+
 /// The newest folder of PostgreSQL's programs in which all of these are.
-pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf, ClusterError> {
+pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf> {
     let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()

@@ -1,6 +1,6 @@
 //! What is asked of `dyno cluster up`.
 
-use crate::{ClusterError, EndpointKind, TopologyKind, endpoint};
+use crate::{ClusterError, EndpointKind, Result, TopologyKind, endpoint};
 use std::path::PathBuf;
 
 /// Most read-only nodes of a cluster, as many as the papers measured.
@@ -79,7 +79,7 @@ impl Request {
     }
 
     /// Says what can't be.
-    pub(crate) fn check(&self) -> Result<(), ClusterError> {
+    pub(crate) fn check(&self) -> Result<()> {
         let wrong = |message: String, hint: &str| Err(ClusterError::new(message).with_hint(hint));
         if self.replicas > REPLICAS_MAX {
             return wrong(
@@ -97,55 +97,43 @@ impl Request {
                 "add --replicas 1, or more",
             );
         }
-        match (self.topology, self.endpoint) {
+        let is_sharded = self.topology == TopologyKind::Sharded;
+        let (message, hint) = match (self.topology, self.endpoint) {
             (TopologyKind::Sharded, _) if self.replicas > 0 => {
-                return wrong("Shards have no read-only nodes.".to_owned(), "leave --replicas out");
+                ("Shards have no read-only nodes.", "leave --replicas out")
             }
-            (TopologyKind::Mariadb, _) if self.replication == Replication::Quorum => {
-                return wrong(
-                    "MariaDB waits for one read-only node, not for a quorum.".to_owned(),
-                    "use --replication semi-sync",
-                );
-            }
+            (TopologyKind::Mariadb, _) if self.replication == Replication::Quorum => (
+                "MariaDB waits for one read-only node, not for a quorum.",
+                "use --replication semi-sync",
+            ),
             (TopologyKind::Postgres, Some(EndpointKind::Shardingsphere | EndpointKind::Router)) => {
-                return wrong(
-                    "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol."
-                        .to_owned(),
+                (
+                    "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol.",
                     "use --endpoint pgpool for PostgreSQL",
-                );
+                )
             }
-            (TopologyKind::Mariadb | TopologyKind::Mysql, Some(EndpointKind::Pgpool)) => {
-                return wrong(
-                    "pgpool-II stands in front of PostgreSQL only.".to_owned(),
-                    "use --endpoint shardingsphere for MySQL's protocol",
-                );
-            }
-            (TopologyKind::Mariadb, Some(EndpointKind::Router)) => {
-                return wrong(
-                    "MySQL Router stands in front of MySQL, not of MariaDB.".to_owned(),
-                    "use --endpoint shardingsphere, or the topology mysql",
-                );
-            }
+            (TopologyKind::Mariadb | TopologyKind::Mysql, Some(EndpointKind::Pgpool)) => (
+                "pgpool-II stands in front of PostgreSQL only.",
+                "use --endpoint shardingsphere for MySQL's protocol",
+            ),
+            (TopologyKind::Mariadb, Some(EndpointKind::Router)) => (
+                "MySQL Router stands in front of MySQL, not of MariaDB.",
+                "use --endpoint shardingsphere, or the topology mysql",
+            ),
             (TopologyKind::Sharded, Some(EndpointKind::Pgpool | EndpointKind::Router)) => {
-                return wrong(
-                    "Only ShardingSphere-Proxy stands in front of shards.".to_owned(),
-                    "leave --endpoint out",
-                );
+                ("Only ShardingSphere-Proxy stands in front of shards.", "leave --endpoint out")
             }
-            _ => {}
-        }
-        if self.isolated && (self.endpoint.is_some() || self.topology == TopologyKind::Sharded) {
-            return wrong(
-                "An isolated cluster has no endpoint: it would stand in another network than the nodes."
-                    .to_owned(),
+            _ if self.isolated && (self.endpoint.is_some() || is_sharded) => (
+                "An isolated cluster has no endpoint: it would stand in another network than the nodes.",
                 "leave --isolated out; --isolated is for partitions of a primary and its read-only nodes",
-            );
-        }
-        self.check_settings()
+            ),
+            _ => return self.check_settings(),
+        };
+        wrong(message.to_owned(), hint)
     }
 
     /// A value must not be able to add lines of its own to a configuration.
-    fn check_settings(&self) -> Result<(), ClusterError> {
+    fn check_settings(&self) -> Result<()> {
         let is_name = |name: &str| {
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
             !name.is_empty() && name.chars().all(fits)

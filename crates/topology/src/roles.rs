@@ -1,11 +1,10 @@
 //! Promotion of a read-only node, and the return of a node that was out.
 
 use crate::admin::Admin;
-use crate::folder::{FolderLock, copy_folder};
-use crate::make::{not_in_time, wait};
+use crate::folder::{FolderLock, copy_folder, failed};
+use crate::make::{not_in_time, wait_for};
 use crate::mysql::replication;
-use crate::process::Process;
-use crate::{Cluster, ClusterError, Product, StateNode, postgres};
+use crate::{Cluster, ClusterError, Product, Result, StateNode, postgres};
 use std::fs;
 
 /// Seconds for asking a node that may be cut off from the network.
@@ -22,7 +21,7 @@ impl Cluster {
     /// beyond that. A primary that still answers is stopped from writing first, and has all its
     /// writes passed on. The old primary is a read-only node that follows nobody until it
     /// [rejoins](Cluster::rejoin).
-    pub fn promote(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn promote(&mut self, name: &str) -> Result<()> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
@@ -62,7 +61,7 @@ impl Cluster {
     }
 
     /// Begins a change of roles, unless it would be broken off at its first wait.
-    fn change_roles(&mut self) -> Result<FolderLock, ClusterError> {
+    fn change_roles(&mut self) -> Result<FolderLock> {
         match (self.is_stopped)() {
             true => Err(ClusterError::stopped()),
             false => self.change(),
@@ -70,7 +69,7 @@ impl Cluster {
     }
 
     fn is_answering(&self, node: &StateNode) -> bool {
-        let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
+        let process = node.process();
         let limit_s = if self.state.isolated { CUT_OFF_LIMIT_S } else { BUSY_LIMIT_S };
         process.is_alive()
             && !process.is_frozen()
@@ -80,7 +79,7 @@ impl Cluster {
     }
 
     /// A primary that answers hands over in an orderly way.
-    fn retire_primary(&mut self, next: &StateNode) -> Result<(), ClusterError> {
+    fn retire_primary(&mut self, next: &StateNode) -> Result<()> {
         let Some(old) = self.primary().cloned() else { return Ok(()) };
         if !self.is_answering(&old) {
             return Ok(());
@@ -91,44 +90,38 @@ impl Cluster {
         }
         let admin = self.admin(&old)?;
         admin.ask(replication::set_read_only(old.product, true))?;
-        let has_caught_up = self.catch_up(next, &old, &self.is_stopped);
-        if matches!(has_caught_up, Ok(true)) {
-            return Ok(());
+        let caught_up = self.catch_up(next, &old, &self.is_stopped);
+        if caught_up.is_err() {
+            // Somebody has to take writes.
+            admin.ask(replication::set_read_only(old.product, false))?;
         }
-        // Somebody has to take writes.
-        admin.ask(replication::set_read_only(old.product, false))?;
-        has_caught_up?;
-        Err(not_in_time(next, &format!("doesn't catch up with {}", old.name)))
+        caught_up
     }
 
     /// Applies what the node has received, and what another one has received beyond that.
-    fn fetch_rest_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<(), ClusterError> {
+    fn fetch_rest_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let product = node.product;
         for one in others.iter().chain([node]) {
             let admin = self.admin(one)?;
             replication::stop_receiving(&admin, product)?;
             let received = replication::received(&admin, product)?;
-            let is_applied =
-                wait(&self.is_stopped, || replication::wait_for(&admin, product, &received, 1))?;
-            if !is_applied {
-                return Err(not_in_time(one, "doesn't apply what it has received"));
-            }
+            wait_for(&self.is_stopped, one, || {
+                let is_applied = replication::wait_for(&admin, product, &received, 1)?;
+                Ok((!is_applied).then(|| "doesn't apply what it has received".to_owned()))
+            })?;
         }
         let admin = self.admin(node)?;
         for other in others {
             let position = replication::position(&self.admin(other)?, product)?;
-            if replication::has(&admin, product, &position)? {
-                continue;
-            }
-            replication::follow(&admin, product, other, &self.secrets.replication)?;
-            if !wait(&self.is_stopped, || replication::wait_for(&admin, product, &position, 1))? {
-                return Err(not_in_time(node, &format!("doesn't catch up with {}", other.name)));
+            if !replication::has(&admin, product, &position)? {
+                replication::follow(&admin, product, other, &self.secrets.replication)?;
+                self.catch_up(node, other, &self.is_stopped)?;
             }
         }
         Ok(())
     }
 
-    fn take_over_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<(), ClusterError> {
+    fn take_over_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let (product, admin) = (node.product, self.admin(node)?);
         let is_synchronous = self.replication().acknowledgements(others.len()) > 0;
         replication::follow_nobody(&admin, product)?;
@@ -144,30 +137,19 @@ impl Cluster {
     }
 
     /// The same for PostgreSQL, whose standbys can follow each other.
-    fn fetch_rest_postgres(
-        &self,
-        node: &StateNode,
-        others: &[StateNode],
-    ) -> Result<(), ClusterError> {
+    fn fetch_rest_postgres(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let admin = self.admin(node)?;
         for other in others {
             let position = postgres::replication::position(&self.admin(other)?)?;
-            if postgres::replication::position(&admin)? >= position {
-                continue;
-            }
-            postgres::replication::follow(self, node, Some(other))?;
-            if !postgres::replication::wait_for(&admin, position, &self.is_stopped)? {
-                return Err(not_in_time(node, &format!("doesn't catch up with {}", other.name)));
+            if postgres::replication::position(&admin)? < position {
+                postgres::replication::follow(self, node, Some(other))?;
+                self.catch_up(node, other, &self.is_stopped)?;
             }
         }
         Ok(())
     }
 
-    fn take_over_postgres(
-        &self,
-        node: &StateNode,
-        others: &[StateNode],
-    ) -> Result<(), ClusterError> {
+    fn take_over_postgres(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let admin = self.admin(node)?;
         if admin.ask("SELECT pg_promote(true, 50)")?.single() != "t" {
             return Err(not_in_time(node, "doesn't become the primary"));
@@ -183,7 +165,7 @@ impl Cluster {
     /// primary's data. Returns when it has caught up. What only this node had is lost; where that can't
     /// be taken back, its data folder is made anew from another node's, which is shut down meanwhile
     /// (MariaDB, MySQL; PostgreSQL copies from the running primary).
-    pub fn rejoin(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub fn rejoin(&mut self, name: &str) -> Result<()> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
@@ -213,7 +195,7 @@ impl Cluster {
         self.renew_endpoint()
     }
 
-    fn rejoin_mysql(&mut self, node: &StateNode, primary: &StateNode) -> Result<(), ClusterError> {
+    fn rejoin_mysql(&mut self, node: &StateNode, primary: &StateNode) -> Result<()> {
         let product = node.product;
         self.start_again(&node.name)?;
         let admin = self.admin(node)?;
@@ -229,11 +211,7 @@ impl Cluster {
 
     /// Makes a node's data folder anew as a copy of one whose server is shut down for that: a read-only
     /// node's if there is another one, else the primary's.
-    fn copy_from_another(
-        &mut self,
-        node: &StateNode,
-        primary: &StateNode,
-    ) -> Result<(), ClusterError> {
+    fn copy_from_another(&mut self, node: &StateNode, primary: &StateNode) -> Result<()> {
         let spare = self
             .servers()
             .find(|other| {
@@ -241,17 +219,15 @@ impl Cluster {
             })
             .unwrap_or(primary)
             .clone();
-        if spare.name != primary.name && !self.catch_up(&spare, primary, &self.is_stopped)? {
-            return Err(not_in_time(&spare, &format!("doesn't catch up with {}", primary.name)));
+        if spare.name != primary.name {
+            self.catch_up(&spare, primary, &self.is_stopped)?;
         }
         self.shut_down(&node.name, &NEVER)?;
         self.shut_down(&spare.name, &NEVER)?;
-        let data = node.folder.join("data");
+        let data = node.data();
         let copied = fs::remove_dir_all(&data)
-            .map_err(|error| {
-                ClusterError::new(format!("{} can't be removed: {error}.", data.display()))
-            })
-            .and_then(|()| copy_folder(&spare.folder.join("data"), &data, self.state.run_as));
+            .map_err(|error| failed("removed", &data, &error))
+            .and_then(|()| copy_folder(&spare.data(), &data, self.state.run_as));
         // Whatever became of the copy, the cluster must have its other node back.
         self.start_again(&spare.name)?;
         copied?;

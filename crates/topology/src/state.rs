@@ -1,7 +1,9 @@
 //! `cluster.json`: what a cluster consists of.
 
-use crate::endpoint;
+use crate::process::Process;
+use crate::{Launch, endpoint};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The newest version of `cluster.json` that this program reads, and the one it writes.
@@ -91,7 +93,6 @@ pub struct StateNode {
     /// `primary`, `read_only`, `endpoint` or `shard`; changes when a read-only node is promoted.
     pub role: String,
     /// Its address: 127.0.0.1, or that of its own network namespace in an isolated cluster.
-    #[serde(default = "loopback")]
     pub host: String,
     pub port: u16,
     pub folder: PathBuf,
@@ -102,8 +103,24 @@ pub struct StateNode {
     pub pid_started_ticks: u64,
 }
 
-fn loopback() -> String {
-    "127.0.0.1".to_owned()
+impl StateNode {
+    pub(crate) fn process(&self) -> Process {
+        Process { pid: self.pid, started_ticks: self.pid_started_ticks }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("server.log")
+    }
+
+    /// A program in the folder of the node, whose output goes to the node's log.
+    pub(crate) fn launch(&self, program: PathBuf, arguments: Vec<OsString>) -> Launch {
+        let (folder, log) = (self.folder.clone(), self.log());
+        Launch { program, arguments, environment: Vec::new(), folder, log }
+    }
 }
 
 /// The folder that a cluster was made in.
@@ -123,8 +140,7 @@ pub struct State {
     /// Drawn for each cluster: the mark by which its processes are known, whatever happened to the
     /// process that started them.
     pub id: String,
-    /// Where it was made: a copy of that folder is no cluster. `None` in files of before that was written.
-    #[serde(default)]
+    /// Where it was made: a copy of that folder is no cluster.
     pub home: Option<Home>,
     pub topology: TopologyKind,
     /// What a commit waits for: `async`, `semi-sync` or `quorum`.
@@ -134,23 +150,17 @@ pub struct State {
     /// The database that was made for the load.
     pub database: String,
     /// User and group as whom the servers run, where root made the cluster.
-    #[serde(default)]
     pub run_as: Option<(u32, u32)>,
     /// True when each node has a network namespace of its own.
-    #[serde(default)]
     pub isolated: bool,
     /// A folder that MySQL was unpacked to.
-    #[serde(default)]
     pub mysql: Option<PathBuf>,
     /// Memory for the cache of one server, MiB.
     pub cache_mib: u64,
     /// True once all nodes were ready; a cluster without it can only be taken down.
-    #[serde(default)]
     pub is_ready: bool,
-    #[serde(default)]
     pub endpoint_options: endpoint::Options,
     /// Settings of the servers that were asked for, beside those of the template.
-    #[serde(default)]
     pub settings: Vec<(String, String)>,
     /// All nodes, the primary first, the endpoint last.
     pub nodes: Vec<StateNode>,

@@ -1,7 +1,6 @@
 //! How a cluster is.
 
-use crate::process::Process;
-use crate::{Cluster, ClusterError, StateNode};
+use crate::{Cluster, Result, StateNode};
 use serde::Serialize;
 
 /// Whether a node does its work.
@@ -54,7 +53,7 @@ impl Cluster {
     }
 
     fn status_of(&self, node: &StateNode) -> NodeStatus {
-        let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
+        let process = node.process();
         let mut status = NodeStatus {
             name: node.name.clone(),
             product: node.product.name().to_owned(),
@@ -86,7 +85,7 @@ impl Cluster {
     }
 
     /// Lag and problem of a node that runs.
-    fn look(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>), ClusterError> {
+    fn look(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
         if node.role == "endpoint" {
             return self.ask_endpoint(node).map(|()| (None, None));
         }

@@ -8,12 +8,10 @@ pub mod pgpool;
 pub mod router;
 pub mod shardingsphere;
 
-use crate::folder::{failed, give};
-use crate::{Account, Backend, ClusterError, EndpointKind, Launch, Place};
+use crate::folder::{self, failed, give};
+use crate::{Account, Backend, ClusterError, EndpointKind, Launch, Place, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What can be said about an endpoint.
@@ -46,7 +44,7 @@ impl Default for Options {
 }
 
 /// Whether the endpoint's program is here; asked before anything is started.
-pub fn check(kind: EndpointKind, options: &Options) -> Result<(), ClusterError> {
+pub fn check(kind: EndpointKind, options: &Options) -> Result<()> {
     match kind {
         EndpointKind::Pgpool => pgpool::Software::find(options).map(drop),
         EndpointKind::Shardingsphere => shardingsphere::Software::find(options).map(drop),
@@ -62,7 +60,7 @@ pub fn prepare(
     backends: &[Backend],
     account: &Account,
     options: &Options,
-) -> Result<Launch, ClusterError> {
+) -> Result<Launch> {
     let spoils = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     if account.password.is_empty() || account.password.contains(spoils) {
         // Every endpoint has its own rules of quoting; those of dyno's clusters need none.
@@ -79,7 +77,7 @@ pub fn prepare(
 
 fn primary_and_readers(
     backends: &[Backend],
-) -> Result<(&Backend, impl Iterator<Item = &Backend> + Clone), ClusterError> {
+) -> Result<(&Backend, impl Iterator<Item = &Backend> + Clone)> {
     let primary = backends.iter().find(|backend| backend.role == "primary");
     let primary =
         primary.ok_or_else(|| ClusterError::new("An endpoint needs a primary behind it."))?;
@@ -87,19 +85,13 @@ fn primary_and_readers(
 }
 
 /// Writes a file that only the endpoint's user can read: it may hold a password.
-fn write_private(place: &Place, name: &str, text: &str) -> Result<PathBuf, ClusterError> {
+fn write_private(place: &Place, name: &str, text: &str) -> Result<PathBuf> {
     let path = place.folder.join(name);
-    let write = || {
-        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-            fs::create_dir(folder)?;
-            hand_over(place, folder)?;
-        }
-        let mut file =
-            OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path)?;
-        hand_over(place, &path)?;
-        file.write_all(text.as_bytes())
-    };
-    write().map_err(|error| failed("written", &path, &error))?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+        let made = fs::create_dir(folder).and_then(|()| hand_over(place, folder));
+        made.map_err(|error| failed("made", folder, &error))?;
+    }
+    folder::write_private(&path, text, place.run_as)?;
     Ok(path)
 }
 
@@ -109,7 +101,7 @@ fn hand_over(place: &Place, path: &Path) -> std::io::Result<()> {
 
 /// The file itself where the endpoint's user can get to it, else a copy in the endpoint's folder: software unpacked in
 /// the home of root serves a cluster that doesn't run as root, too.
-fn within_reach(place: &Place, file: &Path) -> Result<PathBuf, ClusterError> {
+fn within_reach(place: &Place, file: &Path) -> Result<PathBuf> {
     if is_within_reach(place, file) {
         return Ok(file.to_owned());
     }
@@ -129,15 +121,8 @@ fn within_reach(place: &Place, file: &Path) -> Result<PathBuf, ClusterError> {
 fn is_within_reach(place: &Place, file: &Path) -> bool {
     let Some((user, group)) = place.run_as else { return true };
     let Ok(file) = file.canonicalize() else { return false };
-    let may = |path: &Path, bit: u32| {
-        fs::metadata(path).is_ok_and(|metadata| {
-            let shift = match (metadata.uid() == user, metadata.gid() == group) {
-                (true, _) => 6,
-                (_, true) => 3,
-                _ => 0,
-            };
-            metadata.mode() >> shift & bit == bit
-        })
+    let may = |path: &Path, right: u32| {
+        fs::metadata(path).is_ok_and(|metadata| folder::may(&metadata, user, group, right))
     };
     may(&file, 4) && file.ancestors().skip(1).all(|folder| may(folder, 1))
 }
@@ -148,24 +133,10 @@ fn software(options: &Options, variable: &str) -> Option<PathBuf> {
     options.software.clone().or_else(|| named().map(PathBuf::from))
 }
 
-/// A program on PATH, or where packages put what only administrators use.
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from);
-    std::env::split_paths(&path)
-        .chain(usual)
-        .map(|folder| folder.join(name))
-        .find(|program| program.is_file())
-}
-
-/// Folders of libraries in an unpacked package of this machine's architecture.
-fn libraries(root: &Path) -> PathBuf {
-    root.join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH))
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     pub(crate) fn account() -> Account {
         Account { user: "dyno".into(), password: "s3cret".into(), database: "dyno".into() }

@@ -3,11 +3,9 @@
 //!
 //! Prepared statements are slow through it: the primary parses each of them, too.
 
-use super::{
-    Options, libraries, on_path, primary_and_readers, software, within_reach, write_private,
-};
+use super::{Options, primary_and_readers, software, within_reach, write_private};
 use crate::folder::fits_socket;
-use crate::{Account, Backend, ClusterError, Launch, Place};
+use crate::{Account, Backend, ClusterError, Launch, Place, Result, programs};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -26,9 +24,9 @@ pub struct Software {
 
 impl Software {
     /// Finds pgpool in the given folder, in that of `DYNO_PGPOOL`, else where packages put it.
-    pub fn find(options: &Options) -> Result<Self, ClusterError> {
+    pub fn find(options: &Options) -> Result<Self> {
         let Some(root) = software(options, "DYNO_PGPOOL") else {
-            let program = on_path("pgpool").ok_or_else(|| {
+            let program = programs::find(&["pgpool"]).ok_or_else(|| {
                 ClusterError::new("pgpool-II is not installed.").with_hint(
                     "install the package pgpool2 (on Debian it starts a server of its own: `apt-get \
                      download pgpool2 libpgpool2 libmemcached11 libhashkit2` and `dpkg -x FILE \
@@ -45,7 +43,7 @@ impl Software {
             ClusterError::new(format!("There is no pgpool in {}.", root.display()))
                 .with_hint("it is expected as usr/sbin/pgpool, as the package pgpool2 has it")
         })?;
-        let folders = [libraries(&root), root.join("usr/lib"), root.join("lib")];
+        let folders = [programs::libraries(&root), root.join("usr/lib"), root.join("lib")];
         let beside = |name: &str| folders.iter().map(|f| f.join(name)).find(|file| file.is_file());
         Ok(Software { program, libraries: LIBRARIES.into_iter().filter_map(beside).collect() })
     }
@@ -57,7 +55,7 @@ pub fn prepare(
     backends: &[Backend],
     account: &Account,
     options: &Options,
-) -> Result<Launch, ClusterError> {
+) -> Result<Launch> {
     let software = Software::find(options)?;
     fits_socket(&place.folder, SOCKET_NAME_BYTES)?;
     let conf = write_private(place, "pgpool.conf", &configuration(place, backends, options)?)?;
@@ -94,11 +92,7 @@ pub fn prepare(
     })
 }
 
-fn configuration(
-    place: &Place,
-    backends: &[Backend],
-    options: &Options,
-) -> Result<String, ClusterError> {
+fn configuration(place: &Place, backends: &[Backend], options: &Options) -> Result<String> {
     let (primary, readers) = primary_and_readers(backends)?;
     let (folder, port) = (place.folder.display(), place.port);
     let mut text = format!(

@@ -3,8 +3,9 @@
 //! Router reads which nodes there are from tables that MySQL Shell would make; [`metadata`] makes the few that it asks
 //! for. It splits statements sent as text only: prepared ones all go to the primary.
 
-use super::{Options, libraries, on_path, primary_and_readers, write_private};
-use crate::{Account, Backend, ClusterError, Launch, Place};
+use super::{Options, primary_and_readers, write_private};
+use crate::programs::{find, libraries, loaded};
+use crate::{Account, Backend, ClusterError, Launch, Place, Result};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -28,7 +29,7 @@ pub struct Software {
 
 impl Software {
     /// Finds Router in the given folder, else where packages put it.
-    pub fn find(options: &Options) -> Result<Self, ClusterError> {
+    pub fn find(options: &Options) -> Result<Self> {
         let missing = || {
             ClusterError::new("MySQL Router is not installed.").with_hint(
                 "install the package mysql-router, or unpack it with all it depends on into a \
@@ -37,8 +38,8 @@ impl Software {
         };
         let Some(root) = &options.software else {
             return Ok(Software {
-                router: on_path("mysqlrouter").ok_or_else(missing)?,
-                keyring: on_path("mysqlrouter_keyring").ok_or_else(missing)?,
+                router: find(&["mysqlrouter"]).ok_or_else(missing)?,
+                keyring: find(&["mysqlrouter_keyring"]).ok_or_else(missing)?,
                 root: None,
             });
         };
@@ -53,25 +54,16 @@ impl Software {
     /// The program and what comes before its arguments: one that was unpacked beside the system needs its own loader.
     fn call(&self, program: &Path) -> (PathBuf, Vec<OsString>) {
         let Some(root) = &self.root else { return (program.to_owned(), Vec::new()) };
-        let own = libraries(root);
-        let loader = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"].map(|name| own.join(name));
-        let Some(loader) = loader.into_iter().find(|loader| loader.is_file()) else {
-            return (program.to_owned(), Vec::new());
-        };
         let folders = [
-            own.clone(),
-            own.join("mysql-router/private"),
+            libraries(root),
+            libraries(root).join("mysql-router/private"),
             root.join("usr/lib/mysql-router"),
             root.join("usr/lib/mysql-router/private"),
             root.join("usr/lib/mysqlrouter/private"),
             root.join("usr/lib/mysqlrouter/plugin"),
             root.join("usr/lib/mysql/private"),
         ];
-        let path = folders.iter().map(|folder| folder.as_os_str()).collect::<Vec<_>>();
-        let path = path.join(&OsString::from(":"));
-        let program = program.as_os_str().to_owned();
-        let before = ["--argv0".into(), program.clone(), "--library-path".into(), path, program];
-        (loader, before.into())
+        loaded(root, program, &folders).unwrap_or_else(|| (program.to_owned(), Vec::new()))
     }
 }
 
@@ -81,7 +73,7 @@ pub fn metadata(
     backends: &[Backend],
     server_uuids: &[String],
     password: &str,
-) -> Result<Vec<String>, ClusterError> {
+) -> Result<Vec<String>> {
     if backends.len() != server_uuids.len() {
         return Err(ClusterError::new("Router needs the server_uuid of each node."));
     }
@@ -138,7 +130,7 @@ pub fn prepare(
     backends: &[Backend],
     _account: &Account,
     options: &Options,
-) -> Result<Launch, ClusterError> {
+) -> Result<Launch> {
     let software = Software::find(options)?;
     let (primary, readers) = primary_and_readers(backends)?;
     let servers: Vec<String> = std::iter::once(primary)
@@ -171,7 +163,7 @@ pub fn prepare(
 }
 
 /// The password goes through a pipe into Router's own encrypted file.
-fn make_keyring(place: &Place, software: &Software, password: &str) -> Result<(), ClusterError> {
+fn make_keyring(place: &Place, software: &Software, password: &str) -> Result<()> {
     let key = place.folder.join("key");
     let keyring = place.folder.join("keyring");
     for file in [&key, &keyring] {

@@ -3,9 +3,11 @@
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{Folder, Secrets, copy_folder, fits_socket, write};
+use crate::folder::{Folder, Secrets, copy_folder, fits_socket, write, write_private};
 use crate::process::Owner;
-use crate::{ClusterError, Launch, Product, Replication, State, StateNode, machine, programs};
+use crate::{
+    ClusterError, Launch, Product, Replication, Result, State, StateNode, machine, programs,
+};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -18,6 +20,7 @@ const PRIVILEGES: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD, 
     SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER";
 
 /// The server's program and what comes before its options.
+#[derive(Default)]
 struct Server {
     program: PathBuf,
     before: Vec<OsString>,
@@ -25,10 +28,10 @@ struct Server {
     files: String,
 }
 
-fn server(state: &State, product: Product) -> Result<Server, ClusterError> {
+fn server(state: &State, product: Product) -> Result<Server> {
     if product == Product::Mariadb {
         let program = programs::need(&["mariadbd"], "mariadb-server-core")?;
-        return Ok(Server { program, before: Vec::new(), files: String::new() });
+        return Ok(Server { program, ..Server::default() });
     }
     let Some(root) = &state.mysql else {
         let program = programs::find(&["mysqld"]).filter(|path| !is_mariadb(path));
@@ -37,7 +40,7 @@ fn server(state: &State, product: Product) -> Result<Server, ClusterError> {
                 "install mysql-server-core, or unpack it to a folder and name that with --mysql",
             )
         })?;
-        return Ok(Server { program, before: Vec::new(), files: String::new() });
+        return Ok(Server { program, ..Server::default() });
     };
     unpacked(root)
 }
@@ -50,38 +53,26 @@ fn is_mariadb(path: &Path) -> bool {
 }
 
 /// MySQL in a folder of its own, with the libraries of its own system: its loader starts it.
-fn unpacked(root: &Path) -> Result<Server, ClusterError> {
+fn unpacked(root: &Path) -> Result<Server> {
     let program = root.join("usr/sbin/mysqld");
-    let libraries = root.join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH));
-    let loader = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"]
-        .iter()
-        .map(|name| libraries.join(name))
-        .find(|path| path.is_file());
-    let (true, Some(loader)) = (program.is_file(), loader) else {
+    let libraries = programs::libraries(root);
+    let folders = [libraries, root.join("usr/lib/mysql/private")];
+    let loaded = programs::loaded(root, &program, &folders).filter(|_| program.is_file());
+    let Some((program, before)) = loaded else {
         return Err(ClusterError::new(format!("{} holds no unpacked MySQL.", root.display()))
             .with_hint(
                 "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
             ));
     };
-    let mut path = libraries.into_os_string();
-    path.push(":");
-    path.push(root.join("usr/lib/mysql/private"));
-    let before = vec![
-        "--argv0".into(),
-        program.clone().into_os_string(),
-        "--library-path".into(),
-        path,
-        program.into_os_string(),
-    ];
     let show = root.display();
     let files = format!(
         "basedir={show}/usr\nplugin-dir={show}/usr/lib/mysql/plugin\n\
          lc-messages-dir={show}/usr/share/mysql\ncharacter-sets-dir={show}/usr/share/mysql/charsets\n"
     );
-    Ok(Server { program: loader, before, files })
+    Ok(Server { program, before, files })
 }
 
-pub(crate) fn check(state: &State, product: Product) -> Result<(), ClusterError> {
+pub(crate) fn check(state: &State, product: Product) -> Result<()> {
     server(state, product)?;
     if product == Product::Mariadb {
         programs::need(
@@ -92,10 +83,6 @@ pub(crate) fn check(state: &State, product: Product) -> Result<(), ClusterError>
     Ok(())
 }
 
-fn data(node: &StateNode) -> PathBuf {
-    node.folder.join("data")
-}
-
 /// Makes the data folders of all nodes: one is made by the server, the others are copies of it. Several
 /// at once are said to have failed, and it is slower, too.
 pub(crate) fn make_data(
@@ -104,13 +91,13 @@ pub(crate) fn make_data(
     nodes: &[StateNode],
     secrets: &Secrets,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<(), ClusterError> {
+) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let accounts = accounts(folder, state, secrets, first.product)?;
     let initial = first.folder.join("accounts.sql");
     for node in nodes {
         let path = node.folder.join("accounts.sql");
-        folder.write_private(&path, &accounts, state.run_as)?;
+        write_private(&path, &accounts, state.run_as)?;
     }
     if first.product == Product::Mariadb {
         install_mariadb(state, first, is_stopped)?;
@@ -121,11 +108,11 @@ pub(crate) fn make_data(
         if is_stopped() {
             return Err(ClusterError::stopped());
         }
-        copy_folder(&data(first), &data(node), state.run_as)?;
+        copy_folder(&first.data(), &node.data(), state.run_as)?;
     }
     for node in nodes {
         // MySQL takes copies with the same identity for one server.
-        let _ = fs::remove_file(data(node).join("auto.cnf"));
+        let _ = fs::remove_file(node.data().join("auto.cnf"));
         if first.product == Product::Mysql {
             let _ = fs::remove_file(node.folder.join("accounts.sql"));
         }
@@ -133,29 +120,18 @@ pub(crate) fn make_data(
     Ok(())
 }
 
-fn install_mariadb(
-    state: &State,
-    node: &StateNode,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<(), ClusterError> {
-    let launch = Launch {
-        program: programs::need(
-            &["mariadb-install-db", "mysql_install_db"],
-            "mariadb-server-core",
-        )?,
-        arguments: vec![
-            "--no-defaults".into(),
-            // No server ever runs with the accounts that this makes: see `accounts`.
-            "--auth-root-authentication-method=normal".into(),
-            "--skip-test-db".into(),
-            "--innodb-log-file-size=64M".into(),
-            joined("--tmpdir=", &node.folder),
-            joined("--datadir=", &data(node)),
-        ],
-        environment: Vec::new(),
-        folder: node.folder.clone(),
-        log: node.folder.join("server.log"),
-    };
+fn install_mariadb(state: &State, node: &StateNode, is_stopped: &dyn Fn() -> bool) -> Result<()> {
+    let names = ["mariadb-install-db", "mysql_install_db"];
+    let arguments = vec![
+        "--no-defaults".into(),
+        // No server ever runs with the accounts that this makes: see `accounts`.
+        "--auth-root-authentication-method=normal".into(),
+        "--skip-test-db".into(),
+        "--innodb-log-file-size=64M".into(),
+        joined("--tmpdir=", &node.folder),
+        joined("--datadir=", &node.data()),
+    ];
+    let launch = node.launch(programs::need(&names, "mariadb-server-core")?, arguments);
     Owner::of(state, node).run(&launch, is_stopped)
 }
 
@@ -164,13 +140,13 @@ fn initialize_mysql(
     node: &StateNode,
     accounts: &Path,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<(), ClusterError> {
+) -> Result<()> {
     let server = server(state, Product::Mysql)?;
     let configuration = node.folder.join("initialize.cnf");
     let text = format!(
         "[mysqld]\n{}datadir={}\ntmpdir={}\ninnodb_redo_log_capacity=128M\nmysqlx=OFF\nsecure-file-priv=NULL\n",
         server.files,
-        data(node).display(),
+        node.data().display(),
         node.folder.display()
     );
     write(&configuration, &text)?;
@@ -179,14 +155,7 @@ fn initialize_mysql(
     // The password that this draws and logs is that of an account which the file removes.
     arguments.push("--initialize".into());
     arguments.push(joined("--init-file=", accounts));
-    let launch = Launch {
-        program: server.program,
-        arguments,
-        environment: Vec::new(),
-        folder: node.folder.clone(),
-        log: node.folder.join("server.log"),
-    };
-    Owner::of(state, node).run(&launch, is_stopped)
+    Owner::of(state, node).run(&node.launch(server.program, arguments), is_stopped)
 }
 
 fn joined(option: &str, path: &Path) -> OsString {
@@ -198,32 +167,25 @@ fn joined(option: &str, path: &Path) -> OsString {
 /// Statements, one a line, that a server executes before it lets anybody in: the accounts of the cluster
 /// take the place of those of a fresh data folder. They are no part of the binary log, since every node
 /// begins with them.
-fn accounts(
-    folder: &Folder,
-    state: &State,
-    secrets: &Secrets,
-    product: Product,
-) -> Result<String, ClusterError> {
+fn accounts(folder: &Folder, state: &State, secrets: &Secrets, product: Product) -> Result<String> {
     let password = folder.password()?;
     let (user, admin, repl) = (&state.user, ADMIN, REPLICATION);
+    let is_mariadb = product == Product::Mariadb;
+    let monitor = if is_mariadb { ", SLAVE MONITOR" } else { "" };
     let mut lines = vec!["SET SESSION sql_log_bin=0".to_owned()];
-    let monitor = if product == Product::Mariadb {
-        lines.push(
-            "DELETE FROM mysql.global_priv WHERE User NOT IN ('mariadb.sys', 'PUBLIC')".to_owned(),
-        );
-        lines.push("DELETE FROM mysql.db".to_owned());
-        lines.push("DELETE FROM mysql.proxies_priv".to_owned());
-        lines.push("FLUSH PRIVILEGES".to_owned());
-        ", SLAVE MONITOR"
-    } else {
-        ""
-    };
-    lines.push(format!("CREATE USER '{admin}'@'%' IDENTIFIED BY '{}'", secrets.admin));
-    lines.push(format!("GRANT ALL PRIVILEGES ON *.* TO '{admin}'@'%' WITH GRANT OPTION"));
-    lines.push(format!("CREATE USER '{repl}'@'%' IDENTIFIED BY '{}'", secrets.replication));
-    lines.push(format!("GRANT REPLICATION SLAVE ON *.* TO '{repl}'@'%'"));
-    lines.push(format!("CREATE USER '{user}'@'%' IDENTIFIED BY '{password}'"));
-    lines.push(format!("GRANT {PRIVILEGES}{monitor} ON *.* TO '{user}'@'%'"));
+    if is_mariadb {
+        let fresh = "DELETE FROM mysql.global_priv WHERE User NOT IN ('mariadb.sys', 'PUBLIC')";
+        let tables = ["DELETE FROM mysql.db", "DELETE FROM mysql.proxies_priv", "FLUSH PRIVILEGES"];
+        lines.extend([fresh].into_iter().chain(tables).map(str::to_owned));
+    }
+    lines.extend([
+        format!("CREATE USER '{admin}'@'%' IDENTIFIED BY '{}'", secrets.admin),
+        format!("GRANT ALL PRIVILEGES ON *.* TO '{admin}'@'%' WITH GRANT OPTION"),
+        format!("CREATE USER '{repl}'@'%' IDENTIFIED BY '{}'", secrets.replication),
+        format!("GRANT REPLICATION SLAVE ON *.* TO '{repl}'@'%'"),
+        format!("CREATE USER '{user}'@'%' IDENTIFIED BY '{password}'"),
+        format!("GRANT {PRIVILEGES}{monitor} ON *.* TO '{user}'@'%'"),
+    ]);
     if product == Product::Mysql {
         lines.push(format!("GRANT XA_RECOVER_ADMIN ON *.* TO '{user}'@'%'"));
         lines.push("DROP USER root@localhost".to_owned());
@@ -231,11 +193,7 @@ fn accounts(
     Ok(lines.into_iter().map(|line| line + ";\n").collect())
 }
 
-pub(crate) fn launch(
-    state: &State,
-    node: &StateNode,
-    number: usize,
-) -> Result<Launch, ClusterError> {
+pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<Launch> {
     let socket = node.folder.join("s");
     fits_socket(&socket, 0)?;
     let server = server(state, node.product)?;
@@ -248,19 +206,13 @@ pub(crate) fn launch(
     if first.is_file() {
         arguments.push(joined("--init-file=", &first));
     }
-    Ok(Launch {
-        program: server.program,
-        arguments,
-        environment: Vec::new(),
-        folder: node.folder.clone(),
-        log: node.folder.join("server.log"),
-    })
+    Ok(node.launch(server.program, arguments))
 }
 
 /// The template: what the papers' RDS instances have (every commit flushed in redo and binary log),
 /// with caches of this machine's size.
 fn configuration_text(state: &State, node: &StateNode, number: usize, files: &str) -> String {
-    let (folder, data) = (node.folder.display(), data(node));
+    let (folder, data) = (node.folder.display(), node.data());
     let mut text = format!(
         "# Written by dyno at each start of this node.\n[mysqld]\n{files}datadir={}\ntmpdir={folder}\n\
          socket={folder}/s\npid-file={folder}/pid\nbind-address={}\nport={}\nskip-name-resolve\n\

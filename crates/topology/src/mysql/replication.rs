@@ -1,7 +1,7 @@
 //! Replication of MariaDB and MySQL by global transaction identifiers.
 
 use crate::admin::{Admin, Answer, REPLICATION};
-use crate::{ClusterError, Product, StateNode};
+use crate::{Product, Result, StateNode};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stream {
@@ -18,7 +18,7 @@ pub(crate) fn follow(
     product: Product,
     source: &StateNode,
     password: &str,
-) -> Result<(), ClusterError> {
+) -> Result<()> {
     let (host, port) = (&source.host, source.port);
     let user = REPLICATION;
     if product == Product::Mariadb {
@@ -38,7 +38,7 @@ pub(crate) fn follow(
 }
 
 /// What the node says of its replication; `None` where it has none.
-pub(crate) fn stream(admin: &Admin, product: Product) -> Result<Option<Stream>, ClusterError> {
+pub(crate) fn stream(admin: &Admin, product: Product) -> Result<Option<Stream>> {
     let answer = admin.ask(show(product))?;
     Ok((!answer.is_empty()).then(|| read(&answer)))
 }
@@ -58,7 +58,7 @@ fn read(answer: &Answer) -> Stream {
 }
 
 /// What a node has executed, in the words of its product.
-pub(crate) fn position(admin: &Admin, product: Product) -> Result<String, ClusterError> {
+pub(crate) fn position(admin: &Admin, product: Product) -> Result<String> {
     let sql = if product == Product::Mariadb {
         // `gtid_current_pos` leaves out what another server wrote before this one's data were copied.
         "SELECT IF(@@GLOBAL.gtid_binlog_pos='', @@GLOBAL.gtid_current_pos, @@GLOBAL.gtid_binlog_pos)"
@@ -74,7 +74,7 @@ pub(crate) fn wait_for(
     product: Product,
     position: &str,
     limit_s: u32,
-) -> Result<bool, ClusterError> {
+) -> Result<bool> {
     let sql = if product == Product::Mariadb {
         format!("SELECT MASTER_GTID_WAIT('{position}', {limit_s})")
     } else {
@@ -84,18 +84,14 @@ pub(crate) fn wait_for(
 }
 
 /// Has the primary wait for its read-only nodes from now on, or not any more.
-pub(crate) fn wait_for_replicas(
-    admin: &Admin,
-    product: Product,
-    waits: bool,
-) -> Result<(), ClusterError> {
+pub(crate) fn wait_for_replicas(admin: &Admin, product: Product, waits: bool) -> Result<()> {
     let word = if product == Product::Mariadb { "master" } else { "source" };
     let value = if waits { "ON" } else { "OFF" };
     admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
 
 /// How many read-only nodes acknowledge to this primary.
-pub(crate) fn acknowledging(admin: &Admin, product: Product) -> Result<usize, ClusterError> {
+pub(crate) fn acknowledging(admin: &Admin, product: Product) -> Result<usize> {
     let word = if product == Product::Mariadb { "master" } else { "source" };
     let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
     Ok(answer.named(&["Value"]).parse().unwrap_or(0))
@@ -113,20 +109,20 @@ pub(crate) fn set_read_only(product: Product, is_read_only: bool) -> &'static st
 }
 
 /// Ends receiving; what was received goes on being applied.
-pub(crate) fn stop_receiving(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+pub(crate) fn stop_receiving(admin: &Admin, product: Product) -> Result<()> {
     let sql =
         if product == Product::Mariadb { "STOP SLAVE IO_THREAD" } else { "STOP REPLICA IO_THREAD" };
     admin.ask(sql).map(drop)
 }
 
 /// What a node has received, applied or not.
-pub(crate) fn received(admin: &Admin, product: Product) -> Result<String, ClusterError> {
+pub(crate) fn received(admin: &Admin, product: Product) -> Result<String> {
     let answer = admin.ask(show(product))?;
     Ok(answer.named(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
 }
 
 /// Ends replication and forgets whom the node followed.
-pub(crate) fn follow_nobody(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+pub(crate) fn follow_nobody(admin: &Admin, product: Product) -> Result<()> {
     let statements = if product == Product::Mariadb {
         ["STOP SLAVE", "RESET SLAVE ALL"]
     } else {
@@ -136,18 +132,14 @@ pub(crate) fn follow_nobody(admin: &Admin, product: Product) -> Result<(), Clust
 }
 
 /// Has a node acknowledge what it receives, from its next connection to the primary on.
-pub(crate) fn acknowledge(
-    admin: &Admin,
-    product: Product,
-    acknowledges: bool,
-) -> Result<(), ClusterError> {
+pub(crate) fn acknowledge(admin: &Admin, product: Product, acknowledges: bool) -> Result<()> {
     let word = if product == Product::Mariadb { "slave" } else { "replica" };
     let value = if acknowledges { "ON" } else { "OFF" };
     admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
 
 /// True when a node has executed everything in `position`.
-pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<bool, ClusterError> {
+pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<bool> {
     let own = self::position(admin, product)?;
     if product == Product::Mariadb {
         return Ok(includes(&own, position));
@@ -158,11 +150,7 @@ pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<boo
 
 /// True when a node has transactions of its own that the primary hasn't: those that it wrote when it was the
 /// primary and that no other node had received.
-pub(crate) fn has_diverged(
-    admin: &Admin,
-    primary: &Admin,
-    product: Product,
-) -> Result<bool, ClusterError> {
+pub(crate) fn has_diverged(admin: &Admin, primary: &Admin, product: Product) -> Result<bool> {
     if product == Product::Mariadb {
         let sql = "SELECT @@GLOBAL.gtid_binlog_state";
         let (own, its) = (admin.ask(sql)?, primary.ask(sql)?);
@@ -173,7 +161,7 @@ pub(crate) fn has_diverged(
 }
 
 /// Lets replication go on after the last transaction that the node has, whoever wrote it.
-pub(crate) fn begin_from_own(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+pub(crate) fn begin_from_own(admin: &Admin, product: Product) -> Result<()> {
     follow_nobody(admin, product)?;
     if product == Product::Mariadb {
         let own = position(admin, product)?;

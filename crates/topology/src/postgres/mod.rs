@@ -3,9 +3,9 @@
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{Folder, Secrets, copy_folder, failed, write};
+use crate::folder::{Secrets, copy_folder, failed, write, write_private};
 use crate::process::Owner;
-use crate::{Cluster, ClusterError, Launch, Replication, State, StateNode, programs};
+use crate::{Cluster, ClusterError, Launch, Replication, Result, State, StateNode, programs};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -13,12 +13,8 @@ use std::path::{Path, PathBuf};
 
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
 
-pub(crate) fn check() -> Result<(), ClusterError> {
+pub(crate) fn check() -> Result<()> {
     programs::postgres_folder(&PROGRAMS).map(drop)
-}
-
-pub(crate) fn data(node: &StateNode) -> PathBuf {
-    node.folder.join("data")
 }
 
 fn pass_file(node: &StateNode) -> PathBuf {
@@ -32,83 +28,57 @@ fn run(
     arguments: Vec<OsString>,
     environment: Vec<(String, OsString)>,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<(), ClusterError> {
-    let launch = Launch {
-        program: programs::postgres_folder(&PROGRAMS)?.join(program),
-        arguments,
-        environment,
-        folder: node.folder.clone(),
-        log: node.folder.join("server.log"),
-    };
+) -> Result<()> {
+    let program = programs::postgres_folder(&PROGRAMS)?.join(program);
+    let launch = Launch { environment, ..node.launch(program, arguments) };
     Owner::of(state, node).run(&launch, is_stopped)
 }
 
 /// Makes the data folders of all nodes: the standbys begin as copies of the primary's, which has never
 /// been started.
 pub(crate) fn make_data(
-    folder: &Folder,
     state: &State,
     nodes: &[StateNode],
     secrets: &Secrets,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<(), ClusterError> {
+) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let password = first.folder.join("initial");
-    folder.write_private(&password, &secrets.admin, state.run_as)?;
+    write_private(&password, &secrets.admin, state.run_as)?;
     let mut word = OsString::from("--pwfile=");
     word.push(&password);
-    let mut arguments: Vec<OsString> = vec!["-D".into(), data(first).into(), word];
-    arguments.extend(
-        [
-            "-U",
-            ADMIN,
-            "-A",
-            "scram-sha-256",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-instructions",
-            "--no-sync",
-        ]
-        .map(Into::into),
-    );
+    let mut arguments: Vec<OsString> = vec!["-D".into(), first.data().into(), word];
+    let words = "-A scram-sha-256 -E UTF8 --locale=C --no-instructions --no-sync -U";
+    arguments.extend(words.split(' ').chain([ADMIN]).map(Into::into));
     run(state, first, "initdb", arguments, Vec::new(), is_stopped)?;
     remove(&password)?;
     // Databases and replication alike, from wherever the server listens, never without a password.
     write(
-        &data(first).join("pg_hba.conf"),
+        &first.data().join("pg_hba.conf"),
         "host all all all scram-sha-256\nhost replication all all scram-sha-256\n",
     )?;
     for node in nodes {
-        folder.write_private(
-            &pass_file(node),
-            &format!("*:*:*:{REPLICATION}:{}\n", secrets.replication),
-            state.run_as,
-        )?;
+        let line = format!("*:*:*:{REPLICATION}:{}\n", secrets.replication);
+        write_private(&pass_file(node), &line, state.run_as)?;
     }
     for node in &nodes[1..] {
         if is_stopped() {
             return Err(ClusterError::stopped());
         }
-        copy_folder(&data(first), &data(node), state.run_as)?;
-        write(&data(node).join("standby.signal"), "")?;
+        copy_folder(&first.data(), &node.data(), state.run_as)?;
+        write(&node.data().join("standby.signal"), "")?;
     }
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<(), ClusterError> {
+fn remove(path: &Path) -> Result<()> {
     fs::remove_file(path).map_err(|error| failed("removed", path, &error))
 }
 
-pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch, ClusterError> {
+pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch> {
     configure(state, node, source_of(state, node))?;
-    Ok(Launch {
-        program: programs::postgres_folder(&PROGRAMS)?.join("postgres"),
-        arguments: vec!["-D".into(), data(node).into()],
-        environment: Vec::new(),
-        folder: node.folder.clone(),
-        log: node.folder.join("server.log"),
-    })
+    let program = programs::postgres_folder(&PROGRAMS)?.join("postgres");
+    Ok(node.launch(program, vec!["-D".into(), node.data().into()]))
 }
 
 /// Whom a node follows by its role.
@@ -118,12 +88,8 @@ pub(crate) fn source_of<'a>(state: &'a State, node: &StateNode) -> Option<&'a St
 }
 
 /// Writes the configuration; a running server takes most of it by `pg_reload_conf`.
-pub(crate) fn configure(
-    state: &State,
-    node: &StateNode,
-    source: Option<&StateNode>,
-) -> Result<(), ClusterError> {
-    write(&data(node).join("postgresql.conf"), &configuration_text(state, node, source))
+pub(crate) fn configure(state: &State, node: &StateNode, source: Option<&StateNode>) -> Result<()> {
+    write(&node.data().join("postgresql.conf"), &configuration_text(state, node, source))
 }
 
 fn quoted(path: &Path) -> String {
@@ -185,7 +151,7 @@ fn synchronous_names(state: &State) -> String {
 }
 
 /// The accounts of replication and of the load, and its database.
-pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<(), ClusterError> {
+pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<()> {
     let account = cluster.account()?;
     let admin = cluster.admin(primary)?;
     let (user, database) = (&account.user, &account.database);
@@ -214,24 +180,15 @@ pub(crate) fn copy_primary(
     primary: &StateNode,
     node: &StateNode,
     is_stopped: &dyn Fn() -> bool,
-) -> Result<(), ClusterError> {
-    let folder = data(node);
+) -> Result<()> {
+    let folder = node.data();
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| failed("removed", &folder, &error))?;
     }
     let connection = format!("host={} port={} user={REPLICATION}", primary.host, primary.port);
-    let arguments = vec![
-        "-d".into(),
-        connection.into(),
-        "-D".into(),
-        folder.clone().into(),
-        "-X".into(),
-        "stream".into(),
-        "-c".into(),
-        "fast".into(),
-        "--no-sync".into(),
-        "-w".into(),
-    ];
+    let mut arguments: Vec<OsString> = vec!["-d".into(), connection.into(), "-D".into()];
+    arguments.push(folder.clone().into());
+    arguments.extend("-X stream -c fast --no-sync -w".split(' ').map(Into::into));
     let environment = vec![("PGPASSFILE".to_owned(), pass_file(node).into())];
     run(state, node, "pg_basebackup", arguments, environment, is_stopped)?;
     write(&folder.join("standby.signal"), "")

@@ -1,13 +1,12 @@
 //! Streaming replication of PostgreSQL.
 
 use crate::admin::Admin;
-use crate::make::wait;
 use crate::mysql::replication::Stream;
 use crate::postgres::{configure, source_of};
-use crate::{Cluster, ClusterError, StateNode};
+use crate::{Cluster, ClusterError, Result, StateNode};
 
 /// Makes the slots that keep what the standbys still need. They ask until they find them.
-pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<(), ClusterError> {
+pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<()> {
     let admin = cluster.admin(primary)?;
     for node in cluster.servers().filter(|node| node.name != primary.name) {
         let name = &node.name;
@@ -20,7 +19,7 @@ pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<(), C
 }
 
 /// What a standby says of its stream; `None` on a node that is none.
-pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>, ClusterError> {
+pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
     let answer = admin.ask(
         "SELECT pg_is_in_recovery(), (SELECT status FROM pg_stat_wal_receiver), \
          CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
@@ -39,7 +38,7 @@ pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>, ClusterError> {
 }
 
 /// The end of what a node has written (primary) or received (standby), in bytes.
-pub(crate) fn position(admin: &Admin) -> Result<u64, ClusterError> {
+pub(crate) fn position(admin: &Admin) -> Result<u64> {
     let answer = admin.ask(
         "SELECT (CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_wal_receive_lsn(), \
          pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::bigint",
@@ -48,25 +47,16 @@ pub(crate) fn position(admin: &Admin) -> Result<u64, ClusterError> {
 }
 
 /// The end of what a standby has applied, in bytes.
-fn applied(admin: &Admin) -> Result<u64, ClusterError> {
+pub(crate) fn applied(admin: &Admin) -> Result<u64> {
     number(admin.ask("SELECT (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint")?.single())
 }
 
-fn number(text: &str) -> Result<u64, ClusterError> {
+fn number(text: &str) -> Result<u64> {
     text.parse().map_err(|_| ClusterError::new(format!("`{text}` is no position in the log.")))
 }
 
-/// Waits until a standby has applied up to `position`; false when it takes too long.
-pub(crate) fn wait_for(
-    admin: &Admin,
-    position: u64,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<bool, ClusterError> {
-    wait(is_stopped, || Ok(applied(admin)? >= position))
-}
-
 /// Rewrites the configuration of a running node for its role and has the server read it.
-pub(crate) fn reconfigure(cluster: &Cluster, node: &StateNode) -> Result<(), ClusterError> {
+pub(crate) fn reconfigure(cluster: &Cluster, node: &StateNode) -> Result<()> {
     follow(cluster, node, source_of(cluster.state(), node))
 }
 
@@ -75,16 +65,16 @@ pub(crate) fn follow(
     cluster: &Cluster,
     node: &StateNode,
     source: Option<&StateNode>,
-) -> Result<(), ClusterError> {
+) -> Result<()> {
     configure(cluster.state(), node, source)?;
     cluster.admin(node)?.ask("SELECT pg_reload_conf()").map(drop)
 }
 
-/// True when as many standbys acknowledge as commits wait for.
-pub(crate) fn is_acknowledged(admin: &Admin, wanted: usize) -> Result<bool, ClusterError> {
+/// How many standbys acknowledge to this primary.
+pub(crate) fn acknowledging(admin: &Admin) -> Result<usize> {
     let answer = admin.ask(
         "SELECT count(*) FROM pg_stat_replication \
          WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')",
     )?;
-    Ok(answer.single().parse().is_ok_and(|count: usize| count >= wanted))
+    Ok(answer.single().parse().unwrap_or(0))
 }

@@ -8,9 +8,10 @@
 
 mod rules;
 
-use super::{Options, on_path, primary_and_readers, software, within_reach, write_private};
+use super::{Options, primary_and_readers, software, within_reach, write_private};
 use crate::folder::failed;
-use crate::{Account, Backend, ClusterError, Launch, Place};
+use crate::programs::find;
+use crate::{Account, Backend, ClusterError, Launch, Place, Result};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -66,8 +67,8 @@ enum Jars {
 
 impl Software {
     /// Finds the proxy in the given folder, in that of `DYNO_SHARDINGSPHERE` or in Maven's local repository.
-    pub fn find(options: &Options) -> Result<Self, ClusterError> {
-        let java = on_path("java").ok_or_else(|| {
+    pub fn find(options: &Options) -> Result<Self> {
+        let java = find(&["java"]).ok_or_else(|| {
             ClusterError::new("ShardingSphere-Proxy needs Java, which is not installed.")
                 .with_hint("install a JDK of version 11 or newer, such as openjdk-17-jdk-headless")
         })?;
@@ -92,7 +93,7 @@ impl Software {
 }
 
 /// The jars of a folder: in `lib` and `ext-lib`, as the distribution has them, or in the folder itself.
-fn jars_in(root: &Path) -> Result<Vec<PathBuf>, ClusterError> {
+fn jars_in(root: &Path) -> Result<Vec<PathBuf>> {
     let is_jar = |path: &PathBuf| path.extension() == Some(OsStr::new("jar"));
     let mut jars: Vec<PathBuf> = [root.join("lib"), root.join("ext-lib"), root.to_owned()]
         .iter()
@@ -118,19 +119,19 @@ fn jars_in(root: &Path) -> Result<Vec<PathBuf>, ClusterError> {
 }
 
 /// Maven, if its local repository has the proxy.
-fn in_repository() -> Result<PathBuf, ClusterError> {
+fn in_repository() -> Result<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let artifact = "repository/org/apache/shardingsphere/shardingsphere-proxy-bootstrap";
     let jar = format!("{VERSION}/shardingsphere-proxy-bootstrap-{VERSION}.jar");
     let is_there = home.join(".m2").join(artifact).join(jar).is_file();
-    on_path("mvn").filter(|_| is_there).ok_or_else(|| {
+    find(&["mvn"]).filter(|_| is_there).ok_or_else(|| {
         ClusterError::new(format!("ShardingSphere-Proxy {VERSION} was not found here."))
             .with_hint(how_to_get())
     })
 }
 
 /// Copies the jars out of Maven's local repository; nothing is downloaded.
-fn copy_from_repository(maven: &Path, place: &Place) -> Result<Vec<PathBuf>, ClusterError> {
+fn copy_from_repository(maven: &Path, place: &Place) -> Result<Vec<PathBuf>> {
     let project = write_private(place, "pom.xml", POM)?;
     let lib = place.folder.join("software");
     let mut output = OsString::from("-DoutputDirectory=");
@@ -160,7 +161,7 @@ pub fn prepare(
     backends: &[Backend],
     account: &Account,
     options: &Options,
-) -> Result<Launch, ClusterError> {
+) -> Result<Launch> {
     let software = Software::find(options)?;
     let shards: Vec<&Backend> = backends.iter().filter(|node| node.role == "shard").collect();
     let rules = if shards.is_empty() {
