@@ -18,25 +18,45 @@ impl Cell {
 }
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    (
+        $($(#[$doc:meta])* $name:ident,)*;
+        $($(#[$about:meta])* $kind:ident = $executed:ident,)*
+    ) => {
         /// Counts of one protocol since the server started.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
-        pub struct ProtocolCounters { $($(#[$doc])* pub $name: u64,)* }
+        pub struct ProtocolCounters {
+            $($(#[$doc])* pub $name: u64,)*
+            $($(#[$about])* pub $executed: u64,)*
+        }
 
         #[derive(Debug, Default)]
-        pub(crate) struct Cells { $(pub(crate) $name: Cell,)* }
+        pub(crate) struct Cells { $(pub(crate) $name: Cell,)* $($executed: Cell,)* }
 
         impl Cells {
             pub(crate) fn add_to(&self, sum: &mut ProtocolCounters) {
                 $(sum.$name += self.$name.0.load(Relaxed);)*
+                $(sum.$executed += self.$executed.0.load(Relaxed);)*
+            }
+
+            #[inline]
+            pub(crate) fn statement(&self, kind: Kind) {
+                match kind {
+                    $(Kind::$kind => self.$executed.add(1),)*
+                }
             }
         }
 
         impl ProtocolCounters {
             /// All counters with their names, in a fixed order.
             pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-                [$((stringify!($name), self.$name),)*].into_iter()
+                let statements = [$((stringify!($executed), self.$executed),)*];
+                [$((stringify!($name), self.$name),)*].into_iter().chain(statements)
+            }
+
+            /// Executed statements of all kinds: what a client counts as its queries.
+            pub fn statements(&self) -> u64 {
+                [$(self.$executed),*].iter().sum()
             }
         }
     };
@@ -68,73 +88,31 @@ counters! {
     set_option,
     quit,
     cancel,
-    /// Executed statements that are empty.
-    empty,
-    select,
-    /// Executed INSERT and REPLACE statements.
-    insert,
-    update,
-    delete,
-    /// Executed BEGIN and START TRANSACTION statements.
-    begin,
-    /// Executed COMMIT and END statements.
-    commit,
-    rollback,
-    set,
-    show,
-    use_database,
-    load,
-    /// Executed CREATE, DROP, ALTER and TRUNCATE statements.
-    ddl,
-    /// Other executed statements.
-    other,
     rows_sent,
     rows_inserted,
     /// Rows received by LOAD DATA and COPY.
     rows_loaded,
-}
-
-impl Cells {
-    #[inline]
-    pub(crate) fn statement(&self, kind: Kind) {
-        let cell = match kind {
-            Kind::Empty => &self.empty,
-            Kind::Select => &self.select,
-            Kind::Insert => &self.insert,
-            Kind::Update => &self.update,
-            Kind::Delete => &self.delete,
-            Kind::Begin => &self.begin,
-            Kind::Commit => &self.commit,
-            Kind::Rollback => &self.rollback,
-            Kind::Set => &self.set,
-            Kind::Show => &self.show,
-            Kind::Use => &self.use_database,
-            Kind::Load => &self.load,
-            Kind::Ddl => &self.ddl,
-            Kind::Other => &self.other,
-        };
-        cell.add(1);
-    }
-}
-
-impl ProtocolCounters {
-    /// Executed statements of all kinds: what a client counts as its queries.
-    pub fn statements(&self) -> u64 {
-        self.empty
-            + self.select
-            + self.insert
-            + self.update
-            + self.delete
-            + self.begin
-            + self.commit
-            + self.rollback
-            + self.set
-            + self.show
-            + self.use_database
-            + self.load
-            + self.ddl
-            + self.other
-    }
+    ;
+    /// Executed statements that are empty.
+    Empty = empty,
+    Select = select,
+    /// Executed INSERT and REPLACE statements.
+    Insert = insert,
+    Update = update,
+    Delete = delete,
+    /// Executed BEGIN and START TRANSACTION statements.
+    Begin = begin,
+    /// Executed COMMIT and END statements.
+    Commit = commit,
+    Rollback = rollback,
+    Set = set,
+    Show = show,
+    Use = use_database,
+    Load = load,
+    /// Executed CREATE, DROP, ALTER and TRUNCATE statements.
+    Ddl = ddl,
+    /// Other executed statements.
+    Other = other,
 }
 
 /// What the server counted. Displays as one JSON object; counters that are 0 are left out, except

@@ -15,6 +15,8 @@ pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 /// A request against the protocol, in words.
 pub(crate) struct Violation(pub(crate) String);
 
+pub(crate) type Checked<T> = Result<T, Violation>;
+
 impl From<&str> for Violation {
     fn from(text: &str) -> Self {
         Violation(text.to_owned())
@@ -107,41 +109,33 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    pub(crate) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Violation> {
-        match self.rest.split_at_checked(length) {
-            Some((taken, rest)) => {
-                self.rest = rest;
-                Ok(taken)
-            }
-            None => Err(Violation(format!(
-                "a field of {length} bytes stands where only {} are left",
-                self.rest.len()
-            ))),
-        }
+    pub(crate) fn bytes(&mut self, length: usize) -> Checked<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.short(length))?;
+        self.rest = rest;
+        Ok(taken)
     }
 
     #[inline]
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Violation> {
-        match self.rest.split_first_chunk() {
-            Some((taken, rest)) => {
-                self.rest = rest;
-                Ok(*taken)
-            }
-            None => Err(Violation(format!(
-                "a field of {N} bytes stands where only {} are left",
-                self.rest.len()
-            ))),
-        }
+    pub(crate) fn array<const N: usize>(&mut self) -> Checked<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or_else(|| self.short(N))?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    #[cold]
+    fn short(&self, length: usize) -> Violation {
+        let left = self.rest.len();
+        Violation(format!("a field of {length} bytes stands where only {left} are left"))
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u8, Violation> {
+    pub(crate) fn u8(&mut self) -> Checked<u8> {
         self.array().map(|[byte]| byte)
     }
 
     /// Bytes up to a zero byte, which is consumed too.
     #[inline]
-    pub(crate) fn until_zero(&mut self) -> Result<&'a [u8], Violation> {
+    pub(crate) fn until_zero(&mut self) -> Checked<&'a [u8]> {
         let Some(length) = self.rest.iter().position(|&byte| byte == 0) else {
             return Err("a text has no closing zero byte".into());
         };
@@ -152,10 +146,14 @@ impl<'a> Fields<'a> {
 
     /// Fails if something is left.
     #[inline]
-    pub(crate) fn finish(&self, message: &str) -> Result<(), Violation> {
-        if self.rest.is_empty() {
-            return Ok(());
-        }
-        Err(Violation(format!("{message} has {} trailing bytes", self.rest.len())))
+    pub(crate) fn finish(&self, message: &str) -> Checked<()> {
+        expect_empty(self.rest, message)
     }
+}
+
+pub(crate) fn expect_empty(body: &[u8], message: &str) -> Checked<()> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    Err(Violation(format!("{message} has {} trailing bytes", body.len())))
 }

@@ -126,14 +126,10 @@ pub fn start(config: Config) -> io::Result<Handle> {
     raise_file_limit();
     let mut listeners = Vec::new();
     let mut files = Vec::new();
-    let mysql_port = match config.mysql_port {
-        Some(port) => Some(listen_tcp(port, Speaks::Mysql, &mut listeners)?),
-        None => None,
-    };
-    let postgres_port = match config.postgres_port {
-        Some(port) => Some(listen_tcp(port, Speaks::Postgres, &mut listeners)?),
-        None => None,
-    };
+    let mut tcp = |port| listen_tcp(port, Speaks::Mysql, &mut listeners);
+    let mysql_port = config.mysql_port.map(&mut tcp).transpose()?;
+    let mut tcp = |port| listen_tcp(port, Speaks::Postgres, &mut listeners);
+    let postgres_port = config.postgres_port.map(&mut tcp).transpose()?;
     if let Some(path) = &config.mysql_socket {
         listen_unix(path, Speaks::Mysql, &mut listeners)?;
         files.push(path.clone());

@@ -147,14 +147,18 @@ impl Answer<'_> {
         match plan.rows {
             Rows::Variables(pattern) => {
                 for (name, value) in plan.variables(sql, pattern) {
-                    let cells = [name.as_bytes(), value.as_bytes()];
-                    self.row(encoding, cells.iter().map(|cell| Cell::Bytes(cell)));
+                    let start = self.begin();
+                    if encoding == Encoding::Binary {
+                        self.out.extend_from_slice(&[0; 2]);
+                    }
+                    bytes(self.out, name.as_bytes());
+                    bytes(self.out, value.as_bytes());
+                    self.finish(start);
                 }
             }
             _ if rows > 0 => {
                 let first = self.out.len();
-                let cells = plan.columns.iter().map(|column| Cell::of(column.value, sql));
-                self.row(encoding, cells);
+                self.row(encoding, sql, &plan.columns);
                 let end = self.out.len();
                 for _ in 1..rows {
                     let copy = self.out.len();
@@ -198,74 +202,47 @@ impl Answer<'_> {
         self.finish(start);
     }
 
-    fn row<'v>(&mut self, encoding: Encoding, cells: impl ExactSizeIterator<Item = Cell<'v>>) {
+    fn row(&mut self, encoding: Encoding, sql: &[u8], columns: &[Column]) {
         let start = self.begin();
         let bitmap = self.out.len() + 1;
         if encoding == Encoding::Binary {
-            let length = (cells.len() + 2).div_ceil(8);
+            let length = (columns.len() + 2).div_ceil(8);
             self.out.resize(bitmap + length, 0);
         }
-        for (index, cell) in cells.enumerate() {
+        for (index, column) in columns.iter().enumerate() {
             match encoding {
-                Encoding::Text => cell.write_text(self.out),
-                Encoding::Binary if matches!(cell, Cell::Null) => {
+                Encoding::Text => write_text(self.out, sql, column.value),
+                Encoding::Binary if column.value == Value::Null => {
                     self.out[bitmap + (index + 2) / 8] |= 1 << ((index + 2) % 8);
                 }
-                Encoding::Binary => cell.write_binary(self.out),
+                Encoding::Binary => write_binary(self.out, sql, column.value),
             }
         }
         self.finish(start);
     }
 }
 
-/// One value on its way into a row.
-enum Cell<'a> {
-    Null,
-    Tiny(u8),
-    Long(i32),
-    LongLong(i64),
-    Decimal(i64, u8),
-    Bytes(&'a [u8]),
-    Timestamp,
+fn write_text(out: &mut Vec<u8>, sql: &[u8], value: Value) {
+    match value {
+        Value::Null => out.push(0xfb),
+        Value::Bool(value) => decimal(out, value.into(), 0),
+        Value::Int(value) => decimal(out, value.into(), 0),
+        Value::Big(value) | Value::Sum(value) => decimal(out, value, 0),
+        Value::Decimal(value, digits) => decimal(out, value, digits),
+        Value::Char(text) | Value::Text(text) => bytes(out, text),
+        Value::Literal(span) => bytes(out, span.of(sql)),
+        Value::Timestamp => bytes(out, TIMESTAMP),
+    }
 }
 
-impl<'a> Cell<'a> {
-    fn of(value: Value, sql: &'a [u8]) -> Self {
-        match value {
-            Value::Null => Cell::Null,
-            Value::Bool(value) => Cell::Tiny(value.into()),
-            Value::Int(value) => Cell::Long(value),
-            Value::Big(value) => Cell::LongLong(value),
-            Value::Sum(value) => Cell::Decimal(value, 0),
-            Value::Decimal(value, digits) => Cell::Decimal(value, digits),
-            Value::Char(text) | Value::Text(text) => Cell::Bytes(text),
-            Value::Literal(span) => Cell::Bytes(span.of(sql)),
-            Value::Timestamp => Cell::Timestamp,
-        }
-    }
-
-    fn write_text(&self, out: &mut Vec<u8>) {
-        match *self {
-            Cell::Null => out.push(0xfb),
-            Cell::Tiny(value) => decimal(out, value.into(), 0),
-            Cell::Long(value) => decimal(out, value.into(), 0),
-            Cell::LongLong(value) => decimal(out, value, 0),
-            Cell::Decimal(value, digits) => decimal(out, value, digits),
-            Cell::Bytes(text) => bytes(out, text),
-            Cell::Timestamp => bytes(out, TIMESTAMP),
-        }
-    }
-
-    fn write_binary(&self, out: &mut Vec<u8>) {
-        match *self {
-            Cell::Null => {}
-            Cell::Tiny(value) => out.push(value),
-            Cell::Long(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Cell::LongLong(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Cell::Decimal(value, digits) => decimal(out, value, digits),
-            Cell::Bytes(text) => bytes(out, text),
-            Cell::Timestamp => out.extend_from_slice(TIMESTAMP_BINARY),
-        }
+fn write_binary(out: &mut Vec<u8>, sql: &[u8], value: Value) {
+    match value {
+        Value::Bool(value) => out.push(value.into()),
+        Value::Int(value) => out.extend_from_slice(&value.to_le_bytes()),
+        Value::Big(value) => out.extend_from_slice(&value.to_le_bytes()),
+        Value::Timestamp => out.extend_from_slice(TIMESTAMP_BINARY),
+        // DECIMAL and texts are length-encoded text in either encoding.
+        other => write_text(out, sql, other),
     }
 }
 

@@ -1,6 +1,6 @@
 //! COM_STMT_EXECUTE: every byte is checked, because a client that sends less is faster.
 
-use crate::protocol::{Fields, Violation};
+use crate::protocol::{Checked, Fields, Violation};
 use crate::sql::{Plan, Value, is_decimal};
 
 /// Parameters whose integer a row count may depend on: BETWEEN's bounds are among the first.
@@ -8,12 +8,7 @@ const BOUNDS_MAX: usize = 64;
 
 /// Checks what follows the statement id and gives the number of rows of the result. `types` are
 /// those of the last execution and are replaced if the client sends new ones.
-pub(super) fn check(
-    body: &[u8],
-    sql: &[u8],
-    plan: &Plan,
-    types: &mut Vec<u8>,
-) -> Result<u64, Violation> {
+pub(super) fn check(body: &[u8], sql: &[u8], plan: &Plan, types: &mut Vec<u8>) -> Checked<u64> {
     let mut fields = Fields::new(body);
     let [flags, iterations @ ..] = fields.array::<5>()?;
     if flags != 0 {
@@ -53,7 +48,7 @@ pub(super) fn check(
     Ok(plan.row_count(sql, |index| bounds.get(usize::from(index)).copied().flatten()))
 }
 
-fn new_types(fields: &mut Fields<'_>, count: usize, types: &mut Vec<u8>) -> Result<(), Violation> {
+fn new_types(fields: &mut Fields<'_>, count: usize, types: &mut Vec<u8>) -> Checked<()> {
     types.clear();
     for pair in fields.bytes(count * 2)?.chunks_exact(2) {
         if pair[1] & 0x7f != 0 {
@@ -83,7 +78,7 @@ impl Bound<'_> {
     }
 }
 
-fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Result<Bound<'a>, Violation> {
+fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Checked<Bound<'a>> {
     Ok(match kind {
         // LONGLONG, LONG and INT24, SHORT and YEAR, TINY. Unsigned ones beyond i64 are no ids.
         8 => Bound::Integer(i64::from_le_bytes(fields.array()?)),
@@ -107,7 +102,7 @@ fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Result<Bound<'a>, Violation> 
     })
 }
 
-fn sized<'a>(fields: &mut Fields<'a>, lengths: &[u8], kind: u8) -> Result<Bound<'a>, Violation> {
+fn sized<'a>(fields: &mut Fields<'a>, lengths: &[u8], kind: u8) -> Checked<Bound<'a>> {
     let length = fields.u8()?;
     if !lengths.contains(&length) {
         return Err(Violation(format!("a value of type {kind} has {length} bytes")));
@@ -117,7 +112,7 @@ fn sized<'a>(fields: &mut Fields<'a>, lengths: &[u8], kind: u8) -> Result<Bound<
 }
 
 /// A length-encoded length. What it promises is checked when the bytes are taken.
-pub(super) fn length(fields: &mut Fields<'_>) -> Result<usize, Violation> {
+pub(super) fn length(fields: &mut Fields<'_>) -> Checked<usize> {
     Ok(match fields.u8()? {
         short @ 0..=250 => short.into(),
         0xfc => u16::from_le_bytes(fields.array()?).into(),
@@ -131,7 +126,7 @@ pub(super) fn length(fields: &mut Fields<'_>) -> Result<usize, Violation> {
 }
 
 /// Whether a value can stand where the statement puts it.
-fn fits(value: Bound<'_>, column: Option<Value>, index: usize) -> Result<(), Violation> {
+fn fits(value: Bound<'_>, column: Option<Value>, index: usize) -> Checked<()> {
     let expected = match (column, value) {
         (Some(Value::Int(_) | Value::Big(_)), Bound::Bytes(_)) if value.integer().is_none() => {
             "an integer"

@@ -3,7 +3,7 @@
 use super::capability::{self, NEVER};
 use super::execute::length;
 use super::{AUTOCOMMIT, Connection, Phase};
-use crate::protocol::{Fields, Lent, Next, Violation};
+use crate::protocol::{Checked, Fields, Lent, Next, Violation};
 use crate::sql::MYSQL_VERSION;
 use sha1::{Digest as _, Sha1};
 
@@ -40,7 +40,7 @@ impl Connection {
         lent: &mut Lent<'_>,
         payload: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         let proof = match self.phase {
             Phase::Login => match self.handshake_response(payload)? {
                 Some(proof) => proof,
@@ -81,7 +81,7 @@ impl Connection {
     }
 
     /// Reads the response; `None` if it answers for another authentication plugin.
-    fn handshake_response<'a>(&mut self, payload: &'a [u8]) -> Result<Option<&'a [u8]>, Violation> {
+    fn handshake_response<'a>(&mut self, payload: &'a [u8]) -> Checked<Option<&'a [u8]>> {
         let mut fields = Fields::new(payload);
         let low = u64::from(u32::from_le_bytes(fields.array()?));
         let _max_packet = fields.array::<4>()?;
@@ -123,7 +123,7 @@ impl Connection {
 }
 
 /// Connection attributes: pairs of length-encoded texts that fill their announced length.
-fn attributes(fields: &mut Fields<'_>) -> Result<(), Violation> {
+fn attributes(fields: &mut Fields<'_>) -> Checked<()> {
     let total = length(fields)?;
     let mut pairs = Fields::new(fields.bytes(total)?);
     while !pairs.rest.is_empty() {

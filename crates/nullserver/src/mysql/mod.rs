@@ -6,7 +6,9 @@ mod execute;
 mod login;
 
 use crate::bulk::BulkRows;
-use crate::protocol::{LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation};
+use crate::protocol::{
+    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation, expect_empty,
+};
 use crate::sql::{Dialect, Kind, Plan, Statement, parse};
 use answer::{Answer, Encoding};
 use std::collections::HashMap;
@@ -114,7 +116,7 @@ impl Connection {
         input: &[u8],
         consumed: &mut usize,
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         let is_known = matches!(self.phase, Phase::Command | Phase::Infile(_));
         let limit = if is_known { MESSAGE_MAX - 2 } else { LOGIN_MAX };
         while out.len() < OUTPUT_MAX {
@@ -142,7 +144,7 @@ impl Connection {
         sequence: u8,
         payload: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         let expected = if matches!(self.phase, Phase::Command) { 0 } else { self.sequence };
         self.sequence = sequence.wrapping_add(1);
         if sequence != expected {
@@ -182,12 +184,7 @@ impl Connection {
         self.answer(out, 0).error(1835, b"08S01", &message);
     }
 
-    fn command(
-        &mut self,
-        lent: &mut Lent<'_>,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    fn command(&mut self, lent: &mut Lent<'_>, payload: &[u8], out: &mut Vec<u8>) -> Checked<Next> {
         let Some((&command, body)) = payload.split_first() else {
             return Err("a command packet is empty".into());
         };
@@ -255,7 +252,7 @@ impl Connection {
         Ok(Next::NeedsInput)
     }
 
-    fn set_option(&mut self, body: &[u8]) -> Result<(), Violation> {
+    fn set_option(&mut self, body: &[u8]) -> Checked<()> {
         match body {
             [0, 0] => self.capabilities |= capability::MULTI_STATEMENTS,
             [1, 0] => self.capabilities &= !capability::MULTI_STATEMENTS,
@@ -265,12 +262,7 @@ impl Connection {
     }
 
     /// All statements of a text; each gets a result.
-    fn query(
-        &mut self,
-        lent: &mut Lent<'_>,
-        sql: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    fn query(&mut self, lent: &mut Lent<'_>, sql: &[u8], out: &mut Vec<u8>) -> Checked<()> {
         let mut plan = std::mem::replace(&mut lent.shared.plan, Plan::new());
         let result = self.statements_of(lent, sql, &mut plan, out);
         lent.shared.plan = plan;
@@ -283,7 +275,7 @@ impl Connection {
         sql: &[u8],
         plan: &mut Plan,
         out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    ) -> Checked<()> {
         parse(sql, 0, Dialect::Mysql, plan)?;
         loop {
             if !plan.params.is_empty() {
@@ -315,7 +307,7 @@ impl Connection {
         plan: &Plan,
         more: u16,
         out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    ) -> Checked<()> {
         lent.cells.statement(plan.kind);
         self.follow(plan.kind);
         if plan.kind == Kind::Empty {
@@ -350,12 +342,7 @@ impl Connection {
         }
     }
 
-    fn prepare(
-        &mut self,
-        lent: &mut Lent<'_>,
-        sql: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    fn prepare(&mut self, lent: &mut Lent<'_>, sql: &[u8], out: &mut Vec<u8>) -> Checked<()> {
         let statement = lent.shared.mysql_plans.prepare(sql, Dialect::Mysql)?;
         if statement.plan.kind == Kind::Empty {
             self.answer(out, 0).error(1065, b"42000", "Query was empty");
@@ -379,12 +366,7 @@ impl Connection {
         Ok(())
     }
 
-    fn execute(
-        &mut self,
-        lent: &mut Lent<'_>,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    fn execute(&mut self, lent: &mut Lent<'_>, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
         let Some((id, body)) = body.split_first_chunk() else {
             return Err("COM_STMT_EXECUTE ends inside the statement id".into());
         };
@@ -412,14 +394,7 @@ impl Connection {
     }
 }
 
-fn expect_empty(body: &[u8], command: &str) -> Result<(), Violation> {
-    match body {
-        [] => Ok(()),
-        _ => Err(Violation(format!("{command} has {} trailing bytes", body.len()))),
-    }
-}
-
-fn statement_id(body: &[u8], command: &str) -> Result<u32, Violation> {
+fn statement_id(body: &[u8], command: &str) -> Checked<u32> {
     match body.try_into() {
         Ok(id) => Ok(u32::from_le_bytes(id)),
         Err(_) => Err(Violation(format!("{command} has {} bytes instead of 4", body.len()))),

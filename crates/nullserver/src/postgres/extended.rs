@@ -1,7 +1,7 @@
 //! The extended query protocol: statements and portals, every field checked.
 
 use super::answer;
-use crate::protocol::{Fields, Violation};
+use crate::protocol::{Checked, Fields, Violation};
 use crate::sql::{Dialect, PlanCache, Statement, Value, is_decimal};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ pub(super) struct Extended {
 }
 
 impl Extended {
-    fn begin(&mut self) -> Result<(), Violation> {
+    fn begin(&mut self) -> Checked<()> {
         self.in_batch = true;
         if self.failed { Err("a failed batch goes on without Sync".into()) } else { Ok(()) }
     }
@@ -77,7 +77,7 @@ impl Extended {
         }
     }
 
-    pub(super) fn expect_no_batch(&self) -> Result<(), Violation> {
+    pub(super) fn expect_no_batch(&self) -> Checked<()> {
         if self.in_batch {
             Err("a Query message stands before the Sync of a batch".into())
         } else {
@@ -90,7 +90,7 @@ impl Extended {
         self.unnamed_portal = None;
     }
 
-    pub(super) fn parse(&mut self, plans: &mut PlanCache, body: &[u8]) -> Result<(), Violation> {
+    pub(super) fn parse(&mut self, plans: &mut PlanCache, body: &[u8]) -> Checked<()> {
         self.begin()?;
         let mut fields = Fields::new(body);
         let name = fields.until_zero()?;
@@ -121,18 +121,18 @@ impl Extended {
         Ok(())
     }
 
-    fn prepared(&self, name: &[u8]) -> Result<&Prepared, Violation> {
+    fn prepared(&self, name: &[u8]) -> Checked<&Prepared> {
         let found = if name.is_empty() { self.unnamed.as_ref() } else { self.statements.get(name) };
         found.ok_or_else(|| named("there is no statement", name))
     }
 
-    fn portal(&mut self, name: &[u8]) -> Result<&mut Portal, Violation> {
+    fn portal(&mut self, name: &[u8]) -> Checked<&mut Portal> {
         let found =
             if name.is_empty() { self.unnamed_portal.as_mut() } else { self.portals.get_mut(name) };
         found.ok_or_else(|| named("there is no portal", name))
     }
 
-    pub(super) fn bind(&mut self, body: &[u8]) -> Result<(), Violation> {
+    pub(super) fn bind(&mut self, body: &[u8]) -> Checked<()> {
         self.begin()?;
         let mut fields = Fields::new(body);
         let portal_name = fields.until_zero()?;
@@ -182,7 +182,7 @@ impl Extended {
         Ok(())
     }
 
-    pub(super) fn describe(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
+    pub(super) fn describe(&mut self, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
         self.begin()?;
         let (kind, name) = object(body, "Describe")?;
         let (statement, formats) = if kind == b'S' {
@@ -202,10 +202,7 @@ impl Extended {
     }
 
     /// Reads Execute; gives the portal and the most rows to send (0: all).
-    pub(super) fn portal_to_execute(
-        &mut self,
-        body: &[u8],
-    ) -> Result<(&mut Portal, u64), Violation> {
+    pub(super) fn portal_to_execute(&mut self, body: &[u8]) -> Checked<(&mut Portal, u64)> {
         self.begin()?;
         let mut fields = Fields::new(body);
         let name = fields.until_zero()?;
@@ -214,7 +211,7 @@ impl Extended {
         Ok((self.portal(name)?, rows_max.max(0) as u64))
     }
 
-    pub(super) fn close(&mut self, body: &[u8]) -> Result<(), Violation> {
+    pub(super) fn close(&mut self, body: &[u8]) -> Checked<()> {
         self.begin()?;
         // Closing what does not exist is no error.
         match object(body, "Close")? {
@@ -232,7 +229,7 @@ fn named(problem: &str, name: &[u8]) -> Violation {
 }
 
 /// The kind ('S' or 'P') and name in Describe and Close.
-fn object<'a>(body: &'a [u8], message: &str) -> Result<(u8, &'a [u8]), Violation> {
+fn object<'a>(body: &'a [u8], message: &str) -> Checked<(u8, &'a [u8])> {
     let mut fields = Fields::new(body);
     let kind = fields.u8()?;
     if !matches!(kind, b'S' | b'P') {
@@ -256,11 +253,7 @@ impl Formats<'_> {
     }
 }
 
-fn formats<'a>(
-    fields: &mut Fields<'a>,
-    wanted: usize,
-    what: &str,
-) -> Result<Formats<'a>, Violation> {
+fn formats<'a>(fields: &mut Fields<'a>, wanted: usize, what: &str) -> Checked<Formats<'a>> {
     let count = usize::from(u16::from_be_bytes(fields.array()?));
     if count > 1 && count != wanted {
         return Err(Violation(format!("Bind gives {count} {what} formats for {wanted}")));
@@ -286,7 +279,7 @@ pub(super) fn type_of(value: Value) -> u32 {
 }
 
 /// Checks a parameter against its type; gives its value if it is an integer.
-fn integer(value: &[u8], kind: u32, binary: bool, index: usize) -> Result<Option<i64>, Violation> {
+fn integer(value: &[u8], kind: u32, binary: bool, index: usize) -> Checked<Option<i64>> {
     let wrong = |what: &str| Err(Violation(format!("parameter {} is not {what}", index + 1)));
     let integer = match (binary, value) {
         (true, &[a, b]) => Some(i16::from_be_bytes([a, b]).into()),

@@ -2,7 +2,7 @@
 
 use super::{Connection, Phase, answer, unexpected};
 use crate::PostgresAuth;
-use crate::protocol::{Fields, Lent, Next, Violation};
+use crate::protocol::{Checked, Fields, Lent, Next, Violation};
 use crate::sql::{Dialect, POSTGRES_VERSION, variable};
 use md5::{Digest as _, Md5};
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ impl Connection {
         lent: &mut Lent<'_>,
         body: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         let mut fields = Fields::new(body);
         let code = u32::from_be_bytes(fields.array()?);
         match code {
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// Reads the startup parameters; gives the protocol options among them, which nobody here knows.
-    fn parameters<'a>(&mut self, fields: &mut Fields<'a>) -> Result<Vec<&'a [u8]>, Violation> {
+    fn parameters<'a>(&mut self, fields: &mut Fields<'a>) -> Checked<Vec<&'a [u8]>> {
         let mut options = Vec::new();
         loop {
             let name = fields.until_zero()?;
@@ -100,7 +100,7 @@ impl Connection {
         kind: u8,
         body: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         if kind != b'p' {
             return Err(unexpected(kind));
         }

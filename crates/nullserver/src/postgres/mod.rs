@@ -6,7 +6,9 @@ mod extended;
 mod login;
 
 use crate::bulk::BulkRows;
-use crate::protocol::{LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation};
+use crate::protocol::{
+    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation, expect_empty,
+};
 use crate::sql::{Dialect, Kind, Plan, parse};
 use extended::Extended;
 
@@ -54,7 +56,7 @@ impl Connection {
         input: &[u8],
         consumed: &mut usize,
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         while out.len() < OUTPUT_MAX {
             let rest = &input[*consumed..];
             let next = if matches!(self.phase, Phase::Startup) {
@@ -81,7 +83,7 @@ impl Connection {
         kind: u8,
         body: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         match &mut self.phase {
             Phase::Ready => self.request(lent, kind, body, out),
             Phase::CopyIn(copy) if kind == b'd' => {
@@ -99,7 +101,7 @@ impl Connection {
         kind: u8,
         body: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         let cells = lent.cells;
         match kind {
             b'B' => {
@@ -150,12 +152,7 @@ impl Connection {
     }
 
     /// All statements of a text; each gets an answer, and one ReadyForQuery ends them.
-    fn query(
-        &mut self,
-        lent: &mut Lent<'_>,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    fn query(&mut self, lent: &mut Lent<'_>, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
         self.extended.expect_no_batch()?;
         let Some((0, sql)) = body.split_last() else {
             return Err("a Query message has no closing zero byte".into());
@@ -176,7 +173,7 @@ impl Connection {
         sql: &[u8],
         plan: &mut Plan,
         out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    ) -> Checked<()> {
         let (mut start, mut count) = (0, 0u32);
         loop {
             parse(sql, start, Dialect::Postgres, plan)?;
@@ -219,12 +216,7 @@ impl Connection {
         Ok(())
     }
 
-    fn execute(
-        &mut self,
-        lent: &mut Lent<'_>,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Violation> {
+    fn execute(&mut self, lent: &mut Lent<'_>, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
         let (portal, rows_max) = self.extended.portal_to_execute(body)?;
         let statement = std::rc::Rc::clone(&portal.statement);
         let (sql, plan) = (&statement.sql[..], &statement.plan);
@@ -275,7 +267,7 @@ impl Connection {
         kind: u8,
         body: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Next, Violation> {
+    ) -> Checked<Next> {
         let Phase::CopyIn(copy) = &mut self.phase else { return Err(unexpected(kind)) };
         let is_extended = copy.is_extended;
         match kind {
@@ -314,7 +306,7 @@ fn count_inserted(lent: &Lent<'_>, plan: &Plan) {
 }
 
 /// The body of the message at the start of `input`; its length stands at `at` and counts itself.
-fn body_of(input: &[u8], at: usize, limit: usize) -> Result<Option<&[u8]>, Violation> {
+fn body_of(input: &[u8], at: usize, limit: usize) -> Checked<Option<&[u8]>> {
     let Some((length, rest)) = input.get(at..).and_then(|rest| rest.split_first_chunk()) else {
         return Ok(None);
     };
@@ -322,13 +314,6 @@ fn body_of(input: &[u8], at: usize, limit: usize) -> Result<Option<&[u8]>, Viola
     match usize::try_from(length) {
         Ok(length) if (4..=limit).contains(&length) => Ok(rest.get(..length - 4)),
         _ => Err(Violation(format!("a message of length {length}; 4 to {limit} are taken"))),
-    }
-}
-
-fn expect_empty(body: &[u8], message: &str) -> Result<(), Violation> {
-    match body {
-        [] => Ok(()),
-        _ => Err(Violation(format!("{message} has {} trailing bytes", body.len()))),
     }
 }
 

@@ -38,8 +38,8 @@ pub(crate) enum Token {
     End,
 }
 
-/// Why a text is not a statement; the answer is an error and a violation.
-pub(crate) type Fault = &'static str;
+/// The error says why a text is not a statement; the answer is an error and a violation.
+pub(crate) type Parsed<T> = Result<T, &'static str>;
 
 /// Statements of more parameters are refused; both protocols count them in 16 bits.
 const PARAMS_MAX: u32 = 65_535;
@@ -82,7 +82,7 @@ impl<'a> Lexer<'a> {
         self.pos = next;
     }
 
-    pub(crate) fn next(&mut self) -> Result<Token, Fault> {
+    pub(crate) fn next(&mut self) -> Parsed<Token> {
         self.skip_blanks()?;
         let start = self.pos;
         let mysql = self.dialect == Dialect::Mysql;
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn param(&mut self, number: u32) -> Result<Token, Fault> {
+    fn param(&mut self, number: u32) -> Parsed<Token> {
         if number == 0 || number > PARAMS_MAX {
             return Err("a parameter number must lie between 1 and 65535");
         }
@@ -118,7 +118,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Param((number - 1) as u16))
     }
 
-    fn word(&mut self, first: u8) -> Result<Token, Fault> {
+    fn word(&mut self, first: u8) -> Parsed<Token> {
         let start = self.pos;
         let variable = first == b'@';
         let mut end = start + 1;
@@ -149,7 +149,7 @@ impl<'a> Lexer<'a> {
         Token::Number
     }
 
-    fn quoted(&mut self, quote: u8, backslash: bool) -> Result<(), Fault> {
+    fn quoted(&mut self, quote: u8, backslash: bool) -> Parsed<()> {
         let start = self.pos + 1;
         let mut at = start;
         loop {
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// `$n`, or a dollar-quoted text.
-    fn dollar(&mut self) -> Result<Token, Fault> {
+    fn dollar(&mut self) -> Parsed<Token> {
         let start = self.pos;
         let mut end = start + 1;
         if self.byte(end).is_ascii_digit() {
@@ -193,7 +193,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Text)
     }
 
-    fn skip_blanks(&mut self) -> Result<(), Fault> {
+    fn skip_blanks(&mut self) -> Parsed<()> {
         loop {
             match self.byte(self.pos) {
                 b' ' | b'\t' | b'\r' | b'\n' => self.pos += 1,

@@ -1,54 +1,16 @@
 //! `LOAD DATA LOCAL INFILE` and `COPY ... FROM STDIN`: how the rows that follow are written.
 
-use super::lexer::{Fault, Span, Token};
-use super::names::{lowered, table_columns};
+use super::lexer::{Parsed, Span, Token};
+use super::names::{table_columns, words};
 use super::parser::{Parser, integer};
 use super::plan::{Format, Kind, Load};
 
-/// What an option word of COPY or LOAD DATA says.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
-    Local,
-    Infile,
-    Table,
-    Lines,
-    Fields,
-    Terminated,
-    Enclosed,
-    Escaped,
-    Ignore,
-    Character,
-    Set,
-    From,
-    Stdin,
-    Csv,
-    Binary,
-    Delimiter,
-    Header,
-    Other,
-}
-
-fn option(word: &[u8]) -> Word {
-    lowered(word, |lower| match lower {
-        b"local" => Word::Local,
-        b"infile" => Word::Infile,
-        b"table" => Word::Table,
-        b"lines" => Word::Lines,
-        b"fields" | b"columns" => Word::Fields,
-        b"terminated" => Word::Terminated,
-        b"enclosed" => Word::Enclosed,
-        b"escaped" => Word::Escaped,
-        b"ignore" => Word::Ignore,
-        b"character" => Word::Character,
-        b"set" => Word::Set,
-        b"from" => Word::From,
-        b"stdin" => Word::Stdin,
-        b"csv" => Word::Csv,
-        b"binary" => Word::Binary,
-        b"delimiter" => Word::Delimiter,
-        b"header" => Word::Header,
-        _ => Word::Other,
-    })
+// Options of COPY and LOAD DATA.
+words! { Word, option:
+    Local = b"local", Infile = b"infile", Table = b"table", Lines = b"lines",
+    Fields = b"fields" | b"columns", Terminated = b"terminated", Enclosed = b"enclosed",
+    Escaped = b"escaped", Ignore = b"ignore", Character = b"character", Set = b"set", From = b"from",
+    Stdin = b"stdin", Csv = b"csv", Binary = b"binary", Delimiter = b"delimiter", Header = b"header",
 }
 
 /// The bytes of a text format while its options are read.
@@ -61,7 +23,7 @@ struct Marks {
 
 impl Parser<'_, '_> {
     /// `LOAD DATA LOCAL INFILE 'f' ... INTO TABLE t [FIELDS ...] [LINES ...] [(columns)]`.
-    pub(super) fn load_data(&mut self) -> Result<(), Fault> {
+    pub(super) fn load_data(&mut self) -> Parsed<()> {
         self.plan.kind = Kind::Load;
         let mut marks = Marks { field: b'\t', line: b'\n', escape: b'\\', quote: 0 };
         let mut load = Load { format: Format::Binary, columns: 0, file: Span::default(), skip: 0 };
@@ -113,7 +75,7 @@ impl Parser<'_, '_> {
     }
 
     /// `COPY t [(columns)] FROM STDIN [[WITH] (options)]`.
-    pub(super) fn copy(&mut self) -> Result<(), Fault> {
+    pub(super) fn copy(&mut self) -> Parsed<()> {
         self.plan.kind = Kind::Load;
         self.plan.table = self.expect_name()?;
         let mut columns = 0;
@@ -137,7 +99,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    fn copy_options(&mut self, skip: &mut u64) -> Result<Format, Fault> {
+    fn copy_options(&mut self, skip: &mut u64) -> Parsed<Format> {
         let (mut csv, mut binary, mut field) = (false, false, None);
         loop {
             match self.next()? {
@@ -175,14 +137,14 @@ impl Parser<'_, '_> {
         self.plan.load = Some(load);
     }
 
-    fn expect_text(&mut self) -> Result<Span, Fault> {
+    fn expect_text(&mut self) -> Parsed<Span> {
         match self.next()? {
             Token::Text => Ok(self.lexer.span),
             _ => Err("a quoted text is missing"),
         }
     }
 
-    fn expect_name(&mut self) -> Result<Span, Fault> {
+    fn expect_name(&mut self) -> Parsed<Span> {
         match self.next()? {
             Token::Word => Ok(self.lexer.span),
             _ => Err("a table name is missing"),
@@ -190,7 +152,7 @@ impl Parser<'_, '_> {
     }
 
     /// Names between parentheses, the first of which was read.
-    fn name_list(&mut self) -> Result<u32, Fault> {
+    fn name_list(&mut self) -> Parsed<u32> {
         let mut count = 0;
         loop {
             match self.next()? {
@@ -203,7 +165,7 @@ impl Parser<'_, '_> {
     }
 
     /// `BY 'x'`.
-    fn by_mark(&mut self) -> Result<u8, Fault> {
+    fn by_mark(&mut self) -> Parsed<u8> {
         self.next()?;
         let text = self.expect_text()?;
         one_byte(text.of(self.sql))
@@ -211,7 +173,7 @@ impl Parser<'_, '_> {
 }
 
 /// A delimiter as written in a literal; 0 if it is empty.
-fn one_byte(literal: &[u8]) -> Result<u8, Fault> {
+fn one_byte(literal: &[u8]) -> Parsed<u8> {
     match literal {
         [] => Ok(0),
         [byte] | [b'\\', byte @ (b'\\' | b'\'' | b'"')] => Ok(*byte),

@@ -8,7 +8,7 @@ mod plan;
 mod select;
 mod tpc;
 
-pub(crate) use lexer::{Dialect, Fault};
+pub(crate) use lexer::{Dialect, Parsed};
 pub(crate) use names::{MYSQL_VERSION, POSTGRES_VERSION, variable};
 pub(crate) use parser::parse;
 pub(crate) use plan::{Column, Format, Kind, Load, Plan, Rows, Value, is_decimal, write_decimal};
@@ -36,7 +36,7 @@ pub(crate) struct PlanCache {
 
 impl PlanCache {
     /// The plan of a text that must hold exactly one statement (or, in PostgreSQL, none).
-    pub(crate) fn prepare(&mut self, sql: &[u8], dialect: Dialect) -> Result<Rc<Statement>, Fault> {
+    pub(crate) fn prepare(&mut self, sql: &[u8], dialect: Dialect) -> Parsed<Rc<Statement>> {
         if let Some(statement) = self.plans.get(sql) {
             return Ok(Rc::clone(statement));
         }

@@ -33,91 +33,33 @@ pub(crate) fn lowered<R>(word: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
     f(lower)
 }
 
-/// Keywords that steer the parser. Everything else is `Other`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keyword {
-    Select,
-    Insert,
-    Replace,
-    Update,
-    Delete,
-    Begin,
-    Start,
-    Commit,
-    End,
-    Rollback,
-    Set,
-    Show,
-    Use,
-    Load,
-    Copy,
-    Create,
-    Drop,
-    Alter,
-    Truncate,
-    With,
-    Explain,
-    From,
-    Between,
-    And,
-    In,
-    Values,
-    Distinct,
-    As,
-    Returning,
-    GroupBy,
-    Like,
-    /// Ends a select list without FROM.
-    Clause,
-    Order,
-    Limit,
-    Into,
-    /// Stands between a column and its parameter: NOT, OR, WHERE.
-    Connective,
-    Other,
-}
+/// Words that mean something, and the function that finds one; every other word is `Other`.
+macro_rules! words {
+    ($name:ident, $find:ident: $($word:ident = $($text:literal)|+,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name { $($word,)* Other }
 
-pub(crate) fn keyword(word: &[u8]) -> Keyword {
-    use Keyword as K;
-    lowered(word, |lower| match lower {
-        b"select" => K::Select,
-        b"insert" => K::Insert,
-        b"replace" => K::Replace,
-        b"update" => K::Update,
-        b"delete" => K::Delete,
-        b"begin" => K::Begin,
-        b"start" => K::Start,
-        b"commit" => K::Commit,
-        b"end" => K::End,
-        b"rollback" => K::Rollback,
-        b"set" => K::Set,
-        b"show" => K::Show,
-        b"use" => K::Use,
-        b"load" => K::Load,
-        b"copy" => K::Copy,
-        b"create" => K::Create,
-        b"drop" => K::Drop,
-        b"alter" => K::Alter,
-        b"truncate" => K::Truncate,
-        b"with" => K::With,
-        b"explain" => K::Explain,
-        b"from" => K::From,
-        b"between" => K::Between,
-        b"and" => K::And,
-        b"in" => K::In,
-        b"values" | b"value" => K::Values,
-        b"distinct" | b"all" => K::Distinct,
-        b"as" => K::As,
-        b"returning" => K::Returning,
-        b"group" => K::GroupBy,
-        b"like" => K::Like,
-        b"order" => K::Order,
-        b"limit" => K::Limit,
-        b"where" | b"for" | b"union" | b"having" | b"offset" => K::Clause,
-        b"into" => K::Into,
-        b"not" | b"or" | b"is" | b"by" => K::Connective,
-        _ => K::Other,
-    })
+        pub(crate) fn $find(word: &[u8]) -> $name {
+            $crate::sql::names::lowered(word, |lower| match lower {
+                $($($text)|+ => $name::$word,)*
+                _ => $name::Other,
+            })
+        }
+    };
+}
+pub(super) use words;
+
+// A clause ends a select list without FROM; a connective stands between a column and its parameter.
+words! { Keyword, keyword:
+    Select = b"select", Insert = b"insert", Replace = b"replace", Update = b"update", Delete = b"delete",
+    Begin = b"begin", Start = b"start", Commit = b"commit", End = b"end", Rollback = b"rollback",
+    Set = b"set", Show = b"show", Use = b"use", Load = b"load", Copy = b"copy", Create = b"create",
+    Drop = b"drop", Alter = b"alter", Truncate = b"truncate", With = b"with", Explain = b"explain",
+    From = b"from", Between = b"between", And = b"and", In = b"in", Values = b"values" | b"value",
+    Distinct = b"distinct" | b"all", As = b"as", Returning = b"returning", GroupBy = b"group",
+    Like = b"like", Order = b"order", Limit = b"limit", Into = b"into",
+    Clause = b"where" | b"for" | b"union" | b"having" | b"offset",
+    Connective = b"not" | b"or" | b"is" | b"by",
 }
 
 /// What a column of this name holds. Columns that nobody declared hold the number 1.
@@ -201,74 +143,15 @@ pub(crate) fn variable_value(name: &[u8], dialect: Dialect) -> Value {
 pub(crate) fn variable(name: &[u8], dialect: Dialect) -> Option<&'static str> {
     let start = name.iter().rposition(|byte| matches!(byte, b'@' | b'.')).map_or(0, |at| at + 1);
     lowered(&name[start..], |lower| {
-        let known = variables(dialect).iter().find(|(name, _)| name.as_bytes() == lower);
-        known.map(|(_, value)| *value)
+        variables(dialect).find(|(name, _)| name.as_bytes() == lower).map(|(_, value)| value)
     })
 }
 
-/// All variables of a dialect, sorted by name.
-pub(crate) fn variables(dialect: Dialect) -> &'static [(&'static str, &'static str)] {
-    match dialect {
-        Dialect::Mysql => MYSQL_VARIABLES,
-        Dialect::Postgres => POSTGRES_VARIABLES,
-    }
+/// All variables of a dialect and their values, sorted by name.
+pub(crate) fn variables(dialect: Dialect) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let text = match dialect {
+        Dialect::Mysql => include_str!("mysql_variables.txt"),
+        Dialect::Postgres => include_str!("postgres_variables.txt"),
+    };
+    text.lines().filter_map(|line| line.split_once('='))
 }
-
-const MYSQL_VARIABLES: &[(&str, &str)] = &[
-    ("auto_increment_increment", "1"),
-    ("autocommit", "1"),
-    ("character_set_client", "utf8mb4"),
-    ("character_set_connection", "utf8mb4"),
-    ("character_set_database", "utf8mb4"),
-    ("character_set_results", "utf8mb4"),
-    ("character_set_server", "utf8mb4"),
-    ("collation_connection", "utf8mb4_general_ci"),
-    ("collation_database", "utf8mb4_general_ci"),
-    ("collation_server", "utf8mb4_general_ci"),
-    ("com_select", "0"),
-    ("hostname", "null"),
-    ("init_connect", ""),
-    ("innodb_buffer_pool_size", "134217728"),
-    ("innodb_flush_log_at_trx_commit", "1"),
-    ("innodb_version", "10.11.6"),
-    ("interactive_timeout", "28800"),
-    ("local_infile", "1"),
-    ("lower_case_table_names", "0"),
-    ("max_allowed_packet", "16777216"),
-    ("max_connections", "100000"),
-    ("max_prepared_stmt_count", "1048576"),
-    ("net_write_timeout", "60"),
-    ("read_only", "0"),
-    ("socket", ""),
-    ("sql_mode", "STRICT_TRANS_TABLES"),
-    ("sync_binlog", "0"),
-    ("system_time_zone", "UTC"),
-    ("threads_connected", "1"),
-    ("time_zone", "SYSTEM"),
-    ("transaction_isolation", "REPEATABLE-READ"),
-    ("tx_isolation", "REPEATABLE-READ"),
-    ("uptime", "1"),
-    ("version", MYSQL_VERSION_PLAIN),
-    ("version_comment", "dyno null server"),
-    ("version_compile_machine", "x86_64"),
-    ("wait_timeout", "28800"),
-];
-
-const POSTGRES_VARIABLES: &[(&str, &str)] = &[
-    ("client_encoding", "UTF8"),
-    ("datestyle", "ISO, MDY"),
-    ("fsync", "on"),
-    ("full_page_writes", "on"),
-    ("integer_datetimes", "on"),
-    ("max_connections", "100000"),
-    ("search_path", "\"$user\", public"),
-    ("server_encoding", "UTF8"),
-    ("server_version", POSTGRES_VERSION),
-    ("server_version_num", "150000"),
-    ("shared_buffers", "128MB"),
-    ("standard_conforming_strings", "on"),
-    ("synchronous_commit", "on"),
-    ("timezone", "UTC"),
-    ("transaction_isolation", "read committed"),
-    ("wal_level", "replica"),
-];

@@ -1,6 +1,6 @@
 //! One statement in, one [`Plan`] out.
 
-use super::lexer::{Dialect, Fault, Lexer, Span, Token};
+use super::lexer::{Dialect, Lexer, Parsed, Span, Token};
 use super::names::{Keyword, TABLE, column_parameter, keyword, table_columns, variable_value};
 use super::plan::{Column, Kind, Name, Operand, Plan, Rows, Value};
 use super::tpc;
@@ -18,12 +18,7 @@ pub(super) struct Parser<'a, 'p> {
 }
 
 /// Reads the statement of `sql` that begins at `start` into `plan`.
-pub(crate) fn parse(
-    sql: &[u8],
-    start: usize,
-    dialect: Dialect,
-    plan: &mut Plan,
-) -> Result<(), Fault> {
+pub(crate) fn parse(sql: &[u8], start: usize, dialect: Dialect, plan: &mut Plan) -> Parsed<()> {
     plan.clear();
     let lexer = Lexer::new(sql, start, dialect);
     let mut parser =
@@ -36,7 +31,7 @@ pub(crate) fn parse(
 }
 
 impl Parser<'_, '_> {
-    pub(super) fn next(&mut self) -> Result<Token, Fault> {
+    pub(super) fn next(&mut self) -> Parsed<Token> {
         let token = self.lexer.next()?;
         if let Token::Param(index) = token {
             let known = column_parameter(self.beside.of(self.sql));
@@ -59,7 +54,7 @@ impl Parser<'_, '_> {
         (token == Token::Word).then(|| keyword(self.lexer.text()))
     }
 
-    fn statement(&mut self) -> Result<(), Fault> {
+    fn statement(&mut self) -> Parsed<()> {
         let mut first = self.next()?;
         while first == Token::Symbol(b';') {
             first = self.next()?;
@@ -102,14 +97,14 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn rest(&mut self, kind: Kind) -> Result<(), Fault> {
+    fn rest(&mut self, kind: Kind) -> Parsed<()> {
         self.plan.kind = kind;
         let token = self.next()?;
         self.scan(token)
     }
 
     /// From WITH to the verb of the statement proper.
-    fn skip_common_tables(&mut self) -> Result<Keyword, Fault> {
+    fn skip_common_tables(&mut self) -> Parsed<Keyword> {
         let mut depth = 0u32;
         loop {
             let token = self.next()?;
@@ -132,7 +127,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn ddl(&mut self, verb: Keyword) -> Result<(), Fault> {
+    fn ddl(&mut self, verb: Keyword) -> Parsed<()> {
         self.plan.kind = Kind::Ddl;
         let token = self.next()?;
         if verb != Keyword::Truncate && token == Token::Word {
@@ -141,13 +136,13 @@ impl Parser<'_, '_> {
         self.scan(token)
     }
 
-    fn write(&mut self, kind: Kind) -> Result<(), Fault> {
+    fn write(&mut self, kind: Kind) -> Parsed<()> {
         self.plan.affected = 1;
         self.rest(kind)
     }
 
     /// `INSERT INTO t [(columns)] VALUES (...), (...) ...`: counts the rows.
-    fn insert(&mut self) -> Result<(), Fault> {
+    fn insert(&mut self) -> Parsed<()> {
         self.plan.kind = Kind::Insert;
         let mut token = self.next()?;
         loop {
@@ -169,7 +164,7 @@ impl Parser<'_, '_> {
         self.scan(token)
     }
 
-    fn insert_columns(&mut self) -> Result<(), Fault> {
+    fn insert_columns(&mut self) -> Parsed<()> {
         loop {
             match self.next()? {
                 Token::Word => self.plan.insert_columns.push(self.lexer.span),
@@ -181,7 +176,7 @@ impl Parser<'_, '_> {
     }
 
     /// The rows behind VALUES; gives the token after them.
-    fn tuples(&mut self) -> Result<Token, Fault> {
+    fn tuples(&mut self) -> Parsed<Token> {
         let known = table_columns(self.plan.table.of(self.sql)).unwrap_or_default();
         let mut values = self.plan.insert_columns.len();
         loop {
@@ -204,7 +199,7 @@ impl Parser<'_, '_> {
     }
 
     /// One row behind its `(`; gives the number of values.
-    fn tuple(&mut self, known: &[&[u8]]) -> Result<usize, Fault> {
+    fn tuple(&mut self, known: &[&[u8]]) -> Parsed<usize> {
         let (mut depth, mut count) = (0u32, 1usize);
         loop {
             match self.lexer.next()? {
@@ -227,7 +222,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads to the end of the statement and picks up what the answer depends on.
-    pub(super) fn scan(&mut self, mut token: Token) -> Result<(), Fault> {
+    pub(super) fn scan(&mut self, mut token: Token) -> Parsed<()> {
         let mut depth = 0u32;
         loop {
             match token {
@@ -261,7 +256,7 @@ impl Parser<'_, '_> {
     }
 
     /// Behind a keyword outside parentheses; gives the token to go on with.
-    fn clause(&mut self, word: Keyword) -> Result<Token, Fault> {
+    fn clause(&mut self, word: Keyword) -> Parsed<Token> {
         match word {
             Keyword::From if self.plan.table.is_empty() => {
                 let token = self.next()?;
@@ -300,7 +295,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn operand(&mut self) -> Result<Operand, Fault> {
+    fn operand(&mut self) -> Parsed<Operand> {
         let mut token = self.next()?;
         let negative = token == Token::Symbol(b'-');
         if negative {
@@ -321,7 +316,7 @@ impl Parser<'_, '_> {
     }
 
     /// `LIMIT 3` and MySQL's `LIMIT 10, 3`; a parameter limits nothing.
-    fn limit(&mut self) -> Result<Token, Fault> {
+    fn limit(&mut self) -> Parsed<Token> {
         let mut most = None;
         loop {
             let token = self.next()?;
@@ -339,7 +334,7 @@ impl Parser<'_, '_> {
     }
 
     /// `IN (a, b, c)` finds as many rows as it lists values.
-    fn in_list(&mut self) -> Result<Token, Fault> {
+    fn in_list(&mut self) -> Parsed<Token> {
         let token = self.next()?;
         if token != Token::Symbol(b'(') {
             return Ok(token);
@@ -359,7 +354,7 @@ impl Parser<'_, '_> {
         self.next()
     }
 
-    fn show(&mut self) -> Result<(), Fault> {
+    fn show(&mut self) -> Parsed<()> {
         self.plan.kind = Kind::Show;
         let mut token = self.next()?;
         if self.lexer.dialect() == Dialect::Postgres {
@@ -397,7 +392,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn column(&mut self, name: Name, value: Value) -> Result<(), Fault> {
+    pub(super) fn column(&mut self, name: Name, value: Value) -> Parsed<()> {
         if self.plan.columns.len() >= super::plan::COLUMNS_MAX {
             return Err("a result has more than 64 columns");
         }

@@ -188,10 +188,10 @@ impl Plan {
         &self,
         sql: &'a [u8],
         pattern: Span,
-    ) -> impl Iterator<Item = &'static (&'static str, &'static str)> + use<'a> {
+    ) -> impl Iterator<Item = (&'static str, &'static str)> + use<'a> {
         let pattern = pattern.of(sql);
-        let all = names::variables(Dialect::Mysql).iter();
-        all.filter(move |(name, _)| pattern.is_empty() || like(pattern, name.as_bytes()))
+        names::variables(Dialect::Mysql)
+            .filter(move |(name, _)| pattern.is_empty() || like(pattern, name.as_bytes()))
     }
 }
 

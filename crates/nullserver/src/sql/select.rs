@@ -1,6 +1,6 @@
 //! The select list: which columns a result has and what they hold.
 
-use super::lexer::{Dialect, Fault, Span, Token};
+use super::lexer::{Dialect, Parsed, Span, Token};
 use super::names::{
     Keyword, column_value, function_value, is_aggregate, table_columns, variable_value,
 };
@@ -21,7 +21,7 @@ struct Item {
 
 impl Parser<'_, '_> {
     /// Reads the list behind SELECT or RETURNING; gives the token that ended it.
-    pub(super) fn items(&mut self) -> Result<Token, Fault> {
+    pub(super) fn items(&mut self) -> Parsed<Token> {
         let mut token = self.next()?;
         while self.keyword_of(token) == Some(Keyword::Distinct) {
             token = self.next()?;
@@ -36,7 +36,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn item(&mut self, first: Token) -> Result<(Item, Token), Fault> {
+    fn item(&mut self, first: Token) -> Parsed<(Item, Token)> {
         let mut item = self.begin_item(first)?;
         let mut depth = u32::from(first == Token::Symbol(b'('));
         // True while only `a.b.c` was read: then `(` makes it a call and another word an alias.
@@ -93,7 +93,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn begin_item(&mut self, first: Token) -> Result<Item, Fault> {
+    fn begin_item(&mut self, first: Token) -> Parsed<Item> {
         let mut item = Item {
             whole: self.lexer.span,
             head: None,
@@ -135,7 +135,7 @@ impl Parser<'_, '_> {
         self.aggregated |= is_aggregate(name);
     }
 
-    fn add(&mut self, item: &Item) -> Result<(), Fault> {
+    fn add(&mut self, item: &Item) -> Parsed<()> {
         if item.is_star {
             self.star.get_or_insert(self.plan.columns.len());
             return Ok(());
@@ -151,7 +151,7 @@ impl Parser<'_, '_> {
     }
 
     /// Puts the table's columns where `*` stood and settles the number of rows.
-    pub(super) fn finish_select(&mut self) -> Result<(), Fault> {
+    pub(super) fn finish_select(&mut self) -> Parsed<()> {
         if let Some(at) = self.star {
             let unknown: &[&[u8]] = &[b"1"];
             let names = table_columns(self.plan.table.of(self.sql)).unwrap_or(unknown);

@@ -25,7 +25,7 @@ fn values(plan: &Plan) -> Vec<Value> {
     plan.columns.iter().map(|column| column.value).collect()
 }
 
-fn fault(sql: &str, dialect: Dialect) -> Fault {
+fn fault(sql: &str, dialect: Dialect) -> &'static str {
     parse(sql.as_bytes(), 0, dialect, &mut Plan::new()).expect_err(sql)
 }
 
