@@ -2,7 +2,7 @@
 
 use crate::evidence::NodeFacts;
 use crate::evidence::Target;
-use crate::svg::escape;
+use crate::svg::{Anchor, place, text};
 use crate::text::Lang;
 use dyno_facts::say;
 use std::fmt::Write;
@@ -95,17 +95,12 @@ impl Nodes {
 
 impl Shown {
     fn write(&self, out: &mut String, left: f64, top: f64, width: f64) {
-        let text = |line: &str| escape(&super::topology::shortened(line, width - 14.0));
-        let _ = write!(
-            out,
-            "<rect class=\"block\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{HEIGHT:.1}\" rx=\"3\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            left + 7.0,
-            top + 18.0,
-            text(&self.name),
-            left + 7.0,
-            top + 34.0,
-            text(&self.address)
-        );
+        let place = place(left, top, width, HEIGHT);
+        let _ = write!(out, "<rect class=\"block\" {place} rx=\"3\"/>");
+        for (class, down, line) in [("name", 18.0, &self.name), ("tick", 34.0, &self.address)] {
+            let line = super::topology::shortened(line, width - 14.0);
+            text(out, class, left + 7.0, top + down, Anchor::Start, &line);
+        }
     }
 }
 

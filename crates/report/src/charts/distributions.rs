@@ -1,9 +1,9 @@
 //! How latency is distributed.
 
-use super::{COLOURS, Figure, WIDE, colour, latency_axis, legend};
+use super::{COLOURS, Figure, colour, latency_axis, wide};
 use crate::evidence::Distribution;
 use crate::evidence::Paper;
-use crate::svg::{Axis, Chart, Scale, Series, Stroke};
+use crate::svg::{Axis, Scale, Series, Stroke};
 use crate::text::Lang;
 use dyno_facts::say;
 
@@ -33,21 +33,18 @@ fn figure(paper: &Paper, index: usize, own: &[&Distribution], lang: Lang) -> Opt
                 false => format!("s{}", place % COLOURS),
             };
             let quantiles = d.quantiles.iter().filter(|q| q.share < 1.0 && q.us > 0.0);
+            let points = quantiles.map(|q| (1.0 / (1.0 - q.share), Some(q.us / 1e3))).collect();
             Series {
-                name: name.clone(),
-                class,
                 stroke: if place < COLOURS { Stroke::Solid } else { Stroke::Dashed },
-                points: quantiles.map(|q| (1.0 / (1.0 - q.share), Some(q.us / 1e3))).collect(),
-                band: Vec::new(),
                 has_dots: true,
-                has_line: true,
-                end_label: (own.len() <= 6).then_some(name),
+                end_label: (own.len() <= 6).then(|| name.clone()),
+                ..Series::line(name, class, points)
             }
         })
         .collect();
-    let points = || series.iter().flat_map(|series| &series.points);
-    let values: Vec<f64> = points().filter_map(|(_, value)| *value).collect();
-    let longest = points().map(|(x, _)| *x).fold(10.0, f64::max);
+    let values = Series::values(&series);
+    let points = series.iter().flat_map(|series| &series.points);
+    let longest = points.map(|(x, _)| *x).fold(10.0, f64::max);
     if values.len() < 2 {
         return None;
     }
@@ -56,25 +53,12 @@ fn figure(paper: &Paper, index: usize, own: &[&Distribution], lang: Lang) -> Opt
     let ticks = shares.into_iter().chain(finer).filter(|(at, _)| *at <= longest * 1.001);
     let experiment = &paper.experiments[index].title;
     let x = say!(share_of_the_transactions_that_take);
-    let chart = Chart {
-        width: WIDE.0,
-        height: WIDE.1,
-        description: say!(distribution_of_latency_of, experiment = experiment).render(lang),
-        x: Axis {
-            label: x.render(lang),
-            scale: Scale::log(1.0, longest),
-            ticks: ticks.map(|(at, text)| (at, text.to_owned())).collect(),
-        },
-        y: latency_axis(&values, 5, lang),
-        left_letters: 0,
-        shades: Vec::new(),
-        series,
+    let x = Axis {
+        label: x.render(lang),
+        scale: Scale::log(1.0, longest),
+        ticks: ticks.map(|(at, text)| (at, text.to_owned())).collect(),
     };
+    let description = say!(distribution_of_latency_of, experiment = experiment);
     let caption = say!(distribution_of_latency_of_at_the, experiment = experiment);
-    Some(Figure {
-        note: String::new(),
-        caption: caption.render(lang),
-        legend: legend(&chart),
-        svgs: vec![chart.svg()],
-    })
+    Some(wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption], lang))
 }

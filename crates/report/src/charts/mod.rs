@@ -7,12 +7,13 @@ mod over_time;
 pub(crate) mod resources;
 mod scale_out;
 pub(crate) mod topology;
+mod verdict;
 
 pub(crate) use over_time::{Rate, of_trials, panel, rate_over_time, stretches};
+pub(crate) use verdict::drawings;
 
 pub(crate) use crate::blocks::Figure;
 use crate::evidence::{Experiment, Paper, Point, Spread};
-use crate::findings::verdict;
 use crate::format;
 use crate::levels::{Levels, Measure};
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
@@ -62,8 +63,7 @@ pub(crate) fn colour(paper: &Paper, target: &str) -> String {
 
 pub(crate) fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
     let scale = Scale::from_zero(0.0, values.fold(0.0, f64::max), ticks);
-    let ticks = scale.ticks(ticks).into_iter().map(|value| (value, format::plain(value))).collect();
-    Axis { label: label.to_owned(), scale, ticks }
+    Axis::of(label.to_owned(), scale, scale.ticks(ticks))
 }
 
 /// Linear; logarithmic where the values span more than a factor of 30.
@@ -76,10 +76,8 @@ pub(crate) fn latency_axis(values: &[f64], ticks: usize, lang: Lang) -> Axis {
         return linear_axis(label.render(lang).as_str(), values.iter().copied(), ticks);
     }
     let scale = Scale::round_log(low, high);
-    let ticks =
-        scale.ticks(ticks + 2).into_iter().map(|value| (value, format::plain(value))).collect();
     let label = say!(axis_logarithmic, axis = label);
-    Axis { label: label.render(lang), scale, ticks }
+    Axis::of(label.render(lang), scale, scale.ticks(ticks + 2))
 }
 
 fn targets_of(experiment: &Experiment) -> Vec<&str> {
@@ -108,15 +106,12 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
                 .unwrap_or((y(point).min, y(point).max));
             (x(point), low, high)
         });
+        let points = own.iter().map(|point| (x(point), Some(y(point).median))).collect();
         series.push(Series {
-            name: target.to_owned(),
-            class: colour(paper, target),
-            stroke: Stroke::Solid,
-            points: own.iter().map(|point| (x(point), Some(y(point).median))).collect(),
             band: if is_repeated { band.collect() } else { Vec::new() },
             has_dots: true,
-            has_line: true,
             end_label: Some(target.to_owned()),
+            ..Series::line(target.to_owned(), colour(paper, target), points)
         });
         if levels.is_clients {
             series.extend(verdict::curve_of(paper, &experiment.name, target, lang));
@@ -125,44 +120,52 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
     let has_curve = series.iter().any(|series| series.stroke == Stroke::Dashed);
     let has_band = series.iter().any(|series| !series.band.is_empty());
     if !published.is_empty() {
+        let points = published.iter().map(|(x, y)| (*x, Some(*y))).collect();
         series.push(Series {
-            name: say!(published).render(lang),
-            class: PUBLISHED.to_owned(),
             stroke: Stroke::Dotted,
-            points: published.iter().map(|(x, y)| (*x, Some(*y))).collect(),
-            band: Vec::new(),
             has_dots: true,
             has_line: false,
-            end_label: None,
+            ..Series::line(say!(published).render(lang), PUBLISHED.to_owned(), points)
         });
     }
     let measured = experiment.points.iter().map(|point| (measure.of)(point).max);
     let highest = measured.chain(published.iter().map(|(_, y)| *y));
     let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
-    let chart = Chart {
-        width: WIDE.0,
-        height: WIDE.1,
-        description: say!(
-            measure_of_experiment_against_levels,
-            measure = &measure.name,
-            experiment = &experiment.title,
-            levels = &levels.label,
-        )
-        .render(lang),
-        x: levels.axis(&more, lang),
-        y: linear_axis(measure.label.render(lang).as_str(), highest, 5),
-        left_letters: 0,
-        shades: Vec::new(),
-        series,
-    };
+    let description = say!(
+        measure_of_experiment_against_levels,
+        measure = &measure.name,
+        experiment = &experiment.title,
+        levels = &levels.label,
+    );
+    let y = linear_axis(measure.label.render(lang).as_str(), highest, 5);
     let shown = Shown { has_band, has_intervals, has_curve, has_published: !published.is_empty() };
     let caption = throughput_caption(&measure, levels, shown);
-    Figure {
-        note: String::new(),
-        caption: Message::sentences(&caption).render(lang),
-        legend: legend(&chart),
-        svgs: vec![chart.svg()],
-    }
+    wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
+}
+
+/// A figure of one wide chart.
+fn wide(
+    description: &Message,
+    [x, y]: [Axis; 2],
+    series: Vec<Series>,
+    caption: &[Message],
+    lang: Lang,
+) -> Figure {
+    let ((width, height), description) = (WIDE, description.render(lang));
+    let shades = Vec::new();
+    let chart = Chart { width, height, description, x, y, left_letters: 0, shades, series };
+    figure(vec![chart.svg()], legend(&chart), caption, lang)
+}
+
+/// A figure without a note.
+fn figure(
+    svgs: Vec<String>,
+    legend: Vec<(String, String)>,
+    caption: &[Message],
+    lang: Lang,
+) -> Figure {
+    let caption = Message::sentences(caption).render(lang);
+    Figure { caption, note: String::new(), legend, svgs }
 }
 
 /// What a chart of throughput has beside its lines.
@@ -180,9 +183,7 @@ fn throughput_caption(measure: &Measure, levels: &Levels, shown: Shown) -> Vec<M
     if shown.has_band {
         caption.push(match shown.has_intervals {
             true => say!(lines_join_the_medians_the_band),
-            false => {
-                say!(lines_join_the_medians_the_band_spans)
-            }
+            false => say!(lines_join_the_medians_the_band_spans),
         });
     }
     if shown.has_curve {
@@ -233,60 +234,35 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) 
     for target in &targets {
         for (name, stroke, percentile) in PERCENTILES {
             let own = swept(experiment).filter(|point| point.target == *target);
-            let points: Vec<(f64, Option<f64>)> = own
-                .map(|point| {
-                    ((levels.of)(point), percentile(point).map(|spread| spread.median / 1e3))
-                })
-                .collect();
+            let ms = |point: &Point| percentile(point).map(|spread| spread.median / 1e3);
+            let points = own.map(|point| ((levels.of)(point), ms(point))).collect();
             let full = if targets.len() > 1 { format!("{target} {name}") } else { name.to_owned() };
             series.push(Series {
-                name: full.clone(),
-                class: colour(paper, target),
                 stroke,
-                points,
-                band: Vec::new(),
                 has_dots: true,
-                has_line: true,
-                end_label: Some(full),
+                end_label: Some(full.clone()),
+                ..Series::line(full, colour(paper, target), points)
             });
         }
     }
-    let values: Vec<f64> =
-        series.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value).collect();
+    let values = Series::values(&series);
     if values.is_empty() {
         return None;
     }
-    let chart = Chart {
-        width: WIDE.0,
-        height: WIDE.1,
-        description: say!(
-            latency_percentiles_of_against,
-            experiment = &experiment.title,
-            levels = &levels.label,
-        )
-        .render(lang),
-        x: levels.axis(&[], lang),
-        y: latency_axis(&values, 5, lang),
-        left_letters: 0,
-        shades: Vec::new(),
-        series,
-    };
+    let description = say!(
+        latency_percentiles_of_against,
+        experiment = &experiment.title,
+        levels = &levels.label,
+    );
     let meaning = match (experiment.is_open_loop, &experiment.tpcc) {
         (true, _) => say!(from_the_due_time),
         (false, Some(_)) => say!(response_time_of_all_kinds),
         (false, None) => say!(service_time),
     };
-    Some(Figure {
-        note: String::new(),
-        caption: say!(
-            latency_against_median_solid_95th_dashed,
-            meaning = meaning,
-            levels = &levels.label,
-        )
-        .render(lang),
-        legend: legend(&chart),
-        svgs: vec![chart.svg()],
-    })
+    let caption =
+        say!(latency_against_median_solid_95th_dashed, meaning = meaning, levels = &levels.label);
+    let axes = [levels.axis(&[], lang), latency_axis(&values, 5, lang)];
+    Some(wide(&description, axes, series, &[caption], lang))
 }
 
 /// What throughput costs in latency: one line per target, from the lowest to the highest load.
@@ -306,42 +282,20 @@ fn latency_against_throughput(
             })
             .collect();
         own.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series {
-            name: target.to_owned(),
-            class: colour(paper, target),
-            stroke: Stroke::Solid,
-            points: own.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect(),
-            band: Vec::new(),
-            has_dots: true,
-            has_line: true,
-            end_label: None,
-        }
+        let points = own.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect();
+        let line = Series::line(target.to_owned(), colour(paper, target), points);
+        Series { has_dots: true, ..line }
     };
     let series: Vec<Series> = targets_of(experiment).into_iter().map(line).collect();
     let points = || series.iter().flat_map(|series| &series.points);
-    let values: Vec<f64> = points().filter_map(|(_, value)| *value).collect();
+    let values = Series::values(&series);
     if values.len() < 2 {
         return None;
     }
     let x = linear_axis(measure.label.render(lang).as_str(), points().map(|(x, _)| *x), 8);
-    let chart = Chart {
-        width: WIDE.0,
-        height: WIDE.1,
-        description: say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title)
-            .render(lang),
-        x,
-        y: latency_axis(&values, 5, lang),
-        left_letters: 0,
-        shades: Vec::new(),
-        series,
-    };
+    let description = say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title);
     let caption = say!(n_95th_percentile_of_latency_against_throughput, levels = &levels.label);
-    Some(Figure {
-        note: String::new(),
-        caption: caption.render(lang),
-        legend: legend(&chart),
-        svgs: vec![chart.svg()],
-    })
+    Some(wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption], lang))
 }
 
 /// With a single load level there is no curve; bars show it beside the published figures. A bar
@@ -380,10 +334,6 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option
     }
     let description =
         say!(measure_of_experiment, measure = measure.name, experiment = &experiment.title);
-    Some(Figure {
-        note: String::new(),
-        caption: Message::sentences(&caption).render(lang),
-        svgs: vec![bars(WIDE.0, description.render(lang).as_str(), &all)],
-        legend: Vec::new(),
-    })
+    let drawn = bars(WIDE.0, description.render(lang).as_str(), &all);
+    Some(figure(vec![drawn], Vec::new(), &caption, lang))
 }

@@ -1,6 +1,6 @@
 //! A trial over time.
 
-use super::{Figure, Percentile, SMALL, colour, latency_axis, legend, linear_axis};
+use super::{Figure, Percentile, SMALL, colour, figure, latency_axis, legend, linear_axis};
 use crate::evidence::{Paper, Trial};
 use crate::format;
 use crate::svg::{Axis, Chart, Scale, Series, Shade, Stroke};
@@ -49,8 +49,7 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     let mut throughput = rate_over_time(&stretches, &TPS, &class);
     throughput.name = per_s.render(lang);
     let percentiles = latency_over_time(&stretches, &class);
-    let points = percentiles.iter().flat_map(|series| &series.points);
-    let values: Vec<f64> = points.filter_map(|(_, value)| *value).collect();
+    let values = Series::values(&percentiles);
     let tps = trial.series.iter().map(|row| row.tps);
     let axis = linear_axis(per_s.render(lang).as_str(), tps, 3);
     let mut tps = panel(trial, &say!(throughput), axis, vec![throughput], lang);
@@ -78,12 +77,7 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     if longest > 1 {
         caption.push(say!(drawn_in_stretches_of_intervals_mean, n = longest.to_string(),));
     }
-    Some(Figure {
-        note: String::new(),
-        caption: Message::sentences(&caption).render(lang),
-        legend: legend(&latency),
-        svgs: vec![tps.svg(), latency.svg()],
-    })
+    Some(figure(vec![tps.svg(), latency.svg()], legend(&latency), &caption, lang))
 }
 
 pub(crate) fn panel(
@@ -96,12 +90,11 @@ pub(crate) fn panel(
     let from = trial.series[0].begins_s;
     let last = &trial.series[trial.series.len() - 1];
     let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
-    let seconds = scale.ticks(6).into_iter().map(|value| (value, format::plain(value))).collect();
     Chart {
         width: SMALL.0,
         height: SMALL.1,
         description: say!(of_trial_over_time, what = what, trial = &trial.label).render(lang),
-        x: Axis { label: say!(seconds).render(lang), scale, ticks: seconds },
+        x: Axis::of(say!(seconds).render(lang), scale, scale.ticks(6)),
         y,
         left_letters: 0,
         shades: shades(trial, lang),
@@ -150,15 +143,10 @@ pub(crate) fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class:
         let each = || stretch.chunks(1).filter_map(|row| rate.over(row));
         Some((middle(stretch), each().reduce(f64::min)?, each().reduce(f64::max)?))
     };
+    let points = stretches.iter().map(mean).collect();
     Series {
-        name: rate.name.to_owned(),
-        class: class.to_owned(),
-        stroke: Stroke::Solid,
-        points: stretches.iter().map(mean).collect(),
         band: if is_thinned { stretches.iter().filter_map(range).collect() } else { Vec::new() },
-        has_dots: false,
-        has_line: true,
-        end_label: None,
+        ..Series::line(rate.name.to_owned(), class.to_owned(), points)
     }
 }
 
@@ -168,22 +156,14 @@ fn latency_over_time(stretches: &[&[SeriesRow]], class: &str) -> Vec<Series> {
         ("p95", Stroke::Dashed, |row| row.p95_us),
         ("p99", Stroke::Dotted, |row| row.p99_us),
     ];
-    let series = |(name, stroke, percentile): Percentile<SeriesRow, f64>| Series {
-        name: name.to_owned(),
-        class: class.to_owned(),
-        stroke,
-        points: stretches
-            .iter()
-            .map(|stretch| {
-                // An interval without a commit has no latency; the line breaks there.
-                let values = stretch.iter().filter(|row| row.max_us > 0.0).map(percentile);
-                (middle(stretch), values.reduce(f64::max).map(|us| us / 1e3))
-            })
-            .collect(),
-        band: Vec::new(),
-        has_dots: false,
-        has_line: true,
-        end_label: None,
+    let series = |(name, stroke, percentile): Percentile<SeriesRow, f64>| {
+        let point = |stretch: &&[SeriesRow]| {
+            // An interval without a commit has no latency; the line breaks there.
+            let values = stretch.iter().filter(|row| row.max_us > 0.0).map(percentile);
+            (middle(stretch), values.reduce(f64::max).map(|us| us / 1e3))
+        };
+        let points = stretches.iter().map(point).collect();
+        Series { stroke, ..Series::line(name.to_owned(), class.to_owned(), points) }
     };
     percentiles.map(series).into()
 }

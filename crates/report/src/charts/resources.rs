@@ -1,6 +1,6 @@
 //! What generator and servers did during the trials of the best points.
 
-use super::{Figure, colour, legend, linear_axis, panel};
+use super::{Figure, PUBLISHED, colour, legend, linear_axis, panel};
 use crate::evidence::{Paper, Trial};
 use crate::format::unique;
 use crate::svg::{Series, Stroke};
@@ -24,10 +24,8 @@ pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Figure> {
 
 fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Figure {
     let generator = trial.series.iter().map(|row| (row.begins_s, Some(row.host_cpu_share * 100.0)));
-    let mut busy = vec![Series {
-        class: "published".to_owned(),
-        ..line(say!(load_generator).render(lang), generator.collect())
-    }];
+    let generator: Vec<(f64, Option<f64>)> = generator.collect();
+    let mut busy = vec![line(say!(load_generator).render(lang), PUBLISHED.to_owned(), &generator)];
     busy.extend(lines(paper, trial, None, |row| row.cpu_share.map(|share| share * 100.0), lang));
     let mut sessions = lines(paper, trial, Some(&say!(at_work)), |row| row.active_sessions, lang);
     let waiting = lines(paper, trial, Some(&say!(waiting)), |row| row.waiting_sessions, lang);
@@ -38,8 +36,8 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Figure {
         (say!(machine_busy), say!(machine_busy_percent), busy),
         (say!(sessions), say!(sessions_2), sessions),
     ] {
-        let values = series.iter().flat_map(|series| &series.points).filter_map(|point| point.1);
-        let y = linear_axis(unit.render(lang).as_str(), values, 3);
+        let values = Series::values(&series);
+        let y = linear_axis(unit.render(lang).as_str(), values.into_iter(), 3);
         let chart = panel(trial, &what, y, series, lang);
         if !chart.series.is_empty() {
             entries.extend(legend(&chart));
@@ -52,7 +50,7 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Figure {
         experiment = &trial.summary.experiment,
         target = &trial.target,
     );
-    Figure { note: String::new(), caption: caption.render(lang), legend: entries, svgs }
+    super::figure(svgs, entries, &[caption], lang)
 }
 
 /// A line for each node that tells the quantity.
@@ -73,14 +71,13 @@ fn lines(
             None => Message::from(name),
         };
         let class = colour(paper, &trial.target);
-        let line = Series { class, ..line(label.render(lang), points) };
-        (!line.points.is_empty()).then_some(line)
+        (!points.is_empty()).then(|| line(label.render(lang), class, &points))
     };
     names.iter().filter_map(own).collect()
 }
 
 /// Means of stretches where there are many samples.
-fn line(name: String, points: Vec<(f64, Option<f64>)>) -> Series {
+fn line(name: String, class: String, points: &[(f64, Option<f64>)]) -> Series {
     let mean = |points: &[(f64, Option<f64>)], of: fn(&(f64, Option<f64>)) -> f64| {
         points.iter().map(of).sum::<f64>() / points.len() as f64
     };
@@ -88,14 +85,5 @@ fn line(name: String, points: Vec<(f64, Option<f64>)>) -> Series {
     let stretch = |part: &[(f64, Option<f64>)]| {
         (mean(part, |point| point.0), Some(mean(part, |point| point.1.unwrap_or(0.0))))
     };
-    Series {
-        name,
-        class: String::new(),
-        stroke: Stroke::Solid,
-        points: points.chunks(length).map(stretch).collect(),
-        band: Vec::new(),
-        has_dots: false,
-        has_line: true,
-        end_label: None,
-    }
+    Series::line(name, class, points.chunks(length).map(stretch).collect())
 }

@@ -1,10 +1,10 @@
 //! Statements per second against the number of read-only nodes.
 
-use super::{Figure, WIDE, colour, legend, linear_axis};
+use super::{Figure, colour, linear_axis, wide};
 use crate::NodeScaling;
 use crate::evidence::{Experiment, Paper};
-use crate::svg::{Axis, Chart, Scale, Series, Stroke};
-use crate::text::{Lang, Message};
+use crate::svg::{Axis, Scale, Series, Stroke};
+use crate::text::Lang;
 use dyno_facts::say;
 
 /// `None` unless targets differ in their number of nodes.
@@ -18,37 +18,19 @@ pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
         series.push(measured(paper, cluster, lang));
         series.push(proportional(paper, cluster, clusters.len() > 1, lang));
     }
-    let values: Vec<f64> =
-        series.iter().flat_map(|series| &series.points).filter_map(|point| point.1).collect();
+    let values = Series::values(&series);
     let highest = rows.iter().map(|row| row.qps.max);
     let description = say!(statements_per_second_of_against_the, experiment = &experiment.title);
-    let chart = Chart {
-        width: WIDE.0,
-        height: WIDE.1,
-        description: description.render(lang),
-        x: nodes_axis(least, most, lang),
-        y: linear_axis(
-            say!(statements_per_second).render(lang).as_str(),
-            values.into_iter().chain(highest),
-            5,
-        ),
-        left_letters: 0,
-        shades: Vec::new(),
-        series,
-    };
+    let label = say!(statements_per_second).render(lang);
+    let y = linear_axis(label.as_str(), values.into_iter().chain(highest), 5);
     let mut caption = vec![
         say!(statements_per_second_against_the_number),
         say!(dashed_in_proportion_to_the_fewest),
     ];
-    if chart.series.iter().any(|series| !series.band.is_empty()) {
+    if series.iter().any(|series| !series.band.is_empty()) {
         caption.push(say!(lines_join_the_medians_the_band_spans));
     }
-    Some(Figure {
-        note: String::new(),
-        caption: Message::sentences(&caption).render(lang),
-        legend: legend(&chart),
-        svgs: vec![chart.svg()],
-    })
+    Some(wide(&description, [nodes_axis(least, most, lang), y], series, &caption, lang))
 }
 
 fn nodes_axis(least: u32, most: u32, lang: Lang) -> Axis {
@@ -71,15 +53,12 @@ fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
     };
     let is_repeated = cluster.iter().any(|row| row.qps.max > row.qps.min);
     let band = cluster.iter().map(|row| (f64::from(row.nodes), row.qps.min, row.qps.max));
+    let points = cluster.iter().map(|row| (f64::from(row.nodes), Some(row.qps.median))).collect();
     Series {
-        class: class(paper, cluster),
-        stroke: Stroke::Solid,
-        points: cluster.iter().map(|row| (f64::from(row.nodes), Some(row.qps.median))).collect(),
         band: if is_repeated { band.collect() } else { Vec::new() },
         has_dots: true,
-        has_line: true,
         end_label: Some(name.clone()),
-        name,
+        ..Series::line(name, class(paper, cluster), points)
     }
 }
 
@@ -92,14 +71,7 @@ fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: La
     let ideal = |row: &NodeScaling| {
         (f64::from(row.nodes), (row.efficiency > 0.0).then(|| row.qps.median / row.efficiency))
     };
-    Series {
-        name: name.render(lang),
-        class: class(paper, cluster),
-        stroke: Stroke::Dashed,
-        points: cluster.iter().map(ideal).collect(),
-        band: Vec::new(),
-        has_dots: false,
-        has_line: true,
-        end_label: None,
-    }
+    let points = cluster.iter().map(ideal).collect();
+    let line = Series::line(name.render(lang), class(paper, cluster), points);
+    Series { stroke: Stroke::Dashed, ..line }
 }

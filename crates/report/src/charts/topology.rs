@@ -4,7 +4,7 @@ use super::cluster::Nodes;
 use super::{Figure, colour};
 use crate::evidence::{Paper, RunFacts, Target, Trial};
 use crate::format;
-use crate::svg::{escape, open, width_of};
+use crate::svg::{Anchor, open, place, text, width_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{Environment, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeMap;
@@ -35,22 +35,12 @@ impl Block {
     }
 
     fn write(&self, out: &mut String, left: f64, width: f64) {
-        let _ = write!(
-            out,
-            "<rect class=\"block {}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"4\"/>",
-            self.class,
-            self.top,
-            self.height()
-        );
+        let place = place(left, self.top, width, self.height());
+        let _ = write!(out, "<rect class=\"block {}\" {place} rx=\"4\"/>", self.class);
         for (index, line) in self.lines.iter().enumerate() {
             let class = if index == 0 { "name" } else { "tick" };
-            let _ = write!(
-                out,
-                "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                left + 10.0,
-                self.top + 20.0 + LINE * index as f64,
-                escape(&shortened(line, width - 20.0))
-            );
+            let y = self.top + 20.0 + LINE * index as f64;
+            text(out, class, left + 10.0, y, Anchor::Start, &shortened(line, width - 20.0));
         }
         let below = self.top + self.lines.len() as f64 * LINE + 14.0;
         self.nodes.write(out, &self.class, left, width, below);
@@ -85,16 +75,13 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
     for (target, block, from, is_first) in pairs {
         let (x1, y1, x2, y2) = (LEFT_WIDTH + 2.0, from.middle(), right, block.middle());
         let way = (x2 - x1) * 0.35;
+        let (class, a, b) = (&block.class, x1 + way, x2 - way);
         let _ = write!(
             out,
-            "<path class=\"flow {}\" d=\"M{x1:.1},{y1:.1}C{:.1},{y1:.1} {:.1},{y2:.1} {x2:.1},{y2:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            block.class,
-            x1 + way,
-            x2 - way,
-            x2 - 8.0,
-            y2 - 6.0,
-            escape(&if is_first { connection(paper, target, lang) } else { String::new() })
+            "<path class=\"flow {class}\" d=\"M{x1:.1},{y1:.1}C{a:.1},{y1:.1} {b:.1},{y2:.1} {x2:.1},{y2:.1}\"/>"
         );
+        let words = if is_first { connection(paper, target, lang) } else { String::new() };
+        text(&mut out, "tick", x2 - 8.0, y2 - 6.0, Anchor::End, &words);
     }
     for block in &generators {
         block.write(&mut out, 2.0, LEFT_WIDTH);

@@ -2,9 +2,10 @@
 
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, bad, code, emphasis};
+use crate::charts::drawings;
 use crate::evidence::Paper;
 use crate::findings::verdict::{
-    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow, drawings,
+    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow,
 };
 use crate::format::{
     self, Format,

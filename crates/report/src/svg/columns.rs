@@ -1,6 +1,6 @@
 //! Groups of upright bars on one axis, with marks of others beside them.
 
-use super::{Axis, LETTER, escape, letters, open};
+use super::{Anchor, Axis, LETTER, across, escape, open, place, text, width_of};
 use std::fmt::Write;
 
 /// A bar.
@@ -70,31 +70,17 @@ impl Columns {
         let y = |value: f64| bottom - self.y.scale.position(value) * (bottom - TOP);
         let mut out = open(self.width, self.height, &self.description, "");
         self.write_legend(&mut out, left);
-        for (value, text) in &self.y.ticks {
-            let y = y(*value);
-            let _ = write!(
-                out,
-                "<path class=\"grid\" d=\"M{left:.1},{y:.1}H{right:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                left - 6.0,
-                y + 4.0,
-                escape(text)
-            );
-        }
+        self.y.across(&mut out, left, right, y);
         let step = (right - left) / self.groups.len().max(1) as f64;
         for (place, group) in self.groups.iter().enumerate() {
             self.write_group(&mut out, group, left + step * place as f64, step, y);
         }
         if let Some(limit) = self.limit {
-            let _ =
-                write!(out, "<path class=\"bound\" d=\"M{left:.1},{:.1}H{right:.1}\"/>", y(limit));
+            across(&mut out, "bound", left, right, y(limit));
         }
-        let base = y(self.base);
-        let _ = write!(
-            out,
-            "<path class=\"axis\" d=\"M{left:.1},{base:.1}H{right:.1}\"/><text class=\"label\" x=\"0\" y=\"{:.1}\">{}</text></svg>",
-            TOP - 14.0,
-            escape(&self.y.label)
-        );
+        across(&mut out, "axis", left, right, y(self.base));
+        text(&mut out, "label", 0.0, TOP - 14.0, Anchor::Start, &self.y.label);
+        out.push_str("</svg>");
         out
     }
 
@@ -112,12 +98,8 @@ impl Columns {
         for (place, column) in group.columns.iter().enumerate() {
             let solid = shade(place, group.columns.len());
             let at = from + wide * place as f64;
-            let _ = write!(
-                out,
-                "<g class=\"series {}\"><title>{}</title>",
-                self.class,
-                escape(&column.title)
-            );
+            let (class, title) = (&self.class, escape(&column.title));
+            let _ = write!(out, "<g class=\"series {class}\"><title>{title}</title>");
             self.write_column(out, column, at, wide, solid, &y);
             out.push_str("</g>");
         }
@@ -129,13 +111,8 @@ impl Columns {
         for (place, column) in group.columns.iter().enumerate() {
             self.write_text(out, column, from + wide * (place as f64 + 0.5), &y);
         }
-        let _ = write!(
-            out,
-            "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            left + step / 2.0,
-            self.height - BOTTOM + 17.0,
-            escape(&group.name)
-        );
+        let below = self.height - BOTTOM + 17.0;
+        text(out, "tick", left + step / 2.0, below, Anchor::Middle, &group.name);
     }
 
     fn write_column(
@@ -152,23 +129,13 @@ impl Columns {
         let base = y(self.base);
         let Some(value) = column.value else {
             if let Some(absent) = column.absent {
-                let _ = write!(
-                    out,
-                    "<text class=\"value\" x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                    base - 4.0,
-                    escape(absent)
-                );
+                text(out, "value", middle, base - 4.0, Anchor::Middle, absent);
             }
             return;
         };
         let end = y(value);
-        let place = format!(
-            "x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"",
-            at + gap,
-            end.min(base),
-            (wide - 2.0 * gap).max(1.0),
-            (end - base).abs().max(0.5)
-        );
+        let (width, height) = ((wide - 2.0 * gap).max(1.0), (end - base).abs().max(0.5));
+        let place = place(at + gap, end.min(base), width, height);
         // The lines of the grid must not show through.
         let _ = write!(
             out,
@@ -178,13 +145,11 @@ impl Columns {
         let (low, high) = (y(low), y(high));
         if low - high > 0.5 {
             let half = (wide * 0.22).min(3.0);
+            let (from, width) = (middle - half, half * 2.0);
+            let line = format!("M{middle:.1},{low:.1}V{high:.1}");
             let _ = write!(
                 out,
-                "<path class=\"halo\" d=\"M{middle:.1},{low:.1}V{high:.1}\"/><path class=\"spread\" d=\"M{middle:.1},{low:.1}V{high:.1}M{:.1},{low:.1}h{:.1}M{:.1},{high:.1}h{:.1}\"/>",
-                middle - half,
-                half * 2.0,
-                middle - half,
-                half * 2.0
+                "<path class=\"halo\" d=\"{line}\"/><path class=\"spread\" d=\"{line}M{from:.1},{low:.1}h{width:.1}M{from:.1},{high:.1}h{width:.1}\"/>"
             );
         }
         if column.is_bound {
@@ -202,27 +167,18 @@ impl Columns {
         } else {
             low.max(end) + 13.0
         };
-        let _ = write!(
-            out,
-            "<text class=\"value small\" x=\"{middle:.1}\" y=\"{place:.1}\" text-anchor=\"middle\">{}</text>",
-            escape(&column.text)
-        );
+        text(out, "value small", middle, place, Anchor::Middle, &column.text);
     }
 
     fn write_legend(&self, out: &mut String, left: f64) {
         let mut x = left;
         let mut next = |words: &str| {
             let at = x;
-            x += letters(words) as f64 * LETTER + 38.0;
+            x += width_of(words) + 38.0;
             at
         };
         let words = |out: &mut String, at: f64, words: &str| {
-            let _ = write!(
-                out,
-                "<text class=\"tick\" x=\"{:.1}\" y=\"11\">{}</text>",
-                at + 18.0,
-                escape(words)
-            );
+            text(out, "tick", at + 18.0, 11.0, Anchor::Start, words);
         };
         for (place, name) in self.names.iter().enumerate() {
             let at = next(name);

@@ -1,6 +1,6 @@
 //! A forest plot: ratios with their intervals around 1, row by row.
 
-use super::{Axis, escape, open, width_of};
+use super::{Anchor, Axis, across, escape, open, place, text, widest};
 use std::fmt::Write;
 
 /// A ratio.
@@ -39,42 +39,22 @@ pub(crate) fn forest(
     groups: &[ForestGroup],
 ) -> String {
     let rows = || groups.iter().flat_map(|group| &group.rows);
-    let widest =
-        |text: fn(&ForestRow) -> &String| rows().map(|row| width_of(text(row))).fold(0.0, f64::max);
-    let left = (widest(|row| &row.name) + 24.0).min(width * 0.36);
-    let right = width - (widest(|row| &row.text) + 16.0).min(width * 0.4);
+    let left = (widest(rows().map(|row| &row.name)) + 24.0).min(width * 0.36);
+    let right = width - (widest(rows().map(|row| &row.text)) + 16.0).min(width * 0.4);
     let lines: usize = groups.iter().map(|group| group.rows.len() + 1).sum();
     let bottom = TOP + ROW * lines as f64;
     let x = |value: f64| left + axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
     let mut out = open(width, bottom + 36.0, description, "");
-    for (value, text) in &axis.ticks {
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{0:.1},{TOP:.1}V{bottom:.1}\"/><text class=\"tick\" x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",
-            x(*value),
-            bottom + 15.0,
-            escape(text)
-        );
-    }
+    axis.down(&mut out, [TOP, bottom, 15.0], x);
     let one = x(1.0);
-    let _ = write!(
-        out,
-        "<path class=\"axis\" d=\"M{left:.1},{bottom:.1}H{right:.1}\"/><path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/><text class=\"label\" x=\"{:.1}\" y=\"12\" text-anchor=\"end\">{}</text><text class=\"label\" x=\"{:.1}\" y=\"12\">{}</text><text class=\"label\" x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        one - 8.0,
-        escape(sides[0]),
-        one + 8.0,
-        escape(sides[1]),
-        bottom + 31.0,
-        escape(&axis.label)
-    );
+    across(&mut out, "axis", left, right, bottom);
+    let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
+    text(&mut out, "label", one - 8.0, 12.0, Anchor::End, sides[0]);
+    text(&mut out, "label", one + 8.0, 12.0, Anchor::Start, sides[1]);
+    text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
     let mut top = TOP;
     for group in groups {
-        let _ = write!(
-            out,
-            "<text class=\"heading\" x=\"0\" y=\"{:.1}\">{}</text>",
-            top + 15.0,
-            escape(&group.name)
-        );
+        text(&mut out, "heading", 0.0, top + 15.0, Anchor::Start, &group.name);
         for row in &group.rows {
             top += ROW;
             draw(&mut out, row, left, right, top + ROW / 2.0, x);
@@ -93,48 +73,30 @@ fn draw(
     middle: f64,
     x: impl Fn(f64) -> f64,
 ) {
-    let _ = write!(
-        out,
-        "<g class=\"series {}\"><title>{}: {}</title>",
-        row.class,
-        escape(&row.name),
-        escape(&row.text)
-    );
+    let title = escape(&format!("{}: {}", row.name, row.text));
+    let _ = write!(out, "<g class=\"series {}\"><title>{title}</title>", row.class);
     if let Some((low, high)) = row.noise {
-        let _ = write!(
-            out,
-            "<rect class=\"warm\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
-            x(low),
-            middle - ROW / 2.0 + 2.0,
-            x(high) - x(low),
-            ROW - 4.0
-        );
+        let place = place(x(low), middle - ROW / 2.0 + 2.0, x(high) - x(low), ROW - 4.0);
+        let _ = write!(out, "<rect class=\"warm\" {place}/>");
     }
     if let Some((low, high)) = row.interval {
-        let _ =
-            write!(out, "<path class=\"line\" d=\"M{:.1},{middle:.1}H{:.1}\"/>", x(low), x(high));
+        across(out, "line", x(low), x(high), middle);
         // An interval that leaves the plot has no end there.
         for end in [low, high].map(&x).into_iter().filter(|end| left < *end && *end < right) {
             let _ = write!(out, "<path class=\"line\" d=\"M{end:.1},{:.1}v7\"/>", middle - 3.5);
         }
     }
     let class = if row.is_proven { " class=\"disc\"" } else { "" };
-    let _ = write!(
-        out,
-        "<circle{class} cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.2\"/><text class=\"tick\" x=\"16\" y=\"{:.1}\">{}</text><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
-        x(row.ratio),
-        middle + 4.0,
-        escape(&row.name),
-        right + 12.0,
-        middle + 4.0,
-        escape(&row.text)
-    );
+    let _ = write!(out, "<circle{class} cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.2\"/>", x(row.ratio));
+    text(out, "tick", 16.0, middle + 4.0, Anchor::Start, &row.name);
+    text(out, "value", right + 12.0, middle + 4.0, Anchor::Start, &row.text);
+    out.push_str("</g>");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::svg::Scale;
+    use crate::svg::{Scale, width_of};
 
     #[test]
     fn rows_lie_on_the_axis_and_what_leaves_it_is_cut() {

@@ -1,6 +1,6 @@
 //! Rows of marks on one common scale: several figures of each of several things, and a limit.
 
-use super::{Axis, LETTER, escape, letters, open};
+use super::{Anchor, Axis, across, open, text, widest, width_of};
 use std::fmt::Write;
 
 /// What a mark looks like.
@@ -34,45 +34,24 @@ pub(crate) fn marks(
     legend: &[(Option<Mark>, &str)],
     rows: &[MarkRow],
 ) -> String {
-    let longest = |text: fn(&MarkRow) -> &String| {
-        rows.iter().map(|row| letters(text(row))).max().unwrap_or(0) as f64 * LETTER
-    };
-    let left = (longest(|row| &row.name) + 14.0).min(width / 2.0);
-    let right = width - longest(|row| &row.text) - 18.0;
+    let left = (widest(rows.iter().map(|row| &row.name)) + 14.0).min(width / 2.0);
+    let right = width - widest(rows.iter().map(|row| &row.text)) - 18.0;
     let x = |value: f64| left + axis.scale.position(value) * (right - left);
     let bottom = TOP + ROW * rows.len() as f64;
     let mut out = open(width, bottom + 38.0, description, "");
     write_legend(&mut out, left, legend);
-    for (value, text) in &axis.ticks {
-        let x = x(*value);
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{x:.1},{TOP:.1}V{bottom:.1}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            bottom + 16.0,
-            escape(text)
-        );
-    }
-    let _ = write!(
-        out,
-        "<path class=\"axis\" d=\"M{left:.1},{bottom:.1}H{right:.1}\"/><text class=\"label\" x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        bottom + 33.0,
-        escape(&axis.label)
-    );
+    axis.down(&mut out, [TOP, bottom, 16.0], x);
+    across(&mut out, "axis", left, right, bottom);
+    text(&mut out, "label", right, bottom + 33.0, Anchor::End, &axis.label);
     for (index, row) in rows.iter().enumerate() {
         let middle = TOP + ROW * (index as f64 + 0.5);
-        let _ = write!(
-            out,
-            "<g class=\"series {}\"><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            row.class,
-            left - 9.0,
-            middle + 4.0,
-            escape(&row.name)
-        );
+        let _ = write!(out, "<g class=\"series {}\">", row.class);
+        text(&mut out, "tick", left - 9.0, middle + 4.0, Anchor::End, &row.name);
         let places: Vec<f64> = row.marks.iter().map(|(_, value)| x(*value)).collect();
         let from = places.iter().copied().fold(f64::INFINITY, f64::min);
         let to = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if from < to {
-            let _ = write!(out, "<path class=\"range\" d=\"M{from:.1},{middle:.1}H{to:.1}\"/>");
+            across(&mut out, "range", from, to, middle);
         }
         for ((mark, _), place) in row.marks.iter().zip(&places) {
             draw(&mut out, *mark, *place, middle);
@@ -80,13 +59,8 @@ pub(crate) fn marks(
         if let Some(limit) = row.limit {
             draw_limit(&mut out, x(limit), middle);
         }
-        let _ = write!(
-            out,
-            "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
-            right + 14.0,
-            middle + 4.0,
-            escape(&row.text)
-        );
+        text(&mut out, "value", right + 14.0, middle + 4.0, Anchor::Start, &row.text);
+        out.push_str("</g>");
     }
     out.push_str("</svg>");
     out
@@ -100,13 +74,9 @@ fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)]) {
             Some(mark) => draw(out, *mark, x, 10.0),
             None => draw_limit(out, x, 10.0),
         }
-        let _ = write!(
-            out,
-            "<text class=\"tick\" x=\"{:.1}\" y=\"14.0\">{}</text></g>",
-            x + 9.0,
-            escape(words)
-        );
-        x += letters(words) as f64 * LETTER + 40.0;
+        text(out, "tick", x + 9.0, 14.0, Anchor::Start, words);
+        out.push_str("</g>");
+        x += width_of(words) + 40.0;
     }
 }
 
@@ -125,7 +95,7 @@ fn draw_limit(out: &mut String, x: f64, y: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::svg::Scale;
+    use crate::svg::{LETTER, Scale};
 
     #[test]
     fn marks_lie_on_the_axis_and_the_limit_is_drawn_where_there_is_one() {

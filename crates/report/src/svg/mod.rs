@@ -12,6 +12,7 @@ pub(crate) use forest::{ForestGroup, ForestRow, forest};
 pub(crate) use marks::{Mark, MarkRow, marks};
 pub(crate) use scale::Scale;
 
+use crate::format;
 use crate::text::is_wide;
 use std::fmt::Write;
 
@@ -31,9 +32,33 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
+    /// With these ticks.
+    pub(crate) fn of(label: String, scale: Scale, ticks: Vec<f64>) -> Axis {
+        let ticks = ticks.into_iter().map(|value| (value, format::plain(value))).collect();
+        Axis { label, scale, ticks }
+    }
+
     /// Length of the longest tick label.
     pub(crate) fn letters(&self) -> usize {
         self.ticks.iter().map(|(_, text)| letters(text)).max().unwrap_or(0)
+    }
+
+    /// Its ticks as lines from left to right, for a vertical axis.
+    fn across(&self, out: &mut String, left: f64, right: f64, y: impl Fn(f64) -> f64) {
+        for (value, words) in &self.ticks {
+            let y = y(*value);
+            across(out, "grid", left, right, y);
+            text(out, "tick", left - 6.0, y + 4.0, Anchor::End, words);
+        }
+    }
+
+    /// Its ticks as lines from top to bottom, for a horizontal axis; `below` is where their texts stand.
+    fn down(&self, out: &mut String, [top, bottom, below]: [f64; 3], x: impl Fn(f64) -> f64) {
+        for (value, words) in &self.ticks {
+            let x = x(*value);
+            let _ = write!(out, "<path class=\"grid\" d=\"M{x:.1},{top:.1}V{bottom:.1}\"/>");
+            text(out, "tick", x, bottom + below, Anchor::Middle, words);
+        }
     }
 }
 
@@ -71,6 +96,28 @@ pub(crate) struct Series {
     pub(crate) has_line: bool,
     /// Message at its end.
     pub(crate) end_label: Option<String>,
+}
+
+impl Series {
+    /// A solid line without dots.
+    pub(crate) fn line(name: String, class: String, points: Vec<(f64, Option<f64>)>) -> Series {
+        let (band, stroke) = (Vec::new(), Stroke::Solid);
+        Series {
+            name,
+            class,
+            stroke,
+            points,
+            band,
+            has_dots: false,
+            has_line: true,
+            end_label: None,
+        }
+    }
+
+    /// The values of all of them.
+    pub(crate) fn values(all: &[Series]) -> Vec<f64> {
+        all.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value).collect()
+    }
 }
 
 /// A shaded stretch of the x axis.
@@ -116,7 +163,7 @@ impl Chart {
     fn plot(&self) -> Plot {
         let ticks = self.y.letters().max(self.left_letters) as f64;
         let labels = self.series.iter().filter_map(|series| series.end_label.as_ref());
-        let labels = labels.map(|label| letters(label)).max().unwrap_or(0) as f64;
+        let labels = widest(labels) / LETTER;
         let right = if labels > 0.0 { labels * BOLD_LETTER + 14.0 } else { 16.0 };
         Plot {
             left: ticks * LETTER + 14.0,
@@ -135,15 +182,10 @@ impl Chart {
         self.axes(&mut out, &plot, x, y);
         for shade in &self.shades {
             let (from, to) = (x(shade.from), x(shade.to));
-            let _ = write!(
-                out,
-                "<rect class=\"{}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>",
-                shade.class,
-                plot.top,
-                (to - from).max(1.5),
-                plot.bottom - plot.top,
-                escape(&shade.title)
-            );
+            let (width, height) = ((to - from).max(1.5), plot.bottom - plot.top);
+            let place = place(from, plot.top, width, height);
+            let (class, title) = (shade.class, escape(&shade.title));
+            let _ = write!(out, "<rect class=\"{class}\" {place}><title>{title}</title></rect>");
         }
         for series in &self.series {
             draw_series(&mut out, series, x, y);
@@ -166,45 +208,21 @@ impl Chart {
     }
 
     fn axes(&self, out: &mut String, plot: &Plot, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) {
-        for (value, text) in &self.y.ticks {
-            let y = y(*value);
-            let _ = write!(
-                out,
-                "<path class=\"grid\" d=\"M{:.1},{y:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                plot.left,
-                plot.right,
-                plot.left - 6.0,
-                y + 4.0,
-                escape(text)
-            );
-        }
+        self.y.across(out, plot.left, plot.right, y);
         let mut free_from = f64::NEG_INFINITY;
-        for (value, text) in &self.x.ticks {
+        for (value, words) in &self.x.ticks {
             let x = x(*value);
             let _ = write!(out, "<path class=\"axis\" d=\"M{x:.1},{:.1}v4\"/>", plot.bottom);
-            let half = letters(text) as f64 * LETTER / 2.0;
+            let half = width_of(words) / 2.0;
             // Labels that would touch are left out; their tick stays.
             if x - half >= free_from {
                 free_from = x + half + 6.0;
-                let _ = write!(
-                    out,
-                    "<text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                    plot.bottom + 17.0,
-                    escape(text)
-                );
+                text(out, "tick", x, plot.bottom + 17.0, Anchor::Middle, words);
             }
         }
-        let _ = write!(
-            out,
-            "<path class=\"axis\" d=\"M{:.1},{:.1}H{:.1}\"/><text class=\"label\" x=\"0\" y=\"11\">{}</text><text class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            plot.left,
-            plot.bottom,
-            plot.right,
-            escape(&self.y.label),
-            plot.right,
-            self.height - 4.0,
-            escape(&self.x.label)
-        );
+        across(out, "axis", plot.left, plot.right, plot.bottom);
+        text(out, "label", 0.0, 11.0, Anchor::Start, &self.y.label);
+        text(out, "label", plot.right, self.height - 4.0, Anchor::End, &self.x.label);
     }
 
     /// Names at the ends of lines, pushed apart where they would overlap.
@@ -234,12 +252,7 @@ impl Chart {
             limit = label.0 - LINE_HEIGHT;
         }
         for (y, label, class) in labels {
-            let _ = write!(
-                out,
-                "<text class=\"end {class}\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-                right + 9.0,
-                escape(label)
-            );
+            text(out, &format!("end {class}"), right + 9.0, y, Anchor::Start, label);
         }
     }
 }
@@ -291,11 +304,8 @@ pub(crate) struct Bar {
 /// Horizontal bars from 0, each with its name and value.
 pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     const ROW: f64 = 26.0;
-    let longest = |text: fn(&Bar) -> &String| {
-        bars.iter().map(|bar| letters(text(bar))).max().unwrap_or(0) as f64 * LETTER
-    };
-    let left = (longest(|bar| &bar.name) + 12.0).min(width / 2.0);
-    let right = width - longest(|bar| &bar.text) - 12.0;
+    let left = (widest(bars.iter().map(|bar| &bar.name)) + 12.0).min(width / 2.0);
+    let right = width - widest(bars.iter().map(|bar| &bar.text)) - 12.0;
     let highest =
         bars.iter().map(|bar| bar.low_high.map_or(bar.value, |(_, high)| high.max(bar.value)));
     let scale = Scale::Linear { from: 0.0, to: highest.fold(f64::MIN_POSITIVE, f64::max) };
@@ -305,27 +315,16 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     for (row, bar) in bars.iter().enumerate() {
         let top = ROW * row as f64 + 2.0;
         let end = x(bar.value);
-        let spread = bar.low_high.map_or(String::new(), |(low, high)| {
-            format!(
-                "<path class=\"spread\" d=\"M{:.1},{:.1}H{:.1}\"/>",
-                x(low),
-                top + 11.0,
-                x(high)
-            )
-        });
-        let _ = write!(
-            out,
-            "<g class=\"series {}\"><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><rect class=\"bar\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"16\"/>{spread}<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
-            bar.class,
-            left - 8.0,
-            top + 15.0,
-            escape(&bar.name),
-            top + 3.0,
-            (end - left).max(0.5),
-            bar.low_high.map_or(end, |(_, high)| x(high).max(end)) + 7.0,
-            top + 15.0,
-            escape(&bar.text)
-        );
+        let _ = write!(out, "<g class=\"series {}\">", bar.class);
+        text(&mut out, "tick", left - 8.0, top + 15.0, Anchor::End, &bar.name);
+        let place = place(left, top + 3.0, (end - left).max(0.5), 16.0);
+        let _ = write!(out, "<rect class=\"bar\" {place}/>");
+        if let Some((low, high)) = bar.low_high {
+            across(&mut out, "spread", x(low), x(high), top + 11.0);
+        }
+        let behind = bar.low_high.map_or(end, |(_, high)| x(high).max(end)) + 7.0;
+        text(&mut out, "value", behind, top + 15.0, Anchor::Start, &bar.text);
+        out.push_str("</g>");
     }
     out.push_str("</svg>");
     out
@@ -341,6 +340,40 @@ pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> St
 /// About the width of a text.
 pub(crate) fn width_of(text: &str) -> f64 {
     letters(text) as f64 * LETTER
+}
+
+/// The width of the widest of these texts.
+fn widest<'a>(texts: impl Iterator<Item = &'a String>) -> f64 {
+    texts.map(|text| width_of(text)).fold(0.0, f64::max)
+}
+
+/// Where a text stands from its place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Words at a place.
+pub(crate) fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: Anchor, words: &str) {
+    let anchor = match anchor {
+        Anchor::Start => "",
+        Anchor::Middle => " text-anchor=\"middle\"",
+        Anchor::End => " text-anchor=\"end\"",
+    };
+    let words = escape(words);
+    let _ = write!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{words}</text>");
+}
+
+/// A horizontal line.
+fn across(out: &mut String, class: &str, from: f64, to: f64, y: f64) {
+    let _ = write!(out, "<path class=\"{class}\" d=\"M{from:.1},{y:.1}H{to:.1}\"/>");
+}
+
+/// The attributes of a rectangle.
+pub(crate) fn place(x: f64, y: f64, width: f64, height: f64) -> String {
+    format!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"")
 }
 
 /// Message for elements and attributes.

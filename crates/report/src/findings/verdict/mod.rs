@@ -8,7 +8,6 @@
 //! repetition, up to 8 % of comparisons of equal systems find a difference there.
 
 mod comparisons;
-mod drawings;
 mod figures;
 mod gates;
 mod model;
@@ -17,12 +16,12 @@ mod scaling;
 mod steady;
 mod words;
 
-pub(crate) use drawings::{curve_of, drawings, throughput_interval};
 pub use figures::{figure_of, judged_metrics};
 pub use model::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
     SteadyRow, VerdictRow,
 };
+pub(crate) use words::{bounds, ratio};
 
 use crate::evidence::Paper;
 use crate::text::{Lang, Message};

@@ -20,11 +20,11 @@ pub(super) fn call(row: &VerdictRow) -> Message {
 }
 
 /// Like `1.023`: three digits behind the point, fewer of large ones.
-pub(super) fn ratio(ratio: f64) -> String {
+pub(crate) fn ratio(ratio: f64) -> String {
     if ratio < 100.0 { format!("{ratio:.3}") } else { format::short(ratio) }
 }
 
-fn bounds(interval: Bounds) -> String {
+pub(crate) fn bounds(interval: Bounds) -> String {
     format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
 }
 

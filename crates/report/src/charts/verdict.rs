@@ -1,11 +1,8 @@
 //! Forest plots of comparisons, and curves for the charts of throughput.
 
-use super::figure_of;
-use super::model::{Call, PairedComparison, VerdictRow};
-use super::words::ratio;
-use crate::charts::{Figure, WIDE, colour};
+use super::{Figure, WIDE, colour};
 use crate::evidence::{Paper, Point};
-use crate::format;
+use crate::findings::verdict::{Call, PairedComparison, VerdictRow, bounds, figure_of, ratio};
 use crate::svg::{Axis, ForestGroup, ForestRow, Scale, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -53,9 +50,7 @@ fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Figure> {
     let sides = [say!(slower), say!(faster)].map(|side| side.render(lang));
     let [slower, faster] = sides.each_ref().map(String::as_str);
     let what = match of_times {
-        true => {
-            say!(times_and_latencies_candidate_by_baseline)
-        }
+        true => say!(times_and_latencies_candidate_by_baseline),
         false => say!(throughput_candidate_by_baseline_right_of),
     };
     let how = say!(marks_are_geometric_means_over_the);
@@ -82,9 +77,7 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         _ => say!(level_metric, level = &of.level, metric = &row.name),
     };
     let found = match row.interval {
-        Some(both) => {
-            format!("{} [{}, {}]", ratio(row.ratio), ratio(both.low), ratio(both.high))
-        }
+        Some(both) => format!("{} {}", ratio(row.ratio), bounds(both)),
         None => ratio(row.ratio),
     };
     let text = say!(found_verdict, found = found, verdict = &row.words);
@@ -116,15 +109,11 @@ fn axis(rows: &[&VerdictRow], lang: Lang) -> Axis {
         true => Scale::Linear { from: low, to: high }.ticks(6),
         false => scale.ticks(6),
     };
-    Axis {
-        label: say!(ratio_logarithmic).render(lang),
-        scale,
-        ticks: places.into_iter().map(|value| (value, format::plain(value))).collect(),
-    }
+    Axis::of(say!(ratio_logarithmic).render(lang), scale, places)
 }
 
 /// The fitted curve of a target, for the chart of its throughput; `None` where none was fitted.
-pub(crate) fn curve_of(
+pub(super) fn curve_of(
     paper: &Paper,
     experiment: &str,
     target: &str,
@@ -134,21 +123,14 @@ pub(crate) fn curve_of(
     let scaling =
         paper.scaling.iter().find(|row| row.target == target && is_own(row.experiment_index))?;
     let name = say!(target_fitted, target = target);
-    Some(Series {
-        name: name.render(lang),
-        class: colour(paper, target),
-        stroke: Stroke::Dashed,
-        points: scaling.curve.iter().map(|(x, y)| (*x, Some(*y))).collect(),
-        band: Vec::new(),
-        has_dots: false,
-        has_line: true,
-        end_label: None,
-    })
+    let points = scaling.curve.iter().map(|(x, y)| (*x, Some(*y))).collect();
+    let line = Series::line(name.render(lang), colour(paper, target), points);
+    Some(Series { stroke: Stroke::Dashed, ..line })
 }
 
 /// 95 % interval of the mean throughput over the repeats of a point; `None` under four, where it
 /// would say more of the number of repeats than of the target.
-pub(crate) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, f64)> {
+pub(super) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, f64)> {
     let metric = if point.tpcc.is_some() { Metric::Tpmc } else { Metric::Tps };
     let own = paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
     let values: Vec<f64> = own.filter_map(|trial| figure_of(&trial.summary, metric)).collect();
