@@ -29,8 +29,8 @@ pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{
-    BulkMethod, BulkReport, Columns, Discard, Driver, Executed, FlightAnswers, Interrupter, Row,
-    RowSource, RowWriter, Rows, Session, Statement, Table,
+    BulkFallback, BulkMethod, BulkReport, Columns, Discard, Driver, Executed, FlightAnswers,
+    Interrupter, Row, RowSource, RowWriter, Rows, Session, Statement, Table,
 };
 pub use target::{Dialect, Product};
 pub use text::push_int;

@@ -205,8 +205,19 @@ pub struct BulkReport {
     pub rows: u64,
     /// How they got there.
     pub method: BulkMethod,
-    /// Why a faster method was not used, in words for the user.
-    pub fallback_reason: Option<String>,
+    /// Why a faster method was not used.
+    pub fallback: Option<BulkFallback>,
+}
+
+/// Why a bulk load did not go a faster way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BulkFallback {
+    /// Such as `LOAD DATA LOCAL`.
+    pub way: &'static str,
+    /// The server's refusal; `None` where it does not offer that way.
+    pub refusal: Option<String>,
+    /// The statement that allows it.
+    pub remedy: Option<&'static str>,
 }
 
 /// Has a session of an embedded database give up the statement that it is executing. Called from

@@ -130,6 +130,7 @@ pub fn main(families: Families) -> ExitCode {
     let _ = FAMILIES.set(families);
     let own = [
         dyno_fleet::CATALOGUE,
+        dyno_load::CATALOGUE,
         dyno_observe::CATALOGUE,
         dyno_report::CATALOGUE,
         dyno_runner::CATALOGUE,

@@ -31,8 +31,10 @@ pub mod query;
 mod report;
 mod sessions;
 
+dyno_facts::catalogue!();
+
 pub use error::{LoadError, while_doing};
 pub use observer::{LoadObserver, Unobserved};
 pub use piece::{StoredRows, is_conflict, retrying};
-pub use report::{LoadReport, default_sessions};
+pub use report::{LoadReport, default_sessions, fallback_reason};
 pub use sessions::LoadSessions;

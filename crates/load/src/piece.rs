@@ -1,6 +1,6 @@
 //! One piece of a load: stored wholly or not at all.
 
-use crate::{LoadError, LoadObserver, LoadReport, while_doing};
+use crate::{LoadError, LoadObserver, LoadReport, fallback_reason, while_doing};
 use dyno_core::{BulkReport, DbError, ErrorClass, Session};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -53,8 +53,8 @@ impl<'a, O: LoadObserver + ?Sized> StoredRows<'a, O> {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
         if how.is_none() {
-            if let Some(reason) = &report.fallback_reason {
-                self.observer.note(reason);
+            if let Some(why) = &report.fallback {
+                self.observer.note(&fallback_reason(why).to_string());
             }
             *how = Some(report);
         }
@@ -69,7 +69,7 @@ impl<'a, O: LoadObserver + ?Sized> StoredRows<'a, O> {
             rows_loaded: self.rows.into_inner(),
             rows_found,
             method: how.as_ref().map(|report| report.method),
-            fallback_reason: how.and_then(|report| report.fallback_reason),
+            fallback_reason: how.and_then(|report| report.fallback).as_ref().map(fallback_reason),
             was_complete: false,
         }
     }

@@ -1,6 +1,7 @@
 //! What a load did.
 
-use dyno_core::BulkMethod;
+use dyno_core::{BulkFallback, BulkMethod};
+use dyno_facts::{Message, say};
 use std::num::NonZero;
 use std::thread;
 
@@ -14,26 +15,40 @@ pub struct LoadReport {
     /// How the rows got there; `None` when none had to.
     pub method: Option<BulkMethod>,
     /// Why a faster method was not used.
-    pub fallback_reason: Option<String>,
+    pub fallback_reason: Option<Message>,
     /// True when the data set was complete before.
     pub was_complete: bool,
 }
 
 impl LoadReport {
-    /// In words, rows called `what`: `500 rows by COPY, 80 rows were there before`, or `500 accounts by multi-row
-    /// INSERT; no faster way: why`.
-    pub fn sentence(&self, what: &str) -> String {
+    /// `500 rows by COPY, 80 rows were there before; no faster way: why`.
+    pub fn sentence(&self) -> Message {
+        let rows = |count: u64| count.to_string();
         let mut text = match self.method {
-            Some(method) => format!("{} {what} by {}", self.rows_loaded, method.name()),
-            None => "nothing had to be loaded".to_owned(),
+            Some(method) => {
+                say!(rows_loaded, rows = rows(self.rows_loaded), method = method.name())
+            }
+            None => say!(rows_none_loaded),
         };
         if self.rows_found > 0 {
-            text.push_str(&format!(", {} {what} were there before", self.rows_found));
+            text = say!(rows_found, loaded = text, rows = rows(self.rows_found));
         }
-        if let Some(reason) = &self.fallback_reason {
-            text.push_str(&format!("; no faster way: {reason}"));
+        match &self.fallback_reason {
+            Some(why) => say!(no_faster_way, loaded = text, why = why),
+            None => text,
         }
-        text
+    }
+}
+
+/// Why a faster way was not gone, for reports and notes.
+pub fn fallback_reason(fallback: &BulkFallback) -> Message {
+    let why = match &fallback.refusal {
+        Some(refusal) => refusal.into(),
+        None => say!(bulk_not_offered, way = fallback.way),
+    };
+    match fallback.remedy {
+        Some(statement) => say!(bulk_allowed_by, why = why, statement = statement),
+        None => why,
     }
 }
 

@@ -260,7 +260,6 @@ impl Runner<'_> {
             self.fresh.insert(owner.clone());
         }
         let found = ownership::split(self.run.header().tables.get(&owner), &tables).found;
-        let told = Message::from(told);
         let told = if found.is_empty() { told } else { say!(data_found, loaded = told) };
         observer.finish(&told.to_string());
         let note = say!(

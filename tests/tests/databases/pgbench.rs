@@ -65,7 +65,7 @@ fn books_are_compared<D: Driver>(driver: &D) {
         let broken = balances(&mut session).await.expect("sums").change_since(&before);
         let verdict = broken.verdict(&ledger).expect("a verdict");
         assert!(
-            !verdict.is_balanced && verdict.evidence.contains("tellers by -7999"),
+            !verdict.is_balanced && verdict.evidence.to_string().contains("tellers by -7999"),
             "{verdict:?}"
         );
         session.close().await;

@@ -14,7 +14,7 @@ pub(super) fn load<R: RowSource>(
     rows: &mut R,
 ) -> DbResult<BulkReport> {
     let rows = append_all(connection, table, columns, rows).map_err(translate)?;
-    Ok(BulkReport { rows, method: BulkMethod::Appender, fallback_reason: None })
+    Ok(BulkReport { rows, method: BulkMethod::Appender, fallback: None })
 }
 
 fn append_all<R: RowSource>(

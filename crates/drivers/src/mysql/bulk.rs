@@ -4,7 +4,8 @@
 use super::channel::Reply;
 use super::session::MysqlSession;
 use dyno_core::{
-    BulkMethod, BulkReport, DbError, DbResult, Discard, Executed, RowSource, Session, Table,
+    BulkFallback, BulkMethod, BulkReport, DbError, DbResult, Discard, Executed, RowSource, Session,
+    Table,
 };
 use dyno_wire::mysql::Encoding;
 use dyno_wire::mysql::answer::STATUS_NO_BACKSLASH_ESCAPES;
@@ -51,33 +52,26 @@ async fn load_by_any_way<R: RowSource>(
     columns: &[&str],
     rows: &mut R,
 ) -> DbResult<BulkReport> {
-    let reason = if session.local_files {
+    let refusal = if session.local_files {
         match load_data(session, table, columns, rows).await {
             Ok(rows) => {
-                return Ok(BulkReport {
-                    rows,
-                    method: BulkMethod::LoadData,
-                    fallback_reason: None,
-                });
+                return Ok(BulkReport { rows, method: BulkMethod::LoadData, fallback: None });
             }
-            Err(error) if is_forbidden(&error) => error.to_string(),
+            Err(error) if is_forbidden(&error) => Some(error.to_string()),
             Err(error) => return Err(error),
         }
     } else {
-        "the server does not offer LOAD DATA LOCAL".to_owned()
+        None
     };
     rows.restart();
     let stored = insert(session, table, columns, rows).await?;
     // A proxy would have to pass the rows on, and the one that is known doesn't.
-    let reason = if session.product().version.contains("ShardingSphere") {
-        reason
-    } else {
-        format!("{reason}; SET GLOBAL local_infile=1 on the server allows it")
-    };
+    let is_proxy = session.product().version.contains("ShardingSphere");
+    let remedy = (!is_proxy).then_some("SET GLOBAL local_infile=1");
     Ok(BulkReport {
         rows: stored,
         method: BulkMethod::MultiRowInsert,
-        fallback_reason: Some(reason),
+        fallback: Some(BulkFallback { way: "LOAD DATA LOCAL", refusal, remedy }),
     })
 }
 

@@ -259,7 +259,7 @@ impl Session for PostgresSession {
         rows: &mut R,
     ) -> DbResult<BulkReport> {
         let rows = copy_in(&mut self.link, &copy_sql(table, columns), rows).await?;
-        Ok(BulkReport { rows, method: BulkMethod::Copy, fallback_reason: None })
+        Ok(BulkReport { rows, method: BulkMethod::Copy, fallback: None })
     }
 
     async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> DbResult<u64> {

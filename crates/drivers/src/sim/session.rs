@@ -301,7 +301,7 @@ impl Session for SimSession {
         let sql = format!("INSERT INTO {table}");
         self.serve(&sql, std::iter::empty(), &mut Discard).await?;
         let method = BulkMethod::MultiRowInsert;
-        Ok(BulkReport { rows: count, method, fallback_reason: None })
+        Ok(BulkReport { rows: count, method, fallback: None })
     }
 
     calls_of_queue!(.await);

@@ -27,7 +27,7 @@ pub(super) fn load<R: RowSource>(
         Ok(rows) => {
             command(&format!("RELEASE {UNIT}"))?;
             let method = BulkMethod::MultiRowInsert;
-            Ok(BulkReport { rows, method, fallback_reason: None })
+            Ok(BulkReport { rows, method, fallback: None })
         }
         Err(error) => {
             // The first error is the one to report; a dead transaction has no savepoint any more.

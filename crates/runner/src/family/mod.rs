@@ -26,7 +26,7 @@ use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
-use dyno_core::{BulkMethod, DbError, Driver, Session, Workload};
+use dyno_core::{DbError, Driver, Session, Workload};
 use dyno_engine::TrialSpec;
 use dyno_facts::say;
 use dyno_facts::{
@@ -72,7 +72,7 @@ pub trait Family: Sized {
     ///
     /// # Errors
     /// With the remedy.
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure>;
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure>;
 
     /// The tables that hold the data.
     fn tables(&self) -> Vec<String>;
@@ -228,28 +228,6 @@ pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
     Failure { message, ..failure }.with_hint(
         "Something that dyno has not made depends on the tables: remove that, then the tables.",
     )
-}
-
-/// What a load did, in words: `loaded` rows, called `what`, and how, if any had to be. Such as `500 rows
-/// by COPY, 80 rows were there before` or `500 accounts by multi-row INSERT; no faster way: why`, where
-/// `80 accounts were there before`.
-pub fn loaded_sentence(
-    what: &str,
-    loaded: Option<(u64, BulkMethod)>,
-    found: u64,
-    fallback_reason: Option<&str>,
-) -> String {
-    let mut text = match loaded {
-        Some((rows, method)) => format!("{rows} {what} by {}", method.name()),
-        None => "nothing had to be loaded".to_owned(),
-    };
-    if found > 0 {
-        text.push_str(&format!(", {found} {what} were there before"));
-    }
-    if let Some(reason) = fallback_reason {
-        text.push_str(&format!("; no faster way: {reason}"));
-    }
-    text
 }
 
 /// Sessions that load data at once.

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
-use dyno_facts::Catalogue;
+use dyno_facts::{Catalogue, Message};
 use dyno_suite::{Plan, PlannedExperiment};
 use std::collections::BTreeSet;
 
@@ -84,7 +84,7 @@ pub(crate) fn suits(
 pub trait AnyFamily {
     fn warnings(&self) -> Vec<String>;
     fn fits(&self, database: &Database) -> Result<(), Failure>;
-    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<String, Failure>;
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure>;
     fn tables(&self) -> Vec<String>;
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure>;
     fn remove(
@@ -107,7 +107,7 @@ impl<F: Family> AnyFamily for F {
         with_driver!(database, driver => Family::fits(self, driver.primary()))
     }
 
-    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<String, Failure> {
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         with_driver!(database, driver => Family::load(self, driver.primary(), order))
     }
 

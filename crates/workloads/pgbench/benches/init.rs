@@ -19,7 +19,7 @@ fn cpu_ns() -> i64 {
 fn measure<D: Driver>(driver: &D, options: &InitOptions) {
     let start = cpu_ns();
     let report = initialize(driver, options, &NobodyWatches).expect("the database takes the rows");
-    let rows = report.rows_loaded as f64;
+    let rows = report.loaded.rows_loaded as f64;
     let cpu_us = (cpu_ns() - start) as f64 / 1e3 / rows;
     let load = report.steps.iter().find(|(step, _)| *step == Step::ClientData);
     let seconds = load.map_or(f64::NAN, |(_, elapsed)| elapsed.as_secs_f64());

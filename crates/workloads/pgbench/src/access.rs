@@ -1,12 +1,14 @@
 //! What a load does to the table of accounts: how much of it is hot.
 
+use dyno_facts::{Message, say};
+
 /// How a script draws accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The highest account that can be drawn, counted from the lowest: rows of the hot range.
     pub hot_rows: u64,
     /// What the distribution means, in a sentence.
-    pub meaning: String,
+    pub meaning: Message,
 }
 
 impl Access {
@@ -40,26 +42,20 @@ fn product(text: &str, value: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
     })
 }
 
-fn meaning(function: &str, parameter: Option<f64>) -> Option<String> {
+fn meaning(function: &str, parameter: Option<f64>) -> Option<Message> {
     let function = function.to_lowercase();
     Some(match (function.as_str(), parameter) {
-        ("random", _) => "Accounts are drawn uniformly from the hot range.".to_owned(),
+        ("random", _) => say!(accounts_uniform),
         // Within one and two standard deviations of the middle; below a parameter of 3 the cut
         // tails change the shares.
-        ("random_gaussian", Some(p)) if p >= 3.0 => format!(
-            "Accounts are drawn by random_gaussian with a parameter of {p}: a normal distribution over \
-             the hot range, cut off at {p} standard deviations to either side. 68 % of all draws fall into \
-             the middle {} % of the range, 95 % into its middle {} %.",
-            percent(1.0 / p),
-            percent(2.0 / p)
-        ),
-        ("random_gaussian", _) => {
-            "Accounts are drawn by random_gaussian: they crowd around the middle of the hot range."
-                .to_owned()
+        ("random_gaussian", Some(p)) if p >= 3.0 => {
+            let (one, two) = (percent(1.0 / p), percent(2.0 / p));
+            say!(accounts_gaussian, p = p.to_string(), one = one, two = two)
         }
-        ("random_exponential" | "random_zipfian", _) => format!(
-            "Accounts are drawn by {function}: they crowd at the beginning of the hot range."
-        ),
+        ("random_gaussian", _) => say!(accounts_in_the_middle),
+        ("random_exponential" | "random_zipfian", _) => {
+            say!(accounts_at_the_beginning, function = function)
+        }
         _ => return None,
     })
 }
@@ -86,8 +82,9 @@ mod tests {
         let paper =
             access(include_str!("../../../../suites/pgbench/read-only.sql")).expect("drawn");
         assert_eq!(paper.hot_rows, 500_000);
-        assert!(paper.meaning.contains("68 % of all draws fall into the middle 10 %"), "{paper:?}");
-        assert!(paper.meaning.contains("95 % into its middle 20 %."), "{paper:?}");
+        let meaning = paper.meaning.to_string();
+        assert!(meaning.contains("68 % of all draws fall into the middle 10 %"), "{meaning}");
+        assert!(meaning.contains("95 % into its middle 20 %."), "{meaning}");
         let uniform = access("  \\set aid random(1, 100000 * :scale)\nSELECT 1;").expect("drawn");
         assert_eq!(uniform.hot_rows, 3_000_000);
         assert!(access("\\set aid random_zipfian(11, 20, 1.1)").is_some_and(|a| a.hot_rows == 10));

@@ -2,8 +2,8 @@
 //! sums of all four change by the same, whatever ran before.
 
 use dyno_core::{DbError, Session, Table};
+use dyno_facts::{Message, say};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Where amounts are booked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +111,7 @@ pub struct Verdict {
     /// True when all that must change alike did.
     pub is_balanced: bool,
     /// By how much each of them changed, in a sentence.
-    pub evidence: String,
+    pub evidence: Message,
 }
 
 impl Change {
@@ -134,34 +134,21 @@ impl Change {
         let broken: Vec<&Vec<Book>> = ledger.0.iter().filter(differs).collect();
         let mut sentences = Vec::new();
         for books in &ledger.0 {
-            let names: Vec<&str> = books.iter().map(|book| book.name()).collect();
+            let sum = |book: &Book| self.of(*book).to_string();
+            let changed = |book: &Book| say!(book_changed, book = book.name(), sum = sum(book));
             if broken.contains(&books) {
-                let changes: Vec<String> = books
-                    .iter()
-                    .map(|book| format!("{} by {}", book.name(), self.of(*book)))
-                    .collect();
-                sentences.push(format!(
-                    "The sums changed by different amounts, but must change alike: {}.",
-                    and(&changes)
-                ));
+                let sums: Vec<Message> = books.iter().map(changed).collect();
+                sentences.push(say!(books_differ, sums = Message::list(&sums)));
             } else {
-                let sum = self.of(books[0]);
-                sentences.push(format!("The sums of {} changed by {sum} each.", and(&names)));
+                let names: Vec<Message> = books.iter().map(|book| book.name().into()).collect();
+                let books = (Message::list(&names), sum(&books[0]));
+                sentences.push(say!(books_agree, books = books.0, sum = books.1));
             }
         }
         if ledger.0.iter().any(|books| books.contains(&Book::History)) {
-            sentences.push(format!("The history got {} rows.", self.0.history_rows));
+            sentences.push(say!(history_grew, rows = self.0.history_rows.to_string()));
         }
-        Some(Verdict { is_balanced: broken.is_empty(), evidence: sentences.join(" ") })
-    }
-}
-
-/// `accounts`, `accounts and history`, `accounts, tellers and branches`.
-fn and<T: fmt::Display>(items: &[T]) -> String {
-    let words: Vec<String> = items.iter().map(T::to_string).collect();
-    match words.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        _ => words.concat(),
+        Some(Verdict { is_balanced: broken.is_empty(), evidence: Message::sentences(&sentences) })
     }
 }
 

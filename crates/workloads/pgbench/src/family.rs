@@ -4,7 +4,7 @@ use crate::access::Access;
 use crate::check::{Balances, Ledger, balances};
 use crate::history::{History, Journal, history};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
+    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, Progress, Step, TABLES,
     existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{OFFER, PgbenchSettings, Vacuum};
@@ -12,13 +12,13 @@ use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataCheck, DataFacts, Message, StatementLatency, Verdict};
+use dyno_facts::{DataCheck, DataFacts, Message, StatementLatency, Verdict, say};
 use dyno_load::LoadObserver;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, Assist, Done, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, Job, Left,
     LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial,
-    footprint, given, load_sessions, loaded_sentence, refused, with_dependants,
+    footprint, given, load_sessions, refused, with_dependants,
 };
 use dyno_runner::output;
 use dyno_runner::progress::LoadProgress;
@@ -28,7 +28,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The pgbench family, for the registry.
-pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(&[]);
+pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
 const LARGE_SCALE: u32 = 100;
@@ -73,11 +73,11 @@ impl Family for PgbenchFamily {
             .map_err(|problem| Failure::new(sentence(&problem)))
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let wanted = self.init_options();
         let watcher = Watcher { progress: order.observer, rows: AtomicU64::new(0) };
         let report = initialize(driver, &wanted, &watcher).map_err(|error| load_failure(&error))?;
-        Ok(load_sentence(&report))
+        Ok(report.loaded.sentence())
     }
 
     fn tables(&self) -> Vec<String> {
@@ -246,7 +246,8 @@ impl PgbenchFamily {
             .texts()
             .filter_map(|text| Access::of(text, |name| self.options.variable(name)))
             .collect();
-        let mut meanings: Vec<&str> = drawn.iter().map(|access| access.meaning.as_str()).collect();
+        let mut meanings: Vec<Message> =
+            drawn.iter().map(|access| access.meaning.clone()).collect();
         meanings.dedup();
         let hot_rows = drawn.iter().map(|access| access.hot_rows).max();
         if let Some(hot_rows) = hot_rows.filter(|hot_rows| *hot_rows > rows) {
@@ -258,7 +259,7 @@ impl PgbenchFamily {
         DataFacts {
             rows,
             hot_rows,
-            access: meanings.join(" ").into(),
+            access: Message::sentences(&meanings),
             size_bytes: size.size_bytes,
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
@@ -307,9 +308,9 @@ impl PgbenchFamily {
         let after = ask(driver, async |session| balances(session).await);
         match after {
             Ok(after) => match after.change_since(before).verdict(&self.ledger) {
-                Some(found) if found.is_balanced => (Verdict::Passed, found.evidence.into()),
-                Some(found) => (Verdict::Failed, found.evidence.into()),
-                None => (Verdict::NotMade, "The scripts book nothing that is known.".into()),
+                Some(found) if found.is_balanced => (Verdict::Passed, found.evidence),
+                Some(found) => (Verdict::Failed, found.evidence),
+                None => (Verdict::NotMade, say!(nothing_booked)),
             },
             Err(failure) => (Verdict::NotMade, failure.message),
         }
@@ -337,21 +338,16 @@ fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost
         Err(failure) => return LostWork::untold(failure.message),
     };
     let settled = journal.settle(before, &after);
-    let mut evidence =
-        "Every acknowledged row of pgbench_history was looked for on the node that takes \
-                        writes, as often as it was written."
-            .to_owned();
+    let mut evidence = vec![say!(history_rows_looked_for)];
     if settled.unknown > 0 {
-        evidence.push_str(&format!(
-            " Transactions that were never answered: {}; of these {} are there.",
-            settled.unknown, settled.committed
-        ));
+        let (n, there) = (settled.unknown, settled.committed);
+        evidence.push(say!(transactions_unanswered, n = n, there = there));
     }
     LostWork {
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
-        evidence: evidence.into(),
+        evidence: Message::sentences(&evidence),
     }
 }
 
@@ -399,16 +395,6 @@ fn talker() -> Talker {
             _ => {}
         }
     })
-}
-
-/// What a load did, in words.
-fn load_sentence(report: &InitReport) -> String {
-    loaded_sentence(
-        "accounts",
-        report.method.map(|method| (report.rows_loaded, method)),
-        report.rows_found,
-        report.fallback_reason.as_deref(),
-    )
 }
 
 fn load_failure(error: &InitError) -> Failure {

@@ -20,4 +20,6 @@ pub mod random;
 pub mod run;
 pub mod script;
 
+dyno_facts::catalogue!();
+
 pub use family::FAMILY;

@@ -36,7 +36,7 @@ fn no_row_allocates() {
         ..InitOptions::default()
     };
     let report = initialize(&Recorder::new("15.20"), &options, &seen).unwrap();
-    assert_eq!(report.rows_loaded, 300_000);
+    assert_eq!(report.loaded.rows_loaded, 300_000);
     assert!(seen.first.load(Ordering::Relaxed) > 0);
     assert_eq!(seen.first.load(Ordering::Relaxed), seen.last.load(Ordering::Relaxed));
 }

@@ -5,6 +5,7 @@ use crate::{OFFER, OptionError, Options, Test, drop_tables, existing_tables};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
+use dyno_facts::Message;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, Ready, UNPREPARED_HINT, ask,
@@ -37,14 +38,14 @@ impl Family for SysbenchFamily {
         self.options.warnings.clone()
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let sessions = match self.options.test.is_bulk_insert() {
             // bulk_insert has a table per worker.
             true => self.most_workers,
             false => load_sessions(),
         };
         let report = crate::prepare(driver, &self.options, sessions, order.seed, order.observer)?;
-        Ok(report.rows.sentence("rows"))
+        Ok(report.rows.sentence())
     }
 
     fn tables(&self) -> Vec<String> {

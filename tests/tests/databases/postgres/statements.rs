@@ -374,7 +374,7 @@ fn copies() {
         let mut source = Numbered { next: 0, end: 20_000, text: text.as_bytes() };
         let report = session.bulk_load("c", &columns, &mut source).await.unwrap();
         assert_eq!((report.rows, report.method), (20_000, BulkMethod::Copy));
-        assert_eq!(report.fallback_reason, None);
+        assert_eq!(report.fallback, None);
         let check = "SELECT count(*), count(d), sum(d), min(t), max(t), sum(extra) FROM c";
         let expected = ["20000", "10000", "50000000", text, text, "140000"];
         let found = table(&mut session, check).await.rows;

@@ -64,7 +64,7 @@ impl Family for Tpcc {
         check_options(&self.load_options(0), driver.dialect()).map_err(Failure::from)
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         load(driver, &self.load_options(order.seed), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| load_failure(&error, OTHER_DATA_HINT))
@@ -263,14 +263,15 @@ impl Tpcc {
     }
 
     /// What a load did, in words.
-    fn load_sentence(&self, report: &LoadReport) -> String {
+    fn load_sentence(&self, report: &LoadReport) -> Message {
         let warehouses = self.options.warehouses;
         if report.was_complete {
             return format!(
                 "nothing had to be loaded: all rows of {warehouses} warehouses are there"
-            );
+            )
+            .into();
         }
-        report.sentence("rows")
+        report.sentence()
     }
 }
 

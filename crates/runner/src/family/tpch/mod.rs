@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
+use dyno_facts::Message;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpch::degree::{DegreeRule, detect};
 use dyno_tpch::load::{LoadError, LoadOptions, TpchLoadReport, destroy, load};
@@ -64,7 +65,7 @@ impl Family for Tpch {
         }
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         load(driver, &self.load_options(order), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| suite_failure(&error))
@@ -125,17 +126,16 @@ impl Tpch {
     }
 
     /// What a load did, in words.
-    fn load_sentence(&self, report: &TpchLoadReport) -> String {
+    fn load_sentence(&self, report: &TpchLoadReport) -> Message {
         let scale = self.options.scale;
         if report.rows.was_complete {
-            return format!("nothing had to be loaded: all rows of scale factor {scale} are there");
+            return format!("nothing had to be loaded: all rows of scale factor {scale} are there")
+                .into();
         }
-        let mut text = report.rows.sentence("rows");
         let steps = report.load.steps.iter().filter(|step| !step.name.contains('/'));
-        for step in steps {
-            text.push_str(&format!(", {} {:.1} s", step.name, step.seconds));
-        }
-        text
+        let steps = steps.map(|step| format!("{} {:.1} s", step.name, step.seconds).into());
+        let parts: Vec<Message> = [report.rows.sentence()].into_iter().chain(steps).collect();
+        Message::joined(&parts, ", ", "，")
     }
 }
 

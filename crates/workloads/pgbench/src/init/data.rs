@@ -15,6 +15,7 @@ use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
 use super::sessions::{Stop, on_sessions};
 use super::{Init, command};
 use dyno_core::{BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, RowSource, Session};
+use dyno_load::fallback_reason;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -122,7 +123,7 @@ async fn load_at_once<D: Driver>(
             .await
             .map_err(|error| failed(ACCOUNTS, error).with_sql(&sql))?;
         let method = BulkMethod::Copy;
-        (BulkReport { rows, method, fallback_reason: None }, rows)
+        (BulkReport { rows, method, fallback: None }, rows)
     } else {
         load_small(init, session, Small::Branches).await?;
         load_small(init, session, Small::Tellers).await?;
@@ -263,8 +264,8 @@ impl Chunks<'_> {
             self.is_stored.store(true, Ordering::Relaxed);
             let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
             if how.is_none() {
-                if let Some(reason) = &report.fallback_reason {
-                    self.observer.note(reason);
+                if let Some(why) = &report.fallback {
+                    self.observer.note(&fallback_reason(why).to_string());
                 }
                 *how = Some(report);
             }

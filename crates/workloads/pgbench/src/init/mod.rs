@@ -31,6 +31,7 @@ pub use schema::TABLES;
 
 use cancel::unless_canceled;
 use dyno_core::{DbError, Dialect, Discard, Driver, ErrorClass, Session, Table};
+use dyno_load::fallback_reason;
 use meter::Meter;
 use schema::{Key, Schema, postgres_major};
 use std::collections::HashSet;
@@ -104,12 +105,12 @@ impl Done {
     fn add(&mut self, loaded: data::Loaded) {
         self.unfrozen = loaded.unfrozen;
         let report = &mut self.report;
-        report.rows_loaded += loaded.rows;
-        report.rows_found += loaded.rows_found;
+        report.loaded.rows_loaded += loaded.rows;
+        report.loaded.rows_found += loaded.rows_found;
         report.connections = loaded.connections;
         if let Some(how) = loaded.how {
-            report.method = Some(how.method);
-            report.fallback_reason = how.fallback_reason;
+            report.loaded.method = Some(how.method);
+            report.loaded.fallback_reason = how.fallback.as_ref().map(fallback_reason);
         }
     }
 }
@@ -136,7 +137,7 @@ impl<D: Driver> Init<'_, D> {
             result?;
             let elapsed = begin.elapsed();
             self.observer.step_ended(step, elapsed);
-            self.is_stored.fetch_or(done.report.rows_loaded > 0, Ordering::Relaxed);
+            self.is_stored.fetch_or(done.report.loaded.rows_loaded > 0, Ordering::Relaxed);
             done.report.steps.push((step, elapsed));
         }
         Ok(done.report)
@@ -156,7 +157,7 @@ impl<D: Driver> Init<'_, D> {
                 return Ok(());
             }
             Step::ServerData => {
-                done.report.rows_loaded += self.server_data(session).await?;
+                done.report.loaded.rows_loaded += self.server_data(session).await?;
                 done.unfrozen = false;
                 return Ok(());
             }
@@ -165,7 +166,7 @@ impl<D: Driver> Init<'_, D> {
             Step::ForeignKeys => self.keys(session, step, self.schema.foreign_keys()).await,
         };
         // A load of hours is not lost because what follows it fails.
-        let is_worth_it = done.report.rows_loaded > 0;
+        let is_worth_it = done.report.loaded.rows_loaded > 0;
         result.map_err(|error| if is_worth_it { error.with_resume_hint() } else { error })
     }
 

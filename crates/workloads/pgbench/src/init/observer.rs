@@ -1,7 +1,7 @@
 //! What an initialization tells while it works, and at its end.
 
 use super::options::Step;
-use dyno_core::BulkMethod;
+use dyno_load::LoadReport;
 use std::time::Duration;
 
 /// Accounts so far.
@@ -50,14 +50,8 @@ impl InitObserver for NobodyWatches {}
 pub struct InitReport {
     /// The steps in the order in which they ran, and how long each took.
     pub steps: Vec<(Step, Duration)>,
-    /// Accounts stored.
-    pub rows_loaded: u64,
-    /// Accounts that an earlier load had stored.
-    pub rows_found: u64,
-    /// How accounts got from here to the server; `None` when none had to.
-    pub method: Option<BulkMethod>,
-    /// Why a faster method was not used.
-    pub fallback_reason: Option<String>,
+    /// What became of the accounts.
+    pub loaded: LoadReport,
     /// Sessions that loaded accounts.
     pub connections: u32,
 }

@@ -86,7 +86,10 @@ fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
     let recorder = Recorder::new("15.20");
     let said = Said::default();
     let report = initialize(&recorder, &options, &said).unwrap();
-    assert_eq!((report.rows_loaded, report.rows_found, report.connections), (700_000, 0, 3));
+    assert_eq!(
+        (report.loaded.rows_loaded, report.loaded.rows_found, report.connections),
+        (700_000, 0, 3)
+    );
     let log = recorder.log.lock().unwrap();
     let copies = log.iter().filter(|sql| sql.starts_with("COPY pgbench_accounts (")).count();
     assert_eq!(copies, 7);

@@ -64,7 +64,10 @@ fn all_ways_of_loading_make_the_same_rows(mariadb: &MariaDb) {
     // Emptied and filled again, foreign keys in place.
     let parallel = InitOptions { scale: 3, connections: 3, ..steps("g") };
     let report = initialize(&driver, &parallel, &Said::default()).unwrap();
-    assert_eq!((report.rows_loaded, report.method), (300_000, Some(BulkMethod::LoadData)));
+    assert_eq!(
+        (report.loaded.rows_loaded, report.loaded.method),
+        (300_000, Some(BulkMethod::LoadData))
+    );
     assert_rows(&driver, 3);
     let said = init(&driver, &InitOptions { scale: 2, ..steps("dtGvp") });
     assert_rows(&driver, 2);
@@ -73,9 +76,9 @@ fn all_ways_of_loading_make_the_same_rows(mariadb: &MariaDb) {
     mariadb.sql("set global local_infile = 0").unwrap();
     let said = Said::default();
     let report = initialize(&driver, &steps("dtg"), &said).unwrap();
-    assert_eq!(report.method, Some(BulkMethod::MultiRowInsert));
+    assert_eq!(report.loaded.method, Some(BulkMethod::MultiRowInsert));
     assert!(said.notes.lock().unwrap()[0].contains("local_infile"));
-    assert!(report.fallback_reason.unwrap().contains("local_infile"));
+    assert!(report.loaded.fallback_reason.unwrap().to_string().contains("local_infile"));
     assert_rows(&driver, 1);
 }
 
@@ -112,10 +115,10 @@ fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
     let resume = InitOptions { resume: true, ..options };
     let report = initialize(&driver, &resume, &Said::default()).unwrap();
-    assert_eq!((report.rows_found, report.rows_loaded), (200_000, 100_000));
+    assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (200_000, 100_000));
     assert_rows(&driver, 3);
     let report = initialize(&driver, &resume, &Said::default()).unwrap();
-    assert_eq!((report.rows_found, report.rows_loaded), (300_000, 0));
+    assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (300_000, 0));
     assert_eq!(
         (keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")),
         ("3".into(), "5".into())

@@ -98,7 +98,7 @@ impl Session for RecordingSession {
     ) -> Result<BulkReport, DbError> {
         let sql = format!("COPY {table} ({}) FROM STDIN", columns.join(", "));
         let rows = self.copy_in(&sql, rows).await?;
-        Ok(BulkReport { rows, method: BulkMethod::Copy, fallback_reason: None })
+        Ok(BulkReport { rows, method: BulkMethod::Copy, fallback: None })
     }
 
     async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {

@@ -28,13 +28,13 @@ fn what_is_committed_is_kept_and_the_rest_is_loaded() {
     assert_eq!(ask(&driver, "select count(*) from pgbench_accounts"), ["200000"]);
 
     let report = resumed(&driver, &options(5));
-    assert_eq!((report.rows_found, report.rows_loaded), (200_000, 300_000));
+    assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (200_000, 300_000));
     assert_rows(&driver, 5);
     let indexes = "select count(*) from sqlite_master where type = 'index'";
     assert_eq!(ask(&driver, indexes), ["3"]);
 
     let report = resumed(&driver, &options(5));
-    assert_eq!((report.rows_found, report.rows_loaded), (500_000, 0));
+    assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (500_000, 0));
     assert_rows(&driver, 5);
 }
 
@@ -47,7 +47,7 @@ fn a_load_that_never_began_is_resumed_from_nothing() {
     assert_eq!(ask(&driver, "select count(*) from pgbench_branches"), ["0"]);
     ask(&driver, "drop table pgbench_history");
     let report = resumed(&driver, &options(2));
-    assert_eq!((report.rows_found, report.rows_loaded), (0, 200_000));
+    assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (0, 200_000));
     assert_rows(&driver, 2);
 }
 

@@ -109,7 +109,7 @@ impl Session for Sink {
                 lines.bytes.clear();
             }
         }
-        Ok(BulkReport { rows: count, method: BulkMethod::LoadData, fallback_reason: None })
+        Ok(BulkReport { rows: count, method: BulkMethod::LoadData, fallback: None })
     }
 
     async fn close(self) {}

@@ -247,7 +247,7 @@ impl Session for FakeSession {
             let taken = stored.rows.insert(id, row.to_vec());
             assert!(taken.is_none(), "row {id} of {table} was loaded twice");
         }
-        Ok(BulkReport { rows: count as u64, method: BulkMethod::LoadData, fallback_reason: None })
+        Ok(BulkReport { rows: count as u64, method: BulkMethod::LoadData, fallback: None })
     }
 
     async fn close(self) {}
