@@ -28,15 +28,9 @@ pub use dyno_facts::{Lang, Message};
 
 pub use error::ReportError;
 pub use evidence::{
-    Capacity, Chapter, CommitRow, Difference, DifferenceTable, Distribution, Fairness,
-    FaultSummary, FaultTrial, FleetTable, FreshnessRow, GeneratorLoad, GlossaryRow, MemoryRow,
-    NodeFacts, NodeLoad, NodeScaling, NodeTable, NodeUse, Quantile, Resources, SchemaRow, Use,
-    fault_sentence,
-};
-pub use evidence::{
-    Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
-    Place, Point, PointData, RunFacts, SettingRow, Spot, SpotKind, Spread, StatementRow, Target,
-    Trial,
+    Check, Counter, Distribution, Experiment, FaultSummary, FaultTrial, Finding, Gap, Group,
+    KeyRow, Level, NodeFacts, NodeScaling, Paper, Place, Point, PointData, Quantile, RunFacts,
+    SettingRow, Spot, SpotKind, Spread, Target, Trial, fault_sentence,
 };
 pub use findings::checks::check_ids;
 pub use findings::comparison::{Comparison, ComparisonRow, Pair};

@@ -1,10 +1,12 @@
 //! A paper as blocks: what it says and shows, before a writer gives it a form.
 
 mod cells;
+mod find;
 mod table;
 mod user;
 
 pub use cells::{Cell, Look, Span, Value};
+pub use find::english;
 pub use table::{Column, Row, Table};
 
 pub(crate) use cells::{bad, code, coded, emphasis, lines, link, number, spread, strong};

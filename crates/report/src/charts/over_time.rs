@@ -20,8 +20,8 @@ const MOST_DRAWN: usize = 120;
 /// The trials over time, and how many are not drawn: those of the best points and those with gaps or
 /// errors come before the others.
 pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Figure>, usize) {
-    let is_of_best =
-        |trial: &Trial| paper.key_rows.iter().any(|row| row.point.trials.contains(&trial.label));
+    let best = paper.key_rows();
+    let is_of_best = |trial: &Trial| best.iter().any(|row| row.point.trials.contains(&trial.label));
     let weight = |trial: &Trial| {
         let is_disturbed = !trial.gaps.is_empty() || !trial.summary.errors.is_empty();
         (!is_of_best(trial), !is_disturbed)

@@ -14,7 +14,7 @@ const MOST_SAMPLES: usize = 120;
 
 /// One figure for the first trial of each best point whose servers were asked.
 pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Figure> {
-    let firsts = paper.key_rows.iter().filter_map(|row| row.point.trials.first());
+    let firsts = paper.key_rows().into_iter().filter_map(|row| row.point.trials.first());
     let own = firsts.filter_map(|label| paper.trials.iter().find(|trial| trial.label == *label));
     own.filter(|trial| trial.series.len() > 1 && !trial.nodes.is_empty())
         .take(MOST)

@@ -45,12 +45,12 @@ const SHARES: [f64; 15] = [
 /// their summaries tell of all kinds together.
 pub(super) fn distributions(paper: &Paper, runs: &[RunData]) -> Vec<Distribution> {
     let mut found = Vec::new();
-    for row in &paper.key_rows {
-        let point = &row.point;
+    for row in paper.key_rows() {
+        let point = row.point;
         let own: Vec<&Trial> =
             paper.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect();
         let distribution = |kind: &str, count: u64, quantiles: Vec<Quantile>| Distribution {
-            experiment_index: row.experiment_index,
+            experiment_index: row.index,
             target: point.target.clone(),
             workers: point.workers,
             kind: kind.to_owned(),

@@ -1,9 +1,8 @@
 //! Trials by experiment.
 
-use super::{fleet, method, nodes, scaling};
-use crate::evidence::{ErrorRow, Experiment, LeftOut, Target, Trial};
-use crate::evidence::{points, statements};
-use crate::text::stored;
+use super::scaling;
+use crate::evidence::points;
+use crate::evidence::{Experiment, Target, Trial};
 use crate::{Published, PublishedTable, tpcc, tpch};
 use dyno_facts::ExperimentFacts;
 use dyno_store::RunData;
@@ -43,20 +42,13 @@ pub(super) fn experiments(
             published.iter().filter(|table| table.experiment == facts.name).collect();
         let points = points::points(&own);
         Experiment {
-            method: method::sentences(&facts, &own),
+            planned_window_s: facts.window_s,
             is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
             shortest_window_s: measured.reduce(f64::min),
-            statements: statements::rows(&own),
-            access: statements::access(&own),
             tpcc: tpcc::section(&own, targets),
             tpch: tpch::section(&own, &points, targets, &published),
-            errors: errors(&own),
             published: published.into_iter().map(Published::from).collect(),
-            left_out: left_out(runs, &facts.name),
             node_scaling: scaling::by_nodes(&points, targets),
-            node_tables: nodes::tables(&points, &own, targets),
-            freshness: nodes::freshness(&points, &own),
-            fleet: fleet::tables(&points, &own),
             points,
             comparison: facts.comparison,
             gates: facts.gates,
@@ -69,49 +61,4 @@ pub(super) fn experiments(
         }
     };
     known.into_iter().map(experiment).collect()
-}
-
-/// The steps of an experiment that were skipped, repeats told once.
-fn left_out(runs: &[RunData], experiment: &str) -> Vec<LeftOut> {
-    let mut rows: Vec<LeftOut> = Vec::new();
-    for (id, why) in runs.iter().flat_map(|run| &run.header.skipped) {
-        let Some(step) = id.strip_prefix(experiment).and_then(|rest| rest.strip_prefix('/')) else {
-            continue;
-        };
-        let step = step.split("/repeat=").next().unwrap_or(step);
-        let row = LeftOut { what: step.replace('/', ", "), why: stored(why) };
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
-    }
-    rows
-}
-
-fn errors(trials: &[&Trial]) -> Vec<ErrorRow> {
-    let mut rows: Vec<ErrorRow> = Vec::new();
-    for trial in trials {
-        for error in &trial.summary.errors {
-            let same = |row: &&mut ErrorRow| {
-                row.target == trial.target
-                    && (&row.class, row.errno, &row.sqlstate)
-                        == (&error.class, error.errno, &error.sqlstate)
-            };
-            match rows.iter_mut().find(same) {
-                Some(row) => {
-                    row.count += error.count;
-                    row.trials.push(trial.label.clone());
-                }
-                None => rows.push(ErrorRow {
-                    target: trial.target.clone(),
-                    class: error.class.clone(),
-                    errno: error.errno,
-                    sqlstate: error.sqlstate.clone(),
-                    count: error.count,
-                    message: error.message.clone(),
-                    trials: vec![trial.label.clone()],
-                }),
-            }
-        }
-    }
-    rows
 }

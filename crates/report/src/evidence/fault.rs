@@ -82,10 +82,12 @@ fn summary(paper: &Paper, first: &Trial, own: &[(&Trial, &FaultFacts)]) -> Fault
     let facts = || own.iter().map(|(_, facts)| *facts);
     let experiment = &first.summary.experiment;
     let titled = paper.experiments.iter().find(|other| other.name == *experiment);
-    let commits = paper.fairness.commits.iter().find(|row| row.target == first.target);
-    let acknowledged_by = commits.and_then(|row| {
-        row.acknowledged_by.clone().or_else(|| row.stated.as_ref().map(Message::from))
-    });
+    let stated = || {
+        let target = paper.targets.iter().find(|target| target.label == first.target)?;
+        target.durability.as_ref().map(Message::from)
+    };
+    let waits_for = paper.nodes_of(&first.target).find_map(|node| node.acknowledged_by.as_ref());
+    let acknowledged_by = waits_for.cloned().or_else(stated);
     let sum = |of: fn(&FaultFacts) -> Option<u64>| facts().filter_map(of).reduce(|a, b| a + b);
     let mut checks: Vec<usize> = own.iter().flat_map(|(trial, _)| trial.checks.clone()).collect();
     checks.sort_unstable();
@@ -175,7 +177,7 @@ pub fn fault_sentence(facts: &FaultFacts) -> Message {
 }
 
 /// How the faults of one experiment on one target went, in a sentence for the summary of a paper.
-pub(super) fn summary_sentence(row: &FaultSummary) -> Message {
+pub(crate) fn summary_sentence(row: &FaultSummary) -> Message {
     let trials = row.trials.len();
     let median = |spread: &Option<Spread>| spread.as_ref().map(|spread| spread.median);
     let outage = match row.without_success {

@@ -1,53 +1,35 @@
-//! Runs to the model of a paper.
+//! What was read of runs, before anything is said of it.
 
-mod capacity;
-mod chapters;
 mod distributions;
 mod experiments;
-mod fairness;
-mod fault;
+pub(crate) mod fault;
 mod fleet;
-mod glossary;
-mod limits;
-mod method;
 mod model;
 mod nodes;
 pub(crate) mod points;
-mod purpose;
-mod resources;
 mod runs;
-mod scaling;
-mod schema;
+pub(crate) mod scaling;
 pub(crate) mod settings;
 pub(crate) mod statements;
-mod summary;
 
-pub use capacity::Capacity;
-pub use chapters::Chapter;
 pub use distributions::{Distribution, Quantile};
-pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
-pub(crate) use fairness::{DISK_BOUND, IN_MEMORY};
 pub(crate) use fault::what;
 pub use fault::{FaultSummary, FaultTrial, fault_sentence};
-pub use fleet::{FleetTable, GeneratorLoad};
-pub(crate) use fleet::{start_spread_ms, strayed};
-pub use glossary::GlossaryRow;
-pub(crate) use glossary::row as glossary_row;
-pub use nodes::{FreshnessRow, NodeFacts, NodeLoad, NodeTable};
-pub use resources::{NodeUse, Resources, Use};
+pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
+pub use model::{
+    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Level, Paper, Place, Point, PointData,
+    RunFacts, SettingRow, Spot, SpotKind, Spread, Target, Trial,
+};
+pub(crate) use model::{DISK_BOUND, GlossaryRow, IN_MEMORY, glossary_row};
+pub use nodes::NodeFacts;
+pub(crate) use nodes::{node_role, place_of_role};
 pub use scaling::NodeScaling;
-pub use schema::SchemaRow;
-pub(crate) use summary::headline;
 
 use crate::findings::{checks, comparison, published, verdict};
 use crate::text::Message;
 use crate::{Published, PublishedTable};
+use dyno_facts::{NodeConditions, Purpose};
 use dyno_store::RunData;
-pub use model::{
-    Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
-    Place, Point, PointData, RunFacts, SettingRow, Spot, SpotKind, Spread, StatementRow, Target,
-    Trial,
-};
 
 impl Paper {
     /// A paper about these runs, beside these published figures.
@@ -81,49 +63,79 @@ impl Paper {
         }
         let mut paper = Paper {
             title: Message::list(&titles),
-            summary: Vec::new(),
-            purpose: Vec::new(),
-            key_rows: Vec::new(),
             runs: run_facts,
-            fairness: fairness::fairness(&targets, &trials, &experiments),
-            method: Vec::new(),
-            chapters: chapters::chapters(&experiments),
-            capacity: Vec::new(),
-            resources: resources::resources(&trials),
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             comparisons: Vec::new(),
             beside: Vec::new(),
             costs: Vec::new(),
             faults: Vec::new(),
-            schema: schema::rows(&targets, &trials),
             distributions: Vec::new(),
-            glossary: glossary::rows(&experiments),
             targets,
             experiments,
             trials,
             checks: Vec::new(),
-            verdict: None,
             verdicts: Vec::new(),
             gates: Vec::new(),
             scaling: Vec::new(),
             steady: Vec::new(),
-            limits: Vec::new(),
         };
         verdict::make(&mut paper, gates);
         checks::make(&mut paper, runs);
         // With the numbers of the checks that the points have now.
         paper.comparisons = comparison::comparisons(&paper.experiments);
-        paper.key_rows = summary::key_rows(&paper);
         paper.beside = published::beside(&paper);
         paper.costs = published::costs(&paper);
         paper.faults = fault::summaries(&paper);
-        paper.summary = summary::sentences(&paper);
-        paper.purpose = purpose::sentences(&paper);
-        paper.method = method::of_all(&paper);
-        paper.capacity = capacity::rows(&paper);
         paper.distributions = distributions::distributions(&paper, runs);
-        paper.limits = limits::sentences(&paper);
         paper
+    }
+
+    /// The point with the most throughput per experiment and target; complete ones are preferred. Where
+    /// something was done to a node, throughput over the whole window means little.
+    pub fn key_rows(&self) -> Vec<KeyRow<'_>> {
+        let mut rows = Vec::new();
+        for (index, experiment) in self.experiments.iter().enumerate() {
+            // Of a search only what it found is a result: its steps offer more than is held.
+            let is_result =
+                |point: &Point| experiment.objective.is_none() || point.purpose == Purpose::Confirm;
+            let is_usual = |point: &&Point| point.tpch.is_none() && !point.has_fault;
+            // Of points that were measured again, only the second time is without bias.
+            let rank = |point: &Point| {
+                let is_confirmed = point.purpose == Purpose::Confirm;
+                (point.status == "complete", is_confirmed, point.throughput().median)
+            };
+            for target in &self.targets {
+                let own = experiment.points.iter().filter(|point| point.target == target.label);
+                let own = own.filter(is_usual).filter(|point| is_result(point));
+                let best =
+                    own.reduce(|best, point| if rank(point) > rank(best) { point } else { best });
+                rows.extend(best.map(|point| KeyRow { experiment, index, point }));
+            }
+        }
+        rows
+    }
+
+    /// The trials of an experiment, target by target.
+    pub(crate) fn trials_in(&self, experiment: &Experiment) -> impl Iterator<Item = &Trial> {
+        let place = |trial: &Trial| self.targets.iter().position(|own| own.label == trial.target);
+        let own = self.trials.iter().filter(|trial| trial.summary.experiment == experiment.name);
+        let mut own: Vec<&Trial> = own.collect();
+        own.sort_by_key(|trial| place(trial));
+        own.into_iter()
+    }
+
+    /// The trials that the figures of a point rest on.
+    pub(crate) fn trials_of(&self, point: &Point) -> Vec<&Trial> {
+        self.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect()
+    }
+
+    /// The conditions of a target's nodes, trial by trial.
+    pub(crate) fn nodes_of<'a>(
+        &'a self,
+        target: &'a str,
+    ) -> impl Iterator<Item = &'a NodeConditions> {
+        let own = self.trials.iter().filter(move |trial| trial.target == target);
+        own.flat_map(|trial| checks::nodes_of(trial).map(|(_, node)| node))
     }
 
     /// Says what leads from where the paper will stand to the folder of each run, in their order: a

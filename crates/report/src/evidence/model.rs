@@ -1,14 +1,10 @@
 //! What a paper says, before it is given a form.
 
-use crate::evidence::{
-    Capacity, Chapter, Distribution, Fairness, FaultSummary, FleetTable, FreshnessRow, GlossaryRow,
-    NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
-};
-use crate::findings::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
+use super::{Distribution, FaultSummary, NodeFacts, NodeScaling};
 use crate::text::Message;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
-use crate::{Beside, Comparison, Cost, Published};
+use crate::{Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow};
 use dyno_facts::{
     ComparisonFacts, DataFacts, Event, NodeRow, Price, Purpose, RunHeader, ScriptFacts, SeriesRow,
     TrialSummary, say,
@@ -20,28 +16,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paper {
     pub title: Message,
-    /// The whole in a paragraph, sentence by sentence.
-    pub summary: Vec<Message>,
-    /// What the measurement was made for and what its claims hold for, in sentences.
-    pub purpose: Vec<Message>,
-    /// The best point of each experiment and target.
-    pub key_rows: Vec<KeyRow>,
     /// The runs it is about.
     pub runs: Vec<RunFacts>,
     /// The targets of all runs.
     pub targets: Vec<Target>,
-    /// What makes the comparison of the targets fair or unfair.
-    pub fairness: Fairness,
-    /// How every experiment was measured, in sentences.
-    pub method: Vec<Message>,
     /// The experiments of all runs.
     pub experiments: Vec<Experiment>,
-    /// The chapters of the results, each with its experiments.
-    pub chapters: Vec<Chapter>,
-    /// The most that each target did, per experiment.
-    pub capacity: Vec<Capacity>,
-    /// What generators and servers used.
-    pub resources: Resources,
     /// Published rows beside their counterparts, over all experiments.
     pub comparisons: Vec<Comparison>,
     /// Results beside the nearest published rows, with the conditions that differ.
@@ -52,8 +32,6 @@ pub struct Paper {
     pub trials: Vec<Trial>,
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
-    /// All comparisons in one sentence; `None` where nothing is compared.
-    pub verdict: Option<Message>,
     /// Targets held against each other, pair by pair of trials.
     pub verdicts: Vec<PairedComparison>,
     /// How the gates stand.
@@ -64,16 +42,10 @@ pub struct Paper {
     pub steady: Vec<SteadyRow>,
     /// How the load fared when something was done to a node.
     pub faults: Vec<FaultSummary>,
-    /// How far the claims reach, in sentences.
-    pub limits: Vec<Message>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
-    /// Tables and indexes of the targets, as far as they could be read.
-    pub schema: Vec<SchemaRow>,
     /// The distribution of latency at the best point of each experiment and target.
     pub distributions: Vec<Distribution>,
-    /// The words of the paper.
-    pub glossary: Vec<GlossaryRow>,
 }
 
 /// A run as the paper shows it.
@@ -154,13 +126,12 @@ pub struct SettingRow {
 }
 
 /// The best point of an experiment on a target.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeyRow {
-    /// Title of the experiment.
-    pub experiment: String,
+#[derive(Clone, Copy, Debug)]
+pub struct KeyRow<'a> {
+    pub experiment: &'a Experiment,
     /// Number of the experiment in the paper, from 0.
-    pub experiment_index: usize,
-    pub point: Point,
+    pub index: usize,
+    pub point: &'a Point,
 }
 
 /// An experiment and its points.
@@ -175,20 +146,14 @@ pub struct Experiment {
     pub options: BTreeMap<String, String>,
     /// The scripts that it runs, where the suite brings its own.
     pub scripts: Vec<ScriptFacts>,
-    /// How transactions arrive, how long and what latency means, in sentences.
-    pub method: Vec<Message>,
+    /// The measured window that was planned, seconds.
+    pub planned_window_s: Option<f64>,
     /// True when transactions follow a schedule.
     pub is_open_loop: bool,
     /// Length of the shortest measured window, seconds.
     pub shortest_window_s: Option<f64>,
     /// Load levels.
     pub points: Vec<Point>,
-    /// Statement by statement, where the workload measures them one by one.
-    pub statements: Vec<StatementRow>,
-    /// How keys are drawn, in sentences.
-    pub access: Vec<Message>,
-    /// Errors of all trials.
-    pub errors: Vec<ErrorRow>,
     /// Published figures.
     pub published: Vec<Published>,
     /// What is compared, where the suite compares.
@@ -199,27 +164,10 @@ pub struct Experiment {
     pub objective: Option<String>,
     /// Throughput by the number of read-only nodes, where targets differ in it.
     pub node_scaling: Vec<NodeScaling>,
-    /// What each node did, where targets have several.
-    pub node_tables: Vec<NodeTable>,
-    /// Whether what was written could be read at once, where somebody looked.
-    pub freshness: Vec<FreshnessRow>,
-    /// What each load generator did, where several made the load together.
-    pub fleet: Vec<FleetTable>,
-    /// What the plan wanted and a target can't do.
-    pub left_out: Vec<LeftOut>,
     /// What only TPC-C has.
     pub tpcc: Option<TpccSection>,
     /// What only TPC-H has.
     pub tpch: Option<TpchSection>,
-}
-
-/// Something of the plan that a target can't do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Target and load level, such as `main, degree=2`.
-    pub what: String,
-    /// Why, in a sentence.
-    pub why: Message,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
@@ -230,6 +178,18 @@ pub struct Spread {
     pub median: f64,
     /// Highest.
     pub max: f64,
+}
+
+/// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
+pub(crate) const IN_MEMORY: f64 = 0.8;
+/// Data of more than so many times the memory can't be held by it.
+pub(crate) const DISK_BOUND: f64 = 1.2;
+
+/// A word and what it means here.
+pub(crate) type GlossaryRow = (Message, Message);
+
+pub(crate) fn glossary_row(word: Message, meaning: Message) -> GlossaryRow {
+    (word, meaning)
 }
 
 /// A load level: workload, target, workers, rate. Latencies are microseconds; a percentile with
@@ -299,50 +259,6 @@ pub struct PointData {
     pub hot_share: Option<f64>,
     /// How many times the data fill the server's memory for them.
     pub size_to_memory: Option<f64>,
-}
-
-/// One statement of a script at one load level, over all repeats.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StatementRow {
-    /// Label of the target.
-    pub target: String,
-    pub workers: u32,
-    /// Name of the script.
-    pub script: String,
-    /// Place in the script, from 1.
-    pub number: u32,
-    /// The statement as it is written, blanks made single.
-    pub text: String,
-    /// Executions that succeeded.
-    pub count: u64,
-    /// Mean latency, microseconds.
-    pub mean_us: f64,
-    /// Smallest.
-    pub min_us: f64,
-    /// Largest.
-    pub max_us: f64,
-    /// Executions that ended their transaction with an error.
-    pub failures: u64,
-    /// Executions after which the transaction was tried again.
-    pub retries: u64,
-}
-
-/// One kind of error.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ErrorRow {
-    /// Label of the target.
-    pub target: String,
-    /// Such as `deadlock`.
-    pub class: String,
-    /// MySQL's or SQLite's number, 0 where there is none.
-    pub errno: u32,
-    pub sqlstate: String,
-    /// Attempts and connects that met it.
-    pub count: u64,
-    /// First message.
-    pub message: Message,
-    /// Labels of the trials.
-    pub trials: Vec<String>,
 }
 
 /// A trial as the paper shows it.

@@ -1,46 +1,38 @@
 //! Statement by statement, over the repeats of each load level.
 
-use crate::evidence::{StatementRow, Trial};
-use crate::text::{Message, stored};
+use super::Trial;
+use dyno_facts::StatementLatency;
 
-/// One row per load level and statement, in the order of the trials and scripts. As with points,
-/// trials that were cut off or failed stand back where there are complete ones.
-pub(crate) fn rows(trials: &[&Trial]) -> Vec<StatementRow> {
-    let mut rows: Vec<StatementRow> = Vec::new();
-    let level = |trial: &Trial| (trial.target.clone(), trial.summary.workers);
-    for trial in trials {
-        let has_better =
-            trials.iter().any(|other| level(other) == level(trial) && other.status == "complete");
-        if has_better && trial.status != "complete" {
-            continue;
-        }
+/// Target, workers and latencies of each statement at each load level, in the order of the trials and scripts.
+/// As with points, trials that were cut off or failed stand back where there are complete ones.
+pub(crate) fn rows<'a>(
+    trials: impl Iterator<Item = &'a Trial>,
+) -> Vec<(&'a str, u32, StatementLatency)> {
+    fn level(trial: &Trial) -> (&str, u32) {
+        (&trial.target, trial.summary.workers)
+    }
+    let trials: Vec<&Trial> = trials.collect();
+    let is_complete = |trial: &Trial| trial.status == "complete";
+    let has_better =
+        |trial: &Trial| trials.iter().any(|o| level(o) == level(trial) && is_complete(o));
+    let mut rows: Vec<(&str, u32, StatementLatency)> = Vec::new();
+    for trial in trials.iter().filter(|trial| is_complete(trial) || !has_better(trial)) {
+        let (target, workers) = level(trial);
         for statement in &trial.summary.statement_latencies {
-            let new = StatementRow {
-                target: trial.target.clone(),
-                workers: trial.summary.workers,
-                script: statement.script.clone(),
-                number: statement.number,
-                text: statement.text.split_whitespace().collect::<Vec<_>>().join(" "),
-                count: statement.count,
-                mean_us: statement.mean_us,
-                min_us: statement.min_us,
-                max_us: statement.max_us,
-                failures: statement.failures,
-                retries: statement.retries,
+            let same = |row: &&mut (&str, u32, StatementLatency)| {
+                let known = (row.0, row.1, &row.2.script, row.2.number);
+                known == (target, workers, &statement.script, statement.number)
             };
-            let key = |row: &StatementRow| {
-                (row.target.clone(), row.workers, row.script.clone(), row.number)
-            };
-            match rows.iter_mut().find(|row| key(row) == key(&new)) {
-                Some(row) => add(row, &new),
-                None => rows.push(new),
+            match rows.iter_mut().find(same) {
+                Some(row) => add(&mut row.2, statement),
+                None => rows.push((target, workers, statement.clone())),
             }
         }
     }
     rows
 }
 
-fn add(row: &mut StatementRow, more: &StatementRow) {
+fn add(row: &mut StatementLatency, more: &StatementLatency) {
     let count = row.count + more.count;
     if more.count > 0 {
         let sum_us = row.mean_us * row.count as f64 + more.mean_us * more.count as f64;
@@ -51,16 +43,4 @@ fn add(row: &mut StatementRow, more: &StatementRow) {
     row.count = count;
     row.failures += more.failures;
     row.retries += more.retries;
-}
-
-/// How keys are drawn, each way once.
-pub(crate) fn access(trials: &[&Trial]) -> Vec<Message> {
-    let mut sentences: Vec<Message> = Vec::new();
-    for data in trials.iter().filter_map(|trial| trial.summary.data.as_ref()) {
-        let sentence = stored(&data.access);
-        if !sentence.is_empty() && !sentences.contains(&sentence) {
-            sentences.push(sentence);
-        }
-    }
-    sentences
 }

@@ -3,14 +3,13 @@
 use super::{separated, trials};
 use crate::blocks::{Block, Blocks, Line, Rows, Span, code};
 use crate::charts;
-use crate::evidence::Paper;
-use crate::evidence::{Distribution, SchemaRow};
+use crate::evidence::{Distribution, Paper, Trial};
 use crate::format::{
     self,
-    Format::{Ms, Text as Words, Whole},
+    Format::{Ms, Whole},
 };
 use crate::text::Lang;
-use dyno_facts::say;
+use dyno_facts::{NodeConditions, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -33,9 +32,10 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.details(summary, false, inner);
         blocks.bulky();
     }
-    if !paper.schema.is_empty() {
+    let described = described(paper);
+    if !described.is_empty() {
         blocks.heading(3, "B", say!(schema), "schema");
-        blocks.table(schema(&paper.schema));
+        blocks.table(schema(described));
     }
     blocks.heading(3, "C", say!(every_trial), "trials");
     blocks.extend(trials::blocks(paper, lang));
@@ -45,37 +45,61 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.table(distributions(paper));
     }
     blocks.heading(3, "E", say!(glossary), "glossary");
-    let terms = paper.glossary.iter().map(|row| (row.word.clone(), row.meaning.clone()));
-    blocks.extend([Block::Terms { terms: terms.collect() }]);
+    blocks.extend([Block::Terms { terms: super::glossary::terms(paper) }]);
     blocks
 }
 
-fn schema(rows: &[SchemaRow]) -> Rows<&SchemaRow> {
+/// Tables of a node before the first trial of an experiment on a target.
+type Described<'a> = (&'a Trial, &'a str, &'a NodeConditions);
+
+fn described(paper: &Paper) -> Vec<Described<'_>> {
+    let mut all: Vec<Described<'_>> = Vec::new();
+    for target in &paper.targets {
+        for trial in paper.trials.iter().filter(|trial| trial.target == target.label) {
+            let is_told = |(known, ..): &Described<'_>| {
+                let key =
+                    |trial: &'_ Trial| (trial.target.clone(), trial.summary.experiment.clone());
+                key(known) == key(trial)
+            };
+            if !all.iter().any(is_told) {
+                let nodes = trial.summary.conditions.nodes.iter();
+                let nodes = nodes.map(|(name, node)| (trial, name.as_str(), node));
+                all.extend(nodes.filter(|(.., node)| {
+                    node.schema_checksum.is_some() || !node.table_rows.is_empty()
+                }));
+            }
+        }
+    }
+    all
+}
+
+fn schema(rows: Vec<Described<'_>>) -> Rows<Described<'_>> {
     const MOST: usize = 12;
-    let counts = |row: &SchemaRow| -> Line {
+    let counts = |(.., node): Described<'_>| -> Line {
         let one = |(name, rows): (&String, &u64)| -> Line {
             vec![code(name), Span::plain(format!(" {}", format::whole(*rows as f64)))]
         };
         let mut line = Line::new();
-        for counted in row.rows.iter().take(MOST).map(one) {
+        for counted in node.table_rows.iter().take(MOST).map(one) {
             let between = if line.is_empty() { "" } else { "; " };
             line.push(Span::plain(between));
             line.extend(counted);
         }
-        let more = row.rows.len().saturating_sub(MOST);
+        let more = node.table_rows.len().saturating_sub(MOST);
         if more > 0 {
             let more = say!(and_n_more, n = more.to_string());
             line.extend(separated([Span::plain(";"), Span::plain(more)], " "));
         }
         line
     };
-    let title = say!(tables_before_the_first_trial_as);
-    Rows::new(title, rows)
+    Rows::new(say!(tables_before_the_first_trial_as), rows)
         .look("text")
-        .text(say!(experiment), |row| &row.experiment)
-        .text(say!(target_node), |row| format!("{}, {}", row.target, row.node))
-        .col(say!(checksum_of_tables_and_indexes), Words, |row| row.checksum.as_ref().map(code))
-        .col(say!(tables_2), Whole, |row| row.rows.len())
+        .text(say!(experiment), |(trial, ..)| &trial.summary.experiment)
+        .text(say!(target_node), |(trial, name, _)| format!("{}, {name}", trial.target))
+        .text(say!(checksum_of_tables_and_indexes), |(.., node)| {
+            node.schema_checksum.as_ref().map(code)
+        })
+        .col(say!(tables_2), Whole, |(.., node)| node.table_rows.len())
         .text(say!(rows), counts)
 }
 

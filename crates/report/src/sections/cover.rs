@@ -11,7 +11,7 @@ pub(super) fn cover(paper: &Paper) -> Cover {
         kicker: say!(database_performance_white_paper),
         title: paper.title.clone(),
         byline: products(paper).join(" · "),
-        verdict: Message::sentences(&crate::evidence::headline(paper)),
+        verdict: Message::sentences(&super::summary::headline(paper)),
         facts: facts(paper),
         contents: say!(contents),
     }

@@ -1,21 +1,21 @@
 //! An experiment: charts, load levels, data, statements, nodes, load generators.
 
-use super::{nodes, notes, target_of};
+use super::{fleet, nodes, notes, target_of};
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, spread};
 use crate::charts;
 use crate::evidence::NodeScaling;
-use crate::evidence::{Experiment, Paper, Point, StatementRow};
+use crate::evidence::{Experiment, Paper, Point, statements};
 use crate::families;
 use crate::format::Format::{Bytes, Ms, Percent, Short, Text as Words, Whole};
-use crate::text::{Lang, Message};
-use dyno_facts::{Purpose, say};
+use crate::format::unique;
+use crate::text::{Lang, Message, stored};
+use dyno_facts::{Purpose, StatementLatency, say};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
-    if !experiment.left_out.is_empty() {
-        let told = experiment.left_out.iter();
-        let told = told.map(|row| say!(what_why, what = &row.what, why = &row.why));
-        let all: Vec<Message> = [say!(left_out)].into_iter().chain(told).collect();
+    let left_out = left_out(paper, experiment);
+    if !left_out.is_empty() {
+        let all: Vec<Message> = [say!(left_out)].into_iter().chain(left_out).collect();
         blocks.fine(Message::sentences(&all));
     }
     match families::said(|family| family.section(paper, experiment, lang)) {
@@ -27,8 +27,20 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Bloc
         let none = say!(no_figures_no_trial_of_this);
         blocks.paragraph(none);
     }
-    nodes::blocks(experiment, &mut blocks);
+    nodes::blocks(paper, experiment, &mut blocks);
+    fleet::blocks(paper, experiment, &mut blocks);
     blocks
+}
+
+/// The steps that were skipped and why, repeats told once.
+fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+    let skipped = paper.runs.iter().flat_map(|run| &run.header.skipped);
+    let own = skipped.filter_map(|(id, why)| {
+        let step = id.strip_prefix(&experiment.name)?.strip_prefix('/')?;
+        let step = step.split("/repeat=").next().unwrap_or(step).replace('/', ", ");
+        Some(say!(what_why, what = step, why = stored(why)))
+    });
+    unique(own.collect())
 }
 
 /// What a terminal shows of an experiment.
@@ -36,7 +48,8 @@ pub(super) fn terminal(paper: &Paper, experiment: &Experiment, blocks: &mut Bloc
     blocks.heading(4, "", &experiment.title, "");
     blocks.extend(families::said(|family| family.terminal(paper, experiment)).unwrap_or_default());
     of_transactions(paper, experiment, blocks);
-    nodes::blocks(experiment, blocks);
+    nodes::blocks(paper, experiment, blocks);
+    fleet::blocks(paper, experiment, blocks);
 }
 
 fn of_transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
@@ -51,9 +64,9 @@ fn of_transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) 
     let described = points.iter().copied().filter(|point| point.data.is_some());
     blocks.table(data(described.collect()));
     if points.iter().any(|point| point.data.is_some()) {
-        blocks.fine(Message::sentences(&experiment.access));
+        blocks.fine(Message::sentences(&access(paper, experiment)));
     }
-    blocks.table(statements(&experiment.statements));
+    blocks.table(of_statements(&statements::rows(paper.trials_in(experiment))));
     if points.iter().any(|point| point.p999_us.is_none()) {
         let why = say!(fewer_than_10_samples_lie_beyond);
         blocks.fine(vec![Span::plain("– "), Span::plain(why)]);
@@ -139,24 +152,33 @@ fn data(points: Vec<&Point>) -> Rows<&Point> {
         .col(say!(reads_and_writes_per_s), Short, |p| spread(p.data_qps, p.repeats))
 }
 
-fn statements(rows: &[StatementRow]) -> Rows<&StatementRow> {
-    let first = rows.first().map(|row| &row.script);
-    let is_one = rows.iter().all(|row| Some(&row.script) == first);
+/// How keys are drawn, each way once.
+fn access(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+    let data = paper.trials_in(experiment).filter_map(|trial| trial.summary.data.as_ref());
+    unique(data.map(|data| stored(&data.access)).filter(|text| !text.is_empty()).collect())
+}
+
+type Level<'a> = &'a (&'a str, u32, StatementLatency);
+
+fn of_statements<'a>(rows: &'a [(&'a str, u32, StatementLatency)]) -> Rows<Level<'a>> {
+    let first = rows.first().map(|row| &row.2.script);
+    let is_one = rows.iter().all(|row| Some(&row.2.script) == first);
     let title = match first.filter(|_| is_one) {
         Some(script) => say!(statement_by_statement, script = script),
         None => say!(statement_by_statement_2),
     };
+    let text = |row: Level<'_>| row.2.text.split_whitespace().collect::<Vec<_>>().join(" ");
     Rows::new(title, rows)
-        .text(say!(target_2), |row| &row.target)
-        .col(say!(workers), Whole, |row| row.workers)
-        .when(!is_one, |table| table.text(say!(script), |row| &row.script))
-        .text(say!(statement_2), |row| -> Line { vec![code(&row.text)] })
+        .text(say!(target_2), |row| row.0)
+        .col(say!(workers), Whole, |row| row.1)
+        .when(!is_one, |table| table.text(say!(script), |row| &row.2.script))
+        .text(say!(statement_2), |row| -> Line { vec![code(text(row))] })
         .class("sql")
-        .col(say!(executions), Whole, |row| row.count)
-        .col(say!(mean_ms), Ms, |row| row.mean_us)
+        .col(say!(executions), Whole, |row| row.2.count)
+        .col(say!(mean_ms), Ms, |row| row.2.mean_us)
         .class("strong")
-        .col(say!(min_ms), Ms, |row| row.min_us)
-        .col(say!(max_ms), Ms, |row| row.max_us)
-        .col(say!(failures), Whole, |row| row.failures)
-        .col(say!(retries), Whole, |row| row.retries)
+        .col(say!(min_ms), Ms, |row| row.2.min_us)
+        .col(say!(max_ms), Ms, |row| row.2.max_us)
+        .col(say!(failures), Whole, |row| row.2.failures)
+        .col(say!(retries), Whole, |row| row.2.retries)
 }

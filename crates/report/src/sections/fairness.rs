@@ -1,23 +1,28 @@
-//! What makes the comparison of the targets fair or unfair.
+//! What makes the comparison of the targets fair or unfair: what a commit is worth on each of them, in
+//! which settings they differ, how the data relate to memory.
 
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Cell, Look, Rows, Span, Style, code, lines, strong};
-use crate::evidence::{Check, Level, Paper, SettingRow};
-use crate::evidence::{CommitRow, Difference, DifferenceTable, MemoryRow};
+use crate::evidence::settings;
+use crate::evidence::{
+    Check, DISK_BOUND, Experiment, IN_MEMORY, Level, Paper, Point, SettingRow, Target,
+};
 use crate::format::Format::{Bytes, Fixed, Ms, Short};
-use crate::text::{Lang, Message};
-use dyno_facts::say;
+use crate::format::unique;
+use crate::text::{Lang, Message, stored};
+use dyno_facts::{ReplicaFacts, say};
+use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("4", say!(fairness), "fairness");
     blocks.heading(3, "4.1", say!(what_a_commit_is_worth), "");
-    blocks.table(commits(&paper.fairness.commits));
+    blocks.table(commits(paper));
     let with_settings = || paper.targets.iter().filter(|target| !target.settings.is_empty());
     for target in with_settings() {
         let mut inner = Blocks::default();
         let title = say!(settings_of_target, target = &target.label);
-        inner.table(settings(title, &target.settings));
+        inner.table(of_settings(title, &target.settings));
         let summary = say!(settings_of_that_decide_what_a, target = &target.label);
         blocks.details(summary, with_settings().count() == 1, inner);
     }
@@ -26,53 +31,62 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         blocks.fine(say!(not_readable_on, target = &target.label, what = what));
     }
     blocks.heading(3, "4.2", say!(settings_that_differ), "");
-    for table in &paper.fairness.differences {
-        blocks.table(differences(table));
-        blocks.fine(say!(
-            settings_of_are_the_same_that,
-            same = table.same.to_string(),
-            targets = names(&table.targets),
-            n = table.left_out.to_string()
-        ));
-    }
-    if paper.fairness.differences.is_empty() {
+    let comparable = comparable(paper);
+    comparable.iter().for_each(|targets| differences(targets, &mut blocks));
+    if comparable.is_empty() {
         blocks.paragraph(say!(no_two_targets_of_the_same));
     }
     blocks.heading(3, "4.3", say!(data_to_memory), "");
-    match paper.fairness.memory.is_empty() {
-        true => blocks.paragraph(say!(no_workload_told_the_size_of)),
-        false => blocks.table(memory(&paper.fairness.memory)),
+    let sized = sized(paper);
+    if sized.is_empty() {
+        blocks.paragraph(say!(no_workload_told_the_size_of));
     }
+    blocks.table(memory(paper, sized));
     checks(paper, &mut blocks);
     blocks
 }
 
-fn commits(rows: &[CommitRow]) -> Rows<&CommitRow> {
-    Rows::new(say!(durability_copies_and_isolation_of_each), rows)
+fn of_commits(target: &Target) -> impl Iterator<Item = &SettingRow> {
+    target.settings.iter().filter(|row| settings::is_of_commits(&row.name))
+}
+
+fn commits<'a>(paper: &'a Paper) -> Rows<&'a Target> {
+    let is_weak = |target: &Target| of_commits(target).any(|row| row.is_weak);
+    let own = |target: &'a Target| paper.nodes_of(&target.label);
+    let copy = |copy: &ReplicaFacts| {
+        say!(name_mode_state, name = &copy.name, mode = &copy.mode, state = &copy.state)
+    };
+    Rows::new(say!(durability_copies_and_isolation_of_each), &paper.targets)
         .look("text")
-        .text(say!(target_2), |row| &row.target)
-        .text(say!(an_acknowledged_commit), |row| {
-            let on_disk = match (&row.on_disk, row.is_weak) {
+        .text(say!(target_2), |target| &target.label)
+        .text(say!(an_acknowledged_commit), |target| {
+            let on_disk = match (of_commits(target).next(), is_weak(target)) {
                 (None, _) => Span::plain(say!(not_read)),
-                (Some(words), true) => Span::of(words, Look::Caveat),
-                (Some(words), false) => Span::plain(words),
+                (Some(_), true) => Span::of(say!(may_be_lost_or_torn), Look::Caveat),
+                (Some(_), false) => Span::plain(say!(on_disk)),
             };
-            let stated = row.stated.as_ref().map(|what| say!(stated_what, what = what));
-            Cell::from(on_disk)
-                .with(separated(row.settings.iter().map(code), " "))
-                .with(stated.unwrap_or_default())
+            let shown = of_commits(target).filter(|row| !is_weak(target) || row.is_weak);
+            let shown = shown.map(|row| code(format!("{}={}", row.name, row.value)));
+            let stated = target.durability.as_ref().map(|what| say!(stated_what, what = what));
+            Cell::from(on_disk).with(separated(shown, " ")).with(stated.unwrap_or_default())
         })
-        .text(say!(copies_that_acknowledge_it), |row| {
-            Cell::from(row.acknowledged_by.clone()).with(clauses(&row.copies))
+        .text(say!(copies_that_acknowledge_it), |target| {
+            let copies = own(target).next().map_or(&[][..], |node| &node.replicas);
+            let copies: Vec<Message> = copies.iter().map(copy).collect();
+            let waits_for = own(target).find_map(|node| node.acknowledged_by.as_ref());
+            Cell::from(waits_for.map(stored)).with(clauses(&copies))
         })
-        .text(say!(isolation_2), |row| row.isolation.as_ref())
-        .text(say!(connection_2), |row| row.transport.as_ref())
-        .col(say!(round_trip_ms_2), Ms, |row| row.round_trip_us)
-        .each(|row, made| made.class = if row.is_weak { "weak" } else { "" })
+        .text(say!(isolation_2), |target| {
+            let stated = || settings::ISOLATION.iter().find_map(|n| target.all_settings.get(*n));
+            own(target).find_map(|node| node.isolation.as_ref()).or_else(stated)
+        })
+        .text(say!(connection_2), |target| own(target).find_map(|node| node.transport.as_ref()))
+        .col(say!(round_trip_ms_2), Ms, |target| own(target).find_map(|node| node.round_trip_us))
+        .each(|target, made| made.class = if is_weak(target) { "weak" } else { "" })
 }
 
 /// Settings with what they decide.
-pub(crate) fn settings(caption: Message, rows: &[SettingRow]) -> Rows<&SettingRow> {
+pub(crate) fn of_settings(caption: Message, rows: &[SettingRow]) -> Rows<&SettingRow> {
     Rows::new(caption, rows)
         .look("text")
         .text(say!(setting), |row| code(&row.name))
@@ -88,31 +102,91 @@ pub(crate) fn settings(caption: Message, rows: &[SettingRow]) -> Rows<&SettingRo
         .each(|row, made| made.class = if row.is_weak { "weak" } else { "" })
 }
 
-fn differences(table: &DifferenceTable) -> Rows<&Difference> {
-    let title = say!(settings_that_differ_between, targets = names(&table.targets));
-    let rows = Rows::new(title, &table.rows).look("text");
-    let rows = rows.text(say!(setting), |row| code(&row.name));
-    let targets = table.targets.iter().enumerate();
-    let rows = targets.fold(rows, |rows, (place, target)| {
-        rows.text(target, |row| row.values[place].as_ref().map(code))
-    });
-    rows.text(say!(meaning), |row| row.meaning.clone().unwrap_or_default())
+/// Targets whose servers call themselves the same: settings of different products have nothing to do with
+/// each other.
+fn comparable(paper: &Paper) -> Vec<Vec<&Target>> {
+    fn product(target: &Target) -> &str {
+        target.product.split(' ').next().unwrap_or_default()
+    }
+    let known = || paper.targets.iter().filter(|target| !target.all_settings.is_empty());
+    let products = unique(known().map(product).collect());
+    let own = |name: &str| known().filter(|target| product(target) == name).collect();
+    let groups = products.into_iter().map(own);
+    groups.filter(|own: &Vec<&Target>| own.len() > 1).collect()
 }
 
-fn memory(rows: &[MemoryRow]) -> Rows<&MemoryRow> {
+fn differences(targets: &[&Target], blocks: &mut Blocks) {
+    let is_same = |name: &&String| {
+        targets
+            .windows(2)
+            .all(|two| two[0].all_settings.get(*name) == two[1].all_settings.get(*name))
+    };
+    let all: BTreeSet<&String> =
+        targets.iter().flat_map(|target| target.all_settings.keys()).collect();
+    let (same, differ): (Vec<&String>, Vec<&String>) = all.into_iter().partition(is_same);
+    let (left_out, mut shown): (Vec<&String>, Vec<&String>) =
+        differ.into_iter().partition(|name| settings::names_a_place(name));
+    shown.sort_by_key(|name| settings::meaning(name).is_none());
+    let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
+    let title = say!(settings_that_differ_between, targets = names(&labels));
+    let rows = Rows::new(title, shown).look("text").text(say!(setting), code);
+    let rows = targets.iter().fold(rows, |rows, target| {
+        rows.text(&target.label, |name| target.all_settings.get(name).map(code))
+    });
+    blocks.table(rows.text(say!(meaning), |name| settings::meaning(name).unwrap_or_default()));
+    blocks.fine(say!(
+        settings_of_are_the_same_that,
+        same = same.len().to_string(),
+        targets = names(&labels),
+        n = left_out.len().to_string()
+    ));
+}
+
+/// The first load level of each target that tells the size of its data.
+fn sized(paper: &Paper) -> Vec<(&Experiment, &Point)> {
+    let mut rows: Vec<(&Experiment, &Point)> = Vec::new();
+    for experiment in &paper.experiments {
+        for point in experiment.points.iter().filter(|point| point.data.is_some()) {
+            let same = |(other, known): &(&Experiment, &Point)| {
+                other.title == experiment.title && known.target == point.target
+            };
+            if !rows.iter().any(same) {
+                rows.push((experiment, point));
+            }
+        }
+    }
+    rows
+}
+
+fn memory<'a>(
+    paper: &'a Paper,
+    rows: Vec<(&'a Experiment, &'a Point)>,
+) -> Rows<(&'a Experiment, &'a Point)> {
+    let lowest_hit = |(experiment, point): (&Experiment, &Point)| {
+        let own = paper.trials.iter().filter(|trial| {
+            trial.summary.experiment == experiment.name && trial.target == point.target
+        });
+        let nodes = own.flat_map(|trial| trial.summary.conditions.nodes.values());
+        nodes.filter_map(|node| node.hit_share).reduce(f64::min)
+    };
     Rows::new(say!(size_of_the_data_against_the), rows)
-        .text(say!(experiment), |row| &row.experiment)
-        .text(say!(target_2), |row| &row.target)
-        .col(say!(size_of_the_data), Bytes, |row| row.size_bytes)
-        .col(say!(memory_for_data), Bytes, |row| row.memory_bytes)
-        .col(say!(data_to_memory), Short, |row| row.size_to_memory)
+        .text(say!(experiment), |(experiment, _)| &experiment.title)
+        .text(say!(target_2), |(_, point)| &point.target)
+        .col(say!(size_of_the_data), Bytes, |(_, point)| point.data.as_ref()?.facts.size_bytes)
+        .col(say!(memory_for_data), Bytes, |(_, point)| point.data.as_ref()?.facts.memory_bytes)
+        .col(say!(data_to_memory), Short, |(_, point)| point.data.as_ref()?.size_to_memory)
         .class("strong")
-        .text(say!(where_the_data_fit), |row| row.class.clone())
+        .text(say!(where_the_data_fit), |(_, point)| {
+            Some(match point.data.as_ref()?.size_to_memory? {
+                ratio if ratio <= IN_MEMORY => say!(in_memory),
+                ratio if ratio <= DISK_BOUND => say!(at_the_edge),
+                _ => say!(disk_bound),
+            })
+        })
         .col(say!(lowest_hit_ratio_percent), Fixed(2), |row| {
-            row.hit_share.map(|share| share * 100.0)
+            lowest_hit(row).map(|share| share * 100.0)
         })
 }
-
 fn checks(paper: &Paper, blocks: &mut Blocks) {
     blocks.heading(3, "4.4", say!(checks), "checks");
     let (found, silent): (Vec<&Check>, Vec<&Check>) =

@@ -2,18 +2,19 @@
 
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Line, Span, code};
-use crate::evidence::{Experiment, Paper};
-use crate::format;
+use crate::evidence::{Experiment, Paper, Trial};
+use crate::families::{self, Method};
+use crate::format::{self, whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("5", say!(method), "method");
-    blocks.paragraph(Message::sentences(&paper.method));
+    blocks.paragraph(Message::sentences(&of_all(paper)));
     for experiment in &paper.experiments {
         blocks.heading(3, "", &experiment.title, "");
-        blocks.paragraph(Message::sentences(&experiment.method));
+        blocks.paragraph(Message::sentences(&of_experiment(paper, experiment)));
         blocks.paragraph(Message::sentences(&comparison(experiment)));
         if let Some(objective) = &experiment.objective {
             blocks.paragraph(say!(objective_of_the_search_for_the, objective = objective));
@@ -80,4 +81,102 @@ fn scripts(experiment: &Experiment, blocks: &mut Blocks) {
         blocks.details(title, false, inner);
         blocks.bulky();
     }
+}
+
+/// How transactions arrive, how long, what latency means.
+fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+    let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
+    let trials = trials.as_slice();
+    let Some(first) = trials.first() else {
+        return vec![say!(no_trial_of_this_experiment_has)];
+    };
+    let of_family = match families::said(|family| family.method(trials)) {
+        Some(Method::Whole(own)) => return own,
+        Some(Method::Arrival(own)) => Some(own),
+        None => None,
+    };
+    let all = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
+    let warm_s = range(all(|trial| trial.summary.warmup_s), format::plain);
+    let window_s = range(all(|trial| trial.summary.window_s), format::plain);
+    let workers = range(all(|trial| f64::from(trial.summary.workers)), whole);
+    let workers = match workers == "1" {
+        true => say!(n_1_worker),
+        false => say!(n_workers, n = workers),
+    };
+    let test = if experiment.test.is_empty() { &first.summary.test } else { &experiment.test };
+    let mut sentences = vec![match experiment.planned_window_s {
+        Some(planned_s) => say!(
+            with_s_of_warm_up_then,
+            test = test,
+            workers = workers,
+            warm = warm_s,
+            window = window_s,
+            planned = format::plain(planned_s),
+        ),
+        None => say!(
+            with_s_of_warm_up_then_a,
+            test = test,
+            workers = workers,
+            warm = warm_s,
+            window = window_s,
+        ),
+    }];
+    sentences.push(say!(connecting_preparing_and_warm_up_lie));
+    sentences.push(say!(seed_seeds, seeds = seeds(trials)));
+    let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
+    if let Some(own) = of_family {
+        sentences.extend(own);
+    } else if rates.is_empty() {
+        sentences.push(say!(closed_loop_a_worker_begins_its));
+        sentences.push(say!(latency_is_service_time_from_the));
+    } else {
+        sentences
+            .push(say!(open_loop_transactions_fall_due_at, rate = range(rates, format::plain),));
+        sentences.push(say!(latency_is_counted_from_the_due));
+    }
+    sentences
+}
+
+/// What holds for all experiments: order of the trials, the unit of statistics, percentiles.
+fn of_all(paper: &Paper) -> Vec<Message> {
+    let mut sentences = Vec::new();
+    let has_transactions = paper.trials.iter().any(|trial| trial.summary.tpch.is_none());
+    if has_transactions || paper.trials.is_empty() {
+        sentences.push(say!(counted_are_transactions_whose_commit_was));
+        sentences.push(say!(statements_of_failed_attempts_are_counted));
+        sentences.push(say!(a_retry_belongs_to_its_transaction));
+    }
+    if paper.trials.iter().any(|trial| trial.summary.data.is_some()) {
+        sentences.push(say!(the_size_of_the_data_is));
+        sentences.push(say!(reads_and_writes_are_select_insert));
+    }
+    if paper.trials.len() > 1 {
+        sentences.push(say!(the_unit_of_all_statistics_is));
+    }
+    if paper.experiments.iter().any(|experiment| experiment.comparison.is_some()) {
+        sentences.push(say!(trials_of_what_is_compared_run));
+        sentences.push(say!(the_ratio_of_two_targets_is));
+    }
+    sentences
+}
+
+/// One value, or the lowest and the highest.
+fn range(values: Vec<f64>, text: fn(f64) -> String) -> Message {
+    let low = text(values.iter().copied().fold(f64::INFINITY, f64::min));
+    let high = text(values.iter().copied().fold(0.0, f64::max));
+    match low == high {
+        true => Message::verbatim(low),
+        false => say!(low_to_high, low = low, high = high),
+    }
+}
+
+/// The first few.
+fn seeds(trials: &[&Trial]) -> Message {
+    const MOST: usize = 6;
+    let mut seeds: Vec<u64> = trials.iter().map(|trial| trial.summary.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let seeds: Vec<Message> =
+        seeds.iter().take(MOST).map(|seed| Message::verbatim(seed.to_string())).collect();
+    Message::list(&seeds)
 }

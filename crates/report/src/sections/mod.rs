@@ -6,9 +6,13 @@ mod environment;
 mod experiment;
 mod fairness;
 mod fault;
+mod fleet;
+mod glossary;
+mod limits;
 mod method;
 mod nodes;
 mod published;
+mod purpose;
 mod reproduce;
 mod resources;
 mod results;
@@ -17,7 +21,7 @@ mod summary;
 mod trials;
 mod verdict;
 
-pub(crate) use fairness::settings;
+pub(crate) use fairness::of_settings as settings;
 pub(crate) use trials::{place, shades};
 
 use crate::blocks::{Block, Blocks, Cell, Line, Look, Span, Style, Value, bad, emphasis, strong};
@@ -91,7 +95,7 @@ pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
 fn purpose(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("2", say!(purpose_and_limits_of_the_claims), "purpose");
-    blocks.list(Style::Plain, plain_items(&paper.purpose));
+    blocks.list(Style::Plain, plain_items(&purpose::sentences(paper)));
     let more = say!(what_else_limits_the_claims_stands, number = "9");
     blocks.paragraph(crate::blocks::link(more, "#limits"));
     blocks
@@ -100,7 +104,7 @@ fn purpose(paper: &Paper, _: Lang) -> Blocks {
 fn limits(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("9", say!(limits), "limits");
-    blocks.list(Style::Plain, plain_items(&paper.limits));
+    blocks.list(Style::Plain, plain_items(&limits::sentences(paper)));
     blocks
 }
 

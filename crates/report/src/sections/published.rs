@@ -131,7 +131,7 @@ fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> Rows<&'a Compar
 /// A published row, or a result of this paper above them.
 #[derive(Clone, Copy)]
 enum Source<'a> {
-    Ours(&'a KeyRow),
+    Ours(KeyRow<'a>),
     Theirs(&'a PublishedRow),
 }
 
@@ -142,7 +142,7 @@ fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut 
         title = published_text(&table.title),
         source = published_text(&table.source)
     );
-    let ours = paper.key_rows.iter().filter(|row| Some(row.experiment_index) == index);
+    let ours = paper.key_rows().into_iter().filter(|row| Some(row.index) == index);
     let rows = ours.map(Source::Ours).chain(table.rows.iter().map(Source::Theirs));
     let rows = Rows::new(title, rows).look("published").text(say!(row), |row| match row {
         Source::Ours(row) => say!(this_paper_target, target = &row.point.target),

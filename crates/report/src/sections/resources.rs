@@ -2,14 +2,14 @@
 
 use crate::blocks::{Blocks, Cell, Rows};
 use crate::charts;
-use crate::evidence::{NodeUse, Use};
 use crate::evidence::{Paper, Target, Trial};
 use crate::format::{
     self, Format,
     Format::{Bytes, Ms, Percent, Right, Short, Whole},
+    unique,
 };
 use crate::text::Lang;
-use dyno_facts::say;
+use dyno_facts::{NodeRow, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -20,10 +20,11 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         let is_known = |trial: &&Trial| trial.summary.conditions.generator.hiccup_p999_us.is_some();
         blocks.table(disturbances(paper.trials.iter().filter(is_known).collect()));
     }
-    if paper.resources.nodes.is_empty() && !paper.trials.is_empty() {
+    let asked = asked(paper);
+    if asked.is_empty() && !paper.trials.is_empty() {
         blocks.paragraph(say!(the_servers_were_not_asked_while));
     }
-    blocks.table(servers(&paper.resources.nodes));
+    blocks.table(servers(&asked));
     blocks.grid(charts::resources::figures(paper, lang));
     paper.targets.iter().for_each(|target| counters(paper, target, &mut blocks));
     blocks
@@ -68,23 +69,69 @@ fn disturbances(trials: Vec<&Trial>) -> Rows<&Trial> {
         })
 }
 
-fn servers(rows: &[NodeUse]) -> Rows<&NodeUse> {
-    let both = |own: Option<Use>, format: Format| {
-        own.map(|own| Cell::from(own.mean).with(format.show(own.max)))
-    };
+/// What a node said of itself in a trial, from the first to the last time that it was asked.
+struct Asked<'a> {
+    trial: &'a Trial,
+    node: &'a str,
+    rows: Vec<&'a NodeRow>,
+}
+
+impl Asked<'_> {
+    fn is_inside(&self, row: &NodeRow) -> bool {
+        row.at_s >= 0.0 && row.at_s <= self.trial.summary.window_s + 0.5
+    }
+
+    /// Mean and maximum of what stands in the rows.
+    fn level(&self, format: Format, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
+        let inside = self.rows.iter().filter(|row| self.is_inside(row));
+        mean_and_most(inside.filter_map(|row| of(row)), format)
+    }
+
+    /// The same of counters per second; these are growth since the row before.
+    fn rate(&self, format: Format, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
+        let pairs = self.rows.windows(2).filter(|pair| self.is_inside(pair[1]));
+        let rates = pairs.filter_map(|pair| {
+            let length_s = pair[1].at_s - pair[0].at_s;
+            (length_s > 0.0).then(|| of(pair[1])).flatten().map(|growth| growth / length_s)
+        });
+        mean_and_most(rates, format)
+    }
+}
+
+fn mean_and_most(values: impl Iterator<Item = f64>, format: Format) -> Option<Cell> {
+    let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    let most = values.iter().copied().reduce(f64::max)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(Cell::from(mean).with(format.show(most)))
+}
+
+fn asked(paper: &Paper) -> Vec<Asked<'_>> {
+    let mut all = Vec::new();
+    for trial in &paper.trials {
+        for node in unique(trial.nodes.iter().map(|row| row.node.as_str()).collect()) {
+            let rows = trial.nodes.iter().filter(|row| row.node == node).collect();
+            all.push(Asked { trial, node, rows });
+        }
+    }
+    all
+}
+
+fn servers<'a>(rows: &'a [Asked<'a>]) -> Rows<&'a Asked<'a>> {
     let title = say!(the_servers_during_each_measured_window_mean);
     Rows::new(title, rows)
-        .text(say!(trial_2), |node| &node.trial)
-        .text(say!(target_node), |node| format!("{}, {}", node.target, node.node))
-        .col(say!(samples), Whole, |node| node.samples)
-        .col(say!(machine_busy_percent_2), Percent, |node| both(node.cpu_share, Percent))
-        .col(say!(sessions_at_work), Short, |node| both(node.active_sessions, Short))
-        .col(say!(sessions_waiting_for_locks), Short, |node| both(node.waiting_sessions, Short))
-        .col(say!(pages_read_per_s), Short, |node| both(node.pages_read_per_s, Short))
-        .col(say!(pages_written_per_s), Short, |node| both(node.pages_written_per_s, Short))
-        .col(say!(log_per_s), Bytes, |node| both(node.log_bytes_per_s, Bytes))
-        .col(say!(dirty_memory_percent), Percent, |node| both(node.dirty_share, Percent))
-        .col(say!(replica_lag_s), Short, |node| both(node.lag_s, Short))
+        .text(say!(trial_2), |one| &one.trial.label)
+        .text(say!(target_node), |one| format!("{}, {}", one.trial.target, one.node))
+        .col(say!(samples), Whole, |one| one.rows.iter().filter(|row| one.is_inside(row)).count())
+        .col(say!(machine_busy_percent_2), Percent, |one| one.level(Percent, |row| row.cpu_share))
+        .col(say!(sessions_at_work), Short, |one| one.level(Short, |row| row.active_sessions))
+        .col(say!(sessions_waiting_for_locks), Short, |one| {
+            one.level(Short, |row| row.waiting_sessions)
+        })
+        .col(say!(pages_read_per_s), Short, |one| one.rate(Short, |row| row.pages_read))
+        .col(say!(pages_written_per_s), Short, |one| one.rate(Short, |row| row.pages_written))
+        .col(say!(log_per_s), Bytes, |one| one.rate(Bytes, |row| row.log_bytes))
+        .col(say!(dirty_memory_percent), Percent, |one| one.level(Percent, |row| row.dirty_share))
+        .col(say!(replica_lag_s), Short, |one| one.level(Short, |row| row.lag_s))
 }
 
 fn counters(paper: &Paper, target: &Target, blocks: &mut Blocks) {

@@ -2,15 +2,15 @@
 
 use super::{experiment, notes, yes_or_no};
 use crate::blocks::{Blocks, Rows, link, spread};
-use crate::evidence::Capacity;
-use crate::evidence::Paper;
+use crate::evidence::{Experiment, KeyRow, Paper};
+use crate::families::FAMILIES;
 use crate::findings::published::{Cost, CostRow};
 use crate::format::{
     self,
     Format::{Plain, Right, Short},
 };
-use crate::text::Lang;
-use dyno_facts::say;
+use crate::text::{Lang, Message};
+use dyno_facts::{Purpose, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -20,17 +20,15 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         number += 1;
         format!("6.{number}")
     };
-    for (place, chapter) in paper.chapters.iter().enumerate() {
-        let anchor = format!("chapter-{}", place + 1);
-        blocks.heading(3, &next(), chapter.title.clone(), &anchor);
+    for (place, (title, experiments)) in chapters(paper).into_iter().enumerate() {
+        blocks.heading(3, &next(), title, &format!("chapter-{}", place + 1));
         blocks.listed();
-        for index in &chapter.experiments {
-            let own = &paper.experiments[*index];
+        for (index, own) in experiments {
             blocks.heading(4, "", &own.title, &format!("experiment-{}", index + 1));
             blocks.extend(experiment::blocks(paper, own, lang));
         }
     }
-    if !paper.capacity.is_empty() {
+    if !paper.key_rows().is_empty() {
         blocks.heading(3, &next(), say!(capacity), "capacity");
         blocks.listed();
         blocks.table(capacity(paper));
@@ -52,21 +50,52 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks
 }
 
-fn capacity(paper: &Paper) -> Rows<&Capacity> {
-    Rows::new(say!(the_most_that_each_target_did), &paper.capacity)
+/// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
+fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
+    // A script of pgbench may be called oltp: facts decide before names, and the first family before the others.
+    let family = |experiment: &Experiment| {
+        let of_facts = FAMILIES.iter().position(|family| family.has_facts(experiment));
+        of_facts.or_else(|| FAMILIES.iter().position(|family| family.has(experiment)))
+    };
+    let of = |wanted: Option<usize>| -> Vec<(usize, &Experiment)> {
+        paper.experiments.iter().enumerate().filter(|(_, own)| family(own) == wanted).collect()
+    };
+    let families = FAMILIES.iter().enumerate();
+    let named = families.map(|(place, family)| (family.title(), of(Some(place))));
+    let all = named.chain([(say!(other_workloads), of(None))]);
+    all.filter(|(_, experiments)| !experiments.is_empty()).collect()
+}
+
+/// The virtual CPUs of a node, as stated; of all read-only nodes where the load is spread over these.
+fn vcpu(paper: &Paper, row: KeyRow<'_>) -> Option<f64> {
+    let target = paper.targets.iter().find(|target| target.label == row.point.target)?;
+    let readers = target.nodes.iter().filter(|node| node.role == "read_only").count();
+    // Nothing of the load is done by other nodes, and all of it by these.
+    let nodes = if target.route == "spread" { readers.max(1) } else { 1 };
+    target.vcpu.map(|vcpu| vcpu * nodes as f64).filter(|vcpu| *vcpu > 0.0)
+}
+
+/// One row per experiment and target with figures of throughput.
+fn capacity(paper: &Paper) -> Rows<KeyRow<'_>> {
+    Rows::new(say!(the_most_that_each_target_did), paper.key_rows())
         .text(say!(experiment), |row| {
-            link(&row.experiment, format!("#experiment-{}", row.experiment_index + 1))
+            link(&row.experiment.title, format!("#experiment-{}", row.index + 1))
         })
-        .text(say!(target_2), |row| &row.target)
-        .text(say!(load), |row| &row.load)
-        .col(say!(throughput), Short, |row| spread(row.throughput, row.repeats))
+        .text(say!(target_2), |row| &row.point.target)
+        .text(say!(load), |row| row.point.load_words())
+        .col(say!(throughput), Short, |row| spread(row.point.throughput(), row.point.repeats))
         .class("strong")
-        .text(say!(unit), |row| &row.unit)
-        .col(say!(vcpu), Plain, |row| row.vcpu)
-        .col(say!(per_vcpu), Short, |row| row.per_vcpu)
-        .text(say!(objective), |row| row.objective.as_ref())
-        .text(say!(measured_again_2), |row| yes_or_no(row.is_confirmed))
-        .text(say!(notes), |row| notes(paper, &row.checks))
+        .text(say!(unit), |row| match row.point.tpcc {
+            Some(_) => Message::from("tpmC"),
+            None => say!(transactions_s),
+        })
+        .col(say!(vcpu), Plain, |row| vcpu(paper, row))
+        .col(say!(per_vcpu), Short, |row| {
+            vcpu(paper, row).map(|vcpu| row.point.throughput().median / vcpu)
+        })
+        .text(say!(objective), |row| row.experiment.objective.as_ref())
+        .text(say!(measured_again_2), |row| yes_or_no(row.point.purpose == Purpose::Confirm))
+        .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
 fn costs(paper: &Paper) -> Rows<(&Cost, &CostRow)> {

@@ -1,7 +1,7 @@
 //! Scaling, steadiness, errors and gaps.
 
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, strong};
-use crate::evidence::{ErrorRow, Experiment, Gap, Paper, RunFacts, Trial};
+use crate::evidence::{Experiment, Gap, Paper, RunFacts, Trial};
 use crate::families::FAMILIES;
 use crate::findings::verdict::{Scaling, SteadyRow};
 use crate::format::{
@@ -9,8 +9,7 @@ use crate::format::{
     Format::{Fixed, Percent, Right, Short, Whole},
 };
 use crate::text::{Message, stored};
-use dyno_facts::say;
-use dyno_facts::{Event, EventKind};
+use dyno_facts::{ErrorSummary, Event, EventKind, say};
 
 pub(super) fn blocks(paper: &Paper) -> Blocks {
     let mut blocks = Blocks::default();
@@ -100,10 +99,45 @@ fn stalls(row: &SteadyRow) -> Line {
     lines(told.chain(more))
 }
 
+/// A kind of error, and the trials that met it.
+struct Met<'a> {
+    experiment: &'a Experiment,
+    first: &'a ErrorSummary,
+    trials: Vec<&'a Trial>,
+    count: u64,
+}
+
+fn met(paper: &Paper) -> Vec<Met<'_>> {
+    let mut all: Vec<Met<'_>> = Vec::new();
+    for experiment in &paper.experiments {
+        for trial in paper.trials_in(experiment) {
+            for error in &trial.summary.errors {
+                let kind = |of: &'_ ErrorSummary| (of.class.clone(), of.errno, of.sqlstate.clone());
+                let same = |met: &&mut Met<'_>| {
+                    std::ptr::eq(met.experiment, experiment)
+                        && met.trials[0].target == trial.target
+                        && kind(met.first) == kind(error)
+                };
+                match all.iter_mut().find(same) {
+                    Some(met) => {
+                        met.count += error.count;
+                        met.trials.push(trial);
+                    }
+                    None => all.push(Met {
+                        experiment,
+                        first: error,
+                        trials: vec![trial],
+                        count: error.count,
+                    }),
+                }
+            }
+        }
+    }
+    all
+}
+
 pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
-    let of = |experiment| move |error| (experiment, error);
-    let all = paper.experiments.iter().flat_map(|own| own.errors.iter().map(of(own)));
-    let all: Vec<(&Experiment, &ErrorRow)> = all.collect();
+    let all = met(paper);
     let has_failures =
         |own: &Experiment| FAMILIES.into_iter().any(|family| family.has_failures(own));
     if all.is_empty() {
@@ -113,18 +147,21 @@ pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
         });
     }
     blocks.table(
-        Rows::new(say!(errors_of_attempts_and_connects), all)
+        Rows::new(say!(errors_of_attempts_and_connects), &all)
             .look("text")
-            .text(say!(experiment), |(own, _)| &own.title)
-            .text(say!(target_2), |(_, error)| &error.target)
-            .text(say!(error_class), |(_, error)| code(&error.class))
-            .col(say!(number), Right, |(_, error)| {
-                (error.errno > 0).then(|| error.errno.to_string())
+            .text(say!(experiment), |met| &met.experiment.title)
+            .text(say!(target_2), |met| &met.trials[0].target)
+            .text(say!(error_class), |met| code(&met.first.class))
+            .col(say!(number), Right, |met| {
+                (met.first.errno > 0).then(|| met.first.errno.to_string())
             })
-            .text("SQLSTATE", |(_, error)| code(&error.sqlstate))
-            .col(say!(count), Whole, |(_, error)| error.count)
-            .text(say!(first_message), |(_, error)| stored(&error.message))
-            .text(say!(in_trials), |(_, error)| error.trials.join(", ")),
+            .text("SQLSTATE", |met| code(&met.first.sqlstate))
+            .col(say!(count), Whole, |met| met.count)
+            .text(say!(first_message), |met| stored(&met.first.message))
+            .text(say!(in_trials), |met| {
+                let labels: Vec<&str> = met.trials.iter().map(|t| t.label.as_str()).collect();
+                labels.join(", ")
+            }),
     );
 }
 

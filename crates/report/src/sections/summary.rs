@@ -2,10 +2,14 @@
 
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, link, spread};
-use crate::evidence::{KeyRow, Paper};
+use crate::evidence::{KeyRow, Paper, Target, fault, scaling};
 use crate::families::FAMILIES;
-use crate::format::Format::{Ms, Short, Whole};
+use crate::format::{
+    self,
+    Format::{Ms, Short, Whole},
+};
 use crate::text::{Lang, Message};
+use crate::tpcc;
 use dyno_facts::Purpose;
 use dyno_facts::say;
 
@@ -14,7 +18,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks.section("1", say!(summary), "summary");
     let found = paper.checks.iter().filter(|check| !check.findings.is_empty()).count();
     let made = paper.checks.len().to_string();
-    let mut sentences = paper.summary.clone();
+    let mut sentences = sentences(paper);
     sentences.push(match found {
         0 => say!(none_of_checks_found_anything_to, made = made),
         _ => say!(of_checks_found_something_to_remark, found = found.to_string(), made = made),
@@ -32,14 +36,14 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 }
 
 /// The best point of each experiment and target.
-pub(super) fn best(paper: &Paper) -> Rows<&KeyRow> {
+pub(super) fn best(paper: &Paper) -> Rows<KeyRow<'_>> {
     let has_tpmc = paper.experiments.iter().any(|experiment| experiment.tpcc.is_some());
     let title = say!(the_load_level_with_the_most);
-    Rows::new(title, &paper.key_rows)
+    Rows::new(title, paper.key_rows())
         .text(say!(experiment), |row| {
-            let to = format!("#experiment-{}", row.experiment_index + 1);
+            let to = format!("#experiment-{}", row.index + 1);
             let again = row.point.purpose == Purpose::Confirm;
-            Cell::from(link(&row.experiment, to))
+            Cell::from(link(&row.experiment.title, to))
                 .with_if(again, || vec![Span::plain(say!(measured_again))])
         })
         .text(say!(target_2), |row| &row.point.target)
@@ -59,4 +63,107 @@ pub(super) fn best(paper: &Paper) -> Rows<&KeyRow> {
         .col(say!(p99_ms), Ms, |row| row.point.p99_us.map(|us| spread(us, row.point.repeats)))
         .col(say!(errors), Whole, |row| row.point.errors)
         .text(say!(notes), |row| notes(paper, &row.point.checks))
+}
+
+/// So many sentences of what was reached are in the summary.
+const MOST: usize = 3;
+
+/// What was measured, what did not end well, what was reached.
+fn sentences(paper: &Paper) -> Vec<Message> {
+    if paper.trials.is_empty() {
+        return vec![say!(no_trial_has_been_executed_yet)];
+    }
+    let mut sentences = vec![extent(paper)];
+    sentences.extend(not_ended_well(paper));
+    sentences.extend(paper.verdict());
+    let told = reached(paper);
+    sentences.extend(told.iter().take(MOST).cloned());
+    if told.len() > MOST {
+        sentences.push(say!(the_table_has_the_others));
+    }
+    sentences.extend(paper.experiments.iter().flat_map(scaling::sentences));
+    sentences
+}
+
+/// The first sentences of what was reached: the cover has no more room.
+pub(super) fn headline(paper: &Paper) -> Vec<Message> {
+    match paper.trials.is_empty() {
+        true => vec![say!(no_trial_has_been_executed_yet)],
+        false => paper.verdict().into_iter().chain(reached(paper)).take(2).collect(),
+    }
+}
+
+/// A sentence for each experiment and target.
+fn reached(paper: &Paper) -> Vec<Message> {
+    let of_families = paper.experiments.iter().flat_map(|experiment| {
+        FAMILIES.into_iter().flat_map(move |family| family.reached(experiment))
+    });
+    let of_faults = paper.faults.iter().map(fault::summary_sentence);
+    let of_transactions = paper.key_rows().into_iter().map(best_sentence);
+    of_faults.chain(of_transactions).chain(of_families).collect()
+}
+
+fn extent(paper: &Paper) -> Message {
+    let describe = |target: &Target| match target.product.as_str() {
+        "" => Message::from(&target.label),
+        product => say!(target_product, target = &target.label, product = product),
+    };
+    let is_measured =
+        |target: &&Target| paper.trials.iter().any(|trial| trial.target == target.label);
+    let targets: Vec<Message> = paper.targets.iter().filter(is_measured).map(describe).collect();
+    let points: usize = paper.experiments.iter().map(|experiment| experiment.points.len()).sum();
+    let points = match paper.experiments.iter().any(|experiment| experiment.tpch.is_some()) {
+        true => say!(n_points, n = points),
+        false => say!(n_load_levels, n = points),
+    };
+    say!(
+        dyno_measured_at_on,
+        trials = say!(n_complete_trials, n = ended(paper, "complete")),
+        points = points,
+        targets = Message::list(&targets),
+    )
+}
+
+fn ended(paper: &Paper, status: &str) -> u64 {
+    paper.trials.iter().filter(|trial| trial.status == status).count() as u64
+}
+
+fn not_ended_well(paper: &Paper) -> Option<Message> {
+    let cut = ended(paper, "interrupted") + ended(paper, "running");
+    let failed = ended(paper, "failed");
+    let others: Vec<Message> =
+        [(cut, say!(trials_were_cut_off, n = cut)), (failed, say!(n_trials_failed, n = failed))]
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(_, words)| words)
+            .collect();
+    (!others.is_empty()).then(|| say!(beside_these_others, others = Message::list(&others)))
+}
+
+fn best_sentence(row: KeyRow<'_>) -> Message {
+    let (experiment, point) = (&row.experiment.title, row.point);
+    if let Some(tpcc) = &point.tpcc {
+        return tpcc::words::best(experiment, &point.target, tpcc);
+    }
+    let workers = say!(n_workers, n = point.workers);
+    let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));
+    match point.p95_us {
+        Some(p95) => say!(
+            reached_transactions_s_statements_s_with,
+            experiment = experiment,
+            target = &point.target,
+            tps = tps,
+            qps = qps,
+            workers = workers,
+            p95 = format::ms(p95.median),
+        ),
+        None => say!(
+            reached_transactions_s_statements_s_with_2,
+            experiment = experiment,
+            target = &point.target,
+            tps = tps,
+            qps = qps,
+            workers = workers,
+        ),
+    }
 }

@@ -111,9 +111,9 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
 fn responses(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
     let section = experiment.tpcc.as_ref()?;
     let best: Vec<(&str, u32)> = paper
-        .key_rows
+        .key_rows()
         .iter()
-        .filter(|row| paper.experiments[row.experiment_index].name == experiment.name)
+        .filter(|row| row.experiment.name == experiment.name)
         .filter_map(|row| {
             Some((row.point.target.as_str(), row.point.tpcc.as_ref()?.setup.terminals))
         })

@@ -1,8 +1,9 @@
 //! What papers say of targets with several nodes.
 
-use crate::support::{elements, golden};
+use crate::support::{elements, golden, number, table};
 use crate::synthetic::cluster::cluster;
-use dyno_report::{Experiment, Lang, NodeTable, Paper, Point};
+use dyno_report::blocks::{Table, english};
+use dyno_report::{Lang, Paper, Point};
 use dyno_store::RunData;
 
 fn paper(change: impl Fn(&mut RunData)) -> Paper {
@@ -15,10 +16,23 @@ fn near(found: f64, wanted: f64) {
     assert!((found - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{found} is not {wanted}");
 }
 
-fn table<'a>(experiment: &'a Experiment, target: &str) -> &'a NodeTable {
-    let mut own = experiment.node_tables.iter().filter(|table| table.target == target);
-    own.find(|table| table.is_best).expect("a table")
+/// What each node did at the best load level of a target.
+fn nodes_of(paper: &Paper, target: &str) -> Table {
+    table(paper, &format!("What each node of {target} did"))
 }
+
+/// The names of rows.
+fn names(table: &Table) -> Vec<String> {
+    table.rows.iter().map(|row| row.cells[0].english()).collect()
+}
+
+/// Numbers of all nodes without their sum.
+fn numbers(table: &Table, column: &str) -> Vec<f64> {
+    let names = names(table).into_iter().filter(|name| name != ALL);
+    names.filter_map(|name| number(table, &name, column)).collect()
+}
+
+const ALL: &str = "All nodes";
 
 #[test]
 fn the_paper_of_clusters_is_as_recorded() {
@@ -48,9 +62,7 @@ fn a_scale_out_series_is_held_against_its_fewest_nodes() {
     assert!(
         html.contains("Statements per second of Read only against the number of read-only nodes")
     );
-    assert!(
-        paper.summary.iter().any(|text| text.to_string().contains("4 read-only nodes executed"))
-    );
+    assert!(paper.markdown(Lang::En).contains("4 read-only nodes executed"));
 }
 
 /// Every target is one address, of which the suite says how many read-only nodes stand behind it.
@@ -92,8 +104,8 @@ fn each_product_is_held_against_its_own_fewest_nodes() {
     near(rows[0].speedup, 1.0);
     near(rows[3].speedup, 1.0);
     near(rows[4].speedup, rows[2].speedup);
-    let told = |words: &str| other.summary.iter().any(|text| text.to_string().contains(words));
-    assert!(told("Read only, Other 10.11.6-MariaDB: 4 read-only nodes executed"), "{other:?}");
+    let told = "Read only, Other 10.11.6-MariaDB: 4 read-only nodes executed";
+    assert!(other.markdown(Lang::En).contains(told), "{other:?}");
     // Nobody says which of two targets with one node each is the base of the one with four.
     let same = paper(|run| stated_beside(run, "MariaDB"));
     assert_eq!(same.experiments[0].node_scaling, []);
@@ -118,13 +130,10 @@ fn what_a_node_that_was_away_did_is_not_guessed() {
             }
         }
     });
-    let pair = table(&paper.experiments[1], "pair");
-    let words: Vec<String> = pair.words.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        words,
-        ["n3 lost counters while away in a trial, so that no node's share is known."]
-    );
-    assert!(pair.nodes[1].reads.is_some() && pair.nodes[1].read_share.is_none());
+    let pair = nodes_of(&paper, "pair");
+    let words = "\nn3 lost counters while away in a trial, so that no node's share is known.\n";
+    assert!(paper.markdown(Lang::En).contains(words));
+    assert!(number(&pair, "n2", "Reads").is_some() && number(&pair, "n2", "share %").is_none());
 }
 
 #[test]
@@ -136,14 +145,10 @@ fn own_statements_through_an_endpoint_are_told() {
             }
         }
     });
-    let pair = table(&paper.experiments[1], "pair");
-    let last = pair.words.last().expect("words").to_string();
-    let trials = pair.trials.len() as u64;
-    assert!(
-        last.starts_with(&format!("Among these are {} statements of dyno's own", 40 * trials)),
-        "{last}"
-    );
-    assert_eq!(pair.words.len(), 3);
+    let is_best = |point: &&Point| point.target == "pair" && point.workers == 64;
+    let point = paper.experiments[1].points.iter().find(is_best).expect("a point");
+    let own = format!("Among these are {} statements of dyno's own", 40 * point.trials.len());
+    assert!(paper.markdown(Lang::En).contains(&own), "{own}");
 }
 
 #[test]
@@ -171,27 +176,22 @@ fn a_load_that_never_reaches_the_copies_is_no_series() {
 #[test]
 fn shares_of_reads_and_writes_add_up_over_the_nodes() {
     let paper = paper(|_| {});
-    let both = &paper.experiments[1];
-    let pair = table(both, "pair");
-    let names: Vec<&str> = pair.nodes.iter().map(|node| node.node.as_str()).collect();
-    assert_eq!(names, ["n1", "n2", "n3"]);
-    near(pair.nodes[0].read_share.expect("known"), 0.1);
-    near(pair.nodes[1].read_share.expect("known"), 0.45);
-    assert_eq!(pair.nodes[0].write_share, Some(1.0));
-    assert_eq!(
-        pair.words.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        [
-            "Reads: the primary 10.0 % and 2 read-only nodes 90 %.",
-            "Writes: the primary 100 % and 2 read-only nodes 0 %."
-        ]
-    );
+    let pair = nodes_of(&paper, "pair");
+    assert_eq!(names(&pair), ["n1", "n2", "n3", ALL]);
+    let of = |node: &str, column: &str| number(&pair, node, column);
+    near(of("n1", "share %").expect("known"), 0.1);
+    near(of("n2", "share %").expect("known"), 0.45);
+    // The first share is of reads, the second of writes.
+    assert_eq!(pair.row("n1").expect("a node").cells[5].number(), Some(1.0));
+    let words = "\nReads: the primary 10.0 % and 2 read-only nodes 90 %. Writes: the primary 100 % and 2 \
+                 read-only nodes 0 %.\n";
+    assert!(paper.markdown(Lang::En).contains(words));
     let is_pair = |point: &&Point| point.target == "pair" && point.workers == 64;
-    let point = both.points.iter().find(is_pair).expect("a point");
-    assert_eq!(pair.sum.qps, Some(point.qps.median));
-    near(pair.nodes.iter().filter_map(|node| node.qps).sum(), point.qps.median);
-    let reads: u64 = pair.nodes.iter().filter_map(|node| node.reads).sum();
-    assert_eq!(pair.sum.reads, Some(reads));
-    assert_eq!((pair.nodes[0].lag_max_s, pair.sum.lag_max_s), (None, Some(0.75)));
+    let point = paper.experiments[1].points.iter().find(is_pair).expect("a point");
+    assert_eq!(of(ALL, "Statements per s"), Some(point.qps.median));
+    near(numbers(&pair, "Statements per s").iter().sum(), point.qps.median);
+    assert_eq!(of(ALL, "Reads"), Some(numbers(&pair, "Reads").iter().sum()));
+    assert_eq!((of("n1", "Largest lag s"), of(ALL, "Largest lag s")), (None, Some(0.75)));
 }
 
 #[test]
@@ -203,12 +203,12 @@ fn an_endpoint_is_shown_and_never_summed() {
             }
         }
     });
-    let sharded = table(&paper.experiments[1], "sharded");
-    let last = sharded.nodes.last().expect("a node");
-    assert_eq!((last.node.as_str(), last.read_share, last.qps), ("front", None, None));
-    let reads: u64 = sharded.nodes[..3].iter().filter_map(|node| node.reads).sum();
-    assert_eq!(sharded.sum.reads, Some(reads));
-    assert_eq!(sharded.words[0], "Reads: 33 % to 33 % for each node.");
+    let sharded = nodes_of(&paper, "sharded");
+    assert_eq!(names(&sharded)[3..], ["front", ALL]);
+    let of = |node: &str, column: &str| number(&sharded, node, column);
+    assert_eq!((of("front", "share %"), of("front", "Statements per s")), (None, None));
+    assert_eq!(of(ALL, "Reads"), Some(numbers(&sharded, "Reads")[..3].iter().sum()));
+    assert!(paper.markdown(Lang::En).contains("\nReads: 33 % to 33 % for each node."));
 }
 
 #[test]
@@ -220,20 +220,18 @@ fn what_a_node_does_not_tell_is_no_share() {
             }
         }
     });
-    let pair = table(&paper.experiments[1], "pair");
-    assert_eq!((pair.sum.reads, pair.nodes[0].read_share), (None, None));
+    let pair = nodes_of(&paper, "pair");
+    assert_eq!((number(&pair, ALL, "Reads"), number(&pair, "n1", "share %")), (None, None));
     // All statements are still told, so their rate can be divided.
-    near(pair.nodes.iter().filter_map(|node| node.qps).sum(), pair.sum.qps.expect("a sum"));
-    assert_eq!(pair.words.len(), 1, "only of the writes");
+    let all = number(&pair, ALL, "Statements per s").expect("a sum");
+    near(numbers(&pair, "Statements per s").iter().sum(), all);
+    assert!(paper.markdown(Lang::En).contains("\nWrites: the primary 100 %"), "only of the writes");
 }
 
 #[test]
 fn only_the_best_load_level_has_a_table_of_its_own() {
     let paper = paper(|_| {});
-    let own = paper.experiments[1].node_tables.iter().filter(|table| table.target == "pair");
-    let known: Vec<(String, bool)> =
-        own.map(|table| (table.load.to_string(), table.is_best)).collect();
-    assert_eq!(known, [("8 workers".to_owned(), false), ("64 workers".to_owned(), true)]);
+    assert!(english(&nodes_of(&paper, "pair").caption).ends_with("64 workers"));
     let markdown = paper.markdown(Lang::En);
     assert!(!markdown.contains("What each node of pair did, 8 workers"));
     assert!(markdown.contains("| pair | 8 workers | Reads: the primary 10"), "{markdown}");
@@ -242,11 +240,11 @@ fn only_the_best_load_level_has_a_table_of_its_own() {
 #[test]
 fn reads_after_writes_are_summed_over_the_trials_of_a_point() {
     let paper = paper(|_| {});
-    assert_eq!(paper.experiments[0].freshness, []);
-    let mut rows = paper.experiments[1].freshness.iter();
-    let row = rows.find(|row| row.load == "64 workers").expect("a row");
-    assert_eq!((row.asked, row.stale, row.asked_other, row.stale_other), (80, 2, 80, 6));
-    assert_eq!(row.stale_max_ms, Some(12.5));
+    assert_eq!(paper.markdown(Lang::En).matches("Reads right after writes").count(), 1);
+    let freshness = table(&paper, "Reads right after writes");
+    let row = freshness.row("64 workers").expect("a row");
+    let found: Vec<f64> = row.cells.iter().filter_map(|cell| cell.number()).collect();
+    assert_eq!(found, [80.0, 2.0, 80.0, 6.0, 12.5]);
 }
 
 #[test]
@@ -286,9 +284,10 @@ fn capacity_counts_the_vcpu_of_all_nodes_that_are_driven() {
     let mut run = cluster();
     run.header.targets.iter_mut().for_each(|target| target.vcpu = Some(4.0));
     let paper = Paper::new(&[run], &[]);
+    let capacity = table(&paper, "The most that each target did");
     let of = |target: &str| {
-        let row = paper.capacity.iter().find(|row| row.target == target).expect("a row");
-        (row.vcpu, row.per_vcpu.map(|per_vcpu| row.throughput.median / per_vcpu))
+        let of = |column: &str| number(&capacity, target, column);
+        (of("vCPU"), of("Throughput").zip(of("Per vCPU")).map(|(all, own)| all / own))
     };
     assert_eq!(of("cluster-ro2"), (Some(8.0), Some(8.0)), "its throughput is that of two nodes");
     assert_eq!(of("cluster-ro4"), (Some(16.0), Some(16.0)));

@@ -1,8 +1,10 @@
 //! What papers say of several load generators.
 
+use crate::support::{number, table};
 use crate::synthetic::cluster::cluster;
 use dyno_facts::NodeConditions;
-use dyno_report::{FleetTable, Lang, Paper};
+use dyno_report::blocks::{Block, Table, english};
+use dyno_report::{Lang, Paper, Point, Templates};
 use dyno_store::RunData;
 
 fn paper(change: impl Fn(&mut RunData)) -> Paper {
@@ -16,40 +18,58 @@ fn near(found: Option<f64>, wanted: f64) {
     assert!((found - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{found} is not {wanted}");
 }
 
-/// That of the load level that was repeated.
-fn repeated(paper: &Paper) -> &FleetTable {
-    let mut tables = paper.experiments[1].fleet.iter();
-    tables.find(|table| table.target == "pair" && table.trials.len() == 2).expect("a table")
+/// The load level that was repeated.
+fn repeated(paper: &Paper) -> &Point {
+    let mut points = paper.experiments[1].points.iter();
+    points.find(|point| point.target == "pair" && point.repeats == 2).expect("a point")
+}
+
+const ALL: &str = "All together";
+
+fn caption(paper: &Paper) -> String {
+    format!("What each load generator did on pair, {} workers", repeated(paper).workers)
+}
+
+fn of_generators(paper: &Paper) -> Table {
+    table(paper, &caption(paper))
+}
+
+/// What stands below that table.
+fn words(paper: &Paper) -> String {
+    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let is_it = |block: &Block| matches!(block, Block::Table(table) if english(&table.caption) == caption(paper));
+    let place = blocks.iter().position(is_it).expect("the table");
+    let Block::Paragraph { text, .. } = &blocks[place + 1] else { panic!("no words") };
+    english(text)
 }
 
 #[test]
 fn each_generator_is_shown_with_its_part_and_the_sum_is_the_trials() {
     let paper = paper(|_| {});
-    assert_eq!(paper.experiments[0].fleet, [], "one load generator made that load");
-    let table = repeated(&paper);
-    let names: Vec<&str> = table.generators.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(names, ["load-1", "load-2"]);
-    near(table.generators[0].share, 0.25);
-    near(table.generators[1].share, 0.75);
-    let trials = || paper.trials.iter().filter(|trial| table.trials.contains(&trial.label));
+    let table = of_generators(&paper);
+    let names: Vec<String> = table.rows.iter().map(|row| row.cells[0].english()).collect();
+    assert_eq!(names, ["load-1", "load-2", ALL]);
+    let of = |name: &str, column: &str| number(&table, name, column);
+    near(of("load-1", "share %"), 0.25);
+    near(of("load-2", "share %"), 0.75);
+    let own = repeated(&paper);
+    let trials = || paper.trials.iter().filter(|trial| own.trials.contains(&trial.label));
     assert_eq!(trials().count(), 2);
     let committed: u64 = trials().map(|trial| trial.summary.counts.committed).sum();
-    assert_eq!((table.sum.committed, table.sum.workers), (committed, 64));
-    let parts: f64 = table.generators.iter().filter_map(|one| one.qps).sum();
-    near(table.sum.qps, parts);
+    assert_eq!((of(ALL, "Committed"), of(ALL, "Workers")), (Some(committed as f64), Some(64.0)));
+    let parts = ["load-1", "load-2"].iter().filter_map(|name| of(name, "Statements per s"));
+    near(of(ALL, "Statements per s"), parts.sum());
     let qps = trials().map(|trial| trial.summary.qps).sum::<f64>() / 2.0;
-    near(table.sum.qps, qps);
+    near(of(ALL, "Statements per s"), qps);
     // Of both trials together.
-    near(table.generators[1].cpu_s, 13.0);
-    near(table.generators[1].cpu_share, 0.375);
-    assert_eq!(table.generators[1].clock_skew_ms, Some(-3.5), "the farthest, with its sign");
-    assert_eq!((table.apart_ms, table.sum.late_ms), (Some(1.5), None));
+    near(of("load-2", "CPU of loops s"), 13.0);
+    near(of("load-2", "Machine busy %"), 0.375);
+    assert_eq!(of("load-2", "Calendar ahead ms"), Some(-3.5), "the farthest, with its sign");
+    assert_eq!(of(ALL, "Started late ms"), None);
     assert_eq!(
-        table.words.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        [
-            "2 load generators made the load together, with 64 workers in all.",
-            "They started within 1.50 ms of each other, by clocks that were known to ± 0.125 ms."
-        ]
+        words(&paper),
+        "2 load generators made the load together, with 64 workers in all. They started within 1.50 ms of each \
+         other, by clocks that were known to ± 0.125 ms."
     );
 }
 
@@ -78,17 +98,13 @@ fn one_generator_of_a_fleet_is_told_as_one() {
             trial.summary.conditions.members.truncate(1);
         }
     });
-    let table = repeated(&paper);
-    assert_eq!(
-        table.words.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["One load generator of a fleet made the load, with 16 workers."]
-    );
-    assert_eq!((table.generators[0].share, table.apart_ms), (Some(1.0), None));
+    assert_eq!(words(&paper), "One load generator of a fleet made the load, with 16 workers.");
+    assert_eq!(number(&of_generators(&paper), "load-1", "share %"), Some(1.0));
 }
 
 #[test]
 fn papers_say_who_drove_which_nodes() {
-    let words = |nodes: [&[&str]; 2], counted: Option<[u64; 2]>| {
+    let more = |nodes: [&[&str]; 2], counted: Option<[u64; 2]>| {
         let paper = paper(|run| {
             for trial in &mut run.trials {
                 let conditions = &mut trial.summary.conditions;
@@ -103,24 +119,23 @@ fn papers_say_who_drove_which_nodes() {
         });
         let html = paper.html(Lang::En).expect("rendered");
         assert_eq!(html.contains(">Nodes driven</th>"), !nodes[0].is_empty());
-        repeated(&paper).words[2..].iter().map(ToString::to_string).collect::<Vec<_>>()
+        let all = words(&paper);
+        all.split_once("0.125 ms.").expect("how they started").1.trim_start().to_owned()
     };
     let own = "Each load generator drove a read-only node of its own, and no other.";
-    assert_eq!(words([&["x"], &["y"]], None), [own]);
+    assert_eq!(more([&["x"], &["y"]], None), own);
     let agrees = "The servers' own counts of reads agree with that to 1.0 % of all reads.";
-    assert_eq!(words([&["x"], &["y"]], Some([260, 740])), [own, agrees]);
+    assert_eq!(more([&["x"], &["y"]], Some([260, 740])), format!("{own} {agrees}"));
     assert_eq!(
-        words([&["x", "z"], &["y"]], None),
-        ["Each load generator drove read-only nodes of its own, and no others."]
+        more([&["x", "z"], &["y"]], None),
+        "Each load generator drove read-only nodes of its own, and no others."
     );
     assert_eq!(
-        words([&["x", "y"], &["x", "y"]], None),
-        [
-            "The load generators could not have read-only nodes of their own in equal numbers: the workers of \
-          each were spread over all 2 of them."
-        ]
+        more([&["x", "y"], &["x", "y"]], None),
+        "The load generators could not have read-only nodes of their own in equal numbers: the workers of \
+         each were spread over all 2 of them."
     );
-    assert_eq!(words([&[], &[]], None), [""; 0]);
+    assert_eq!(more([&[], &[]], None), "");
 }
 
 #[test]

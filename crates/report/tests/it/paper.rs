@@ -1,9 +1,10 @@
 //! Papers of made-up runs: golden files, well-formed and self-contained HTML, hostile names.
 
-use crate::support::{elements, golden};
+use crate::support::{elements, golden, number};
 use crate::synthetic::{HOSTILE, published, run, two_targets};
 use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
-use dyno_report::{Lang, Level, Paper};
+use dyno_report::blocks::{Block, Table};
+use dyno_report::{Lang, Level, Paper, Templates};
 use std::fs;
 
 fn golden_paper() -> Paper {
@@ -41,10 +42,15 @@ fn scripts_have_data_statements_checks_and_published_rows() {
     assert_eq!((row.pairs[0].published, row.pairs[1].published), (Some(34_386.0), Some(19_886.0)));
     // The trial with broken balances is not among the figures.
     assert_eq!((pays.repeats, pays.trials.as_slice()), (1, ["2".to_owned()].as_slice()));
-    let statements = &paper.experiments[1].statements;
-    assert_eq!(statements.len(), 3);
-    assert_eq!(statements[1].text, "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;");
-    assert_eq!(statements[1].count, paper.trials[1].summary.counts.committed);
+    let mut blocks = paper.blocks(&Templates::default(), Lang::En);
+    let is_second =
+        |block: &Block| matches!(block, Block::Heading(of) if of.anchor == "experiment-2");
+    blocks.drain(..blocks.iter().position(is_second).expect("an experiment"));
+    let statements = Table::find(&blocks, "Statement by statement").expect("a table");
+    assert_eq!(statements.rows.len(), 3);
+    let select = "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;";
+    let committed = paper.trials[1].summary.counts.committed;
+    assert_eq!(number(statements, select, "Executions"), Some(committed as f64));
     let check = paper.checks.iter().find(|check| check.id == "data").expect("the check exists");
     assert_eq!(
         check.lines,

@@ -97,7 +97,7 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
     let mut priced = run();
     priced.header.targets[0].price = Some(Price { per_hour: 1.8, currency: "USD".to_owned() });
     let paper = Paper::new(&[priced], &[]);
-    let point = &paper.key_rows[0].point;
+    let point = paper.key_rows()[0].point;
     let [first, _] = paper.costs.as_slice() else { panic!("{:?}", paper.costs) };
     let [row] = first.rows.as_slice() else { panic!("{:?}", first.rows) };
     assert_eq!(row.what, "per million transactions");
@@ -108,7 +108,7 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
     let mut orders = synthetic::tpcc::tpcc();
     orders.header.targets[0].price = Some(Price { per_hour: 2.0, currency: "CNY".to_owned() });
     let paper = Paper::new(&[orders], &[]);
-    let tpmc = paper.key_rows[0].point.tpcc.as_ref().expect("TPC-C").tpmc.median;
+    let tpmc = paper.key_rows()[0].point.tpcc.as_ref().expect("TPC-C").tpmc.median;
     let row = &paper.costs[0].rows[1];
     assert_eq!(row.what, "hourly price per 1,000 tpmC");
     assert!((row.amount - 2000.0 / tpmc).abs() < 1e-9);

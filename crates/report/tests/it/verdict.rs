@@ -44,7 +44,7 @@ fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     assert_eq!((latency.metric, latency.call), ("p95_ms", Call::Faster));
     assert!(latency.bootstrap.is_some_and(|bounds| bounds.high < 1.0), "{latency:?}");
     assert!(row.p_adjusted > row.p, "corrected for three metrics");
-    let sentence = paper.verdict.as_ref().expect("a verdict");
+    let sentence = paper.verdict().expect("a verdict");
     let english = sentence.render(Lang::En);
     assert!(english.starts_with("Read only, 8 workers: postgres is "), "{english}");
     assert!(
@@ -72,7 +72,7 @@ fn without_enough_evidence_there_is_no_verdict() {
         (0..8).map(|k| (1000.0, 1200.0 + 150.0 * f64::from(k % 3))).collect();
     let wild = paper(paired(&wild));
     assert_eq!(call(&wild), Call::DeviationTooHigh);
-    let sentence = wild.verdict.expect("a sentence").to_string();
+    let sentence = wild.verdict().expect("a sentence").to_string();
     assert!(sentence.contains("undecided (deviation too high: trials vary by "), "{sentence}");
     // A trial that did not end well makes no pair.
     let mut run = paired(&around(1.10, 4));
@@ -105,7 +105,7 @@ fn a_difference_that_one_system_shows_to_itself_is_noise() {
     assert!(row.noise_floor.is_some_and(|floor| floor > 0.05), "{row:?}");
     assert_eq!(row.call, Call::BelowNoiseFloor);
     assert!(paper.html(Lang::En).expect("rendered").contains("the same system (A"));
-    let verdict = paper.verdict.expect("a verdict").to_string();
+    let verdict = paper.verdict().expect("a verdict").to_string();
     assert!(verdict.contains("postgres"), "the A/A comparison is not the headline: {verdict}");
 }
 
@@ -300,14 +300,14 @@ fn search() -> RunData {
 #[test]
 fn a_rate_that_was_not_held_again_is_no_result_of_a_search() {
     let found = paper(search());
-    let [row] = found.key_rows.as_slice() else { panic!("{:?}", found.key_rows) };
+    let [row] = found.key_rows()[..] else { panic!("{:?}", found.key_rows()) };
     assert_eq!((row.point.rate_per_s, row.point.repeats), (Some(900.0), 3));
     assert_eq!(found.gates.len(), 1, "{:?}", found.gates);
     assert_eq!(found.gate_result(), Some(GateResult::Pass));
     // Without a rate that was held there is no result, and least of all the closed loop.
     let mut nothing = search();
     nothing.trials.truncate(4);
-    assert!(paper(nothing).key_rows.is_empty());
+    assert!(paper(nothing).key_rows().is_empty());
 }
 
 #[test]

@@ -35,10 +35,10 @@ pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for (target, price) in priced() {
             let key = paper
-                .key_rows
-                .iter()
-                .find(|row| row.experiment_index == index && row.point.target == target.label);
-            let mut rows = key.map_or(Vec::new(), |key| of_point(price, &key.point));
+                .key_rows()
+                .into_iter()
+                .find(|row| row.index == index && row.point.target == target.label);
+            let mut rows = key.map_or(Vec::new(), |key| of_point(price, key.point));
             let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
             let own = tables.filter(|table| table.target == target.label);
             let degrees = own.flat_map(|table| &table.degrees);

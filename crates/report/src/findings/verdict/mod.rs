@@ -31,7 +31,6 @@ use dyno_statistics::{Metric, ratio::PairedRatio};
 /// Fills what a paper says of comparisons, scaling, steadiness and gates; before its checks are made.
 pub(crate) fn make(paper: &mut Paper, more_gates: &[String]) {
     paper.verdicts = comparisons::all(paper);
-    paper.verdict = words::of_all(&paper.verdicts);
     paper.scaling = scaling::all(paper);
     paper.steady = paper.trials.iter().filter_map(|trial| steady::of(paper, trial)).collect();
     paper.gates = gates::all(paper, more_gates);
@@ -47,6 +46,11 @@ fn ratio_of(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric) -> Option<
 }
 
 impl Paper {
+    /// All comparisons in one sentence; `None` where nothing is compared.
+    pub fn verdict(&self) -> Option<Message> {
+        words::of_all(&self.verdicts)
+    }
+
     /// How the gates stand together: broken when one is proven broken, else inconclusive when one
     /// is. `None` where there is no gate.
     pub fn gate_result(&self) -> Option<GateResult> {

@@ -21,9 +21,8 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
     if has_found("few-repeats") {
         limits.push(say!(points_were_repeated_too_seldom_for));
     }
-    let is_sweep = paper.key_rows.iter().any(|row| {
-        let points = &paper.experiments[row.experiment_index].points;
-        let own = points.iter().filter(|point| point.target == row.point.target);
+    let is_sweep = paper.key_rows().iter().any(|row| {
+        let own = row.experiment.points.iter().filter(|point| point.target == row.point.target);
         own.count() > 1 && row.point.purpose != Purpose::Confirm
     });
     if is_sweep {
