@@ -1,8 +1,8 @@
 //! What `dyno generator` and `dyno run --nats` take alike: where NATS is.
 
+use dyno_facts::SecretUrl;
 use dyno_fleet::{FLEET, NatsOptions, NatsSecret, Versions};
 use dyno_runner::muster::Lost;
-use dyno_suite::SecretUrl;
 use std::path::PathBuf;
 
 /// Where NATS is, and how one logs in there.

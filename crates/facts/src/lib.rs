@@ -6,13 +6,17 @@ mod conditions;
 mod counts;
 mod event;
 mod evidence;
+mod experiment;
 mod fault;
 mod header;
 mod host;
 mod message;
+mod plan;
+mod secret;
 mod series;
 mod server;
 mod summary;
+mod target;
 mod tpch;
 mod trial;
 
@@ -26,19 +30,23 @@ pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
     TpccKind, Verdict,
 };
-pub use fault::{FaultFacts, FaultStep, RECOVERED_SHARE};
-pub use header::{
-    ComparisonFacts, ExperimentFacts, FaultPlan, FleetMember, Price, RunHeader, RunStatus,
-    ScriptFacts, StoredPlan, TableOrigin, TargetFacts, TargetNode,
+pub use experiment::{
+    ComparisonFacts, DataSize, ExperimentFacts, FaultAction, FaultPlan, PublishedRow,
+    PublishedTable, RateSearch, Restore, ScriptFacts, StopRule,
 };
+pub use fault::{FaultFacts, FaultStep, RECOVERED_SHARE};
+pub use header::{FleetMember, RunHeader, RunStatus, TableOrigin};
 pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Entry, Lang, Message, register};
+pub use plan::{PlanStep, PlannedTrial, RunPlan, StepAction, SuiteFacts};
+pub use secret::{SecretUrl, mask_line, password_variable};
 pub use series::{NodeRow, SeriesRow};
 pub use server::{NodeFacts, ServerFacts};
 pub use summary::{
     ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, TrialStatus,
     TrialSummary,
 };
+pub use target::{Price, Role, Route, TargetFacts, TargetNode};
 pub use tpch::{
     AnswerFacts, CacheFacts, DegreeFacts, LoadStep, PlanFacts, QueryFacts, QueryOutcome,
     RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,

@@ -34,7 +34,7 @@ pub struct Task<'a> {
     pub experiment: &'a str,
     /// The target, under the name that has a URL.
     pub target: &'a str,
-    pub planned: &'a dyno_suite::Trial,
+    pub planned: &'a dyno_facts::PlannedTrial,
     /// The URLs of the target and its nodes, with their passwords; sent only where both ends are encrypted.
     pub secrets: Vec<TargetSecret>,
     /// What is asked of the engine, for the whole.

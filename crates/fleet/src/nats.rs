@@ -2,7 +2,7 @@
 
 use crate::FleetError;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
-use dyno_suite::SecretUrl;
+use dyno_facts::SecretUrl;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};

@@ -42,27 +42,20 @@ pub struct Versions {
     pub protocol: u32,
     /// Of what is measured.
     pub schema: u32,
-    /// Of the plan's stored form.
-    pub plan: u32,
     pub dyno: String,
 }
 
 impl Versions {
     /// Those of this program, which is called `dyno` of that version.
     pub fn this(dyno: &str) -> Self {
-        Versions {
-            protocol: PROTOCOL,
-            schema: dyno_facts::SCHEMA_VERSION,
-            plan: dyno_suite::PLAN_FORMAT,
-            dyno: dyno.to_owned(),
-        }
+        Versions { protocol: PROTOCOL, schema: dyno_facts::SCHEMA_VERSION, dyno: dyno.to_owned() }
     }
 }
 
 impl std::fmt::Display for Versions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Versions { protocol, schema, plan, dyno } = self;
-        write!(f, "dyno {dyno} (messages {protocol}, schema {schema}, plan {plan})")
+        let Versions { protocol, schema, dyno } = self;
+        write!(f, "dyno {dyno} (messages {protocol}, schema {schema})")
     }
 }
 
@@ -108,7 +101,7 @@ pub struct Order {
     /// The target, under the name that has a URL.
     pub target: String,
     /// The trial of the plan, with rates and workers of the whole.
-    pub planned: dyno_suite::Trial,
+    pub planned: dyno_facts::PlannedTrial,
     /// Number of this load generator in the trial, from 0.
     pub generator: u32,
     /// Load generators that take part in the trial.

@@ -29,14 +29,12 @@ pub use dyno_facts::{Lang, Message};
 pub use error::ReportError;
 pub use evidence::{
     Check, Counter, Distribution, Experiment, FaultSummary, FaultTrial, Finding, Gap, Group,
-    KeyRow, Level, NodeFacts, NodeScaling, Paper, Place, Point, PointData, Quantile, RunFacts,
-    SettingRow, Spot, SpotKind, Spread, Target, Trial, fault_sentence,
+    KeyRow, Level, NodeScaling, Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow,
+    Spot, SpotKind, Spread, Target, Trial, fault_sentence,
 };
 pub use findings::checks::check_ids;
 pub use findings::comparison::{Comparison, ComparisonRow, Pair};
-pub use findings::published::{
-    Beside, Cost, CostRow, LOAD_LEVELS, PerVcpu, Published, PublishedRow, PublishedTable,
-};
+pub use findings::published::{Beside, Cost, CostRow, PerVcpu, Published};
 pub use findings::verdict::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
     SteadyRow, VerdictRow, figure_of, judged_metrics,

@@ -10,9 +10,9 @@ use crate::output;
 use crate::table::number;
 use dyno_core::Driver;
 use dyno_engine::{DriveError, TrialResult, drive};
-use dyno_facts::{Environment, Purpose};
+use dyno_facts::{Environment, ExperimentFacts, Purpose, Restore, SecretUrl, TargetFacts};
 use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
-use dyno_suite::{Plan, PlannedExperiment, PlannedTarget, Restore, SecretUrl};
+use dyno_suite::Plan;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ impl Assist<'_> {
 }
 
 /// What a user should know of a target that can't be reached from here.
-fn out_of_reach(target: &PlannedTarget, failure: Failure) -> Failure {
+fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
     let here = format!(
         "It is the load generator's machine that must reach the target and know its password: set {} \
          there, name a cluster of `dyno cluster` with --only-hosts cluster:FOLDER there, or have both \
@@ -148,10 +148,10 @@ pub fn drive_part<F: Driven, D: Driver>(
 /// One of its URLs, also of those, is no server's, or one that may not be reached: an order must not open files
 /// of this machine, nor log in wherever it likes.
 fn completed(
-    planned: &PlannedTarget,
+    planned: &TargetFacts,
     secrets: &[TargetSecret],
     permits: &Permits,
-) -> Result<PlannedTarget, Failure> {
+) -> Result<TargetFacts, Failure> {
     let own = |secret: &&TargetSecret| secret.target == planned.name;
     let mut target = planned.clone();
     for node in &mut target.nodes {
@@ -166,7 +166,7 @@ fn completed(
     for secret in secrets.iter().filter(own) {
         target.set_secret(secret.node.as_deref(), &SecretUrl::new(&secret.url));
     }
-    let nodes = target.nodes.iter().map(|node| node.secret_url());
+    let nodes = target.nodes.iter().map(|node| node.url.clone());
     let is_server = std::iter::once(target.url_in(Path::new("")))
         .chain(nodes)
         .all(|url| is_server(url.expose()));
@@ -188,7 +188,7 @@ pub(super) fn is_server(url: &str) -> bool {
 fn read(plan: &serde_json::Value) -> Result<Plan, Failure> {
     let plan: Plan = serde_json::from_value(plan.clone())
         .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
-    let has_command = |one: &PlannedExperiment| {
+    let has_command = |one: &ExperimentFacts| {
         let of_fault = one.fault.as_ref().and_then(|fault| fault.commands().next());
         of_fault.is_some() || matches!(one.restore, Restore::Command(_))
     };
@@ -245,7 +245,7 @@ mod tests {
     const READS: &str =
         "workload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5";
 
-    fn target(target: &str) -> PlannedTarget {
+    fn target(target: &str) -> TargetFacts {
         plan(Path::new(""), target, READS).target("t").expect("the target").clone()
     }
 
@@ -253,7 +253,7 @@ mod tests {
         TargetSecret { target: "t".to_owned(), node: node.map(str::to_owned), url: url.to_owned() }
     }
 
-    fn open(planned: &PlannedTarget, secrets: &[TargetSecret]) -> Result<PlannedTarget, Failure> {
+    fn open(planned: &TargetFacts, secrets: &[TargetSecret]) -> Result<TargetFacts, Failure> {
         completed(planned, secrets, &Permits::default())
     }
 

@@ -12,9 +12,9 @@ use crate::muster::{Lost, Muster, secrets};
 use crate::output;
 use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
-use dyno_facts::{Message, TrialStatus, TrialSummary};
+use dyno_facts::{Message, PlanStep, PlannedTrial, Route, TargetFacts, TrialStatus, TrialSummary};
 use dyno_fleet::{Done, Fleet, Performance, Task};
-use dyno_suite::{Plan, PlannedTarget, Route, Step, Trial};
+use dyno_suite::Plan;
 use std::path::{Path, PathBuf};
 
 /// The fleet of a run.
@@ -54,8 +54,8 @@ impl Crew {
 pub(crate) struct Team<'a> {
     crew: Option<&'a mut Crew>,
     plan: &'a Plan,
-    step: &'a Step,
-    planned: &'a Trial,
+    step: &'a PlanStep,
+    planned: &'a PlannedTrial,
     run: PathBuf,
     performance: Option<Box<Performance>>,
 }
@@ -65,7 +65,7 @@ impl<'a> Team<'a> {
     pub(super) fn new(
         crew: Option<&'a mut Crew>,
         plan: &'a Plan,
-        (step, planned): (&'a Step, &'a Trial),
+        (step, planned): (&'a PlanStep, &'a PlannedTrial),
         run: &Path,
     ) -> Self {
         Team { crew, plan, step, planned, run: run.to_owned(), performance: None }
@@ -179,12 +179,12 @@ pub(super) fn is_shared(
 /// What of a plan a load generator needs: one experiment and its target. Commands stay here.
 fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
     let mut plan = plan.clone();
-    plan.steps.clear();
-    plan.notes.clear();
+    plan.facts.steps.clear();
+    plan.facts.notes.clear();
     plan.experiments.retain(|one| one.name == experiment);
-    plan.targets.retain(|one: &PlannedTarget| one.name == target);
+    plan.targets.retain(|one: &TargetFacts| one.name == target);
     for experiment in &mut plan.experiments {
-        experiment.restore = dyno_suite::Restore::None;
+        experiment.restore = dyno_facts::Restore::None;
         experiment.published.clear();
     }
     // A plan is stored in this form in each run.

@@ -9,7 +9,7 @@ pub mod assist;
 pub mod calibration;
 mod command;
 pub mod databases;
-pub mod facts;
+mod facts;
 pub mod failure;
 pub mod family;
 mod fault;
@@ -49,9 +49,12 @@ use crate::failure::Failure;
 use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
-use dyno_facts::{Event, EventKind, FleetMember, Message, Purpose, RunStatus, TrialStatus, say};
+use dyno_facts::{
+    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, RunStatus, StepAction,
+    TrialStatus, say,
+};
 use dyno_store::Run;
-use dyno_suite::{Action, Aim, Plan, Step, Trial};
+use dyno_suite::Plan;
 use fault::Injection;
 use fleet::Team;
 use nodes::Nodes;
@@ -179,15 +182,15 @@ impl Runner<'_> {
                 return Ok(RunStatus::Interrupted);
             }
             let done = match &step.action {
-                Action::Prepare => {
+                StepAction::Prepare => {
                     self.prepare(step)?;
                     continue;
                 }
-                Action::Cleanup => {
+                StepAction::Cleanup => {
                     self.cleanup(step)?;
                     continue;
                 }
-                Action::Trial(trial) => match self.decide(step, trial) {
+                StepAction::Trial(trial) => match self.decide(step, trial) {
                     Next::Run(trial, purpose) => self.trial(step, &trial, purpose)?,
                     Next::Skip(why) => Done::Skipped(why),
                     Next::Over => continue,
@@ -212,10 +215,10 @@ impl Runner<'_> {
     }
 
     /// What becomes of a trial, after those before it.
-    fn decide(&mut self, step: &Step, trial: &Trial) -> Next {
-        match trial.aim {
-            Aim::Search => search::next(self.plan, &self.run, step, trial),
-            Aim::Measure | Aim::Confirm => {
+    fn decide(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Next {
+        match trial.purpose {
+            Purpose::Search => search::next(self.plan, &self.run, step, trial),
+            Purpose::Measure | Purpose::Confirm => {
                 repetition::next(self.plan, &self.run, &mut self.clock, step, trial)
             }
         }
@@ -233,12 +236,12 @@ impl Runner<'_> {
             ));
             self.targets.insert(target.name.clone(), reached);
         }
-        let facts = facts::targets(self.plan, &self.targets, self.run.path());
+        let facts = facts::targets(self.plan, &self.targets);
         self.run.update(|header| header.targets = facts)?;
         Ok(())
     }
 
-    fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
+    fn prepare(&mut self, step: &PlanStep) -> Result<(), Failure> {
         let (experiment, reached) = self.parties(step)?;
         let title = say!(preparing, experiment = &step.experiment, target = &step.target);
         let existing =
@@ -273,7 +276,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
+    fn cleanup(&mut self, step: &PlanStep) -> Result<(), Failure> {
         let (experiment, reached) = self.parties(step)?;
         let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
         let tables = experiment.tables();
@@ -303,7 +306,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn trial(&mut self, step: &Step, planned: &Trial, purpose: Purpose) -> Result<Done, Failure> {
+    fn trial(
+        &mut self,
+        step: &PlanStep,
+        planned: &PlannedTrial,
+        purpose: Purpose,
+    ) -> Result<Done, Failure> {
         if !self.restore(step)? {
             return Ok(Done::INTERRUPTED);
         }
@@ -337,9 +345,9 @@ impl Runner<'_> {
     }
 
     /// Says and notes that a step can't be executed on its target.
-    fn skip(&mut self, step: &Step, why: Message) -> Result<(), Failure> {
+    fn skip(&mut self, step: &PlanStep, why: Message) -> Result<(), Failure> {
         match &step.action {
-            Action::Trial(trial) if trial.aim == Aim::Search => {
+            StepAction::Trial(trial) if trial.purpose == Purpose::Search => {
                 output::talk(&format!("{}: {why}", trial.point));
             }
             _ => output::talk(&format!("{}: skipped: {why}", step.id)),
@@ -350,7 +358,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn parties(&self, step: &Step) -> Result<(&dyn AnyFamily, &Reached), Failure> {
+    fn parties(&self, step: &PlanStep) -> Result<(&dyn AnyFamily, &Reached), Failure> {
         parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
@@ -368,7 +376,8 @@ pub fn check_options(families: Families, plan: &Plan) -> Result<(), Failure> {
 /// # Errors
 /// What they can't drive.
 pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
-    if let Some(target) = plan.targets.iter().find(|target| !assist::is_server(&target.url)) {
+    if let Some(target) = plan.targets.iter().find(|target| !assist::is_server(target.url.expose()))
+    {
         return Err(assist::embedded(&target.name));
     }
     for planned in &plan.experiments {
@@ -387,7 +396,7 @@ pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
 fn parties<'a>(
     experiments: &'a BTreeMap<String, Box<dyn AnyFamily>>,
     targets: &'a BTreeMap<String, Reached>,
-    step: &Step,
+    step: &PlanStep,
     reached_as: &str,
 ) -> Result<(&'a dyn AnyFamily, &'a Reached), Failure> {
     let experiment = experiments

@@ -1,8 +1,8 @@
 //! The fleet that a run asks for, and the passwords that its load generators need.
 
 use crate::failure::Failure;
+use dyno_facts::SecretUrl;
 use dyno_fleet::{FleetError, FleetOptions, TargetSecret};
-use dyno_suite::SecretUrl;
 
 /// What a run does when a load generator is lost in a trial, which fails then in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +30,14 @@ impl From<FleetError> for Failure {
 }
 
 /// The passwords of a target and its nodes that this process knows from URLs and variables.
-pub fn secrets(target: &dyno_suite::PlannedTarget, run: &std::path::Path) -> Vec<TargetSecret> {
+pub fn secrets(target: &dyno_facts::TargetFacts, run: &std::path::Path) -> Vec<TargetSecret> {
     let of_target = std::env::var(target.password_variable()).ok();
-    let secret = |node: Option<&dyno_suite::PlannedNode>, url: SecretUrl| {
+    let secret = |node: Option<&dyno_facts::TargetNode>, url: SecretUrl| {
         let own = node.and_then(|node| std::env::var(target.node_password_variable(node)).ok());
         let known = own.or_else(|| of_target.clone()).filter(|password| !password.is_empty());
-        let url = match known.filter(|_| url.redacted() == url.expose()) {
+        let url = match known.filter(|_| !url.has_password()) {
             Some(password) => with_password(url.expose(), &password)?,
-            None if url.redacted() == url.expose() => return None,
+            None if !url.has_password() => return None,
             None => url.expose().to_owned(),
         };
         let node = node.map(|node| node.name.clone());
@@ -46,7 +46,7 @@ pub fn secrets(target: &dyno_suite::PlannedTarget, run: &std::path::Path) -> Vec
     if target.nodes.is_empty() {
         return secret(None, target.url_in(run)).into_iter().collect();
     }
-    target.nodes.iter().filter_map(|node| secret(Some(node), node.secret_url())).collect()
+    target.nodes.iter().filter_map(|node| secret(Some(node), node.url.clone())).collect()
 }
 
 /// The URL with a password; `None` where it names no user, to whom it could belong.

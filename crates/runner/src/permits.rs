@@ -5,7 +5,7 @@ use crate::databases::cluster_nodes;
 use crate::failure::{Failure, sentence};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::Target;
-use dyno_suite::{PlannedTarget, SecretUrl};
+use dyno_facts::{SecretUrl, TargetFacts};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -42,9 +42,9 @@ impl Permits {
             match text.strip_prefix(CLUSTER) {
                 Some(folder) => {
                     for node in cluster_nodes(folder)? {
-                        let target = parsed(&node.secret_url())?;
+                        let target = parsed(&node.url)?;
                         places.extend(target.hosts.0.iter().map(Place::of));
-                        permits.own.push(node.secret_url());
+                        permits.own.push(node.url);
                     }
                 }
                 None => places.push(Place::parse(text)?),
@@ -55,16 +55,16 @@ impl Permits {
     }
 
     /// The password of a node of a cluster that this machine's user has named.
-    pub(super) fn password_of(&self, url: &str) -> Option<&SecretUrl> {
-        self.own.iter().find(|own| own.redacted() == url)
+    pub(super) fn password_of(&self, url: &SecretUrl) -> Option<&SecretUrl> {
+        self.own.iter().find(|own| own.redacted() == url.redacted())
     }
 
     /// Looks whether all that a target is reached by may be.
     ///
     /// # Errors
     /// An address that may not, or a file of this machine that decides over passwords.
-    pub(super) fn check(&self, target: &PlannedTarget) -> Result<(), Failure> {
-        let nodes = target.nodes.iter().map(|node| node.secret_url());
+    pub(super) fn check(&self, target: &TargetFacts) -> Result<(), Failure> {
+        let nodes = target.nodes.iter().map(|node| node.url.clone());
         let urls: Vec<SecretUrl> = match target.nodes.is_empty() {
             true => vec![target.url_in(Path::new(""))],
             false => nodes.collect(),
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use dyno_suite::{Overrides, Plan, Suite};
 
-    fn target(url: &str) -> PlannedTarget {
+    fn target(url: &str) -> TargetFacts {
         let suite = format!(
             "[suite]\nname = 's'\n[target.t]\nurl = '{url}'\n[[experiment]]\nname = 'e'\nworkload = \
              'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5\n"

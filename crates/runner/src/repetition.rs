@@ -2,12 +2,14 @@
 //! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as
 //! it would have.
 
-use dyno_facts::{Message, Purpose, TrialSummary, say};
+use dyno_facts::{
+    ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
+};
 use dyno_report::{figure_of, judged_metrics};
 use dyno_statistics::Metric;
 use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
 use dyno_store::Run;
-use dyno_suite::{Action, Aim, Plan, PlannedExperiment, Step, Trial};
+use dyno_suite::Plan;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -15,7 +17,7 @@ use std::time::Instant;
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
     /// It is executed, as it is here.
-    Run(Box<Trial>, Purpose),
+    Run(Box<PlannedTrial>, Purpose),
     /// It is not needed: why, in a sentence.
     Skip(Message),
     /// What it belongs to has ended; that is noted already.
@@ -42,13 +44,19 @@ impl Clock {
 }
 
 /// Whether a trial of the plan is executed; not for those of a search.
-pub(super) fn next(plan: &Plan, run: &Run, clock: &mut Clock, step: &Step, trial: &Trial) -> Next {
-    if trial.aim == Aim::Confirm {
+pub(super) fn next(
+    plan: &Plan,
+    run: &Run,
+    clock: &mut Clock,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> Next {
+    if trial.purpose == Purpose::Confirm {
         return confirm(plan, run, step, trial);
     }
     let spent_s = clock.spent_s(&step.experiment, run);
     let experiment = plan.experiment(&step.experiment);
-    let is_begun = |other: &&Step| run.is_complete(&other.id);
+    let is_begun = |other: &&PlanStep| run.is_complete(&other.id);
     let stop = experiment.filter(|_| round(plan, step, trial).find(is_begun).is_none());
     match stop.and_then(|experiment| why_enough(plan, experiment, run, step, trial, spent_s)) {
         Some(why) => Next::Skip(why),
@@ -57,27 +65,31 @@ pub(super) fn next(plan: &Plan, run: &Run, clock: &mut Clock, step: &Step, trial
 }
 
 /// The steps of the same pair: the same repeat of the same level on all targets.
-fn round<'a>(plan: &'a Plan, step: &'a Step, trial: &'a Trial) -> impl Iterator<Item = &'a Step> {
+fn round<'a>(
+    plan: &'a Plan,
+    step: &'a PlanStep,
+    trial: &'a PlannedTrial,
+) -> impl Iterator<Item = &'a PlanStep> {
     let level = level(trial);
     plan.steps.iter().filter(move |other| {
         other.experiment == step.experiment
-            && matches!(&other.action, Action::Trial(of) if of.repeat == trial.repeat
-                && of.aim == trial.aim && self::level(of) == level)
+            && matches!(&other.action, StepAction::Trial(of) if of.repeat == trial.repeat
+                && of.purpose == trial.purpose && self::level(of) == level)
     })
 }
 
 /// What the points of an experiment differ in.
-fn level(trial: &Trial) -> (u32, Option<u32>, Option<u64>) {
-    (trial.threads, trial.degree, trial.rate.map(f64::to_bits))
+fn level(trial: &PlannedTrial) -> (u32, Option<u32>, Option<u64>) {
+    (trial.workers, trial.degree, trial.rate.map(f64::to_bits))
 }
 
 /// Why a comparison needs no further pair, if so.
 fn why_enough(
     plan: &Plan,
-    experiment: &PlannedExperiment,
+    experiment: &ExperimentFacts,
     run: &Run,
-    step: &Step,
-    trial: &Trial,
+    step: &PlanStep,
+    trial: &PlannedTrial,
     spent_s: f64,
 ) -> Option<Message> {
     let comparison = experiment.comparison.as_ref()?;
@@ -86,7 +98,7 @@ fn why_enough(
         return None;
     }
     let summary = |target: &str, repeat: u32| {
-        let of = Trial { repeat, ..trial.clone() };
+        let of = PlannedTrial { repeat, ..trial.clone() };
         let same = round(plan, step, &of).find(|other| other.target == target)?;
         run.complete_trial(&same.id)
     };
@@ -142,12 +154,12 @@ fn told(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
 }
 
 /// The best point of a target's sweep, once more.
-fn confirm(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
-    let mut sums: Vec<(&Trial, f64, u32)> = Vec::new();
+fn confirm(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
+    let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
     for planned in &plan.steps {
-        let Action::Trial(of) = &planned.action else { continue };
+        let StepAction::Trial(of) = &planned.action else { continue };
         let is_own = planned.experiment == step.experiment && planned.target == step.target;
-        if !is_own || of.aim != Aim::Measure {
+        if !is_own || of.purpose != Purpose::Measure {
             continue;
         }
         let Some(better) = run.complete_trial(&planned.id).and_then(merit) else {
@@ -158,11 +170,11 @@ fn confirm(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
             None => sums.push((of, better, 1)),
         }
     }
-    let mean = |(_, sum, count): &(&Trial, f64, u32)| sum / f64::from(*count);
+    let mean = |(_, sum, count): &(&PlannedTrial, f64, u32)| sum / f64::from(*count);
     match sums.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))) {
         Some((best, ..)) => {
-            let confirmed = Trial {
-                threads: best.threads,
+            let confirmed = PlannedTrial {
+                workers: best.workers,
                 degree: best.degree,
                 rate: best.rate,
                 ..trial.clone()

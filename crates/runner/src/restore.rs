@@ -5,9 +5,8 @@ use super::{Runner, ownership};
 use crate::databases::with_driver;
 use crate::failure::Failure;
 use dyno_core::Driver;
-use dyno_facts::say;
+use dyno_facts::{PlanStep, Restore, say};
 use dyno_reactor::block_on;
-use dyno_suite::{Restore, Step};
 
 impl Runner<'_> {
     /// Restores the data as the experiment wants it; false when the user has stopped it. Data that no
@@ -15,7 +14,7 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// When the data can't be restored.
-    pub(super) fn restore(&mut self, step: &Step) -> Result<bool, Failure> {
+    pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool, Failure> {
         let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
         if self.fresh.contains(self.plan.owner(&step.target)) {
             return Ok(true);
@@ -37,7 +36,7 @@ impl Runner<'_> {
         }
     }
 
-    fn reload(&mut self, step: &Step) -> Result<bool, Failure> {
+    fn reload(&mut self, step: &PlanStep) -> Result<bool, Failure> {
         let (experiment, _) = self.parties(step)?;
         let owner = self.plan.owner(&step.target);
         let parts = ownership::split(self.run.header().tables.get(owner), &experiment.tables());

@@ -3,12 +3,14 @@
 
 use super::repetition::Next;
 use crate::table::number;
-use dyno_facts::{LatencySummary, Message, Purpose, TrialSummary, say};
+use dyno_facts::{
+    LatencySummary, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
+};
 use dyno_statistics::Metric;
 use dyno_statistics::knee::{self, Outcome, Search, Tried};
 use dyno_statistics::objective::Objective;
 use dyno_store::Run;
-use dyno_suite::{Action, Aim, Plan, Step, Trial};
+use dyno_suite::Plan;
 
 /// Where a search begins: this share of what a closed loop does.
 const FIRST_SHARE: f64 = 0.5;
@@ -16,14 +18,14 @@ const FIRST_SHARE: f64 = 0.5;
 const BEYOND: f64 = 10.0;
 
 /// What becomes of a step of a search.
-pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
+pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
     let of_search = plan
         .experiment(&step.experiment)
         .and_then(|experiment| Some((experiment.search.as_ref()?, experiment.confirm)));
     let Some((wanted, confirmations)) = of_search else {
         return Next::Skip(say!(search_without_objective));
     };
-    let own: Vec<(&Step, &Trial)> = steps(plan, step, trial);
+    let own: Vec<(&PlanStep, &PlannedTrial)> = steps(plan, step, trial);
     let is_over = own.iter().any(|(other, _)| run.header().skipped.contains_key(&other.id));
     if is_over {
         return Next::Over;
@@ -40,7 +42,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
         return Next::Skip(say!(search_objective_invalid, objective = &wanted.objective));
     };
     let at = |rate_per_s: Option<f64>, purpose: Purpose| {
-        Next::Run(Box::new(Trial { rate: rate_per_s, ..trial.clone() }), purpose)
+        Next::Run(Box::new(PlannedTrial { rate: rate_per_s, ..trial.clone() }), purpose)
     };
     // A lower rate would tell even less.
     let is_untold = |last: &&&TrialSummary| {
@@ -64,9 +66,15 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
 }
 
 /// The steps of the same search.
-fn steps<'a>(plan: &'a Plan, step: &Step, trial: &Trial) -> Vec<(&'a Step, &'a Trial)> {
+fn steps<'a>(
+    plan: &'a Plan,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> Vec<(&'a PlanStep, &'a PlannedTrial)> {
     let same = plan.steps.iter().filter_map(|other| match &other.action {
-        Action::Trial(of) if of.aim == Aim::Search && of.point == trial.point => Some((other, of)),
+        StepAction::Trial(of) if of.purpose == Purpose::Search && of.point == trial.point => {
+            Some((other, of))
+        }
         _ => None,
     });
     same.filter(|(other, _)| other.experiment == step.experiment).collect()

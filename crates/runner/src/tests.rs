@@ -2,9 +2,11 @@
 
 use super::repetition::{Clock, Next};
 use super::{repetition, search};
-use dyno_facts::{Message, Purpose, RunHeader, TrialIdentity, TrialStatus};
+use dyno_facts::{
+    Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStatus,
+};
 use dyno_store::Run;
-use dyno_suite::{Action, Aim, Overrides, Plan, Step, Suite, Trial};
+use dyno_suite::{Overrides, Plan, Suite};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -23,28 +25,35 @@ fn new_run(dir: &Path) -> Run {
     Run::create(dir, RunHeader::new("s", Vec::new(), 1)).expect("a run")
 }
 
-fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
+fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     let pairs = plan.steps.iter().filter_map(|step| match &step.action {
-        Action::Trial(trial) => Some((step, trial)),
-        Action::Prepare | Action::Cleanup => None,
+        StepAction::Trial(trial) => Some((step, trial)),
+        StepAction::Prepare | StepAction::Cleanup => None,
     });
     pairs.collect()
 }
 
-fn decide(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
-    match trial.aim {
-        Aim::Search => search::next(plan, run, step, trial),
+fn decide(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
+    match trial.purpose {
+        Purpose::Search => search::next(plan, run, step, trial),
         _ => repetition::next(plan, run, &mut Clock::default(), step, trial),
     }
 }
 
 /// Stores a complete trial of 10 s as it was decided.
-fn store(run: &mut Run, step: &Step, trial: &Trial, purpose: Purpose, tps: f64, p99_us: f64) {
+fn store(
+    run: &mut Run,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+    purpose: Purpose,
+    tps: f64,
+    p99_us: f64,
+) {
     let identity = TrialIdentity {
         step: step.id.clone(),
         experiment: step.experiment.clone(),
         target: step.target.clone(),
-        workers: trial.threads,
+        workers: trial.workers,
         repeat: trial.repeat,
         rate_per_s: trial.rate,
         purpose,
@@ -63,7 +72,12 @@ fn store(run: &mut Run, step: &Step, trial: &Trial, purpose: Purpose, tps: f64, 
 
 /// Goes through the plan as the runner does. `tps` is asked for the throughput of a trial. After
 /// `most` trials it is interrupted.
-fn go(plan: &Plan, run: &mut Run, most: usize, tps: impl Fn(&Step, &Trial) -> f64) -> Vec<String> {
+fn go(
+    plan: &Plan,
+    run: &mut Run,
+    most: usize,
+    tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
+) -> Vec<String> {
     let complete = run.complete().map(|trial| trial.step.clone()).collect();
     let skipped = run.header().skipped.keys().cloned().collect();
     let settled: BTreeSet<String> = plan.settled(&complete, &skipped);
@@ -96,8 +110,8 @@ const COMPARE: &str = "workers = [1, 8]\nduration_s = 10\n\
                        compare = { baseline = \"a\", candidates = \"b\", pairs = [4, 10], half_width = \"2%\" }\n";
 
 /// 8 threads vary too much, 1 thread doesn't.
-fn noisy(step: &Step, trial: &Trial) -> f64 {
-    let noise = if trial.threads == 8 && trial.repeat.is_multiple_of(2) { 1.2 } else { 1.0 };
+fn noisy(step: &PlanStep, trial: &PlannedTrial) -> f64 {
+    let noise = if trial.workers == 8 && trial.repeat.is_multiple_of(2) { 1.2 } else { 1.0 };
     if step.target == "b" { 1_010.0 * noise } else { 1_000.0 + f64::from(trial.repeat) }
 }
 
@@ -108,12 +122,12 @@ fn pairs_end_where_the_half_width_is_reached() {
     let mut run = new_run(dir.path());
     let executed = go(&plan, &mut run, usize::MAX, noisy);
     let count = |level: &str| executed.iter().filter(|id| id.contains(level)).count();
-    assert_eq!((count("threads=1/"), count("threads=8/")), (2 * 4, 2 * 10));
+    assert_eq!((count("workers=1/"), count("workers=8/")), (2 * 4, 2 * 10));
     let skipped = &run.header().skipped;
     assert_eq!(skipped.len(), 2 * 6);
     assert!(
-        skipped["e/a/threads=1/repeat=5"].to_string().starts_with("Half-width 0.")
-            && skipped["e/a/threads=1/repeat=5"].to_string().ends_with("reached after 4 pairs."),
+        skipped["e/a/workers=1/repeat=5"].to_string().starts_with("Half-width 0.")
+            && skipped["e/a/workers=1/repeat=5"].to_string().ends_with("reached after 4 pairs."),
         "{skipped:?}"
     );
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
@@ -127,13 +141,13 @@ fn settled(plan: &Plan, run: &Run) -> BTreeSet<String> {
 #[test]
 fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
     let plan = plan(&COMPARE.replace("workers = [1, 8]", "workers = 8\nrate = 1000"));
-    let executed = |tps: fn(&Step, &Trial) -> f64| {
+    let executed = |tps: fn(&PlanStep, &PlannedTrial) -> f64| {
         let dir = tempfile::tempdir().expect("a folder");
         go(&plan, &mut new_run(dir.path()), usize::MAX, tps).len()
     };
     assert_eq!(executed(|_, _| 1_000.0), 2 * 4);
     // The throughput is the same but for 0.1 %; the percentile is not.
-    let wild = |step: &Step, trial: &Trial| {
+    let wild = |step: &PlanStep, trial: &PlannedTrial| {
         let is_slow = step.target == "a" && trial.repeat.is_multiple_of(2);
         if is_slow { 999.0 } else { 1_000.0 }
     };
@@ -173,7 +187,7 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
     }
     // A trial takes 10 s: after 6 pairs, 120 s, another pair would exceed the budget.
     assert_eq!(executed.len(), 12, "{executed:?}");
-    let why = &run.header().skipped["e/b/threads=1/repeat=7"];
+    let why = &run.header().skipped["e/b/workers=1/repeat=7"];
     assert!(
         why.to_string().starts_with("The budget of 130 s was spent after 6 pairs; half-width "),
         "{why}"
@@ -187,7 +201,7 @@ fn a_sweep_confirms_the_best_point_of_each_target() {
     let mut run = new_run(dir.path());
     let best = |target: &str| if target == "a" { 8 } else { 64 };
     go(&plan, &mut run, usize::MAX, |step, trial| {
-        if trial.threads == best(&step.target) { 900.0 } else { 700.0 }
+        if trial.workers == best(&step.target) { 900.0 } else { 700.0 }
     });
     let confirmed: Vec<_> =
         run.complete().filter(|trial| trial.purpose == Purpose::Confirm).collect();
@@ -204,7 +218,7 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     let plan = plan(SEARCH);
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = new_run(dir.path());
-    let holds = |_: &Step, trial: &Trial| trial.rate.unwrap_or(8_000.0).min(5_000.0);
+    let holds = |_: &PlanStep, trial: &PlannedTrial| trial.rate.unwrap_or(8_000.0).min(5_000.0);
     let executed = go(&plan, &mut run, usize::MAX, holds);
     let trial = |id: &String| run.complete_trial(id).expect("stored").clone();
     let all: Vec<_> = executed.iter().map(trial).collect();
@@ -224,7 +238,7 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
 #[test]
 fn an_interrupted_search_goes_on_as_it_would_have() {
     let plan = plan(SEARCH);
-    let holds = |_: &Step, trial: &Trial| trial.rate.unwrap_or(900.0).min(431.0);
+    let holds = |_: &PlanStep, trial: &PlannedTrial| trial.rate.unwrap_or(900.0).min(431.0);
     let dir = tempfile::tempdir().expect("a folder");
     let whole = go(&plan, &mut new_run(dir.path()), usize::MAX, holds);
     for cut in 1..whole.len() {

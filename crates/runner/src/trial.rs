@@ -13,19 +13,17 @@ use crate::table::number;
 use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
-use dyno_facts::say;
 use dyno_facts::{
-    DataCheck, DataFacts, Event, Message, Purpose, TpccFacts, TrialIdentity, TrialStatus,
-    TrialSummary, Verdict,
+    DataCheck, DataFacts, Event, Message, PlanStep, PlannedTrial, Purpose, TpccFacts,
+    TrialIdentity, TrialStatus, TrialSummary, Verdict, say,
 };
 use dyno_record::{FaultWatch, Interval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
-use dyno_suite::{Aim, Step, Trial};
 
 /// A trial of a plan, and where it is stored.
 pub struct Job<'a> {
-    pub(super) step: &'a Step,
-    pub(super) planned: &'a Trial,
+    pub(super) step: &'a PlanStep,
+    pub(super) planned: &'a PlannedTrial,
     pub(super) purpose: Purpose,
     pub(super) nodes: Nodes<'a>,
     /// What is done to a node in it.
@@ -90,7 +88,7 @@ pub fn drive_trial<F: Driven, D: Driver>(
         test: ready.test,
         repeat: planned.repeat,
         purpose,
-        is_search: planned.aim == Aim::Search,
+        is_search: planned.purpose == Purpose::Search,
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
     let calibration = Calibration::of(&run.header().environment);
@@ -260,7 +258,7 @@ fn who(spec: &TrialSpec) -> String {
     }
 }
 
-pub(super) fn trial_spec(trial: &Trial) -> TrialSpec {
+pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
     let nanos = |seconds: f64| (seconds * 1e9) as Nanos;
     TrialSpec {
         warmup: nanos(trial.warmup_s),
@@ -269,7 +267,7 @@ pub(super) fn trial_spec(trial: &Trial) -> TrialSpec {
         rate_per_s: trial.rate,
         interval: nanos(trial.interval_s),
         seed: trial.seed,
-        ..TrialSpec::closed(trial.threads)
+        ..TrialSpec::closed(trial.workers)
     }
 }
 

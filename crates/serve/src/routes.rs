@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use dyno_report::PublishedTable;
+use dyno_facts::PublishedTable;
 use dyno_store::RunData;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use crate::gate::Gate;
 use crate::routes::{self, App};
 use crate::{ServeError, Token};
-use dyno_report::PublishedTable;
+use dyno_facts::PublishedTable;
 use dyno_store::RunData;
 use std::fmt;
 use std::io;

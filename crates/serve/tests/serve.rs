@@ -55,7 +55,7 @@ fn status(answer: &(String, String)) -> &str {
 
 fn identity() -> TrialIdentity {
     TrialIdentity {
-        step: "reads/main/threads=8/repeat=1".to_owned(),
+        step: "reads/main/workers=8/repeat=1".to_owned(),
         experiment: "reads".to_owned(),
         target: "main".to_owned(),
         test: "oltp_read_only".to_owned(),

@@ -4,17 +4,17 @@
 use std::ops::RangeInclusive;
 
 use dyno_core::offer::{Levels, WorkloadOffer};
+use dyno_facts::{ComparisonFacts, ExperimentFacts, RateSearch, Restore, StopRule, TargetFacts};
 use dyno_statistics::gate::{Gate, Mistake};
 use dyno_statistics::objective::Objective;
 use dyno_statistics::ratio::DEFAULT_PAIRS;
-use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
-use crate::plan::PlannedExperiment;
 use crate::problem::Problem;
 use crate::reader::{Reader, Sheet, Value};
+use crate::state;
 use crate::suite::{Experiment, Written};
-use crate::targets::{PlannedTarget, twin_name};
+use crate::targets::{self, twin_name};
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
 const PAIRS_MOST: u32 = 30;
@@ -29,84 +29,19 @@ pub struct Compare {
     /// The others; empty where `is_aa`.
     pub candidates: Vec<Written<String>>,
     /// How long trials are repeated.
-    pub stop: Stop,
+    pub stop: StopRule,
     /// The baseline is measured twice, the second time under another name: what differs then is noise.
     pub is_aa: bool,
 }
 
-/// When pairs have been repeated often enough.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stop {
-    /// Fewest pairs.
-    pub pairs_least: u32,
-    pub pairs_most: u32,
-    /// Half-width of the 95 % interval of the ratio that is enough, such as 0.02.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub half_width: Option<f64>,
-    /// Seconds after which the experiment begins no further pair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget_s: Option<f64>,
-}
-
-impl Stop {
-    /// Six pairs; up to thirty where a half-width or a budget ends them. Who stops as soon as the
-    /// interval looks narrow stops where the deviation happens to be small: from four pairs on, equal
-    /// systems were called different in 8 % of simulated comparisons.
-    pub fn new(half_width: Option<f64>, budget_s: Option<f64>) -> Self {
-        let is_open = half_width.is_some() || budget_s.is_some();
-        let (pairs_least, pairs_most) = match is_open {
-            true => (DEFAULT_PAIRS as u32, PAIRS_MOST),
-            false => (DEFAULT_PAIRS as u32, DEFAULT_PAIRS as u32),
-        };
-        Stop { pairs_least, pairs_most, half_width, budget_s }
-    }
-}
-
-/// What an experiment compares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedComparison {
-    /// The target that ratios are taken to.
-    pub baseline: String,
-    /// The targets whose ratios are told.
-    pub candidates: Vec<String>,
-    /// Both are the same system: what differs is noise.
-    #[serde(default)]
-    pub is_aa: bool,
-    /// How long trials are repeated.
-    #[serde(flatten)]
-    pub stop: Stop,
-}
-
-/// The search for the highest rate that an objective allows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Search {
-    /// As it is written: `p99 < 20ms`.
-    pub objective: String,
-    /// The first rate, per second; without it half of what a closed loop does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_rate: Option<f64>,
-    /// No higher rate is tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub most_rate: Option<f64>,
-}
-
-/// How the data come back to their first state before each trial.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Restore {
-    /// Not at all: what a trial writes, the next one finds.
-    #[default]
-    None,
-    /// The tables are dropped and loaded again.
-    Reload,
-    /// A command of the shell.
-    Command(String),
-}
-
-impl Restore {
-    pub(crate) fn is_none(&self) -> bool {
-        *self == Restore::None
-    }
+/// Six pairs; up to thirty where a half-width or a budget ends them. Who stops as soon as the
+/// interval looks narrow stops where the deviation happens to be small: from four pairs on, equal
+/// systems were called different in 8 % of simulated comparisons.
+pub fn stop_rule(half_width: Option<f64>, budget_s: Option<f64>) -> StopRule {
+    let is_open = half_width.is_some() || budget_s.is_some();
+    let pairs_least = DEFAULT_PAIRS as u32;
+    let pairs_most = if is_open { PAIRS_MOST } else { pairs_least };
+    StopRule { pairs_least, pairs_most, half_width, budget_s }
 }
 
 /// What an experiment does beyond measuring its points once.
@@ -117,7 +52,7 @@ pub struct Beyond {
     /// Conditions on the results, as they are written.
     pub gates: Vec<Written<String>>,
     /// The search for the highest rate.
-    pub search: Option<Search>,
+    pub search: Option<RateSearch>,
     /// How often the best point of a sweep is measured again, or the result of a search; 0 is never.
     pub confirm: u32,
     /// How the data come back to their first state.
@@ -184,9 +119,9 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         &[("candidate", "candidates"), ("against", "baseline"), ("repeats", "pairs")],
         |_, known| known,
     );
-    let stop = Stop::new(half_width, budget_s);
+    let stop = stop_rule(half_width, budget_s);
     let stop = match pairs {
-        Some((pairs_least, pairs_most)) => Stop { pairs_least, pairs_most, ..stop },
+        Some((pairs_least, pairs_most)) => StopRule { pairs_least, pairs_most, ..stop },
         None => stop,
     };
     Some(Compare { baseline: baseline?, candidates: candidates.unwrap_or_default(), stop, is_aa })
@@ -271,7 +206,7 @@ fn read_seconds(
     }
 }
 
-fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Search> {
+fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<RateSearch> {
     let objective = table.text("objective");
     let rates = 0.001..=100_000_000.0;
     let start = table.take("start_rate");
@@ -301,7 +236,7 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
         let message = "`start_rate` is higher than `most_rate`.";
         table.note(&start.span, Problem::new(message));
     }
-    Some(Search {
+    Some(RateSearch {
         objective: objective.value,
         start_rate: start_rate.map(|rate| rate.value),
         most_rate: most_rate.map(|rate| rate.value),
@@ -325,8 +260,8 @@ fn read_confirm(table: &mut Reader<'_, '_>) -> Option<u32> {
 /// Plans what the experiment compares, of those targets that have a URL.
 pub(crate) fn plan(
     experiment: &Experiment,
-    planned: &mut PlannedExperiment,
-    targets: &mut Vec<PlannedTarget>,
+    planned: &mut ExperimentFacts,
+    targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<String>,
 ) {
     let Some(wanted) = &experiment.beyond.compare else { return };
@@ -352,16 +287,17 @@ pub(crate) fn plan(
         if !targets.iter().any(|target| target.name == *twin) {
             let of = targets.iter().position(|target| target.name == *baseline);
             if let Some(at) = of {
-                targets.insert(at + 1, targets[at].twin());
+                targets.insert(at + 1, targets::twin(&targets[at]));
             }
         }
         planned.targets.push(twin.clone());
     }
     planned.repeats = wanted.stop.pairs_most;
-    planned.comparison = Some(PlannedComparison {
+    planned.comparison = Some(ComparisonFacts {
         baseline: baseline.clone(),
         candidates,
         is_aa: wanted.is_aa,
         stop: wanted.stop,
+        data_state: state::of(planned),
     });
 }

@@ -4,7 +4,7 @@
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, short};
 use crate::suite::Written;
-use serde::{Deserialize, Serialize};
+use dyno_facts::{FaultAction, FaultPlan};
 use toml::de::DeValue;
 
 /// Seconds between two lines of the interval series where the suite doesn't say it: the times of a
@@ -14,97 +14,6 @@ pub(crate) const INTERVAL_S: f64 = 0.1;
 const ANSWER_LIMIT_S: f64 = 5.0;
 /// The throughput before the fault needs some time to be known.
 const BEFORE_LEAST_S: f64 = 1.0;
-
-/// What is done to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultAction {
-    /// Its process is ended at once, by SIGKILL.
-    Kill,
-    /// It is shut down as its product wants it.
-    Stop,
-    /// It is shut down and started again at once.
-    Restart,
-    /// Its process is held: connections stay open and nothing is answered.
-    Freeze,
-    /// No packet reaches it or leaves it.
-    Partition,
-    /// What a command of the suite does.
-    Command,
-}
-
-impl FaultAction {
-    /// The names in suite files.
-    pub const NAMES: [&str; 6] = ["kill", "stop", "restart", "freeze", "partition", "command"];
-
-    /// The name in suite files.
-    pub fn name(self) -> &'static str {
-        match self {
-            FaultAction::Kill => "kill",
-            FaultAction::Stop => "stop",
-            FaultAction::Restart => "restart",
-            FaultAction::Freeze => "freeze",
-            FaultAction::Partition => "partition",
-            FaultAction::Command => "command",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "kill" => FaultAction::Kill,
-            "stop" => FaultAction::Stop,
-            "restart" => FaultAction::Restart,
-            "freeze" => FaultAction::Freeze,
-            "partition" => FaultAction::Partition,
-            "command" => FaultAction::Command,
-            _ => return None,
-        })
-    }
-}
-
-/// A fault that is injected into each trial of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fault {
-    /// What is done.
-    pub action: FaultAction,
-    /// The node, by its name or its role; the first one of that role.
-    pub node: String,
-    /// Seconds from the opening of the window.
-    pub at_s: f64,
-    /// Seconds from the fault until it is ended: the node started, let go on, reached again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heal_after_s: Option<f64>,
-    /// The node that is made the primary after the fault: its name, or empty for the first read-only
-    /// node. `None` makes none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promote: Option<String>,
-    /// A transaction that takes longer is given up, and its session replaced.
-    pub answer_limit_s: f64,
-    /// A command of the shell that does it, for clusters that dyno has not started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    /// The command that ends it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heal_command: Option<String>,
-    /// The command that makes another node the primary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promote_command: Option<String>,
-}
-
-impl Fault {
-    /// The same in a plan whose durations are a share of the suite's. How long a client waits for an
-    /// answer is no duration of the trial.
-    pub(crate) fn shrunk(&self, shrink: f64) -> Fault {
-        let part = |seconds: f64| (seconds * shrink * 1_000.0).round() / 1_000.0;
-        Fault { at_s: part(self.at_s), heal_after_s: self.heal_after_s.map(part), ..self.clone() }
-    }
-
-    /// The commands of the suite that do part of it.
-    pub fn commands(&self) -> impl Iterator<Item = &str> {
-        let all = [&self.command, &self.heal_command, &self.promote_command];
-        all.into_iter().filter_map(|command| command.as_deref())
-    }
-}
 
 /// What the rest of an experiment must be like.
 pub(crate) struct Surroundings {
@@ -119,7 +28,7 @@ pub(crate) fn read(
     sheet: &Sheet<'_>,
     experiment: &mut Reader<'_, '_>,
     around: &Surroundings,
-) -> Option<Fault> {
+) -> Option<FaultPlan> {
     let (span, value) = experiment.take("fault")?;
     let note = |message: &str, hint: &str| {
         sheet.note(&span, Problem::new(message).hint(hint));
@@ -145,7 +54,7 @@ pub(crate) fn read(
     read_table(table, around.duration_s)
 }
 
-fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Fault> {
+fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<FaultPlan> {
     let action = table
         .required_text("action", "Add `action = \"kill\"`, for example.")
         .and_then(|written| read_action(&table, &written));
@@ -184,7 +93,7 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         |_, known| known,
     );
     let text = |written: Option<Written<String>>| written.map(|written| written.value);
-    Some(Fault {
+    Some(FaultPlan {
         action: action?,
         node: text(node).unwrap_or_else(|| "primary".to_owned()),
         at_s: at_s?,

@@ -1,7 +1,7 @@
 //! Suites: TOML to a validated plan, and the published figures that a suite stands beside.
 //!
 //! - [`Suite`]: a suite file as it is written, with the place of everything that can be wrong.
-//! - [`Plan`]: what will be executed, expanded into [`Step`]s in order, with stable ids. It is
+//! - [`Plan`]: what will be executed, expanded into [`PlanStep`]s in order, with stable ids. It is
 //!   stored with the run, without passwords, so that an interrupted run can be resumed.
 //! - [`figures`]: published figures as typed rows.
 //!
@@ -24,7 +24,6 @@ mod reader;
 mod resume;
 mod scale_out;
 mod scripts;
-mod secret;
 mod shrink;
 mod source;
 mod state;
@@ -34,20 +33,8 @@ mod targets;
 mod versus;
 
 pub use bundled::{BundledSuite, bundled};
-pub use compare::{Beyond, Compare, PlannedComparison, Restore, Search, Stop, half_width, seconds};
-pub use fault::{Fault, FaultAction};
-pub use nodes::PlannedNode;
-pub use plan::{
-    DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, SuiteFacts,
-    stored_steps,
-};
+pub use compare::{Beyond, Compare, half_width, seconds, stop_rule};
+pub use plan::{Overrides, Plan};
 pub use problem::{Place, Problem, SuiteError};
-pub use published::{PublishedRow, PublishedSeries};
-pub use scripts::PlannedScript;
-pub use secret::SecretUrl;
-pub use steps::{Action, Aim, Step, Trial};
-pub use suite::{
-    Experiment, Link, Node, OptionEntry, OptionPart, Price, Role, Route, Suite, Target, Written,
-};
-pub use targets::PlannedTarget;
+pub use suite::{Experiment, Link, Node, OptionEntry, OptionPart, Suite, Target, Written};
 pub use versus::Versus;

@@ -1,84 +1,24 @@
 //! The nodes of a target, and how the load reaches them.
 
-use serde::{Deserialize, Serialize};
+use dyno_facts::{Role, Route, SecretUrl, TargetNode};
 
 use crate::problem::Problem;
-use crate::secret::SecretUrl;
-use crate::source::Span;
-use crate::suite::{Role, Route, Target};
-
-/// A node of a target with several.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedNode {
-    /// Unique in its target.
-    pub name: String,
-    /// What it does.
-    pub role: Role,
-    /// The URL without its password.
-    pub url: String,
-    /// The folder of the cluster of `dyno cluster` that it belongs to, under the same name there: only such
-    /// a node can be killed, stopped or started by dyno itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    #[serde(skip)]
-    pub(crate) secret: SecretUrl,
-}
-
-impl PlannedNode {
-    /// A node that nobody but its operator can start or stop.
-    pub fn new(name: impl Into<String>, role: Role, url: &SecretUrl) -> Self {
-        let name = name.into();
-        PlannedNode { name, role, url: url.redacted(), cluster: None, secret: url.clone() }
-    }
-
-    /// The same as a node of the cluster of `dyno cluster` in `folder`.
-    #[must_use]
-    pub fn in_cluster(self, folder: impl Into<String>) -> Self {
-        PlannedNode { cluster: Some(folder.into()), ..self }
-    }
-
-    /// The URL to connect to, password included if one is known. A node of a plan that was read back from a
-    /// run has none.
-    pub fn secret_url(&self) -> SecretUrl {
-        match self.secret.expose() {
-            "" => SecretUrl::new(&self.url),
-            _ => self.secret.clone(),
-        }
-    }
-
-    /// The one on which data are loaded, looked at and checked: the node that takes writes, or an endpoint
-    /// before shards.
-    pub fn loading(nodes: &[PlannedNode]) -> Option<&PlannedNode> {
-        let first = |role: Role| nodes.iter().find(|node| node.role == role);
-        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
-        primary.or(first(Role::Endpoint))
-    }
-
-    /// The scheme of its URL, one word for the two names of a protocol.
-    fn protocol(&self) -> &str {
-        match self.url.split(':').next().unwrap_or("") {
-            "mariadb" => "mysql",
-            "postgresql" => "postgres",
-            other => other,
-        }
-    }
-}
+use crate::suite::Target;
 
 /// How a target is reached.
 pub(crate) struct Way {
     /// Empty where there is one node that isn't of a cluster.
-    pub(crate) nodes: Vec<PlannedNode>,
+    pub(crate) nodes: Vec<TargetNode>,
     pub(crate) route: Route,
     /// Of the node that the load reaches, or of the first one.
     pub(crate) role: Role,
     pub(crate) url: SecretUrl,
-    pub(crate) span: Option<Span>,
 }
 
 impl Way {
     /// One node, given beside the suite or written there.
-    pub(crate) fn single(role: Role, url: SecretUrl, span: Option<Span>) -> Self {
-        Way { nodes: Vec::new(), route: Route::default(), role, url, span }
+    pub(crate) fn single(role: Role, url: SecretUrl) -> Self {
+        Way { nodes: Vec::new(), route: Route::default(), role, url }
     }
 
     /// Several nodes, or those of a cluster.
@@ -88,7 +28,7 @@ impl Way {
     pub(crate) fn through(
         target: &str,
         route: Option<Route>,
-        nodes: Vec<PlannedNode>,
+        nodes: Vec<TargetNode>,
     ) -> Result<Self, Problem> {
         let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
         let route = route.unwrap_or_else(|| Route::of(&roles));
@@ -96,14 +36,9 @@ impl Way {
         check_route(target, route, &roles)?;
         let role = driven_role(route);
         match nodes.iter().find(|node| node.role == role) {
-            Some(driven) => Ok(Way { route, role, url: driven.secret_url(), span: None, nodes }),
+            Some(driven) => Ok(Way { route, role, url: driven.url.clone(), nodes }),
             None => Err(Problem::new(format!("The target `{target}` has no nodes."))),
         }
-    }
-
-    /// The same, and where a suite has written it.
-    pub(crate) fn at(self, span: Span) -> Self {
-        Way { span: Some(span), ..self }
     }
 }
 
@@ -117,12 +52,16 @@ fn driven_role(route: Route) -> Role {
 }
 
 /// The nodes that a suite has written; `None` where one has no URL.
-pub(crate) fn written(target: &Target) -> Option<Vec<PlannedNode>> {
+pub(crate) fn written(target: &Target) -> Option<Vec<TargetNode>> {
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let planned = target.nodes.iter().enumerate().map(|(index, node)| {
         let url = &node.url.as_ref()?.value;
         let name = node.name.as_ref().map(|name| name.value.clone());
-        Some(PlannedNode::new(name.unwrap_or_else(|| usual_name(&roles, index)), node.role, url))
+        Some(TargetNode::new(
+            name.unwrap_or_else(|| usual_name(&roles, index)),
+            node.role,
+            url.clone(),
+        ))
     });
     planned.collect()
 }
@@ -139,8 +78,17 @@ pub(crate) fn usual_name(roles: &[Role], index: usize) -> String {
     }
 }
 
+/// The scheme of its URL, one word for the two names of a protocol.
+fn protocol(node: &TargetNode) -> &str {
+    match node.url.expose().split(':').next().unwrap_or("") {
+        "mariadb" => "mysql",
+        "postgresql" => "postgres",
+        other => other,
+    }
+}
+
 /// Nodes of one target have names of their own and speak one protocol.
-fn check_together(target: &str, nodes: &[PlannedNode]) -> Result<(), Problem> {
+fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let is_second = |at: &usize| nodes[..*at].iter().any(|earlier| earlier.name == nodes[*at].name);
     if let Some(at) = (0..nodes.len()).find(is_second) {
@@ -148,7 +96,7 @@ fn check_together(target: &str, nodes: &[PlannedNode]) -> Result<(), Problem> {
             format!("Two nodes of the target `{target}` are called `{}`.", nodes[at].name);
         return Err(Problem::new(message).hint("Give each a name of its own."));
     }
-    if let Some(other) = nodes.iter().find(|node| node.protocol() != first.protocol()) {
+    if let Some(other) = nodes.iter().find(|node| protocol(node) != protocol(first)) {
         let message = format!(
             "The nodes `{}` and `{}` of the target `{target}` speak different protocols.",
             first.name, other.name
@@ -156,7 +104,7 @@ fn check_together(target: &str, nodes: &[PlannedNode]) -> Result<(), Problem> {
         let hint = "Nodes of a target hold the same data. Make two targets of two systems.";
         return Err(Problem::new(message).hint(hint));
     }
-    if nodes.len() > 1 && ["sqlite", "duckdb"].contains(&first.protocol()) {
+    if nodes.len() > 1 && ["sqlite", "duckdb"].contains(&protocol(first)) {
         let message = format!("An embedded database has one node, and `{target}` lists several.");
         return Err(Problem::new(message).hint("Keep one of them."));
     }

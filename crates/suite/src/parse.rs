@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dyno_core::offer::{Levels, TestOffer, WorkloadOffer};
 use dyno_core::options::Shape;
+use dyno_facts::{Price, Role, Route, SecretUrl, SuiteFacts, TargetFacts, password_variable};
 use toml::de::DeValue;
 
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
@@ -13,11 +14,8 @@ use crate::figures::{self, Value as FigureValue};
 use crate::load;
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
-use crate::secret::{SecretUrl, password_variable};
 use crate::source::{Source, Span};
-use crate::suite::{
-    Experiment, Link, Node, OptionEntry, Price, Role, Route, Suite, Target, Written,
-};
+use crate::suite::{Experiment, Link, Node, OptionEntry, Suite, Target, Written};
 
 pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
     let header = match file.take("suite") {
@@ -67,12 +65,16 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let allow = table.texts("allow").unwrap_or_default();
     table.finish(&[], |_, known| known);
     let name = name?.value;
-    Some(Suite {
+    let facts = SuiteFacts {
         title: title.unwrap_or_else(|| name.clone()),
         name,
         description: description.unwrap_or_default(),
         paper,
         source,
+        file: String::new(),
+    };
+    Some(Suite {
+        facts,
         seed,
         sample_servers,
         deny,
@@ -133,15 +135,19 @@ fn read_target(
 ) -> Option<Target> {
     let title = table.text("title").map(|text| text.value);
     let product = table.text("product").map(|text| text.value);
-    let class = table.text("class").map(|text| text.value);
-    let vcpu = table.number("vcpu", 0.01..=100_000.0);
-    let memory_gib = table.number("memory_gib", 0.01..=1_000_000.0);
-    let durability = table.text("durability").map(|text| text.value);
-    let stated = read_stated(sheet, &mut table);
-    let price = table
-        .take("price")
-        .and_then(|(span, value)| Reader::of_value(sheet, "`price`", span, value))
-        .and_then(read_price);
+    let facts = TargetFacts {
+        name: name.value.clone(),
+        class: table.text("class").map(|text| text.value).unwrap_or_default(),
+        vcpu: table.number("vcpu", 0.01..=100_000.0),
+        memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
+        durability: table.text("durability").map(|text| text.value),
+        stated: read_stated(sheet, &mut table),
+        price: table
+            .take("price")
+            .and_then(|(span, value)| Reader::of_value(sheet, "`price`", span, value))
+            .and_then(read_price),
+        ..TargetFacts::default()
+    };
     let url = table.text("url").map(secret);
     let nodes = table.take("nodes");
     let (nodes, nodes_span) = match (nodes, url) {
@@ -160,20 +166,7 @@ fn read_target(
         true => format!("Put the password into the environment variable {variable}."),
         false => known,
     });
-    Some(Target {
-        name,
-        title,
-        product,
-        class,
-        vcpu,
-        memory_gib,
-        durability,
-        stated,
-        price,
-        nodes,
-        route,
-        nodes_span,
-    })
+    Some(Target { name, title, product, facts, nodes, route, nodes_span })
 }
 
 /// Facts by their names: texts, numbers, true or false.

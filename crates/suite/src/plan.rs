@@ -1,27 +1,26 @@
 //! What will be executed.
 
-use dyno_facts::StoredPlan;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use dyno_facts::{
+    ExperimentFacts, Role, Route, RunHeader, RunPlan, SecretUrl, TargetFacts, TargetNode,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::compare::{self, PlannedComparison, Restore, Search};
-use crate::fault::Fault;
-use crate::nodes::{PlannedNode, usual_name};
+use crate::compare;
+use crate::nodes::usual_name;
 use crate::problem::{Problem, SuiteError, hint_of_known};
-use crate::published::{self, PublishedSeries};
+use crate::published;
 use crate::resume;
 use crate::scale_out;
-use crate::scripts::{self, PlannedScript};
-use crate::secret::SecretUrl;
+use crate::scripts;
 use crate::shrink;
-use crate::source::{Source, Span};
-use crate::state;
-use crate::steps::{self, Step};
-use crate::suite::{Experiment, OptionPart, Role, Route, Suite, Target, Written};
-use crate::targets::{PlannedTarget, check_data, plan_targets};
+use crate::source::Span;
+use crate::steps;
+use crate::suite::{Experiment, Node, OptionPart, Suite, Target, Written};
+use crate::targets::{check_data, plan_targets};
 use crate::versus::{self, Versus};
-
-/// Version of the stored form of a [`Plan`].
-pub const PLAN_FORMAT: u32 = 1;
 
 /// What the user said beside the suite.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +29,7 @@ pub struct Overrides {
     pub targets: Vec<(String, SecretUrl)>,
     /// Nodes by names of targets, where each node was given, or a cluster of `dyno cluster`: they replace
     /// those of the suite.
-    pub nodes: Vec<(String, Vec<PlannedNode>)>,
+    pub nodes: Vec<(String, Vec<TargetNode>)>,
     /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
     pub shrink: Option<f64>,
     /// Caps every number of workers.
@@ -85,7 +84,7 @@ impl Overrides {
             self.nodes.len() - 1
         });
         let nodes = &mut self.nodes[at].1;
-        nodes.push(PlannedNode::new("", role, url));
+        nodes.push(TargetNode::new("", role, url.clone()));
         let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
         for (index, node) in nodes.iter_mut().enumerate() {
             node.name = usual_name(&roles, index);
@@ -96,200 +95,56 @@ impl Overrides {
 
 /// A validated suite, expanded into steps in the order of execution.
 ///
-/// Its serialised form holds no passwords and is stored with the run. The same suite and
-/// overrides give the same plan with the same [`Plan::hash`], whatever the passwords are.
+/// Its serialised form holds no passwords. The same suite and overrides give the same plan with the
+/// same hash, whatever the passwords are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// [`PLAN_FORMAT`].
-    pub format: u32,
-    /// 16 hexadecimal digits over all that decides what is executed: targets without passwords,
-    /// experiments, options, steps, seed. Titles and published figures do not change it.
-    pub hash: String,
-    /// Which suite.
-    pub suite: SuiteFacts,
+    pub facts: RunPlan,
     /// The seed of all random streams.
     pub seed: u64,
-    /// Whether servers are asked each second of a trial what they do.
-    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
-    pub sample_servers: bool,
-    /// 1, or the share of the suite's data and durations that is executed.
-    pub shrink: f64,
     /// The targets that are measured, in the order of the suite.
-    pub targets: Vec<PlannedTarget>,
+    pub targets: Vec<TargetFacts>,
     /// The experiments that are executed, in the order of the suite.
-    pub experiments: Vec<PlannedExperiment>,
+    pub experiments: Vec<ExperimentFacts>,
     /// Checks whose findings end the run with exit code 4.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
     /// Checks whose findings are accepted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
-    /// What is done, in order.
-    pub steps: Vec<Step>,
-    /// A guess of the whole time in seconds: windows and warm-ups as stated, loading at 100,000
-    /// rows/s, counted windows at 1,000 transactions/s; comparisons as long as they may take.
-    pub estimated_s: f64,
-    /// What the user should know, in sentences: what was left out, capped or shrunk.
-    pub notes: Vec<String>,
+    /// Where errors point to; a plan that was read back has none.
     #[serde(skip)]
-    check_spans: Vec<(String, Span)>,
-    #[serde(skip)]
-    source: Source,
+    written: Option<Box<Suite>>,
 }
 
-fn yes() -> bool {
-    true
-}
+impl Deref for Plan {
+    type Target = RunPlan;
 
-/// What a run says about its suite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SuiteFacts {
-    /// Short name.
-    pub name: String,
-    /// One line.
-    pub title: String,
-    /// Paragraphs, or empty.
-    pub description: String,
-    /// The published paper that is reproduced.
-    pub paper: Option<String>,
-    /// Where that paper is to be found.
-    pub source: Option<String>,
-    /// The file as the user named it, or `bundled:NAME.toml`; empty where there is none.
-    pub file: String,
-}
-
-/// An experiment with everything a runner and a report need.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PlannedExperiment {
-    /// Unique in the plan.
-    pub name: String,
-    /// One line.
-    pub title: String,
-    /// Such as `sysbench`.
-    pub workload: String,
-    /// Such as `oltp_read_only`.
-    pub test: String,
-    /// The workload's options, already shrunk, in the order of the suite.
-    pub options: Vec<PlannedOption>,
-    /// The scripts that the options name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scripts: Vec<PlannedScript>,
-    /// The size of the data that the options state, if the test has one.
-    pub data: Option<DataSize>,
-    /// Names of the targets that are measured.
-    pub targets: Vec<String>,
-    /// Numbers of workers, already capped; empty if a trial is a pass over queries.
-    pub threads: Vec<u32>,
-    /// Parallel degrees of a pass over queries; 0 is off. Empty otherwise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub degrees: Vec<u32>,
-    /// Offered rates in transactions per second; empty means a closed loop.
-    pub rates: Vec<f64>,
-    /// Seconds before the measured window.
-    pub warmup_s: f64,
-    /// Seconds of the measured window.
-    pub duration_s: Option<f64>,
-    /// The window ends after this many transactions.
-    pub events: Option<u64>,
-    /// Trials per point.
-    pub repeats: u32,
-    /// Seconds between two lines of the interval series.
-    pub interval_s: f64,
-    /// The data are loaded before the first trial.
-    pub prepare: bool,
-    /// The data are removed after the last trial.
-    pub cleanup: bool,
-    /// Percentiles of the latency, in (0, 100].
-    pub percentiles: Vec<f64>,
-    /// What is compared with what.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<PlannedComparison>,
-    /// Conditions on the results, as they are written.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gates: Vec<String>,
-    /// The search for the highest rate that an objective allows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<Search>,
-    /// How often the best point of a sweep is measured again, or the result of a search.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub confirm: u32,
-    /// How the data come back to their first state before each trial.
-    #[serde(default, skip_serializing_if = "Restore::is_none")]
-    pub restore: Restore,
-    /// What is done to a node in each trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<Fault>,
-    /// Published figures to stand beside the results.
-    pub published: Vec<PublishedSeries>,
-    #[serde(skip)]
-    test_span: Option<Span>,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-impl PlannedExperiment {
-    /// What the data are like before each trial: `untouched`, `reloaded`, `grows`, or the command that
-    /// restores them.
-    pub fn data_state(&self) -> String {
-        state::of(self)
+    fn deref(&self) -> &RunPlan {
+        &self.facts
     }
-}
-
-/// One option of a workload as it would stand on a command line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedOption {
-    /// The name with underscores, without leading dashes.
-    pub name: String,
-    /// The value; `on` or `off` for what is true or false.
-    pub value: String,
-    #[serde(skip)]
-    name_span: Option<Span>,
-    #[serde(skip)]
-    value_span: Option<Span>,
-}
-
-impl PlannedOption {
-    pub(crate) fn new(name: impl Into<String>, value: String) -> Self {
-        PlannedOption { name: name.into(), value, name_span: None, value_span: None }
-    }
-}
-
-/// The size of an experiment's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DataSize {
-    /// Number of tables.
-    pub tables: u64,
-    /// Rows of each.
-    pub rows_per_table: u64,
-}
-
-/// The steps of a plan in a run folder; none where it can't be read.
-pub fn stored_steps(stored: &StoredPlan) -> Vec<Step> {
-    #[derive(Deserialize)]
-    struct Steps {
-        steps: Vec<Step>,
-    }
-    Steps::deserialize(&stored.whole).map(|plan| plan.steps).unwrap_or_default()
 }
 
 impl Plan {
-    /// The form in which a run folder keeps the plan.
-    ///
-    /// # Errors
-    /// When it can't be written as JSON.
-    pub fn stored(&self) -> Result<StoredPlan, serde_json::Error> {
-        let whole = serde_json::to_value(self)?;
-        Ok(StoredPlan { hash: self.hash.clone(), shrink: self.shrink, whole })
+    /// Writes the plan into the header of a run.
+    pub fn store(&self, header: &mut RunHeader) {
+        header.title.clone_from(&self.suite.title);
+        header.plan = Some(self.facts.clone());
+        header.targets.clone_from(&self.targets);
+        header.experiments.clone_from(&self.experiments);
+        header.denied.clone_from(&self.denied);
+        header.allowed.clone_from(&self.allowed);
     }
 
-    /// The plan that a run folder keeps.
-    ///
-    /// # Errors
-    /// When it was written by another version of dyno, or damaged.
-    pub fn from_stored(stored: &StoredPlan) -> Result<Plan, serde_json::Error> {
-        Plan::deserialize(&stored.whole)
+    /// The plan of a run; `None` where a drop-in front end ran.
+    pub fn of_run(header: &RunHeader) -> Option<Plan> {
+        Some(Plan {
+            facts: header.plan.clone()?,
+            seed: header.seed,
+            targets: header.targets.clone(),
+            experiments: header.experiments.clone(),
+            denied: header.denied.clone(),
+            allowed: header.allowed.clone(),
+            written: None,
+        })
     }
 
     /// Expands a suite.
@@ -331,51 +186,37 @@ impl Plan {
             let found = targets.iter().find(|target| target.name == name);
             found.map_or(name, |target| target.owner()).to_owned()
         };
-        let steps: Vec<Step> = experiments
-            .iter()
-            .flat_map(|experiment| steps::expand(experiment, seed, owner))
-            .collect();
-        let steps = steps::numbered(steps);
-        let mut plan = Plan {
-            format: PLAN_FORMAT,
+        let expand = |experiment| steps::expand(experiment, seed, owner);
+        let steps = steps::numbered(experiments.iter().flat_map(expand).collect());
+        let facts = RunPlan {
             hash: String::new(),
-            suite: SuiteFacts {
-                name: suite.name.clone(),
-                title: suite.title.clone(),
-                description: suite.description.clone(),
-                paper: suite.paper.clone(),
-                source: suite.source.clone(),
-                file: suite.text.file.clone(),
-            },
-            seed,
+            suite: suite.facts.clone(),
             sample_servers: suite.sample_servers,
             shrink,
-            targets,
             estimated_s: steps::estimate(&experiments, &steps),
+            steps,
+            notes,
+        };
+        let mut plan = Plan {
+            facts,
+            seed,
+            targets,
             experiments,
             denied: names(&suite.deny, &overrides.deny, &overrides.allow),
             allowed: names(&suite.allow, &overrides.allow, &overrides.deny),
-            check_spans: suite
-                .deny
-                .iter()
-                .chain(&suite.allow)
-                .map(|check| (check.value.clone(), check.span.clone()))
-                .collect(),
-            steps,
-            notes,
-            source: suite.text.clone(),
+            written: Some(Box::new(suite.clone())),
         };
-        plan.hash = resume::hash(&plan);
+        plan.facts.hash = resume::hash(&plan);
         Ok(plan)
     }
 
     /// The experiment of this name.
-    pub fn experiment(&self, name: &str) -> Option<&PlannedExperiment> {
+    pub fn experiment(&self, name: &str) -> Option<&ExperimentFacts> {
         self.experiments.iter().find(|experiment| experiment.name == name)
     }
 
     /// The target of this name.
-    pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
+    pub fn target(&self, name: &str) -> Option<&TargetFacts> {
         self.targets.iter().find(|target| target.name == name)
     }
 
@@ -391,11 +232,11 @@ impl Plan {
     ) -> SuiteError {
         let name = option.trim_start_matches('-').replace('-', "_");
         let entry = self
-            .experiment(experiment)
+            .written_experiment(experiment)
             .and_then(|experiment| experiment.options.iter().find(|entry| entry.name == name));
-        let span = entry.and_then(|entry| match part {
-            OptionPart::Name => entry.name_span.as_ref(),
-            OptionPart::Value => entry.value_span.as_ref(),
+        let span = entry.map(|entry| match part {
+            OptionPart::Name => &entry.key_span,
+            OptionPart::Value => &entry.value_span,
         });
         self.error(span, message, hint)
     }
@@ -407,7 +248,7 @@ impl Plan {
         message: impl Into<String>,
         hint: Option<String>,
     ) -> SuiteError {
-        let span = self.experiment(experiment).and_then(|found| found.test_span.as_ref());
+        let span = self.written_experiment(experiment).map(|found| &found.test.span);
         self.error(span, message, hint)
     }
 
@@ -418,8 +259,18 @@ impl Plan {
         message: impl Into<String>,
         hint: Option<String>,
     ) -> SuiteError {
-        let span = self.target(target).and_then(|found| found.span.as_ref());
-        self.error(span, message, hint)
+        let planned = self.target(target);
+        let written = self.written.as_ref().zip(planned).and_then(|(suite, planned)| {
+            let written = suite.target(planned.owner())?;
+            let is_its =
+                |node: &&Node| node.url.as_ref().is_some_and(|url| url.value == planned.url);
+            let node = written.nodes.iter().find(is_its)?;
+            match written.nodes.len() {
+                1 => node.url.as_ref().map(|url| &url.span),
+                _ => Some(&written.nodes_span),
+            }
+        });
+        self.error(written, message, hint)
     }
 
     /// An error about a check that is denied or allowed; points to it, unless it was given beside the
@@ -430,8 +281,10 @@ impl Plan {
         message: impl Into<String>,
         hint: Option<String>,
     ) -> SuiteError {
-        let found = self.check_spans.iter().find(|(written, _)| written == id);
-        self.error(found.map(|(_, span)| span), message, hint)
+        let mut checks =
+            self.written.iter().flat_map(|suite| suite.deny.iter().chain(&suite.allow));
+        let found = checks.find(|check| check.value == id);
+        self.error(found.map(|check| &check.span), message, hint)
     }
 
     /// True where a half-width or the end of a search may end it sooner than estimated.
@@ -449,15 +302,19 @@ impl Plan {
         hint: Option<String>,
     ) -> SuiteError {
         let problem = Problem::new(message).maybe_hint(hint);
-        match span {
-            Some(span) => problem.at(&self.source, span).into(),
+        match self.written.as_ref().zip(span) {
+            Some((suite, span)) => problem.at(&suite.text, span).into(),
             None => problem.into(),
         }
+    }
+
+    fn written_experiment(&self, name: &str) -> Option<&Experiment> {
+        self.written.as_ref()?.experiments.iter().find(|experiment| experiment.name.value == name)
     }
 }
 
 /// Who gives one URL for a target of several nodes should know that it is all there is.
-fn unused_route(suite: &Suite, planned: &PlannedTarget) -> Option<String> {
+fn unused_route(suite: &Suite, planned: &TargetFacts) -> Option<String> {
     let route = suite.target(&planned.name)?.route.as_ref()?.value;
     let needs_more = matches!(route, Route::Split | Route::Spread);
     (needs_more && planned.nodes.is_empty()).then(|| {
@@ -485,7 +342,7 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
     let given: Vec<&String> = with_url.chain(with_nodes).collect();
     for (index, name) in given.iter().enumerate() {
         if !names.contains(&name.as_str()) {
-            let message = format!("The suite `{}` has no target `{name}`.", suite.name);
+            let message = format!("The suite `{}` has no target `{name}`.", suite.facts.name);
             let hint = hint_of_known(name, "Its targets", &names);
             return Err(Problem::new(message).hint(hint).into());
         }
@@ -502,9 +359,9 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
 fn plan_experiments(
     suite: &Suite,
     overrides: &Overrides,
-    targets: &mut Vec<PlannedTarget>,
+    targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<String>,
-) -> Result<Vec<PlannedExperiment>, SuiteError> {
+) -> Result<Vec<ExperimentFacts>, SuiteError> {
     let mut experiments = Vec::new();
     let (mut without, mut capped) = (Vec::new(), Vec::new());
     for experiment in &suite.experiments {
@@ -513,7 +370,7 @@ fn plan_experiments(
             without.push(planned.name);
             continue;
         }
-        if planned.threads != experiment.workers {
+        if planned.workers != experiment.workers {
             capped.push(planned.name.clone());
         }
         planned.scripts = scripts::read(suite, experiment)?;
@@ -543,9 +400,9 @@ fn plan_experiments(
 fn plan_experiment(
     suite: &Suite,
     experiment: &Experiment,
-    targets: &[PlannedTarget],
+    targets: &[TargetFacts],
     overrides: &Overrides,
-) -> PlannedExperiment {
+) -> ExperimentFacts {
     let shrink = overrides.shrink.unwrap_or(1.0);
     let named = |name: &str| match (&experiment.targets, &experiment.beyond.compare) {
         (Some(list), _) => list.iter().any(|target| target.value == name),
@@ -559,16 +416,9 @@ fn plan_experiment(
     let names: Vec<String> =
         own.map(|target| target.name.clone()).filter(|name| named(name)).collect();
     let measured: Vec<&Target> = names.iter().filter_map(|name| suite.target(name)).collect();
-    let mut options: Vec<PlannedOption> = experiment
-        .options
-        .iter()
-        .map(|entry| PlannedOption {
-            name: entry.name.clone(),
-            value: entry.value.clone(),
-            name_span: Some(entry.key_span.clone()),
-            value_span: Some(entry.value_span.clone()),
-        })
-        .collect();
+    let entries = experiment.options.iter();
+    let mut options: BTreeMap<String, String> =
+        entries.map(|entry| (entry.name.clone(), entry.value.clone())).collect();
     let sizing = experiment.sizing.as_ref();
     if let Some(sizing) = sizing.filter(|_| shrink < 1.0) {
         shrink::data(sizing, &mut options, shrink);
@@ -586,7 +436,7 @@ fn plan_experiment(
         (Some(full), Some(shrunk)) => shrunk / full,
         _ => shrink,
     };
-    PlannedExperiment {
+    ExperimentFacts {
         name: experiment.name.value.clone(),
         title: experiment.title.clone(),
         workload: experiment.workload.clone(),
@@ -595,7 +445,7 @@ fn plan_experiment(
         options,
         scripts: Vec::new(),
         targets: names,
-        threads: cap_workers(experiment, most_workers),
+        workers: cap_workers(experiment, most_workers),
         degrees: experiment.degrees.clone(),
         rates: experiment.rates.clone(),
         warmup_s: shrink::seconds(experiment.warmup_s, shrink),
@@ -611,13 +461,12 @@ fn plan_experiment(
         search: experiment.beyond.search.clone(),
         confirm: experiment.beyond.confirm,
         restore: experiment.beyond.restore.clone(),
-        fault: experiment.fault.as_ref().map(|fault| fault.shrunk(shorter)),
+        fault: experiment.fault.as_ref().map(|fault| shrink::fault(fault, shorter)),
         published: experiment
             .published
             .iter()
-            .filter_map(|link| published::series(link, &measured))
+            .filter_map(|link| published::table(experiment, link, &measured))
             .collect(),
-        test_span: Some(experiment.test.span.clone()),
     }
 }
 

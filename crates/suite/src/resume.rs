@@ -1,17 +1,13 @@
 //! Going on with an interrupted run: is it the same plan, and what is left of it?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Serialize;
+use dyno_facts::{ExperimentFacts, PlanStep, Purpose, StepAction, TargetFacts};
+use serde_json::json;
 
-use crate::compare::{PlannedComparison, Restore, Search};
-use crate::fault::Fault;
-use crate::plan::{Overrides, Plan, PlannedExperiment};
+use crate::plan::{Overrides, Plan};
 use crate::problem::{Problem, SuiteError, hint_of_known};
-use crate::scripts::PlannedScript;
-use crate::steps::{Action, Aim, Step};
-use crate::suite::{Role, Route};
-use crate::targets::PlannedTarget;
+use crate::targets::{redirect, redirect_to_nodes};
 
 /// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
 /// stored plans are compared by it; not meant to withstand anybody.
@@ -25,80 +21,26 @@ pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 31)
 }
 
-/// What decides what is executed.
-#[derive(Serialize)]
-struct Essence<'a> {
-    format: u32,
-    suite: &'a str,
-    seed: u64,
-    targets: Vec<(&'a str, &'a str)>,
-    /// Target, route and its nodes; left out where each target has one node.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    nodes: Vec<(&'a str, Route, Vec<NodeEssence<'a>>)>,
-    experiments: Vec<Load<'a>>,
-    /// Without the guesses of their length, which may get better.
-    steps: Vec<(&'a str, &'a Action)>,
-}
-
-/// Name, role and address.
-type NodeEssence<'a> = (&'a str, Role, &'a str);
-
-/// What an experiment executes, beside what its steps say. The order of options does not matter.
-#[derive(Serialize)]
-struct Load<'a> {
-    name: &'a str,
-    workload: &'a str,
-    test: &'a str,
-    options: BTreeMap<&'a str, &'a str>,
-    /// Left out where there are none, as in plans of before there were any.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    scripts: &'a [PlannedScript],
-    /// These too are left out where there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comparison: Option<&'a PlannedComparison>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    search: Option<&'a Search>,
-    #[serde(skip_serializing_if = "Restore::is_none")]
-    restore: &'a Restore,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<&'a Fault>,
-}
-
-impl<'a> Load<'a> {
-    fn of(experiment: &'a PlannedExperiment) -> Self {
-        let options = experiment.options.iter();
-        Load {
-            name: &experiment.name,
-            workload: &experiment.workload,
-            test: &experiment.test,
-            options: options.map(|option| (&*option.name, &*option.value)).collect(),
-            scripts: &experiment.scripts,
-            comparison: experiment.comparison.as_ref(),
-            search: experiment.search.as_ref(),
-            restore: &experiment.restore,
-            fault: experiment.fault.as_ref(),
-        }
-    }
-}
-
-fn nodes(target: &PlannedTarget) -> (&str, Route, Vec<(&str, Role, &str)>) {
-    let nodes = target.nodes.iter().map(|node| (&*node.name, node.role, &*node.url));
-    (&target.name, target.route, nodes.collect())
-}
-
+/// Of all that decides what is executed: addresses without passwords, loads, the steps without the guesses of
+/// their length.
 pub(crate) fn hash(plan: &Plan) -> String {
-    let essence = Essence {
-        format: plan.format,
-        suite: &plan.suite.name,
-        seed: plan.seed,
-        targets: plan.targets.iter().map(|target| (&*target.name, &*target.url)).collect(),
-        nodes: plan.targets.iter().filter(|target| !target.nodes.is_empty()).map(nodes).collect(),
-        experiments: plan.experiments.iter().map(Load::of).collect(),
-        steps: plan.steps.iter().map(|step| (&*step.id, &step.action)).collect(),
+    let target = |target: &TargetFacts| {
+        let nodes = target.nodes.iter().map(|node| (&node.name, node.role, &node.url));
+        json!((&target.name, &target.url, target.route, nodes.collect::<Vec<_>>()))
     };
-    // The essence has only text keys, so it can always be written as JSON.
-    let json = serde_json::to_vec(&essence).unwrap_or_default();
-    format!("{:016x}", fnv1a(&json))
+    let experiment = |one: &ExperimentFacts| {
+        let load = (&one.workload, &one.test, &one.options, &one.scripts);
+        json!((&one.name, load, &one.comparison, &one.search, &one.restore, &one.fault))
+    };
+    let step = |step: &PlanStep| json!((&step.id, &step.action));
+    let essence = json!({
+        "suite": plan.suite.name,
+        "seed": plan.seed,
+        "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
+        "experiments": plan.experiments.iter().map(experiment).collect::<Vec<_>>(),
+        "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
+    });
+    format!("{:016x}", fnv1a(essence.to_string().as_bytes()))
 }
 
 impl Plan {
@@ -106,12 +48,12 @@ impl Plan {
     ///
     /// A trial is left until it is done. Data are loaded again only where a trial that needs them
     /// is left and they have been removed meanwhile; they are removed where they may still exist.
-    pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&Step> {
+    pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&PlanStep> {
         let mut left = vec![false; self.steps.len()];
         for target in self.targets.iter().filter(|target| target.owner() == target.name) {
             // What is measured under a second name needs the same data.
             let is_its =
-                |(_, step): &(usize, &Step)| self.owner(&step.target) == target.name.as_str();
+                |(_, step): &(usize, &PlanStep)| self.owner(&step.target) == target.name.as_str();
             let of_target = self.steps.iter().enumerate().filter(is_its);
             for life in lives(of_target.collect()) {
                 mark_left(&life, done, &mut left);
@@ -144,8 +86,8 @@ impl Plan {
         let mut ended: BTreeSet<&str> = BTreeSet::new();
         let mut settled = BTreeSet::new();
         for step in &self.steps {
-            let Action::Trial(trial) = &step.action else { continue };
-            if skipped.contains(&step.id) && trial.aim == Aim::Search {
+            let StepAction::Trial(trial) = &step.action else { continue };
+            if skipped.contains(&step.id) && trial.purpose == Purpose::Search {
                 ended.insert(&trial.point);
             }
             if complete.contains(&step.id)
@@ -164,12 +106,12 @@ impl Plan {
     /// The plan has no target of such a name, or the nodes don't have its route.
     pub fn redirected(mut self, given: &Overrides) -> Result<Plan, SuiteError> {
         for (name, url) in &given.targets {
-            self.each_of(name, |target| target.redirect(url))?;
+            self.each_of(name, |target| redirect(target, url))?;
         }
         for (name, nodes) in &given.nodes {
-            self.each_of(name, |target| target.redirect_to_nodes(nodes))?;
+            self.each_of(name, |target| redirect_to_nodes(target, nodes))?;
         }
-        self.hash = hash(&self);
+        self.facts.hash = hash(&self);
         Ok(self)
     }
 
@@ -177,10 +119,10 @@ impl Plan {
     fn each_of(
         &mut self,
         name: &str,
-        change: impl Fn(&mut PlannedTarget) -> Result<(), Problem>,
+        change: impl Fn(&mut TargetFacts) -> Result<(), Problem>,
     ) -> Result<(), SuiteError> {
         let known: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
-        let is_its = |target: &&mut PlannedTarget| target.name == *name || target.owner() == name;
+        let is_its = |target: &&mut TargetFacts| target.name == *name || target.owner() == name;
         let mut is_known = false;
         for target in self.targets.iter_mut().filter(is_its) {
             change(target)?;
@@ -196,7 +138,7 @@ impl Plan {
     }
 }
 
-type Numbered<'a> = (usize, &'a Step);
+type Numbered<'a> = (usize, &'a PlanStep);
 
 /// Cuts the steps of one target into the lives of its data: from a prepare, or from the start, to
 /// the next cleanup or prepare. Experiments may share data, so a life may span several.
@@ -204,10 +146,10 @@ fn lives(steps: Vec<Numbered<'_>>) -> Vec<Vec<Numbered<'_>>> {
     let mut lives: Vec<Vec<Numbered<'_>>> = vec![Vec::new()];
     let mut ended = false;
     for (index, step) in steps {
-        if ended || step.action == Action::Prepare {
+        if ended || step.action == StepAction::Prepare {
             lives.push(Vec::new());
         }
-        ended = step.action == Action::Cleanup;
+        ended = step.action == StepAction::Cleanup;
         if let Some(life) = lives.last_mut() {
             life.push((index, step));
         }
@@ -216,18 +158,18 @@ fn lives(steps: Vec<Numbered<'_>>) -> Vec<Vec<Numbered<'_>>> {
 }
 
 fn mark_left(life: &[Numbered<'_>], done: &BTreeSet<String>, left: &mut [bool]) {
-    let is_done = |action: &Action| {
+    let is_done = |action: &StepAction| {
         life.iter().any(|(_, step)| step.action == *action && done.contains(&step.id))
     };
-    let missing = |step: &Step| !done.contains(&step.id);
+    let missing = |step: &PlanStep| !done.contains(&step.id);
     let trials_left =
-        life.iter().any(|(_, step)| matches!(step.action, Action::Trial(_)) && missing(step));
-    let load = trials_left && (!is_done(&Action::Prepare) || is_done(&Action::Cleanup));
+        life.iter().any(|(_, step)| matches!(step.action, StepAction::Trial(_)) && missing(step));
+    let load = trials_left && (!is_done(&StepAction::Prepare) || is_done(&StepAction::Cleanup));
     for (index, step) in life {
         left[*index] = match step.action {
-            Action::Prepare => load,
-            Action::Trial(_) => missing(step),
-            Action::Cleanup => load || missing(step),
+            StepAction::Prepare => load,
+            StepAction::Trial(_) => missing(step),
+            StepAction::Cleanup => load || missing(step),
         };
     }
 }

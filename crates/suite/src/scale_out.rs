@@ -1,15 +1,16 @@
 //! `read_only = [1, 2, 4]`: one cluster, driven on the first one, two and four of its read-only nodes.
 //!
 //! A number of nodes is a target like any other: `NAME-ro2` is the same cluster with its first two
-//! read-only nodes, reached by itself (`PlannedTarget::reached_as`), while its data belong to NAME
-//! (`PlannedTarget::owner`), which loads and removes them once. So trials are interleaved, and figures and
+//! read-only nodes, reached by itself (`TargetFacts::reached_as`), while its data belong to NAME
+//! (`TargetFacts::owner`), which loads and removes them once. So trials are interleaved, and figures and
 //! verdicts need no further dimension.
 
-use crate::plan::PlannedExperiment;
+use dyno_facts::{ExperimentFacts, Role, Route, TargetFacts};
+
 use crate::problem::{Problem, SuiteError};
 use crate::source::Source;
-use crate::suite::{Experiment, Role, Route, Written};
-use crate::targets::PlannedTarget;
+use crate::suite::{Experiment, Written};
+use crate::targets::part;
 
 /// Replaces the experiment's targets by parts of them, one for each number of read-only nodes that the
 /// target has. A target that is a single address stays as it is: what stands behind it is not known.
@@ -19,8 +20,8 @@ use crate::targets::PlannedTarget;
 pub(crate) fn plan(
     source: &Source,
     experiment: &Experiment,
-    planned: &mut PlannedExperiment,
-    targets: &mut Vec<PlannedTarget>,
+    planned: &mut ExperimentFacts,
+    targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<String>,
 ) -> Result<(), SuiteError> {
     let Some(first) = experiment.read_only.first() else { return Ok(()) };
@@ -41,10 +42,10 @@ pub(crate) fn plan(
             return Err(not_spread(source, experiment, &whole, first));
         }
         for nodes in chosen(experiment, &whole, notes) {
-            let part = whole.part(nodes);
+            let part = part(&whole, nodes);
             planned.targets.push(part.name.clone());
             if !targets.iter().any(|target| target.name == part.name) {
-                let own = |target: &PlannedTarget| target.owner() == name;
+                let own = |target: &TargetFacts| target.owner() == name;
                 let at = targets.iter().rposition(own).map_or(targets.len(), |at| at + 1);
                 targets.insert(at, part);
             }
@@ -54,7 +55,7 @@ pub(crate) fn plan(
 }
 
 /// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
-fn chosen(experiment: &Experiment, whole: &PlannedTarget, notes: &mut Vec<String>) -> Vec<u32> {
+fn chosen(experiment: &Experiment, whole: &TargetFacts, notes: &mut Vec<String>) -> Vec<u32> {
     let most = whole.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
     let wanted = || experiment.read_only.iter().map(|nodes| nodes.value);
     let mut kept: Vec<u32> =
@@ -79,7 +80,7 @@ fn chosen(experiment: &Experiment, whole: &PlannedTarget, notes: &mut Vec<String
 fn not_spread(
     source: &Source,
     experiment: &Experiment,
-    target: &PlannedTarget,
+    target: &TargetFacts,
     first: &Written<u64>,
 ) -> SuiteError {
     let message = format!(
@@ -97,12 +98,13 @@ fn not_spread(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::PlannedNode;
     use crate::plan::{Overrides, Plan};
-    use crate::secret::SecretUrl;
-    use crate::steps::{Action, expand};
+    use crate::steps::expand;
     use crate::suite::Suite;
+    use crate::targets::{redirect, redirect_to_nodes};
     use dyno_core::offer::WorkloadOffer;
+
+    use dyno_facts::{SecretUrl, StepAction, TargetNode};
 
     const OFFERS: &[WorkloadOffer] = &[dyno_sysbench::OFFER];
     const SUITE: &str = "
@@ -119,13 +121,13 @@ mod tests {
         read_only = [1, 2, 4]
     ";
 
-    fn node(name: &str, role: Role) -> PlannedNode {
-        PlannedNode::new(name, role, &SecretUrl::new(format!("mysql://u@{name}/d")))
+    fn node(name: &str, role: Role) -> TargetNode {
+        TargetNode::new(name, role, SecretUrl::new(format!("mysql://u@{name}/d")))
     }
 
     struct Planned {
-        targets: Vec<PlannedTarget>,
-        experiment: PlannedExperiment,
+        targets: Vec<TargetFacts>,
+        experiment: ExperimentFacts,
         notes: Vec<String>,
     }
 
@@ -154,7 +156,6 @@ mod tests {
         let nodes: Vec<&str> = two.nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(nodes, ["n1", "n2", "n3"], "the endpoint would reach the others");
         assert_eq!((two.owner(), two.reached_as()), ("cluster", "cluster-ro2"));
-        assert_eq!(two.title, "cluster, 2 read-only nodes");
         assert_eq!(two.password_variable(), "DYNO_PASSWORD_CLUSTER");
 
         let owner = |name: &str| {
@@ -162,16 +163,16 @@ mod tests {
             target.expect("a target").owner().to_owned()
         };
         let steps = expand(&planned.experiment, 1, owner);
-        let of = |wanted: &Action| -> Vec<&str> {
+        let of = |wanted: &StepAction| -> Vec<&str> {
             let own = steps.iter().filter(|step| step.action == *wanted);
             own.map(|step| step.target.as_str()).collect()
         };
         assert_eq!(
-            (of(&Action::Prepare), of(&Action::Cleanup)),
+            (of(&StepAction::Prepare), of(&StepAction::Cleanup)),
             (vec!["cluster"], vec!["cluster"])
         );
         let trials = steps.iter().filter_map(|step| match &step.action {
-            Action::Trial(trial) => Some((step.target.as_str(), trial.seed)),
+            StepAction::Trial(trial) => Some((step.target.as_str(), trial.seed)),
             _ => None,
         });
         let trials: Vec<(&str, u64)> = trials.collect();
@@ -184,14 +185,14 @@ mod tests {
         let planned = planned(Route::Spread, 4).expect("planned");
         let mut two = planned.targets[2].clone();
         let url = SecretUrl::new("mysql://u@h/d");
-        let error = two.redirect(&url).expect_err("refused").to_string();
+        let error = redirect(&mut two, &url).expect_err("refused").to_string();
         assert!(error.contains("drives 2 read-only nodes of `cluster`"), "{error}");
-        let others = |count| -> Vec<PlannedNode> {
+        let others = |count| -> Vec<TargetNode> {
             (0..count).map(|number| node(&format!("m{number}"), Role::ReadOnly)).collect()
         };
-        let error = two.redirect_to_nodes(&others(1)).expect_err("refused").to_string();
+        let error = redirect_to_nodes(&mut two, &others(1)).expect_err("refused").to_string();
         assert!(error.contains("a cluster with 1"), "{error}");
-        two.redirect_to_nodes(&others(3)).expect("there are enough");
+        redirect_to_nodes(&mut two, &others(3)).expect("there are enough");
         assert_eq!(two.nodes, others(2));
     }
 

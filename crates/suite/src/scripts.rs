@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path};
 
-use serde::{Deserialize, Serialize};
+use dyno_facts::ScriptFacts;
 
 use crate::bundled::{self, BUNDLED_PREFIX};
 use crate::problem::{Problem, SuiteError};
@@ -12,22 +12,8 @@ use crate::suite::{Experiment, OptionEntry, Suite};
 /// A longer script is refused: it is some other file.
 const BYTES_MAX: usize = 1 << 20;
 
-/// A script of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedScript {
-    /// Its file, relative to the suite.
-    pub name: String,
-    /// Its share of the transactions, relative to the other scripts.
-    pub weight: u32,
-    /// What is in the file.
-    pub text: String,
-}
-
 /// Reads the scripts of an experiment, in their order.
-pub(crate) fn read(
-    suite: &Suite,
-    experiment: &Experiment,
-) -> Result<Vec<PlannedScript>, SuiteError> {
+pub(crate) fn read(suite: &Suite, experiment: &Experiment) -> Result<Vec<ScriptFacts>, SuiteError> {
     let is_script = |entry: &&OptionEntry| entry.name.starts_with("scripts.");
     let named: Vec<&OptionEntry> = experiment.options.iter().filter(is_script).collect();
     let test = &experiment.test;
@@ -62,7 +48,7 @@ pub(crate) fn read(
 }
 
 /// `FILE` or `FILE@WEIGHT`; what is wrong comes with a remedy.
-fn read_one(suite_file: &str, written: &str) -> Result<PlannedScript, (String, String)> {
+fn read_one(suite_file: &str, written: &str) -> Result<ScriptFacts, (String, String)> {
     let (name, weight) = match written.rsplit_once('@') {
         Some((name, weight)) => match weight.parse::<u32>() {
             Ok(weight) => (name, weight),
@@ -87,7 +73,7 @@ fn read_one(suite_file: &str, written: &str) -> Result<PlannedScript, (String, S
         ));
     }
     let text = text_of(suite_file, name)?;
-    Ok(PlannedScript { name: name.to_owned(), weight, text })
+    Ok(ScriptFacts { name: name.to_owned(), weight, text })
 }
 
 fn text_of(suite_file: &str, name: &str) -> Result<String, (String, String)> {

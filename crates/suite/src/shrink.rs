@@ -2,7 +2,11 @@
 
 use dyno_core::offer::{DataSizing, Scale};
 
-use crate::plan::{DataSize, PlannedOption};
+use dyno_facts::{DataSize, FaultPlan};
+use std::collections::BTreeMap;
+
+/// Of a workload, by name.
+type Options = BTreeMap<String, String>;
 
 /// A table is not shrunk below this many rows: ranges of 100 rows must still fit.
 const ROWS_MIN: u64 = 1_000;
@@ -20,6 +24,13 @@ pub(crate) fn seconds(seconds: f64, shrink: f64) -> f64 {
     shrunk.max(SECONDS_MIN).min(seconds)
 }
 
+/// How long a client waits for an answer is no duration of the trial.
+pub(crate) fn fault(fault: &FaultPlan, shrink: f64) -> FaultPlan {
+    let part = |seconds: f64| (seconds * shrink * 1_000.0).round() / 1_000.0;
+    let heal_after_s = fault.heal_after_s.map(part);
+    FaultPlan { at_s: part(fault.at_s), heal_after_s, ..fault.clone() }
+}
+
 /// A number of transactions.
 pub(crate) fn events(events: u64, shrink: f64) -> u64 {
     ((events as f64 * shrink).round() as u64).max(EVENTS_MIN).min(events)
@@ -27,7 +38,7 @@ pub(crate) fn events(events: u64, shrink: f64) -> u64 {
 
 /// The size of the data as the options state it; `None` if the test has no size of its own.
 /// Values that are no numbers are left to the workload, which refuses them.
-pub(crate) fn data_size(sizing: &DataSizing, options: &[PlannedOption]) -> Option<DataSize> {
+pub(crate) fn data_size(sizing: &DataSizing, options: &Options) -> Option<DataSize> {
     match sizing {
         DataSizing::Tables { rows, tables } => Some(DataSize {
             tables: value(options, tables)?,
@@ -44,9 +55,8 @@ pub(crate) fn data_size(sizing: &DataSizing, options: &[PlannedOption]) -> Optio
     }
 }
 
-fn value(options: &[PlannedOption], scale: &Scale) -> Option<u64> {
-    let given = options.iter().find(|option| option.name == scale.option);
-    given.map_or(Some(scale.default), |option| whole(&option.value))
+fn value(options: &Options, scale: &Scale) -> Option<u64> {
+    options.get(scale.option).map_or(Some(scale.default), |value| whole(value))
 }
 
 /// sysbench takes `1e6` for a whole number, too.
@@ -56,7 +66,7 @@ fn whole(value: &str) -> Option<u64> {
 }
 
 /// Shrinks the data to the share `shrink` of all rows and rewrites the options that say so.
-pub(crate) fn data(sizing: &DataSizing, options: &mut Vec<PlannedOption>, shrink: f64) {
+pub(crate) fn data(sizing: &DataSizing, options: &mut Options, shrink: f64) {
     match sizing {
         DataSizing::Tables { rows, tables } => shrink_tables(rows, tables, options, shrink),
         DataSizing::Factor { factor, rows, .. } => shrink_factor(factor, rows, options, shrink),
@@ -65,14 +75,14 @@ pub(crate) fn data(sizing: &DataSizing, options: &mut Vec<PlannedOption>, shrink
 }
 
 /// The most workers that data of this size can have, if there is such a bound.
-pub(crate) fn workers_max(sizing: &DataSizing, options: &[PlannedOption]) -> Option<u32> {
+pub(crate) fn workers_max(sizing: &DataSizing, options: &Options) -> Option<u32> {
     let DataSizing::Factor { factor, workers_per_unit, .. } = sizing else { return None };
     let most = value(options, factor)?.saturating_mul(u64::from((*workers_per_unit)?));
     Some(u32::try_from(most).unwrap_or(u32::MAX).max(1))
 }
 
 /// First the rows of each table, down to 1,000, then the number of tables, down to one.
-fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Vec<PlannedOption>, shrink: f64) {
+fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Options, shrink: f64) {
     let sizes = value(options, rows).zip(value(options, tables));
     let Some((rows_per_table, count)) = sizes else { return };
     let wanted = count as f64 * rows_per_table as f64 * shrink;
@@ -84,48 +94,44 @@ fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Vec<PlannedOption>,
 }
 
 /// The factor, down to one; what counts rows shrinks as much as the factor really does.
-fn shrink_factor(factor: &Scale, rows: &[&str], options: &mut Vec<PlannedOption>, shrink: f64) {
+fn shrink_factor(factor: &Scale, rows: &[&str], options: &mut Options, shrink: f64) {
     let Some(full) = value(options, factor).filter(|&full| full > 0) else { return };
     let shrunk = ((full as f64 * shrink).round() as u64).max(1);
     set(options, factor, shrunk);
-    for option in options.iter_mut().filter(|option| rows.contains(&option.name.as_str())) {
-        if let Some(count) = whole(&option.value) {
+    for (_, value) in options.iter_mut().filter(|(name, _)| rows.contains(&name.as_str())) {
+        if let Some(count) = whole(value) {
             let fewer = (count as f64 * (shrunk as f64 / full as f64)).round() as u64;
-            option.value = fewer.max(count.min(1)).to_string();
+            *value = fewer.max(count.min(1)).to_string();
         }
     }
 }
 
 /// To whole hundredths, down to one.
-fn shrink_fraction(name: &str, options: &mut Vec<PlannedOption>, shrink: f64) {
+fn shrink_fraction(name: &str, options: &mut Options, shrink: f64) {
     let Some(full) = fraction(options, name) else { return };
     let hundredths = (full * shrink / FRACTION_STEP).round().max(1.0);
-    put(options, name, (hundredths / 100.0).min(full).to_string());
+    options.insert(name.to_owned(), (hundredths / 100.0).min(full).to_string());
 }
 
 /// A number above 0; 1 when the option is not given.
-fn fraction(options: &[PlannedOption], name: &str) -> Option<f64> {
-    let Some(given) = options.iter().find(|option| option.name == name) else { return Some(1.0) };
-    given.value.parse().ok().filter(|number| (0.0..=1e9).contains(number) && *number > 0.0)
+fn fraction(options: &Options, name: &str) -> Option<f64> {
+    let Some(given) = options.get(name) else { return Some(1.0) };
+    given.parse().ok().filter(|number| (0.0..=1e9).contains(number) && *number > 0.0)
 }
 
-fn set(options: &mut Vec<PlannedOption>, scale: &Scale, value: u64) {
-    let is_given = options.iter().any(|option| option.name == scale.option);
-    if is_given || value != scale.default {
-        put(options, scale.option, value.to_string());
-    }
-}
-
-fn put(options: &mut Vec<PlannedOption>, name: &str, value: String) {
-    match options.iter_mut().find(|option| option.name == name) {
-        Some(option) => option.value = value,
-        None => options.push(PlannedOption::new(name, value)),
+fn set(options: &mut Options, scale: &Scale, value: u64) {
+    if options.contains_key(scale.option) || value != scale.default {
+        options.insert(scale.option.to_owned(), value.to_string());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn given<const N: usize>(options: [(&str, &str); N]) -> Options {
+        options.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    }
 
     const fn tables(rows: &'static str, tables: &'static str) -> DataSizing {
         DataSizing::Tables {
@@ -154,10 +160,8 @@ mod tests {
         let DataSizing::Tables { rows: row_names, tables: table_names } = sizing else {
             panic!("a test with tables")
         };
-        let mut options = vec![
-            PlannedOption::new(table_names.option, tables.to_string()),
-            PlannedOption::new(row_names.option, rows.to_string()),
-        ];
+        let (count, size) = (tables.to_string(), rows.to_string());
+        let mut options = given([(table_names.option, &count), (row_names.option, &size)]);
         data(sizing, &mut options, shrink);
         let size = data_size(sizing, &options).expect("a size");
         (size.tables, size.rows_per_table)
@@ -177,43 +181,40 @@ mod tests {
     #[test]
     fn the_share_of_hot_rows_stays() {
         let shrunk = |scale: &str, range: &str, shrink: f64| {
-            let mut options = vec![
-                PlannedOption::new("scale", scale.to_string()),
-                PlannedOption::new("define.range", range.to_string()),
-                PlannedOption::new("define.other", "7".to_string()),
-            ];
+            let mut options =
+                given([("scale", scale), ("define.range", range), ("define.other", "7")]);
             data(&HOT_RANGE, &mut options, shrink);
-            assert_eq!(options[2].value, "7");
+            assert_eq!(options["define.other"], "7");
             let rows = data_size(&HOT_RANGE, &options).expect("a size").rows_per_table;
-            (rows, options[1].value.clone())
+            (rows, options["define.range"].clone())
         };
         assert_eq!(shrunk("1000", "50000000", 0.01), (1_000_000, "500000".to_string()));
         assert_eq!(shrunk("10000", "100000000", 0.000_01), (100_000, "10000".to_string()));
         assert_eq!(shrunk("1000", "half", 0.01), (1_000_000, "half".to_string()));
-        let mut options = vec![PlannedOption::new("scale", "many".to_string())];
+        let mut options = given([("scale", "many")]);
         data(&HOT_RANGE, &mut options, 0.5);
-        assert_eq!(options, [PlannedOption::new("scale", "many".to_string())]);
+        assert_eq!(options, given([("scale", "many")]));
     }
 
     #[test]
     fn a_warehouse_has_ten_terminals() {
-        let mut options = vec![PlannedOption::new("warehouses", "1000".to_string())];
+        let mut options = given([("warehouses", "1000")]);
         assert_eq!(workers_max(&TEN_WORKERS, &options), Some(10_000));
         data(&TEN_WORKERS, &mut options, 0.002);
         assert_eq!(data_size(&TEN_WORKERS, &options).expect("a size").rows_per_table, 600_000);
         assert_eq!(workers_max(&TEN_WORKERS, &options), Some(20));
         data(&TEN_WORKERS, &mut options, 0.000_1);
         assert_eq!(workers_max(&TEN_WORKERS, &options), Some(10));
-        assert_eq!(workers_max(&HOT_RANGE, &[]), None);
+        assert_eq!(workers_max(&HOT_RANGE, &Options::new()), None);
     }
 
     #[test]
     fn a_scale_factor_may_be_a_fraction() {
         let shrunk = |scale: &str, shrink: f64| {
-            let mut options = vec![PlannedOption::new("scale", scale.to_string())];
+            let mut options = given([("scale", scale)]);
             data(&FRACTION, &mut options, shrink);
             (
-                options[0].value.clone(),
+                options["scale"].clone(),
                 data_size(&FRACTION, &options).map(|size| size.rows_per_table),
             )
         };
@@ -225,9 +226,9 @@ mod tests {
         assert_eq!(shrunk("0.0005", 0.5), ("0.0005".to_string(), Some(3_000)));
         assert_eq!(shrunk("tiny", 0.5), ("tiny".to_string(), None));
         assert_eq!(shrunk("0", 0.5), ("0".to_string(), None));
-        let mut options = Vec::new();
+        let mut options = Options::new();
         data(&FRACTION, &mut options, 0.5);
-        assert_eq!(options, [PlannedOption::new("scale", "0.5".to_string())]);
+        assert_eq!(options, given([("scale", "0.5")]));
     }
 
     #[test]
@@ -243,14 +244,14 @@ mod tests {
 
     #[test]
     fn defaults_are_shrunk_too() {
-        let mut options = Vec::new();
+        let mut options = Options::new();
         data(&TABLES, &mut options, 0.2);
-        assert_eq!(options, [PlannedOption::new("table_size", "2000".to_string())]);
-        let mut options = vec![PlannedOption::new("table_size", "1e6".to_string())];
+        assert_eq!(options, given([("table_size", "2000")]));
+        let mut options = given([("table_size", "1e6")]);
         data(&TABLES, &mut options, 0.5);
-        assert_eq!(options, [PlannedOption::new("table_size", "500000".to_string())]);
-        let mut options = vec![PlannedOption::new("table_size", "many".to_string())];
+        assert_eq!(options, given([("table_size", "500000")]));
+        let mut options = given([("table_size", "many")]);
         data(&TABLES, &mut options, 0.5);
-        assert_eq!(options, [PlannedOption::new("table_size", "many".to_string())]);
+        assert_eq!(options, given([("table_size", "many")]));
     }
 }

@@ -1,7 +1,7 @@
 //! The text of a file and the places in it.
 
 use crate::problem::Place;
-use crate::secret::mask_line;
+use dyno_facts::mask_line;
 
 /// Bytes `start..end` of a file's text.
 pub(crate) type Span = std::ops::Range<usize>;

@@ -1,7 +1,6 @@
 //! What the data of an experiment are like before each of its trials.
 
-use crate::compare::Restore;
-use crate::plan::PlannedExperiment;
+use dyno_facts::{ExperimentFacts, Restore};
 
 /// Tests of sysbench that only read.
 const READING: [&str; 5] = [
@@ -13,7 +12,7 @@ const READING: [&str; 5] = [
 ];
 
 /// `untouched`, `reloaded`, `grows`, or the command that restores them.
-pub(crate) fn of(experiment: &PlannedExperiment) -> String {
+pub(crate) fn of(experiment: &ExperimentFacts) -> String {
     match &experiment.restore {
         Restore::Reload => "reloaded".to_owned(),
         Restore::Command(command) => command.clone(),
@@ -23,11 +22,13 @@ pub(crate) fn of(experiment: &PlannedExperiment) -> String {
 }
 
 /// Whether trials may change the data.
-fn writes(experiment: &PlannedExperiment) -> bool {
+fn writes(experiment: &ExperimentFacts) -> bool {
     let test = experiment.test.as_str();
     let is_on = |name: &str| {
-        let option = experiment.options.iter().find(|option| option.name == name);
-        option.is_some_and(|option| matches!(option.value.as_str(), "on" | "1" | "true"))
+        experiment
+            .options
+            .get(name)
+            .is_some_and(|value| matches!(value.as_str(), "on" | "1" | "true"))
     };
     match experiment.workload.as_str() {
         "sysbench" if test == "oltp" => !is_on("oltp_read_only"),

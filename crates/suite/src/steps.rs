@@ -1,92 +1,8 @@
 //! From experiments to steps in the order of execution.
 
-use serde::{Deserialize, Serialize};
+use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, StepAction};
 
-use crate::compare::Restore;
-use crate::plan::PlannedExperiment;
 use crate::resume::fnv1a;
-
-/// One thing to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// Unique in the plan and stable from run to run: `EXPERIMENT/TARGET/prepare`,
-    /// `EXPERIMENT/TARGET/threads=8/repeat=1`, `EXPERIMENT/TARGET/threads=8/rate=100/repeat=1`,
-    /// `EXPERIMENT/TARGET/degree=16/repeat=1`, `EXPERIMENT/TARGET/threads=8/search/repeat=1`,
-    /// `EXPERIMENT/TARGET/confirm/repeat=1`, `EXPERIMENT/TARGET/cleanup`.
-    pub id: String,
-    /// Name of the experiment.
-    pub experiment: String,
-    /// Name of the target.
-    pub target: String,
-    /// A guess of its length in seconds.
-    pub estimated_s: f64,
-    /// What to do.
-    pub action: Action,
-}
-
-/// What a step does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "do")]
-pub enum Action {
-    /// Create and load the tables.
-    Prepare,
-    /// One timed execution of a point.
-    Trial(Trial),
-    /// Drop the tables.
-    Cleanup,
-}
-
-/// Who says what a trial measures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Aim {
-    /// The plan.
-    #[default]
-    Measure,
-    /// The search for the highest rate under an objective: the rate follows from the trials before. A
-    /// search that has ended leaves its other steps out.
-    Search,
-    /// The trials of a sweep before it: the best of its points is measured again.
-    Confirm,
-}
-
-impl Aim {
-    fn is_measure(&self) -> bool {
-        *self == Aim::Measure
-    }
-}
-
-/// One timed execution of a point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
-    /// From 1, over the whole plan, in the order of execution.
-    pub number: u32,
-    /// Who says what it measures.
-    #[serde(default, skip_serializing_if = "Aim::is_measure")]
-    pub aim: Aim,
-    /// The point's id: the step's id without the repeat.
-    pub point: String,
-    /// Workers (of [`Aim::Confirm`] the most that it may be); 1 in a pass over queries, whose test knows its sessions.
-    pub threads: u32,
-    /// Parallel degree of a pass over queries; 0 is off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub degree: Option<u32>,
-    /// Offered rate in transactions per second; `None` is a closed loop.
-    pub rate: Option<f64>,
-    /// Which repeat of the point, from 1.
-    pub repeat: u32,
-    /// Seconds before the measured window.
-    pub warmup_s: f64,
-    /// Seconds of the measured window.
-    pub duration_s: Option<f64>,
-    /// The window ends after this many transactions, if that is sooner.
-    pub events: Option<u64>,
-    /// Seconds between two lines of the interval series.
-    pub interval_s: f64,
-    /// The seed of this trial's random streams, below 2^53. Repeats have different ones; the
-    /// targets of one repeat of a point share one, so that they are given the same work.
-    pub seed: u64,
-}
 
 const LOAD_ROWS_PER_S: f64 = 100_000.0;
 const COUNTED_PER_S: f64 = 1_000.0;
@@ -107,10 +23,10 @@ const QUERIED_ROWS_PER_S: f64 = 125_000.0;
 ///
 /// `owner` says whose data a target has: they are loaded and removed once, under that name.
 pub(crate) fn expand(
-    experiment: &PlannedExperiment,
+    experiment: &ExperimentFacts,
     seed: u64,
     owner: impl Fn(&str) -> String,
-) -> Vec<Step> {
+) -> Vec<PlanStep> {
     let maker = Maker { experiment, seed };
     let mut steps = Vec::new();
     let mut owners: Vec<String> = Vec::new();
@@ -122,7 +38,7 @@ pub(crate) fn expand(
     }
     if experiment.prepare {
         for target in &owners {
-            steps.push(maker.step(target, "prepare", 1.0 + maker.load_s(), Action::Prepare));
+            steps.push(maker.step(target, "prepare", 1.0 + maker.load_s(), StepAction::Prepare));
         }
     }
     if experiment.search.is_some() {
@@ -139,7 +55,7 @@ pub(crate) fn expand(
     }
     if experiment.cleanup {
         for target in &owners {
-            steps.push(maker.step(target, "cleanup", 1.0, Action::Cleanup));
+            steps.push(maker.step(target, "cleanup", 1.0, StepAction::Cleanup));
         }
     }
     steps
@@ -147,13 +63,13 @@ pub(crate) fn expand(
 
 /// Makes the steps of one experiment.
 struct Maker<'a> {
-    experiment: &'a PlannedExperiment,
+    experiment: &'a ExperimentFacts,
     seed: u64,
 }
 
 impl Maker<'_> {
-    fn step(&self, target: &str, tail: &str, estimated_s: f64, action: Action) -> Step {
-        Step {
+    fn step(&self, target: &str, tail: &str, estimated_s: f64, action: StepAction) -> PlanStep {
+        PlanStep {
             id: format!("{}/{target}/{tail}", self.experiment.name),
             experiment: self.experiment.name.clone(),
             target: target.to_string(),
@@ -179,13 +95,13 @@ impl Maker<'_> {
         restored_s + level.degree.map_or(window_s, |_| self.rows() / QUERIED_ROWS_PER_S)
     }
 
-    fn trial(&self, level: &Level, point: String, repeat: u32, work: &str) -> Trial {
+    fn trial(&self, level: &Level, point: String, repeat: u32, work: &str) -> PlannedTrial {
         let experiment = self.experiment;
-        Trial {
+        PlannedTrial {
             number: 0,
-            aim: Aim::Measure,
+            purpose: Purpose::Measure,
             point,
-            threads: level.threads,
+            workers: level.workers,
             degree: level.degree,
             rate: level.rate,
             repeat,
@@ -199,7 +115,7 @@ impl Maker<'_> {
     }
 
     /// One repeat of a level on all targets.
-    fn points(&self, level: &Level, repeat: u32, steps: &mut Vec<Step>) {
+    fn points(&self, level: &Level, repeat: u32, steps: &mut Vec<PlanStep>) {
         let experiment = self.experiment;
         let name = level.name();
         // Degrees are compared on the same queries, so the level is no part of their seed.
@@ -209,25 +125,25 @@ impl Maker<'_> {
             let point = format!("{}/{target}/{name}", experiment.name);
             let trial = self.trial(level, point, repeat, &work);
             let tail = format!("{name}/repeat={repeat}");
-            steps.push(self.step(target, &tail, self.trial_s(level), Action::Trial(trial)));
+            steps.push(self.step(target, &tail, self.trial_s(level), StepAction::Trial(trial)));
         }
     }
 
     /// The searches on all targets side by side, one after the other for each number of workers.
-    fn searches(&self, steps: &mut Vec<Step>) {
+    fn searches(&self, steps: &mut Vec<PlanStep>) {
         let experiment = self.experiment;
         let usual = SEARCH_USUAL + experiment.confirm;
-        for &threads in &experiment.threads {
-            let level = Level { threads, degree: None, rate: None };
+        for &workers in &experiment.workers {
+            let level = Level { workers, degree: None, rate: None };
             for number in 1..=SEARCH_MOST {
-                let tail = format!("threads={threads}/search/repeat={number}");
+                let tail = format!("workers={workers}/search/repeat={number}");
                 let work = format!("{}/{}/{tail}", self.seed, experiment.name);
                 for target in shuffled(&experiment.targets, &work) {
-                    let point = format!("{}/{target}/threads={threads}/search", experiment.name);
+                    let point = format!("{}/{target}/workers={workers}/search", experiment.name);
                     let trial = self.trial(&level, point, number, &work);
-                    let trial = Trial { aim: Aim::Search, ..trial };
+                    let trial = PlannedTrial { purpose: Purpose::Search, ..trial };
                     let estimated_s = if number <= usual { self.trial_s(&level) } else { 0.0 };
-                    steps.push(self.step(target, &tail, estimated_s, Action::Trial(trial)));
+                    steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
                 }
             }
         }
@@ -242,31 +158,31 @@ impl Maker<'_> {
     }
 
     /// The best points of all targets once more.
-    fn confirmation(&self, repeat: u32, steps: &mut Vec<Step>) {
+    fn confirmation(&self, repeat: u32, steps: &mut Vec<PlanStep>) {
         let experiment = self.experiment;
         let work = format!("{}/{}/confirm={repeat}", self.seed, experiment.name);
-        let most = experiment.threads.iter().max().copied().unwrap_or(1);
+        let most = experiment.workers.iter().max().copied().unwrap_or(1);
         let degree = experiment.degrees.first().copied();
-        let level = Level { threads: most, degree, rate: None };
+        let level = Level { workers: most, degree, rate: None };
         for target in shuffled(&experiment.targets, &work) {
             let point = format!("{}/{target}/confirm", experiment.name);
             let trial = self.trial(&level, point, repeat, &work);
-            let trial = Trial { aim: Aim::Confirm, ..trial };
+            let trial = PlannedTrial { purpose: Purpose::Confirm, ..trial };
             let tail = format!("confirm/repeat={repeat}");
-            steps.push(self.step(target, &tail, self.trial_s(&level), Action::Trial(trial)));
+            steps.push(self.step(target, &tail, self.trial_s(&level), StepAction::Trial(trial)));
         }
     }
 }
 
 /// A guess of the whole time in seconds. A comparison takes its budget at most, unless the fewest pairs
 /// take longer.
-pub(crate) fn estimate(experiments: &[PlannedExperiment], steps: &[Step]) -> f64 {
-    let of = |experiment: &PlannedExperiment| {
+pub(crate) fn estimate(experiments: &[ExperimentFacts], steps: &[PlanStep]) -> f64 {
+    let of = |experiment: &ExperimentFacts| {
         let (mut others_s, mut least_s, mut trials_s) = (0.0, 0.0, 0.0);
         let stop = experiment.comparison.as_ref().map(|comparison| comparison.stop);
         for step in steps.iter().filter(|step| step.experiment == experiment.name) {
             match (&step.action, stop) {
-                (Action::Trial(trial), Some(stop)) if trial.aim == Aim::Measure => {
+                (StepAction::Trial(trial), Some(stop)) if trial.purpose == Purpose::Measure => {
                     trials_s += step.estimated_s;
                     if trial.repeat <= stop.pairs_least {
                         least_s += step.estimated_s;
@@ -283,7 +199,7 @@ pub(crate) fn estimate(experiments: &[PlannedExperiment], steps: &[Step]) -> f64
 
 /// What a point differs in from the others of its experiment on its target.
 struct Level {
-    threads: u32,
+    workers: u32,
     degree: Option<u32>,
     rate: Option<f64>,
 }
@@ -292,14 +208,14 @@ impl Level {
     fn name(&self) -> String {
         match (self.degree, self.rate) {
             (Some(degree), _) => format!("degree={degree}"),
-            (None, Some(rate)) => format!("threads={}/rate={rate}", self.threads),
-            (None, None) => format!("threads={}", self.threads),
+            (None, Some(rate)) => format!("workers={}/rate={rate}", self.workers),
+            (None, None) => format!("workers={}", self.workers),
         }
     }
 }
 
 /// The levels in the order in which one repeat meets them.
-fn levels(experiment: &PlannedExperiment, seed: u64, repeat: u32) -> Vec<Level> {
+fn levels(experiment: &ExperimentFacts, seed: u64, repeat: u32) -> Vec<Level> {
     if !experiment.degrees.is_empty() {
         return degrees(experiment, seed, repeat);
     }
@@ -307,21 +223,21 @@ fn levels(experiment: &PlannedExperiment, seed: u64, repeat: u32) -> Vec<Level> 
         [] => vec![None],
         rates => rates.iter().copied().map(Some).collect(),
     };
-    let threads = &experiment.threads;
-    let at = |rate| threads.iter().map(move |&threads| Level { threads, degree: None, rate });
+    let workers = &experiment.workers;
+    let at = |rate| workers.iter().map(move |&workers| Level { workers, degree: None, rate });
     rates.into_iter().flat_map(at).collect()
 }
 
 /// Degrees in a drawn order, and backwards in every second repeat: what one pass leaves in the
 /// caches of the next, and what drifts, helps no degree.
-fn degrees(experiment: &PlannedExperiment, seed: u64, repeat: u32) -> Vec<Level> {
+fn degrees(experiment: &ExperimentFacts, seed: u64, repeat: u32) -> Vec<Level> {
     let pair = repeat.div_ceil(2);
     let mut order =
         shuffled(&experiment.degrees, &format!("{seed}/{}/pair={pair}", experiment.name));
     if repeat.is_multiple_of(2) {
         order.reverse();
     }
-    let level = |&degree: &u32| Level { threads: 1, degree: Some(degree), rate: None };
+    let level = |&degree: &u32| Level { workers: 1, degree: Some(degree), rate: None };
     order.into_iter().map(level).collect()
 }
 
@@ -332,10 +248,10 @@ fn shuffled<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> 
 }
 
 /// Gives every trial its number.
-pub(crate) fn numbered(mut steps: Vec<Step>) -> Vec<Step> {
+pub(crate) fn numbered(mut steps: Vec<PlanStep>) -> Vec<PlanStep> {
     let mut number = 0;
     for step in &mut steps {
-        if let Action::Trial(trial) = &mut step.action {
+        if let StepAction::Trial(trial) = &mut step.action {
             number += 1;
             trial.number = number;
         }

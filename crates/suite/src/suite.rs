@@ -1,20 +1,16 @@
 //! A suite file as it is written.
 
-use std::collections::BTreeMap;
-
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, WorkloadOffer};
-use serde::{Deserialize, Serialize};
+use dyno_facts::{FaultPlan, Role, Route, SecretUrl, SuiteFacts, TargetFacts};
 use toml::de::DeTable;
 
 use crate::bundled::{BUNDLED_PREFIX, bundled};
 use crate::compare::Beyond;
-use crate::fault::Fault;
 use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
 use crate::problem::{Problem, SuiteError};
 use crate::reader::{Reader, Sheet};
-use crate::secret::SecretUrl;
 use crate::source::{Source, Span};
 
 /// A value and where it stands in the file.
@@ -29,16 +25,7 @@ pub struct Written<T> {
 /// every name it refers to exists. [`Plan::build`](crate::Plan::build) expands it.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// Short name, also of run folders.
-    pub name: String,
-    /// One line for people.
-    pub title: String,
-    /// Paragraphs for people; empty if not given.
-    pub description: String,
-    /// The published paper that is reproduced.
-    pub paper: Option<String>,
-    /// Where that paper is to be found.
-    pub source: Option<String>,
+    pub facts: SuiteFacts,
     /// The seed of all random streams; 1 if not given.
     pub seed: u64,
     /// Whether servers are asked each second of a trial what they do.
@@ -63,18 +50,8 @@ pub struct Target {
     pub title: Option<String>,
     /// Product and version.
     pub product: Option<String>,
-    /// The vendor's name of the node class.
-    pub class: Option<String>,
-    /// Virtual CPUs of a node.
-    pub vcpu: Option<f64>,
-    /// Memory of a node in GiB.
-    pub memory_gib: Option<f64>,
-    /// How a commit is made durable, as stated by who wrote the file.
-    pub durability: Option<String>,
-    /// Facts that nobody can read from the server, by the name of the fact.
-    pub stated: BTreeMap<String, String>,
-    /// What the whole target costs.
-    pub price: Option<Price>,
+    /// What the file states of it.
+    pub facts: TargetFacts,
     /// The nodes; a target with `url` has one of role primary.
     pub nodes: Vec<Node>,
     /// How the load reaches the nodes; without it, what [`Route::of`] says of them.
@@ -89,22 +66,15 @@ impl Target {
     /// The value of one of [`Target::KEYS`].
     pub fn value(&self, key: &str) -> Option<FigureValue> {
         match key {
-            "class" => self.class.clone().map(FigureValue::Text),
+            "class" => Some(self.facts.class.clone())
+                .filter(|class| !class.is_empty())
+                .map(FigureValue::Text),
             "product" => self.product.clone().map(FigureValue::Text),
-            "vcpu" => self.vcpu.map(FigureValue::Number),
-            "memory_gib" => self.memory_gib.map(FigureValue::Number),
+            "vcpu" => self.facts.vcpu.map(FigureValue::Number),
+            "memory_gib" => self.facts.memory_gib.map(FigureValue::Number),
             _ => None,
         }
     }
-}
-
-/// What a target costs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Price {
-    /// Of the whole target for an hour.
-    pub per_hour: f64,
-    /// Such as `USD`.
-    pub currency: String,
 }
 
 /// One server of a target.
@@ -121,95 +91,6 @@ pub struct Node {
 impl Node {
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name.as_ref().is_some_and(|own| own.value == name)
-    }
-}
-
-/// What a node does in its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Takes reads and writes.
-    Primary,
-    /// Takes reads.
-    ReadOnly,
-    /// A proxy that spreads what it takes over the nodes.
-    Endpoint,
-    /// Holds a part of the data behind an endpoint. It is watched and never driven.
-    Shard,
-}
-
-/// How the load reaches the nodes of a target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Route {
-    /// All of it goes to the primary.
-    #[default]
-    Primary,
-    /// All of it goes through the endpoint.
-    Endpoint,
-    /// Transactions and writes go to the primary; reads outside of transactions, and transactions begun as
-    /// read-only, to the read-only nodes, each worker to its own one.
-    Split,
-    /// All of it goes to the read-only nodes, workers evenly. Of several load generators each has nodes of its
-    /// own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes some share one);
-    /// where the numbers don't divide, all drive all.
-    Spread,
-}
-
-impl Route {
-    /// The routes' names in suite files.
-    pub const NAMES: [&str; 4] = ["primary", "endpoint", "split", "spread"];
-
-    /// The name in suite files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Route::Primary => "primary",
-            Route::Endpoint => "endpoint",
-            Route::Split => "split",
-            Route::Spread => "spread",
-        }
-    }
-
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Route::Primary, Route::Endpoint, Route::Split, Route::Spread]
-            .into_iter()
-            .find(|route| route.name() == name)
-    }
-
-    /// What is meant where nobody says it: the endpoint, if there is one, else the primary, else the
-    /// read-only nodes.
-    pub fn of(roles: &[Role]) -> Route {
-        match roles {
-            roles if roles.contains(&Role::Endpoint) => Route::Endpoint,
-            roles if roles.contains(&Role::Primary) => Route::Primary,
-            _ => Route::Spread,
-        }
-    }
-}
-
-impl Role {
-    /// The roles' names in suite files.
-    pub const NAMES: [&str; 4] = ["primary", "read_only", "endpoint", "shard"];
-
-    /// The name in suite files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Primary => "primary",
-            Role::ReadOnly => "read_only",
-            Role::Endpoint => "endpoint",
-            Role::Shard => "shard",
-        }
-    }
-
-    /// The role of a name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "primary" => Role::Primary,
-            "read_only" => Role::ReadOnly,
-            "endpoint" => Role::Endpoint,
-            "shard" => Role::Shard,
-            _ => return None,
-        })
     }
 }
 
@@ -257,7 +138,7 @@ pub struct Experiment {
     /// Percentiles of the latency that are reported, in (0, 100].
     pub percentiles: Vec<f64>,
     /// What is done to a node in each trial.
-    pub fault: Option<Fault>,
+    pub fault: Option<FaultPlan>,
     /// Comparison, gates, search, confirmation, restoring.
     pub beyond: Beyond,
     /// Published figures to stand beside the results.
@@ -335,7 +216,10 @@ impl Suite {
         let suite = read_file(&sheet, Reader::new(&sheet, "The file", 0..0, root.get_ref()));
         let problems = sheet.into_problems();
         match suite {
-            Some(suite) if problems.is_empty() => Ok(Suite { text: source, ..suite }),
+            Some(mut suite) if problems.is_empty() => {
+                suite.facts.file.clone_from(&source.file);
+                Ok(Suite { text: source, ..suite })
+            }
             _ => Err(SuiteError { problems }),
         }
     }

@@ -1,9 +1,11 @@
 //! `dyno run SUITE --compare A B`: a suite's experiments on two targets, in pairs.
 
-use crate::compare::{Beyond, Compare, Stop};
+use dyno_facts::{Role, StopRule, TargetFacts};
+
+use crate::compare::{Beyond, Compare};
 use crate::parse::is_name;
 use crate::problem::{Problem, SuiteError};
-use crate::suite::{Experiment, Node, Role, Suite, Target, Written};
+use crate::suite::{Experiment, Node, Suite, Target, Written};
 
 /// Two targets that are compared in all experiments of a suite.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +15,7 @@ pub struct Versus {
     /// The other; the same name measures the noise.
     pub candidate: String,
     /// How long trials are repeated.
-    pub stop: Stop,
+    pub stop: StopRule,
 }
 
 /// The suite as if each of its experiments compared the two. Names that it does not know become
@@ -82,12 +84,7 @@ fn plain_target(name: &str) -> Target {
         name: Written { value: name.to_owned(), span: 0..0 },
         title: None,
         product: None,
-        class: None,
-        vcpu: None,
-        memory_gib: None,
-        durability: None,
-        stated: Default::default(),
-        price: None,
+        facts: TargetFacts { name: name.to_owned(), ..TargetFacts::default() },
         nodes: vec![Node { name: None, role: Role::Primary, url: None }],
         route: None,
         nodes_span: 0..0,

@@ -5,10 +5,8 @@ mod common;
 use common::WORKLOADS;
 use std::collections::BTreeSet;
 
-use dyno_suite::{
-    Action, Aim, Overrides, Plan, Restore, SecretUrl, Step, Stop, Suite, Trial, Versus, bundled,
-    half_width, seconds,
-};
+use dyno_facts::{PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule};
+use dyno_suite::{Overrides, Plan, Suite, Versus, bundled, half_width, seconds, stop_rule};
 
 const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"steal\"]\n\
     [target.old]\nurl = \"mysql://u:geheim@h/a\"\nprice = { per_hour = 1.5, currency = \"USD\" }\n\
@@ -27,10 +25,10 @@ fn build(text: &str, overrides: &Overrides) -> Plan {
     Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
+fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     let pairs = plan.steps.iter().filter_map(|step| match &step.action {
-        Action::Trial(trial) => Some((step, trial)),
-        Action::Prepare | Action::Cleanup => None,
+        StepAction::Trial(trial) => Some((step, trial)),
+        StepAction::Prepare | StepAction::Cleanup => None,
     });
     pairs.collect()
 }
@@ -47,15 +45,15 @@ fn a_comparison_is_planned_in_pairs() {
     let experiment = &plan.experiments[0];
     let comparison = experiment.comparison.as_ref().expect("a comparison");
     let stop =
-        Stop { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
+        StopRule { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
     assert_eq!((comparison.stop, comparison.is_aa), (stop, false));
     assert_eq!(experiment.gates, ["tps.ratio.low > 0.97"]);
-    assert_eq!(experiment.data_state(), "grows");
+    assert_eq!(experiment.comparison.as_ref().expect("a comparison").data_state, "grows");
     assert_eq!(trials(&plan).len(), 20 * 2 * 2);
     let mut first = BTreeSet::new();
     for pair in trials(&plan).chunks(2) {
         let [(a, of_a), (b, of_b)] = pair else { panic!("a pair") };
-        assert_eq!((of_a.seed, of_a.repeat, of_a.threads), (of_b.seed, of_b.repeat, of_b.threads));
+        assert_eq!((of_a.seed, of_a.repeat, of_a.workers), (of_b.seed, of_b.repeat, of_b.workers));
         assert_ne!(a.target, b.target);
         first.insert(a.target.as_str());
     }
@@ -89,7 +87,7 @@ fn the_same_target_twice_has_one_data_set() {
     let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, ["old", "old-again", "new"]);
     let twin = plan.target("old-again").expect("the twin");
-    assert_eq!((twin.owner(), twin.url.as_str()), ("old", "mysql://u@h/a"));
+    assert_eq!((twin.owner(), twin.url.expose()), ("old", "mysql://u@h/a"));
     assert_eq!(twin.url_in("r".as_ref()).expose(), "mysql://u:geheim@h/a");
     let prepared = ids(&plan).into_iter().filter(|id| id.ends_with("prepare")).collect::<Vec<_>>();
     assert_eq!(prepared, ["e/old/prepare"]);
@@ -97,9 +95,9 @@ fn the_same_target_twice_has_one_data_set() {
     // A trial that is left of the twin alone brings the data back.
     let mut done: BTreeSet<String> =
         trials(&plan).iter().map(|(step, _)| step.id.clone()).collect();
-    assert!(done.remove("e/old-again/threads=8/repeat=4"));
+    assert!(done.remove("e/old-again/workers=8/repeat=4"));
     let left: Vec<&str> = plan.remaining(&done).iter().map(|step| step.id.as_str()).collect();
-    assert_eq!(left, ["e/old/prepare", "e/old-again/threads=8/repeat=4", "e/old/cleanup"]);
+    assert_eq!(left, ["e/old/prepare", "e/old-again/workers=8/repeat=4", "e/old/cleanup"]);
 }
 
 #[test]
@@ -121,20 +119,20 @@ fn a_search_has_steps_for_its_trials() {
     let search = experiment.search.as_ref().expect("a search");
     assert_eq!((search.start_rate, search.most_rate), (Some(100.0), Some(1e4)));
     assert_eq!((experiment.confirm, &experiment.restore), (3, &Restore::Reload));
-    assert_eq!(experiment.data_state(), "reloaded");
+    assert_eq!(experiment.restore, Restore::Reload);
     let all = trials(&plan);
-    assert!(all.iter().all(|(_, trial)| trial.aim == Aim::Search && trial.rate.is_none()));
+    assert!(all.iter().all(|(_, trial)| trial.purpose == Purpose::Search && trial.rate.is_none()));
     assert_eq!(all[0].0.id.split('/').next_back(), Some("repeat=1"));
     // 10 trials and 3 confirmations of 10 s for two numbers of workers on two targets, 10,000 rows
     // reloaded before each.
     let trials_s: f64 = all.iter().map(|(step, _)| step.estimated_s).sum();
     assert!((trials_s - 13.0 * 4.0 * 10.1).abs() < 1e-6, "{trials_s}");
     // Where a search has ended, the rest of its steps is settled, and no other search's.
-    let ended: BTreeSet<String> = ["e/old/threads=1/search/repeat=9".to_string()].into();
+    let ended: BTreeSet<String> = ["e/old/workers=1/search/repeat=9".to_string()].into();
     let settled = plan.settled(&BTreeSet::new(), &ended);
-    assert!(settled.contains("e/old/threads=1/search/repeat=30"));
-    assert!(settled.iter().all(|id| id.starts_with("e/old/threads=1/search/")));
-    assert!(!settled.contains("e/old/threads=1/search/repeat=8"));
+    assert!(settled.contains("e/old/workers=1/search/repeat=30"));
+    assert!(settled.iter().all(|id| id.starts_with("e/old/workers=1/search/")));
+    assert!(!settled.contains("e/old/workers=1/search/repeat=8"));
 }
 
 #[test]
@@ -146,7 +144,7 @@ fn a_sweep_is_confirmed_after_all_repeats() {
     let capped = Overrides { max_workers: Some(1), ..Overrides::default() };
     let plan = build(&experiment("targets = \"old\"\nconfirm = true\n"), &capped);
     assert!(
-        trials(&plan).iter().all(|(_, trial)| trial.aim == Aim::Measure),
+        trials(&plan).iter().all(|(_, trial)| trial.purpose == Purpose::Measure),
         "one point is not chosen"
     );
 }
@@ -157,7 +155,7 @@ fn versus(a: &str, b: &str) -> Overrides {
     if a != b {
         targets.push(url(b));
     }
-    let compare = Versus { baseline: a.into(), candidate: b.into(), stop: Stop::new(None, None) };
+    let compare = Versus { baseline: a.into(), candidate: b.into(), stop: stop_rule(None, None) };
     Overrides { targets, compare: Some(compare), ..Overrides::default() }
 }
 
@@ -177,7 +175,7 @@ fn every_bundled_suite_can_compare_any_two_targets() {
                 assert_eq!((experiment.repeats, experiment.gates.len()), (6, 1));
             }
             let first = &plan.steps[0].action;
-            assert_eq!(first, &Action::Prepare, "{}: the data are loaded", bundle.name);
+            assert_eq!(first, &StepAction::Prepare, "{}: the data are loaded", bundle.name);
         }
     }
 }
@@ -224,7 +222,7 @@ fn a_stored_plan_goes_to_other_addresses() {
     for name in ["old", "old-again"] {
         let target = other.target(name).expect("the target");
         assert_eq!(target.url_in("r".as_ref()).expose(), "mysql://u:geheim@other/x");
-        assert_eq!(target.url, "mysql://u@other/x");
+        assert_eq!(target.url.redacted(), "mysql://u@other/x");
     }
     let said =
         stored.redirected(&to("odl", "mysql://other/x")).expect_err("no such target").to_string();
@@ -292,6 +290,6 @@ fn names_of_the_command_line_are_those_of_suites() {
 
 #[test]
 fn open_ended_pairs_begin_with_six() {
-    let stop = Stop::new(Some(0.02), None);
+    let stop = stop_rule(Some(0.02), None);
     assert_eq!((stop.pairs_least, stop.pairs_most), (6, 30));
 }

@@ -6,7 +6,8 @@ mod common;
 use common::WORKLOADS;
 use std::path::{Path, PathBuf};
 
-use dyno_suite::{OptionPart, Overrides, Plan, SecretUrl, Suite};
+use dyno_facts::SecretUrl;
+use dyno_suite::{OptionPart, Overrides, Plan, Suite};
 
 fn bad_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors");

@@ -3,7 +3,8 @@
 mod common;
 
 use common::WORKLOADS;
-use dyno_suite::{Fault, FaultAction, Overrides, Plan, Suite};
+use dyno_facts::{FaultAction, FaultPlan};
+use dyno_suite::{Overrides, Plan, Suite};
 
 const HEAD: &str = "[suite]\nname = \"s\"\n[target.main]\nurl = \"mysql://h/a\"\n[[experiment]]\n\
     name = \"e\"\nworkload = \"tpcc\"\ntest = \"bmsql-5.0\"\nworkers = 4\nduration_s = 60\n";
@@ -14,7 +15,7 @@ fn build(keys: &str, overrides: &Overrides) -> Plan {
     Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn fault(plan: &Plan) -> &Fault {
+fn fault(plan: &Plan) -> &FaultPlan {
     plan.experiments[0].fault.as_ref().expect("a fault")
 }
 
@@ -23,7 +24,7 @@ fn a_fault_is_planned_and_stored() {
     let keys =
         "[experiment.fault]\naction = \"kill\"\nat_s = 20\npromote = true\nheal_after_s = 15\n";
     let plan = build(keys, &Overrides::default());
-    let wanted = Fault {
+    let wanted = FaultPlan {
         action: FaultAction::Kill,
         node: "primary".to_owned(),
         at_s: 20.0,
@@ -75,7 +76,7 @@ fn the_moment_shrinks_with_the_window_and_the_patience_does_not() {
 
 #[test]
 fn another_fault_is_another_plan() {
-    let hash = |keys: &str| build(keys, &Overrides::default()).hash;
+    let hash = |keys: &str| build(keys, &Overrides::default()).facts.hash;
     let kill = hash("fault = { action = \"kill\", at_s = 20 }\n");
     assert_ne!(hash(""), kill);
     assert_ne!(hash("fault = { action = \"kill\", at_s = 21 }\n"), kill);

@@ -3,7 +3,8 @@
 mod common;
 
 use common::WORKLOADS;
-use dyno_suite::{Overrides, Plan, SecretUrl, Suite, bundled};
+use dyno_facts::SecretUrl;
+use dyno_suite::{Overrides, Plan, Suite, bundled};
 use proptest::prelude::*;
 
 /// Reads and builds; a refusal must be printable and have something to say.

@@ -3,7 +3,8 @@
 mod common;
 
 use common::WORKLOADS;
-use dyno_suite::{Overrides, Plan, PlannedNode, PlannedTarget, Role, Route, SecretUrl, Suite};
+use dyno_facts::{Role, Route, SecretUrl, TargetFacts, TargetNode};
+use dyno_suite::{Overrides, Plan, Suite};
 
 const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
                           test = \"oltp_read_only\"\nworkers = 4\nduration_s = 5\n";
@@ -22,16 +23,20 @@ fn plan(suite: &Suite, given: &Overrides) -> Plan {
     Plan::build(suite, given).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn main_of(plan: &Plan) -> &PlannedTarget {
+fn main_of(plan: &Plan) -> &TargetFacts {
     plan.target("main").expect("the target")
 }
 
-fn target(text: &str) -> PlannedTarget {
+fn target(text: &str) -> TargetFacts {
     main_of(&plan(&suite(text, ""), &Overrides::default())).clone()
 }
 
 /// Names and roles of the nodes.
-fn nodes(target: &PlannedTarget) -> Vec<(&str, Role)> {
+fn loading(target: &TargetFacts) -> Option<String> {
+    target.loading_url().map(SecretUrl::redacted)
+}
+
+fn nodes(target: &TargetFacts) -> Vec<(&str, Role)> {
     target.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect()
 }
 
@@ -42,9 +47,12 @@ fn nodes_have_names_roles_and_passwords() {
         [("n1", Role::Primary), ("read_only-1", Role::ReadOnly), ("read_only-2", Role::ReadOnly)];
     assert_eq!(nodes(&target), names);
     assert_eq!((target.route, target.role), (Route::Primary, Role::Primary));
-    assert_eq!((&target.url[..], &target.nodes[0].url[..]), ("mysql://u@a/d", "mysql://u@a/d"));
-    assert_eq!(target.nodes[0].secret_url().expose(), "mysql://u:geheim@a/d");
-    assert_eq!(target.nodes[1].secret_url().expose(), "mysql://u@b/d");
+    assert_eq!(
+        (target.url.redacted(), target.nodes[0].url.redacted()),
+        ("mysql://u@a/d".into(), "mysql://u@a/d".into())
+    );
+    assert_eq!(target.nodes[0].url.expose(), "mysql://u:geheim@a/d");
+    assert_eq!(target.nodes[1].url.expose(), "mysql://u@b/d");
     let variable = target.node_password_variable(&target.nodes[1]);
     assert_eq!(variable, "DYNO_PASSWORD_MAIN_READ_ONLY_1");
 }
@@ -62,13 +70,17 @@ fn a_route_says_what_the_load_reaches() {
     ];
     for (text, route, role, url) in cases {
         let target = target(&text);
-        assert_eq!((target.route, target.role, target.url.as_str()), (route, role, url), "{text}");
+        assert_eq!(
+            (target.route, target.role, &*target.url.redacted()),
+            (route, role, url),
+            "{text}"
+        );
         // Data are loaded where writes are taken, whatever the load reaches.
-        assert_eq!(target.loading_url(), Some("mysql://u@a/d"), "{text}");
+        assert_eq!(loading(&target), Some("mysql://u@a/d".to_owned()), "{text}");
     }
     // What is before shards takes the data, too.
     let sharded = four.replace("read_only", "shard");
-    assert_eq!(target(&sharded).loading_url(), Some("mysql://u@e/d"));
+    assert_eq!(loading(&target(&sharded)), Some("mysql://u@e/d".to_owned()));
 }
 
 #[test]
@@ -78,7 +90,7 @@ fn one_node_is_as_it_always_was() {
         "nodes = [{ role = \"endpoint\", url = \"mysql://u@a/d\" }]\n",
     ] {
         let plan = plan(&suite(text, ""), &Overrides::default());
-        assert_eq!(main_of(&plan).loading_url(), Some("mysql://u@a/d"));
+        assert_eq!(loading(main_of(&plan)), Some("mysql://u@a/d".to_owned()));
         let json = serde_json::to_string(&plan).expect("JSON");
         assert!(!json.contains("\"nodes\"") && !json.contains("\"route\""), "{json}");
     }
@@ -98,10 +110,10 @@ fn nodes_are_stored_and_decide_which_plan_it_is() {
     assert!(!json.contains("geheim"), "a password is stored");
     let back: Plan = serde_json::from_str(&json).expect("a plan");
     assert_eq!(nodes(main_of(&back)), nodes(main_of(&first)));
-    assert_eq!(main_of(&back).nodes[0].secret_url().expose(), "mysql://u@a/d");
+    assert_eq!(main_of(&back).nodes[0].url.expose(), "mysql://u@a/d");
     let same = back.redirected(&Overrides::default()).expect("a plan");
     assert_eq!(same.hash, first.hash);
-    let hash = |text: &str| plan(&suite(text, ""), &Overrides::default()).hash;
+    let hash = |text: &str| plan(&suite(text, ""), &Overrides::default()).facts.hash;
     for other in [
         format!("{THREE}route = \"split\"\n"),
         THREE.replace("\"n1\"", "\"n2\""),
@@ -136,7 +148,7 @@ fn nodes_are_given_beside_the_suite() {
         ("read_only-2", Role::ReadOnly),
     ];
     assert_eq!((nodes(target), target.route), (names.to_vec(), Route::Split));
-    assert_eq!(target.nodes[0].secret_url().expose(), "postgres://u:geheim@b/d?x=1");
+    assert_eq!(target.nodes[0].url.expose(), "postgres://u:geheim@b/d?x=1");
     // One URL is one node, whatever the suite had in mind.
     let single = plan(&suite, &given(&["main=postgres://u@a/d"]));
     assert!(main_of(&single).nodes.is_empty());
@@ -147,7 +159,8 @@ fn nodes_are_given_beside_the_suite() {
 #[test]
 fn a_cluster_replaces_nodes_of_plans_that_were_stored() {
     let url = SecretUrl::new("mysql://u:geheim@x/d");
-    let node = PlannedNode::new("n1", Role::Primary, &url).in_cluster("/c");
+    let cluster = Some("/c".to_owned());
+    let node = TargetNode { cluster, ..TargetNode::new("n1", Role::Primary, url) };
     let cluster =
         Overrides { nodes: vec![("main".to_owned(), vec![node])], ..Overrides::default() };
     let suite = suite(THREE, "");
@@ -155,7 +168,7 @@ fn a_cluster_replaces_nodes_of_plans_that_were_stored() {
     assert_eq!(nodes(main_of(&built)), [("n1", Role::Primary)]);
     assert_eq!(main_of(&built).nodes[0].cluster.as_deref(), Some("/c"));
     let stored = plan(&suite, &Overrides::default()).redirected(&cluster).expect("a plan");
-    assert_eq!((&stored.hash, main_of(&stored).url.as_str()), (&built.hash, "mysql://u@x/d"));
+    assert_eq!((&stored.hash, &*main_of(&stored).url.redacted()), (&built.hash, "mysql://u@x/d"));
     assert_eq!(main_of(&stored).url_in("r".as_ref()).expose(), "mysql://u:geheim@x/d");
 }
 
@@ -186,10 +199,10 @@ fn a_twin_has_the_same_nodes() {
 }
 
 /// The read-only nodes, by their numbers, of each of some load generators.
-fn dealt(target: &PlannedTarget, generators: u32) -> Vec<Vec<usize>> {
+fn dealt(target: &TargetFacts, generators: u32) -> Vec<Vec<usize>> {
     let of = |generator| {
         let part = target.of_generator(generator, generators);
-        let number = |node: &PlannedNode| {
+        let number = |node: &TargetNode| {
             let of_role = target.nodes.iter().filter(|other| other.role == Role::ReadOnly);
             let mut names = of_role.map(|other| other.name.as_str());
             names.position(|name| name == node.name).expect("a read-only node")

@@ -6,7 +6,8 @@ use common::WORKLOADS;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dyno_suite::{Action, Overrides, Plan, Role, SecretUrl, Step, Suite, Trial, bundled, figures};
+use dyno_facts::{PlanStep, PlannedTrial, Role, SecretUrl, StepAction};
+use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
 
 fn overrides(targets: &[(&str, &str)]) -> Overrides {
     let targets = targets.iter().map(|(name, url)| ((*name).into(), SecretUrl::new(*url)));
@@ -24,12 +25,12 @@ fn all_targets(suite: &Suite) -> Overrides {
     Overrides { targets: urls.collect(), ..Overrides::default() }
 }
 
-fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
+fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     plan.steps
         .iter()
         .filter_map(|step| match &step.action {
-            Action::Trial(trial) => Some((step, trial)),
-            Action::Prepare | Action::Cleanup => None,
+            StepAction::Trial(trial) => Some((step, trial)),
+            StepAction::Prepare | StepAction::Cleanup => None,
         })
         .collect()
 }
@@ -42,7 +43,7 @@ fn build(suite: &Suite, overrides: &Overrides) -> Plan {
 fn every_bundled_suite_builds_at_any_size_and_survives_storing() {
     for bundle in bundled() {
         let suite = Suite::open(bundle.name, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(suite.name, bundle.name);
+        assert_eq!(suite.facts.name, bundle.name);
         let mut given = all_targets(&suite);
         for shrink in [1.0, 0.001] {
             given.shrink = Some(shrink);
@@ -108,12 +109,12 @@ fn the_pgbench_paper_has_all_its_rows() {
         let [series] = experiment.published.as_slice() else { panic!("one figure") };
         let [row] = series.rows.as_slice() else { panic!("one row: {:?}", series.rows) };
         assert_eq!(row.targets, experiment.targets);
-        let printed = |name: &str| row.conditions[name].number().expect("a number");
+        let printed = |name: &str| row.number(name).expect("a number");
         let option = |name: &str| {
-            let found = experiment.options.iter().find(|option| option.name == name);
-            found.expect("the option").value.clone()
+            let found = experiment.options.get(name);
+            found.expect("the option").clone()
         };
-        assert_eq!(experiment.threads, [printed("clients") as u32]);
+        assert_eq!(experiment.workers, [printed("clients") as u32]);
         assert_eq!(experiment.duration_s, Some(printed("duration_s")));
         assert_eq!(option("scale"), printed("scale").to_string());
         assert_eq!(option("define.range"), printed("hot_rows").to_string());
@@ -128,11 +129,11 @@ fn the_pgbench_paper_has_all_its_rows() {
     assert_eq!(seen.len(), figure.rows.len());
     // One load and one removal per class, around all of its experiments.
     for target in &plan.targets {
-        let own: Vec<&Action> =
+        let own: Vec<&StepAction> =
             plan.steps.iter().filter(|s| s.target == target.name).map(|s| &s.action).collect();
-        let count = |action: &Action| own.iter().filter(|own| **own == action).count();
-        assert_eq!((count(&Action::Prepare), count(&Action::Cleanup)), (1, 1));
-        assert_eq!((own[0], own[own.len() - 1]), (&Action::Prepare, &Action::Cleanup));
+        let count = |action: &StepAction| own.iter().filter(|own| **own == action).count();
+        assert_eq!((count(&StepAction::Prepare), count(&StepAction::Cleanup)), (1, 1));
+        assert_eq!((own[0], own[own.len() - 1]), (&StepAction::Prepare, &StepAction::Cleanup));
     }
 }
 
@@ -148,13 +149,13 @@ fn a_shrunk_hot_range_keeps_its_share() {
     assert!(plan.notes[1].starts_with("28 experiments have no target"), "{}", plan.notes[1]);
     for (experiment, share) in plan.experiments.iter().zip([0.2, 1.0, 0.2, 1.0]) {
         let option = |name: &str| -> f64 {
-            let found = experiment.options.iter().find(|option| option.name == name);
-            found.expect("the option").value.parse().expect("a number")
+            let found = experiment.options.get(name);
+            found.expect("the option").parse().expect("a number")
         };
         assert_eq!(option("scale"), 5.0);
         assert_eq!(option("define.range") / (option("scale") * 100_000.0), share);
         assert_eq!(
-            (experiment.threads.as_slice(), experiment.duration_s),
+            (experiment.workers.as_slice(), experiment.duration_s),
             ([16].as_slice(), Some(1.0))
         );
     }
@@ -183,7 +184,7 @@ fn scripts_are_part_of_what_is_executed() {
         (one.experiments[0].scripts[0].weight, one.experiments[0].scripts[1].weight),
         (1, 0)
     );
-    assert_eq!(one.experiments[0].threads, [1, 2]);
+    assert_eq!(one.experiments[0].workers, [1, 2]);
     std::fs::write(&script, "SELECT 2;\n").expect("a script can be written");
     assert_ne!(one.hash, built().expect("a plan").hash, "another script is another plan");
 }
@@ -198,13 +199,13 @@ fn quickstart_needs_nothing_and_is_short() {
     let pgbench = ["select-only", "simple-update", "tpcb-like", "script", "script"];
     assert_eq!(tests, [sysbench.as_slice(), &pgbench, &["bmsql-5.0", "queries"]].concat());
     // Each family has one set of data: loaded first, dropped last.
-    let actions: Vec<&Action> = plan.steps.iter().map(|step| &step.action).collect();
-    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 4);
-    assert_eq!(*actions[0], Action::Prepare);
-    assert_eq!(*actions[actions.len() - 1], Action::Cleanup);
+    let actions: Vec<&StepAction> = plan.steps.iter().map(|step| &step.action).collect();
+    assert_eq!(actions.iter().filter(|action| ***action == StepAction::Prepare).count(), 4);
+    assert_eq!(*actions[0], StepAction::Prepare);
+    assert_eq!(*actions[actions.len() - 1], StepAction::Cleanup);
     assert_eq!(actions.len(), 14 + 12 + 4 + 6);
     let target = plan.target("sqlite").expect("the target");
-    assert_eq!(target.url, "sqlite:{run}/quickstart.db");
+    assert_eq!(target.url.redacted(), "sqlite:{run}/quickstart.db");
     assert_eq!(target.url_in(Path::new("runs/1")).expose(), "sqlite:runs/1/quickstart.db");
     let odd = target.url_in(Path::new("/a?b/50%"));
     assert_eq!(odd.expose(), "sqlite:/a%3Fb/50%25/quickstart.db");
@@ -218,9 +219,7 @@ fn polardb_mysql_has_published_times_for_both_degrees() {
     assert_eq!(experiment.data.expect("a size").rows_per_table, 600_000_000);
     let series = &experiment.published[0];
     let seconds = |degree: f64| {
-        let at = |row: &&dyno_suite::PublishedRow| {
-            row.conditions.get("degree") == Some(&figures::Value::Number(degree))
-        };
+        let at = |row: &&dyno_facts::PublishedRow| row.number("degree") == Some(degree);
         let rows: Vec<f64> = series
             .rows
             .iter()
@@ -236,8 +235,8 @@ fn polardb_mysql_has_published_times_for_both_degrees() {
     assert!(series.rows.iter().all(|row| row.targets == ["polardb"]));
     let small = Overrides { shrink: Some(0.0001), ..all_targets(&suite) };
     let plan = build(&suite, &small);
-    let scale = plan.experiments[0].options.iter().find(|option| option.name == "scale");
-    assert_eq!(scale.expect("the option").value, "0.01");
+    let scale = plan.experiments[0].options.get("scale");
+    assert_eq!(scale.expect("the option"), "0.01");
     assert_eq!(passes(&plan).len(), 4, "two degrees on two targets");
 }
 
@@ -253,7 +252,7 @@ fn polardb_x_stands_beside_the_published_editions() {
             .map(|row| row.metrics["tpmc"])
             .collect();
         let warehouses = experiment.data.expect("a size").rows_per_table / 300_000;
-        (experiment.name.as_str(), warehouses, experiment.threads[0], rows.len(), own)
+        (experiment.name.as_str(), warehouses, experiment.workers[0], rows.len(), own)
     });
     let expected = [
         ("standard", 1_000, 1_000, 1, vec![65_735.14]),
@@ -266,8 +265,8 @@ fn polardb_x_stands_beside_the_published_editions() {
     let small = Overrides { shrink: Some(0.002), ..all_targets(&suite) };
     let plan = build(&suite, &small);
     let sizes = plan.experiments.iter().map(|experiment| {
-        let option = experiment.options.iter().find(|option| option.name == "warehouses");
-        (option.expect("the option").value.as_str(), experiment.threads[0])
+        let option = experiment.options.get("warehouses");
+        (option.expect("the option").as_str(), experiment.workers[0])
     });
     assert_eq!(sizes.collect::<Vec<_>>(), [("2", 20), ("2", 20), ("20", 200), ("2", 20)]);
     let note = "Capped at what the shrunk data take: standard, enterprise, extra-large, other.";
@@ -281,7 +280,7 @@ fn rds_stands_beside_the_published_rows() {
     let plan = build(&suite, &given);
     let experiment = plan.experiment("oltp").expect("the experiment");
     assert_eq!(experiment.test, "oltp");
-    assert_eq!(experiment.threads, [32]);
+    assert_eq!(experiment.workers, [32]);
     assert_eq!(experiment.duration_s, Some(3600.0));
     assert_eq!(experiment.events, Some(999_999_999));
     let size = experiment.data.expect("a size");
@@ -291,7 +290,7 @@ fn rds_stands_beside_the_published_rows() {
     for row in &series.rows {
         let counterpart = row.label == "rds.mysql.s3.large";
         assert_eq!(row.targets, if counterpart { vec!["s3-large"] } else { vec![] });
-        assert_eq!(row.conditions["threads"].number(), Some(32.0));
+        assert_eq!(row.number("threads"), Some(32.0));
     }
     let row = series.rows.iter().find(|row| !row.targets.is_empty()).expect("a counterpart");
     assert_eq!((row.metrics["tps"], row.metrics["qps"]), (560.0, 10_896.0));
@@ -310,15 +309,15 @@ fn shrinking_keeps_shape_and_says_so() {
     let names: Vec<&str> = plan.experiments.iter().map(|e| e.name.as_str()).collect();
     assert_eq!(names, ["read-only-8-0", "write-only-8-0", "read-write-8-0"]);
     let experiment = plan.experiment("read-only-8-0").expect("the experiment");
-    assert_eq!(experiment.threads, [16, 32, 50]);
+    assert_eq!(experiment.workers, [16, 32, 50]);
     assert_eq!(experiment.duration_s, Some(6.0));
     assert_eq!(experiment.events, None);
     let size = experiment.data.expect("a size");
     // 6,250,000 rows / 100 = 62,500: rows go down to 1,000, then tables from 250 to 63.
     assert_eq!((size.tables, size.rows_per_table), (63, 1_000));
     let option = |name: &str| {
-        let found = experiment.options.iter().find(|option| option.name == name);
-        found.map(|option| option.value.as_str())
+        let found = experiment.options.get(name);
+        found.map(String::as_str)
     };
     assert_eq!(option("tables"), Some("63"));
     assert_eq!(option("table_size"), Some("1000"));
@@ -358,7 +357,7 @@ duration_s = 2
 fn repeats_are_outermost_and_targets_are_interleaved() {
     let plan =
         build(&Suite::parse("two.toml", TWO, WORKLOADS).expect("a suite"), &Overrides::default());
-    let of_x: Vec<(&Step, &Trial)> =
+    let of_x: Vec<(&PlanStep, &PlannedTrial)> =
         trials(&plan).into_iter().filter(|(step, _)| step.experiment == "x").collect();
     assert_eq!(of_x.len(), 2 * 2 * 2 * 3);
     assert_eq!(plan.steps[0].id, "x/a/prepare");
@@ -367,7 +366,7 @@ fn repeats_are_outermost_and_targets_are_interleaved() {
     for (index, pair) in of_x.chunks(2).enumerate() {
         let [(one, trial), (other, twin)] = pair else { panic!("a pair") };
         assert_ne!(one.target, other.target);
-        assert_eq!((trial.threads, trial.rate), (twin.threads, twin.rate));
+        assert_eq!((trial.workers, trial.rate), (twin.workers, twin.rate));
         assert_eq!(trial.seed, twin.seed, "both targets get the same work");
         assert_eq!(trial.repeat as usize, index / 4 + 1);
         first.insert(one.target.as_str());
@@ -376,16 +375,16 @@ fn repeats_are_outermost_and_targets_are_interleaved() {
     let seeds: BTreeSet<u64> = of_x.iter().map(|(_, trial)| trial.seed).collect();
     assert_eq!(seeds.len(), 12, "repeats and points differ in their seeds");
     let ids: BTreeSet<&str> = of_x.iter().map(|(step, _)| step.id.as_str()).collect();
-    assert!(ids.contains("x/b/threads=8/rate=2.5/repeat=3"), "{ids:?}");
+    assert!(ids.contains("x/b/workers=8/rate=2.5/repeat=3"), "{ids:?}");
     let options = &plan.experiments[0].options;
-    assert_eq!((&*options[0].name, &*options[0].value), ("auto_inc", "off"));
+    assert_eq!(options["auto_inc"], "off");
     assert_eq!(plan.experiments[1].data, None);
 }
 
 #[test]
 fn the_hash_ignores_passwords_and_titles_only() {
     let hash = |text: &str, given: &Overrides| {
-        build(&Suite::parse("two.toml", text, WORKLOADS).expect("a suite"), given).hash
+        build(&Suite::parse("two.toml", text, WORKLOADS).expect("a suite"), given).facts.hash
     };
     let none = Overrides::default();
     let base = hash(TWO, &none);
@@ -422,7 +421,7 @@ fn resuming_loads_again_only_what_was_removed() {
     };
     assert_eq!(left(&[]), [""; 0]);
     // Interrupted before the second trial of a: its data are there.
-    let id = "x/a/threads=8/repeat=1";
+    let id = "x/a/workers=8/repeat=1";
     assert_eq!(left(&[id, "x/a/cleanup"]), [id, "x/a/cleanup"]);
     // A trial failed, and the data were removed after it.
     assert_eq!(left(&[id]), ["x/a/prepare", id, "x/a/cleanup"]);
@@ -438,7 +437,7 @@ fn shared_data_live_through_several_experiments() {
     let suite = Suite::open("quickstart", WORKLOADS).expect("quickstart");
     let plan = build(&suite, &Overrides::default());
     let mut done: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
-    let id = "read-only/sqlite/threads=2/repeat=1";
+    let id = "read-only/sqlite/workers=2/repeat=1";
     done.remove(id);
     let left: Vec<&str> = plan.remaining(&done).iter().map(|step| step.id.as_str()).collect();
     assert_eq!(left, ["point-select/sqlite/prepare", id, "read-write/sqlite/cleanup"]);
@@ -450,7 +449,7 @@ fn passwords_come_from_variables_named_after_targets() {
     let plan = build(&suite, &overrides(&[("c2-2xlarge", "mysql://u:geheim@h/d")]));
     let target = plan.target("c2-2xlarge").expect("the target");
     assert_eq!(target.password_variable(), "DYNO_PASSWORD_C2_2XLARGE");
-    assert_eq!(target.url, "mysql://u@h/d");
+    assert_eq!(target.url.redacted(), "mysql://u@h/d");
     assert_eq!(target.url_in(Path::new("")).expose(), "mysql://u:geheim@h/d");
     assert!(!format!("{plan:?}").contains("geheim"));
     assert!(!format!("{suite:?}").contains("geheim"));
@@ -470,7 +469,7 @@ fn degrees_take_turns_and_share_their_queries() {
     let given = Overrides { shrink: Some(0.0001), max_workers: Some(2), ..Overrides::default() };
     let plan = build(&suite, &given);
     assert_eq!(plan.experiments[0].degrees, [0, 4, 16], "no thread is a degree");
-    assert_eq!(plan.experiments[0].options[0].value, "0.01");
+    assert_eq!(plan.experiments[0].options["scale"], "0.01");
     let order = passes(&plan);
     assert_eq!(order.len(), 12);
     for repeat in 1..=4 {
@@ -498,7 +497,7 @@ fn degrees_take_turns_and_share_their_queries() {
     assert_eq!(seeds.len(), 4, "the degrees of a repeat share a seed, repeats don't");
     let first = trials[0].0.id.strip_prefix("q/main/degree=").expect("a name of a degree");
     assert!(first.ends_with("/repeat=1"), "{first}");
-    assert!(trials.iter().all(|(step, trial)| trial.threads == 1 && step.estimated_s > 0.1));
+    assert!(trials.iter().all(|(step, trial)| trial.workers == 1 && step.estimated_s > 0.1));
     let again = build(&suite, &given);
     assert_eq!(again.hash, plan.hash);
     let other = Suite::parse("a.toml", &text.replace("16]", "8]"), WORKLOADS).expect("a suite");

@@ -6,12 +6,12 @@ use dyno_core::{
 };
 use dyno_drivers::sim::{Script, Service, SimDriver};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_facts::PlannedTrial;
 use dyno_fleet::{
     Done, Event, FLEET, Fleet, FleetOptions, Generator, NatsOptions, PATIENCE, Performance, Task,
     Versions,
 };
 use dyno_record::{Interval, Phase, Window};
-use dyno_suite::Trial;
 use dyno_testkit::{Nats, server_or_skip};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -68,18 +68,18 @@ fn database() -> SimDriver {
     SimDriver::new(Script { service, ..Script::default() })
 }
 
-fn spec(planned: &Trial) -> TrialSpec {
+fn spec(planned: &PlannedTrial) -> TrialSpec {
     TrialSpec {
         warmup: (planned.warmup_s * 1e9) as Nanos,
         duration: planned.duration_s.map(|seconds| (seconds * 1e9) as Nanos),
         interval: SECOND / 4,
         drain: SECOND,
         loops: Some(1),
-        ..TrialSpec::closed(planned.threads)
+        ..TrialSpec::closed(planned.workers)
     }
 }
 
-fn planned(threads: u32, duration_s: f64) -> Trial {
+fn planned(threads: u32, duration_s: f64) -> PlannedTrial {
     let text = format!(
         r#"{{"number": 1, "point": "p", "threads": {threads}, "rate": null, "repeat": 1, "warmup_s": 0.3,
             "duration_s": {duration_s}, "events": null, "interval_s": 0.25, "seed": 7}}"#
@@ -213,7 +213,11 @@ fn gather(nats: &NatsOptions, generators: u32) -> Fleet {
     fleet.expect("nobody stops it")
 }
 
-fn run(fleet: &mut Fleet, planned: &Trial, seen: &mut Seen) -> Result<Box<Performance>, String> {
+fn run(
+    fleet: &mut Fleet,
+    planned: &PlannedTrial,
+    seen: &mut Seen,
+) -> Result<Box<Performance>, String> {
     let spec = spec(planned);
     let task = Task {
         plan: serde_json::Value::Null,

@@ -159,7 +159,7 @@ fn a_run_can_be_reproduced_from_its_folder() {
         .collect();
     let second = all.iter().find(|run| run.header.reproduces.is_some()).expect("the second");
     assert_eq!(second.header.reproduces.as_deref(), Some(name.as_str()));
-    assert!(second.header.targets[0].urls[0].contains("other.db"));
+    assert!(second.header.targets[0].url.expose().contains("other.db"));
     let seeds = |run: &RunData| -> Vec<(String, u64)> {
         run.trials.iter().map(|trial| (trial.summary.step.clone(), trial.summary.seed)).collect()
     };

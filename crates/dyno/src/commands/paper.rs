@@ -2,11 +2,11 @@
 
 use super::{RUNS, read_runs};
 use crate::Done;
-use dyno_report::{Lang, Paper, PublishedRow, PublishedTable, ReportError, Templates};
+use dyno_facts::PublishedTable;
+use dyno_report::{Lang, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_store::RunData;
-use dyno_suite::{Plan, PublishedSeries};
 use std::path::{Path, PathBuf};
 
 /// The formats a paper can have.
@@ -254,37 +254,7 @@ pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
 
 /// The published figures that a run's plan names.
 pub(crate) fn published(run: &RunData) -> Vec<PublishedTable> {
-    let Some(Ok(plan)) = run.header.plan.as_ref().map(Plan::from_stored) else {
-        return Vec::new();
-    };
-    plan.experiments
-        .iter()
-        .flat_map(|experiment| {
-            experiment.published.iter().map(|series| table(&experiment.name, series))
-        })
-        .collect()
-}
-
-fn table(experiment: &str, series: &PublishedSeries) -> PublishedTable {
-    let row = |row: &dyno_suite::PublishedRow| PublishedRow {
-        label: row.label.clone(),
-        number: row.number,
-        conditions: row
-            .conditions
-            .iter()
-            .map(|(name, value)| (name.clone(), value.to_string()))
-            .collect(),
-        metrics: row.metrics.clone(),
-        targets: row.targets.clone(),
-    };
-    PublishedTable {
-        experiment: experiment.to_owned(),
-        title: series.title.clone(),
-        source: series.source.clone(),
-        method: series.method.clone(),
-        note: series.note.clone(),
-        rows: series.rows.iter().map(row).collect(),
-    }
+    run.header.experiments.iter().flat_map(|experiment| experiment.published.clone()).collect()
 }
 
 #[cfg(test)]

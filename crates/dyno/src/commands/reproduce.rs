@@ -3,13 +3,13 @@
 use super::run::{Keeping, run_kept};
 use super::{RUNS, compare, find_run};
 use crate::Done;
-use dyno_facts::RunHeader;
+use dyno_facts::{ExperimentFacts, FaultPlan, Restore, RunHeader, ScriptFacts};
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_report::Lang;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_suite::{Fault, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedScript, Restore};
+use dyno_suite::{Overrides, Plan};
 use std::path::{Path, PathBuf};
 
 /// What `dyno reproduce` takes.
@@ -89,36 +89,22 @@ fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
 
 /// The plan that a run has executed.
 fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
-    let Some(stored) = &header.plan else {
-        return Err(Failure::usage(format!("{} has no plan to execute again.", path.display()))
-            .with_hint("A drop-in was run: its command stands in run.json as `command_line`."));
-    };
-    let plan: Plan = Plan::from_stored(stored).map_err(|error| {
-        Failure::new(format!("The plan of {} can't be read: {error}.", path.display()))
-    })?;
-    if plan.format > PLAN_FORMAT {
-        return Err(Failure::new(format!(
-            "The plan of {} was written by a newer dyno (format {}, this one reads {PLAN_FORMAT}).",
-            path.display(),
-            plan.format
-        ))
-        .with_hint("Use that version, or a newer one."));
-    }
-    Ok(plan)
+    Plan::of_run(header).ok_or_else(|| {
+        Failure::usage(format!("{} has no plan to execute again.", path.display()))
+            .with_hint("A drop-in was run: its command stands in run.json as `command_line`.")
+    })
 }
 
 /// The commands that the plan runs on this machine: whoever has got the run from somebody else should
 /// see them.
 fn commands(plan: &Plan) -> Vec<String> {
-    let of = |experiment: &PlannedExperiment| {
+    let of = |experiment: &ExperimentFacts| {
         let restore = match &experiment.restore {
             Restore::Command(command) => Some(command.as_str()),
             Restore::None | Restore::Reload => None,
         };
-        let mut options = experiment.options.iter();
-        let cold = options.find(|option| option.name == "cold_command");
-        let cold = cold.map(|option| option.value.as_str());
-        let of_fault = experiment.fault.iter().flat_map(Fault::commands);
+        let cold = experiment.options.get("cold_command").map(String::as_str);
+        let of_fault = experiment.fault.iter().flat_map(FaultPlan::commands);
         let of_scripts = experiment.scripts.iter().flat_map(shell_lines);
         let all = restore.into_iter().chain(cold).chain(of_fault).chain(of_scripts);
         all.map(str::to_owned).collect::<Vec<_>>()
@@ -127,7 +113,7 @@ fn commands(plan: &Plan) -> Vec<String> {
 }
 
 /// The lines of a script of pgbench that run a command. One that can't be read is not executed either.
-fn shell_lines(script: &PlannedScript) -> Vec<&str> {
+fn shell_lines(script: &ScriptFacts) -> Vec<&str> {
     let parsed = Script::parse(script.text.as_bytes(), &script.name, QueryMode::Simple);
     let line = |number: u32| script.text.lines().nth(number.saturating_sub(1) as usize);
     let commands = parsed.iter().flat_map(Script::commands).filter(|command| command.is_shell());
@@ -168,7 +154,7 @@ mod tests {
         assert!(allow_commands(&plan, false).is_err());
         let text =
             "SELECT 1;\n  \\setshell a echo 1\nSELECT 2; \\SHELL rm x\n\\set shell 1\n-- \\shell\n";
-        let script = PlannedScript { name: "s".to_owned(), weight: 1, text: text.to_owned() };
+        let script = ScriptFacts { name: "s".to_owned(), weight: 1, text: text.to_owned() };
         let lines = shell_lines(&script);
         assert_eq!(lines, ["\\setshell a echo 1", "SELECT 2; \\SHELL rm x"]);
     }

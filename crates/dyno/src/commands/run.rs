@@ -7,16 +7,16 @@ use crate::Done;
 use crate::fleet::{LostArgument, NatsArguments, versions};
 use crate::terminal::human_time;
 use dyno_engine::Control;
-use dyno_facts::{RunHeader, RunStatus, TrialStatus};
+use dyno_facts::{PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, StopRule, TrialStatus};
 use dyno_fleet::FleetOptions;
+use dyno_runner as runner;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::muster::Muster;
-use dyno_runner::{self as runner, facts};
 use dyno_runner::{output, signals};
 use dyno_statistics::gate::Gate;
 use dyno_store::Run;
-use dyno_suite::{Action, Overrides, Plan, SecretUrl, Step, Stop, Suite, Versus};
+use dyno_suite::{Overrides, Plan, Suite, Versus};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,13 +164,13 @@ impl Comparing {
             })?),
             None => None,
         };
-        let stop = Stop::new(half_width, budget_s);
+        let stop = dyno_suite::stop_rule(half_width, budget_s);
         let stop = match &self.pairs {
             Some(text) => {
                 let (pairs_least, pairs_most) = pairs(text).ok_or_else(|| {
                     wrong("pairs", text, "Give a number from 1 to 1000, or two, such as 4..20.")
                 })?;
-                Stop { pairs_least, pairs_most, ..stop }
+                StopRule { pairs_least, pairs_most, ..stop }
             }
             None => stop,
         };
@@ -265,15 +265,8 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
 
 /// The interrupted run of the same plan, or a new one.
 fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
-    let stored = plan
-        .stored()
-        .map_err(|error| Failure::new(format!("The plan can't be stored: {error}.")))?;
     let fill = |header: &mut RunHeader| {
-        header.title.clone_from(&plan.suite.title);
-        header.plan = Some(stored);
-        header.experiments = facts::experiments(plan);
-        header.denied.clone_from(&plan.denied);
-        header.allowed.clone_from(&plan.allowed);
+        plan.store(header);
         header.reproduces.clone_from(&keeping.reproduces);
     };
     if !keeping.new
@@ -324,14 +317,14 @@ fn unfinished(plan: &Plan, keeping: &Keeping<'_>) -> Result<Option<PathBuf>, Fai
 /// server. Where each of them was made, some with a bad end, a new run begins.
 fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;
-    let was_made = |step: &Step| {
+    let was_made = |step: &PlanStep| {
         data.trials.iter().any(|trial| {
             trial.summary.step == step.id && trial.summary.status != TrialStatus::Interrupted
         })
     };
     let skipped = data.header.skipped.keys().cloned().collect();
     let settled = plan.settled(&BTreeSet::new(), &skipped);
-    let mut trials = plan.steps.iter().filter(|step| matches!(step.action, Action::Trial(_)));
+    let mut trials = plan.steps.iter().filter(|step| matches!(step.action, StepAction::Trial(_)));
     Ok(trials.any(|step| !was_made(step) && !settled.contains(&step.id)))
 }
 

@@ -2,10 +2,11 @@
 
 use crate::terminal::human_time;
 use crate::{Done, offers};
+use dyno_facts::{ExperimentFacts, SecretUrl};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_runner::table::{grouped, layout};
-use dyno_suite::{Overrides, Plan, PlannedExperiment, SecretUrl, Suite, bundled};
+use dyno_suite::{Overrides, Plan, Suite, bundled};
 
 /// What `dyno suites` takes.
 #[derive(Debug, clap::Args)]
@@ -46,8 +47,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     let suite = Suite::open(name, &offers())?;
     output::data(&overview(&suite, arguments.shrink)?);
-    if !suite.description.is_empty() {
-        output::data(&format!("\n{}\n", suite.description));
+    if !suite.facts.description.is_empty() {
+        output::data(&format!("\n{}\n", suite.facts.description));
     }
     output::data(&format!("\n{}", targets(&suite)?));
     output::data(&format!("\n{}", experiments(&suite)?));
@@ -86,13 +87,13 @@ impl Need {
             target: target.to_owned(),
             experiments: own().count(),
             rows: own().map(rows).max().unwrap_or(0),
-            sessions: own().flat_map(|e| &e.threads).max().copied().unwrap_or(1),
+            sessions: own().flat_map(|e| &e.workers).max().copied().unwrap_or(1),
             seconds: steps.map(|step| step.estimated_s).sum(),
         }))
     }
 }
 
-fn rows(experiment: &PlannedExperiment) -> u64 {
+fn rows(experiment: &ExperimentFacts) -> u64 {
     experiment.data.map_or(0, |size| size.tables.saturating_mul(size.rows_per_table))
 }
 
@@ -111,9 +112,9 @@ fn range<T: PartialEq>(low: T, high: T, text: impl Fn(T) -> String) -> String {
 }
 
 fn overview(suite: &Suite, shrink: f64) -> Result<String, Failure> {
-    let mut text = format!("{}: {}\n", suite.name, suite.title);
+    let mut text = format!("{}: {}\n", suite.facts.name, suite.facts.title);
     let mut line = |head: &str, body: String| text.push_str(&format!("    {head:<10}  {body}\n"));
-    if let Some(paper) = &suite.paper {
+    if let Some(paper) = &suite.facts.paper {
         line("paper", paper.clone());
     }
     let full = needs(suite, 1.0)?;
@@ -167,7 +168,7 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
     let mut lines = Vec::new();
     for experiment in &plan.experiments {
         let levels = match experiment.degrees.is_empty() {
-            true => experiment.threads.iter().map(u32::to_string).collect::<Vec<_>>(),
+            true => experiment.workers.iter().map(u32::to_string).collect::<Vec<_>>(),
             false => experiment.degrees.iter().map(|degree| format!("degree {degree}")).collect(),
         };
         let own = plan.steps.iter().filter(|step| step.experiment == experiment.name);

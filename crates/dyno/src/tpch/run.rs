@@ -302,10 +302,7 @@ mod tests {
         assert_eq!(names, ["pg", "target"]);
         let experiment = &plan.experiments[0];
         assert_eq!(experiment.degrees, [0, 2]);
-        let option = |name: &str| {
-            let found = experiment.options.iter().find(|option| option.name == name);
-            found.map(|option| option.value.clone())
-        };
+        let option = |name: &str| experiment.options.get(name).cloned();
         assert_eq!(option("degree_set.1").as_deref(), Some("SET \"x\" = {degree}"));
         assert_eq!(option("timeout_s").as_deref(), Some("60"));
         assert_eq!(option("scale").as_deref(), Some("0.1"));

@@ -1,5 +1,5 @@
 use super::*;
-use dyno_suite::Trial;
+use dyno_facts::PlannedTrial;
 
 fn desk() -> (Arc<Desk>, Receiver<Event>, Hello) {
     let (events, told) = channel();
@@ -17,7 +17,7 @@ fn desk() -> (Arc<Desk>, Receiver<Event>, Hello) {
 }
 
 fn order(trial: u64, dyno: &str) -> Question {
-    let planned: Trial = serde_json::from_str(
+    let planned: PlannedTrial = serde_json::from_str(
         r#"{"number": 1, "point": "p", "threads": 4, "rate": null, "repeat": 1, "warmup_s": 0,
             "duration_s": 1, "events": null, "interval_s": 1, "seed": 7}"#,
     )

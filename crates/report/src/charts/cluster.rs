@@ -1,10 +1,9 @@
 //! The nodes of a target inside of its box: who feeds whom.
 
-use crate::evidence::NodeFacts;
-use crate::evidence::Target;
+use crate::evidence::{Target, node_role};
 use crate::svg::{Anchor, place, text};
 use crate::text::Lang;
-use dyno_facts::say;
+use dyno_facts::{Role, TargetNode, say};
 use std::fmt::Write;
 
 /// Between a node's box and the box of its target.
@@ -34,11 +33,17 @@ struct Shown {
 
 impl Nodes {
     pub(super) fn of(target: &Target, lang: Lang) -> Nodes {
-        let with = |wanted: &dyn Fn(&NodeFacts) -> bool| -> Vec<Shown> {
-            target.nodes.iter().filter(|node| wanted(node)).map(|node| shown(node, lang)).collect()
+        let with = |wanted: &dyn Fn(&TargetNode) -> bool| -> Vec<Shown> {
+            target
+                .facts
+                .nodes
+                .iter()
+                .filter(|node| wanted(node))
+                .map(|node| shown(node, lang))
+                .collect()
         };
-        let is_endpoint = target.nodes.iter().any(|node| node.role == "endpoint");
-        let front = if is_endpoint { "endpoint" } else { "primary" };
+        let is_endpoint = target.facts.nodes.iter().any(|node| node.role == Role::Endpoint);
+        let front = if is_endpoint { Role::Endpoint } else { Role::Primary };
         let (first, second) = (with(&|node| node.role == front), with(&|node| node.role != front));
         Nodes { first, second, is_endpoint }
     }
@@ -104,9 +109,9 @@ impl Shown {
     }
 }
 
-fn shown(node: &NodeFacts, lang: Lang) -> Shown {
-    let name = say!(node_role, node = &node.name, role = &node.role_words);
-    Shown { name: name.render(lang), address: address(&node.url).to_owned() }
+fn shown(node: &TargetNode, lang: Lang) -> Shown {
+    let name = say!(node_role, node = &node.name, role = node_role(node.role.name()));
+    Shown { name: name.render(lang), address: address(&node.url.to_string()).to_owned() }
 }
 
 /// Host and port of a URL: all that tells the nodes of a cluster apart.

@@ -6,7 +6,7 @@ use crate::evidence::{Paper, RunFacts, Target, Trial};
 use crate::format;
 use crate::svg::{Anchor, open, place, text, width_of};
 use crate::text::{Lang, Message};
-use dyno_facts::{Environment, NodeConditions, ReplicaFacts, say};
+use dyno_facts::{Environment, NodeConditions, ReplicaFacts, Role, Route, say};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -145,7 +145,7 @@ fn generator(env: &Environment, member: &str, lang: Lang) -> Block {
 
 fn conditions<'a>(paper: &'a Paper, target: &Target) -> Option<(&'a String, &'a NodeConditions)> {
     // Where the nodes of a cluster are listed, the one that the others are copies of.
-    let front = target.nodes.first().map(|node| node.name.as_str());
+    let front = target.facts.nodes.first().map(|node| node.name.as_str());
     let measured = |label: &String| {
         let of_label = |other: &&Target| other.label == *label;
         let found = paper.targets.iter().find(of_label);
@@ -160,23 +160,24 @@ fn conditions<'a>(paper: &'a Paper, target: &Target) -> Option<(&'a String, &'a 
 }
 
 fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
-    let size = match (target.vcpu, target.memory_gib) {
+    let size = match (target.facts.vcpu, target.facts.memory_gib) {
         (Some(vcpu), Some(memory)) => {
             say!(vcpu_vcpu_memory_gib, vcpu = format::plain(vcpu), memory = format::plain(memory))
         }
-        _ => Message::from(&target.class),
+        _ => Message::from(&target.facts.class),
     };
     let mut lines: Vec<String> = vec![target.label.clone()];
     lines.push(target.product.clone());
     lines.push(size.render(lang));
-    let is_cluster = target.nodes.len() > 1;
+    let is_cluster = target.facts.nodes.len() > 1;
     if !is_cluster {
-        lines.extend(target.urls.iter().cloned());
+        lines.push(target.facts.url.to_string());
     }
     lines.extend(parts(paper, target).map(|text| text.render(lang)));
-    let route = if is_cluster { short_route(&target.route) } else { None };
-    lines.extend(route.map(|text| text.render(lang)));
-    if target.same_host {
+    if is_cluster {
+        lines.push(short_route(target.facts.route).render(lang));
+    }
+    if target.facts.same_host {
         lines.push(say!(on_the_load_generators_machine).render(lang));
     }
     lines.extend(copies(paper, target, is_cluster).iter().map(|text| text.render(lang)));
@@ -204,7 +205,8 @@ fn copies(paper: &Paper, target: &Target, is_cluster: bool) -> Vec<Message> {
 /// With how many of its read-only nodes a cluster was measured, where it was with some of them.
 fn parts(paper: &Paper, target: &Target) -> Option<Message> {
     let is_own = |other: &&Target| other.part_of.as_ref() == Some(&target.label);
-    let count = |part: &Target| part.nodes.iter().filter(|node| node.role == "read_only").count();
+    let count =
+        |part: &Target| part.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count();
     let numbers: Vec<Message> = paper
         .targets
         .iter()
@@ -217,17 +219,16 @@ fn parts(paper: &Paper, target: &Target) -> Option<Message> {
 
 /// Whether copies are drawn: behind an endpoint lines are statements.
 fn has_copies(target: &Target) -> bool {
-    let has = |role: &str| target.nodes.iter().any(|node| node.role == role);
-    has("primary") && has("read_only") && !has("endpoint")
+    let has = |role: Role| target.facts.nodes.iter().any(|node| node.role == role);
+    has(Role::Primary) && has(Role::ReadOnly) && !has(Role::Endpoint)
 }
 
-fn short_route(route: &str) -> Option<Message> {
+fn short_route(route: Route) -> Message {
     match route {
-        "primary" => Some(say!(load_to_the_primary)),
-        "endpoint" => Some(say!(load_through_the_endpoint)),
-        "split" => Some(say!(load_writes_to_the_primary_reads)),
-        "spread" => Some(say!(load_spread_over_the_read_only)),
-        _ => None,
+        Route::Primary => say!(load_to_the_primary),
+        Route::Endpoint => say!(load_through_the_endpoint),
+        Route::Split => say!(load_writes_to_the_primary_reads),
+        Route::Spread => say!(load_spread_over_the_read_only),
     }
 }
 

@@ -3,8 +3,8 @@
 use super::scaling;
 use crate::evidence::points;
 use crate::evidence::{Experiment, Target, Trial};
-use crate::{Published, PublishedTable, tpcc, tpch};
-use dyno_facts::ExperimentFacts;
+use crate::{Published, tpcc, tpch};
+use dyno_facts::{ExperimentFacts, PublishedTable};
 use dyno_store::RunData;
 
 pub(super) fn experiments(
@@ -41,8 +41,9 @@ pub(super) fn experiments(
         let published: Vec<&PublishedTable> =
             published.iter().filter(|table| table.experiment == facts.name).collect();
         let points = points::points(&own);
+        let test = facts.load();
         Experiment {
-            planned_window_s: facts.window_s,
+            planned_window_s: facts.duration_s,
             is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
             shortest_window_s: measured.reduce(f64::min),
             tpcc: tpcc::section(&own, targets),
@@ -52,10 +53,10 @@ pub(super) fn experiments(
             points,
             comparison: facts.comparison,
             gates: facts.gates,
-            objective: facts.objective,
+            objective: facts.search.map(|search| search.objective),
             title: if facts.title.is_empty() { facts.name.clone() } else { facts.title },
             name: facts.name,
-            test: facts.test,
+            test,
             options: facts.options,
             scripts: facts.scripts,
         }

@@ -84,7 +84,7 @@ fn summary(paper: &Paper, first: &Trial, own: &[(&Trial, &FaultFacts)]) -> Fault
     let titled = paper.experiments.iter().find(|other| other.name == *experiment);
     let stated = || {
         let target = paper.targets.iter().find(|target| target.label == first.target)?;
-        target.durability.as_ref().map(Message::from)
+        target.facts.durability.as_ref().map(Message::from)
     };
     let waits_for = paper.nodes_of(&first.target).find_map(|node| node.acknowledged_by.as_ref());
     let acknowledged_by = waits_for.cloned().or_else(stated);

@@ -21,14 +21,13 @@ pub use model::{
     RunFacts, SettingRow, Spot, SpotKind, Spread, Target, Trial,
 };
 pub(crate) use model::{DISK_BOUND, GlossaryRow, IN_MEMORY, glossary_row};
-pub use nodes::NodeFacts;
 pub(crate) use nodes::{node_role, place_of_role};
 pub use scaling::NodeScaling;
 
+use crate::Published;
 use crate::findings::{checks, comparison, published, verdict};
 use crate::text::Message;
-use crate::{Published, PublishedTable};
-use dyno_facts::{NodeConditions, Purpose};
+use dyno_facts::{NodeConditions, PublishedTable, Purpose};
 use dyno_store::RunData;
 
 impl Paper {

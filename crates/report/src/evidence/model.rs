@@ -1,13 +1,13 @@
 //! What a paper says, before it is given a form.
 
-use super::{Distribution, FaultSummary, NodeFacts, NodeScaling};
+use super::{Distribution, FaultSummary, NodeScaling};
 use crate::text::Message;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
 use crate::{Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow};
 use dyno_facts::{
-    ComparisonFacts, DataFacts, Event, NodeRow, Price, Purpose, RunHeader, ScriptFacts, SeriesRow,
-    TrialSummary, say,
+    ComparisonFacts, DataFacts, Event, NodeRow, Purpose, RunHeader, ScriptFacts, SeriesRow,
+    TargetFacts, TrialSummary, say,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,40 +77,20 @@ pub struct Target {
     pub label: String,
     /// Number of its run.
     pub run: usize,
-    /// Its name in the suite.
-    pub name: String,
+    /// As the run has it, with nodes in the order of their roles.
+    pub facts: TargetFacts,
     /// Product and version.
     pub product: String,
-    /// URLs without passwords.
-    pub urls: Vec<String>,
-    /// Its nodes, where there are several.
-    pub nodes: Vec<NodeFacts>,
-    /// `primary`, `endpoint`, `split` or `spread`; empty where there is one node.
-    pub route: String,
     /// How the load reaches the nodes, in a sentence.
     pub route_words: Option<Message>,
     /// Label of the target whose cluster this is, of which only the first read-only nodes are driven.
     pub part_of: Option<String>,
-    /// Node class.
-    pub class: String,
-    /// True when it shares the load generator's machine.
-    pub same_host: bool,
     /// Settings that decide durability, isolation and memory.
     pub settings: Vec<SettingRow>,
     /// All settings of its first node, as the server states them.
     pub all_settings: BTreeMap<String, String>,
     /// What the server did not let dyno read.
     pub not_readable: Vec<Message>,
-    /// Virtual CPUs of a node, as stated.
-    pub vcpu: Option<f64>,
-    /// Memory of a node in GiB, as stated.
-    pub memory_gib: Option<f64>,
-    /// How a commit is made durable, as stated.
-    pub durability: Option<String>,
-    /// Facts that the suite states because nobody can read them.
-    pub stated: BTreeMap<String, String>,
-    /// What an hour costs, as stated.
-    pub price: Option<Price>,
 }
 
 /// A setting that matters.

@@ -72,23 +72,15 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
         let words = if facts.product.is_empty() { told.unwrap_or(stated) } else { stated };
         let words: Vec<&str> =
             words.iter().map(|word| word.as_str()).filter(|word| !word.is_empty()).collect();
+        let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
+        facts.nodes.sort_by_key(|node| nodes::place_of_role(node.role.name()));
         Target {
             label: label(runs, index, &facts.name),
             run: index + 1,
             product: words.join(" "),
-            name: facts.name.clone(),
-            urls: facts.urls.clone(),
-            nodes: nodes::facts(&facts),
             route_words: nodes::route(&facts),
-            route: facts.route,
-            part_of: facts.part_of.map(|whole| label(runs, index, &whole)),
-            class: facts.class,
-            same_host: facts.same_host,
-            vcpu: facts.vcpu,
-            memory_gib: facts.memory_gib,
-            durability: facts.durability,
-            stated: facts.stated,
-            price: facts.price,
+            part_of: facts.part_of.as_ref().map(|whole| label(runs, index, whole)),
+            facts,
             settings: node.map(settings::rows).unwrap_or_default(),
             all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
             not_readable: node
@@ -135,7 +127,8 @@ pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial
 /// A rate that a search has found and then not held again is a step of it, not its result.
 fn reject(run: &RunData, trials: &mut [Trial]) {
     for facts in &run.header.experiments {
-        let objective = facts.objective.as_ref().and_then(|text| text.parse::<Objective>().ok());
+        let objective =
+            facts.search.as_ref().and_then(|search| search.objective.parse::<Objective>().ok());
         let Some(objective) = objective else { continue };
         let level = |trial: &Trial| {
             let summary = &trial.summary;
@@ -170,7 +163,7 @@ fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
 
 fn place(run: &RunData, target: &str) -> Place {
     match run.header.targets.iter().find(|facts| facts.name == target) {
-        Some(facts) if facts.urls.iter().any(|url| url.starts_with("sqlite:")) => Place::Embedded,
+        Some(facts) if facts.url.expose().starts_with("sqlite:") => Place::Embedded,
         Some(facts) if facts.same_host => Place::SameHost,
         _ => Place::Elsewhere,
     }

@@ -3,7 +3,7 @@
 use crate::evidence::{Experiment, Point, Spread, Target};
 use crate::format;
 use crate::text::Message;
-use dyno_facts::say;
+use dyno_facts::{Role, Route, say};
 
 /// What a target with so many read-only nodes reached.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ fn series(reached: Vec<Reached<'_>>) -> Vec<Vec<Reached<'_>>> {
         let target = one.target;
         match &target.part_of {
             Some(whole) => [whole.clone(), String::new(), String::new()],
-            None => [String::new(), target.product.clone(), target.class.clone()],
+            None => [String::new(), target.product.clone(), target.facts.class.clone()],
         }
     };
     let mut found = Vec::new();
@@ -116,12 +116,12 @@ fn cluster(own: &[Reached<'_>], all: &[Vec<Reached<'_>>]) -> String {
 
 /// The number of read-only nodes that a target's load can reach, and whether it is only stated.
 fn nodes(target: &Target) -> Option<(u32, bool)> {
-    if target.nodes.is_empty() {
-        let stated = target.stated.get("read_only_nodes")?;
+    if target.facts.nodes.is_empty() {
+        let stated = target.facts.stated.get("read_only_nodes")?;
         return stated.trim().parse::<u32>().ok().filter(|nodes| *nodes > 0).map(|n| (n, true));
     }
-    let count = target.nodes.iter().filter(|node| node.role == "read_only").count() as u32;
-    (count > 0 && target.route != "primary").then_some((count, false))
+    let count = target.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
+    (count > 0 && target.facts.route != Route::Primary).then_some((count, false))
 }
 
 fn rows(own: &[Reached<'_>], cluster: &str) -> Vec<NodeScaling> {

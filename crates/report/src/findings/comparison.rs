@@ -1,11 +1,11 @@
 //! Published rows beside their counterparts, over all experiments that share a published table.
 
+use crate::Published;
 use crate::evidence::{Experiment, Point, Spread};
 use crate::format;
 use crate::text::Message;
 use crate::tpcc::words;
-use crate::{Published, PublishedRow};
-use dyno_facts::say;
+use dyno_facts::{PublishedRow, say};
 use std::collections::BTreeSet;
 
 /// A published table and what was measured in its place.

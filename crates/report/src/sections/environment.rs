@@ -3,15 +3,14 @@
 use super::known;
 use crate::blocks::{Blocks, Line, Rows, Span, code};
 use crate::charts::topology;
-use crate::evidence::NodeFacts;
+use crate::evidence::node_role;
 use crate::evidence::{Paper, RunFacts, Target};
 use crate::format::{
     self,
     Format::{Plain, Right, Whole},
 };
 use crate::text::{Lang, Message};
-use dyno_facts::Environment;
-use dyno_facts::say;
+use dyno_facts::{Environment, TargetNode, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -34,10 +33,10 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         let title = say!(load_generators_of_the_fleet_of, number = number);
         blocks.table(machines(title, say!(load_generator_2), &rows));
     }
-    for target in paper.targets.iter().filter(|target| !target.stated.is_empty()) {
+    for target in paper.targets.iter().filter(|target| !target.facts.stated.is_empty()) {
         let head = say!(stated_for_not_read, target = &target.label);
         let mut line: Line = vec![Span::plain(head)];
-        for (place, (name, value)) in target.stated.iter().enumerate() {
+        for (place, (name, value)) in target.facts.stated.iter().enumerate() {
             let blank = if place == 0 { "" } else { "; " };
             line.extend([Span::plain(blank), code(name), Span::plain(format!(" {value}"))]);
         }
@@ -49,7 +48,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 /// The nodes of a part of a cluster stand with the cluster.
 fn has_own_nodes(paper: &Paper, target: &Target) -> bool {
     let is_there = |whole: &String| paper.targets.iter().any(|other| other.label == *whole);
-    !target.nodes.is_empty() && !target.part_of.as_ref().is_some_and(is_there)
+    !target.facts.nodes.is_empty() && !target.part_of.as_ref().is_some_and(is_there)
 }
 
 fn machine(same_host: bool) -> Message {
@@ -61,30 +60,32 @@ fn targets(paper: &Paper) -> Rows<&Target> {
         .look("text")
         .text(say!(target_2), |target| &target.label)
         .text(say!(product_and_version), |target| known(&target.product))
-        .text(say!(address), |target| match target.nodes.len() {
-            0 => Message::from(target.urls.join(", ")),
+        .text(say!(address), |target| match target.facts.nodes.len() {
+            0 => Message::from(target.facts.url.to_string()),
             n => say!(n_nodes, n = n.to_string()),
         })
-        .text(say!(class), |target| match target.class.as_str() {
+        .text(say!(class), |target| match target.facts.class.as_str() {
             "" => say!(not_stated),
             class => Message::from(class),
         })
-        .col(say!(vcpu), Plain, |target| target.vcpu)
-        .col(say!(memory_gib_2), Plain, |target| target.memory_gib)
+        .col(say!(vcpu), Plain, |target| target.facts.vcpu)
+        .col(say!(memory_gib_2), Plain, |target| target.facts.memory_gib)
         .col(say!(price_per_hour), Right, |target| {
-            let price = target.price.as_ref();
+            let price = target.facts.price.as_ref();
             price.map(|price| format!("{} {}", format::plain(price.per_hour), price.currency))
         })
-        .text(say!(machine), |target| machine(target.same_host))
+        .text(say!(machine), |target| machine(target.facts.same_host))
 }
 
-fn nodes(target: &Target) -> Rows<&NodeFacts> {
-    Rows::new(say!(nodes_of_target, target = &target.label), &target.nodes)
+fn nodes(target: &Target) -> Rows<&TargetNode> {
+    Rows::new(say!(nodes_of_target, target = &target.label), &target.facts.nodes)
         .look("text")
         .text(say!(node), |node| &node.name)
-        .text(say!(role), |node| &node.role_words)
-        .text(say!(product_and_version), |node| known(&node.product))
-        .text(say!(address), |node| &node.url)
+        .text(say!(role), |node| node_role(node.role.name()))
+        .text(say!(product_and_version), |node| {
+            known(format!("{} {}", node.product, node.version).trim())
+        })
+        .text(say!(address), |node| node.url.to_string())
         .text(say!(machine), |node| machine(node.same_host))
 }
 

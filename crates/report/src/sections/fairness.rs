@@ -67,7 +67,8 @@ fn commits<'a>(paper: &'a Paper) -> Rows<&'a Target> {
             };
             let shown = of_commits(target).filter(|row| !is_weak(target) || row.is_weak);
             let shown = shown.map(|row| code(format!("{}={}", row.name, row.value)));
-            let stated = target.durability.as_ref().map(|what| say!(stated_what, what = what));
+            let stated =
+                target.facts.durability.as_ref().map(|what| say!(stated_what, what = what));
             Cell::from(on_disk).with(separated(shown, " ")).with(stated.unwrap_or_default())
         })
         .text(say!(copies_that_acknowledge_it), |target| {

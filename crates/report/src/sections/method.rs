@@ -48,16 +48,19 @@ fn comparison(experiment: &Experiment) -> Vec<Message> {
         ),
         say!(
             at_least_and_at_most_pairs,
-            least = facts.pairs_least.to_string(),
-            most = facts.pairs_most.to_string()
+            least = facts.stop.pairs_least.to_string(),
+            most = facts.stop.pairs_most.to_string()
         ),
     ];
-    sentences.extend(facts.half_width.map(|share| {
+    sentences.extend(facts.stop.half_width.map(|share| {
         let percent = format::percent(share);
         say!(repetition_ends_when_the_95_percent, percent = percent)
     }));
     sentences.extend(
-        facts.budget_s.map(|seconds| say!(it_also_ends_after_s, seconds = format::whole(seconds))),
+        facts
+            .stop
+            .budget_s
+            .map(|seconds| say!(it_also_ends_after_s, seconds = format::whole(seconds))),
     );
     if !facts.data_state.is_empty() {
         let state = &facts.data_state;

@@ -98,7 +98,7 @@ fn of_level<'a>(paper: &'a Paper, point: &'a Point) -> Option<Level<'a>> {
         return None;
     }
     let target = paper.targets.iter().find(|target| target.label == point.target);
-    let stands = |name: &str| target?.nodes.iter().position(|node| node.name == name);
+    let stands = |name: &str| target?.facts.nodes.iter().position(|node| node.name == name);
     let mut nodes: Vec<NodeWork<'_>> = names.iter().map(|name| of_node(name, &trials)).collect();
     nodes.sort_by_key(|node| {
         (place_of_role(node.role), stands(node.node).unwrap_or(usize::MAX), node.node)

@@ -5,13 +5,13 @@ use crate::blocks::{Blocks, Cell, Rows, Span, spread};
 use crate::evidence::{KeyRow, Paper};
 use crate::families::FAMILIES;
 use crate::findings::comparison::{Comparison, ComparisonRow};
-use crate::findings::published::{Beside, PerVcpu, Published, PublishedRow};
+use crate::findings::published::{Beside, PerVcpu, Published};
 use crate::format::{
     self,
     Format::{Percent, Right, Short, Whole},
 };
 use crate::text::{Lang, Message, published_text};
-use dyno_facts::say;
+use dyno_facts::{PublishedRow, say};
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();

@@ -5,7 +5,8 @@ use crate::blocks::{Blocks, Line, Rows, Span, code};
 use crate::evidence::{Paper, RunFacts};
 use crate::format::shell_word;
 use crate::text::{Lang, Message};
-use dyno_facts::say;
+use dyno_facts::{RunPlan, say};
+use serde_json::json;
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -62,9 +63,10 @@ fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, Line)> {
 
 /// The plan as it is stored, without the list of its steps: they follow from the rest.
 fn plan(run: &RunFacts) -> String {
-    let mut plan = run.header.plan.as_ref().map(|plan| plan.whole.clone()).unwrap_or_default();
-    if let Some(object) = plan.as_object_mut() {
-        object.remove("steps");
-    }
+    let header = &run.header;
+    let plan = header.plan.clone().map(|plan| RunPlan { steps: Vec::new(), ..plan });
+    let plan = json!({
+        "plan": plan, "seed": header.seed, "targets": header.targets, "experiments": header.experiments,
+    });
     serde_json::to_string_pretty(&plan).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use crate::format::{
     Format::{Plain, Right, Short},
 };
 use crate::text::{Lang, Message};
-use dyno_facts::{Purpose, say};
+use dyno_facts::{Purpose, Role, Route, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -69,10 +69,10 @@ fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
 /// The virtual CPUs of a node, as stated; of all read-only nodes where the load is spread over these.
 fn vcpu(paper: &Paper, row: KeyRow<'_>) -> Option<f64> {
     let target = paper.targets.iter().find(|target| target.label == row.point.target)?;
-    let readers = target.nodes.iter().filter(|node| node.role == "read_only").count();
+    let readers = target.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count();
     // Nothing of the load is done by other nodes, and all of it by these.
-    let nodes = if target.route == "spread" { readers.max(1) } else { 1 };
-    target.vcpu.map(|vcpu| vcpu * nodes as f64).filter(|vcpu| *vcpu > 0.0)
+    let nodes = if target.facts.route == Route::Spread { readers.max(1) } else { 1 };
+    target.facts.vcpu.map(|vcpu| vcpu * nodes as f64).filter(|vcpu| *vcpu > 0.0)
 }
 
 /// One row per experiment and target with figures of throughput.

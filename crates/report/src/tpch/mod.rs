@@ -21,11 +21,10 @@ use charts::drawings;
 use rules::RULES;
 pub(crate) use section::TpchPaper;
 
-use crate::PublishedTable;
 use crate::evidence::settings;
 use crate::evidence::{Point, SettingRow, Target, Trial};
 use crate::text::Message;
-use dyno_facts::{TpchFacts, TrialSummary};
+use dyno_facts::{PublishedTable, TpchFacts, TrialSummary};
 use serde::Serialize;
 
 /// Queries of TPC-H.

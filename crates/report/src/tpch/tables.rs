@@ -2,12 +2,12 @@
 
 use super::plans::{self, PlanRow};
 use super::{QUERIES, TpchSetup, facts, words};
-use crate::PublishedTable;
 use crate::evidence::{Point, Spread, Trial};
-use crate::findings::published::PublishedRow;
 use crate::format::unique;
 use crate::text::{Message, stored};
-use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
+use dyno_facts::{
+    PublishedRow, PublishedTable, QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict,
+};
 use serde::Serialize;
 
 /// One test on one target: a column for each degree, a row for each query.

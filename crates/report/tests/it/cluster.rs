@@ -68,7 +68,8 @@ fn a_scale_out_series_is_held_against_its_fewest_nodes() {
 /// Every target is one address, of which the suite says how many read-only nodes stand behind it.
 fn stated(run: &mut RunData) {
     for target in &mut run.header.targets {
-        let listed = target.nodes.iter().filter(|node| node.role == "read_only").count();
+        let listed =
+            target.nodes.iter().filter(|node| node.role == dyno_facts::Role::ReadOnly).count();
         target.stated.insert("read_only_nodes".to_owned(), listed.to_string());
         target.nodes.clear();
         target.part_of = None;
@@ -166,7 +167,7 @@ fn numbers_of_nodes_are_taken_as_stated_where_none_are_listed() {
 fn a_load_that_never_reaches_the_copies_is_no_series() {
     let paper = paper(|run| {
         for target in &mut run.header.targets {
-            target.route = "primary".to_owned();
+            target.route = dyno_facts::Route::Primary;
         }
     });
     assert_eq!(paper.experiments[0].node_scaling, []);

@@ -2,8 +2,8 @@
 
 use crate::support::texts_of;
 use crate::synthetic;
-use dyno_facts::RunStatus;
-use dyno_report::{CATALOGUE, Lang, Paper, PublishedTable};
+use dyno_facts::{PublishedTable, RunStatus};
+use dyno_report::{CATALOGUE, Lang, Paper};
 use dyno_store::RunData;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;

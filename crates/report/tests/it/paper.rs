@@ -150,7 +150,7 @@ fn checks_follow_from_the_numbers() {
 
     let mut small = two_targets(&[8], 1, 6);
     assert_eq!(find(&Paper::new(&[small.clone()], &[]), "full-size"), 0);
-    small.header.plan = Some(dyno_facts::StoredPlan { shrink: 0.01, ..Default::default() });
+    small.header.plan = Some(dyno_facts::RunPlan { shrink: 0.01, ..Default::default() });
     assert_eq!(find(&Paper::new(&[small], &[]), "full-size"), 1);
 
     let mut loud = two_targets(&[8, 64], 1, 30);
@@ -166,11 +166,11 @@ fn checks_follow_from_the_numbers() {
     for id in ["generator-cpu", "generator-cpu-95", "adds-up", "trial-failed", "rate-missed"] {
         assert_eq!(find(&paper, id), 1, "{id}");
     }
-    loud.header.targets[0].urls = vec!["sqlite:test.db".to_owned()];
+    loud.header.targets[0].url = dyno_facts::SecretUrl::new("sqlite:test.db");
     loud.trials[0].summary.generator.busiest_loop_share = 0.99;
     let embedded = Paper::new(&[loud.clone()], &[]);
     assert_eq!(find(&embedded, "generator-loop"), 0, "the database works inside the loops");
-    loud.header.targets[0].urls.clear();
+    loud.header.targets[0].url = dyno_facts::SecretUrl::default();
     assert_eq!(find(&Paper::new(&[loud], &[]), "generator-loop"), 1);
     assert_eq!(paper.checks[0].level, Level::E, "the gravest come first");
     let point = &paper.experiments[0].points[2];

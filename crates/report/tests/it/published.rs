@@ -2,8 +2,8 @@
 
 use crate::support::elements;
 use crate::synthetic;
-use dyno_facts::Price;
-use dyno_report::{Lang, Paper, PublishedRow, PublishedTable};
+use dyno_facts::{Price, PublishedRow, PublishedTable};
+use dyno_report::{Lang, Paper};
 use dyno_store::{RunData, TrialData};
 
 /// A read-only pgbench run on a node of 4 vCPU.

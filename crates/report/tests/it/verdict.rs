@@ -292,7 +292,8 @@ fn search() -> RunData {
         data
     };
     let mut found = run(&["maria"], (1..).zip(steps).map(trial).collect());
-    found.header.experiments[0].objective = Some("p99 < 20ms".to_owned());
+    found.header.experiments[0].search =
+        Some(dyno_facts::RateSearch { objective: "p99 < 20ms".to_owned(), ..Default::default() });
     found.header.experiments[0].gates = vec!["p99_ms < 20".to_owned()];
     found
 }

@@ -1,7 +1,8 @@
 //! Targets that are clusters of `dyno cluster`: `cluster:FOLDER` where a URL is taken.
 
 use crate::failure::{Failure, sentence};
-use dyno_suite::{Overrides, PlannedNode, Role, SecretUrl};
+use dyno_facts::{Role, SecretUrl, TargetNode};
+use dyno_suite::Overrides;
 use dyno_topology::{Cluster, ClusterError};
 use std::borrow::Cow;
 use std::path::Path;
@@ -30,33 +31,30 @@ pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> 
 pub(crate) fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(Cow::Borrowed(url)) };
     let nodes = cluster_nodes(folder)?;
-    match PlannedNode::loading(&nodes) {
-        Some(node) => Ok(Cow::Owned(node.secret_url().expose().to_owned())),
+    match TargetNode::loading(&nodes) {
+        Some(node) => Ok(Cow::Owned(node.url.expose().to_owned())),
         None => Err(Failure::new(format!("No node of the cluster in {folder} takes writes."))),
     }
 }
 
 /// The URL of a node with its password. A plan that was read back from a run has no passwords, but the
 /// cluster that a node belongs to may still be there.
-pub(crate) fn secret_url(node: &PlannedNode) -> SecretUrl {
+pub(crate) fn secret_url(node: &TargetNode) -> SecretUrl {
     let of_cluster = || {
         let cluster = Cluster::open(Path::new(node.cluster.as_deref()?)).ok()?;
         let url = SecretUrl::new(cluster.node_url(&node.name).ok()?);
         // Another cluster may have been made in the same folder.
-        (url.redacted() == node.url).then_some(url)
+        (url.redacted() == node.url.redacted()).then_some(url)
     };
-    let known = node.secret_url();
-    match known.expose() == node.url {
-        true => of_cluster().unwrap_or(known),
-        false => known,
-    }
+    let of_cluster = if node.url.has_password() { None } else { of_cluster() };
+    of_cluster.unwrap_or_else(|| node.url.clone())
 }
 
 /// The nodes of the cluster in a folder, with their passwords.
 ///
 /// # Errors
 /// It can't be opened.
-pub fn cluster_nodes(folder: &str) -> Result<Vec<PlannedNode>, Failure> {
+pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>, Failure> {
     let cluster = Cluster::open(Path::new(folder)).map_err(failure)?;
     // A run is gone on with from wherever its user stands.
     let absolute = std::path::absolute(folder)
@@ -66,8 +64,8 @@ pub fn cluster_nodes(folder: &str) -> Result<Vec<PlannedNode>, Failure> {
             Failure::new(format!("The node {} has the unknown role {}.", node.name, node.role))
         })?;
         let url = SecretUrl::new(cluster.node_url(&node.name).map_err(failure)?);
-        let planned = PlannedNode::new(&node.name, role, &url);
-        Ok(planned.in_cluster(absolute.to_string_lossy()))
+        let cluster = Some(absolute.to_string_lossy().into_owned());
+        Ok(TargetNode { cluster, ..TargetNode::new(&node.name, role, url) })
     });
     planned.collect()
 }

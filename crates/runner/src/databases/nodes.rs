@@ -6,8 +6,7 @@ use crate::failure::Failure;
 use dyno_core::DbError;
 use dyno_drivers::route::Way;
 use dyno_drivers::target::Target;
-use dyno_facts::ServerFacts;
-use dyno_suite::{PlannedNode, PlannedTarget, Role, Route};
+use dyno_facts::{Role, Route, ServerFacts, TargetFacts, TargetNode};
 use std::path::Path;
 
 /// A node that has been reached once.
@@ -28,7 +27,7 @@ pub struct ReachedNode {
 ///
 /// # Errors
 /// In words, with the remedy; of several nodes the message names the one.
-pub fn reach_planned(target: &PlannedTarget, run: &Path) -> Result<Reached, Failure> {
+pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<Reached, Failure> {
     if target.nodes.is_empty() {
         let mut reached = reach(&target.name, target.url_in(run).expose())?;
         reached.nodes.push(ReachedNode {
@@ -59,8 +58,8 @@ pub fn reach_planned(target: &PlannedTarget, run: &Path) -> Result<Reached, Fail
 
 /// Reaches one node. `typed` is what was typed for the nodes before it.
 fn reach_node(
-    target: &PlannedTarget,
-    node: &PlannedNode,
+    target: &TargetFacts,
+    node: &TargetNode,
     typed: &mut Typed,
 ) -> Result<(Target, ReachedNode), Failure> {
     let place: Target = secret_url(node).expose().parse().map_err(url_failure)?;
@@ -98,7 +97,7 @@ struct Ways {
 }
 
 impl Ways {
-    fn of(target: &PlannedTarget) -> Self {
+    fn of(target: &TargetFacts) -> Self {
         let numbers = |role: Role| -> Vec<usize> {
             let nodes = target.nodes.iter().enumerate();
             nodes.filter(|(_, node)| node.role == role).map(|(number, _)| number).collect()

@@ -28,13 +28,13 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
 use dyno_core::{DbError, Driver, Session, Workload};
 use dyno_engine::TrialSpec;
-use dyno_facts::say;
 use dyno_facts::{
-    DataCheck, DataFacts, Message, StatementLatency, TpccFacts, TrialStatus, TrialSummary,
+    DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, TpccFacts, TrialStatus,
+    TrialSummary, say,
 };
 use dyno_load::LoadError;
 use dyno_reactor::block_on;
-use dyno_suite::{OptionPart, Plan, PlannedExperiment};
+use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ pub trait Family: Sized {
     ///
     /// # Errors
     /// The first wrong option, with its place in the suite file.
-    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure>;
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure>;
 
     /// What the user should know of the options, in sentences.
     fn warnings(&self) -> Vec<String> {
@@ -319,12 +319,19 @@ pub struct After {
 }
 
 /// The options of an experiment, as names and values.
-pub fn given(experiment: &PlannedExperiment) -> impl Iterator<Item = (&str, &str)> {
-    experiment.options.iter().map(|option| (option.name.as_str(), option.value.as_str()))
+pub fn given(experiment: &ExperimentFacts) -> impl Iterator<Item = (&str, &str)> {
+    let mut options: Vec<(&str, &str)> =
+        experiment.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    // The tenth of a list comes after the second.
+    options.sort_by_key(|(name, _)| {
+        let number = name.rsplit_once('.').and_then(|(_, number)| number.parse::<u32>().ok());
+        number.map_or((*name, 0), |number| (name.split('.').next().unwrap_or(name), number))
+    });
+    options.into_iter()
 }
 
 /// A complaint of a workload, with its place in the suite.
-pub fn refused(plan: &Plan, experiment: &PlannedExperiment, error: OptionError) -> Failure {
+pub fn refused(plan: &Plan, experiment: &ExperimentFacts, error: OptionError) -> Failure {
     let name = &experiment.name;
     let OptionError { option, is_value, message, hint } = error;
     let part = if is_value { OptionPart::Value } else { OptionPart::Name };

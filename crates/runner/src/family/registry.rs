@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
-use dyno_facts::{Catalogue, Message};
-use dyno_suite::{Plan, PlannedExperiment};
+use dyno_facts::{Catalogue, ExperimentFacts, Message};
+use dyno_suite::Plan;
 use std::collections::BTreeSet;
 
 /// An experiment with valid options.
@@ -21,7 +21,7 @@ pub struct FamilyEntry {
     /// The messages of its crate.
     pub catalogue: Catalogue,
     is_analytical: bool,
-    read: fn(&Plan, &PlannedExperiment) -> Read,
+    read: fn(&Plan, &ExperimentFacts) -> Read,
 }
 
 impl FamilyEntry {
@@ -48,7 +48,7 @@ pub fn offers(families: Families) -> Vec<WorkloadOffer> {
 ///
 /// # Errors
 /// A wrong option. A stored plan may also name a workload that this process doesn't know.
-pub fn experiment(families: Families, plan: &Plan, planned: &PlannedExperiment) -> Read {
+pub fn experiment(families: Families, plan: &Plan, planned: &ExperimentFacts) -> Read {
     let workload = planned.workload.as_str();
     match families.iter().find(|family| family.offer.name == workload) {
         Some(family) => (family.read)(plan, planned),

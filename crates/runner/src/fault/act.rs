@@ -5,8 +5,7 @@ use super::writable::{takes_writes, wait_for};
 use super::{Injection, done};
 use crate::signals;
 use dyno_core::{Nanos, SECOND};
-use dyno_facts::{Message, say};
-use dyno_suite::{FaultAction, Role};
+use dyno_facts::{FaultAction, Message, Role, say};
 use std::time::Duration;
 
 /// How often the thread looks whether something is due.

@@ -5,9 +5,8 @@ use crate::command::{BACK_WITHIN, Command, execute};
 use crate::databases::ReachedNode;
 use crate::failure::Failure;
 use crate::signals;
-use dyno_facts::{Message, say};
+use dyno_facts::{FaultAction, FaultPlan, Message, TargetFacts, say};
 use dyno_reactor::block_on;
-use dyno_suite::{Fault, FaultAction, PlannedTarget};
 use dyno_topology::Cluster;
 use std::path::Path;
 
@@ -34,8 +33,8 @@ impl Hands {
     /// # Errors
     /// dyno has not started the node, and the suite has no command for it.
     pub(super) fn of(
-        plan: &Fault,
-        target: &PlannedTarget,
+        plan: &FaultPlan,
+        target: &TargetFacts,
         nodes: &[ReachedNode],
         node: usize,
     ) -> Result<Self, Failure> {

@@ -19,12 +19,13 @@ use crate::signals;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
 use dyno_facts::{
-    Event, EventKind, FaultFacts, FaultStep, Message, TrialStatus, TrialSummary, say,
+    Event, EventKind, FaultAction, FaultFacts, FaultPlan, FaultStep, Message, PlanStep, Role,
+    TargetFacts, TrialStatus, TrialSummary, say,
 };
 use dyno_observe::Asked;
 use dyno_reactor::monotonic_now;
 use dyno_record::{FaultWatch, Window};
-use dyno_suite::{Fault, FaultAction, Plan, PlannedTarget, Role, Step};
+use dyno_suite::Plan;
 use hands::Hands;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,7 +63,7 @@ impl LostWork {
 
 /// A fault for one trial.
 pub(crate) struct Injection<'a> {
-    plan: &'a Fault,
+    plan: &'a FaultPlan,
     database: &'a Database,
     nodes: &'a [ReachedNode],
     /// The node that it is done to.
@@ -103,7 +104,7 @@ impl<'a> Injection<'a> {
     /// The target has no such node, or nobody could do that to it.
     pub(super) fn of(
         plan: &'a Plan,
-        step: &Step,
+        step: &PlanStep,
         reached: &'a Reached,
     ) -> Result<Option<Self>, Failure> {
         let experiment = plan.experiment(&step.experiment);
@@ -117,7 +118,11 @@ impl<'a> Injection<'a> {
         Injection::new(fault, target, reached).map(Some)
     }
 
-    fn new(plan: &'a Fault, target: &PlannedTarget, reached: &'a Reached) -> Result<Self, Failure> {
+    fn new(
+        plan: &'a FaultPlan,
+        target: &TargetFacts,
+        reached: &'a Reached,
+    ) -> Result<Self, Failure> {
         let nodes = &reached.nodes[..];
         let primary = reached.database.writable();
         let node = find(nodes, &plan.node, primary).ok_or_else(|| missing(target, &plan.node))?;
@@ -302,7 +307,7 @@ fn heir(nodes: &[ReachedNode], wanted: &str, node: usize, primary: usize) -> Opt
     able.find(|(_, other)| wanted.is_empty() || other.name == wanted).map(|(index, _)| index)
 }
 
-fn missing(target: &PlannedTarget, name: &str) -> Failure {
+fn missing(target: &TargetFacts, name: &str) -> Failure {
     let nodes: Vec<&str> = target.nodes.iter().map(|node| node.name.as_str()).collect();
     let hint = match nodes.as_slice() {
         [] => "List its servers as `nodes`, or give a cluster: `--target NAME=cluster:DIR`."
@@ -314,7 +319,7 @@ fn missing(target: &PlannedTarget, name: &str) -> Failure {
 }
 
 /// Sessions follow when a primary is replaced by the fault done to it, not when a healthy one is.
-fn not_the_primary(target: &PlannedTarget, name: &str) -> Failure {
+fn not_the_primary(target: &TargetFacts, name: &str) -> Failure {
     let message = format!(
         "The fault promotes another node, but {name} of the target {} is not the primary.",
         target.name
@@ -323,7 +328,7 @@ fn not_the_primary(target: &PlannedTarget, name: &str) -> Failure {
         .with_hint("Leave `promote` out of the fault, or write `node = \"primary\"`.")
 }
 
-fn no_heir(target: &PlannedTarget) -> Failure {
+fn no_heir(target: &TargetFacts) -> Failure {
     let message = format!("The target {} has no other node that could take over.", target.name);
     Failure::usage(message).with_hint(
         "Leave `promote` out of the fault, or give a cluster with replicas: `dyno cluster up mariadb \

@@ -6,10 +6,9 @@ use crate::databases::{self, with_driver};
 use crate::output;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_engine::Control;
-use dyno_facts::{Message, say};
+use dyno_facts::{Message, Role, say};
 use dyno_observe::{Position, follows, has_reached, position};
 use dyno_reactor::{now, sleep_until, timeout};
-use dyno_suite::Role;
 
 /// How long replicas may take: as long as a load of some size.
 const PATIENCE: Nanos = 1800 * SECOND;

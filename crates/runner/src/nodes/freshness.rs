@@ -5,11 +5,10 @@ use super::sampling::{Sampling, at_s};
 use super::{Nodes, Role};
 use crate::databases::with_driver;
 use dyno_core::{DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session, Table};
-use dyno_facts::{Freshness, say};
+use dyno_facts::{Freshness, Route, say};
 use dyno_observe::Asked;
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 use dyno_record::Window;
-use dyno_suite::Route;
 use std::collections::BTreeMap;
 
 /// Between two writes.

@@ -19,11 +19,11 @@ use crate::databases::{self, Database, Reached, with_driver};
 use client::preparing;
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
 use dyno_facts::{
-    Freshness, Message, NodeConditions, NodeFacts, ServerFacts, Together, TrialSummary,
+    Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts, TargetFacts, Together,
+    TrialSummary,
 };
 use dyno_observe::{Asked, NodeLook, Seen, commits_grown, glance, look, node_conditions};
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
-use dyno_suite::{PlannedTarget, Role, Route};
 use std::collections::BTreeMap;
 
 /// Time limit for all questions before or after a trial.
@@ -86,7 +86,7 @@ impl<'a> Nodes<'a> {
     /// transaction reads, don't count.
     pub(super) fn new(
         target: &str,
-        planned: Option<&PlannedTarget>,
+        planned: Option<&TargetFacts>,
         reached: &'a Reached,
         tables: Vec<String>,
         is_sampled: bool,

@@ -1,6 +1,6 @@
 //! How far a suite has come, and how long the rest will take.
 
-use dyno_suite::{Action, Aim, Step};
+use dyno_facts::{PlanStep, Purpose, StepAction};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use time::OffsetDateTime;
@@ -48,7 +48,7 @@ pub(crate) struct Known<'a> {
 
 impl Known<'_> {
     /// The place in the plan that was reached.
-    fn reached(&self, plan: &[Step]) -> usize {
+    fn reached(&self, plan: &[PlanStep]) -> usize {
         let place = |id: &str| plan.iter().position(|step| step.id == id);
         let current = self.current.and_then(|(id, _)| place(id));
         current.or_else(|| self.ended.iter().rev().find_map(|id| place(id))).unwrap_or(0)
@@ -56,17 +56,18 @@ impl Known<'_> {
 
     /// Of loads only a note tells that they have ended; what comes before a trial that has begun, has
     /// too.
-    fn is_done(&self, step: &Step, is_before: bool) -> bool {
+    fn is_done(&self, step: &PlanStep, is_before: bool) -> bool {
         match step.action {
-            Action::Trial(_) => self.complete.contains(&step.id),
+            StepAction::Trial(_) => self.complete.contains(&step.id),
             _ => is_before || self.prepared.contains(&step.id),
         }
     }
 
-    fn may_end_sooner(&self, step: &Step) -> bool {
+    fn may_end_sooner(&self, step: &PlanStep) -> bool {
         match &step.action {
-            Action::Trial(trial) => {
-                trial.aim == Aim::Search || self.sequential.contains(step.experiment.as_str())
+            StepAction::Trial(trial) => {
+                trial.purpose == Purpose::Search
+                    || self.sequential.contains(step.experiment.as_str())
             }
             _ => false,
         }
@@ -74,7 +75,7 @@ impl Known<'_> {
 }
 
 /// Counts what is done, and guesses the rest from where the run stands in its plan.
-pub(crate) fn of(plan: &[Step], known: &Known<'_>, now: OffsetDateTime) -> Progress {
+pub(crate) fn of(plan: &[PlanStep], known: &Known<'_>, now: OffsetDateTime) -> Progress {
     let reached = known.reached(plan);
     let mut progress = Progress { total: plan.len(), ..Progress::default() };
     let mut left = Vec::new();
@@ -99,9 +100,9 @@ pub(crate) fn of(plan: &[Step], known: &Known<'_>, now: OffsetDateTime) -> Progr
     let now_at = now_step.map(|(at, _)| *at);
     progress.step = now_step.map(|(_, step)| step.id.clone());
     progress.doing = now_step.map(|(_, step)| match step.action {
-        Action::Prepare => "prepare",
-        Action::Trial(_) => "trial",
-        Action::Cleanup => "cleanup",
+        StepAction::Prepare => "prepare",
+        StepAction::Trial(_) => "trial",
+        StepAction::Cleanup => "cleanup",
     });
     let rest_s = left.iter().map(|(at, step)| match Some(*at) == now_at {
         true => (step.estimated_s - gone_s).max(0.0),
@@ -120,10 +121,10 @@ fn seconds_since(begun: &str, now: OffsetDateTime) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_suite::Trial;
+    use dyno_facts::PlannedTrial;
 
-    fn plan() -> Vec<Step> {
-        let step = |tail: &str, estimated_s: f64, action: Action| Step {
+    fn plan() -> Vec<PlanStep> {
+        let step = |tail: &str, estimated_s: f64, action: StepAction| PlanStep {
             id: format!("x/a/{tail}"),
             experiment: "x".to_owned(),
             target: "a".to_owned(),
@@ -131,26 +132,18 @@ mod tests {
             action,
         };
         let trial = |repeat| {
-            Action::Trial(Trial {
+            StepAction::Trial(PlannedTrial {
                 number: repeat,
-                aim: dyno_suite::Aim::Measure,
-                point: "x/a/threads=1".to_owned(),
-                threads: 1,
-                degree: None,
-                rate: None,
+                workers: 1,
                 repeat,
-                warmup_s: 0.0,
-                duration_s: Some(10.0),
-                events: None,
-                interval_s: 1.0,
-                seed: 1,
+                ..PlannedTrial::default()
             })
         };
         vec![
-            step("prepare", 5.0, Action::Prepare),
-            step("threads=1/repeat=1", 10.0, trial(1)),
-            step("threads=1/repeat=2", 10.0, trial(2)),
-            step("cleanup", 1.0, Action::Cleanup),
+            step("prepare", 5.0, StepAction::Prepare),
+            step("workers=1/repeat=1", 10.0, trial(1)),
+            step("workers=1/repeat=2", 10.0, trial(2)),
+            step("cleanup", 1.0, StepAction::Cleanup),
         ]
     }
 
@@ -162,8 +155,8 @@ mod tests {
         ids.iter().map(|id| (*id).to_owned()).collect()
     }
 
-    const FIRST: &str = "x/a/threads=1/repeat=1";
-    const SECOND: &str = "x/a/threads=1/repeat=2";
+    const FIRST: &str = "x/a/workers=1/repeat=1";
+    const SECOND: &str = "x/a/workers=1/repeat=2";
 
     #[test]
     fn the_rest_shrinks_from_loading_to_the_end() {
@@ -212,8 +205,8 @@ mod tests {
         known.sequential = BTreeSet::from(["x"]);
         assert!(of(&plan, &known, at(10)).is_at_most);
         known.sequential.clear();
-        let Action::Trial(trial) = &mut plan[2].action else { panic!("a trial") };
-        trial.aim = Aim::Search;
+        let StepAction::Trial(trial) = &mut plan[2].action else { panic!("a trial") };
+        trial.purpose = Purpose::Search;
         assert!(of(&plan, &known, at(10)).is_at_most);
     }
 }

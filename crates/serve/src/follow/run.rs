@@ -8,7 +8,7 @@ use super::view::{self, EventView, RunView, TrialView};
 use super::{State, Update};
 use dyno_facts::{Event, ExperimentFacts, RunHeader, RunStatus, TrialIdentity, TrialSummary};
 use dyno_store::{is_growing, read_header};
-use dyno_suite::{Plan, Step};
+use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,6 @@ pub(crate) struct RunFollower {
     path: PathBuf,
     header: RunHeader,
     header_changed: Changes,
-    steps: Vec<Step>,
     plan: Option<Plan>,
     view: RunView,
     progress: Progress,
@@ -49,7 +48,6 @@ impl RunFollower {
             view: RunView::new(&path, &header, &RunStatus::Running),
             header,
             header_changed: Changes::default(),
-            steps: Vec::new(),
             plan: None,
             progress: Progress::default(),
             told_at: OffsetDateTime::UNIX_EPOCH,
@@ -120,8 +118,7 @@ impl RunFollower {
         if self.header_changed.since_last(&self.path.join("run.json"))
             && let Ok(header) = read_header(&self.path)
         {
-            self.plan = header.plan.as_ref().and_then(|plan| Plan::from_stored(plan).ok());
-            self.steps = header.plan.as_ref().map(dyno_suite::stored_steps).unwrap_or_default();
+            self.plan = Plan::of_run(&header);
             self.header = header;
             if self.since.is_empty() {
                 self.since =
@@ -231,7 +228,10 @@ impl RunFollower {
             None => complete.union(&skipped).cloned().collect(),
         };
         let is_sequential = |facts: &&ExperimentFacts| {
-            facts.comparison.as_ref().is_some_and(|pairs| pairs.pairs_least < pairs.pairs_most)
+            facts
+                .comparison
+                .as_ref()
+                .is_some_and(|facts| facts.stop.pairs_least < facts.stop.pairs_most)
         };
         let sequential = self.header.experiments.iter().filter(is_sequential);
         let known = Known {
@@ -245,7 +245,8 @@ impl RunFollower {
             is_running: grows && self.header.status == RunStatus::Running,
         };
         let now = OffsetDateTime::now_utc();
-        let mut progress = progress::of(&self.steps, &known, now);
+        let mut progress =
+            progress::of(self.plan.as_ref().map_or(&[], |plan| &plan.steps), &known, now);
         if self.header.status == RunStatus::Complete {
             // Of the removal of data at the end nothing tells.
             progress.done = progress.total - progress.skipped;

@@ -2,28 +2,27 @@
 
 use super::*;
 use dyno_facts::{
-    Event, EventKind, HostSample, RunHeader, RunStatus, StoredPlan, TrialIdentity, TrialStatus,
+    Event, EventKind, HostSample, PlanStep, PlannedTrial, RunHeader, RunPlan, RunStatus,
+    StepAction, TrialIdentity, TrialStatus,
 };
 use dyno_record::{Frame, Interval, Phase};
 use dyno_store::{Run, TrialWriter};
 use serde_json::Value;
 
-fn plan() -> Value {
-    let trial = |repeat: u32| {
-        serde_json::json!({
-            "id": format!("reads/main/threads=8/repeat={repeat}"), "experiment": "reads",
-            "target": "main", "estimated_s": 60.0,
-            "action": { "do": "trial", "number": repeat, "point": "reads/main/threads=8",
-                "threads": 8, "rate": null, "repeat": repeat, "warmup_s": 0.0, "duration_s": 60.0,
-                "events": null, "interval_s": 1.0, "seed": 1 }
-        })
-    };
-    serde_json::json!({ "steps": [trial(1), trial(2)] })
+fn step(repeat: u32) -> PlanStep {
+    let trial = PlannedTrial { number: repeat, workers: 8, repeat, ..PlannedTrial::default() };
+    PlanStep {
+        id: format!("reads/main/workers=8/repeat={repeat}"),
+        experiment: "reads".to_owned(),
+        target: "main".to_owned(),
+        estimated_s: 60.0,
+        action: StepAction::Trial(trial),
+    }
 }
 
 fn begin(runs: &Path, suite: &str) -> Run {
     let header = RunHeader {
-        plan: Some(StoredPlan { whole: plan(), ..StoredPlan::default() }),
+        plan: Some(RunPlan { steps: vec![step(1), step(2)], ..RunPlan::default() }),
         ..RunHeader::new(suite, Vec::new(), 1)
     };
     Run::create(runs, header).expect("a run")
@@ -31,7 +30,7 @@ fn begin(runs: &Path, suite: &str) -> Run {
 
 fn identity(repeat: u32) -> TrialIdentity {
     TrialIdentity {
-        step: format!("reads/main/threads=8/repeat={repeat}"),
+        step: format!("reads/main/workers=8/repeat={repeat}"),
         experiment: "reads".to_owned(),
         target: "main".to_owned(),
         test: "oltp_read_only".to_owned(),
@@ -178,7 +177,7 @@ fn progress_and_events_are_told_when_they_change() {
     follower.poll();
     let progress = |follower: &Follower| follower.run().expect("a run").progress().clone();
     assert_eq!((progress(&follower).done, progress(&follower).total), (0, 2));
-    let skipped = "reads/main/threads=8/repeat=2".to_owned();
+    let skipped = "reads/main/workers=8/repeat=2".to_owned();
     run.update(|header| {
         header.skipped.insert(skipped, "The half-width was reached.".into());
     })

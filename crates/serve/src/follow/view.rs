@@ -54,9 +54,9 @@ impl RunView {
         let experiment = |experiment: &dyno_facts::ExperimentFacts| ExperimentView {
             name: experiment.name.clone(),
             title: experiment.title.clone(),
-            test: experiment.test.clone(),
-            window_s: experiment.window_s,
-            objective: experiment.objective.clone(),
+            test: experiment.load(),
+            window_s: experiment.duration_s,
+            objective: experiment.search.as_ref().map(|search| search.objective.clone()),
         };
         let (status, why) = run_status(status);
         RunView {
@@ -289,6 +289,6 @@ mod tests {
     #[test]
     fn a_step_tells_its_level() {
         assert_eq!(level("q/main/degree=16/repeat=1", "degree=").as_deref(), Some("16"));
-        assert_eq!(level("q/main/threads=8", "degree="), None);
+        assert_eq!(level("q/main/workers=8", "degree="), None);
     }
 }

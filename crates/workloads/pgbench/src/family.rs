@@ -12,7 +12,7 @@ use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataCheck, DataFacts, Message, StatementLatency, Verdict, say};
+use dyno_facts::{DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, Verdict, say};
 use dyno_load::LoadObserver;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
@@ -22,7 +22,7 @@ use dyno_runner::family::{
 };
 use dyno_runner::output;
 use dyno_runner::progress::LoadProgress;
-use dyno_suite::{Plan, PlannedExperiment};
+use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -47,7 +47,7 @@ struct PgbenchFamily {
 impl Family for PgbenchFamily {
     const OFFER: WorkloadOffer = OFFER;
 
-    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let scripts = experiment.scripts.iter();
         let scripts = scripts.map(|script| (&*script.name, script.weight, &*script.text));
         let options = PgbenchSettings::read(&experiment.test, given(experiment), scripts)

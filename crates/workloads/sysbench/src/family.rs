@@ -5,14 +5,14 @@ use crate::{OFFER, OptionError, Options, Test, drop_tables, existing_tables};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
-use dyno_facts::Message;
+use dyno_facts::{ExperimentFacts, Message};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, Ready, UNPREPARED_HINT, ask,
     drive_part, drive_trial, drop_failure, load_sessions,
 };
 use dyno_runner::progress::LoadProgress;
-use dyno_suite::{OptionPart, Plan, PlannedExperiment};
+use dyno_suite::{OptionPart, Plan};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -28,9 +28,9 @@ struct SysbenchFamily {
 impl Family for SysbenchFamily {
     const OFFER: WorkloadOffer = OFFER;
 
-    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let options = options(plan, experiment)?;
-        let most_workers = experiment.threads.iter().max().copied().unwrap_or(1);
+        let most_workers = experiment.workers.iter().max().copied().unwrap_or(1);
         Ok(SysbenchFamily { options, most_workers })
     }
 
@@ -129,18 +129,15 @@ impl From<PreflightError> for Failure {
 }
 
 /// The workload's own view of an experiment's options; errors point into the suite file.
-fn options(plan: &Plan, experiment: &PlannedExperiment) -> Result<Options, Failure> {
+fn options(plan: &Plan, experiment: &ExperimentFacts) -> Result<Options, Failure> {
     let refuse = |message: String, hint: Option<String>| {
         Failure::from(plan.experiment_error(&experiment.name, message, hint))
     };
     let Some(test) = Test::from_script(&experiment.test) else {
         return Err(refuse(format!("`{}` is no test of sysbench.", experiment.test), None));
     };
-    let pairs: Vec<(String, String)> = experiment
-        .options
-        .iter()
-        .map(|option| (option.name.clone(), option.value.clone()))
-        .collect();
+    let pairs: Vec<(String, String)> =
+        experiment.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     Options::from_pairs(test, &pairs).map_err(|error| {
         // In a suite options have no dashes, and it is a test that knows them.
         let (option, part, message, hint) = match &error {

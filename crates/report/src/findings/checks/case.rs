@@ -21,7 +21,7 @@ impl<'a> Case<'a> {
 
     /// What the header of its run says of a target.
     pub(super) fn facts(&self, target: &Target) -> Option<&'a TargetFacts> {
-        self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.name)
+        self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.facts.name)
     }
 
     /// What the suites say of an experiment, one for each run that has it.

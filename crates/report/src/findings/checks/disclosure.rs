@@ -107,16 +107,17 @@ fn secrets(run: &RunData) -> Option<Message> {
     let header = &run.header;
     let targets = || header.targets.iter();
     let of_nodes = targets().flat_map(|target| &target.nodes).map(|node| &node.url);
-    let mut urls = targets().flat_map(|target| &target.urls).chain(of_nodes);
+    let mut urls = targets().map(|target| &target.url).chain(of_nodes);
     let is_in_settings = run
         .trials
         .iter()
         .flat_map(|trial| trial.before.values())
         .any(|node| node.settings.values().any(|value| has_secret(value)));
+    let plan = serde_json::to_value((&header.plan, &header.experiments));
     let places = [
-        (say!(url_of_a_target), urls.any(|url| has_secret(url))),
+        (say!(url_of_a_target), urls.any(|url| has_secret(url.expose()))),
         (say!(command), header.command_line.iter().any(|word| has_secret(word))),
-        (say!(plan), header.plan.as_ref().is_some_and(|plan| any_text(&plan.whole, has_secret))),
+        (say!(plan), plan.is_ok_and(|plan| any_text(&plan, has_secret))),
         (say!(settings), is_in_settings),
     ];
     list(places.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name))

@@ -89,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
         parts(trial.summary.conditions.members.iter().filter_map(lost))
     }),
     Rule::target(Group::A, Level::I, checks::same_host, |target| {
-        target.same_host.then(|| say!(shares_the_load_generators_machine))
+        target.facts.same_host.then(|| say!(shares_the_load_generators_machine))
     }),
 ];
 

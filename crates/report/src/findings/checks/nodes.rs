@@ -9,7 +9,7 @@ use crate::evidence::{Group, Level, Target, Trial};
 use crate::format;
 use crate::messages::checks;
 use crate::text::{Message, stored};
-use dyno_facts::{KindSummary, NodeConditions, say};
+use dyno_facts::{KindSummary, NodeConditions, Route, say};
 
 /// Of the part of the reads that read-only nodes would have if all nodes had the same.
 const READS_MOVED: f64 = 0.5;
@@ -102,7 +102,7 @@ pub(crate) fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64>
 
 fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let readers = of_role(trial, "read_only");
-    let is_split = ["endpoint", "split"].contains(&case.target_of(trial)?.route.as_str());
+    let is_split = matches!(case.target_of(trial)?.route, Route::Endpoint | Route::Split);
     if !is_split || readers.is_empty() {
         return None;
     }
@@ -131,7 +131,7 @@ fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 
 fn uneven(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let readers = of_role(trial, "read_only");
-    if readers.len() < 2 || case.target_of(trial)?.route == "primary" {
+    if readers.len() < 2 || case.target_of(trial)?.route == Route::Primary {
         return None;
     }
     let commits_are_reads = only_reads(trial);

@@ -71,7 +71,7 @@ pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
         let planned = case.planned(experiment);
         let is_baseline = |target: &&&Target| {
             let mut comparisons = planned.iter().filter_map(|facts| facts.comparison.as_ref());
-            comparisons.any(|comparison| comparison.baseline == target.name)
+            comparisons.any(|comparison| comparison.baseline == target.facts.name)
         };
         let Some(first) = targets.iter().find(is_baseline).or_else(|| targets.first()) else {
             continue;
@@ -136,7 +136,7 @@ impl<'a> Side<'a> {
     }
 
     pub(super) fn class(&self) -> Option<Fact> {
-        let class = Some(&self.target.class).filter(|class| !class.is_empty())?;
+        let class = Some(&self.target.facts.class).filter(|class| !class.is_empty())?;
         Some(Fact::stated(class))
     }
 

@@ -1,11 +1,10 @@
 //! Results beside the published rows that are nearest to how they were measured.
 
-use super::PublishedRow;
 use super::differences::{Here, differences};
 use crate::evidence::{Experiment, Paper, Point, Spread, Target};
 use crate::findings::comparison::counterpart;
 use crate::text::Message;
-use dyno_facts::say;
+use dyno_facts::{PublishedRow, say};
 
 /// A result beside a published one.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +89,7 @@ impl<'a> Side<'a> {
                 let rows = published.table.rows.iter();
                 let rows: Vec<&PublishedRow> =
                     rows.filter(|row| row.metrics.get(metric).is_some_and(|v| *v > 0.0)).collect();
-                let named = |row: &&&PublishedRow| row.targets.contains(&self.target.name);
+                let named = |row: &&&PublishedRow| row.targets.contains(&self.target.facts.name);
                 let mut own: Vec<&PublishedRow> = rows.iter().filter(named).copied().collect();
                 let is_named = !own.is_empty();
                 if !is_named {
@@ -106,7 +105,7 @@ impl<'a> Side<'a> {
     /// The point that a row is held against: the row's own load level, else the target's best.
     fn point(&self, row: Option<&PublishedRow>) -> Option<&'a Point> {
         let of_row = row.and_then(|row| {
-            let point = counterpart(self.experiment, row, &self.target.name)?;
+            let point = counterpart(self.experiment, row, &self.target.facts.name)?;
             (point.target == self.target.label).then_some(point)
         });
         let own = self.experiment.points.iter();
@@ -126,7 +125,7 @@ impl<'a> Side<'a> {
                 _ => 0.0,
             };
             100.0 * far(vcpu, row.vcpu())
-                + 10.0 * far(self.target.memory_gib, row.number("memory_gib"))
+                + 10.0 * far(self.target.facts.memory_gib, row.number("memory_gib"))
                 + far(Some(point.load()), row.workers())
         };
         rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
@@ -178,7 +177,7 @@ impl<'a> Side<'a> {
 fn vcpu(paper: &Paper, target: &Target) -> Option<f64> {
     let machine = || {
         let run = paper.runs.iter().find(|run| run.number == target.run)?;
-        target.same_host.then_some(run.header.environment.cores as f64)
+        target.facts.same_host.then_some(run.header.environment.cores as f64)
     };
-    target.vcpu.or_else(machine).filter(|vcpu| *vcpu > 0.0)
+    target.facts.vcpu.or_else(machine).filter(|vcpu| *vcpu > 0.0)
 }

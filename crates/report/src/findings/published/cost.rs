@@ -62,7 +62,7 @@ pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
 }
 
 fn price(target: &Target) -> Option<&Price> {
-    target.price.as_ref().filter(|price| price.per_hour > 0.0)
+    target.facts.price.as_ref().filter(|price| price.per_hour > 0.0)
 }
 
 fn of_point(price: &Price, point: &Point) -> Vec<CostRow> {

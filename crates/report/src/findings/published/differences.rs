@@ -1,10 +1,9 @@
 //! In what a measurement and a published one differ.
 
-use super::PublishedRow;
 use crate::evidence::{Experiment, Point, Target};
 use crate::format::{bytes, plain, whole};
 use crate::text::Message;
-use dyno_facts::say;
+use dyno_facts::{PublishedRow, say};
 
 /// How something was measured here.
 pub(super) struct Here<'a> {
@@ -27,7 +26,7 @@ pub(super) fn differences(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
     told.extend(of_machines(here, row));
     told.extend(of_load(here, row));
     told.extend(of_data(here, row));
-    if here.target.same_host {
+    if here.target.facts.same_host {
         told.push(say!(load_generator_and_server_share_a));
     }
     told
@@ -51,7 +50,7 @@ fn of_machines(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
         None => row.vcpu().map(|_| say!(vcpu_not_stated)),
     };
     let memory = row.number("memory_gib").or_else(|| row.number("compute_memory_gib"));
-    let memory = unlike(here.target.memory_gib, memory)
+    let memory = unlike(here.target.facts.memory_gib, memory)
         .map(|(here, there)| say!(gib_of_memory_instead_of, here = here, there = there));
     let generators = row.number("load_generators").filter(|count| *count > 1.0);
     let generators =

@@ -60,20 +60,22 @@ fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
         baseline: &baseline.label,
         candidate: &candidate.label,
         is_aa: is_aa || is_same(baseline, candidate),
-        wanted_half_width: wanted.and_then(|facts| facts.half_width),
-        pairs_least: wanted.map_or(0, |facts| facts.pairs_least),
+        wanted_half_width: wanted.and_then(|facts| facts.stop.half_width),
+        pairs_least: wanted.map_or(0, |facts| facts.stop.pairs_least),
     };
     let mut found = Vec::new();
     for (run, facts) in of_runs() {
         let is_aa = facts.is_aa && facts.candidates.len() == 1;
         let of_name = |name: &str| {
-            used.iter().copied().find(|target| target.run == run.number && target.name == name)
+            used.iter()
+                .copied()
+                .find(|target| target.run == run.number && target.facts.name == name)
         };
         let Some(baseline) = of_name(&facts.baseline) else { continue };
         let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
         found.extend(candidates.map(|candidate| Duel {
-            wanted_half_width: facts.half_width,
-            pairs_least: facts.pairs_least,
+            wanted_half_width: facts.stop.half_width,
+            pairs_least: facts.stop.pairs_least,
             ..duel(baseline, candidate, is_aa)
         }));
     }
@@ -84,7 +86,7 @@ fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
         [_, _] => {}
         _ if paper.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
-            let again = |a: &&Target| of_run(2).find(|b| b.name == a.name);
+            let again = |a: &&Target| of_run(2).find(|b| b.facts.name == a.facts.name);
             let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
             let both = both.filter(|(a, b)| is_alike(a, b));
             found.extend(both.map(|(a, b)| duel(a, b, false)));
@@ -100,7 +102,7 @@ fn is_same_load(paper: &Paper, experiment: &Experiment, runs: [usize; 2]) -> boo
     let load = |run: usize| {
         let run = paper.runs.iter().find(|facts| facts.number == run)?;
         let facts = run.header.experiments.iter().find(|facts| facts.name == experiment.name)?;
-        Some((&facts.test, &facts.options, &facts.scripts))
+        Some((facts.load(), &facts.options, &facts.scripts))
     };
     let [a, b] = runs.map(load);
     a.zip(b).is_none_or(|(a, b)| a == b)
@@ -109,8 +111,9 @@ fn is_same_load(paper: &Paper, experiment: &Experiment, runs: [usize; 2]) -> boo
 /// The same servers in the same run, reached in the same way: whatever differs is noise.
 fn is_same(a: &Target, b: &Target) -> bool {
     a.run == b.run
-        && !a.urls.is_empty()
-        && (&a.urls, &a.nodes, &a.route) == (&b.urls, &b.nodes, &b.route)
+        && !a.facts.url.is_empty()
+        && (&a.facts.url, &a.facts.nodes, a.facts.route)
+            == (&b.facts.url, &b.facts.nodes, b.facts.route)
 }
 
 fn comparison(

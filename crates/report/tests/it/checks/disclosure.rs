@@ -1,15 +1,15 @@
 //! H: disclosure.
 
 use super::{AS_IT_IS, Case};
-use dyno_facts::StoredPlan;
+use dyno_facts::RunPlan;
 use dyno_store::RunData;
 
 fn url(runs: &mut [RunData], url: &str) {
-    runs[0].header.targets[0].urls = vec![url.to_owned()];
+    runs[0].header.targets[0].url = dyno_facts::SecretUrl::new(url);
 }
 
-fn shrunk(shrink: f64) -> Option<StoredPlan> {
-    Some(StoredPlan { shrink, ..StoredPlan::default() })
+fn shrunk(shrink: f64) -> Option<RunPlan> {
+    Some(RunPlan { shrink, ..RunPlan::default() })
 }
 
 pub(super) const CASES: &[Case] = &[

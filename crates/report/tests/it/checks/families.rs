@@ -3,8 +3,8 @@
 use super::Case;
 use crate::synthetic::tpcc::tpcc;
 use crate::synthetic::tpch::{published, tpch};
-use dyno_facts::{TpccFacts, TpchFacts, TrialSummary, Verdict};
-use dyno_report::{Paper, PublishedTable};
+use dyno_facts::{PublishedTable, TpccFacts, TpchFacts, TrialSummary, Verdict};
+use dyno_report::Paper;
 use dyno_store::RunData;
 
 /// The run of TPC-C with these trials only, changed.

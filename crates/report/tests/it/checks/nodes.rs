@@ -2,7 +2,9 @@
 
 use super::quiet::{BASELINE, quiet};
 use super::{Case, check, paper, trials};
-use dyno_facts::{FaultFacts, Freshness, GeneratorMember, NodeConditions, TargetNode, Together};
+use dyno_facts::{
+    FaultFacts, Freshness, GeneratorMember, NodeConditions, Role, TargetNode, Together,
+};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 
@@ -10,14 +12,15 @@ use std::collections::BTreeMap;
 /// is given the nodes by name.
 fn cluster(runs: &mut [RunData], change: impl Fn(&mut BTreeMap<String, NodeConditions>)) {
     for target in &mut runs[0].header.targets {
-        let node = |(name, role): (&str, &str)| TargetNode {
+        let node = |(name, role): (&str, Role)| TargetNode {
             name: name.to_owned(),
-            role: role.to_owned(),
+            role,
             ..TargetNode::default()
         };
-        target.nodes =
-            [("n1", "primary"), ("n2", "read_only"), ("n3", "read_only")].map(node).into();
-        target.route = "split".to_owned();
+        target.nodes = [("n1", Role::Primary), ("n2", Role::ReadOnly), ("n3", Role::ReadOnly)]
+            .map(node)
+            .into();
+        target.route = dyno_facts::Route::Split;
     }
     trials(runs, |trial| {
         trial.statements.others = 0;
@@ -196,7 +199,11 @@ fn reads_inside_of_transactions_may_stay_on_the_primary() {
     // Nobody splits where all of the load is meant for the primary.
     let found = paper(|runs| {
         reads(runs, [200_000, 5, 5]);
-        runs[0].header.targets.iter_mut().for_each(|target| target.route = "primary".to_owned());
+        runs[0]
+            .header
+            .targets
+            .iter_mut()
+            .for_each(|target| target.route = dyno_facts::Route::Primary);
     });
     assert!(check(&found, "reads-on-primary").lines.is_empty());
 }

@@ -3,7 +3,7 @@
 use crate::synthetic::{Shape, header, run, trial};
 use dyno_facts::{
     ComparisonFacts, Conditions, DataFacts, ExperimentFacts, GeneratorConditions, NodeConditions,
-    ReplicaFacts, ServerFacts,
+    ReplicaFacts, ServerFacts, StopRule,
 };
 use dyno_store::{RunData, TrialData};
 
@@ -36,9 +36,7 @@ fn of(trials: Vec<TrialData>) -> RunData {
     let comparison = ComparisonFacts {
         baseline: BASELINE.to_owned(),
         candidates: vec![CANDIDATE.to_owned()],
-        pairs_least: 4,
-        pairs_most: 20,
-        half_width: Some(0.05),
+        stop: StopRule { pairs_least: 4, pairs_most: 20, half_width: Some(0.05), budget_s: None },
         data_state: "untouched".to_owned(),
         ..ComparisonFacts::default()
     };
@@ -49,7 +47,7 @@ fn of(trials: Vec<TrialData>) -> RunData {
         test: "sysbench oltp_read_only".to_owned(),
         options: options.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         warmup_s: 5.0,
-        window_s: Some(60.0),
+        duration_s: Some(60.0),
         comparison: Some(comparison),
         ..ExperimentFacts::default()
     }];

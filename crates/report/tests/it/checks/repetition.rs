@@ -106,9 +106,9 @@ pub(super) const CASES: &[Case] = &[
         evidence: "instead of 0.1 %",
         fires: |runs| {
             with_ratios(runs, NOISE, [1.0; 6]);
-            comparison(runs).half_width = Some(0.001);
+            comparison(runs).stop.half_width = Some(0.001);
         },
-        silent: |runs| comparison(runs).half_width = Some(0.2),
+        silent: |runs| comparison(runs).stop.half_width = Some(0.2),
     },
     Case {
         id: "many-metrics",

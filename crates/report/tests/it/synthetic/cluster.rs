@@ -2,60 +2,68 @@
 
 use super::{Shape, experiment, header, trial};
 use dyno_facts::{
-    Environment, FleetMember, Freshness, GeneratorMember, HostSample, NodeConditions, TargetFacts,
-    TargetNode, TrialSummary,
+    Environment, FleetMember, Freshness, GeneratorMember, HostSample, NodeConditions, Role, Route,
+    SecretUrl, TargetFacts, TargetNode, TrialSummary,
 };
 use dyno_store::{RunData, TrialData};
 use std::path::PathBuf;
 
-fn node(name: &str, role: &str, place: usize) -> TargetNode {
+fn node(name: &str, role: Role, place: usize) -> TargetNode {
     TargetNode {
         name: name.to_owned(),
-        role: role.to_owned(),
-        url: format!("mysql://dyno@10.0.1.{place}:3306/dyno"),
+        role,
+        url: SecretUrl::new(format!("mysql://dyno@10.0.1.{place}:3306/dyno")),
         product: "MariaDB".to_owned(),
         version: "10.11.6-MariaDB".to_owned(),
-        same_host: false,
+        ..TargetNode::default()
     }
 }
 
-fn target(name: &str, route: &str, roles: &[(&str, &str)]) -> TargetFacts {
-    let nodes: Vec<TargetNode> =
-        roles.iter().enumerate().map(|(place, (name, role))| node(name, role, place + 1)).collect();
+fn target(name: &str, route: Route, roles: &[(&str, Role)]) -> TargetFacts {
+    let nodes: Vec<TargetNode> = roles
+        .iter()
+        .enumerate()
+        .map(|(place, (name, role))| node(name, *role, place + 1))
+        .collect();
     TargetFacts {
         name: name.to_owned(),
-        urls: nodes.iter().map(|node| node.url.clone()).take(1).collect(),
+        url: nodes[0].url.clone(),
         nodes,
-        route: route.to_owned(),
+        route,
         product: "MariaDB".to_owned(),
         version: "10.11.6-MariaDB".to_owned(),
         ..TargetFacts::default()
     }
 }
 
-const GROWING: [(&str, &str); 5] = [
-    ("n1", "primary"),
-    ("n2", "read_only"),
-    ("n3", "read_only"),
-    ("n4", "read_only"),
-    ("n5", "read_only"),
+const GROWING: [(&str, Role); 5] = [
+    ("n1", Role::Primary),
+    ("n2", Role::ReadOnly),
+    ("n3", Role::ReadOnly),
+    ("n4", Role::ReadOnly),
+    ("n5", Role::ReadOnly),
 ];
 
 fn targets() -> Vec<TargetFacts> {
     let part = |read_only: usize| TargetFacts {
         part_of: Some("cluster".to_owned()),
-        ..target(&format!("cluster-ro{read_only}"), "spread", &GROWING[..=read_only])
+        ..target(&format!("cluster-ro{read_only}"), Route::Spread, &GROWING[..=read_only])
     };
     vec![
-        target("cluster", "spread", &GROWING),
+        target("cluster", Route::Spread, &GROWING),
         part(1),
         part(2),
         part(4),
-        target("pair", "split", &GROWING[..3]),
+        target("pair", Route::Split, &GROWING[..3]),
         target(
             "sharded",
-            "endpoint",
-            &[("front", "endpoint"), ("s1", "shard"), ("s2", "shard"), ("s3", "shard")],
+            Route::Endpoint,
+            &[
+                ("front", Role::Endpoint),
+                ("s1", Role::Shard),
+                ("s2", Role::Shard),
+                ("s3", Role::Shard),
+            ],
         ),
     ]
 }
@@ -80,18 +88,20 @@ fn counted(role: &str, data: &TrialData, reads: f64, writes: f64) -> NodeConditi
 }
 
 fn nodes(target: &TargetFacts, data: &mut TrialData) {
-    let reading =
-        target.nodes.iter().filter(|node| node.role != "primary" && node.role != "endpoint");
+    let reading = target
+        .nodes
+        .iter()
+        .filter(|node| node.role != Role::Primary && node.role != Role::Endpoint);
     let reading = reading.count() as f64;
     for node in &target.nodes {
-        let (reads, writes) = match (node.role.as_str(), target.route.as_str()) {
+        let (reads, writes) = match (node.role.name(), target.route.name()) {
             ("primary", "split") => (0.1, 0.3),
             ("read_only", "split") => (0.9 / reading, 0.0),
             ("primary" | "endpoint", _) => (0.0, 0.0),
             ("shard", _) => (1.0 / reading, 0.25 / reading),
             _ => (1.0 / reading, 0.0),
         };
-        let conditions = counted(&node.role, data, reads, writes);
+        let conditions = counted(node.role.name(), data, reads, writes);
         data.summary.conditions.nodes.insert(node.name.clone(), conditions);
     }
 }

@@ -9,11 +9,10 @@ pub(crate) fn fault() -> RunData {
     // The last one is of another experiment.
     run.trials.pop();
     let plan = FaultPlan {
-        action: "kill".to_owned(),
         node: "primary".to_owned(),
         at_s: 10.0,
-        heal_after_s: None,
-        promote: true,
+        promote: Some(String::new()),
+        ..FaultPlan::default()
     };
     for experiment in &mut run.header.experiments {
         experiment.fault = Some(plan.clone());

@@ -9,10 +9,10 @@ pub(crate) mod tpch;
 
 use dyno_facts::{
     Counts, Environment, ErrorSummary, Event, EventKind, ExperimentFacts, GeneratorSummary,
-    HostSample, KindSummary, Lang, LatencySummary, Message, RunHeader, RunStatus, SCHEMA_VERSION,
-    SeriesRow, ServerFacts, StatementCounts, StoredPlan, TargetFacts, TrialStatus, TrialSummary,
+    HostSample, KindSummary, Lang, LatencySummary, Message, PublishedRow, PublishedTable,
+    RunHeader, RunPlan, RunStatus, SCHEMA_VERSION, SecretUrl, SeriesRow, ServerFacts,
+    StatementCounts, TargetFacts, TrialStatus, TrialSummary,
 };
-use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
         schema_version: SCHEMA_VERSION,
         suite: "synthetic".to_owned(),
         title: "Two made-up servers under sysbench".to_owned(),
-        plan: Some(StoredPlan {
+        plan: Some(RunPlan {
             hash: "00c0ffee00c0ffee".to_owned(),
             shrink: 1.0,
-            whole: serde_json::json!({ "name": "synthetic" }),
+            ..RunPlan::default()
         }),
         environment: Environment {
             host: "generator-1".to_owned(),
@@ -61,7 +61,7 @@ fn target(index: usize, name: &str) -> TargetFacts {
     let product = [("MariaDB", "10.11.6-MariaDB"), ("PostgreSQL", "15.5")][index % 2];
     TargetFacts {
         name: name.to_owned(),
-        urls: vec![format!("mysql://root@10.0.0.{index}:3306/sbtest")],
+        url: SecretUrl::new(format!("mysql://root@10.0.0.{index}:3306/sbtest")),
         product: product.0.to_owned(),
         version: product.1.to_owned(),
         class: if index == 0 { "16 vCPU, 64 GiB".to_owned() } else { String::new() },
@@ -84,7 +84,7 @@ fn experiment(name: &str, title: &str, test: &str) -> ExperimentFacts {
         options: options.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         scripts: Vec::new(),
         warmup_s: 5.0,
-        window_s: Some(60.0),
+        duration_s: Some(60.0),
         ..ExperimentFacts::default()
     }
 }

@@ -2,10 +2,9 @@
 
 use super::{Shape, failed_check, header, run, trial};
 use dyno_facts::{
-    DataCheck, DataFacts, ExperimentFacts, Message, ScriptFacts, StatementCounts, StatementLatency,
-    TrialStatus, Verdict,
+    DataCheck, DataFacts, ExperimentFacts, Message, PublishedRow, PublishedTable, ScriptFacts,
+    StatementCounts, StatementLatency, TrialStatus, Verdict,
 };
-use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
 
 const SELECT: &str = "SELECT abalance\nFROM pgbench_accounts\nWHERE aid = :aid;";

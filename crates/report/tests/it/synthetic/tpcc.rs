@@ -4,9 +4,9 @@
 use super::{Shape, failed_check, header, latency, run, trial};
 use dyno_facts::{
     AuditLine, ConditionLine, ConditionState, Counts, DataCheck, DataFacts, ExperimentFacts,
-    KindSummary, Message, StatementCounts, TpccFacts, TpccKind, TrialStatus, Verdict,
+    KindSummary, Message, PublishedRow, PublishedTable, StatementCounts, TpccFacts, TpccKind,
+    TrialStatus, Verdict,
 };
-use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
 
 const KINDS: [&str; 6] =

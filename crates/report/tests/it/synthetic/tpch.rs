@@ -4,10 +4,9 @@
 use super::{Shape, failed_check, header, run, trial};
 use dyno_facts::{
     AnswerFacts, CacheFacts, Counts, DataCheck, DegreeFacts, ExperimentFacts, LoadStep, Message,
-    PlanFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
-    TrialStatus, Verdict,
+    PlanFacts, PublishedRow, PublishedTable, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts,
+    TpchLoad, TpchMetrics, TrialStatus, Verdict,
 };
-use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
 
 /// Seconds of the queries at degree 0, about those of PostgreSQL at scale factor 1.

@@ -13,8 +13,8 @@ use crate::tpcc::{
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataFacts, Message};
-use dyno_suite::{Plan, PlannedExperiment};
+use dyno_facts::{DataFacts, ExperimentFacts, Message};
+use dyno_suite::Plan;
 use dyno_tpcc::ITEMS;
 use dyno_tpcc::Kept;
 use dyno_tpcc::ledger_file::{LedgerError, LedgerFile, read};
@@ -53,10 +53,10 @@ struct Found {
 impl Family for Tpcc {
     const OFFER: WorkloadOffer = OFFER;
 
-    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let refuse = |error| refused(plan, experiment, error);
         let options = TpccSettings::read(&experiment.test, given(experiment)).map_err(refuse)?;
-        options.check_load(&experiment.threads, !experiment.rates.is_empty()).map_err(refuse)?;
+        options.check_load(&experiment.workers, !experiment.rates.is_empty()).map_err(refuse)?;
         Ok(Tpcc { options: Box::new(options), has_fault: experiment.fault.is_some() })
     }
 

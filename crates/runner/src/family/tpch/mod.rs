@@ -17,8 +17,8 @@ use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
-use dyno_facts::Message;
-use dyno_suite::{Plan, PlannedExperiment};
+use dyno_facts::{ExperimentFacts, Message};
+use dyno_suite::Plan;
 use dyno_tpch::degree::{DegreeRule, detect};
 use dyno_tpch::load::{LoadError, LoadOptions, TpchLoadReport, destroy, load};
 use dyno_tpch::options::{OFFER, TpchSettings};
@@ -40,7 +40,7 @@ impl Family for Tpch {
     const OFFER: WorkloadOffer = OFFER;
     const IS_ANALYTICAL: bool = true;
 
-    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let options = TpchSettings::read(&experiment.test, given(experiment))
             .map_err(|error| refused(plan, experiment, error))?;
         Ok(Tpch { options: Box::new(options), degrees: experiment.degrees.clone() })

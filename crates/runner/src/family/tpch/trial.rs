@@ -12,13 +12,12 @@ use crate::trial::{Done, Job, deny, tell_checks};
 use dyno_core::{Driver, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{
-    DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TrialIdentity, TrialStatus,
-    TrialSummary,
+    DegreeFacts, PlanStep, PlannedTrial, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts,
+    TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_reactor::monotonic_now;
 use dyno_record::Window;
 use dyno_store::{Moment, StoreError, TrialWriter};
-use dyno_suite::{Step, Trial};
 use dyno_tpch::load::LoadError;
 use dyno_tpch::options::TpchSettings;
 use dyno_tpch::run::{Answerer, PlanFile, RunError, RunOptions, Test, Watch, run};
@@ -99,7 +98,12 @@ pub(super) fn trial<D: Driver>(
     Ok(Done::Ended { status, is_denied })
 }
 
-fn identity(step: &Step, planned: &Trial, asked: &RunOptions, found: Loaded) -> TrialIdentity {
+fn identity(
+    step: &PlanStep,
+    planned: &PlannedTrial,
+    asked: &RunOptions,
+    found: Loaded,
+) -> TrialIdentity {
     TrialIdentity {
         step: step.id.clone(),
         experiment: step.experiment.clone(),

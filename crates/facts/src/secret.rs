@@ -2,14 +2,21 @@
 //! has been through [`without_password`] or [`mask_line`]. Both rather hide too much than too
 //! little, as a password may contain any character.
 
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
-/// A target's URL as it was given, password included. Shows itself without the password.
-#[derive(Clone, Default, PartialEq, Eq)]
+/// A URL as it was given, password included. It is shown and stored without the password.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(transparent)]
 pub struct SecretUrl(String);
 
+impl Serialize for SecretUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.redacted())
+    }
+}
+
 impl SecretUrl {
-    /// Takes a URL.
     pub fn new(url: impl Into<String>) -> Self {
         SecretUrl(url.into())
     }
@@ -23,6 +30,14 @@ impl SecretUrl {
     /// elsewhere.
     pub fn redacted(&self) -> String {
         without_password(&self.0)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn has_password(&self) -> bool {
+        self.redacted() != self.0
     }
 }
 
@@ -42,7 +57,7 @@ const PASSWORD_KEYS: [&str; 3] = ["password", "passwd", "pwd"];
 
 /// The URL without its password: `mysql://u:p@h/d` becomes `mysql://u@h/d`, and parameters whose
 /// names end in `password`, `passwd` or `pwd` go.
-pub(crate) fn without_password(url: &str) -> String {
+fn without_password(url: &str) -> String {
     let mut out = url.to_string();
     if let Some(range) = userinfo_password(&out) {
         out.replace_range(range.start - 1..range.end, "");
@@ -59,7 +74,7 @@ pub(crate) fn without_password(url: &str) -> String {
 }
 
 /// The environment variable for the password of a target.
-pub(crate) fn password_variable(target: &str) -> String {
+pub fn password_variable(target: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("DYNO_PASSWORD_{}", target.chars().map(upper).collect::<String>())
 }
@@ -75,7 +90,7 @@ fn userinfo_password(url: &str) -> Option<std::ops::Range<usize>> {
 
 /// A line of a file with everything that may be a password replaced by `*`, character for
 /// character, so that columns stay where they are.
-pub(crate) fn mask_line(line: &str) -> String {
+pub fn mask_line(line: &str) -> String {
     let mut hidden: Vec<std::ops::Range<usize>> = userinfo_password(line).into_iter().collect();
     let lower = line.to_ascii_lowercase();
     for key in PASSWORD_KEYS {

@@ -1,0 +1,303 @@
+//! The experiments of a plan.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An experiment of a plan, shrunk and capped as it is executed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct ExperimentFacts {
+    /// Its name in the suite.
+    pub name: String,
+    pub title: String,
+    /// Such as `sysbench`.
+    pub workload: String,
+    /// Such as `oltp_read_only`.
+    pub test: String,
+    /// Options of the workload, all that were given; `NAME.KEY` is what stands in a table, `NAME.1` in a list.
+    pub options: BTreeMap<String, String>,
+    /// The scripts that it runs, where the suite brings its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptFacts>,
+    /// The size of the data that the options state, if the test has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataSize>,
+    /// Names of the targets that are measured.
+    pub targets: Vec<String>,
+    /// Numbers of workers; empty if a trial is a pass over queries.
+    pub workers: Vec<u32>,
+    /// Parallel degrees of a pass over queries; 0 is off. Empty otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub degrees: Vec<u32>,
+    /// Offered rates in transactions per second; empty means a closed loop.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<f64>,
+    /// Seconds of warm-up planned before each window.
+    pub warmup_s: f64,
+    /// Seconds planned for each window; `None` when a count of transactions ends a trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
+    /// The window ends after this many transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
+    /// Trials per point.
+    pub repeats: u32,
+    /// Seconds between two lines of the interval series.
+    pub interval_s: f64,
+    /// The data are loaded before the first trial.
+    pub prepare: bool,
+    /// The data are removed after the last trial.
+    pub cleanup: bool,
+    /// Percentiles of the latency, in (0, 100].
+    pub percentiles: Vec<f64>,
+    /// What is compared, where the suite compares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonFacts>,
+    /// Gates as they are written, such as `tps.ratio.low > 0.97`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    /// The search for the highest rate that an objective allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearch>,
+    /// How often the best point of a sweep is measured again, or the result of a search.
+    pub confirm: u32,
+    /// How the data come back to their first state before each trial.
+    #[serde(skip_serializing_if = "Restore::is_none")]
+    pub restore: Restore,
+    /// What is done to a node in each trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultPlan>,
+    /// Published figures to stand beside the results.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedTable>,
+}
+
+impl ExperimentFacts {
+    /// Workload and test, such as `sysbench oltp_read_only`.
+    pub fn load(&self) -> String {
+        format!("{} {}", self.workload, self.test).trim().to_owned()
+    }
+}
+
+/// A script of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct ScriptFacts {
+    /// Its file, relative to the suite.
+    pub name: String,
+    /// Its share of the transactions, relative to the other scripts.
+    pub weight: u32,
+    pub text: String,
+}
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+pub struct DataSize {
+    pub tables: u64,
+    pub rows_per_table: u64,
+}
+
+/// Which targets an experiment compares, and how long it repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct ComparisonFacts {
+    /// The target that ratios are taken to.
+    pub baseline: String,
+    /// The targets whose ratios are taken.
+    pub candidates: Vec<String>,
+    /// True when both are the same system: the comparison measures the noise floor.
+    pub is_aa: bool,
+    #[serde(flatten)]
+    pub stop: StopRule,
+    /// How the data come back to the same state before each trial:
+    /// `untouched` (nothing is written), `reloaded`, `grows`, or a command.
+    pub data_state: String,
+}
+
+/// When pairs have been repeated often enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct StopRule {
+    /// Fewest pairs.
+    pub pairs_least: u32,
+    pub pairs_most: u32,
+    /// Half-width of the 95 % interval of the ratio at which repetition ends, such as 0.02.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<f64>,
+    /// Seconds after which the experiment begins no further pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<f64>,
+}
+
+/// The search for the highest rate that an objective allows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct RateSearch {
+    /// As it is written: `p99 < 20ms`.
+    pub objective: String,
+    /// The first rate, per second; without it half of what a closed loop does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_rate: Option<f64>,
+    /// No higher rate is tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_rate: Option<f64>,
+}
+
+/// How the data come back to their first state before each trial.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restore {
+    /// Not at all: what a trial writes, the next one finds.
+    #[default]
+    None,
+    /// The tables are dropped and loaded again.
+    Reload,
+    /// A command of the shell.
+    Command(String),
+}
+
+impl Restore {
+    pub fn is_none(&self) -> bool {
+        *self == Restore::None
+    }
+}
+
+/// What is done to a node.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultAction {
+    /// Its process is ended at once, by SIGKILL.
+    #[default]
+    Kill,
+    /// It is shut down as its product wants it.
+    Stop,
+    /// It is shut down and started again at once.
+    Restart,
+    /// Its process is held: connections stay open and nothing is answered.
+    Freeze,
+    /// No packet reaches it or leaves it.
+    Partition,
+    /// What a command of the suite does.
+    Command,
+}
+
+impl FaultAction {
+    /// The names in suite files.
+    pub const NAMES: [&str; 6] = ["kill", "stop", "restart", "freeze", "partition", "command"];
+
+    pub fn name(self) -> &'static str {
+        FaultAction::NAMES[self as usize]
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        use FaultAction::{Command, Freeze, Kill, Partition, Restart, Stop};
+        let all = [Kill, Stop, Restart, Freeze, Partition, Command];
+        all.into_iter().find(|action| action.name() == name)
+    }
+}
+
+/// A fault that is injected into each trial of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct FaultPlan {
+    pub action: FaultAction,
+    /// The node, by its name or its role; the first one of that role.
+    pub node: String,
+    /// Seconds from the opening of the window.
+    pub at_s: f64,
+    /// Seconds from the fault until it is ended: the node started, let go on, reached again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heal_after_s: Option<f64>,
+    /// The node that is made the primary after the fault: its name, or empty for the first read-only
+    /// node. `None` makes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promote: Option<String>,
+    /// A transaction that takes longer is given up, and its session replaced.
+    pub answer_limit_s: f64,
+    /// A command of the shell that does it, for clusters that dyno has not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The command that ends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heal_command: Option<String>,
+    /// The command that makes another node the primary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promote_command: Option<String>,
+}
+
+impl FaultPlan {
+    /// The commands of the suite that do part of it.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        let all = [&self.command, &self.heal_command, &self.promote_command];
+        all.into_iter().filter_map(|command| command.as_deref())
+    }
+}
+
+/// A published table, cut to the rows that an experiment refers to. Complete in itself, so that
+/// a stored run can be printed by a dyno whose bundled figures have changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct PublishedTable {
+    /// The experiment it stands beside.
+    pub experiment: String,
+    /// What it shows, in one line.
+    pub title: String,
+    /// The document that published it, with date and location as far as known.
+    pub source: String,
+    /// How its figures were measured.
+    pub method: String,
+    /// What a reader must know before comparing.
+    pub note: Option<String>,
+    /// In the order of the publication.
+    pub rows: Vec<PublishedRow>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct PublishedRow {
+    /// Such as a node class.
+    pub label: String,
+    /// Number of the published row, from 1: rows that share it were printed as one. 0: unknown.
+    pub number: usize,
+    /// Conditions by name; one of [`PublishedRow::LOAD_LEVELS`] is the number of workers.
+    pub conditions: BTreeMap<String, String>,
+    /// Results by metric; `tps`, `qps` and `data_qps` are per second, `tpmc` per minute.
+    pub metrics: BTreeMap<String, f64>,
+    /// Names of the targets that this row is the counterpart of; empty for context.
+    pub targets: Vec<String>,
+}
+
+impl PublishedRow {
+    /// Conditions that state the number of workers; the first that is there counts. pgbench has clients,
+    /// and threads that drive them; BenchmarkSQL has terminals, perhaps several processes with as many.
+    pub const LOAD_LEVELS: [&str; 5] =
+        ["clients", "threads", "workers", "terminals", "terminals_per_generator"];
+
+    /// A condition that is a number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.conditions.get(name)?.parse().ok()
+    }
+
+    /// All virtual CPUs that it was measured on, those of a storage layer included.
+    pub fn vcpu(&self) -> Option<f64> {
+        let storage = self.number("storage_vcpu").unwrap_or(0.0);
+        let storage = storage * self.number("storage_nodes").unwrap_or(1.0);
+        let compute = self.number("vcpu").or_else(|| self.number("compute_vcpu"))?;
+        Some(compute + storage).filter(|vcpu| *vcpu > 0.0)
+    }
+
+    /// The number of workers under which it was measured, where it is stated.
+    pub fn workers(&self) -> Option<f64> {
+        let number = |name: &str| self.number(name);
+        let mut levels = PublishedRow::LOAD_LEVELS.iter();
+        let (name, workers) = levels.find_map(|name| Some((*name, number(name)?)))?;
+        let processes = match name {
+            "terminals_per_generator" => number("load_generators").unwrap_or(1.0),
+            _ => 1.0,
+        };
+        Some(workers * processes).filter(|workers| *workers >= 1.0)
+    }
+}

@@ -1,0 +1,105 @@
+//! The plan of a run, without its targets and experiments, which stand beside it in the header.
+
+use crate::Purpose;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct RunPlan {
+    /// 16 hexadecimal digits over all that decides what is executed: equal in runs that may go on with each
+    /// other. Titles, published figures and passwords do not change it.
+    pub hash: String,
+    pub suite: SuiteFacts,
+    /// Whether servers are asked each second of a trial what they do.
+    pub sample_servers: bool,
+    /// 1, or the share of the suite's data and durations that is executed.
+    pub shrink: f64,
+    /// What is done, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<PlanStep>,
+    /// A guess of the whole time in seconds: windows and warm-ups as stated, loading at 100,000
+    /// rows/s, counted windows at 1,000 transactions/s; comparisons as long as they may take.
+    pub estimated_s: f64,
+    /// What the user should know, in sentences: what was left out, capped or shrunk.
+    pub notes: Vec<String>,
+}
+
+/// What a run says about its suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct SuiteFacts {
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// Paragraphs, or empty.
+    pub description: String,
+    /// The published paper that is reproduced.
+    pub paper: Option<String>,
+    /// Where that paper is to be found.
+    pub source: Option<String>,
+    /// The file as the user named it, or `bundled:NAME.toml`; empty where there is none.
+    pub file: String,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct PlanStep {
+    /// Unique in the plan and stable from run to run: `EXPERIMENT/TARGET/prepare`,
+    /// `EXPERIMENT/TARGET/workers=8/repeat=1`, `EXPERIMENT/TARGET/workers=8/rate=100/repeat=1`,
+    /// `EXPERIMENT/TARGET/degree=16/repeat=1`, `EXPERIMENT/TARGET/workers=8/search/repeat=1`,
+    /// `EXPERIMENT/TARGET/confirm/repeat=1`, `EXPERIMENT/TARGET/cleanup`.
+    pub id: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Name of the target.
+    pub target: String,
+    /// A guess of its length in seconds.
+    pub estimated_s: f64,
+    pub action: StepAction,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "do")]
+pub enum StepAction {
+    /// Create and load the tables.
+    Prepare,
+    /// One timed execution of a point.
+    Trial(PlannedTrial),
+    /// Drop the tables.
+    Cleanup,
+}
+
+/// One timed execution of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct PlannedTrial {
+    /// From 1, over the whole plan, in the order of execution.
+    pub number: u32,
+    /// Decides where the load comes from: the plan, the trials of the search before it (a search that has ended
+    /// leaves its other steps out), or the best point of the sweep before it.
+    pub purpose: Purpose,
+    /// The point's id: the step's id without the repeat.
+    pub point: String,
+    /// Workers (of [`Purpose::Confirm`] the most that it may be); 1 in a pass over queries, whose test knows its
+    /// sessions.
+    pub workers: u32,
+    /// Parallel degree of a pass over queries; 0 is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub degree: Option<u32>,
+    /// Offered rate in transactions per second; `None` is a closed loop.
+    pub rate: Option<f64>,
+    /// Which repeat of the point, from 1.
+    pub repeat: u32,
+    /// Seconds before the measured window.
+    pub warmup_s: f64,
+    /// Seconds of the measured window.
+    pub duration_s: Option<f64>,
+    /// The window ends after this many transactions, if that is sooner.
+    pub events: Option<u64>,
+    /// Seconds between two lines of the interval series.
+    pub interval_s: f64,
+    /// The seed of this trial's random streams, below 2^53. Repeats have different ones; the
+    /// targets of one repeat of a point share one, so that they are given the same work.
+    pub seed: u64,
+}

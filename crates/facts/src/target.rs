@@ -1,0 +1,253 @@
+//! The targets of a plan, with what was found where they were reached.
+
+use crate::SecretUrl;
+use crate::secret::password_variable;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a node does in its target.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Takes reads and writes.
+    #[default]
+    Primary,
+    /// Takes reads.
+    ReadOnly,
+    /// A proxy that spreads what it takes over the nodes.
+    Endpoint,
+    /// Holds a part of the data behind an endpoint. It is watched and never driven.
+    Shard,
+}
+
+impl Role {
+    /// The roles' names in suite files.
+    pub const NAMES: [&str; 4] = ["primary", "read_only", "endpoint", "shard"];
+
+    pub fn name(self) -> &'static str {
+        Role::NAMES[self as usize]
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [Role::Primary, Role::ReadOnly, Role::Endpoint, Role::Shard];
+        all.into_iter().find(|role| role.name() == name)
+    }
+}
+
+/// How the load reaches the nodes of a target.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Route {
+    /// All of it goes to the primary.
+    #[default]
+    Primary,
+    /// All of it goes through the endpoint.
+    Endpoint,
+    /// Transactions and writes go to the primary; reads outside of transactions, and transactions begun as
+    /// read-only, to the read-only nodes, each worker to its own one.
+    Split,
+    /// All of it goes to the read-only nodes, workers evenly. Of several load generators each has nodes of its
+    /// own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes some share one);
+    /// where the numbers don't divide, all drive all.
+    Spread,
+}
+
+impl Route {
+    /// The routes' names in suite files.
+    pub const NAMES: [&str; 4] = ["primary", "endpoint", "split", "spread"];
+
+    pub fn name(self) -> &'static str {
+        Route::NAMES[self as usize]
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [Route::Primary, Route::Endpoint, Route::Split, Route::Spread];
+        all.into_iter().find(|route| route.name() == name)
+    }
+
+    /// The route of a target that names none: the endpoint, if there is one, else the primary, else the
+    /// read-only nodes.
+    pub fn of(roles: &[Role]) -> Route {
+        match roles {
+            roles if roles.contains(&Role::Endpoint) => Route::Endpoint,
+            roles if roles.contains(&Role::Primary) => Route::Primary,
+            _ => Route::Spread,
+        }
+    }
+}
+
+/// What a target costs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Price {
+    /// Of the whole target for an hour.
+    pub per_hour: f64,
+    /// Such as `USD`.
+    pub currency: String,
+}
+
+/// A target of a plan. What was found there is empty until it was reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct TargetFacts {
+    /// Its name in the suite.
+    pub name: String,
+    /// Of the node that the load reaches first; `{run}` stands for the run folder.
+    pub url: SecretUrl,
+    /// The role of that node.
+    pub role: Role,
+    /// All nodes, where there are several, or where a cluster of `dyno cluster` stands behind it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<TargetNode>,
+    /// How the load reaches them; without meaning where there are none.
+    pub route: Route,
+    /// The target whose database this is, under another name: to measure the noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twin_of: Option<String>,
+    /// The target whose cluster this is, of which only the first read-only nodes are driven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
+    /// Node class, where the suite names one.
+    pub class: String,
+    /// Virtual CPUs of a node, where the suite states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB, where the suite states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, where the suite states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<String>,
+    /// Facts that the suite states because nobody can read them, by the name of the fact.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stated: BTreeMap<String, String>,
+    /// What an hour costs, where the suite states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// Such as `MariaDB`, as the server states it.
+    pub product: String,
+    /// As the server states it.
+    pub version: String,
+    /// True when a node is on the load generator's own machine.
+    pub same_host: bool,
+}
+
+/// A node of a target with several. What was found there is empty until it was reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct TargetNode {
+    /// Unique in its target: its name in the suite, or its role and number.
+    pub name: String,
+    pub role: Role,
+    pub url: SecretUrl,
+    /// The folder of the cluster of `dyno cluster` that it belongs to, under the same name there: only such
+    /// a node can be killed, stopped or started by dyno itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// Such as `MariaDB`, as the server states it.
+    pub product: String,
+    /// As the server states it.
+    pub version: String,
+    /// True when it is on the load generator's own machine.
+    pub same_host: bool,
+}
+
+impl TargetNode {
+    /// A node that nobody but its operator can start or stop.
+    pub fn new(name: impl Into<String>, role: Role, url: SecretUrl) -> Self {
+        TargetNode { name: name.into(), role, url, ..TargetNode::default() }
+    }
+
+    /// The node on which data are loaded, looked at and checked: the one that takes writes, or an endpoint
+    /// before shards.
+    pub fn loading(nodes: &[TargetNode]) -> Option<&TargetNode> {
+        let first = |role: Role| nodes.iter().find(|node| node.role == role);
+        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
+        primary.or(first(Role::Endpoint))
+    }
+}
+
+impl TargetFacts {
+    /// The URL to connect to, with `{run}` replaced by the run folder, percent-encoded.
+    pub fn url_in(&self, run: &Path) -> SecretUrl {
+        // What has a meaning in a URL must not end the path.
+        let path = run.to_string_lossy().replace('%', "%25").replace('?', "%3F");
+        SecretUrl::new(self.url.expose().replace("{run}", &path.replace('#', "%23")))
+    }
+
+    /// The name under which its database is known: its own, or that of the target whose twin or part
+    /// it is.
+    pub fn owner(&self) -> &str {
+        self.twin_of.as_deref().or(self.part_of.as_deref()).unwrap_or(&self.name)
+    }
+
+    /// The name of the target that is connected to for its trials: a twin is the same connection, a
+    /// part has nodes of its own.
+    pub fn reached_as(&self) -> &str {
+        self.twin_of.as_deref().unwrap_or(&self.name)
+    }
+
+    /// What load generator `generator` of `generators`, counted from 0, needs of it. Where the load is spread these
+    /// are read-only nodes of its own; where the numbers don't divide, all of them are everybody's, so that no
+    /// node gets more than its share.
+    #[must_use]
+    pub fn of_generator(&self, generator: u32, generators: u32) -> TargetFacts {
+        let mut part = self.clone();
+        if self.route == Route::Spread {
+            part.nodes.retain(|node| node.role == Role::ReadOnly);
+            part.nodes = dealt(part.nodes, generator as usize, generators.max(1) as usize);
+        }
+        part
+    }
+
+    /// The URL of the node on which its data are loaded; `None` where no node takes writes.
+    pub fn loading_url(&self) -> Option<&SecretUrl> {
+        match self.nodes.as_slice() {
+            [] => Some(&self.url),
+            nodes => TargetNode::loading(nodes).map(|node| &node.url),
+        }
+    }
+
+    /// The name under which the password of one of its nodes is looked for first.
+    pub fn node_name(&self, node: &TargetNode) -> String {
+        format!("{}_{}", self.owner(), node.name)
+    }
+
+    /// The environment variable that may hold the password of one of its nodes, if that has its own.
+    pub fn node_password_variable(&self, node: &TargetNode) -> String {
+        password_variable(&self.node_name(node))
+    }
+
+    /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
+    /// upper case, with `_` for everything that is no letter or digit. Of twins and parts it is that
+    /// of their owner.
+    pub fn password_variable(&self) -> String {
+        password_variable(self.owner())
+    }
+
+    /// Gives it, or one of its nodes, a URL with a password, which plans that were read back have not.
+    pub fn set_secret(&mut self, node: Option<&str>, url: &SecretUrl) {
+        match node {
+            None => self.url = url.clone(),
+            Some(name) => {
+                for node in self.nodes.iter_mut().filter(|node| node.name == name) {
+                    node.url = url.clone();
+                }
+            }
+        }
+    }
+}
+
+/// The nodes of load generator `generator` of `generators`: with more generators than nodes, some share one.
+fn dealt(nodes: Vec<TargetNode>, generator: usize, generators: usize) -> Vec<TargetNode> {
+    let count = nodes.len();
+    if count == 0 || (!count.is_multiple_of(generators) && !generators.is_multiple_of(count)) {
+        return nodes;
+    }
+    nodes.into_iter().skip(generator % count).step_by(generators).collect()
+}
