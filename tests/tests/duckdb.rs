@@ -45,7 +45,7 @@ fn duckdb_gives_the_right_answers_at_two_degrees() {
             let summary: serde_json::Value =
                 serde_json::from_str(&summary.expect("a trial")).expect("JSON");
             assert_eq!(summary["status"], "complete", "{summary:#}");
-            summary["tpch"]["degree"]["statements"].to_string()
+            summary["own"]["facts"]["degree"]["statements"].to_string()
         })
         .collect();
     assert!(degrees.contains(&"[\"set threads = 2\"]".to_owned()), "{degrees:?}");

@@ -1,6 +1,6 @@
 //! What a workload adds to the summary of a trial: its data, its statements, its checks.
 
-use crate::{KindSummary, Message};
+use crate::Message;
 use serde::{Deserialize, Serialize};
 
 /// The data that a trial ran on, as the server had them before it began.
@@ -93,115 +93,7 @@ pub struct DataCheck {
     pub evidence: Message,
 }
 
-/// What a TPC-C trial says of itself beyond what every trial says.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-#[serde(default)]
-pub struct TpccFacts {
-    /// `bmsql-5.0` or `spec`.
-    pub profile: String,
-    /// `statement` or `pipelined`.
-    pub flight: String,
-    /// The isolation level that sessions asked for; `None` is the server's own.
-    pub isolation: Option<String>,
-    /// Warehouses used.
-    pub warehouses: u32,
-    pub warehouses_loaded: u32,
-    pub terminals: u32,
-    /// Sessions that executed what the terminals entered.
-    pub sessions: u32,
-    /// New-Orders per minute whose commit was acknowledged in the measured window.
-    pub tpmc: f64,
-    /// Committed transactions of all kinds per minute; a Delivery counts once.
-    pub tpm_total: f64,
-    /// The tpmC that keying and think times allow (12.86 for each warehouse); `None` without them.
-    pub tpmc_limit: Option<f64>,
-    /// What each kind of transaction is held against.
-    pub kinds: Vec<TpccKind>,
-    /// New-Orders of the whole trial, warm-up among them, whose commit was acknowledged.
-    pub orders_acknowledged: u64,
-    /// New-Orders of the whole trial whose commit was sent and never answered.
-    pub orders_unknown: u64,
-    /// Deliveries executed, and those among them that found a district without an order.
-    pub deliveries: u64,
-    pub deliveries_with_skips: u64,
-    /// The audit: what was executed against what should have been.
-    pub audit: Vec<AuditLine>,
-    /// The consistency conditions before and after the trial, in their order.
-    pub conditions: Vec<ConditionLine>,
-}
-
-impl TpccFacts {
-    /// The kind whose commits per minute are tpmC.
-    pub const NEW_ORDER: &'static str = "new_order";
-    /// The kind that Deliveries queued by terminals are executed as; no part of the mix.
-    pub const DEFERRED: &'static str = "delivery_deferred";
-    /// Name of the trial's check of the database against what was acknowledged.
+impl DataCheck {
+    /// Name of the check of the database against what was acknowledged.
     pub const BOOKS: &'static str = "books";
-    /// Name of the trial's check of the durable ledger.
-    pub const LEDGER: &'static str = "ledger";
-
-    /// What follows from the trial's kinds and the length of its window: tpmC and tpmTOTAL.
-    pub fn set_rates(&mut self, kinds: &[KindSummary], window_s: f64) {
-        let per_minute =
-            |count: u64| if window_s > 0.0 { count as f64 * 60.0 / window_s } else { 0.0 };
-        let committed = |kind: &KindSummary| kind.counts.committed;
-        let orders = kinds.iter().filter(|kind| kind.name == Self::NEW_ORDER).map(committed).sum();
-        let all = kinds.iter().filter(|kind| kind.name != Self::DEFERRED).map(committed).sum();
-        self.tpmc = per_minute(orders);
-        self.tpm_total = per_minute(all);
-    }
-}
-
-/// One consistency condition.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct ConditionLine {
-    /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
-    pub id: String,
-    /// What has to hold, in a sentence.
-    pub rule: String,
-    /// Before the trial; `None` where it need not hold then.
-    pub before: Option<ConditionState>,
-    /// After it; `None` where it need not hold then, as those of a fresh database.
-    pub after: Option<ConditionState>,
-}
-
-/// Whether a condition held.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct ConditionState {
-    /// How it ended.
-    pub verdict: Verdict,
-    /// The number of violations with the first of them by key, or why it was not made; empty where
-    /// it held.
-    pub evidence: Message,
-}
-
-/// What one kind of transaction of TPC-C is held against; its figures are in the trial's kinds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-#[serde(default)]
-pub struct TpccKind {
-    /// The name of the kind, such as `new_order` or `delivery_deferred`.
-    pub name: String,
-    /// What the 90th percentile of its response time must not exceed, seconds.
-    pub limit_p90_s: f64,
-    /// Its share of the mix as the profile wants it, percent; 0 for what is no part of the mix.
-    pub share_percent: f64,
-    /// The least share that the specification allows, percent; 0 is no bound.
-    pub least_share_percent: f64,
-}
-
-/// One figure of an audit beside its expected value.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct AuditLine {
-    /// Such as `remote order lines`.
-    pub name: String,
-    /// What was observed, with its unit (`1.02 %`).
-    pub observed: String,
-    /// What was expected.
-    pub expected: String,
-    /// How far from it chance may lead, or the range that is allowed.
-    pub bound: String,
-    /// Observations it rests on.
-    pub of: u64,
-    /// Whether the observation lies within the bound.
-    pub verdict: Verdict,
 }

@@ -7,6 +7,7 @@ mod counts;
 mod event;
 mod evidence;
 mod experiment;
+mod family;
 mod fault;
 mod header;
 mod host;
@@ -17,7 +18,6 @@ mod series;
 mod server;
 mod summary;
 mod target;
-mod tpch;
 mod trial;
 
 pub use conditions::{
@@ -26,14 +26,12 @@ pub use conditions::{
 };
 pub use counts::{Counts, StatementCounts};
 pub use event::{Event, EventKind};
-pub use evidence::{
-    AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
-    TpccKind, Verdict,
-};
+pub use evidence::{DataCheck, DataFacts, StatementLatency, Verdict};
 pub use experiment::{
     ComparisonFacts, DataSize, ExperimentFacts, FaultAction, FaultPlan, PublishedRow,
     PublishedTable, RateSearch, Restore, ScriptFacts, StopRule,
 };
+pub use family::{FamilyFacts, FamilyRecord};
 pub use fault::{FaultFacts, FaultStep, RECOVERED_SHARE};
 pub use header::{FleetMember, RunHeader, RunStatus, TableOrigin};
 pub use host::{Environment, HostSample, Machine};
@@ -47,8 +45,4 @@ pub use summary::{
     TrialSummary,
 };
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};
-pub use tpch::{
-    AnswerFacts, CacheFacts, DegreeFacts, LoadStep, PlanFacts, QueryFacts, QueryOutcome,
-    RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
-};
 pub use trial::TrialIdentity;

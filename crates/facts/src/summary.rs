@@ -1,8 +1,8 @@
 //! What is stored and shown of a trial.
 
 use crate::{
-    Conditions, Counts, DataCheck, DataFacts, FaultFacts, HostSample, Message, Purpose,
-    StatementCounts, StatementLatency, TpccFacts, TpchFacts,
+    Conditions, Counts, DataCheck, DataFacts, FamilyFacts, FaultFacts, HostSample, Message,
+    Purpose, StatementCounts, StatementLatency,
 };
 use serde::{Deserialize, Serialize};
 
@@ -173,12 +173,9 @@ pub struct TrialSummary {
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,
-    /// What only TPC-C has to say.
-    #[serde(default)]
-    pub tpcc: Option<TpccFacts>,
-    /// What only TPC-H has to say.
+    /// What only the family of the workload records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tpch: Option<TpchFacts>,
+    pub own: Option<FamilyFacts>,
 }
 
 impl TrialSummary {

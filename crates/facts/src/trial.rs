@@ -1,8 +1,8 @@
 //! What a trial is, known before it runs.
 
 use crate::{
-    Conditions, Counts, DataFacts, GeneratorSummary, LatencySummary, Purpose, SCHEMA_VERSION,
-    StatementCounts, TpccFacts, TpchFacts, TrialStatus, TrialSummary,
+    Conditions, Counts, DataFacts, FamilyFacts, GeneratorSummary, LatencySummary, Purpose,
+    SCHEMA_VERSION, StatementCounts, TrialStatus, TrialSummary,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,12 +38,9 @@ pub struct TrialIdentity {
     /// The data it runs on; `None` where the workload says nothing of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFacts>,
-    /// What a TPC-C trial says of itself, as far as that is known before it begins.
+    /// What the family of the workload records, as far as that is known before it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tpcc: Option<TpccFacts>,
-    /// What a TPC-H trial says of itself, as far as that is known before it begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tpch: Option<TpchFacts>,
+    pub own: Option<FamilyFacts>,
 }
 
 impl TrialIdentity {
@@ -84,9 +81,8 @@ impl TrialIdentity {
             statement_latencies: Vec::new(),
             conditions: Conditions::default(),
             checks: Vec::new(),
-            tpcc: self.tpcc,
             fault: None,
-            tpch: self.tpch,
+            own: self.own,
         }
     }
 }

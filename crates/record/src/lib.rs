@@ -18,4 +18,4 @@ pub use fault::FaultWatch;
 pub use frame::{ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
 pub use recorder::{Phase, Recorder, Times, Window};
-pub use summary::{set_pass, set_totals, statement_counts};
+pub use summary::{set_totals, statement_counts};

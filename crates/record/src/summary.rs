@@ -3,8 +3,7 @@
 use crate::{ErrorCount, ErrorTable, Frame, Interval, Latencies, Phase};
 use dyno_core::{Nanos, Tally};
 use dyno_facts::{
-    ErrorSummary, KindSummary, LatencySummary, QueryOutcome, SeriesRow, StatementCounts, TpchFacts,
-    TrialSummary,
+    ErrorSummary, KindSummary, LatencySummary, SeriesRow, StatementCounts, TrialSummary,
 };
 
 impl From<&Latencies> for LatencySummary {
@@ -120,30 +119,4 @@ pub fn set_totals(summary: &mut TrialSummary, total: &Frame, names: &[String], w
     summary.generator.loops_cpu_s = total.cpu_ns as f64 / 1e9;
     summary.generator.cpu_us_per_statement =
         if statements == 0 { 0.0 } else { total.cpu_ns as f64 / 1e3 / statements as f64 };
-}
-
-/// Fills what follows from the executions, and keeps them. An execution counts as a transaction
-/// of one statement; those that were interrupted are in flight.
-pub fn set_pass(summary: &mut TrialSummary, facts: TpchFacts) {
-    let per_s = |count: u64| count as f64 / facts.length_s().max(1e-9);
-    let mut latency = Latencies::new();
-    let mut rows_read = 0;
-    for query in facts.queries.iter().filter(|query| query.outcome == QueryOutcome::Answered) {
-        latency.record((query.seconds * 1e9) as u64);
-        rows_read += query.rows;
-    }
-    summary.window_s = facts.length_s();
-    summary.counts = facts.counts();
-    summary.in_flight = summary.counts.in_flight();
-    summary.statements = StatementCounts {
-        reads: latency.count(),
-        writes: summary.counts.committed - latency.count(),
-        rows_read,
-        rows_written: facts.refreshes.iter().map(|refresh| refresh.rows).sum(),
-        ..StatementCounts::default()
-    };
-    summary.tps = per_s(summary.counts.committed);
-    summary.qps = summary.tps;
-    summary.latency = (&latency).into();
-    summary.tpch = Some(facts);
 }

@@ -7,7 +7,7 @@ use crate::evidence::{Experiment, Paper, Trial};
 use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
 use crate::{tpcc, tpch};
-use dyno_facts::say;
+use dyno_facts::{TrialStatus, TrialSummary, say};
 
 /// The families in the order of their chapters.
 pub(crate) const FAMILIES: [&dyn FamilyPaper; 4] = [
@@ -24,6 +24,9 @@ pub(crate) trait FamilyPaper: Sync {
 
     /// Whether an experiment belongs to it.
     fn has(&self, experiment: &Experiment) -> bool;
+
+    /// Fills in what follows from what a trial that was cut off has recorded.
+    fn complete(&self, _: &mut TrialSummary) {}
 
     /// Its checks; they are made where an experiment has facts of the family.
     fn rules(&self) -> &'static [Rule] {
@@ -110,6 +113,15 @@ impl FamilyPaper for Named {
 pub(crate) fn named(experiment: &Experiment, parts: &[&str]) -> bool {
     let test = experiment.test.to_ascii_lowercase();
     parts.iter().any(|part| test.contains(part))
+}
+
+/// A summary with all that follows from what was recorded; a store can't tell that of a trial that was cut off.
+pub fn completed(summary: &TrialSummary) -> TrialSummary {
+    let mut summary = summary.clone();
+    if summary.status == TrialStatus::Interrupted {
+        FAMILIES.iter().for_each(|family| family.complete(&mut summary));
+    }
+    summary
 }
 
 /// What the family of an experiment says; `None` where it says nothing.

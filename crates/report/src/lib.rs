@@ -25,6 +25,7 @@ mod write;
 dyno_facts::catalogue!();
 
 pub use dyno_facts::{Lang, Message};
+pub use families::completed;
 
 pub use error::ReportError;
 pub use evidence::{

@@ -10,6 +10,7 @@ use dyno_statistics::Metric;
 use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
 use dyno_store::Run;
 use dyno_suite::Plan;
+use dyno_tpch::facts::TpchFacts;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -187,7 +188,7 @@ fn confirm(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Nex
 
 /// More is better.
 fn merit(summary: &TrialSummary) -> Option<f64> {
-    let merit = match &summary.tpch {
+    let merit = match summary.own::<TpchFacts>() {
         Some(tpch) => 1.0 / tpch.metrics.as_ref()?.total_s,
         None => summary.tps,
     };

@@ -66,8 +66,7 @@ pub fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult) -> Tr
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
         fault: None,
         checks: Vec::new(),
-        tpcc: None,
-        tpch: None,
+        own: None,
     };
     dyno_record::set_totals(&mut summary, &result.total, &name.kinds, result.length());
     summary

@@ -14,11 +14,12 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::{
-    DataCheck, DataFacts, Event, Message, PlanStep, PlannedTrial, Purpose, TpccFacts,
+    DataCheck, DataFacts, Event, FamilyFacts, Message, PlanStep, PlannedTrial, Purpose,
     TrialIdentity, TrialStatus, TrialSummary, Verdict, say,
 };
 use dyno_record::{FaultWatch, Interval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
+use dyno_tpcc::facts::TpccFacts;
 
 /// A trial of a plan, and where it is stored.
 pub struct Job<'a> {
@@ -92,7 +93,7 @@ pub fn drive_trial<F: Driven, D: Driver>(
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
     let calibration = Calibration::of(&run.header().environment);
-    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
+    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.own))?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
     let parties = Parties { workload: &workload, driver, nodes: &nodes, fault, place: &place };
@@ -114,7 +115,7 @@ pub fn drive_trial<F: Driven, D: Driver>(
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;
-    summary.tpcc = after.tpcc;
+    summary.own = after.own;
     summary.notes.extend(after.notes);
     if let Some((fault, watch)) = fault.zip(watch) {
         fault.tell(&watch, after.lost, &mut summary);
@@ -215,13 +216,16 @@ fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
 pub(super) fn deny(summary: &mut TrialSummary) -> bool {
     // What a fault has cost is the result of its trial, and no reason to throw that away.
     let has_lost = summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|lost| lost > 0);
-    let is_result = |check: &DataCheck| has_lost && check.name == TpccFacts::BOOKS;
+    let is_result = |check: &DataCheck| has_lost && check.name == DataCheck::BOOKS;
     let mut failures = summary.checks.iter().filter(|check| check.verdict == Verdict::Failed);
     let failed = failures.find(|check| !is_result(check));
     let why =
         failed.map(|check| say!(check_failed, name = &check.name, evidence = &check.evidence));
     // What was acknowledged and could not be looked for is not proven to be there.
-    let unproven = summary.checks.iter().find(|check| summary.tpcc.is_some() && is_missing(check));
+    let unproven = summary
+        .checks
+        .iter()
+        .find(|check| summary.own::<TpccFacts>().is_some() && is_missing(check));
     let unproven =
         unproven.map(|check| say!(check_not_made, name = &check.name, evidence = &check.evidence));
     let is_denied = why.is_some();
@@ -275,7 +279,7 @@ fn identity(
     name: &TrialName,
     spec: &TrialSpec,
     data: Option<DataFacts>,
-    tpcc: Option<TpccFacts>,
+    own: Option<FamilyFacts>,
 ) -> TrialIdentity {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     TrialIdentity {
@@ -292,14 +296,14 @@ fn identity(
         loops: spec.loops.unwrap_or(cores).min(spec.workers),
         kinds: name.kinds.clone(),
         data,
-        tpcc,
+        own,
         ..TrialIdentity::default()
     }
 }
 
 fn headline(summary: &TrialSummary, result: &TrialResult) -> String {
     let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
-    let rates = match &summary.tpcc {
+    let rates = match summary.own::<TpccFacts>() {
         Some(tpcc) => {
             format!("{} tpmC, {} tpmTOTAL", number(tpcc.tpmc), number(tpcc.tpm_total))
         }

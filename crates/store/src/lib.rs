@@ -8,7 +8,7 @@
 //!   trials/3.csv              a line per interval
 //!   trials/3.nodes.csv        what the nodes said while it ran, a line per moment and node
 //!   trials/3.hlog             latency histograms: a line per interval and kind of transaction
-//!   trials/3.executed.jsonl   a line per query that has ended, where a trial is a pass over queries
+//!   trials/3.executed.jsonl   a line per element of a list of the family's record, while it runs
 //!   trials/3.plans/q09.json   the plans of these queries
 //!   events.jsonl              errors, reconnects, notes; one JSON object per line
 //!   server/3-before.json      settings and counters per node
@@ -20,7 +20,6 @@
 
 mod error;
 mod event;
-mod executed;
 mod files;
 mod histograms;
 mod read;

@@ -230,9 +230,9 @@ fn trial(
             let Some(partial) = partial.and_then(|partial| undamaged(partial, warnings)) else {
                 return Ok(None);
             };
-            if partial.identity.tpch.is_some() {
+            if partial.identity.kinds.is_empty() {
                 let text = read_whole_lines(&file("executed.jsonl"))?.unwrap_or_default();
-                let (summary, damaged) = recover::interrupted_pass(partial, &text);
+                let (summary, damaged) = recover::interrupted_lists(partial, &text);
                 let name = format!("trials/{number}.executed.jsonl");
                 warnings.extend(damaged.into_iter().map(|(line, why)| {
                     let number = line.to_string();

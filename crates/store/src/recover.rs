@@ -1,12 +1,11 @@
 //! The summary of a trial that was cut off, from its series, histograms and events.
 
-use crate::executed;
 use crate::histograms;
 use crate::trial::Partial;
 use dyno_facts::say;
 use dyno_facts::{
     Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
-    LatencySummary, Message, SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
+    LatencySummary, Message, SeriesRow, StatementCounts, TrialStatus, TrialSummary,
 };
 use dyno_record::Latencies;
 use std::collections::BTreeMap;
@@ -38,7 +37,6 @@ pub(crate) fn interrupted<'a>(
     let identity = partial.identity;
     let mut notes = vec![say!(trial_cut_off)];
     let kinds = kinds(&identity.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
-    let tpcc = identity.tpcc.clone().map(|facts| with_rates(facts, &kinds, window_s));
     let ended_well = counts.committed + counts.rolled_back;
     if latency.count() != ended_well || damaged > 0 {
         notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
@@ -65,23 +63,31 @@ pub(crate) fn interrupted<'a>(
         errors,
         generator,
         notes,
-        tpcc,
         ..identity.summary(TrialStatus::Interrupted)
     }
 }
 
-/// A pass over queries that was cut off: `executed` holds what had ended, as lines. Returns the
-/// numbers of damaged lines, and what is wrong with them.
-pub(crate) fn interrupted_pass(
+/// A trial that no engine drove and that was cut off: `executed_lines` are elements of its family's lists.
+/// Returns the numbers of damaged ones, and what is wrong with them.
+pub(crate) fn interrupted_lists(
     mut partial: Partial,
     executed_lines: &str,
 ) -> (TrialSummary, Vec<(usize, String)>) {
-    let mut facts = partial.identity.tpch.take().unwrap_or_default();
-    let damaged = executed::add(&mut facts, executed_lines);
+    let own = &mut partial.identity.own;
+    let mut damaged = Vec::new();
+    for (number, line) in (1..).zip(executed_lines.lines()) {
+        let why = match serde_json::from_str(line) {
+            Ok(line) => match own.as_mut().is_some_and(|own| own.append(line)) {
+                true => continue,
+                false => "it belongs to no list".to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        damaged.push((number, why));
+    }
     let mut summary = partial.identity.summary(TrialStatus::Interrupted);
     summary.trial = partial.trial;
     summary.notes.push(say!(pass_cut_off));
-    dyno_record::set_pass(&mut summary, facts);
     (summary, damaged)
 }
 
@@ -101,11 +107,6 @@ fn counts(rows: &[&SeriesRow]) -> Counts {
         });
     }
     sum
-}
-
-fn with_rates(mut facts: TpccFacts, kinds: &[KindSummary], window_s: f64) -> TpccFacts {
-    facts.set_rates(kinds, window_s);
-    facts
 }
 
 fn kinds(

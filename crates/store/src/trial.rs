@@ -1,14 +1,13 @@
 //! Writing one trial while it runs.
 
-use crate::executed::Executed;
 use crate::files::{LineFile, write_atomically, write_json};
 use crate::histograms;
 use crate::run::Run;
 use crate::{StoreError, series};
 use dyno_facts::say;
 use dyno_facts::{
-    Event, EventKind, Message, NodeFacts, NodeRow, QueryFacts, RefreshFacts, SCHEMA_VERSION,
-    SeriesRow, TrialIdentity, TrialSummary,
+    Event, EventKind, Message, NodeFacts, NodeRow, SCHEMA_VERSION, SeriesRow, TrialIdentity,
+    TrialSummary,
 };
 use dyno_record::{Interval, Phase};
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -52,7 +51,7 @@ pub struct TrialWriter<'run> {
     tags: Vec<String>,
     series: LineFile,
     histograms: LineFile,
-    /// Made for the first query or refresh function.
+    /// Made for the first element.
     executed: Option<LineFile>,
     serializer: V2DeflateSerializer,
     /// The longest interval so far: much shorter ones prove nothing.
@@ -171,28 +170,16 @@ impl<'run> TrialWriter<'run> {
         self.run.event(Event { trial: Some(self.number), ..event })
     }
 
-    /// Stores a query of a pass that has ended, so that it survives the death of this process.
+    /// Stores an element of a list of the family's record, so that it survives the death of this process.
     ///
     /// # Errors
     /// When the folder can't be written.
-    pub fn query(&mut self, facts: &QueryFacts) -> Result<(), StoreError> {
-        self.executed(&Executed::Query(facts.clone()))
-    }
-
-    /// Stores a refresh function that has ended.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
-    pub fn refresh(&mut self, facts: &RefreshFacts) -> Result<(), StoreError> {
-        self.executed(&Executed::Refresh(facts.clone()))
-    }
-
-    fn executed(&mut self, executed: &Executed) -> Result<(), StoreError> {
+    pub fn executed<T: Serialize>(&mut self, list: &str, element: &T) -> Result<(), StoreError> {
         let mut file = match self.executed.take() {
             Some(file) => file,
             None => LineFile::open(file(self.run, self.number, "executed.jsonl"))?,
         };
-        let written = file.append(&executed.line());
+        let written = file.append(format!("{}\n", serde_json::json!({ list: element })).as_bytes());
         self.executed = Some(file);
         written
     }

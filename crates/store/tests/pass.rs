@@ -1,55 +1,49 @@
-//! A trial that is a pass over queries: each survives the death of the process that ran it.
+//! A trial that no engine drives: what its family has recorded survives the death of the process that ran it.
 
 use dyno_facts::{
-    DegreeFacts, Message, QueryFacts, QueryOutcome, RefreshFacts, RunHeader, TpchFacts,
-    TrialIdentity, TrialStatus, TrialSummary,
+    FamilyFacts, FamilyRecord, Message, RunHeader, TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_store::{Run, read};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Pass {
+    degree: u32,
+    queries: Vec<(u8, f64)>,
+    refreshes: Vec<String>,
+}
+
+impl FamilyRecord for Pass {
+    const FAMILY: &'static str = "pass";
+}
+
 fn identity() -> TrialIdentity {
-    let facts = TpchFacts {
-        scale: 0.01,
-        test: "power".to_owned(),
-        degree: DegreeFacts { asked: 2, ..DegreeFacts::default() },
-        ..TpchFacts::default()
-    };
     TrialIdentity {
-        step: "tpch/main/degree=2/repeat=1".to_owned(),
-        experiment: "tpch".to_owned(),
+        step: "pass/main/degree=2/repeat=1".to_owned(),
+        experiment: "pass".to_owned(),
         target: "main".to_owned(),
         test: "power".to_owned(),
         workers: 1,
         repeat: 1,
-        tpch: Some(facts),
+        own: Some(FamilyFacts::new(&Pass { degree: 2, ..Pass::default() })),
         ..TrialIdentity::default()
     }
 }
 
-fn query(query: u8, began_s: f64, outcome: QueryOutcome) -> QueryFacts {
-    QueryFacts { query, began_s, seconds: 0.5, rows: 10, outcome, ..QueryFacts::default() }
-}
-
-fn executed() -> (Vec<RefreshFacts>, Vec<QueryFacts>) {
-    let refresh =
-        RefreshFacts { function: 1, pair: 1, seconds: 0.25, rows: 70, ..RefreshFacts::default() };
-    let queries = vec![
-        query(14, 0.25, QueryOutcome::Answered),
-        query(2, 0.75, QueryOutcome::TimedOut),
-        query(9, 1.25, QueryOutcome::Failed("out of memory".to_owned())),
-    ];
-    (vec![refresh], queries)
+fn whole() -> Pass {
+    let refreshes = vec!["a \"quote\"\nand a line".to_owned()];
+    Pass { degree: 2, queries: vec![(14, 0.25), (2, 0.75), (9, 1.25)], refreshes }
 }
 
 /// A run that was killed after a refresh function and three queries.
 fn killed(dir: &Path) -> PathBuf {
-    let mut run = Run::create(dir, RunHeader::new("tpch", Vec::new(), 1)).expect("a run");
+    let mut run = Run::create(dir, RunHeader::new("pass", Vec::new(), 1)).expect("a run");
     let path = run.path().to_owned();
     let mut writer = run.begin_trial(identity()).expect("a trial");
-    let (refreshes, queries) = executed();
-    writer.refresh(&refreshes[0]).expect("stored");
-    queries.iter().for_each(|query| writer.query(query).expect("stored"));
+    writer.executed("refreshes", &whole().refreshes[0]).expect("stored");
+    whole().queries.iter().for_each(|query| writer.executed("queries", query).expect("stored"));
     path
 }
 
@@ -63,19 +57,11 @@ fn what_had_ended_before_a_kill_is_in_the_summary() {
     assert!(trial.is_partial);
     let summary = &trial.summary;
     assert_eq!(summary.status, TrialStatus::Interrupted);
-    let facts = summary.tpch.as_ref().expect("a pass");
-    let (refreshes, queries) = executed();
-    assert_eq!((facts.scale, facts.degree.asked), (0.01, 2));
-    assert_eq!((&facts.refreshes, &facts.queries), (&refreshes, &queries));
-    assert_eq!(facts.metrics, None, "nothing is computed from a part");
-    let counts = summary.counts;
-    assert_eq!((counts.started, counts.committed, counts.failed, summary.in_flight), (4, 2, 2, 0));
-    assert_eq!((summary.statements.rows_read, summary.statements.rows_written), (10, 70));
-    assert!((summary.window_s - 1.75).abs() < 1e-9, "{}", summary.window_s);
+    assert_eq!(summary.own::<Pass>(), Some(&whole()));
     assert!(summary.notes[0].to_string().contains("was cut off"), "{:?}", summary.notes);
     // Who goes on with the run stores what was found.
     let run = Run::open(&path).expect("the run again");
-    assert!(!run.is_complete("tpch/main/degree=2/repeat=1"));
+    assert!(!run.is_complete("pass/main/degree=2/repeat=1"));
     let stored = fs::read(path.join("trials/1.json")).expect("a summary");
     let stored: TrialSummary = serde_json::from_slice(&stored).expect("a summary");
     assert_eq!(&stored, summary);
@@ -86,21 +72,37 @@ fn a_kill_at_any_byte_costs_at_most_the_last_query() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = killed(dir.path());
     let file = path.join("trials/1.executed.jsonl");
-    let whole = fs::read(&file).expect("the lines");
-    let last = whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').expect("lines") + 1;
-    for length in last..whole.len() {
-        fs::write(&file, &whole[..length]).expect("written");
+    let whole_file = fs::read(&file).expect("the lines");
+    let before = &whole_file[..whole_file.len() - 1];
+    let last = before.iter().rposition(|&byte| byte == b'\n').expect("lines") + 1;
+    for length in last..whole_file.len() {
+        fs::write(&file, &whole_file[..length]).expect("written");
         let data = read(&path).expect("a run");
         assert_eq!(data.warnings, Vec::<Message>::new(), "{length}");
-        let facts = data.trials[0].summary.tpch.as_ref().expect("a pass");
-        assert_eq!(facts.queries, executed().1[..2], "{length}");
+        let pass = data.trials[0].summary.own::<Pass>().expect("a pass");
+        assert_eq!(pass.queries, whole().queries[..2], "{length}");
     }
+}
+
+#[test]
+fn damage_costs_one_line() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = killed(dir.path());
+    let file = path.join("trials/1.executed.jsonl");
+    let lines = fs::read_to_string(&file).expect("the lines");
+    fs::write(&file, format!("{{\"queries\": 5\n{{\"others\": 1}}\n{lines}")).expect("written");
+    let data = read(&path).expect("a run");
+    assert_eq!(data.trials[0].summary.own::<Pass>(), Some(&whole()));
+    let warnings: Vec<String> = data.warnings.iter().map(Message::to_string).collect();
+    let [cut, unknown] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(cut.starts_with("Line 1 of trials/1.executed.jsonl is damaged and was left out: "));
+    assert!(unknown.ends_with("was left out: it belongs to no list."), "{unknown}");
 }
 
 #[test]
 fn plans_are_files_of_the_run() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run = Run::create(dir.path(), RunHeader::new("tpch", Vec::new(), 1)).expect("a run");
+    let mut run = Run::create(dir.path(), RunHeader::new("pass", Vec::new(), 1)).expect("a run");
     let path = run.path().to_owned();
     let writer = run.begin_trial(identity()).expect("a trial");
     let name = writer.plan("q09.json", "[{\"Plan\": 1}]").expect("stored");

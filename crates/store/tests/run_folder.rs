@@ -3,7 +3,7 @@
 use dyno_core::{DbError, ErrorClass, Tally};
 use dyno_facts::{
     Event, EventKind, GeneratorSummary, HostSample, Message, NodeFacts, NodeRow, RunHeader,
-    RunStatus, SCHEMA_VERSION, ServerFacts, TpccFacts, TrialIdentity, TrialStatus, TrialSummary,
+    RunStatus, SCHEMA_VERSION, ServerFacts, TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_record::{Frame, Interval, Phase};
 use dyno_store::{Moment, Run, list, read};
@@ -87,8 +87,7 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
         purpose: Default::default(),
         fault: None,
         checks: Vec::new(),
-        tpcc: None,
-        tpch: None,
+        own: None,
     };
     let names = ["oltp_read_only".to_owned()];
     dyno_record::set_totals(&mut summary, &total, &names, intervals.len() as u64 * 1_000_000_000);
@@ -211,9 +210,8 @@ fn a_killed_trial_knows_what_each_kind_has_committed() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = Run::create(dir.path(), header()).expect("created");
     let path = run.path().to_owned();
-    let facts = TpccFacts { profile: "bmsql-5.0".to_owned(), ..TpccFacts::default() };
     let kinds = vec!["payment".to_owned(), "new_order".to_owned()];
-    let mixed = TrialIdentity { kinds, tpcc: Some(facts), ..identity("tpcc/main/8/1") };
+    let mixed = TrialIdentity { kinds, ..identity("orders/main/8/1") };
     let mut trial = run.begin_trial(mixed).expect("begun");
     trial.interval(&of_two_kinds(0, 40, 30)).expect("stored");
     trial.interval(&of_two_kinds(1, 60, 70)).expect("stored");
@@ -228,10 +226,6 @@ fn a_killed_trial_knows_what_each_kind_has_committed() {
         .map(|kind| (kind.counts.committed, kind.counts.rolled_back))
         .collect();
     assert_eq!(counts, [(100, 0), (50, 50)]);
-    let facts = found.summary.tpcc.as_ref().expect("the facts");
-    // Two seconds.
-    assert_eq!((facts.tpmc, facts.tpm_total), (50.0 * 30.0, 150.0 * 30.0));
-    assert_eq!(facts.profile, "bmsql-5.0");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn small(folder: &Path, url: &str, test: &str, more: &str) {
 /// What has to hold of every complete trial.
 fn adds_up(trial: &Value) {
     assert_eq!(trial["status"], "complete", "{trial}");
-    let facts = &trial["tpcc"];
+    let facts = &trial["own"]["facts"];
     let committed = |name: &str| {
         let kinds = trial["kinds"].as_array().expect("a list");
         let kind = kinds.iter().find(|kind| kind["name"] == name);
@@ -82,7 +82,7 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     assert_eq!(ran.code, 0, "{}", ran.all());
     let trial = trial(&runs, 1);
     adds_up(&trial);
-    let facts = &trial["tpcc"];
+    let facts = &trial["own"]["facts"];
     assert_eq!((&facts["profile"], &facts["flight"]), (&"bmsql-5.0".into(), &"statement".into()));
     assert_eq!((&facts["isolation"], &facts["tpmc_limit"]), (&Value::Null, &Value::Null));
     for (name, expected) in
@@ -154,7 +154,7 @@ fn broken_data_fail_the_run() {
         assert!(evidence.contains(words), "no `{words}` in: {evidence}");
     }
     assert_eq!(check("audit").0, "passed", "what was executed was right");
-    let c8 = bad["tpcc"]["conditions"].as_array().expect("a list");
+    let c8 = bad["own"]["facts"]["conditions"].as_array().expect("a list");
     let c8 = c8.iter().find(|line| line["id"] == "C8").expect("the condition");
     assert_eq!(
         (&c8["before"]["verdict"], &c8["after"]["verdict"]),
@@ -241,11 +241,11 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     assert_eq!(ran.code, 0, "{}", ran.all());
     let first = trial(&runs, 1);
     adds_up(&first);
-    assert_eq!(first["tpcc"]["isolation"], "READ COMMITTED");
+    assert_eq!(first["own"]["facts"]["isolation"], "READ COMMITTED");
     assert_eq!(first["data"]["memory_setting"], "innodb_buffer_pool_size");
     let paced = trial(&runs, 2);
     adds_up(&paced);
-    let facts = &paced["tpcc"];
+    let facts = &paced["own"]["facts"];
     assert_eq!((count(&facts["terminals"]), count(&facts["sessions"])), (10, 4));
     assert_eq!(facts["profile"], "spec");
     let limit = number(&facts["tpmc_limit"]);

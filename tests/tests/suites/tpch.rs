@@ -37,14 +37,14 @@ fn last_line(ran: &Ran) -> &str {
 
 /// The numbers of the queries of a trial, in the order in which they ended.
 fn numbers(trial: &Value) -> Vec<u64> {
-    let queries = list(&trial["tpch"]["queries"]);
+    let queries = list(&trial["own"]["facts"]["queries"]);
     queries.iter().map(|query| query["query"].as_u64().expect("a number")).collect()
 }
 
 /// What has to hold of every complete trial with queries.
 fn adds_up(run: &Path, trial: &Value) {
     assert_eq!(trial["status"], "complete", "{trial:#}");
-    let facts = &trial["tpch"];
+    let facts = &trial["own"]["facts"];
     let mut total_s = 0.0;
     for query in list(&facts["queries"]) {
         assert_eq!(query["outcome"], "answered", "{query:#}");
@@ -81,7 +81,7 @@ fn postgres_answers_at_two_degrees_and_a_changed_row_is_named() {
     for number in 1..=4 {
         let trial = trial(&folder.join("dyno-runs"), number);
         adds_up(&run, &trial);
-        let degree = &trial["tpch"]["degree"];
+        let degree = &trial["own"]["facts"]["degree"];
         let (of, got) = (degree["asked"].as_u64(), degree["got"].as_u64().expect("plans tell"));
         match of {
             Some(0) => assert_eq!(got, 0, "{degree:#}"),
@@ -148,13 +148,13 @@ fn mariadb_makes_power_and_throughput_and_has_no_degrees() {
     let (power, throughput) = (trial(&folder.join("tests"), 1), trial(&folder.join("tests"), 2));
     let order = [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12];
     assert_eq!(numbers(&power), order);
-    power_follows_from_its_times(&power["tpch"]);
-    let metrics = &throughput["tpch"]["metrics"];
+    power_follows_from_its_times(&power["own"]["facts"]);
+    let metrics = &throughput["own"]["facts"]["metrics"];
     let expected = 2.0 * 22.0 * 3600.0 * 0.01 / number(&metrics["total_s"]);
     let found = number(&metrics["throughput"]);
     assert!((found / expected - 1.0).abs() < 0.01, "{found} is not about {expected}");
-    assert_eq!(list(&throughput["tpch"]["queries"]).len(), 44);
-    let pairs: Vec<(u64, u64)> = list(&throughput["tpch"]["refreshes"])
+    assert_eq!(list(&throughput["own"]["facts"]["queries"]).len(), 44);
+    let pairs: Vec<(u64, u64)> = list(&throughput["own"]["facts"]["refreshes"])
         .iter()
         .map(|done| {
             (done["pair"].as_u64().expect("a pair"), done["function"].as_u64().expect("1, 2"))
@@ -203,7 +203,7 @@ fn two_engines_are_held_against_each_other() {
     assert_eq!(ran.code, 0, "{}", ran.all());
     let held: Vec<Value> = (1..=2).map(|number| trial(&folder.join("dyno-runs"), number)).collect();
     let verdicts = |trial: &Value| -> Vec<String> {
-        let queries = list(&trial["tpch"]["queries"]);
+        let queries = list(&trial["own"]["facts"]["queries"]);
         queries.iter().map(|query| query["answer"]["verdict"].to_string()).collect()
     };
     assert!(verdicts(&held[1]).iter().all(|verdict| verdict == "\"passed\""), "{:#}", held[1]);

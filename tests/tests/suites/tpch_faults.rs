@@ -143,7 +143,7 @@ fn trial(runs: &Path) -> Value {
 
 /// How each query of a trial ended: the names of those that ended so.
 fn ended(trial: &Value, outcome: &str) -> Vec<u64> {
-    let queries = trial["tpch"]["queries"].as_array().expect("a list");
+    let queries = trial["own"]["facts"]["queries"].as_array().expect("a list");
     let is_so = |query: &&Value| {
         let found = &query["outcome"];
         found == outcome || found.get(outcome).is_some()
@@ -194,11 +194,11 @@ fn bounds_leave_nothing_at_work(folder: &Path, server: &Server<'_>) {
     // Those that read region; on a slow machine others may pass the bound too.
     assert!([2, 5, 8].iter().all(|query| given_up.contains(query)), "{}", ran.all());
     assert_eq!(ended(&bounded, "answered").len(), 22 - given_up.len());
-    assert_eq!(bounded["tpch"]["metrics"]["penalised"], serde_json::json!(given_up));
+    assert_eq!(bounded["own"]["facts"]["metrics"]["penalised"], serde_json::json!(given_up));
     let names: Vec<String> = given_up.iter().map(|query| format!("Q{query}")).collect();
     let line = format!("correct; not answered: {}\n", names.join(", "));
     assert!(ran.stdout.ends_with(&line), "{line}{}", ran.all());
-    for query in bounded["tpch"]["queries"].as_array().expect("a list") {
+    for query in bounded["own"]["facts"]["queries"].as_array().expect("a list") {
         if query["outcome"] == "timed_out" {
             assert_eq!(query["seconds"].as_f64(), Some(5.0), "{query:#}");
         }
@@ -233,7 +233,7 @@ fn a_server_that_dies_fails_its_queries(folder: &Path, server: &Server<'_>) {
     assert_eq!(ended(&died, "answered"), [1], "{died:#}");
     let failed = ended(&died, "failed");
     assert_eq!(failed.first(), Some(&2), "{died:#}");
-    assert!(died["tpch"]["metrics"].is_null(), "no metric over fewer queries: {died:#}");
+    assert!(died["own"]["facts"]["metrics"].is_null(), "no metric over fewer queries: {died:#}");
     wait_until("the server to come back", || (server.restart)());
     server.wake_region();
     all_are_correct(&dyno(folder, &run(server, &["--dir", "again"])));

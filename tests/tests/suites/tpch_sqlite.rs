@@ -72,7 +72,7 @@ fn a_suite_loads_measures_skips_and_drops() {
     assert!(skipped.values().all(|why| english(why).contains("SQLite")));
     assert_eq!(header["status"], "complete");
     let power = json(&run.join("trials/3.json"));
-    let facts = &power["tpch"];
+    let facts = &power["own"]["facts"];
     assert_eq!((&facts["test"], &facts["scale"]), (&"power".into(), &0.01.into()));
     assert!(facts["metrics"]["power"].as_f64().is_some_and(|power| power > 0.0), "{facts:#}");
     assert_eq!(facts["refreshes"].as_array().map(Vec::len), Some(2));
@@ -82,7 +82,7 @@ fn a_suite_loads_measures_skips_and_drops() {
     assert_eq!(power["counts"]["committed"], 24);
     assert!(power["generator"]["loops_cpu_s"].as_f64().is_some_and(|seconds| seconds > 0.0));
     let queries = json(&run.join("trials/1.json"));
-    assert_eq!(queries["tpch"]["cache"]["state"], "warm");
+    assert_eq!(queries["own"]["facts"]["cache"]["state"], "warm");
     assert_eq!(queries["generator"]["loops"], 1);
     assert!(run.join("trials/1.plans/q22.txt").is_file(), "plans are stored");
     assert!(!run.join("trials/3.plans").exists(), "none were asked for");
@@ -145,8 +145,8 @@ fn caches_are_emptied_by_a_command(folder: &Path) {
     assert!(!is_data, "what it says is no data: {}", ran.all());
     assert_eq!(fs::read_to_string(folder.join("emptied")).expect("it ran"), "target\n");
     let trial = json(&only_run(&folder.join("cold")).expect("a run").join("trials/1.json"));
-    assert_eq!(trial["tpch"]["cache"]["state"], "cold");
-    assert!(english(&trial["tpch"]["cache"]["evidence"][0]).contains(cold));
+    assert_eq!(trial["own"]["facts"]["cache"]["state"], "cold");
+    assert!(english(&trial["own"]["facts"]["cache"]["evidence"][0]).contains(cold));
     let words = ["--dir", "broken", "--cache", "cold", "--cold-command", "exit 3"];
     let ran = run(folder, &words);
     assert_eq!(ran.code, 1, "{}", ran.all());

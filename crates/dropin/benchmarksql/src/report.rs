@@ -5,9 +5,10 @@ use super::console::{Console, per_minute, session_time};
 use super::verdict::Worth;
 use dyno_core::MILLISECOND;
 use dyno_engine::TrialResult;
-use dyno_facts::{DataCheck, KindSummary, TpccFacts, TpccKind, TrialSummary};
+use dyno_facts::{DataCheck, KindSummary, TrialSummary};
 use dyno_record::Frame;
 use dyno_runner::table::{layout, number};
+use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use dyno_tpcc::profile::Kind;
 
 /// Committed transactions. The terminal's part of a Delivery is its count: kinds beyond the five are

@@ -11,7 +11,7 @@ use super::verdict::{Worth, worth};
 use super::{Source, shown, warn};
 use dyno_core::{Dialect, Driver, Nanos, SECOND, Session, Workload};
 use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec, drive};
-use dyno_facts::{SeriesRow, TrialStatus, TrialSummary};
+use dyno_facts::{FamilyFacts, SeriesRow, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
 use dyno_runner::databases::{Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
@@ -205,7 +205,7 @@ impl Job<'_> {
             false => not_made(before, &"The run was interrupted.".into()),
         };
         facts.conditions = findings.conditions;
-        (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
+        (summary.checks, summary.own) = (findings.checks, Some(FamilyFacts::new(&facts)));
         let worth = worth(result, &summary.checks);
         output::talk(&report::checks(&summary, &worth));
         if let Ended::Aborted(error) = &result.ended

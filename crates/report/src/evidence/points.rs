@@ -6,6 +6,7 @@ use crate::text::Message;
 use crate::tpcc::{self, TpccSetup};
 use crate::tpch::{self, TpchSetup};
 use dyno_facts::{LatencySummary, Purpose, say};
+use dyno_tpcc::facts::TpccFacts;
 
 /// A percentile rests on at least this many samples beyond it.
 pub(crate) const SAMPLES_BEYOND: f64 = 10.0;
@@ -49,7 +50,7 @@ type Key<'a> = (&'a str, u32, Option<u64>, Purpose, Option<TpccSetup>, Option<Tp
 
 fn key(trial: &Trial) -> Key<'_> {
     let rate = trial.summary.rate_per_s.map(f64::to_bits);
-    let setup = trial.summary.tpcc.as_ref().map(TpccSetup::of);
+    let setup = trial.summary.own::<TpccFacts>().map(TpccSetup::of);
     let purpose = trial.summary.purpose;
     (&trial.target, trial.summary.workers, rate, purpose, setup, TpchSetup::of(&trial.summary))
 }

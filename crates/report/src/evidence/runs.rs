@@ -1,6 +1,7 @@
 //! What the paper says of runs, targets and trials.
 
 use super::nodes;
+use crate::completed;
 use crate::evidence::settings;
 use crate::evidence::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::findings::verdict;
@@ -92,7 +93,7 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
 
 pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial> {
     let trial = |data: &TrialData| {
-        let summary = data.summary.clone();
+        let summary = completed(&data.summary);
         let is_last = run.trials.last().is_some_and(|last| last.summary.trial == summary.trial);
         let number = summary.trial;
         Trial {

@@ -7,7 +7,8 @@ use crate::evidence::{Experiment, Paper, Trial};
 use crate::format;
 use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
 use crate::text::{Lang, Message};
-use dyno_facts::{SeriesRow, TpccFacts, say};
+use dyno_facts::{SeriesRow, say};
+use dyno_tpcc::facts::TpccFacts;
 use serde::Serialize;
 
 /// The charts of an experiment's section on TPC-C.
@@ -41,7 +42,7 @@ fn sparse(intervals: usize, orders: f64) -> usize {
 
 /// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
 fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Figure> {
-    let facts = trial.summary.tpcc.as_ref()?;
+    let facts = trial.summary.own::<TpccFacts>()?;
     let kinds = &trial.summary.kinds;
     let place = kinds.iter().position(|kind| kind.name == TpccFacts::NEW_ORDER)?;
     let is_told = |row: &SeriesRow| row.committed_by_kind.len() == kinds.len();

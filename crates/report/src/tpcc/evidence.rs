@@ -4,7 +4,8 @@ use super::words;
 use crate::evidence::Trial;
 use crate::outcomes::{Outcome, outcomes};
 use crate::text::{Message, stored};
-use dyno_facts::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict, say};
+use dyno_facts::{DataCheck, Verdict, say};
+use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts};
 use serde::Serialize;
 
 /// One condition over the trials of an experiment.
@@ -23,7 +24,7 @@ pub struct ConditionRow {
 /// Every condition that some trial has recorded.
 pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
     let lines = |trial: &Trial| -> Vec<ConditionLine> {
-        trial.summary.tpcc.as_ref().map(|facts| facts.conditions.clone()).unwrap_or_default()
+        trial.summary.own::<TpccFacts>().map(|facts| facts.conditions.clone()).unwrap_or_default()
     };
     let mut known: Vec<ConditionLine> = Vec::new();
     for line in trials.iter().flat_map(|trial| lines(trial)) {
@@ -113,7 +114,7 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
         outcomes: outcomes(trials, |trial| made(trial, name, absent)),
     };
     vec![
-        proof(say!(books_what_was_acknowledged_by_district), TpccFacts::BOOKS, words::no_books),
+        proof(say!(books_what_was_acknowledged_by_district), DataCheck::BOOKS, words::no_books),
         proof(say!(ledger_every_acknowledged_order_is_found), TpccFacts::LEDGER, words::no_ledger),
     ]
 }
@@ -168,7 +169,7 @@ impl From<&AuditLine> for AuditRow {
 /// One table per trial.
 pub(super) fn audits(trials: &[&Trial]) -> Vec<AuditTable> {
     let table = |trial: &&Trial| {
-        let facts = trial.summary.tpcc.as_ref();
+        let facts = trial.summary.own::<TpccFacts>();
         let lines: Vec<AuditRow> =
             facts.into_iter().flat_map(|facts| &facts.audit).map(AuditRow::from).collect();
         let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();

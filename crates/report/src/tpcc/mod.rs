@@ -19,7 +19,8 @@ pub(crate) use section::TpccPaper;
 use crate::evidence::{SettingRow, Spread, Target, Trial};
 use crate::format::unique;
 use crate::text::Message;
-use dyno_facts::{KindSummary, TpccFacts};
+use dyno_facts::KindSummary;
+use dyno_tpcc::facts::TpccFacts;
 use serde::Serialize;
 
 /// How TPC-C was run: what stands beside every number.
@@ -79,7 +80,7 @@ pub struct TpccPoint {
 /// The TPC-C of a point whose figures rest on these trials; `None` where one is no TPC-C.
 pub(crate) fn point(trials: &[&Trial]) -> Option<TpccPoint> {
     let facts: Option<Vec<&TpccFacts>> =
-        trials.iter().map(|trial| trial.summary.tpcc.as_ref()).collect();
+        trials.iter().map(|trial| trial.summary.own::<TpccFacts>()).collect();
     let facts = facts?;
     let first = *facts.first()?;
     let setup = TpccSetup::of(first);
@@ -126,7 +127,7 @@ pub struct TpccSection {
 /// How an experiment's transactions arrive, in sentences; `None` where it is no TPC-C.
 fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
     let facts: Vec<&TpccFacts> =
-        trials.iter().filter_map(|trial| trial.summary.tpcc.as_ref()).collect();
+        trials.iter().filter_map(|trial| trial.summary.own::<TpccFacts>()).collect();
     let setups: Vec<TpccSetup> = facts.iter().copied().map(TpccSetup::of).collect();
     let is_paced = facts.iter().any(|facts| facts.tpmc_limit.is_some());
     let has_deferred = trials.iter().any(|trial| has_deferred(trial));
@@ -145,17 +146,17 @@ fn has_pauses_of_spec(facts: &TpccFacts) -> bool {
 
 /// True when the trial's terminals have keying and think times: its sessions are idle by design.
 pub(crate) fn is_paced(trial: &Trial) -> bool {
-    trial.summary.tpcc.as_ref().is_some_and(|facts| facts.tpmc_limit.is_some())
+    trial.summary.own::<TpccFacts>().is_some_and(|facts| facts.tpmc_limit.is_some())
 }
 
 /// The section of an experiment with these trials; `None` where none of them is TPC-C.
 pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSection> {
     let own: Vec<&Trial> =
-        trials.iter().copied().filter(|trial| trial.summary.tpcc.is_some()).collect();
+        trials.iter().copied().filter(|trial| trial.summary.own::<TpccFacts>().is_some()).collect();
     if own.is_empty() {
         return None;
     }
-    let facts = || own.iter().filter_map(|trial| trial.summary.tpcc.as_ref());
+    let facts = || own.iter().filter_map(|trial| trial.summary.own::<TpccFacts>());
     let settings: Vec<(&str, &[SettingRow])> = targets
         .iter()
         .filter(|target| own.iter().any(|trial| trial.target == target.label))

@@ -4,7 +4,8 @@ use super::{TpccSetup, words};
 use crate::evidence::points::{SAMPLES_BEYOND, chosen, groups};
 use crate::evidence::{Spread, Trial};
 use crate::text::Message;
-use dyno_facts::{Counts, KindSummary, LatencySummary, TpccFacts, TpccKind};
+use dyno_facts::{Counts, KindSummary, LatencySummary};
+use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use serde::Serialize;
 
 /// One kind of transaction in the mix of a point, over all repeats.
@@ -102,13 +103,13 @@ fn sums(trials: &[&Trial]) -> Vec<KindSummary> {
 
 /// The mix of a point, a row for each kind.
 pub(super) fn mix(trials: &[&Trial]) -> Vec<MixRow> {
-    let Some(facts) = trials.first().and_then(|trial| trial.summary.tpcc.as_ref()) else {
+    let Some(facts) = trials.first().and_then(|trial| trial.summary.own::<TpccFacts>()) else {
         return Vec::new();
     };
     let setup = TpccSetup::of(facts);
     let unknown: u64 = trials
         .iter()
-        .filter_map(|trial| trial.summary.tpcc.as_ref())
+        .filter_map(|trial| trial.summary.own::<TpccFacts>())
         .map(|facts| facts.orders_unknown)
         .sum();
     let kinds = sums(trials);
@@ -145,7 +146,7 @@ pub(super) fn p90_us(latency: &LatencySummary) -> Option<f64> {
 
 /// The response times of a point, a row for each kind.
 pub(super) fn responses(trials: &[&Trial]) -> Vec<ResponseRow> {
-    let Some(facts) = trials.first().and_then(|trial| trial.summary.tpcc.as_ref()) else {
+    let Some(facts) = trials.first().and_then(|trial| trial.summary.own::<TpccFacts>()) else {
         return Vec::new();
     };
     let setup = TpccSetup::of(facts);

@@ -8,7 +8,8 @@ use crate::findings::comparison::counterpart;
 use crate::format::{self, whole};
 use crate::messages;
 use crate::text::{Message, stored};
-use dyno_facts::{ConditionLine, ConditionState, KindSummary, TpccFacts, Verdict, say};
+use dyno_facts::{KindSummary, Verdict, say};
+use dyno_tpcc::facts::{ConditionLine, ConditionState, TpccFacts};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
 const WAREHOUSE_BYTES: f64 = 100e6;
@@ -35,7 +36,7 @@ pub(crate) const RULES: &[Rule] = &[
         rule: messages::tpcc_audit_not_made_rule,
         meaning: messages::tpcc_audit_not_made_meaning,
         advice: messages::tpcc_audit_not_made_advice,
-        find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.audit.is_empty() {
+        find: Find::Trial(|trial| match trial.summary.own::<TpccFacts>()?.audit.is_empty() {
             true => Some(say!(no_audit)),
             false => audit(trial, Verdict::NotMade),
         }),
@@ -56,7 +57,7 @@ pub(crate) const RULES: &[Rule] = &[
         rule: messages::tpcc_conditions_not_made_rule,
         meaning: messages::tpcc_conditions_not_made_meaning,
         advice: messages::tpcc_conditions_not_made_advice,
-        find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
+        find: Find::Trial(|trial| match trial.summary.own::<TpccFacts>()?.conditions.is_empty() {
             true => Some(say!(none_is_on_record)),
             false => conditions(trial, Verdict::NotMade),
         }),
@@ -133,7 +134,7 @@ pub(crate) const RULES: &[Rule] = &[
         meaning: messages::tpcc_unknown_meaning,
         advice: messages::tpcc_unknown_advice,
         find: Find::Trial(|trial| {
-            let unknown = trial.summary.tpcc.as_ref()?.orders_unknown;
+            let unknown = trial.summary.own::<TpccFacts>()?.orders_unknown;
             (unknown > 0).then(|| say!(new_orders_of_unknown_outcome, n = unknown))
         }),
     },
@@ -145,7 +146,7 @@ pub(crate) const RULES: &[Rule] = &[
         meaning: messages::tpcc_skips_meaning,
         advice: messages::tpcc_skips_advice,
         find: Find::Trial(|trial| {
-            let facts = trial.summary.tpcc.as_ref()?;
+            let facts = trial.summary.own::<TpccFacts>()?;
             let share = facts.deliveries_with_skips as f64 / facts.deliveries.max(1) as f64;
             (share > SKIPS_ALLOWED).then(|| {
                 say!(
@@ -164,7 +165,7 @@ pub(crate) const RULES: &[Rule] = &[
         meaning: messages::tpcc_above_bound_meaning,
         advice: messages::tpcc_above_bound_advice,
         find: Find::Trial(|trial| {
-            let facts = trial.summary.tpcc.as_ref()?;
+            let facts = trial.summary.own::<TpccFacts>()?;
             let limit = facts.tpmc_limit.filter(|limit| facts.tpmc > *limit)?;
             Some(say!(tpmc_at_most, tpmc = format::short(facts.tpmc), limit = whole(limit)))
         }),
@@ -177,7 +178,7 @@ pub(crate) const RULES: &[Rule] = &[
         meaning: messages::tpcc_no_pauses_meaning,
         advice: messages::tpcc_no_pauses_advice,
         find: Find::Trial(|trial| {
-            let facts = trial.summary.tpcc.as_ref()?;
+            let facts = trial.summary.own::<TpccFacts>()?;
             let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
             let is_above = !has_pauses_of_spec(facts) && per_warehouse > words::PER_WAREHOUSE.1;
             is_above.then(|| of_warehouse(per_warehouse))
@@ -191,7 +192,7 @@ pub(crate) const RULES: &[Rule] = &[
         meaning: messages::tpcc_below_floor_meaning,
         advice: messages::tpcc_below_floor_advice,
         find: Find::Trial(|trial| {
-            let facts = trial.summary.tpcc.as_ref()?;
+            let facts = trial.summary.own::<TpccFacts>()?;
             let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
             let is_below = has_pauses_of_spec(facts) && per_warehouse < words::PER_WAREHOUSE.0;
             is_below.then(|| of_warehouse(per_warehouse))
@@ -205,7 +206,7 @@ pub(crate) const RULES: &[Rule] = &[
         meaning: messages::tpcc_interval_meaning,
         advice: messages::tpcc_interval_advice,
         find: Find::Trial(|trial| {
-            let facts = trial.summary.tpcc.as_ref()?;
+            let facts = trial.summary.own::<TpccFacts>()?;
             let is_short =
                 facts.tpmc_limit.is_some() && trial.summary.window_s < words::LEAST_INTERVAL_S;
             is_short
@@ -228,7 +229,8 @@ fn of_warehouse(tpmc: f64) -> Message {
 }
 
 fn audit(trial: &Trial, verdict: Verdict) -> Option<Message> {
-    let lines = trial.summary.tpcc.as_ref()?.audit.iter().filter(|line| line.verdict == verdict);
+    let lines =
+        trial.summary.own::<TpccFacts>()?.audit.iter().filter(|line| line.verdict == verdict);
     let words = lines.map(|line| match verdict {
         Verdict::NotMade => say!(name_not_made, name = stored(&line.name)),
         _ => say!(
@@ -243,7 +245,7 @@ fn audit(trial: &Trial, verdict: Verdict) -> Option<Message> {
 }
 
 fn conditions(trial: &Trial, verdict: Verdict) -> Option<Message> {
-    let lines = &trial.summary.tpcc.as_ref()?.conditions;
+    let lines = &trial.summary.own::<TpccFacts>()?.conditions;
     let at = |of: fn(&ConditionLine) -> &Option<ConditionState>| {
         let judged = lines.iter().filter_map(|line| Some((line, of(line).as_ref()?)));
         let found: Vec<Message> = judged
@@ -270,7 +272,7 @@ fn some(words: Vec<Message>) -> Option<Message> {
 
 /// What `find` says of the kinds of a TPC-C trial.
 fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) -> Option<Message> {
-    trial.summary.tpcc.as_ref()?;
+    trial.summary.own::<TpccFacts>()?;
     let found = trial.summary.kinds.iter().filter_map(|kind| {
         Some(say!(kind_found, kind = words::kind(&kind.name), found = find(kind)?))
     });
@@ -278,7 +280,7 @@ fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) ->
 }
 
 fn slow_kinds(trial: &Trial) -> Option<Message> {
-    let facts = trial.summary.tpcc.as_ref()?;
+    let facts = trial.summary.own::<TpccFacts>()?;
     kinds_where(trial, |kind| {
         let limit_s = facts_of(facts, &kind.name)?.limit_p90_s;
         let p90_us = p90_us(&kind.latency).filter(|p90_us| *p90_us > limit_s * 1e6)?;
@@ -288,7 +290,7 @@ fn slow_kinds(trial: &Trial) -> Option<Message> {
 
 /// Kinds below their least share, by more than chance explains or not.
 fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
-    let facts = trial.summary.tpcc.as_ref()?;
+    let facts = trial.summary.own::<TpccFacts>()?;
     let all = trial.summary.counts.committed + trial.summary.counts.rolled_back;
     kinds_where(trial, |kind| {
         let least = facts_of(facts, &kind.name)?.least_share_percent;
@@ -387,7 +389,7 @@ fn unlike_published(experiment: &Experiment) -> Option<Message> {
 }
 
 fn cached(trial: &Trial) -> Option<Message> {
-    let facts: &TpccFacts = trial.summary.tpcc.as_ref()?;
+    let facts: &TpccFacts = trial.summary.own::<TpccFacts>()?;
     let data = trial.summary.data.as_ref()?;
     let memory = data.memory_bytes.filter(|bytes| *bytes > 0 && trial.place != Place::Embedded)?;
     let about = WAREHOUSE_BYTES * f64::from(facts.warehouses);

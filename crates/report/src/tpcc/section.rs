@@ -13,7 +13,8 @@ use crate::format::{
 };
 use crate::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
 use crate::text::{Lang, Message};
-use dyno_facts::say;
+use dyno_facts::{FamilyFacts, TrialSummary, say};
+use dyno_tpcc::facts::TpccFacts;
 
 /// TPC-C in a paper.
 pub(crate) struct TpccPaper;
@@ -25,6 +26,12 @@ impl FamilyPaper for TpccPaper {
 
     fn has(&self, experiment: &Experiment) -> bool {
         self.has_facts(experiment) || named(experiment, &["tpcc", "tpc-c"])
+    }
+
+    fn complete(&self, summary: &mut TrialSummary) {
+        let Some(mut facts) = summary.own::<TpccFacts>().cloned() else { return };
+        facts.set_rates(&summary.kinds, summary.window_s);
+        summary.own = Some(FamilyFacts::new(&facts));
     }
 
     fn rules(&self) -> &'static [Rule] {

@@ -5,7 +5,8 @@ use super::{facts, words};
 use crate::evidence::{Point, Trial};
 use crate::outcomes::{Judged, Outcome, outcomes};
 use crate::text::{Message, stored};
-use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+use dyno_facts::Verdict;
+use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use serde::Serialize;
 
 /// An answer that differs from the one that it was held against.

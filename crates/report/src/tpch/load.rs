@@ -3,7 +3,7 @@
 use super::{facts, words};
 use crate::evidence::Trial;
 use crate::text::Message;
-use dyno_facts::{LoadStep, TpchLoad};
+use dyno_tpch::facts::{LoadStep, TpchLoad};
 use serde::Serialize;
 
 /// Of fewer rows the time is that of beginning and ending.

@@ -24,7 +24,8 @@ pub(crate) use section::TpchPaper;
 use crate::evidence::settings;
 use crate::evidence::{Point, SettingRow, Target, Trial};
 use crate::text::Message;
-use dyno_facts::{PublishedTable, TpchFacts, TrialSummary};
+use dyno_facts::{PublishedTable, TrialSummary};
+use dyno_tpch::facts::TpchFacts;
 use serde::Serialize;
 
 /// Queries of TPC-H.
@@ -51,7 +52,7 @@ pub struct TpchSetup {
 impl TpchSetup {
     /// That of a trial; `None` where it is no TPC-H.
     pub(crate) fn of(trial: &TrialSummary) -> Option<Self> {
-        let facts = trial.tpch.as_ref()?;
+        let facts = trial.own::<TpchFacts>()?;
         Some(TpchSetup {
             test: facts.test.clone(),
             scale: facts.scale,
@@ -132,7 +133,7 @@ pub struct QuerySettings {
 
 /// The facts of a trial.
 pub(crate) fn facts(trial: &Trial) -> Option<&TpchFacts> {
-    trial.summary.tpch.as_ref()
+    trial.summary.own::<TpchFacts>()
 }
 
 /// True when the trial has executed queries.

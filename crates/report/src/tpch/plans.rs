@@ -1,9 +1,9 @@
 //! The plans of the queries: where they are, and between which trials and degrees they changed.
 
-use super::QUERIES;
 use super::tables::Column;
+use super::{QUERIES, facts};
 use crate::evidence::Trial;
-use dyno_facts::{PlanFacts, QueryFacts};
+use dyno_tpch::facts::{PlanFacts, QueryFacts};
 use serde::Serialize;
 
 /// The plans of one query.
@@ -67,7 +67,7 @@ pub(super) fn rows(columns: &[Column<'_>]) -> Vec<PlanRow> {
 fn planned<'a>(query: u8, trials: &[&'a Trial]) -> Vec<(&'a Trial, &'a QueryFacts, &'a PlanFacts)> {
     let of_trial = |trial: &&'a Trial| {
         let trial = *trial;
-        let queries = trial.summary.tpch.iter().flat_map(|facts| &facts.queries);
+        let queries = facts(trial).into_iter().flat_map(|facts| &facts.queries);
         queries
             .filter(move |facts| facts.query == query)
             .filter_map(move |facts| Some((trial, facts, facts.plan.as_ref()?)))

@@ -9,7 +9,8 @@ use crate::format::{self, unique};
 use crate::messages;
 use crate::text::{Message, stored};
 use crate::tpcc::{named, target_has};
-use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict, say};
+use dyno_facts::{Verdict, say};
+use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
 
 /// Below this a query's time is that of the round trip and of planning rather than of executing.
 const SHORT_S: f64 = 0.01;

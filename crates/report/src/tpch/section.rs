@@ -16,8 +16,9 @@ use crate::format::{
 };
 use crate::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
 use crate::text::{Lang, Message, published_text};
-use dyno_facts::say;
-use dyno_facts::{QueryOutcome, Verdict};
+use dyno_facts::Verdict;
+use dyno_facts::{TrialSummary, say};
+use dyno_tpch::facts::{QueryOutcome, TpchFacts};
 
 /// TPC-H in a paper.
 pub(crate) struct TpchPaper;
@@ -29,6 +30,12 @@ impl FamilyPaper for TpchPaper {
 
     fn has(&self, experiment: &Experiment) -> bool {
         self.has_facts(experiment) || named(experiment, &["tpch", "tpc-h"])
+    }
+
+    fn complete(&self, summary: &mut TrialSummary) {
+        if let Some(facts) = summary.own::<TpchFacts>().cloned() {
+            facts.set_totals(summary);
+        }
     }
 
     fn rules(&self) -> &'static [Rule] {
@@ -594,7 +601,7 @@ fn formulas(section: &TpchSection, blocks: &mut Blocks) {
 
 /// The trials of TPC-H one by one.
 fn trials(paper: &Paper) -> Rows<&Trial> {
-    let facts = |t: &'_ Trial| t.summary.tpch.clone().unwrap_or_default();
+    let facts = |t: &'_ Trial| super::facts(t).cloned().unwrap_or_default();
     let outcome = |t: &Trial, wanted: &QueryOutcome| {
         facts(t).queries.iter().filter(|query| query.outcome == *wanted).count()
     };
@@ -602,7 +609,7 @@ fn trials(paper: &Paper) -> Rows<&Trial> {
         let verdicts = facts(t).queries.into_iter().filter_map(|query| query.answer);
         verdicts.filter(|answer| answer.verdict == Verdict::Passed).count()
     };
-    let own = paper.trials.iter().filter(|trial| trial.summary.tpch.is_some());
+    let own = paper.trials.iter().filter(|trial| super::facts(trial).is_some());
     Rows::new(say!(trials_of_tpc_h_in_the), own)
         .text(say!(trial_2), |t| &t.label)
         .text(say!(experiment_target), place)

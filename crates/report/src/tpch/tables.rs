@@ -5,9 +5,8 @@ use super::{QUERIES, TpchSetup, facts, words};
 use crate::evidence::{Point, Spread, Trial};
 use crate::format::unique;
 use crate::text::{Message, stored};
-use dyno_facts::{
-    PublishedRow, PublishedTable, QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict,
-};
+use dyno_facts::{PublishedRow, PublishedTable, Verdict};
+use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
 use serde::Serialize;
 
 /// One test on one target: a column for each degree, a row for each query.

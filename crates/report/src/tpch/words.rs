@@ -4,7 +4,8 @@ use super::{AnswerCount, QUERIES, Speedup, TpchSetup, TpchTable, facts};
 use crate::evidence::Trial;
 use crate::format::{self, unique};
 use crate::text::{Message, stored};
-use dyno_facts::{QueryOutcome, say};
+use dyno_facts::say;
+use dyno_tpch::facts::QueryOutcome;
 
 /// What a reader must know before anything else.
 pub(super) fn disclosure() -> Message {

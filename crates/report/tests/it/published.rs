@@ -1,10 +1,11 @@
 //! Results beside published ones, and what they cost.
 
 use crate::support::elements;
-use crate::synthetic;
+use crate::synthetic::{self, own_mut};
 use dyno_facts::{Price, PublishedRow, PublishedTable};
 use dyno_report::{Lang, Paper};
 use dyno_store::{RunData, TrialData};
+use dyno_tpch::facts::TpchFacts;
 
 /// A read-only pgbench run on a node of 4 vCPU.
 fn run() -> RunData {
@@ -118,8 +119,9 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
         target.price = Some(Price { per_hour: 3.0, currency: "USD".to_owned() });
     }
     let composite = |trial: &mut TrialData| {
-        let metrics = trial.summary.tpch.as_mut()?.metrics.as_mut()?;
-        metrics.qphh = Some(120.0);
+        let mut facts = own_mut::<TpchFacts>(&mut trial.summary);
+        facts.metrics.as_mut()?.qphh = Some(120.0);
+        drop(facts);
         Some(trial.summary.target.clone())
     };
     let target = queries.trials.iter_mut().find_map(composite).expect("a trial with metrics");

@@ -1,11 +1,12 @@
 //! What papers say of TPC-C.
 
 use crate::support::{elements, golden};
-use crate::synthetic::HOSTILE;
 use crate::synthetic::tpcc::{published, tpcc};
-use dyno_facts::{TpccFacts, TrialStatus, Verdict};
+use crate::synthetic::{HOSTILE, own_mut};
+use dyno_facts::{TrialStatus, Verdict};
 use dyno_report::{Check, Lang, Level, Paper, Spot};
 use dyno_store::RunData;
+use dyno_tpcc::facts::TpccFacts;
 
 fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
     paper.checks.iter().find(|check| check.id == id).expect("the check exists")
@@ -14,7 +15,7 @@ fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
 /// The paper of the run after a change to the facts of its first trial.
 fn changed(change: impl Fn(&mut TpccFacts)) -> Paper {
     let mut run = tpcc();
-    change(run.trials[0].summary.tpcc.as_mut().expect("facts"));
+    change(&mut own_mut(&mut run.trials[0].summary));
     Paper::new(&[run], &[])
 }
 
@@ -96,7 +97,7 @@ fn what_was_not_made_is_said() {
     for trial in &mut run.trials {
         trial.series.iter_mut().for_each(|row| row.committed_by_kind.clear());
         trial.summary.checks.clear();
-        let facts = trial.summary.tpcc.as_mut().expect("facts");
+        let mut facts = own_mut::<TpccFacts>(&mut trial.summary);
         facts.conditions.clear();
         facts.audit.clear();
     }
@@ -123,7 +124,7 @@ fn what_was_left_out_for_one_reason_is_said_once() {
     let mut run = tpcc();
     let reason = "The option checks has left them out.";
     for trial in &mut run.trials {
-        for line in &mut trial.summary.tpcc.as_mut().expect("facts").conditions {
+        for line in &mut own_mut::<TpccFacts>(&mut trial.summary).conditions {
             let state = line.before.as_mut().expect("a state");
             (state.verdict, state.evidence) = (Verdict::NotMade, reason.into());
         }
@@ -141,7 +142,7 @@ fn hostile_words_stay_text() {
         for kind in &mut trial.summary.kinds[1..] {
             kind.name = HOSTILE.into();
         }
-        let facts = trial.summary.tpcc.as_mut().expect("facts");
+        let mut facts = own_mut::<TpccFacts>(&mut trial.summary);
         (facts.profile, facts.flight) = (HOSTILE.to_owned(), HOSTILE.to_owned());
         facts.isolation = Some(HOSTILE.to_owned());
         for line in &mut facts.conditions {
@@ -150,6 +151,7 @@ fn hostile_words_stay_text() {
         for line in &mut facts.audit {
             (line.name, line.observed) = (HOSTILE.to_owned(), HOSTILE.to_owned());
         }
+        drop(facts);
         for check in &mut trial.summary.checks {
             check.evidence = HOSTILE.into();
         }
@@ -225,7 +227,7 @@ fn targets_that_were_run_differently_are_not_compared_in_silence() {
         let mut run: RunData = tpcc();
         for trial in &mut run.trials[2..4] {
             trial.summary.target = "other".to_owned();
-            change(trial.summary.tpcc.as_mut().expect("facts"));
+            change(&mut own_mut(&mut trial.summary));
         }
         check(&Paper::new(&[run], &[]), "tpcc-unlike").lines.clone()
     };

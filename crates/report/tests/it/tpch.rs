@@ -1,11 +1,12 @@
 //! What papers say of TPC-H.
 
 use crate::support::{elements, golden};
-use crate::synthetic::HOSTILE;
 use crate::synthetic::tpch::{published, tpch};
-use dyno_facts::{PlanFacts, QueryOutcome, TpchFacts, TrialStatus, Verdict};
+use crate::synthetic::{HOSTILE, Own, own_mut};
+use dyno_facts::{TrialStatus, Verdict};
 use dyno_report::{Check, Lang, Paper, TpchSection, TpchTable};
 use dyno_store::RunData;
+use dyno_tpch::facts::{PlanFacts, QueryOutcome, TpchFacts};
 
 fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
     paper.checks.iter().find(|check| check.id == id).expect("the check exists")
@@ -21,15 +22,15 @@ fn postgres(paper: &Paper) -> &TpchTable {
     tables.iter().find(|table| table.target == "postgres").expect("a table")
 }
 
-fn facts(run: &mut RunData, trial: usize) -> &mut TpchFacts {
-    run.trials[trial].summary.tpch.as_mut().expect("facts")
+fn facts(run: &mut RunData, trial: usize) -> Own<'_, TpchFacts> {
+    own_mut(&mut run.trials[trial].summary)
 }
 
 /// The paper of the run after a change to the facts of every trial.
 fn changed(change: impl Fn(u32, &mut TpchFacts)) -> Paper {
     let mut run = tpch();
     for trial in &mut run.trials {
-        change(trial.summary.trial, trial.summary.tpch.as_mut().expect("facts"));
+        change(trial.summary.trial, &mut own_mut(&mut trial.summary));
     }
     Paper::new(&[run], &published())
 }
@@ -51,7 +52,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
             .iter()
             .map(|trial| &trial.summary)
             .filter(|trial| trial.experiment == "queries" && trial.target == "postgres")
-            .filter_map(|trial| trial.tpch.as_ref())
+            .filter_map(|trial| trial.own::<TpchFacts>())
             .filter(|facts| facts.degree.asked == degree)
             .flat_map(|facts| &facts.queries)
             .filter(|facts| facts.query == query)
@@ -204,7 +205,7 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
 fn rules_find_what_was_changed() {
     let changed = |id: &str, change: &dyn Fn(&mut TpchFacts)| {
         let mut run = tpch();
-        change(facts(&mut run, 0));
+        change(&mut facts(&mut run, 0));
         found(&Paper::new(&[run], &published()), id)
     };
     assert_eq!(
@@ -258,10 +259,11 @@ fn an_interrupted_pass_has_a_paper() {
     let mut run = tpch();
     run.trials.truncate(1);
     run.trials[0].summary.status = TrialStatus::Interrupted;
-    let pass = facts(&mut run, 0);
+    let mut pass = facts(&mut run, 0);
     pass.queries.truncate(5);
     pass.queries[4].outcome = QueryOutcome::Interrupted;
     (pass.metrics, pass.load) = (None, None);
+    drop(pass);
     let paper = Paper::new(&[run], &published());
     elements(&paper.html(Lang::En).expect("rendered"));
     let table = postgres(&paper);
@@ -277,7 +279,7 @@ fn an_interrupted_pass_has_a_paper() {
 fn hostile_words_stay_text() {
     let mut run = tpch();
     for trial in &mut run.trials {
-        let facts = trial.summary.tpch.as_mut().expect("facts");
+        let mut facts = own_mut::<TpchFacts>(&mut trial.summary);
         facts.parameters = HOSTILE.into();
         facts.degree.statements = vec![HOSTILE.to_owned()];
         facts.degree.remark = Some(HOSTILE.into());
@@ -316,10 +318,11 @@ fn of_several_runs_plans_are_named_and_not_linked() {
 fn refresh_functions_alone_have_a_paper_without_queries() {
     let mut run = tpch();
     run.trials.retain(|trial| trial.summary.trial == 9);
-    let alone = facts(&mut run, 0);
+    let mut alone = facts(&mut run, 0);
     alone.test = "refresh".to_owned();
     alone.queries.clear();
     alone.metrics = None;
+    drop(alone);
     let paper = Paper::new(&[run], &[]);
     elements(&paper.html(Lang::En).expect("rendered"));
     let section = section(&paper, 1);

@@ -29,7 +29,7 @@ use dyno_core::options::OptionError;
 use dyno_core::{DbError, Driver, Session, Workload};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
-    DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, TpccFacts, TrialStatus,
+    DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialStatus,
     TrialSummary, say,
 };
 use dyno_load::LoadError;
@@ -276,8 +276,8 @@ pub struct Ready<F: Driven> {
     pub test: String,
     /// The data, where the workload says something of them.
     pub data: Option<DataFacts>,
-    /// What only TPC-C has to say, as far as it is known now: for a trial that is killed.
-    pub tpcc: Option<TpccFacts>,
+    /// What only the family records, as far as it is known now: for a trial that is killed.
+    pub own: Option<FamilyFacts>,
     /// What the user should know, in sentences.
     pub warnings: Vec<String>,
 }
@@ -310,8 +310,8 @@ pub struct After {
     pub statements: Vec<StatementLatency>,
     /// Checks of the data.
     pub checks: Vec<DataCheck>,
-    /// What only TPC-C has to say.
-    pub tpcc: Option<TpccFacts>,
+    /// What only the family records.
+    pub own: Option<FamilyFacts>,
     /// Notes for the reader, in sentences.
     pub notes: Vec<Message>,
     /// What was acknowledged and is lost, after a fault.

@@ -4,11 +4,12 @@ use crate::databases;
 use crate::failure::{Failure, sentence};
 use crate::{output, signals};
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
-use dyno_facts::{ConditionLine, ConditionState, DataCheck, Message, TpccFacts, Verdict};
+use dyno_facts::{DataCheck, Message, Verdict};
 use dyno_reactor::{now, timeout};
 use dyno_tpcc::Tpcc;
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
+use dyno_tpcc::facts::{ConditionLine, ConditionState};
 use dyno_tpcc::options::CheckTime;
 use std::pin::pin;
 
@@ -101,7 +102,7 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
         evidence: why.clone(),
     };
     Findings {
-        checks: [TpccFacts::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK].map(check).into(),
+        checks: [DataCheck::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK].map(check).into(),
         conditions: lines(before, After::NotMade(why)),
     }
 }
@@ -210,7 +211,7 @@ fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
         ),
         false => (Verdict::Failed, sentences(problems)),
     };
-    DataCheck { name: TpccFacts::BOOKS.to_owned(), verdict, evidence: evidence.into() }
+    DataCheck { name: DataCheck::BOOKS.to_owned(), verdict, evidence: evidence.into() }
 }
 
 fn audit_check(workload: &Tpcc) -> DataCheck {

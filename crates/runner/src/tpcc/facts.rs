@@ -1,8 +1,9 @@
 //! What a run of TPC-C says of itself.
 
 use dyno_core::Workload;
-use dyno_facts::{AuditLine, KindSummary, TpccFacts, TpccKind, Verdict};
+use dyno_facts::{KindSummary, Verdict};
 use dyno_tpcc::audit::{Audit, LINES_MEAN, Share, Skew};
+use dyno_tpcc::facts::{AuditLine, TpccFacts, TpccKind};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
 use dyno_tpcc::{DISTRICTS, Tpcc};

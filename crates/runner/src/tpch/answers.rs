@@ -1,12 +1,13 @@
 //! What is said of the answers.
 
-use dyno_facts::{DataCheck, Message, QueryFacts, QueryOutcome, TpchFacts, TrialSummary, Verdict};
+use dyno_facts::{DataCheck, Message, TrialSummary, Verdict};
 use dyno_store::RunData;
+use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use std::collections::BTreeMap;
 
 /// The check of a trial's answers; `None` where it asked no queries.
 pub fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
-    let facts = summary.tpch.as_ref()?;
+    let facts = summary.own::<TpchFacts>()?;
     let queries = &facts.queries;
     if queries.is_empty() {
         return None;
@@ -72,7 +73,7 @@ pub fn answers_lines(data: &RunData) -> String {
         data.trials.iter().map(|trial| (trial.summary.step.as_str(), &trial.summary)).collect();
     let mut groups: BTreeMap<Group<'_>, Vec<&TpchFacts>> = BTreeMap::new();
     for summary in last.into_values() {
-        if let Some(facts) = summary.tpch.as_ref().filter(|facts| !facts.queries.is_empty()) {
+        if let Some(facts) = summary.own::<TpchFacts>().filter(|facts| !facts.queries.is_empty()) {
             let group = (summary.experiment.as_str(), summary.target.as_str());
             groups.entry(group).or_default().push(facts);
         }
@@ -134,7 +135,7 @@ fn verdict_line(trials: &[&TpchFacts]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_facts::{AnswerFacts, DegreeFacts};
+    use dyno_tpch::facts::{AnswerFacts, DegreeFacts};
 
     fn query(number: u8, verdict: Option<Verdict>) -> QueryFacts {
         let differences = match verdict {

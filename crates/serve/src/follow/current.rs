@@ -3,7 +3,7 @@
 use super::Update;
 use super::tail::Tail;
 use super::view::{QueryView, RowView, TrialView};
-use dyno_facts::{NodeRow, QueryFacts, SeriesRow};
+use dyno_facts::{NodeRow, SeriesRow};
 use dyno_store::{read_nodes, read_series};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -81,7 +81,7 @@ pub(crate) fn stored(run: &Path, number: u32) -> Stored {
 /// A line of `trials/<n>.executed.jsonl`; refresh functions are not shown.
 #[derive(Deserialize)]
 struct Executed {
-    query: Option<QueryFacts>,
+    queries: Option<QueryView>,
 }
 
 impl Current {
@@ -129,8 +129,8 @@ impl Current {
         }
         let text = self.executed.lines();
         let ended =
-            text.lines().filter_map(|line| serde_json::from_str::<Executed>(line).ok()?.query);
-        let queries: Vec<QueryView> = ended.map(|facts| QueryView::from(&facts)).collect();
+            text.lines().filter_map(|line| serde_json::from_str::<Executed>(line).ok()?.queries);
+        let queries: Vec<QueryView> = ended.collect();
         if !queries.is_empty() {
             extend(&mut self.queries, &queries);
             updates.push(Update::Queries(queries));

@@ -1,11 +1,12 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
 use dyno_facts::{
-    Bilingual, Event, EventKind, Purpose, QueryFacts, QueryOutcome, RunHeader, RunStatus,
-    SeriesRow, TrialIdentity, TrialStatus, TrialSummary,
+    Bilingual, Event, EventKind, Purpose, RunHeader, RunStatus, SeriesRow, TrialIdentity,
+    TrialStatus, TrialSummary,
 };
-use dyno_report::stored;
-use serde::Serialize;
+use dyno_report::{completed, stored};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -134,13 +135,15 @@ impl TrialView {
 
     /// A trial as its summary tells it.
     pub(crate) fn ended(summary: &TrialSummary) -> Self {
+        let summary = &completed(summary);
         let (status, why) = match &summary.status {
             TrialStatus::Complete => ("complete", Bilingual::default()),
             TrialStatus::Interrupted => ("interrupted", Bilingual::default()),
             TrialStatus::Failed(why) => ("failed", stored(why).into()),
         };
         let latency = &summary.latency;
-        let pass = summary.tpch.as_ref();
+        let degree = level(&summary.step, "degree=");
+        let pass_s = degree.is_some().then_some(summary.window_s);
         TrialView {
             number: summary.trial,
             step: summary.step.clone(),
@@ -150,7 +153,7 @@ impl TrialView {
             workers: summary.workers,
             repeat: summary.repeat,
             rate_per_s: summary.rate_per_s,
-            degree: pass.and_then(|_| level(&summary.step, "degree=")),
+            degree,
             purpose: summary.purpose,
             status,
             why,
@@ -165,8 +168,8 @@ impl TrialView {
             errors: summary.errors.iter().map(|error| error.count).sum(),
             failed: summary.counts.failed,
             retries: summary.counts.retries,
-            tpmc: summary.tpcc.as_ref().map(|facts| facts.tpmc),
-            pass_s: pass.map(|facts| facts.length_s()),
+            tpmc: summary.own.as_ref().and_then(|own| own.number("tpmc")),
+            pass_s,
             kinds: summary.kinds.iter().map(|kind| kind.name.clone()).collect(),
         }
     }
@@ -247,25 +250,23 @@ impl From<&Event> for EventView {
 }
 
 /// A query that has ended, in a trial that is a pass over queries.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct QueryView {
     query: u8,
     stream: u32,
     seconds: f64,
     /// `answered`, `timed_out`, `failed` or `interrupted`.
-    outcome: &'static str,
+    #[serde(deserialize_with = "outcome")]
+    outcome: String,
 }
 
-impl From<&QueryFacts> for QueryView {
-    fn from(facts: &QueryFacts) -> Self {
-        let outcome = match facts.outcome {
-            QueryOutcome::Answered => "answered",
-            QueryOutcome::TimedOut => "timed_out",
-            QueryOutcome::Failed(_) => "failed",
-            QueryOutcome::Interrupted => "interrupted",
-        };
-        QueryView { query: facts.query, stream: facts.stream, seconds: facts.seconds, outcome }
-    }
+/// The name of an outcome, whatever it carries.
+fn outcome<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(name) => name,
+        Value::Object(carried) => carried.into_iter().map(|(name, _)| name).collect(),
+        _ => String::new(),
+    })
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ impl Driven for PgbenchFamily {
         let workload = self.workload(driver, spec)?;
         let Found { data, before, history, warnings } = found;
         let before = (before, history);
-        Ok(Ready { workload, before, test: self.test.clone(), data, tpcc: None, warnings })
+        Ok(Ready { workload, before, test: self.test.clone(), data, own: None, warnings })
     }
 
     fn part<D: Driver>(

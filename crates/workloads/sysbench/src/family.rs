@@ -101,7 +101,7 @@ impl Driven for SysbenchFamily {
         let test = options.test.name().to_owned();
         options.unique_part = (spec.share.generator, spec.share.generators.max(1));
         let workload = crate::Sysbench::new(options, driver.dialect());
-        Ok(Ready { workload, before: (), test, data: None, tpcc: None, warnings })
+        Ok(Ready { workload, before: (), test, data: None, own: None, warnings })
     }
 
     fn part<D: Driver>(

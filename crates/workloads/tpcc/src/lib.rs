@@ -15,6 +15,7 @@ pub mod audit;
 pub mod books;
 pub mod check;
 mod delivery_log;
+pub mod facts;
 mod ledger;
 pub mod ledger_file;
 pub mod load;

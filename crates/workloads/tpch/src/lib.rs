@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod degree;
+pub mod facts;
 pub mod generate;
 pub mod load;
 pub mod metrics;

@@ -1,6 +1,7 @@
 //! What the execution times add up to (clause 5.4). None of it is a TPC result.
 
-use dyno_facts::{Message, QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics, say};
+use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
+use dyno_facts::{Message, say};
 
 /// Queries of one stream.
 const QUERIES: usize = 22;

@@ -1,8 +1,8 @@
 //! What the database itself remembers of its load: two small tables beside the eight.
 
+use crate::facts::{LoadStep, TpchLoad};
 use crate::schema::Table;
 use dyno_core::{DbError, Dialect, Discard, Session};
-use dyno_facts::{LoadStep, TpchLoad};
 use dyno_load::query::{answer, column, pairs};
 use dyno_load::{LoadError, while_doing};
 use std::collections::{HashMap, HashSet};

@@ -1,9 +1,10 @@
 //! The warm-up of the PolarDB paper, each of the 22 indexes and tables read as a whole, and whether it
 //! worked: some servers ignore the index that is forced (MySQL bugs 31791868 and 35952353).
 
+use crate::facts::CacheFacts;
 use crate::schema::{INDEXES, Table};
 use dyno_core::{DbError, Dialect, Discard, Session};
-use dyno_facts::{CacheFacts, Message, Verdict, say};
+use dyno_facts::{Message, Verdict, say};
 use dyno_load::query::{answer, answer_if_any};
 
 /// The share of the pages that has to be in memory after it.

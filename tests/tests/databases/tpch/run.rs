@@ -4,12 +4,13 @@ use dyno_core::{Discard, Driver, Session, Table};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+use dyno_facts::Verdict;
 use dyno_load::Unobserved;
 use dyno_testkit::{
     MariaDb, Postgres, Scratch, number, server_or_skip, target, wait_until, with_session,
 };
 use dyno_tpch::degree;
+use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use dyno_tpch::generate::{refresh, row_count};
 use dyno_tpch::load::{LoadOptions, load};
 use dyno_tpch::parameters::{Choice, order};

@@ -95,7 +95,7 @@ fn results_json_limits_and_wrong_data() {
     assert!(!json.contains("geheim") && json.contains("my_result_%tY"), "{json}");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["counts"]["committed"], count);
-    assert_eq!(json["tpcc"]["profile"], "bmsql-5.0");
+    assert_eq!(json["own"]["facts"]["profile"], "bmsql-5.0");
     let year = &closing(&run.stdout, "Session Start    ")[..4];
     let data = folder.file(&format!("my_result_{year}")).join("data");
     let lines = std::fs::read_to_string(data.join("result.csv")).expect("result.csv");

@@ -7,6 +7,7 @@ use crate::messages::checks;
 use crate::text::Message;
 use crate::tpcc;
 use dyno_facts::{GeneratorMember, say};
+use dyno_tpch::facts::TpchFacts;
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;
@@ -81,8 +82,9 @@ fn unlikely_inside(trial: &Trial, is_found: fn(&Inside, bool) -> bool) -> Option
 /// `None` where workers may have nothing to do.
 fn inside(trial: &Trial) -> Option<Inside> {
     let summary = &trial.summary;
-    let is_scheduled =
-        summary.rate_per_s.is_some() || tpcc::is_paced(trial) || summary.tpch.is_some();
+    let is_scheduled = summary.rate_per_s.is_some()
+        || tpcc::is_paced(trial)
+        || summary.own::<TpchFacts>().is_some();
     if is_scheduled || summary.window_s <= 0.0 || summary.latency.count == 0 {
         return None;
     }

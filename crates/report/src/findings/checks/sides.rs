@@ -7,6 +7,7 @@ use crate::format;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, TargetFacts, say};
 use dyno_statistics::median;
+use dyno_tpcc::facts::TpccFacts;
 
 /// Two targets that an experiment measured.
 pub(crate) struct TargetPair<'a> {
@@ -145,7 +146,7 @@ impl<'a> Side<'a> {
         let asked = self
             .trials
             .iter()
-            .find_map(|trial| trial.summary.tpcc.as_ref()?.isolation.clone().map(Fact::read));
+            .find_map(|trial| trial.summary.own::<TpccFacts>()?.isolation.clone().map(Fact::read));
         const SETTINGS: [&str; 3] =
             ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
         let of_settings = || {

@@ -8,6 +8,7 @@ use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, Purpose, say};
+use dyno_tpch::facts::TpchFacts;
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;
@@ -29,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::window(Group::B, Level::W, checks::slow_seconds, slow_seconds),
     Rule::trial(Group::B, Level::W, checks::checkpoint_cycles, checkpoint_cycles),
     Rule::trial(Group::B, Level::W, checks::cut_off, |trial| {
-        let window = || match &trial.summary.tpch {
+        let window = || match trial.summary.own::<TpchFacts>() {
             Some(facts) => say!(n_queries_executed, n = facts.queries.len()),
             None => {
                 say!(seconds_s_measured, seconds = format::plain(trial.summary.window_s))
@@ -104,7 +105,7 @@ fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     let interval_s =
         intervals.filter_map(|(_, node)| node.checkpoint_interval_s).reduce(f64::max)?;
     let is_short = summary.window_s < LEAST_CYCLES * interval_s;
-    (is_short && summary.statements.writes > 0 && summary.tpch.is_none()).then(|| {
+    (is_short && summary.statements.writes > 0 && summary.own::<TpchFacts>().is_none()).then(|| {
         say!(
             window_of_s_a_checkpoint_every,
             window = format::plain(summary.window_s),

@@ -5,7 +5,9 @@ use crate::evidence::{Experiment, Group, Level, Trial};
 use crate::messages::checks;
 use crate::text::{Message, stored};
 use crate::{format, tpch};
-use dyno_facts::{KindSummary, TpccFacts, TrialStatus, Verdict, say};
+use dyno_facts::{DataCheck, KindSummary, TrialStatus, Verdict, say};
+use dyno_tpcc::facts::TpccFacts;
+use dyno_tpch::facts::TpchFacts;
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
@@ -33,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         unlike_mix(trial, &weights(case.experiment(trial)?, trial)?)
     }),
     Rule::trial(Group::F, Level::W, checks::terminals, |trial| {
-        let facts = trial.summary.tpcc.as_ref()?;
+        let facts = trial.summary.own::<TpccFacts>()?;
         let (terminals, warehouses) = (facts.terminals, facts.warehouses);
         let most = TERMINALS_PER_WAREHOUSE * warehouses.max(1);
         (terminals > most)
@@ -88,8 +90,8 @@ fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
     // What a fault has cost, too.
     let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
     let is_told = |name: &str| {
-        trial.summary.tpch.is_some() && name == tpch::ANSWERS
-            || has_lost && name == TpccFacts::BOOKS
+        trial.summary.own::<TpchFacts>().is_some() && name == tpch::ANSWERS
+            || has_lost && name == DataCheck::BOOKS
     };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
@@ -104,7 +106,7 @@ fn error_share(trial: &Trial) -> Option<f64> {
         return None;
     }
     // What TPC-H gives up has rules of its own: one of 22 queries is no share of many.
-    let counts = trial.summary.tpch.is_none().then_some(trial.summary.counts)?;
+    let counts = trial.summary.own::<TpchFacts>().is_none().then_some(trial.summary.counts)?;
     (counts.started > 0).then(|| (counts.failed + counts.retries) as f64 / counts.started as f64)
 }
 
@@ -167,7 +169,8 @@ fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<
 fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
     let summary = &trial.summary;
     let of_tpcc = |kind: &KindSummary| {
-        let facts = summary.tpcc.as_ref()?.kinds.iter().find(|facts| facts.name == kind.name)?;
+        let facts =
+            summary.own::<TpccFacts>()?.kinds.iter().find(|facts| facts.name == kind.name)?;
         Some(facts.share_percent)
     };
     let of_scripts = |kind: &KindSummary| {

@@ -8,6 +8,7 @@ use crate::tpcc::TpccSetup;
 use crate::tpch::TpchSetup;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::ratio::LEAST_PAIRS;
+use dyno_tpcc::facts::TpccFacts;
 
 /// Two targets of an experiment that are compared.
 pub(super) struct Duel<'a> {
@@ -48,7 +49,7 @@ pub(super) fn level_of(trial: &Trial) -> Level {
     Level {
         workers: trial.summary.workers,
         rate_per_s: trial.summary.rate_per_s,
-        tpcc: trial.summary.tpcc.as_ref().map(TpccSetup::of),
+        tpcc: trial.summary.own::<TpccFacts>().map(TpccSetup::of),
         tpch: TpchSetup::of(&trial.summary),
     }
 }

@@ -5,13 +5,14 @@ use crate::evidence::{Paper, Trial};
 use crate::text::{Message, stored};
 use dyno_facts::EventKind;
 use dyno_statistics::steady::{Second, Stall, steady};
+use dyno_tpch::facts::TpchFacts;
 
 /// Events are seen when somebody looks: so many seconds around a stall belong to it.
 const AROUND_S: f64 = 1.5;
 
 /// What the intervals of a trial show; `None` where there are none, as in a pass over queries.
 pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
-    if trial.summary.tpch.is_some() {
+    if trial.summary.own::<TpchFacts>().is_some() {
         return None;
     }
     let measured = trial.series.iter().filter(|row| row.phase == "measured");

@@ -1,11 +1,14 @@
 //! The checks that only TPC-C and TPC-H have.
 
 use super::Case;
+use crate::synthetic::own_mut;
 use crate::synthetic::tpcc::tpcc;
 use crate::synthetic::tpch::{published, tpch};
-use dyno_facts::{PublishedTable, TpccFacts, TpchFacts, TrialSummary, Verdict};
+use dyno_facts::{PublishedTable, TrialSummary, Verdict};
 use dyno_report::Paper;
 use dyno_store::RunData;
+use dyno_tpcc::facts::TpccFacts;
+use dyno_tpch::facts::TpchFacts;
 
 /// The run of TPC-C with these trials only, changed.
 fn orders(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TrialSummary)) {
@@ -17,14 +20,14 @@ fn orders(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TrialSum
 
 /// The same with a change of what TPC-C says of itself.
 fn tpcc_facts(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TpccFacts)) {
-    orders(runs, trials, |trial| change(trial.tpcc.as_mut().expect("facts")));
+    orders(runs, trials, |trial| change(&mut own_mut(trial)));
 }
 
 /// The run of TPC-H with these trials only, the first of them changed.
 fn queries(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TpchFacts)) {
     let mut run = tpch();
     keep(&mut run, trials);
-    change(run.trials[0].summary.tpch.as_mut().expect("facts"));
+    change(&mut own_mut(&mut run.trials[0].summary));
     *runs = vec![run];
 }
 
@@ -37,7 +40,7 @@ fn side_by_side(runs: &mut Vec<RunData>, profile: &str) {
     orders(runs, &[1, 2], |trial| {
         if trial.trial == 2 {
             trial.target = "other".to_owned();
-            trial.tpcc.as_mut().expect("facts").profile = profile.to_owned();
+            own_mut::<TpccFacts>(trial).profile = profile.to_owned();
         }
     });
 }

@@ -2,10 +2,11 @@
 
 use super::{AS_IT_IS, Case, trials};
 use dyno_facts::{
-    Counts, DataCheck, ErrorSummary, FaultFacts, FaultPlan, FaultStep, KindSummary, ScriptFacts,
-    TpccFacts, TrialStatus, Verdict,
+    Counts, DataCheck, ErrorSummary, FamilyFacts, FaultFacts, FaultPlan, FaultStep, KindSummary,
+    ScriptFacts, TrialStatus, Verdict,
 };
 use dyno_store::RunData;
+use dyno_tpcc::facts::TpccFacts;
 
 fn data_check(runs: &mut [RunData], verdict: Verdict) {
     runs[0].trials[1].summary.checks = vec![DataCheck {
@@ -80,7 +81,8 @@ fn scripts(runs: &mut [RunData], share: f64) {
 
 fn terminals(runs: &mut [RunData], terminals: u32) {
     trials(runs, |trial| {
-        trial.tpcc = Some(TpccFacts { warehouses: 10, terminals, ..TpccFacts::default() });
+        let facts = TpccFacts { warehouses: 10, terminals, ..TpccFacts::default() };
+        trial.own = Some(FamilyFacts::new(&facts));
     });
 }
 

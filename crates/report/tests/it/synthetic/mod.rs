@@ -8,13 +8,14 @@ pub(crate) mod tpcc;
 pub(crate) mod tpch;
 
 use dyno_facts::{
-    Counts, Environment, ErrorSummary, Event, EventKind, ExperimentFacts, GeneratorSummary,
-    HostSample, KindSummary, Lang, LatencySummary, Message, PublishedRow, PublishedTable,
-    RunHeader, RunPlan, RunStatus, SCHEMA_VERSION, SecretUrl, SeriesRow, ServerFacts,
-    StatementCounts, TargetFacts, TrialStatus, TrialSummary,
+    Counts, Environment, ErrorSummary, Event, EventKind, ExperimentFacts, FamilyFacts,
+    FamilyRecord, GeneratorSummary, HostSample, KindSummary, Lang, LatencySummary, Message,
+    PublishedRow, PublishedTable, RunHeader, RunPlan, RunStatus, SCHEMA_VERSION, SecretUrl,
+    SeriesRow, ServerFacts, StatementCounts, TargetFacts, TrialStatus, TrialSummary,
 };
 use dyno_store::{RunData, TrialData};
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 /// Names that a hostile suite or server could choose.
@@ -179,8 +180,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         conditions: Default::default(),
         fault: None,
         checks: Vec::new(),
-        tpcc: None,
-        tpch: None,
+        own: None,
     };
     let mut data = TrialData::new(summary, series);
     data.before = [("primary".to_owned(), facts(0))].into();
@@ -375,4 +375,35 @@ pub(crate) fn published() -> PublishedTable {
 fn failed_check(name: &str, evidence: &Message) -> Message {
     let [en, zh] = Lang::ALL.map(|lang| evidence.render(lang));
     Message::both(format!("The check {name} failed. {en}"), format!("校验 {name} 未通过。{zh}"))
+}
+
+/// What a family has recorded of a trial, to be changed: it is stored again when this goes.
+pub(crate) struct Own<'a, T: FamilyRecord> {
+    summary: &'a mut TrialSummary,
+    facts: T,
+}
+
+pub(crate) fn own_mut<T: FamilyRecord + Clone>(summary: &mut TrialSummary) -> Own<'_, T> {
+    let facts = summary.own::<T>().expect("facts").clone();
+    Own { summary, facts }
+}
+
+impl<T: FamilyRecord> Deref for Own<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.facts
+    }
+}
+
+impl<T: FamilyRecord> DerefMut for Own<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.facts
+    }
+}
+
+impl<T: FamilyRecord> Drop for Own<'_, T> {
+    fn drop(&mut self) {
+        self.summary.own = Some(FamilyFacts::new(&self.facts));
+    }
 }

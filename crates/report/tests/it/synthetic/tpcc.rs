@@ -3,11 +3,11 @@
 
 use super::{Shape, failed_check, header, latency, run, trial};
 use dyno_facts::{
-    AuditLine, ConditionLine, ConditionState, Counts, DataCheck, DataFacts, ExperimentFacts,
-    KindSummary, Message, PublishedRow, PublishedTable, StatementCounts, TpccFacts, TpccKind,
-    TrialStatus, Verdict,
+    Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message, PublishedRow,
+    PublishedTable, StatementCounts, TrialStatus, Verdict,
 };
 use dyno_store::{RunData, TrialData};
+use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts, TpccKind};
 
 const KINDS: [&str; 6] =
     ["new_order", "payment", "order_status", "delivery", "stock_level", "delivery_deferred"];
@@ -173,7 +173,7 @@ fn one(case: &Case) -> TrialData {
     summary.test = format!("tpcc {}", if case.is_spec { "spec" } else { "bmsql-5.0" });
     let mut facts = facts(case);
     facts.set_rates(&summary.kinds, summary.window_s);
-    summary.tpcc = Some(facts);
+    summary.own = Some(FamilyFacts::new(&facts));
     summary.data = Some(DataFacts {
         rows: 200_000,
         size_bytes: None,
@@ -184,7 +184,7 @@ fn one(case: &Case) -> TrialData {
     });
     let is_lost = case.number == 4;
     let books = |verdict, evidence: Message| DataCheck {
-        name: TpccFacts::BOOKS.to_owned(),
+        name: DataCheck::BOOKS.to_owned(),
         verdict,
         evidence,
     };

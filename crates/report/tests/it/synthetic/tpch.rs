@@ -3,11 +3,14 @@
 
 use super::{Shape, failed_check, header, run, trial};
 use dyno_facts::{
-    AnswerFacts, CacheFacts, Counts, DataCheck, DegreeFacts, ExperimentFacts, LoadStep, Message,
-    PlanFacts, PublishedRow, PublishedTable, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts,
-    TpchLoad, TpchMetrics, TrialStatus, Verdict,
+    Counts, DataCheck, ExperimentFacts, FamilyFacts, Message, PublishedRow, PublishedTable,
+    TrialStatus, Verdict,
 };
 use dyno_store::{RunData, TrialData};
+use dyno_tpch::facts::{
+    AnswerFacts, CacheFacts, DegreeFacts, LoadStep, PlanFacts, QueryFacts, QueryOutcome,
+    RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
+};
 
 /// Seconds of the queries at degree 0, about those of PostgreSQL at scale factor 1.
 const SECONDS: [f64; 22] = [
@@ -270,7 +273,7 @@ fn one(case: &Case) -> TrialData {
         }
         .into(),
     }];
-    summary.tpch = Some(facts);
+    summary.own = Some(FamilyFacts::new(&facts));
     let settings = [
         ("max_parallel_workers_per_gather", "2"),
         ("work_mem", "65536"),

@@ -13,7 +13,7 @@ use crate::tpcc::{
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataFacts, ExperimentFacts, Message};
+use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message};
 use dyno_suite::Plan;
 use dyno_tpcc::ITEMS;
 use dyno_tpcc::Kept;
@@ -141,13 +141,13 @@ impl Driven for Tpcc {
                 workload.with_ledger(file.map_err(failed)?)
             }
         };
-        let tpcc = facts(&workload, &loaded, crew(spec), &[], 0.0);
+        let own = facts(&workload, &loaded, crew(spec), &[], 0.0);
         Ok(Ready {
             workload,
             before: Found { loaded, before, ledger },
             test: self.options.profile.name.to_owned(),
             data: Some(data),
-            tpcc: Some(tpcc),
+            own: Some(FamilyFacts::new(&own)),
             warnings: found.warnings,
         })
     }
@@ -195,7 +195,7 @@ impl Driven for Tpcc {
         After {
             lost,
             checks: findings.checks,
-            tpcc: Some(facts),
+            own: Some(FamilyFacts::new(&facts)),
             notes: notes(workload),
             ..After::default()
         }

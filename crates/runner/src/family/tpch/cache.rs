@@ -4,8 +4,8 @@ use crate::command::{Command, run};
 use crate::failure::Failure;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::Control;
-use dyno_facts::CacheFacts;
 use dyno_reactor::{block_on, unless};
+use dyno_tpch::facts::CacheFacts;
 use dyno_tpch::options::Cache;
 use dyno_tpch::warm::{as_found, emptied, warm};
 

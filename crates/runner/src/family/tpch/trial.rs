@@ -11,13 +11,11 @@ use crate::tpch::answers_check;
 use crate::trial::{Done, Job, deny, tell_checks};
 use dyno_core::{Driver, Nanos, SECOND};
 use dyno_engine::Control;
-use dyno_facts::{
-    DegreeFacts, PlanStep, PlannedTrial, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts,
-    TrialIdentity, TrialStatus, TrialSummary,
-};
+use dyno_facts::{FamilyFacts, PlanStep, PlannedTrial, TrialIdentity, TrialStatus, TrialSummary};
 use dyno_reactor::monotonic_now;
 use dyno_record::Window;
 use dyno_store::{Moment, StoreError, TrialWriter};
+use dyno_tpch::facts::{DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use dyno_tpch::load::LoadError;
 use dyno_tpch::options::TpchSettings;
 use dyno_tpch::run::{Answerer, PlanFile, RunError, RunOptions, Test, Watch, run};
@@ -86,7 +84,7 @@ pub(super) fn trial<D: Driver>(
     writer.server(Moment::After, &nodes.facts(&looked_again))?;
     let status = status(&facts, asked.test, control);
     let mut summary = writer.identity().clone().summary(status);
-    dyno_record::set_pass(&mut summary, facts);
+    facts.set_totals(&mut summary);
     generator.into_inner().store(&mut summary);
     nodes.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
     summary.checks = answers_check(&summary).into_iter().collect();
@@ -113,7 +111,7 @@ fn identity(
         repeat: planned.repeat,
         seed: planned.seed,
         loops: sessions(asked.test),
-        tpch: Some(known(asked, found)),
+        own: Some(FamilyFacts::new(&known(asked, found))),
         ..TrialIdentity::default()
     }
 }
@@ -219,7 +217,7 @@ fn status(facts: &TpchFacts, test: Test, control: &Control) -> TrialStatus {
 }
 
 fn headline(summary: &TrialSummary) -> String {
-    let Some(facts) = &summary.tpch else { return String::new() };
+    let Some(facts) = summary.own::<TpchFacts>() else { return String::new() };
     let answered = summary.counts.committed;
     let mut text = match &facts.metrics {
         Some(metrics) => format!(
@@ -311,12 +309,12 @@ impl Watch for Storing<'_, '_> {
     }
 
     fn query(&self, facts: &QueryFacts) {
-        self.stored(self.writer.borrow_mut().query(facts));
+        self.stored(self.writer.borrow_mut().executed("queries", facts));
         self.ended(&format!("Q{} took {:.2} s", facts.query, facts.seconds));
     }
 
     fn refresh(&self, facts: &RefreshFacts) {
-        self.stored(self.writer.borrow_mut().refresh(facts));
+        self.stored(self.writer.borrow_mut().executed("refreshes", facts));
         self.ended(&format!("RF{} took {:.2} s", facts.function, facts.seconds));
     }
 

@@ -3,11 +3,12 @@
 mod answers;
 mod columns;
 
+use crate::facts::AnswerFacts;
 use crate::queries;
 pub use answers::reference;
 use columns::{ambiguous_order, columns, ties};
 use dyno_core::Table;
-use dyno_facts::{AnswerFacts, Message, Verdict, say};
+use dyno_facts::{Message, Verdict, say};
 
 type Row = Vec<Option<String>>;
 

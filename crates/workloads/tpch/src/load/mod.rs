@@ -21,11 +21,11 @@ pub use estimate::{Estimate, estimate};
 pub use steps::Step;
 use steps::{Piece, Work};
 
+use crate::facts::{LoadStep, TpchLoad};
 use crate::generate::check_scale;
 use crate::schema::Table;
 use crate::state::{self, Done, Found, Loaded, Wanted};
 use dyno_core::{Dialect, Driver, Session};
-use dyno_facts::{LoadStep, TpchLoad};
 use dyno_load::query::execute;
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;

@@ -1,9 +1,9 @@
 //! From pieces to steps: how long a step lasted, and how long a table in it.
 
 use super::steps::Step;
+use crate::facts::LoadStep;
 use crate::schema::Table;
 use crate::state::Done;
-use dyno_facts::LoadStep;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The name of the step that makes the database itself.

@@ -1,9 +1,10 @@
 //! What answers are held against.
 
 use crate::check::{Expected, reference};
+use crate::facts::{AnswerFacts, QueryFacts};
 use crate::plans::digest;
 use dyno_core::Table;
-use dyno_facts::{AnswerFacts, QueryFacts, Verdict, say};
+use dyno_facts::{Verdict, say};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};

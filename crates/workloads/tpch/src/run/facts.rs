@@ -3,11 +3,12 @@
 use super::Before;
 use super::options::{RunOptions, Test};
 use crate::degree::{Applied, DegreeRule};
+use crate::facts::{DegreeFacts, QueryOutcome, TpchFacts};
 use crate::metrics::{Timed, metrics};
 use crate::parameters::Choice;
 use crate::queries::{Q15, Rewrite, rewrites};
 use dyno_core::Dialect;
-use dyno_facts::{DegreeFacts, Message, QueryOutcome, TpchFacts, say};
+use dyno_facts::{Message, say};
 
 /// Scale factors that the specification knows (clause 4.1.3.1).
 const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
@@ -167,8 +168,8 @@ mod tests {
     #[test]
     fn the_span_of_a_throughput_test_has_its_refresh_stream() {
         let query =
-            |began_s, seconds| dyno_facts::QueryFacts { began_s, seconds, ..<_>::default() };
-        let refresh = dyno_facts::RefreshFacts { began_s: 0.5, seconds: 9.0, ..<_>::default() };
+            |began_s, seconds| crate::facts::QueryFacts { began_s, seconds, ..<_>::default() };
+        let refresh = crate::facts::RefreshFacts { began_s: 0.5, seconds: 9.0, ..<_>::default() };
         let facts = TpchFacts {
             queries: vec![query(1.0, 2.0), query(3.0, 4.0)],
             refreshes: vec![refresh],

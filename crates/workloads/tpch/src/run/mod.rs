@@ -20,13 +20,13 @@ pub use error::RunError;
 pub use options::{PlanFile, Plans, RunOptions, Test, Unwatched, Watch};
 
 use crate::degree::{self, DegreeRule};
+use crate::facts::{PlanFacts, QueryOutcome, TpchFacts};
 use crate::plans;
 use crate::refresh::{self, Position, SET_MAX};
 use crate::state::{Loaded, loaded};
 pub use answers::Answerer;
 use answers::Answers;
 use dyno_core::{Driver, Session};
-use dyno_facts::{PlanFacts, QueryOutcome, TpchFacts};
 use dyno_reactor::block_on;
 use error::while_doing;
 use link::Opening;

@@ -2,8 +2,8 @@
 
 use super::Answerer;
 use crate::degree::DegreeRule;
+use crate::facts::{CacheFacts, QueryFacts, RefreshFacts};
 use crate::parameters::Choice;
-use dyno_facts::{CacheFacts, QueryFacts, RefreshFacts};
 use std::path::PathBuf;
 
 /// Which test is executed.

@@ -2,11 +2,11 @@
 //! database remembers the first for the second: they may be trials of different runs of dyno.
 
 use super::options::{RunOptions, Test};
+use crate::facts::TpchFacts;
 use crate::metrics::{qphh, qphh_formula};
 use crate::refresh::Position;
 use crate::state::FACTS;
 use dyno_core::{DbError, Discard, Driver, Session};
-use dyno_facts::TpchFacts;
 use dyno_load::query::answer;
 
 /// The name under which the database keeps the last power test.

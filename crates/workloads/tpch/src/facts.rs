@@ -1,10 +1,13 @@
 //! What a TPC-H trial says of itself beyond what every trial says.
 
-use crate::{Counts, Message, Verdict};
+use dyno_facts::{
+    Counts, FamilyFacts, FamilyRecord, Message, StatementCounts, TrialSummary, Verdict,
+};
+use dyno_record::Latencies;
 use serde::{Deserialize, Serialize};
 
 /// A pass through the 22 queries, a power test or a throughput test, at one parallel degree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TpchFacts {
     /// Scale factor: 1 is about a gigabyte.
@@ -34,7 +37,7 @@ pub struct TpchFacts {
 }
 
 /// How parallel the queries were asked to be, and were.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DegreeFacts {
     /// The degree asked for; 0 is off.
@@ -51,7 +54,7 @@ pub struct DegreeFacts {
 }
 
 /// What the caches held.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheFacts {
     /// `warm`, `cold` or `as found`.
@@ -63,7 +66,7 @@ pub struct CacheFacts {
 }
 
 /// How an execution of a query ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryOutcome {
     /// All rows were received.
@@ -78,7 +81,7 @@ pub enum QueryOutcome {
 }
 
 /// One execution of a query.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueryFacts {
     /// 1 to 22.
@@ -107,7 +110,7 @@ pub struct QueryFacts {
 }
 
 /// An answer held against another.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerFacts {
     /// Whether all rows agree.
     pub verdict: Verdict,
@@ -118,7 +121,7 @@ pub struct AnswerFacts {
 }
 
 /// A plan, taken apart from the timed execution.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlanFacts {
     /// File within the run folder.
@@ -130,7 +133,7 @@ pub struct PlanFacts {
 }
 
 /// One execution of a refresh function.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RefreshFacts {
     /// 1 inserts, 2 deletes.
@@ -148,7 +151,7 @@ pub struct RefreshFacts {
 }
 
 /// What the execution times add up to. None of these is a TPC result.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TpchMetrics {
     /// Sum of the times of the queries, seconds; of a throughput test from its begin to its end.
@@ -169,7 +172,7 @@ pub struct TpchMetrics {
 }
 
 /// How the data were loaded, as the database itself remembers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TpchLoad {
     /// RFC 3339, UTC: when it was complete.
@@ -186,7 +189,7 @@ pub struct TpchLoad {
 }
 
 /// One step of a load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadStep {
     /// `create`, `load`, `primary-keys`, `foreign-keys`, `indexes`, `analyze`, `warm-up`, or one of
@@ -195,6 +198,10 @@ pub struct LoadStep {
     pub seconds: f64,
     /// Rows it stored; 0 where it stored none.
     pub rows: u64,
+}
+
+impl FamilyRecord for TpchFacts {
+    const FAMILY: &'static str = "tpch";
 }
 
 impl TpchFacts {
@@ -218,5 +225,62 @@ impl TpchFacts {
             }
         }
         counts
+    }
+
+    /// Fills what follows from the executions, and keeps them. An execution counts as a transaction
+    /// of one statement; those that were interrupted are in flight.
+    pub fn set_totals(&self, summary: &mut TrialSummary) {
+        let per_s = |count: u64| count as f64 / self.length_s().max(1e-9);
+        let mut latency = Latencies::new();
+        let mut rows_read = 0;
+        for query in self.queries.iter().filter(|query| query.outcome == QueryOutcome::Answered) {
+            latency.record((query.seconds * 1e9) as u64);
+            rows_read += query.rows;
+        }
+        summary.window_s = self.length_s();
+        summary.counts = self.counts();
+        summary.in_flight = summary.counts.in_flight();
+        summary.statements = StatementCounts {
+            reads: latency.count(),
+            writes: summary.counts.committed - latency.count(),
+            rows_read,
+            rows_written: self.refreshes.iter().map(|refresh| refresh.rows).sum(),
+            ..StatementCounts::default()
+        };
+        summary.tps = per_s(summary.counts.committed);
+        summary.qps = summary.tps;
+        summary.latency = (&latency).into();
+        summary.own = Some(FamilyFacts::new(self));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_facts::{TrialIdentity, TrialStatus};
+
+    fn query(query: u8, began_s: f64, outcome: QueryOutcome) -> QueryFacts {
+        QueryFacts { query, began_s, seconds: 0.5, rows: 10, outcome, ..QueryFacts::default() }
+    }
+
+    #[test]
+    fn totals_of_a_trial_that_was_cut_off_follow_from_what_had_ended() {
+        let refresh = RefreshFacts { function: 1, seconds: 0.25, rows: 70, ..<_>::default() };
+        let queries = vec![
+            query(14, 0.25, QueryOutcome::Answered),
+            query(2, 0.75, QueryOutcome::TimedOut),
+            query(9, 1.25, QueryOutcome::Failed("out of memory".to_owned())),
+        ];
+        let facts = TpchFacts { queries, refreshes: vec![refresh], ..TpchFacts::default() };
+        let mut summary = TrialIdentity::default().summary(TrialStatus::Interrupted);
+        facts.set_totals(&mut summary);
+        let counts = summary.counts;
+        assert_eq!(
+            (counts.started, counts.committed, counts.failed, summary.in_flight),
+            (4, 2, 2, 0)
+        );
+        assert_eq!((summary.statements.rows_read, summary.statements.rows_written), (10, 70));
+        assert!((summary.window_s - 1.75).abs() < 1e-9, "{}", summary.window_s);
+        assert_eq!(summary.own::<TpchFacts>(), Some(&facts));
     }
 }
