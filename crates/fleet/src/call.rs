@@ -1,6 +1,6 @@
 //! Questions over NATS.
 
-use crate::FleetError;
+use crate::error::{FleetError, Result};
 use crate::packet::{pack, unpack};
 use crate::protocol::{Answer, Hello, Question, check_name};
 use async_nats::client::Request;
@@ -9,6 +9,8 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
+
+pub(crate) type Answered = Result<(Answer, Vec<u8>), Silence>;
 
 /// How long one answer may take before it is asked again.
 pub(crate) const ONE: Duration = Duration::from_secs(2);
@@ -22,12 +24,7 @@ pub(crate) enum Silence {
     Other(String),
 }
 
-pub(crate) async fn who(
-    client: &Client,
-    subject: String,
-    time: Duration,
-    enough: usize,
-) -> Result<Vec<Hello>, FleetError> {
+pub(crate) async fn who(client: &Client, subject: String, time: Duration) -> Result<Vec<Hello>> {
     let failed = |error: String| {
         FleetError::new(format!("Load generators can't be called: {error}."))
             .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
@@ -40,8 +37,7 @@ pub(crate) async fn who(
     called.map_err(|error| failed(error.to_string()))?;
     let until = Instant::now() + time;
     let mut found: Vec<Hello> = Vec::new();
-    while found.len() < enough {
-        let Ok(Some(message)) = timeout_at(until, answers.next()).await else { break };
+    while let Ok(Some(message)) = timeout_at(until, answers.next()).await {
         // That nobody listens, NATS says with an empty message.
         if message.status.is_some() {
             break;
@@ -65,7 +61,7 @@ pub(crate) async fn ask(
     subject: String,
     question: &Question,
     time: Duration,
-) -> Result<(Answer, Vec<u8>), Silence> {
+) -> Answered {
     let request = Request::new().payload(pack(question, b"").into()).timeout(Some(time));
     let answered = client.send_request(subject, request).await;
     let message = answered.map_err(|error| match error.kind() {
@@ -83,7 +79,7 @@ pub(crate) async fn ask_all(
     subjects: Vec<String>,
     question: &Question,
     time: Duration,
-) -> Vec<Result<(Answer, Vec<u8>), Silence>> {
+) -> Vec<Answered> {
     join_all(subjects.into_iter().map(|subject| ask(client, subject, question, time))).await
 }
 
@@ -93,7 +89,7 @@ pub(crate) async fn insist(
     subject: String,
     question: &Question,
     patience: Duration,
-) -> Result<(Answer, Vec<u8>), Silence> {
+) -> Answered {
     let until = Instant::now() + patience;
     loop {
         let left = until.saturating_duration_since(Instant::now());

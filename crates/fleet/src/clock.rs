@@ -4,13 +4,20 @@
 //! shortest round trip bounds it best.
 
 use dyno_core::Nanos;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds since 1970.
+pub(crate) fn calendar_now() -> i64 {
+    let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    calendar.as_nanos().min(i64::MAX as u128) as i64
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) asked: Nanos,
     /// What the other monotonic clock showed.
     pub(crate) there: Nanos,
-    /// What the other calendar showed, nanoseconds since 1970.
+    /// What the other calendar showed.
     pub(crate) calendar_there: i64,
     pub(crate) answered: Nanos,
     pub(crate) calendar_here: i64,

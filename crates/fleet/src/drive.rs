@@ -1,10 +1,11 @@
 //! One trial over the fleet.
 
-use crate::FleetError;
-use crate::call::{Silence, ask, insist};
+use crate::call::{Answered, Silence, ask, insist};
+use crate::error::{FleetError, Result};
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
 use crate::generator::LEASE;
+use crate::nats::ended_thread;
 use crate::protocol::{Answer, Order, Question, Report, TargetSecret};
 use crate::trial::{Part, Told, Trial};
 use async_nats::Client;
@@ -66,10 +67,16 @@ pub enum Done {
     Interrupted,
 }
 
+/// Load generators that were lost before anything began.
+#[derive(Default)]
+pub(crate) struct Gone {
+    pub(crate) ids: BTreeSet<String>,
+    pub(crate) why: Vec<Message>,
+}
+
 pub(crate) enum Attempt {
     Done(Done),
-    /// Load generators were lost before anything began: their ids, and sentences.
-    Thinned(BTreeSet<String>, Vec<Message>),
+    Thinned(Gone),
 }
 
 impl Fleet {
@@ -81,7 +88,7 @@ impl Fleet {
         task: &Task<'_>,
         control: &Control,
         observer: &mut dyn Observer,
-    ) -> Result<Done, FleetError> {
+    ) -> Result<Done> {
         let mut lost = Vec::new();
         loop {
             self.recruit(Duration::from_millis(300), task.tell)?;
@@ -96,7 +103,7 @@ impl Fleet {
             }
             match self.attempt(task, control, observer, &lost)? {
                 Attempt::Done(done) => return Ok(done),
-                Attempt::Thinned(ids, why) => {
+                Attempt::Thinned(Gone { ids, why }) => {
                     self.drop_members(&ids);
                     why.iter().for_each(|why| (task.tell)(&why.to_string()));
                     lost.extend(why);
@@ -114,18 +121,18 @@ impl Fleet {
         control: &Control,
         observer: &mut dyn Observer,
         lost_before: &[Message],
-    ) -> Result<Attempt, FleetError> {
+    ) -> Result<Attempt> {
         self.trial += 1;
-        let mut gone = (BTreeSet::new(), Vec::new());
+        let mut gone = Gone::default();
         let parts = self.parts(task, &mut gone)?;
-        if gone.0.is_empty() {
+        if gone.ids.is_empty() {
             // Those that are ready hold sessions and wait: nobody would ever start them.
             self.prepare(task, &parts, &mut gone)
                 .inspect_err(|_| parts.iter().for_each(|part| self.send_stop(&part.member)))?;
         }
-        if !gone.0.is_empty() {
+        if !gone.ids.is_empty() {
             parts.iter().for_each(|part| self.send_stop(&part.member));
-            return Ok(Attempt::Thinned(gone.0, gone.1));
+            return Ok(Attempt::Thinned(gone));
         }
         let (reports, _followers) = self.follow(&parts);
         let mut trial = Trial::new(self, task, parts, lost_before.to_vec());
@@ -135,7 +142,7 @@ impl Fleet {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) if trial.is_over() => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(FleetError::new("The thread for NATS has ended."));
+                    return Err(ended_thread());
                 }
             }
             trial.look(control, observer);
@@ -166,11 +173,7 @@ impl Fleet {
     }
 
     /// Shares the trial out to the members that answer.
-    fn parts(
-        &self,
-        task: &Task<'_>,
-        gone: &mut (BTreeSet<String>, Vec<Message>),
-    ) -> Result<Vec<Part>, FleetError> {
+    fn parts(&self, task: &Task<'_>, gone: &mut Gone) -> Result<Vec<Part>> {
         // With fewer workers than load generators, some have nothing to do.
         let count = (self.members.len() as u32).min(task.spec.workers.max(1));
         let specs = (0..count).filter_map(|number| task.spec.part(number, count));
@@ -186,12 +189,7 @@ impl Fleet {
     }
 
     /// Orders the parts of the trial, all at the same time.
-    fn prepare(
-        &self,
-        task: &Task<'_>,
-        parts: &[Part],
-        gone: &mut (BTreeSet<String>, Vec<Message>),
-    ) -> Result<(), FleetError> {
+    fn prepare(&self, task: &Task<'_>, parts: &[Part], gone: &mut Gone) -> Result<()> {
         let order = |(number, part): (usize, &Part)| {
             let member = &part.member;
             let order = self.order(task, number as u32, parts.len() as u32, member);
@@ -237,7 +235,7 @@ impl Fleet {
     fn follow(&self, parts: &[Part]) -> (Receiver<(usize, Told)>, Followers) {
         let (sender, receiver) = channel();
         let follow = |(number, part): (usize, &Part)| {
-            let (client, to) = (self.link.client.clone(), part.member.subject.clone());
+            let (client, to) = self.way_to(&part.member);
             let question = (self.run.clone(), self.trial);
             self.link.spawn(follow(client, to, question, number, sender.clone()))
         };
@@ -258,7 +256,7 @@ impl Fleet {
     }
 
     fn send(&self, member: &Member, question: Question) {
-        let (client, to) = (self.link.client.clone(), member.subject.clone());
+        let (client, to) = self.way_to(member);
         self.link.spawn(async move {
             let _ = insist(&client, to, &question, PATIENCE).await;
         });
@@ -266,11 +264,7 @@ impl Fleet {
 }
 
 /// Has a load generator make ready, once it is no longer busy with the trial before.
-async fn prepare(
-    client: Client,
-    to: String,
-    question: Question,
-) -> Result<(Answer, Vec<u8>), Silence> {
+async fn prepare(client: Client, to: String, question: Question) -> Answered {
     let until = Instant::now() + BUSY;
     loop {
         let answer = insist(&client, to.clone(), &question, PATIENCE).await;
@@ -282,9 +276,9 @@ async fn prepare(
     }
 }
 
-fn lose(gone: &mut (BTreeSet<String>, Vec<Message>), member: &Member, why: Message) {
-    gone.0.insert(member.hello.id.clone());
-    gone.1.push(say!(generator_given_up, name = &member.hello.name, why = why));
+fn lose(gone: &mut Gone, member: &Member, why: Message) {
+    gone.ids.insert(member.hello.id.clone());
+    gone.why.push(say!(generator_given_up, name = &member.hello.name, why = why));
 }
 
 /// The tasks that ask; they end with the trial.

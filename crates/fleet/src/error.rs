@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub(crate) type Result<T, E = FleetError> = std::result::Result<T, E>;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetError {
     pub message: String,

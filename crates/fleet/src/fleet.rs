@@ -1,18 +1,19 @@
 //! The coordinator's side: who works for a run.
 
+use crate::NatsOptions;
 use crate::call::{ask, ask_all, insist, who};
-use crate::clock::{ClockOffset, Round};
-use crate::nats::{Link, LinkEvent};
+use crate::clock::{ClockOffset, Round, calendar_now};
+use crate::error::{FleetError, Result};
+use crate::nats::Link;
 use crate::protocol::{Answer, Hello, Question, Versions, call_subject, check_name, own_subject};
-use crate::{FleetError, NatsOptions};
 use async_nats::Client;
 use dyno_facts::FleetMember;
 use dyno_reactor::monotonic_now;
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How long a run waits for its load generators.
 const GATHER: Duration = Duration::from_secs(60);
@@ -60,7 +61,7 @@ pub struct Fleet {
     kept: Arc<Mutex<Vec<String>>>,
     /// Load generators that were refused, by their ids: the user is told once.
     refused: BTreeSet<String>,
-    events: Receiver<LinkEvent>,
+    events: Receiver<&'static str>,
 }
 
 impl std::fmt::Debug for Fleet {
@@ -79,7 +80,7 @@ impl Fleet {
         options: &FleetOptions,
         tell: &dyn Fn(&str),
         stopped: &dyn Fn() -> bool,
-    ) -> Result<Option<Fleet>, FleetError> {
+    ) -> Result<Option<Fleet>> {
         check_name("fleet", &options.fleet)?;
         let (sender, events) = channel();
         let link = Link::open(&options.nats, sender)?;
@@ -148,17 +149,12 @@ impl Fleet {
     }
 
     /// Calls for load generators until there are as many as are wanted.
-    pub(crate) fn recruit(
-        &mut self,
-        time: Duration,
-        tell: &dyn Fn(&str),
-    ) -> Result<(), FleetError> {
+    pub(crate) fn recruit(&mut self, time: Duration, tell: &dyn Fn(&str)) -> Result<()> {
         if self.members.len() >= self.wanted {
             return Ok(());
         }
         let (client, call) = (self.link.client.clone(), call_subject(&self.fleet));
-        let mut found =
-            self.link.wait(async move { who(&client, call, time, usize::MAX).await })??;
+        let mut found = self.link.wait(async move { who(&client, call, time).await })??;
         found.sort_by(|one, other| one.name.cmp(&other.name));
         for hello in found {
             if self.members.len() >= self.wanted {
@@ -175,8 +171,7 @@ impl Fleet {
             }
             self.join(hello);
         }
-        let subjects = self.members.iter().map(|member| member.subject.clone()).collect();
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = subjects;
+        *self.kept() = self.subjects();
         Ok(())
     }
 
@@ -234,12 +229,23 @@ impl Fleet {
         self.members.retain(|member| !ids.contains(&member.hello.id));
         // Who was lost once doesn't come back under the same process: it may still be at the old trial.
         self.refused.extend(ids.iter().cloned());
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|subject| self.members.iter().any(|member| member.subject == *subject));
+        self.kept().retain(|subject| self.members.iter().any(|member| member.subject == *subject));
+    }
+
+    pub(crate) fn way_to(&self, member: &Member) -> (Client, String) {
+        (self.link.client.clone(), member.subject.clone())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<String>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn subjects(&self) -> Vec<String> {
+        self.members.iter().map(|member| member.subject.clone()).collect()
     }
 
     fn dismiss(&self, member: &Member) {
-        let (client, to) = (self.link.client.clone(), member.subject.clone());
+        let (client, to) = self.way_to(member);
         let question = Question::Leave { run: self.run.clone() };
         self.link.spawn(async move {
             let _ = ask(&client, to, &question, Duration::from_secs(1)).await;
@@ -247,21 +253,17 @@ impl Fleet {
     }
 
     /// What became of the connection to NATS since the last time, in sentences.
-    pub(crate) fn connection_notes(&self) -> Vec<String> {
-        let sentence = |event| match event {
-            LinkEvent::Connected => "The connection to NATS stands again.".to_owned(),
-            LinkEvent::Lost => "The connection to NATS is lost; it is being made again.".to_owned(),
-        };
-        self.events.try_iter().map(sentence).collect()
+    pub(crate) fn connection_notes(&self) -> impl Iterator<Item = &'static str> {
+        self.events.try_iter()
     }
 
     /// Reads the clocks of members, all at the same time; `None` for those that don't answer.
     pub(crate) fn clocks<'a>(
         &self,
         members: impl Iterator<Item = &'a Member>,
-    ) -> Result<Vec<Option<ClockOffset>>, FleetError> {
+    ) -> Result<Vec<Option<ClockOffset>>> {
         let read = |member: &Member| {
-            let (client, to) = (self.link.client.clone(), member.subject.clone());
+            let (client, to) = self.way_to(member);
             let question = Question::Clock { run: self.run.clone() };
             async move { ClockOffset::of(&rounds(&client, to, &question).await) }
         };
@@ -277,11 +279,10 @@ async fn rounds(client: &Client, to: String, question: &Question) -> Vec<Round> 
         let asked = monotonic_now();
         let answer = insist(client, to.clone(), question, PATIENCE).await;
         let answered = monotonic_now();
-        let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let calendar_here = calendar_now();
         let Ok((Answer::Clock { monotonic: there, calendar: calendar_there }, _)) = answer else {
             break;
         };
-        let calendar_here = calendar.as_nanos().min(i64::MAX as u128) as i64;
         rounds.push(Round { asked, there, calendar_there, answered, calendar_here });
     }
     rounds
@@ -290,9 +291,7 @@ async fn rounds(client: &Client, to: String, question: &Question) -> Vec<Round> 
 impl Drop for Fleet {
     fn drop(&mut self) {
         let question = Question::Leave { run: self.run.clone() };
-        let client = self.link.client.clone();
-        let subjects: Vec<String> =
-            self.members.iter().map(|member| member.subject.clone()).collect();
+        let (client, subjects) = (self.link.client.clone(), self.subjects());
         let _ = self.link.wait(async move {
             // Who doesn't hear it is free when nothing more is heard of the run.
             let _ = ask_all(&client, subjects, &question, Duration::from_secs(1)).await;

@@ -1,6 +1,6 @@
 //! The connection to NATS: a thread of its own with a runtime of its own, beside the loops that make load.
 
-use crate::FleetError;
+use crate::error::{FleetError, Result};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use dyno_facts::SecretUrl;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ impl NatsOptions {
     }
 
     /// The addresses without logins, and the login of the first that has one.
-    fn servers(&self) -> Result<(Vec<ServerAddr>, Option<Login>), FleetError> {
+    fn servers(&self) -> Result<(Vec<ServerAddr>, Option<Login>)> {
         let mut login = None;
         let mut servers = Vec::new();
         for url in self.url.expose().split(',').map(str::trim) {
@@ -98,7 +98,7 @@ impl NatsOptions {
         Ok((servers, login))
     }
 
-    fn login(&self, login: Option<Login>) -> Result<ConnectOptions, FleetError> {
+    fn login(&self, login: Option<Login>) -> Result<ConnectOptions> {
         let options = ConnectOptions::new();
         Ok(match (login, &self.secret) {
             (Some((user, Some(password))), _) => options.user_and_password(user, password),
@@ -115,7 +115,7 @@ impl NatsOptions {
         })
     }
 
-    async fn connect(&self, events: Sender<LinkEvent>) -> Result<Client, FleetError> {
+    async fn connect(&self, events: Sender<&'static str>) -> Result<Client> {
         let (servers, login) = self.servers()?;
         let mut options = self.login(login)?;
         if let Some(file) = &self.credentials {
@@ -143,11 +143,12 @@ impl NatsOptions {
                 let told = match event {
                     // The first time it is no news.
                     Event::Connected => {
-                        was_lost.swap(false, Ordering::Relaxed).then_some(LinkEvent::Connected)
+                        let was_lost = was_lost.swap(false, Ordering::Relaxed);
+                        was_lost.then_some("The connection to NATS stands again.")
                     }
                     Event::Disconnected => {
                         was_lost.store(true, Ordering::Relaxed);
-                        Some(LinkEvent::Lost)
+                        Some("The connection to NATS is lost; it is being made again.")
                     }
                     _ => None,
                 };
@@ -198,14 +199,6 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkEvent {
-    /// There is one again.
-    Connected,
-    /// It was lost, and is being made again.
-    Lost,
-}
-
 /// A connection to NATS. Its thread ends with it.
 pub(crate) struct Link {
     pub(crate) client: Client,
@@ -215,11 +208,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Connects, once; later losses are mended without end. `events` is told of them.
-    pub(crate) fn open(
-        options: &NatsOptions,
-        events: Sender<LinkEvent>,
-    ) -> Result<Link, FleetError> {
+    /// Connects, once; later losses are mended without end. `events` is told of them, in sentences.
+    pub(crate) fn open(options: &NatsOptions, events: Sender<&'static str>) -> Result<Link> {
         let options = options.clone();
         let system = |error: std::io::Error| {
             FleetError::new(format!("The system refused what NATS needs: {error}."))
@@ -239,8 +229,7 @@ impl Link {
             });
         });
         let thread = thread.map_err(system)?;
-        let ended = |_| FleetError::new("The thread for NATS has ended.");
-        let client = open.recv().map_err(ended)??;
+        let client = open.recv().map_err(|_| ended_thread())??;
         Ok(Link { client, runtime: handle, end: Some(end), thread: Some(thread) })
     }
 
@@ -252,13 +241,17 @@ impl Link {
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, FleetError> {
+    ) -> Result<T> {
         let (sender, receiver) = channel();
         self.runtime.spawn(async move {
             let _ = sender.send(task.await);
         });
-        receiver.recv().map_err(|_| FleetError::new("The thread for NATS has ended."))
+        receiver.recv().map_err(|_| ended_thread())
     }
+}
+
+pub(crate) fn ended_thread() -> FleetError {
+    FleetError::new("The thread for NATS has ended.")
 }
 
 impl Drop for Link {

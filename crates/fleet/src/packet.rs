@@ -1,6 +1,6 @@
 //! The form of all that is sent: a head in JSON, and bytes that JSON would only swell.
 
-use crate::FleetError;
+use crate::error::{FleetError, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,7 +15,7 @@ pub(crate) fn pack<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-pub(crate) fn unpack<T: DeserializeOwned>(packet: &[u8]) -> Result<(T, &[u8]), FleetError> {
+pub(crate) fn unpack<T: DeserializeOwned>(packet: &[u8]) -> Result<(T, &[u8])> {
     let wrong = |why: &str| FleetError::new(format!("A message can't be understood: {why}."));
     let (length, rest) = packet.split_first_chunk::<4>().ok_or_else(|| wrong("it is cut off"))?;
     let length = u32::from_le_bytes(*length) as usize;

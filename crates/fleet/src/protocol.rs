@@ -4,7 +4,7 @@
 //! be asked twice (an answer was lost) and then changes nothing more. What a load generator has to say of itself waits
 //! in its [`crate::flow`] until it is asked, so an answer is also its sign of life.
 
-use crate::FleetError;
+use crate::error::{FleetError, Result};
 use dyno_core::Nanos;
 use dyno_engine::TrialResult;
 use dyno_facts::Environment;
@@ -26,7 +26,7 @@ pub(crate) fn own_subject(fleet: &str, id: &str) -> String {
 }
 
 /// Looks whether a name can be part of a subject of NATS.
-pub fn check_name(what: &str, name: &str) -> Result<(), FleetError> {
+pub fn check_name(what: &str, name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {
         return Ok(());

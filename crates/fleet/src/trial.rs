@@ -1,8 +1,8 @@
 //! What the coordinator knows of a trial while its load generators drive it.
 
-use crate::FleetError;
 use crate::clock::ClockOffset;
-use crate::drive::{Attempt, Done, Performance, Task};
+use crate::drive::{Attempt, Done, Gone, Performance, Task};
+use crate::error::{FleetError, Result};
 use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
 use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
@@ -150,7 +150,7 @@ impl<'a> Trial<'a> {
         number: usize,
         told: Told,
         observer: &mut dyn Observer,
-    ) -> Result<(), FleetError> {
+    ) -> Result<()> {
         let Some(part) = self.parts.get_mut(number).filter(|part| part.end.is_none()) else {
             return Ok(());
         };
@@ -269,9 +269,7 @@ impl<'a> Trial<'a> {
             self.tell_released(observer);
             observer.interval(&interval);
         }
-        for note in self.fleet.connection_notes() {
-            (self.task.tell)(&note);
-        }
+        self.fleet.connection_notes().for_each(|note| (self.task.tell)(note));
     }
 
     fn start(&mut self) {
@@ -302,7 +300,7 @@ impl<'a> Trial<'a> {
     }
 
     /// What has become of it, once it is over.
-    pub(crate) fn finish(mut self, control: &Control) -> Result<Attempt, FleetError> {
+    pub(crate) fn finish(mut self, control: &Control) -> Result<Attempt> {
         let failed = self.parts.iter().find_map(|part| match &part.end {
             Some(End::Failed { message, hint }) => Some((part, message, hint)),
             _ => None,
@@ -364,7 +362,7 @@ impl<'a> Trial<'a> {
             .collect();
         match control.is_stopped() || ids.is_empty() {
             true => Attempt::Done(Done::Interrupted),
-            false => Attempt::Thinned(ids, self.lost),
+            false => Attempt::Thinned(Gone { ids, why: self.lost }),
         }
     }
 

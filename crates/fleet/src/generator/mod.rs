@@ -3,13 +3,15 @@
 //! It only ever answers. What its trial reports waits in an outbox until the coordinator asks for it; when nobody has
 //! asked for [`LEASE`], the coordinator is gone, its trial is stopped and the load generator is free again.
 
+use crate::NatsOptions;
+use crate::clock::calendar_now;
+use crate::error::{FleetError, Result};
 use crate::flow::Outbox;
-use crate::nats::{Link, LinkEvent};
+use crate::nats::Link;
 use crate::packet::{pack, unpack};
 use crate::protocol::{
     Answer, Hello, Order, Question, Report, Versions, call_subject, check_name, own_subject,
 };
-use crate::{FleetError, NatsOptions};
 use async_nats::{Client, Message, Subscriber};
 use dyno_core::Nanos;
 use dyno_engine::{Control, Observer, TrialResult};
@@ -18,7 +20,7 @@ use dyno_record::{Interval, Window};
 use futures_util::StreamExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// After so long without a word from the coordinator it is taken for gone. Longer than the patience of the
 /// coordinator, which otherwise would count on a load generator that has left.
@@ -84,7 +86,7 @@ impl Generator {
         fleet: &str,
         name: Option<&str>,
         versions: Versions,
-    ) -> Result<Generator, FleetError> {
+    ) -> Result<Generator> {
         check_name("fleet", fleet)?;
         if let Some(name) = name {
             check_name("load generator", name)?;
@@ -140,7 +142,7 @@ impl Generator {
         }
     }
 
-    fn listen(&self, fleet: &str, told: Receiver<LinkEvent>) -> Result<(), FleetError> {
+    fn listen(&self, fleet: &str, told: Receiver<&'static str>) -> Result<()> {
         let client = self.link.client.clone();
         let subjects = [call_subject(fleet), own_subject(fleet, &self.hello.id)];
         let subscribed = self.link.wait(async move {
@@ -163,14 +165,7 @@ impl Generator {
             loop {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 desk.expire(Instant::now());
-                for event in told.try_iter() {
-                    desk.note(match event {
-                        LinkEvent::Connected => "The connection to NATS stands again.".to_owned(),
-                        LinkEvent::Lost => {
-                            "The connection to NATS is lost; it is being made again.".to_owned()
-                        }
-                    });
-                }
+                told.try_iter().for_each(|sentence| desk.note(sentence.to_owned()));
             }
         });
         Ok(())
@@ -178,16 +173,11 @@ impl Generator {
 }
 
 /// The name that was asked for, or one that nobody has.
-fn free_name(
-    link: &Link,
-    fleet: &str,
-    asked: Option<&str>,
-    host: &str,
-) -> Result<String, FleetError> {
+fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Result<String> {
     let client = link.client.clone();
     let call = call_subject(fleet);
     let taken: Vec<String> = link
-        .wait(async move { crate::call::who(&client, call, SAME_NAME, usize::MAX).await })??
+        .wait(async move { crate::call::who(&client, call, SAME_NAME).await })??
         .into_iter()
         .map(|hello| hello.name)
         .collect();
@@ -256,80 +246,66 @@ impl Desk {
         hello: &Hello,
         most: usize,
     ) -> (Answer, Vec<u8>) {
-        let mut state = self.lock();
-        if let Question::Who = question {
-            let run = state.run.as_ref().map(|(run, _)| run.clone());
-            return (Answer::Here(Box::new(Hello { run, ..hello.clone() })), Vec::new());
-        }
+        let (mut state, mut body) = (self.lock(), Vec::new());
+        let of = state.run.as_ref().map(|(run, _)| run.clone());
         let answer = match (&mut state.run, question.run()) {
+            (_, None) => Answer::Here(Box::new(Hello { run: of, ..hello.clone() })),
             (Some((run, heard)), Some(asking)) if run == asking => {
                 *heard = Instant::now();
-                self.answer_own(&mut state, question, hello, most)
+                let answer = self.answer_own(&mut state, question, hello, most, &mut body);
+                drop(state);
+                self.changed.notify_all();
+                answer
             }
             (None, Some(asking)) if matches!(question, Question::Join { .. }) => {
                 state.run = Some((asking.to_owned(), Instant::now()));
                 self.note(format!("Working for the run {asking}."));
-                return (Answer::Done, Vec::new());
+                Answer::Done
             }
             // Whoever has left has left, also if the answer was lost.
-            (None, _) if matches!(question, Question::Leave { .. }) => {
-                return (Answer::Done, Vec::new());
-            }
-            (run, _) => {
-                let run = run.as_ref().map(|(run, _)| run.clone());
-                return (Answer::Busy { run }, Vec::new());
-            }
+            (None, _) if matches!(question, Question::Leave { .. }) => Answer::Done,
+            _ => Answer::Busy { run: of },
         };
-        drop(state);
-        self.changed.notify_all();
-        answer
+        (answer, body)
     }
 
-    /// Answers the run that it works for.
+    /// Answers the run that it works for; `body` gets what goes with the answer, at most `most` bytes.
     fn answer_own(
         self: &Arc<Self>,
         state: &mut State,
         question: Question,
         hello: &Hello,
         most: usize,
-    ) -> (Answer, Vec<u8>) {
+        body: &mut Vec<u8>,
+    ) -> Answer {
         match question {
-            Question::Prepare { order, .. } => (self.prepare(state, *order, hello), Vec::new()),
-            Question::Poll { trial, after, .. } => match job(state, trial) {
-                Some(job) => {
-                    let bytes = job.outbox.after(after, most);
-                    (Answer::Flow { offset: job.outbox.offset() }, bytes)
+            Question::Prepare { order, .. } => return self.prepare(state, *order, hello),
+            Question::Poll { trial, after, .. } => {
+                let Some(job) = job(state, trial) else { return unknown(trial) };
+                *body = job.outbox.after(after, most);
+                return Answer::Flow { offset: job.outbox.offset() };
+            }
+            Question::Start { trial, at, .. } => {
+                let Some(job) = job(state, trial) else { return unknown(trial) };
+                if job.start == Start::Open {
+                    job.start = Start::At(at);
                 }
-                None => (unknown(trial), Vec::new()),
-            },
-            Question::Start { trial, at, .. } => match job(state, trial) {
-                Some(job) => {
-                    if job.start == Start::Open {
-                        job.start = Start::At(at);
-                    }
-                    (Answer::Done, Vec::new())
-                }
-                None => (unknown(trial), Vec::new()),
-            },
+            }
             Question::Stop { trial, .. } => {
                 if let Some(job) = job(state, trial) {
                     job.stop();
                 }
-                (Answer::Done, Vec::new())
             }
             Question::Clock { .. } => {
-                let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let calendar = calendar.as_nanos().min(i64::MAX as u128) as i64;
-                (Answer::Clock { monotonic: monotonic_now(), calendar }, Vec::new())
+                let calendar = calendar_now();
+                return Answer::Clock { monotonic: monotonic_now(), calendar };
             }
             Question::Leave { .. } => {
                 self.leave(state, "The run has ended; waiting for the next one.");
-                (Answer::Done, Vec::new())
             }
-            Question::Who | Question::Join { .. } | Question::Keep { .. } => {
-                (Answer::Done, Vec::new())
-            }
+            Question::Who | Question::Join { .. } | Question::Keep { .. } => {}
         }
+        Answer::Done
     }
 
     fn prepare(self: &Arc<Self>, state: &mut State, order: Order, hello: &Hello) -> Answer {
