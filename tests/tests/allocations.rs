@@ -188,7 +188,7 @@ fn split<D: Driver + Send>(nodes: [D; 2]) -> Routed<D> {
 fn mysql_allocates_nothing_per_transaction() {
     let config = Config { mysql_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
-    let port = server.mysql_port().expect("it listens");
+    let port = server.config.mysql_port.expect("it listens");
     let target: Target = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || MysqlDriver::new(&target).expect("a driver");
     over_the_wire(&Routed::single(node()));
@@ -200,7 +200,7 @@ fn mysql_allocates_nothing_per_transaction() {
 fn postgres_allocates_nothing_per_transaction() {
     let config = Config { postgres_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
-    let port = server.postgres_port().expect("it listens");
+    let port = server.config.postgres_port.expect("it listens");
     let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || PostgresDriver::new(&target).expect("a driver");
     over_the_wire(&Routed::single(node()));
@@ -240,7 +240,7 @@ async fn as_scripts_do(driver: &PostgresDriver) -> Result<u64, DbError> {
 fn scripts_ways_of_executing_allocate_nothing() {
     let config = Config { postgres_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
-    let port = server.postgres_port().expect("it listens");
+    let port = server.config.postgres_port.expect("it listens");
     for describe_each in [false, true] {
         let target: Target =
             format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");

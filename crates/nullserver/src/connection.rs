@@ -1,7 +1,6 @@
 //! One client: receives, lets its protocol answer, sends.
 
-use crate::counters::Notes;
-use crate::protocol::{Lent, Next, Violation};
+use crate::protocol::{Lent, Next};
 use crate::{mysql, postgres};
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -30,13 +29,6 @@ pub(crate) enum Fate {
     Closed,
 }
 
-/// Buffers of a loop. Connections borrow them, so an idle connection owns nearly nothing and a busy
-/// loop stays in the cache.
-pub(crate) struct Buffers {
-    pub(crate) input: Vec<u8>,
-    pub(crate) output: Vec<u8>,
-}
-
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
     pub(crate) protocol: Protocol,
@@ -62,13 +54,13 @@ impl Connection {
     }
 
     /// MySQL's server speaks first.
-    pub(crate) fn greet(&mut self, lent: &mut Lent<'_>, buffers: &mut Buffers) -> Fate {
+    pub(crate) fn greet(&mut self, lent: &mut Lent<'_>) -> Fate {
         lent.cells.connections.add(1);
-        buffers.output.clear();
+        lent.out.clear();
         if let Protocol::Mysql(mysql) = &mut self.protocol {
-            mysql.greet(lent, &mut buffers.output);
+            mysql.greet(lent);
         }
-        match self.send(&buffers.output) {
+        match self.send(lent.out) {
             Ok(()) => self.fate(),
             Err(_) => Fate::Closed,
         }
@@ -79,11 +71,10 @@ impl Connection {
         &mut self,
         flags: EventFlags,
         lent: &mut Lent<'_>,
-        notes: &Notes,
-        buffers: &mut Buffers,
+        input: &mut [u8],
     ) -> Fate {
         let was_blocked = !self.unsent.is_empty();
-        match self.try_serve(flags, lent, notes, buffers) {
+        match self.try_serve(flags, lent, input) {
             Err(_) => Fate::Closed,
             Ok(false) => Fate::Closed,
             Ok(true) => match self.fate() {
@@ -108,30 +99,28 @@ impl Connection {
         &mut self,
         flags: EventFlags,
         lent: &mut Lent<'_>,
-        notes: &Notes,
-        buffers: &mut Buffers,
+        input: &mut [u8],
     ) -> Result<bool, Errno> {
         if !self.unsent.is_empty() {
             let unsent = std::mem::take(&mut self.unsent);
             self.send(&unsent)?;
             if self.unsent.is_empty() && !self.held.is_empty() {
-                self.answer(&[], lent, notes, &mut buffers.output)?;
+                self.answer(&[], lent)?;
             }
         }
         // Input may have come while the socket was blocked; edges are told only once.
         let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         while self.unsent.is_empty() && !self.closing {
-            let room = buffers.input.len();
-            let received = match recv(&self.socket, &mut buffers.input[..], RecvFlags::empty()) {
+            let room = input.len();
+            let received = match recv(&self.socket, &mut *input, RecvFlags::empty()) {
                 Ok((0, _)) => return Ok(false),
                 Ok((received, _)) => received,
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
-            let Buffers { input, output } = buffers;
             if !self.discarded(received) {
-                self.answer(&input[..received], lent, notes, output)?;
+                self.answer(&input[..received], lent)?;
             }
             if received < room && !hung_up {
                 break;
@@ -151,13 +140,7 @@ impl Connection {
     }
 
     /// Answers all complete messages and sends the answers, together if they are small.
-    fn answer(
-        &mut self,
-        received: &[u8],
-        lent: &mut Lent<'_>,
-        notes: &Notes,
-        output: &mut Vec<u8>,
-    ) -> Result<(), Errno> {
+    fn answer(&mut self, received: &[u8], lent: &mut Lent<'_>) -> Result<(), Errno> {
         let mut held = std::mem::take(&mut self.held);
         let was_held = !held.is_empty();
         if was_held {
@@ -165,20 +148,20 @@ impl Connection {
         }
         let mut rest = if was_held { &held[..] } else { received };
         loop {
-            output.clear();
+            lent.out.clear();
             let mut consumed = 0;
             let answered = match &mut self.protocol {
-                Protocol::Mysql(mysql) => mysql.feed(lent, rest, &mut consumed, output),
-                Protocol::Postgres(postgres) => postgres.feed(lent, rest, &mut consumed, output),
+                Protocol::Mysql(mysql) => mysql.feed(lent, rest, &mut consumed),
+                Protocol::Postgres(postgres) => postgres.feed(lent, rest, &mut consumed),
             };
             rest = &rest[consumed..];
             let next = match answered {
                 Ok(next) => next,
-                Err(violation) => return self.refuse(&violation, lent, notes, output),
+                Err(violation) => return self.refuse(&violation, lent),
             };
             self.closing |= next == Next::Close;
-            if !output.is_empty() {
-                self.send(output)?;
+            if !lent.out.is_empty() {
+                self.send(lent.out)?;
             }
             if next != Next::Send || !self.unsent.is_empty() {
                 break;
@@ -196,26 +179,20 @@ impl Connection {
         Ok(())
     }
 
-    fn refuse(
-        &mut self,
-        violation: &Violation,
-        lent: &mut Lent<'_>,
-        notes: &Notes,
-        output: &mut Vec<u8>,
-    ) -> Result<(), Errno> {
+    fn refuse(&mut self, violation: &str, lent: &mut Lent<'_>) -> Result<(), Errno> {
         lent.cells.violations.add(1);
         let name = match &mut self.protocol {
             Protocol::Mysql(mysql) => {
-                mysql.refuse(violation, output);
+                mysql.refuse(violation, lent.out);
                 "mysql"
             }
             Protocol::Postgres(_) => {
-                postgres::refuse(violation, output);
+                postgres::refuse(violation, lent.out);
                 "postgres"
             }
         };
-        notes.add(format!("{name}: {}", violation.0));
-        self.send(output)?;
+        lent.notes.add(format!("{name}: {violation}"));
+        self.send(lent.out)?;
         self.discard = Some(DISCARD_MAX);
         if self.unsent.is_empty() {
             shutdown(&self.socket, Shutdown::Write)?;

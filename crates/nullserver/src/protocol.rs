@@ -1,6 +1,6 @@
 //! What the loop and the two protocols say to each other.
 
-use crate::counters::Cells;
+use crate::counters::{Cells, Notes};
 use crate::sql::{Plan, PlanCache};
 use crate::{Config, PostgresAuth};
 use std::hash::{BuildHasher, RandomState};
@@ -12,22 +12,8 @@ pub(crate) const LOGIN_MAX: usize = 10_000;
 /// Answers collected before they are sent, in bytes; one answer may exceed it.
 pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 
-/// A request against the protocol, in words.
-pub(crate) struct Violation(pub(crate) String);
-
-pub(crate) type Checked<T> = Result<T, Violation>;
-
-impl From<&str> for Violation {
-    fn from(text: &str) -> Self {
-        Violation(text.to_owned())
-    }
-}
-
-impl From<String> for Violation {
-    fn from(text: String) -> Self {
-        Violation(text)
-    }
-}
+/// The error tells a request against the protocol, in words.
+pub(crate) type Checked<T> = Result<T, String>;
 
 /// Why a connection stopped reading requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +28,9 @@ pub(crate) enum Next {
 
 pub(crate) struct Lent<'a> {
     pub(crate) cells: &'a Cells,
+    pub(crate) notes: &'a Notes,
+    /// Answers that are not sent yet.
+    pub(crate) out: &'a mut Vec<u8>,
     pub(crate) shared: &'a mut LoopState,
 }
 
@@ -123,9 +112,9 @@ impl<'a> Fields<'a> {
     }
 
     #[cold]
-    fn short(&self, length: usize) -> Violation {
+    fn short(&self, length: usize) -> String {
         let left = self.rest.len();
-        Violation(format!("a field of {length} bytes stands where only {left} are left"))
+        format!("a field of {length} bytes stands where only {left} are left")
     }
 
     #[inline]
@@ -155,5 +144,5 @@ pub(crate) fn expect_empty(body: &[u8], message: &str) -> Checked<()> {
     if body.is_empty() {
         return Ok(());
     }
-    Err(Violation(format!("{message} has {} trailing bytes", body.len())))
+    Err(format!("{message} has {} trailing bytes", body.len()))
 }

@@ -1,9 +1,11 @@
 //! Listeners, loops and the handle that stops them.
 
-use crate::connection::{Buffers, Connection, Fate, Protocol};
+use crate::connection::{Connection, Fate, Protocol};
 use crate::counters::{Cells, Counters, Notes};
 use crate::protocol::{Lent, LoopState};
 use crate::{mysql, postgres};
+use clap::builder::TypedValueParser;
+use clap::{Parser, ValueEnum};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -26,30 +28,46 @@ const BACKLOG: i32 = 4096;
 /// PostgreSQL's port when no TCP port names its socket file.
 const POSTGRES_PORT: u16 = 5432;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PostgresAuth {
-    /// The salted MD5 digest.
+    // The salted MD5 digest.
     #[default]
     Md5,
     Cleartext,
 }
 
-#[derive(Clone, Debug, Default)]
+/// A server that answers the MySQL and the PostgreSQL protocol with canned rows and checks every
+/// request, so that only a client's own cost shows. Binds 127.0.0.1 only. Prints one JSON line of
+/// counters to stdout when it is stopped by SIGTERM or SIGINT; exits with 1 if there were protocol
+/// violations.
+#[derive(Clone, Debug, Default, Parser)]
+#[command(version)]
 pub struct Config {
-    /// TCP port of the MySQL protocol; 0 takes a free one, `None` does not listen.
+    /// TCP port of the MySQL protocol; 0 takes a free one.
+    #[arg(long, value_name = "PORT")]
     pub mysql_port: Option<u16>,
+    /// Unix socket of the MySQL protocol.
+    #[arg(long, value_name = "FILE")]
     pub mysql_socket: Option<PathBuf>,
-    /// TCP port of the PostgreSQL protocol; 0 takes a free one, `None` does not listen.
+    /// TCP port of the PostgreSQL protocol; 0 takes a free one.
+    #[arg(long, value_name = "PORT")]
     pub postgres_port: Option<u16>,
-    /// Folder of PostgreSQL's socket `.s.PGSQL.PORT`; the port is the TCP port, or 5432.
+    /// Folder of PostgreSQL's Unix socket, .s.PGSQL.PORT.
+    #[arg(long, value_name = "FOLDER")]
     pub postgres_socket_dir: Option<PathBuf>,
-    /// Loops, each with a thread of its own; 0 counts as 1. Connections are dealt round robin.
+    /// Loops, each with a thread of its own.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64).map(usize::from))]
     pub threads: usize,
-    /// The password every user must have; `None` takes any user with any password.
+    /// A password every user must have; without it any user with any password is let in. Visible in
+    /// the process list: for tests only.
+    #[arg(long)]
     pub password: Option<String>,
+    /// How PostgreSQL clients prove the password.
+    #[arg(long, value_enum, default_value_t)]
     pub postgres_auth: PostgresAuth,
     /// The catalog shows no table, as clients that are about to make some expect it; else it shows
-    /// `sbtest1`.
+    /// sbtest1.
+    #[arg(long = "empty")]
     pub is_empty: bool,
 }
 
@@ -114,28 +132,29 @@ struct Shared {
 pub struct Handle {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<io::Result<()>>>,
-    mysql_port: Option<u16>,
-    postgres_port: Option<u16>,
-    mysql_socket: Option<PathBuf>,
-    postgres_socket_dir: Option<PathBuf>,
+    /// As it runs: with the ports that were taken.
+    pub config: Config,
     files: Vec<PathBuf>,
 }
 
 /// Binds and starts the loops.
-pub fn start(config: Config) -> io::Result<Handle> {
+pub fn start(mut config: Config) -> io::Result<Handle> {
     raise_file_limit();
     let mut listeners = Vec::new();
     let mut files = Vec::new();
-    let mut tcp = |port| listen_tcp(port, Speaks::Mysql, &mut listeners);
-    let mysql_port = config.mysql_port.map(&mut tcp).transpose()?;
-    let mut tcp = |port| listen_tcp(port, Speaks::Postgres, &mut listeners);
-    let postgres_port = config.postgres_port.map(&mut tcp).transpose()?;
+    let ports = [&mut config.mysql_port, &mut config.postgres_port];
+    for (port, speaks) in ports.into_iter().zip([Speaks::Mysql, Speaks::Postgres]) {
+        if let Some(port) = port {
+            *port = listen_tcp(*port, speaks, &mut listeners)?;
+        }
+    }
     if let Some(path) = &config.mysql_socket {
         listen_unix(path, Speaks::Mysql, &mut listeners)?;
         files.push(path.clone());
     }
     if let Some(folder) = &config.postgres_socket_dir {
-        let path = folder.join(format!(".s.PGSQL.{}", postgres_port.unwrap_or(POSTGRES_PORT)));
+        let port = config.postgres_port.unwrap_or(POSTGRES_PORT);
+        let path = folder.join(format!(".s.PGSQL.{port}"));
         listen_unix(&path, Speaks::Postgres, &mut listeners)?;
         files.push(path);
     }
@@ -146,19 +165,11 @@ pub fn start(config: Config) -> io::Result<Handle> {
         notes: Notes::default(),
         stop: AtomicBool::new(false),
     });
-    let mut handle = Handle {
-        shared,
-        threads: Vec::with_capacity(count),
-        mysql_port,
-        postgres_port,
-        mysql_socket: config.mysql_socket.clone(),
-        postgres_socket_dir: config.postgres_socket_dir.clone(),
-        files,
-    };
+    let mut handle = Handle { shared, threads: Vec::with_capacity(count), config, files };
     for index in 0..count {
         // The first loop accepts for all.
         let own = if index == 0 { std::mem::take(&mut listeners) } else { Vec::new() };
-        let (shared, config) = (Arc::clone(&handle.shared), config.clone());
+        let (shared, config) = (Arc::clone(&handle.shared), handle.config.clone());
         let run = move || Loop::new(index, shared, own, &config)?.run();
         let name = format!("null-{index}");
         handle.threads.push(std::thread::Builder::new().name(name).spawn(run)?);
@@ -167,22 +178,6 @@ pub fn start(config: Config) -> io::Result<Handle> {
 }
 
 impl Handle {
-    pub fn mysql_port(&self) -> Option<u16> {
-        self.mysql_port
-    }
-
-    pub fn postgres_port(&self) -> Option<u16> {
-        self.postgres_port
-    }
-
-    pub fn mysql_socket(&self) -> Option<&Path> {
-        self.mysql_socket.as_deref()
-    }
-
-    pub fn postgres_socket_dir(&self) -> Option<&Path> {
-        self.postgres_socket_dir.as_deref()
-    }
-
     /// What was counted so far. Requests a client has an answer to are in it.
     pub fn counters(&self) -> Counters {
         let mut counters = Counters::default();
@@ -284,7 +279,10 @@ struct Loop {
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
     state: LoopState,
-    buffers: Buffers,
+    /// Buffers of the loop. Connections borrow them, so an idle connection owns nearly nothing and a
+    /// busy loop stays in the cache.
+    input: Vec<u8>,
+    output: Vec<u8>,
 }
 
 impl Loop {
@@ -310,7 +308,8 @@ impl Loop {
             connections: Vec::new(),
             free: Vec::new(),
             state: LoopState::new(config, index),
-            buffers: Buffers { input: vec![0; INPUT_BYTES], output: Vec::new() },
+            input: vec![0; INPUT_BYTES],
+            output: Vec::new(),
         })
     }
 
@@ -345,8 +344,9 @@ impl Loop {
             Protocol::Mysql(_) => &cells.mysql,
             Protocol::Postgres(_) => &cells.postgres,
         };
-        let mut lent = Lent { cells, shared: &mut self.state };
-        let fate = connection.serve(flags, &mut lent, &self.shared.notes, &mut self.buffers);
+        let (notes, out) = (&self.shared.notes, &mut self.output);
+        let mut lent = Lent { cells, notes, out, shared: &mut self.state };
+        let fate = connection.serve(flags, &mut lent, &mut self.input);
         self.obey(key, fate);
     }
 
@@ -435,8 +435,9 @@ impl Loop {
         if epoll::add(&self.epoll, connection.socket.as_fd(), data, interest()).is_err() {
             return self.close(key);
         }
-        let mut lent = Lent { cells, shared: &mut self.state };
-        let fate = connection.greet(&mut lent, &mut self.buffers);
+        let (notes, out) = (&self.shared.notes, &mut self.output);
+        let mut lent = Lent { cells, notes, out, shared: &mut self.state };
+        let fate = connection.greet(&mut lent);
         self.obey(key, fate);
     }
 }

@@ -50,7 +50,7 @@ impl Server {
         if driver == "mysql" {
             command.arg(format!("--mysql-socket={}", self.folder.join("mysql.sock").display()));
         } else {
-            let port = self.handle.postgres_port().expect("a port");
+            let port = self.handle.config.postgres_port.expect("a port");
             command.arg("--db-driver=pgsql").arg(format!("--pgsql-port={port}"));
             command.arg(format!("--pgsql-host={}", self.folder.display()));
         }
@@ -58,7 +58,7 @@ impl Server {
     }
 
     fn pgbench(&self, program: &str, arguments: &[&str]) -> Option<String> {
-        let port = self.handle.postgres_port().expect("a port").to_string();
+        let port = self.handle.config.postgres_port.expect("a port").to_string();
         let mut command = Command::new(program);
         command.args(arguments).env("PGHOST", &self.folder).env("PGPORT", port);
         command.env("PGUSER", "tester").env("PGDATABASE", "db").env_remove("PGPASSWORD");
@@ -203,7 +203,7 @@ fn the_right_password_lets_real_clients_in() {
     if let Some(text) = run(&mut mysql) {
         assert_eq!(text, "10.11.6-MariaDB\n");
     }
-    let port = server.handle.postgres_port().expect("a port").to_string();
+    let port = server.handle.config.postgres_port.expect("a port").to_string();
     let mut psql = Command::new("psql");
     psql.args(["-h", "127.0.0.1", "-p", &port, "-U", "x", "-Atc", "SHOW server_version", "db"]);
     if let Some(text) = run(psql.env("PGPASSWORD", "right")) {

@@ -74,8 +74,8 @@ fn point(
     control: &Control,
 ) -> Result<Point, Failure> {
     let (protocol, port) = match dialect {
-        Dialect::Postgres => ("postgres", server.postgres_port()),
-        Dialect::Mysql | Dialect::Sqlite => ("mysql", server.mysql_port()),
+        Dialect::Postgres => ("postgres", server.config.postgres_port),
+        Dialect::Mysql | Dialect::Sqlite => ("mysql", server.config.mysql_port),
     };
     output::talk(&format!("{protocol}, {workers} workers, {seconds} s"));
     let port = port.ok_or_else(|| Failure::new("The null server has no port."))?;

@@ -1,6 +1,6 @@
 //! COM_STMT_EXECUTE: every byte is checked, because a client that sends less is faster.
 
-use crate::protocol::{Checked, Fields, Violation};
+use crate::protocol::{Checked, Fields};
 use crate::sql::{Plan, Value, is_decimal};
 
 /// Parameters whose integer a row count may depend on: BETWEEN's bounds are among the first.
@@ -12,7 +12,7 @@ pub(super) fn check(body: &[u8], sql: &[u8], plan: &Plan, types: &mut Vec<u8>) -
     let mut fields = Fields::new(body);
     let [flags, iterations @ ..] = fields.array::<5>()?;
     if flags != 0 {
-        return Err(Violation(format!("COM_STMT_EXECUTE asks for cursor 0x{flags:02x}")));
+        return Err(format!("COM_STMT_EXECUTE asks for cursor 0x{flags:02x}"));
     }
     if u32::from_le_bytes(iterations) != 1 {
         return Err("COM_STMT_EXECUTE has an iteration count other than 1".into());
@@ -31,7 +31,7 @@ pub(super) fn check(body: &[u8], sql: &[u8], plan: &Plan, types: &mut Vec<u8>) -
         1 => new_types(&mut fields, count, types)?,
         0 if types.len() == count => {}
         0 => return Err("the first execution does not send the parameter types".into()),
-        flag => return Err(Violation(format!("the new-parameters flag is {flag}"))),
+        flag => return Err(format!("the new-parameters flag is {flag}")),
     }
     let mut bounds = [None; BOUNDS_MAX];
     for (index, (&kind, known)) in types.iter().zip(&plan.params).enumerate() {
@@ -52,7 +52,7 @@ fn new_types(fields: &mut Fields<'_>, count: usize, types: &mut Vec<u8>) -> Chec
     types.clear();
     for pair in fields.bytes(count * 2)?.chunks_exact(2) {
         if pair[1] & 0x7f != 0 {
-            return Err(Violation(format!("a parameter type has the flags 0x{:02x}", pair[1])));
+            return Err(format!("a parameter type has the flags 0x{:02x}", pair[1]));
         }
         types.push(pair[0]);
     }
@@ -98,14 +98,14 @@ fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Checked<Bound<'a>> {
             let length = length(fields)?;
             Bound::Bytes(fields.bytes(length)?)
         }
-        _ => return Err(Violation(format!("there is no parameter type {kind}"))),
+        _ => return Err(format!("there is no parameter type {kind}")),
     })
 }
 
 fn sized<'a>(fields: &mut Fields<'a>, lengths: &[u8], kind: u8) -> Checked<Bound<'a>> {
     let length = fields.u8()?;
     if !lengths.contains(&length) {
-        return Err(Violation(format!("a value of type {kind} has {length} bytes")));
+        return Err(format!("a value of type {kind} has {length} bytes"));
     }
     fields.bytes(length.into())?;
     Ok(Bound::Opaque)
@@ -121,7 +121,7 @@ pub(super) fn length(fields: &mut Fields<'_>) -> Checked<usize> {
             u32::from_le_bytes([a, b, c, 0]) as usize
         }
         0xfe => usize::try_from(u64::from_le_bytes(fields.array()?)).unwrap_or(usize::MAX),
-        byte => return Err(Violation(format!("a length begins with 0x{byte:02x}"))),
+        byte => return Err(format!("a length begins with 0x{byte:02x}")),
     })
 }
 
@@ -137,5 +137,5 @@ fn fits(value: Bound<'_>, column: Option<Value>, index: usize) -> Checked<()> {
         (Some(Value::Char(_)), Bound::Integer(_)) => "a text",
         _ => return Ok(()),
     };
-    Err(Violation(format!("parameter {} is not {expected}", index + 1)))
+    Err(format!("parameter {} is not {expected}", index + 1))
 }

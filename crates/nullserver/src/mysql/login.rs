@@ -3,7 +3,7 @@
 use super::capability::{self, NEVER};
 use super::execute::length;
 use super::{AUTOCOMMIT, Connection, Phase};
-use crate::protocol::{Checked, Fields, Lent, Next, Violation};
+use crate::protocol::{Checked, Fields, Lent, Next};
 use crate::sql::MYSQL_VERSION;
 use sha1::{Digest as _, Sha1};
 
@@ -11,7 +11,7 @@ const NATIVE: &[u8] = b"mysql_native_password";
 
 impl Connection {
     /// The handshake packet, version 10.
-    pub(crate) fn greet(&mut self, _lent: &mut Lent<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn greet(&mut self, lent: &mut Lent<'_>) {
         let announced = capability::ANNOUNCED.to_le_bytes();
         let mut payload = vec![10];
         payload.extend_from_slice(MYSQL_VERSION.as_bytes());
@@ -32,15 +32,10 @@ impl Connection {
         payload.extend_from_slice(NATIVE);
         payload.push(0);
         self.sequence = 0;
-        self.answer(out, 0).raw(&payload);
+        self.answer(lent.out, 0).raw(&payload);
     }
 
-    pub(super) fn login(
-        &mut self,
-        lent: &mut Lent<'_>,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Checked<Next> {
+    pub(super) fn login(&mut self, lent: &mut Lent<'_>, payload: &[u8]) -> Checked<Next> {
         let proof = match self.phase {
             Phase::Login => match self.handshake_response(payload)? {
                 Some(proof) => proof,
@@ -50,7 +45,7 @@ impl Connection {
                     switch.push(0);
                     switch.extend_from_slice(&self.salt);
                     switch.push(0);
-                    self.answer(out, 0).raw(&switch);
+                    self.answer(lent.out, 0).raw(&switch);
                     self.phase = Phase::AuthSwitch;
                     return Ok(Next::NeedsInput);
                 }
@@ -58,10 +53,10 @@ impl Connection {
             _ => payload,
         };
         if !matches!(proof.len(), 0 | 20) {
-            return Err(Violation(format!(
+            return Err(format!(
                 "the answer to mysql_native_password has {} bytes instead of 20 or none",
                 proof.len()
-            )));
+            ));
         }
         if let Some(password) = &lent.shared.password
             && !proves(proof, password, &self.salt)
@@ -71,12 +66,12 @@ impl Connection {
             let user = String::from_utf8_lossy(&self.user);
             let message =
                 format!("Access denied for user '{user}'@'localhost' (using password: {using})");
-            self.answer(out, 0).error(1045, b"28000", &message);
+            self.answer(lent.out, 0).error(1045, b"28000", &message);
             return Ok(Next::Close);
         }
         lent.cells.logins.add(1);
         self.phase = Phase::Command;
-        self.answer(out, 0).ok(0);
+        self.answer(lent.out, 0).ok(0);
         Ok(Next::NeedsInput)
     }
 

@@ -7,7 +7,7 @@ mod login;
 
 use crate::bulk::BulkRows;
 use crate::protocol::{
-    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation, expect_empty,
+    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, expect_empty,
 };
 use crate::sql::{Dialect, Kind, Plan, Statement, parse};
 use answer::{Answer, Encoding};
@@ -115,43 +115,34 @@ impl Connection {
         lent: &mut Lent<'_>,
         input: &[u8],
         consumed: &mut usize,
-        out: &mut Vec<u8>,
     ) -> Checked<Next> {
         let is_known = matches!(self.phase, Phase::Command | Phase::Infile(_));
         let limit = if is_known { MESSAGE_MAX - 2 } else { LOGIN_MAX };
-        while out.len() < OUTPUT_MAX {
+        while lent.out.len() < OUTPUT_MAX {
             let Some(([a, b, c, sequence], rest)) = input[*consumed..].split_first_chunk() else {
                 return Ok(Next::NeedsInput);
             };
             let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
             if length > limit {
-                return Err(Violation(format!(
-                    "a packet of {length} bytes; at most {limit} are taken"
-                )));
+                return Err(format!("a packet of {length} bytes; at most {limit} are taken"));
             }
             let Some(payload) = rest.get(..length) else { return Ok(Next::NeedsInput) };
             *consumed += 4 + length;
-            if self.packet(lent, *sequence, payload, out)? == Next::Close {
+            if self.packet(lent, *sequence, payload)? == Next::Close {
                 return Ok(Next::Close);
             }
         }
         Ok(Next::Send)
     }
 
-    fn packet(
-        &mut self,
-        lent: &mut Lent<'_>,
-        sequence: u8,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Checked<Next> {
+    fn packet(&mut self, lent: &mut Lent<'_>, sequence: u8, payload: &[u8]) -> Checked<Next> {
         let expected = if matches!(self.phase, Phase::Command) { 0 } else { self.sequence };
         self.sequence = sequence.wrapping_add(1);
         if sequence != expected {
-            return Err(Violation(format!("a packet is number {sequence} instead of {expected}")));
+            return Err(format!("a packet is number {sequence} instead of {expected}"));
         }
         match &mut self.phase {
-            Phase::Command => self.command(lent, payload, out),
+            Phase::Command => self.command(lent, payload),
             Phase::Infile(bulk) if !payload.is_empty() => {
                 bulk.feed(payload)?;
                 Ok(Next::NeedsInput)
@@ -161,10 +152,10 @@ impl Connection {
                 let rows = bulk.rows;
                 lent.cells.rows_loaded.add(rows);
                 self.phase = Phase::Command;
-                self.answer(out, 0).ok(rows);
+                self.answer(lent.out, 0).ok(rows);
                 Ok(Next::NeedsInput)
             }
-            Phase::Login | Phase::AuthSwitch => self.login(lent, payload, out),
+            Phase::Login | Phase::AuthSwitch => self.login(lent, payload),
         }
     }
 
@@ -178,13 +169,13 @@ impl Connection {
         Answer { out, sequence: &mut self.sequence, capabilities: self.capabilities, status }
     }
 
-    pub(crate) fn refuse(&mut self, violation: &Violation, out: &mut Vec<u8>) {
+    pub(crate) fn refuse(&mut self, violation: &str, out: &mut Vec<u8>) {
         // 1835 is ER_MALFORMED_PACKET.
-        let message = format!("protocol violation: {}", violation.0);
+        let message = format!("protocol violation: {violation}");
         self.answer(out, 0).error(1835, b"08S01", &message);
     }
 
-    fn command(&mut self, lent: &mut Lent<'_>, payload: &[u8], out: &mut Vec<u8>) -> Checked<Next> {
+    fn command(&mut self, lent: &mut Lent<'_>, payload: &[u8]) -> Checked<Next> {
         let Some((&command, body)) = payload.split_first() else {
             return Err("a command packet is empty".into());
         };
@@ -192,34 +183,25 @@ impl Connection {
         match command {
             0x17 => {
                 cells.execute.add(1);
-                self.execute(lent, body, out)?;
+                self.execute(lent, body)?;
             }
             0x03 => {
                 cells.query.add(1);
-                self.query(lent, body, out)?;
+                self.query(lent, body)?;
             }
             0x16 => {
                 cells.prepare.add(1);
-                self.prepare(lent, body, out)?;
+                self.prepare(lent, body)?;
             }
             0x19 => {
                 cells.close.add(1);
-                let id = statement_id(body, "COM_STMT_CLOSE")?;
-                if self.statements.remove(&id).is_none() {
-                    return Err(Violation(format!(
-                        "COM_STMT_CLOSE names the unknown statement {id}"
-                    )));
-                }
+                let id = self.statement_id(body, "COM_STMT_CLOSE")?;
+                self.statements.remove(&id);
             }
             0x1a => {
                 cells.reset.add(1);
-                let id = statement_id(body, "COM_STMT_RESET")?;
-                if !self.statements.contains_key(&id) {
-                    return Err(Violation(format!(
-                        "COM_STMT_RESET names the unknown statement {id}"
-                    )));
-                }
-                self.answer(out, 0).ok(0);
+                self.statement_id(body, "COM_STMT_RESET")?;
+                self.answer(lent.out, 0).ok(0);
             }
             0x01 => {
                 expect_empty(body, "COM_QUIT")?;
@@ -228,28 +210,39 @@ impl Connection {
             }
             0x02 => {
                 cells.init_db.add(1);
-                self.answer(out, 0).ok(0);
+                self.answer(lent.out, 0).ok(0);
             }
             0x0e => {
                 expect_empty(body, "COM_PING")?;
                 cells.ping.add(1);
-                self.answer(out, 0).ok(0);
+                self.answer(lent.out, 0).ok(0);
             }
             0x1b => {
                 cells.set_option.add(1);
                 self.set_option(body)?;
-                self.answer(out, 0).end();
+                self.answer(lent.out, 0).end();
             }
             0x1f => {
                 expect_empty(body, "COM_RESET_CONNECTION")?;
                 cells.reset.add(1);
                 self.statements.clear();
                 self.in_transaction = false;
-                self.answer(out, 0).ok(0);
+                self.answer(lent.out, 0).ok(0);
             }
-            _ => return Err(Violation(format!("command 0x{command:02x} is not answered"))),
+            _ => return Err(format!("command 0x{command:02x} is not answered")),
         }
         Ok(Next::NeedsInput)
+    }
+
+    /// The statement that is all of `body`.
+    fn statement_id(&self, body: &[u8], command: &str) -> Checked<u32> {
+        let Ok(id) = body.try_into().map(u32::from_le_bytes) else {
+            return Err(format!("{command} has {} bytes instead of 4", body.len()));
+        };
+        match self.statements.contains_key(&id) {
+            true => Ok(id),
+            false => Err(format!("{command} names the unknown statement {id}")),
+        }
     }
 
     fn set_option(&mut self, body: &[u8]) -> Checked<()> {
@@ -262,20 +255,14 @@ impl Connection {
     }
 
     /// All statements of a text; each gets a result.
-    fn query(&mut self, lent: &mut Lent<'_>, sql: &[u8], out: &mut Vec<u8>) -> Checked<()> {
+    fn query(&mut self, lent: &mut Lent<'_>, sql: &[u8]) -> Checked<()> {
         let mut plan = std::mem::replace(&mut lent.shared.plan, Plan::new());
-        let result = self.statements_of(lent, sql, &mut plan, out);
+        let result = self.statements_of(lent, sql, &mut plan);
         lent.shared.plan = plan;
         result
     }
 
-    fn statements_of(
-        &mut self,
-        lent: &mut Lent<'_>,
-        sql: &[u8],
-        plan: &mut Plan,
-        out: &mut Vec<u8>,
-    ) -> Checked<()> {
+    fn statements_of(&mut self, lent: &mut Lent<'_>, sql: &[u8], plan: &mut Plan) -> Checked<()> {
         parse(sql, 0, Dialect::Mysql, plan)?;
         loop {
             if !plan.params.is_empty() {
@@ -287,7 +274,7 @@ impl Connection {
                 return Err("several statements stand in one text, which was not negotiated".into());
             }
             let more_flag = if more { MORE_RESULTS } else { 0 };
-            self.statement(lent, sql, plan, more_flag, out)?;
+            self.statement(lent, sql, plan, more_flag)?;
             if !more {
                 return Ok(());
             }
@@ -306,29 +293,28 @@ impl Connection {
         sql: &[u8],
         plan: &Plan,
         more: u16,
-        out: &mut Vec<u8>,
     ) -> Checked<()> {
         lent.cells.statement(plan.kind);
         self.follow(plan.kind);
         if plan.kind == Kind::Empty {
-            self.answer(out, more).error(1065, b"42000", "Query was empty");
+            self.answer(lent.out, more).error(1065, b"42000", "Query was empty");
         } else if let Some(load) = &plan.load {
             if self.capabilities & capability::LOCAL_FILES == 0 {
                 let message = "The client did not allow LOAD DATA LOCAL INFILE";
-                self.answer(out, more).error(4166, b"HY000", message);
+                self.answer(lent.out, more).error(4166, b"HY000", message);
                 return Ok(());
             }
-            self.answer(out, 0).infile(load.file.of(sql));
+            self.answer(lent.out, 0).infile(load.file.of(sql));
             self.phase = Phase::Infile(BulkRows::new(load));
         } else if plan.columns.is_empty() {
             if plan.kind == Kind::Insert {
                 lent.cells.rows_inserted.add(plan.affected);
             }
-            self.answer(out, more).ok(plan.affected);
+            self.answer(lent.out, more).ok(plan.affected);
         } else {
             let rows = lent.shared.row_count(sql, plan);
             lent.cells.rows_sent.add(rows);
-            self.answer(out, more).result(sql, plan, rows, Encoding::Text, true);
+            self.answer(lent.out, more).result(sql, plan, rows, Encoding::Text, true);
         }
         Ok(())
     }
@@ -342,37 +328,36 @@ impl Connection {
         }
     }
 
-    fn prepare(&mut self, lent: &mut Lent<'_>, sql: &[u8], out: &mut Vec<u8>) -> Checked<()> {
+    fn prepare(&mut self, lent: &mut Lent<'_>, sql: &[u8]) -> Checked<()> {
         let statement = lent.shared.mysql_plans.prepare(sql, Dialect::Mysql)?;
-        if statement.plan.kind == Kind::Empty {
-            self.answer(out, 0).error(1065, b"42000", "Query was empty");
-            return Ok(());
-        }
-        if statement.plan.load.is_some() {
-            let message = "LOAD DATA cannot be prepared";
-            self.answer(out, 0).error(1295, b"HY000", message);
-            return Ok(());
-        }
-        if self.statements.len() >= STATEMENTS_MAX {
-            let message = "Can't create more than max_prepared_stmt_count statements";
-            self.answer(out, 0).error(1461, b"42000", message);
+        let (errno, state, message) = if statement.plan.kind == Kind::Empty {
+            (1065, b"42000", "Query was empty")
+        } else if statement.plan.load.is_some() {
+            (1295, b"HY000", "LOAD DATA cannot be prepared")
+        } else if self.statements.len() >= STATEMENTS_MAX {
+            (1461, b"42000", "Can't create more than max_prepared_stmt_count statements")
+        } else {
+            (0, b"00000", "")
+        };
+        if errno != 0 {
+            self.answer(lent.out, 0).error(errno, state, message);
             return Ok(());
         }
         self.last_statement += 1;
         let id = self.last_statement;
-        self.answer(out, 0).prepared(id, &statement);
+        self.answer(lent.out, 0).prepared(id, &statement);
         let prepared = Prepared { statement, types: Vec::new(), columns_known: false };
         self.statements.insert(id, prepared);
         Ok(())
     }
 
-    fn execute(&mut self, lent: &mut Lent<'_>, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
+    fn execute(&mut self, lent: &mut Lent<'_>, body: &[u8]) -> Checked<()> {
         let Some((id, body)) = body.split_first_chunk() else {
             return Err("COM_STMT_EXECUTE ends inside the statement id".into());
         };
         let id = u32::from_le_bytes(*id);
         let Some(prepared) = self.statements.get_mut(&id) else {
-            return Err(Violation(format!("COM_STMT_EXECUTE names the unknown statement {id}")));
+            return Err(format!("COM_STMT_EXECUTE names the unknown statement {id}"));
         };
         let statement = Rc::clone(&prepared.statement);
         let Statement { sql, plan } = &*statement;
@@ -385,18 +370,11 @@ impl Connection {
             if plan.kind == Kind::Insert {
                 lent.cells.rows_inserted.add(plan.affected);
             }
-            self.answer(out, 0).ok(plan.affected);
+            self.answer(lent.out, 0).ok(plan.affected);
         } else {
             lent.cells.rows_sent.add(rows);
-            self.answer(out, 0).result(sql, plan, rows, Encoding::Binary, with_columns);
+            self.answer(lent.out, 0).result(sql, plan, rows, Encoding::Binary, with_columns);
         }
         Ok(())
-    }
-}
-
-fn statement_id(body: &[u8], command: &str) -> Checked<u32> {
-    match body.try_into() {
-        Ok(id) => Ok(u32::from_le_bytes(id)),
-        Err(_) => Err(Violation(format!("{command} has {} bytes instead of 4", body.len()))),
     }
 }

@@ -1,7 +1,7 @@
 //! The extended query protocol: statements and portals, every field checked.
 
 use super::answer;
-use crate::protocol::{Checked, Fields, Violation};
+use crate::protocol::{Checked, Fields};
 use crate::sql::{Dialect, PlanCache, Statement, Value, is_decimal};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -141,10 +141,10 @@ impl Extended {
         let formats = formats(&mut fields, prepared.types.len(), "parameter")?;
         let count = usize::from(u16::from_be_bytes(fields.array()?));
         if count != prepared.types.len() {
-            return Err(Violation(format!(
+            return Err(format!(
                 "Bind gives {count} parameters, the statement has {}",
                 prepared.types.len()
-            )));
+            ));
         }
         let mut bounds = [None; BOUNDS_MAX];
         for (index, &kind) in prepared.types.iter().enumerate() {
@@ -153,7 +153,7 @@ impl Extended {
                 continue;
             }
             let Ok(length) = usize::try_from(length) else {
-                return Err(Violation(format!("parameter {} has length {length}", index + 1)));
+                return Err(format!("parameter {} has length {length}", index + 1));
             };
             let value = fields.bytes(length)?;
             let integer = integer(value, kind, formats.is_binary(index), index)?;
@@ -224,8 +224,8 @@ impl Extended {
     }
 }
 
-fn named(problem: &str, name: &[u8]) -> Violation {
-    Violation(format!("{problem}: \"{}\"", name.escape_ascii()))
+fn named(problem: &str, name: &[u8]) -> String {
+    format!("{problem}: \"{}\"", name.escape_ascii())
 }
 
 /// The kind ('S' or 'P') and name in Describe and Close.
@@ -233,7 +233,7 @@ fn object<'a>(body: &'a [u8], message: &str) -> Checked<(u8, &'a [u8])> {
     let mut fields = Fields::new(body);
     let kind = fields.u8()?;
     if !matches!(kind, b'S' | b'P') {
-        return Err(Violation(format!("{message} names neither a statement nor a portal")));
+        return Err(format!("{message} names neither a statement nor a portal"));
     }
     let name = fields.until_zero()?;
     fields.finish(message)?;
@@ -256,11 +256,11 @@ impl Formats<'_> {
 fn formats<'a>(fields: &mut Fields<'a>, wanted: usize, what: &str) -> Checked<Formats<'a>> {
     let count = usize::from(u16::from_be_bytes(fields.array()?));
     if count > 1 && count != wanted {
-        return Err(Violation(format!("Bind gives {count} {what} formats for {wanted}")));
+        return Err(format!("Bind gives {count} {what} formats for {wanted}"));
     }
     let codes = fields.bytes(count * 2)?.as_chunks::<2>().0;
     if codes.iter().any(|code| !matches!(code, [0, 0 | 1])) {
-        return Err(Violation(format!("a {what} format is neither text nor binary")));
+        return Err(format!("a {what} format is neither text nor binary"));
     }
     Ok(Formats(codes))
 }
@@ -280,7 +280,7 @@ pub(super) fn type_of(value: Value) -> u32 {
 
 /// Checks a parameter against its type; gives its value if it is an integer.
 fn integer(value: &[u8], kind: u32, binary: bool, index: usize) -> Checked<Option<i64>> {
-    let wrong = |what: &str| Err(Violation(format!("parameter {} is not {what}", index + 1)));
+    let wrong = |what: &str| Err(format!("parameter {} is not {what}", index + 1));
     let integer = match (binary, value) {
         (true, &[a, b]) => Some(i16::from_be_bytes([a, b]).into()),
         (true, &[a, b, c, d]) => Some(i32::from_be_bytes([a, b, c, d]).into()),

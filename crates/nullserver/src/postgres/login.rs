@@ -2,7 +2,7 @@
 
 use super::{Connection, Phase, answer, unexpected};
 use crate::PostgresAuth;
-use crate::protocol::{Checked, Fields, Lent, Next, Violation};
+use crate::protocol::{Checked, Fields, Lent, Next};
 use crate::sql::{Dialect, POSTGRES_VERSION, variable};
 use md5::{Digest as _, Md5};
 use std::fmt::Write as _;
@@ -25,18 +25,13 @@ const TOLD: [&str; 8] = [
 ];
 
 impl Connection {
-    pub(super) fn startup(
-        &mut self,
-        lent: &mut Lent<'_>,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Checked<Next> {
+    pub(super) fn startup(&mut self, lent: &mut Lent<'_>, body: &[u8]) -> Checked<Next> {
         let mut fields = Fields::new(body);
         let code = u32::from_be_bytes(fields.array()?);
         match code {
             SSL | GSS => {
                 fields.finish("the encryption request")?;
-                out.push(b'N');
+                lent.out.push(b'N');
                 return Ok(Next::NeedsInput);
             }
             CANCEL => {
@@ -48,24 +43,20 @@ impl Connection {
             _ => {}
         }
         if code >> 16 != VERSION_3 {
-            return Err(Violation(format!(
-                "the client asks for protocol {}.{}",
-                code >> 16,
-                code & 0xffff
-            )));
+            return Err(format!("the client asks for protocol {}.{}", code >> 16, code & 0xffff));
         }
         let options = self.parameters(&mut fields)?;
         if code & 0xffff != 0 || !options.is_empty() {
-            answer::negotiate(out, &options);
+            answer::negotiate(lent.out, &options);
         }
         match (&lent.shared.password, lent.shared.postgres_auth) {
-            (None, _) => self.welcome(lent, out),
+            (None, _) => self.welcome(lent),
             (Some(_), PostgresAuth::Md5) => {
-                answer::authentication(out, 5, &self.salt);
+                answer::authentication(lent.out, 5, &self.salt);
                 self.phase = Phase::Password;
             }
             (Some(_), PostgresAuth::Cleartext) => {
-                answer::authentication(out, 3, b"");
+                answer::authentication(lent.out, 3, b"");
                 self.phase = Phase::Password;
             }
         }
@@ -94,13 +85,7 @@ impl Connection {
         Ok(options)
     }
 
-    pub(super) fn password(
-        &mut self,
-        lent: &mut Lent<'_>,
-        kind: u8,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Checked<Next> {
+    pub(super) fn password(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
         if kind != b'p' {
             return Err(unexpected(kind));
         }
@@ -120,24 +105,24 @@ impl Connection {
             lent.cells.logins_refused.add(1);
             let user = String::from_utf8_lossy(&self.user);
             let message = format!("password authentication failed for user \"{user}\"");
-            answer::error(out, "FATAL", b"28P01", &message);
+            answer::error(lent.out, "FATAL", b"28P01", &message);
             return Ok(Next::Close);
         }
-        self.welcome(lent, out);
+        self.welcome(lent);
         Ok(Next::NeedsInput)
     }
 
-    fn welcome(&mut self, lent: &mut Lent<'_>, out: &mut Vec<u8>) {
+    fn welcome(&mut self, lent: &mut Lent<'_>) {
         lent.cells.logins.add(1);
         self.phase = Phase::Ready;
-        answer::authentication(out, 0, b"");
-        answer::parameter(out, "server_version", POSTGRES_VERSION);
+        answer::authentication(lent.out, 0, b"");
+        answer::parameter(lent.out, "server_version", POSTGRES_VERSION);
         for name in TOLD {
             let value = variable(name.as_bytes(), Dialect::Postgres).unwrap_or_default();
-            answer::parameter(out, name, value);
+            answer::parameter(lent.out, name, value);
         }
-        answer::key(out, self.id);
-        answer::ready(out, false);
+        answer::key(lent.out, self.id);
+        answer::ready(lent.out, false);
     }
 }
 

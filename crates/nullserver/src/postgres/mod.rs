@@ -7,7 +7,7 @@ mod login;
 
 use crate::bulk::BulkRows;
 use crate::protocol::{
-    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation, expect_empty,
+    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, expect_empty,
 };
 use crate::sql::{Dialect, Kind, Plan, parse};
 use extended::Extended;
@@ -55,20 +55,19 @@ impl Connection {
         lent: &mut Lent<'_>,
         input: &[u8],
         consumed: &mut usize,
-        out: &mut Vec<u8>,
     ) -> Checked<Next> {
-        while out.len() < OUTPUT_MAX {
+        while lent.out.len() < OUTPUT_MAX {
             let rest = &input[*consumed..];
             let next = if matches!(self.phase, Phase::Startup) {
                 let Some(body) = body_of(rest, 0, LOGIN_MAX)? else { return Ok(Next::NeedsInput) };
                 *consumed += 4 + body.len();
-                self.startup(lent, body, out)?
+                self.startup(lent, body)?
             } else {
                 let known = !matches!(self.phase, Phase::Password);
                 let limit = if known { MESSAGE_MAX } else { LOGIN_MAX };
                 let Some(body) = body_of(rest, 1, limit)? else { return Ok(Next::NeedsInput) };
                 *consumed += 5 + body.len();
-                self.message(lent, rest[0], body, out)?
+                self.message(lent, rest[0], body)?
             };
             if next == Next::Close {
                 return Ok(Next::Close);
@@ -77,65 +76,53 @@ impl Connection {
         Ok(Next::Send)
     }
 
-    fn message(
-        &mut self,
-        lent: &mut Lent<'_>,
-        kind: u8,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Checked<Next> {
+    fn message(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
         match &mut self.phase {
-            Phase::Ready => self.request(lent, kind, body, out),
+            Phase::Ready => self.request(lent, kind, body),
             Phase::CopyIn(copy) if kind == b'd' => {
                 copy.bulk.feed(body)?;
                 Ok(Next::NeedsInput)
             }
-            Phase::CopyIn(_) => self.copy_control(lent, kind, body, out),
-            Phase::Password | Phase::Startup => self.password(lent, kind, body, out),
+            Phase::CopyIn(_) => self.copy_control(lent, kind, body),
+            Phase::Password | Phase::Startup => self.password(lent, kind, body),
         }
     }
 
-    fn request(
-        &mut self,
-        lent: &mut Lent<'_>,
-        kind: u8,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Checked<Next> {
+    fn request(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
         let cells = lent.cells;
         match kind {
             b'B' => {
                 cells.bind.add(1);
                 self.extended.bind(body)?;
-                answer::empty(out, b'2');
+                answer::empty(lent.out, b'2');
             }
             b'D' => {
                 cells.describe.add(1);
-                self.extended.describe(body, out)?;
+                self.extended.describe(body, lent.out)?;
             }
             b'E' => {
                 cells.execute.add(1);
-                self.execute(lent, body, out)?;
+                self.execute(lent, body)?;
             }
             b'S' => {
                 expect_empty(body, "Sync")?;
                 cells.sync.add(1);
                 self.extended.synced(self.in_transaction);
-                answer::ready(out, self.in_transaction);
+                answer::ready(lent.out, self.in_transaction);
             }
             b'Q' => {
                 cells.query.add(1);
-                self.query(lent, body, out)?;
+                self.query(lent, body)?;
             }
             b'P' => {
                 cells.prepare.add(1);
                 self.extended.parse(&mut lent.shared.postgres_plans, body)?;
-                answer::empty(out, b'1');
+                answer::empty(lent.out, b'1');
             }
             b'C' => {
                 cells.close.add(1);
                 self.extended.close(body)?;
-                answer::empty(out, b'3');
+                answer::empty(lent.out, b'3');
             }
             b'H' => {
                 expect_empty(body, "Flush")?;
@@ -152,7 +139,7 @@ impl Connection {
     }
 
     /// All statements of a text; each gets an answer, and one ReadyForQuery ends them.
-    fn query(&mut self, lent: &mut Lent<'_>, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
+    fn query(&mut self, lent: &mut Lent<'_>, body: &[u8]) -> Checked<()> {
         self.extended.expect_no_batch()?;
         let Some((0, sql)) = body.split_last() else {
             return Err("a Query message has no closing zero byte".into());
@@ -162,18 +149,12 @@ impl Connection {
         }
         self.extended.forget_unnamed();
         let mut plan = std::mem::replace(&mut lent.shared.plan, Plan::new());
-        let result = self.statements_of(lent, sql, &mut plan, out);
+        let result = self.statements_of(lent, sql, &mut plan);
         lent.shared.plan = plan;
         result
     }
 
-    fn statements_of(
-        &mut self,
-        lent: &mut Lent<'_>,
-        sql: &[u8],
-        plan: &mut Plan,
-        out: &mut Vec<u8>,
-    ) -> Checked<()> {
+    fn statements_of(&mut self, lent: &mut Lent<'_>, sql: &[u8], plan: &mut Plan) -> Checked<()> {
         let (mut start, mut count) = (0, 0u32);
         loop {
             parse(sql, start, Dialect::Postgres, plan)?;
@@ -188,7 +169,7 @@ impl Connection {
             lent.cells.statement(plan.kind);
             self.follow(plan.kind);
             if let Some(load) = &plan.load {
-                answer::copy_in(out, load);
+                answer::copy_in(lent.out, load);
                 let copy = CopyIn { bulk: BulkRows::new(load), is_extended: false };
                 self.phase = Phase::CopyIn(copy);
                 let mut rest = Plan::new();
@@ -201,22 +182,22 @@ impl Connection {
             let mut rows = plan.affected;
             if !plan.columns.is_empty() {
                 rows = lent.shared.row_count(sql, plan);
-                answer::row_description(out, sql, &plan.columns, 0);
-                answer::rows(out, sql, &plan.columns, 0, rows);
+                answer::row_description(lent.out, sql, &plan.columns, 0);
+                answer::rows(lent.out, sql, &plan.columns, 0, rows);
                 lent.cells.rows_sent.add(rows);
             }
             count_inserted(lent, plan);
-            answer::complete(out, sql, plan, rows);
+            answer::complete(lent.out, sql, plan, rows);
         }
         if count == 0 {
             lent.cells.statement(Kind::Empty);
-            answer::empty(out, b'I');
+            answer::empty(lent.out, b'I');
         }
-        answer::ready(out, self.in_transaction);
+        answer::ready(lent.out, self.in_transaction);
         Ok(())
     }
 
-    fn execute(&mut self, lent: &mut Lent<'_>, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
+    fn execute(&mut self, lent: &mut Lent<'_>, body: &[u8]) -> Checked<()> {
         let (portal, rows_max) = self.extended.portal_to_execute(body)?;
         let statement = std::rc::Rc::clone(&portal.statement);
         let (sql, plan) = (&statement.sql[..], &statement.plan);
@@ -225,26 +206,26 @@ impl Connection {
             lent.cells.statement(plan.kind);
             count_inserted(lent, plan);
             if let Some(load) = &plan.load {
-                answer::copy_in(out, load);
+                answer::copy_in(lent.out, load);
                 let copy = CopyIn { bulk: BulkRows::new(load), is_extended: true };
                 self.phase = Phase::CopyIn(copy);
                 return Ok(());
             }
         }
         if plan.kind == Kind::Empty {
-            answer::empty(out, b'I');
+            answer::empty(lent.out, b'I');
         } else if plan.columns.is_empty() {
-            answer::complete(out, sql, plan, plan.affected);
+            answer::complete(lent.out, sql, plan, plan.affected);
         } else {
             let rows =
                 if rows_max == 0 { portal.rows_left } else { portal.rows_left.min(rows_max) };
             portal.rows_left -= rows;
             lent.cells.rows_sent.add(rows);
-            answer::rows(out, sql, &plan.columns, portal.formats, rows);
+            answer::rows(lent.out, sql, &plan.columns, portal.formats, rows);
             if portal.rows_left > 0 {
-                answer::empty(out, b's');
+                answer::empty(lent.out, b's');
             } else {
-                answer::complete(out, sql, plan, rows);
+                answer::complete(lent.out, sql, plan, rows);
             }
         }
         self.follow(plan.kind);
@@ -261,13 +242,7 @@ impl Connection {
     }
 
     /// Anything but data while a COPY runs.
-    fn copy_control(
-        &mut self,
-        lent: &mut Lent<'_>,
-        kind: u8,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Checked<Next> {
+    fn copy_control(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
         let Phase::CopyIn(copy) = &mut self.phase else { return Err(unexpected(kind)) };
         let is_extended = copy.is_extended;
         match kind {
@@ -278,7 +253,7 @@ impl Connection {
                 expect_empty(body, "CopyDone")?;
                 copy.bulk.finish()?;
                 lent.cells.rows_loaded.add(copy.bulk.rows);
-                answer::copied(out, copy.bulk.rows);
+                answer::copied(lent.out, copy.bulk.rows);
             }
             b'f' => {
                 let Some((0, reason)) = body.split_last() else {
@@ -286,14 +261,14 @@ impl Connection {
                 };
                 let reason = String::from_utf8_lossy(reason);
                 let message = format!("COPY from stdin failed: {reason}");
-                answer::error(out, "ERROR", b"57014", &message);
+                answer::error(lent.out, "ERROR", b"57014", &message);
                 self.extended.fail(is_extended);
             }
             _ => return Err(unexpected(kind)),
         }
         self.phase = Phase::Ready;
         if !is_extended {
-            answer::ready(out, self.in_transaction);
+            answer::ready(lent.out, self.in_transaction);
         }
         Ok(Next::NeedsInput)
     }
@@ -313,14 +288,14 @@ fn body_of(input: &[u8], at: usize, limit: usize) -> Checked<Option<&[u8]>> {
     let length = i32::from_be_bytes(*length);
     match usize::try_from(length) {
         Ok(length) if (4..=limit).contains(&length) => Ok(rest.get(..length - 4)),
-        _ => Err(Violation(format!("a message of length {length}; 4 to {limit} are taken"))),
+        _ => Err(format!("a message of length {length}; 4 to {limit} are taken")),
     }
 }
 
-fn unexpected(kind: u8) -> Violation {
-    Violation(format!("a message of type '{}' is not expected here", kind.escape_ascii()))
+fn unexpected(kind: u8) -> String {
+    format!("a message of type '{}' is not expected here", kind.escape_ascii())
 }
 
-pub(crate) fn refuse(violation: &Violation, out: &mut Vec<u8>) {
-    answer::error(out, "FATAL", b"08P01", &format!("protocol violation: {}", violation.0));
+pub(crate) fn refuse(violation: &str, out: &mut Vec<u8>) {
+    answer::error(out, "FATAL", b"08P01", &format!("protocol violation: {violation}"));
 }

@@ -37,7 +37,7 @@ pub(crate) struct Mysql {
 impl Mysql {
     /// Reads the greeting only.
     pub(crate) fn greeted(handle: &Handle) -> Self {
-        let mut client = Mysql { stream: connect(handle.mysql_port()), sequence: 0 };
+        let mut client = Mysql { stream: connect(handle.config.mysql_port), sequence: 0 };
         let greeting = client.packet();
         assert_eq!((greeting[0], client.sequence), (10, 0));
         client
@@ -133,7 +133,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn connected(handle: &Handle) -> Self {
-        Postgres { stream: connect(handle.postgres_port()) }
+        Postgres { stream: connect(handle.config.postgres_port) }
     }
 
     pub(crate) fn startup(&mut self) {

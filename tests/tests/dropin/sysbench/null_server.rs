@@ -14,8 +14,8 @@ fn server(is_empty: bool) -> Handle {
 /// The options of a driver for a server.
 fn reached(driver: &str, server: &Handle) -> [String; 4] {
     let port = match driver {
-        "mysql" => server.mysql_port(),
-        _ => server.postgres_port(),
+        "mysql" => server.config.mysql_port,
+        _ => server.config.postgres_port,
     };
     let port = port.expect("a port");
     [

@@ -36,9 +36,9 @@ fn all_answered<D: Driver>(driver: &D) {
 fn the_null_server_answers_all_transactions() {
     let config = Config { mysql_port: Some(0), postgres_port: Some(0), ..Config::default() };
     let handle = start(config).unwrap();
-    let mysql = format!("mysql://t@127.0.0.1:{}/db", handle.mysql_port().unwrap());
+    let mysql = format!("mysql://t@127.0.0.1:{}/db", handle.config.mysql_port.unwrap());
     all_answered(&MysqlDriver::new(&target(&mysql)).unwrap());
-    let postgres = format!("postgres://t@127.0.0.1:{}/db", handle.postgres_port().unwrap());
+    let postgres = format!("postgres://t@127.0.0.1:{}/db", handle.config.postgres_port.unwrap());
     all_answered(&PostgresDriver::new(&target(&postgres)).unwrap());
     let report = handle.stop().unwrap();
     assert_eq!(report.violations, [""; 0]);
