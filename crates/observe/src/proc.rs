@@ -27,7 +27,6 @@ impl CpuTicks {
         self.0[3]
     }
 
-    /// Nothing to do while a disk request was open.
     pub fn iowait(&self) -> u64 {
         self.0[4]
     }
@@ -108,16 +107,17 @@ pub fn disks(diskstats: &str) -> impl Iterator<Item = (&str, DiskCounters)> {
 
 /// Pages in memory that wait to be written, from `/proc/vmstat`.
 pub fn dirty_pages(vmstat: &str) -> Option<u64> {
-    vmstat.lines().find_map(|line| line.strip_prefix("nr_dirty "))?.trim().parse().ok()
+    value(vmstat, "nr_dirty ")
+}
+
+/// The number behind a name, where a line begins with it.
+fn value(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
 /// Pages read from and written to swap, from `/proc/vmstat`.
 pub fn swapped_pages(vmstat: &str) -> Option<u64> {
-    let count = |name: &str| {
-        let mut lines = vmstat.lines();
-        lines.find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok()
-    };
-    Some(count("pswpin ")? + count("pswpout ")?)
+    Some(value(vmstat, "pswpin ")? + value(vmstat, "pswpout ")?)
 }
 
 /// Microseconds in which at least one task waited, from a file of `/proc/pressure`
@@ -149,11 +149,7 @@ pub fn cpu_group(cgroup: &str) -> Option<(&str, &str)> {
 /// Microseconds for which a group was held back, from its `cpu.stat`: `throttled_usec` in version 2,
 /// `throttled_time` in nanoseconds in version 1.
 pub fn throttled_us(cpu_stat: &str) -> Option<u64> {
-    let value = |name: &str| {
-        let mut lines = cpu_stat.lines();
-        lines.find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok()
-    };
-    value("throttled_usec ").or_else(|| Some(value("throttled_time ")? / 1000))
+    value(cpu_stat, "throttled_usec ").or_else(|| Some(value(cpu_stat, "throttled_time ")? / 1000))
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -46,15 +46,11 @@ impl Collector {
         if phase == Phase::Measured {
             self.total.add(&frame);
         }
-        match self.pending.get_mut(&(phase, index)) {
-            Some((count, sum)) => {
-                *count += 1;
-                sum.add(&frame);
-            }
-            None => {
-                self.pending.insert((phase, index), (1, frame));
-            }
-        }
+        let entry = self.pending.entry((phase, index)).and_modify(|(count, sum)| {
+            *count += 1;
+            sum.add(&frame);
+        });
+        entry.or_insert((1, frame));
     }
 
     /// One loop will hand over no more frames.

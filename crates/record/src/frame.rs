@@ -160,26 +160,24 @@ impl Frame {
     }
 
     pub fn counts(&self) -> Counts {
-        let mut sum = Counts::default();
-        self.kinds.iter().for_each(|kind| sum.add(&kind.counts));
-        sum
+        self.sum(|sum: &mut Counts, kind| sum.add(&kind.counts))
     }
 
     pub fn work(&self) -> Tally {
-        let mut sum = Tally::default();
-        self.kinds.iter().for_each(|kind| sum.add(&kind.work));
-        sum
+        self.sum(|sum: &mut Tally, kind| sum.add(&kind.work))
     }
 
     pub fn wasted(&self) -> Tally {
-        let mut sum = Tally::default();
-        self.kinds.iter().for_each(|kind| sum.add(&kind.wasted));
-        sum
+        self.sum(|sum: &mut Tally, kind| sum.add(&kind.wasted))
     }
 
     pub fn latency(&self) -> Latencies {
-        let mut sum = Latencies::new();
-        self.kinds.iter().for_each(|kind| sum.add(&kind.latency));
+        self.sum(|sum: &mut Latencies, kind| sum.add(&kind.latency))
+    }
+
+    fn sum<T: Default>(&self, add: impl Fn(&mut T, &KindFrame)) -> T {
+        let mut sum = T::default();
+        self.kinds.iter().for_each(|kind| add(&mut sum, kind));
         sum
     }
 }

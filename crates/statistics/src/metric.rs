@@ -7,65 +7,45 @@ pub enum Better {
     Less,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
-    Tps,
-    Qps,
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $metric:ident $name:literal,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric { $($(#[$doc])* $metric,)* }
+
+        impl Metric {
+            /// All metrics, in the order in which tables show them.
+            pub const ALL: [Metric; [$($name),*].len()] = [$(Metric::$metric),*];
+
+            /// Its name in gates, CSV and JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Metric::$metric => $name,)* }
+            }
+        }
+    };
+}
+
+metrics! {
+    Tps "tps",
+    Qps "qps",
     /// New-Orders per minute of TPC-C.
-    Tpmc,
+    Tpmc "tpmc",
     /// Seconds of all queries of TPC-H.
-    TotalS,
+    TotalS "total_s",
     /// Geometric mean of the seconds of the queries of TPC-H.
-    GeometricMeanS,
+    GeometricMeanS "geometric_mean_s",
     /// Queries per hour of TPC-H, scaled by the size of the data.
-    Qphh,
-    MeanMs,
-    P50Ms,
-    P95Ms,
-    P99Ms,
-    P999Ms,
-    MaxMs,
+    Qphh "qphh",
+    MeanMs "mean_ms",
+    P50Ms "p50_ms",
+    P95Ms "p95_ms",
+    P99Ms "p99_ms",
+    P999Ms "p999_ms",
+    MaxMs "max_ms",
     /// Errors of all attempts by transactions begun, 0 to 1.
-    Errors,
+    Errors "errors",
 }
 
 impl Metric {
-    /// All metrics, in the order in which tables show them.
-    pub const ALL: [Metric; 13] = [
-        Metric::Tps,
-        Metric::Qps,
-        Metric::Tpmc,
-        Metric::TotalS,
-        Metric::GeometricMeanS,
-        Metric::Qphh,
-        Metric::MeanMs,
-        Metric::P50Ms,
-        Metric::P95Ms,
-        Metric::P99Ms,
-        Metric::P999Ms,
-        Metric::MaxMs,
-        Metric::Errors,
-    ];
-
-    /// Its name in gates, CSV and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Tps => "tps",
-            Metric::Qps => "qps",
-            Metric::Tpmc => "tpmc",
-            Metric::TotalS => "total_s",
-            Metric::GeometricMeanS => "geometric_mean_s",
-            Metric::Qphh => "qphh",
-            Metric::MeanMs => "mean_ms",
-            Metric::P50Ms => "p50_ms",
-            Metric::P95Ms => "p95_ms",
-            Metric::P99Ms => "p99_ms",
-            Metric::P999Ms => "p999_ms",
-            Metric::MaxMs => "max_ms",
-            Metric::Errors => "errors",
-        }
-    }
-
     pub fn of_name(name: &str) -> Option<Metric> {
         Metric::ALL.into_iter().find(|metric| metric.name() == name)
     }

@@ -23,9 +23,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A mistake at a place that was read, in bytes.
-    pub(crate) fn mistake(&self, at: usize, message: String, hint: String) -> Mistake {
+    pub(crate) fn mistake(&self, at: usize, message: String, hint: impl Into<String>) -> Mistake {
         let column = self.text[..at].chars().count() + 1;
-        Mistake { kind: self.kind, text: self.text.to_owned(), column, message, hint }
+        Mistake { kind: self.kind, text: self.text.to_owned(), column, message, hint: hint.into() }
     }
 
     pub(crate) fn at(&self) -> usize {
@@ -51,38 +51,22 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn relation(&mut self) -> Result<Relation, Mistake> {
         self.skip_blanks();
-        let all = [
-            ("<=", Relation::AtMost),
-            (">=", Relation::AtLeast),
-            ("<", Relation::Below),
-            (">", Relation::Above),
-        ];
-        match all.into_iter().find(|(sign, _)| self.rest().starts_with(sign)) {
-            Some((sign, relation)) => {
-                self.at += sign.len();
-                Ok(relation)
-            }
-            None => Err(self.mistake(
-                self.at,
-                format!("A comparison was expected{}.", self.found()),
-                "Comparisons are <, <=, > and >=.".to_owned(),
-            )),
-        }
+        Relation::ALL.into_iter().find(|relation| self.has(relation.sign())).ok_or_else(|| {
+            let message = format!("A comparison was expected{}.", self.found());
+            self.mistake(self.at, message, "Comparisons are <, <=, > and >=.")
+        })
     }
 
     /// A number and the unit behind it, which may be empty.
     pub(crate) fn number(&mut self) -> Result<(f64, &'a str), Mistake> {
         self.skip_blanks();
-        let from = self.at;
         let rest = self.rest();
         let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == '-' || c == '+';
         let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
         let Ok(number) = rest[..end].parse::<f64>() else {
-            return Err(self.mistake(
-                from,
-                format!("A number was expected{}.", self.found()),
-                format!("An example: `{}`.", self.example()),
-            ));
+            let message = format!("A number was expected{}.", self.found());
+            let example = if self.kind == "gate" { "tps.ratio.low > 0.97" } else { "p99 < 20ms" };
+            return Err(self.mistake(self.at, message, format!("An example: `{example}`.")));
         };
         self.at += end;
         self.skip_blanks();
@@ -92,14 +76,12 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn end(&mut self) -> Result<(), Mistake> {
         self.skip_blanks();
-        match self.rest().is_empty() {
-            true => Ok(()),
-            false => Err(self.mistake(
-                self.at,
-                format!("Nothing was expected any more{}.", self.found()),
-                format!("One comparison is one {}; write several as a list.", self.kind),
-            )),
+        if self.rest().is_empty() {
+            return Ok(());
         }
+        let message = format!("Nothing was expected any more{}.", self.found());
+        let hint = format!("One comparison is one {}; write several as a list.", self.kind);
+        Err(self.mistake(self.at, message, hint))
     }
 
     fn found(&self) -> String {
@@ -107,9 +89,5 @@ impl<'a> Reader<'a> {
             Some(word) => format!(", but `{word}` was found"),
             None => ", but the text ends here".to_owned(),
         }
-    }
-
-    fn example(&self) -> &'static str {
-        if self.kind == "gate" { "tps.ratio.low > 0.97" } else { "p99 < 20ms" }
     }
 }

@@ -66,10 +66,8 @@ fn read_totals() -> Totals {
 fn parse_totals(stat: &str, net: &str) -> Totals {
     let mut totals = Totals::default();
     if let Some(ticks) = proc::cpu_ticks(stat) {
-        totals.all = ticks.all();
-        totals.iowait = ticks.iowait();
-        totals.steal = ticks.steal();
-        totals.busy = ticks.busy();
+        (totals.all, totals.busy) = (ticks.all(), ticks.busy());
+        (totals.iowait, totals.steal) = (ticks.iowait(), ticks.steal());
     }
     for (_, counters) in proc::networks(net).filter(|&(name, _)| name != "lo") {
         totals.received += counters.received_bytes;

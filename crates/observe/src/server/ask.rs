@@ -1,6 +1,6 @@
 //! Asking a server questions of which each may be refused.
 
-use dyno_core::{Columns, DbError, Row, Rows, Session};
+use dyno_core::{Columns, DbResult, Row, Rows, Session};
 use dyno_facts::Message;
 use std::collections::BTreeMap;
 
@@ -63,22 +63,17 @@ impl Rows for Named {
 
 impl<'a, S: Session> Asker<'a, S> {
     pub(super) fn new(session: &'a mut S) -> Self {
-        Asker {
-            session,
-            not_readable: Vec::new(),
-            left_out: Vec::new(),
-            refused: Vec::new(),
-            asked: Asked::default(),
-        }
+        Asker::leaving_out(session, &[])
+    }
+
+    /// Without questions (by what they are about) that are not worth asking.
+    pub(super) fn leaving_out(session: &'a mut S, questions: &[Message]) -> Self {
+        let (left_out, asked) = (questions.to_vec(), Asked::default());
+        Asker { session, not_readable: Vec::new(), left_out, refused: Vec::new(), asked }
     }
 
     pub(super) fn session(&mut self) -> &mut S {
         self.session
-    }
-
-    /// Questions (by what they are about) that are not worth asking.
-    pub(super) fn leave_out(&mut self, questions: &[Message]) {
-        self.left_out = questions.to_vec();
     }
 
     pub(super) fn refused(&self) -> Vec<Message> {
@@ -86,7 +81,7 @@ impl<'a, S: Session> Asker<'a, S> {
     }
 
     /// Counts SELECTs that were sent beside the asker.
-    pub(super) fn count(&mut self, reads: u64) {
+    pub(super) fn sent(&mut self, reads: u64) {
         self.asked += Asked { all: reads, reads, writes: 0 };
     }
 
@@ -96,11 +91,7 @@ impl<'a, S: Session> Asker<'a, S> {
     }
 
     /// All rows; none when the server refuses, which is noted with `what` it was about.
-    pub(super) async fn rows(
-        &mut self,
-        what: impl Into<Message>,
-        sql: &str,
-    ) -> Result<Answer, DbError> {
+    pub(super) async fn rows(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Answer> {
         Ok(self.named(what, sql).await?.rows)
     }
 
@@ -108,7 +99,7 @@ impl<'a, S: Session> Asker<'a, S> {
         &mut self,
         what: impl Into<Message>,
         sql: &str,
-    ) -> Result<Option<String>, DbError> {
+    ) -> DbResult<Option<String>> {
         let rows = self.rows(what, sql).await?;
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
@@ -118,8 +109,17 @@ impl<'a, S: Session> Asker<'a, S> {
         &mut self,
         what: impl Into<Message>,
         sql: &str,
-    ) -> Result<Option<f64>, DbError> {
+    ) -> DbResult<Option<f64>> {
         Ok(self.text(what, sql).await?.and_then(|text| text.parse().ok()))
+    }
+
+    /// The same of a whole number, rounded down.
+    pub(super) async fn count(
+        &mut self,
+        what: impl Into<Message>,
+        sql: &str,
+    ) -> DbResult<Option<u64>> {
+        Ok(self.number(what, sql).await?.map(|number| number as u64))
     }
 
     /// The first row by the names of its columns, without what is NULL.
@@ -127,7 +127,7 @@ impl<'a, S: Session> Asker<'a, S> {
         &mut self,
         what: impl Into<Message>,
         sql: &str,
-    ) -> Result<BTreeMap<String, String>, DbError> {
+    ) -> DbResult<BTreeMap<String, String>> {
         let named = self.named(what, sql).await?;
         let first = named.rows.into_iter().next().unwrap_or_default();
         Ok(named
@@ -138,7 +138,7 @@ impl<'a, S: Session> Asker<'a, S> {
             .collect())
     }
 
-    async fn named(&mut self, what: impl Into<Message>, sql: &str) -> Result<Named, DbError> {
+    async fn named(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Named> {
         let mut named = Named::default();
         let what = what.into();
         if self.left_out.contains(&what) {

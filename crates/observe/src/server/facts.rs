@@ -2,7 +2,7 @@
 
 use super::ask::Asker;
 use super::postgres;
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{DbResult, Dialect, Session};
 use dyno_facts::ServerFacts;
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const SQLITE_PRAGMAS: [&str; 12] = [
 ];
 
 /// Reads settings and counters. What the account may not see is listed, not fatal.
-pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbError> {
+pub async fn read_facts<S: Session>(session: &mut S) -> DbResult<ServerFacts> {
     let mut asker = Asker::new(session);
     let mut facts = ask_facts(&mut asker).await?;
     facts.not_readable = asker.end().0;
@@ -30,9 +30,7 @@ pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbEr
 }
 
 /// The same without what could not be read: the asker knows that.
-pub(super) async fn ask_facts<S: Session>(
-    asker: &mut Asker<'_, S>,
-) -> Result<ServerFacts, DbError> {
+pub(super) async fn ask_facts<S: Session>(asker: &mut Asker<'_, S>) -> DbResult<ServerFacts> {
     let product = asker.session().product().clone();
     let (dialect, capabilities) = (asker.session().dialect(), asker.session().capabilities());
     let mut facts =
@@ -71,7 +69,7 @@ async fn pairs<S: Session>(
     asker: &mut Asker<'_, S>,
     what: &str,
     sql: &str,
-) -> Result<BTreeMap<String, String>, DbError> {
+) -> DbResult<BTreeMap<String, String>> {
     let pair = |row: Vec<Option<String>>| {
         let mut columns = row.into_iter();
         let name = columns.next()??;

@@ -2,7 +2,7 @@
 //! it.
 
 use super::ask::Asker;
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{DbResult, Dialect, Session};
 use dyno_facts::say;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Position {
 
 /// Where the node that takes writes is; `None` where it keeps no position that another node could reach:
 /// replicas without GTIDs, nodes that share their storage, no log at all.
-pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, DbError> {
+pub async fn position<S: Session>(session: &mut S) -> DbResult<Option<Position>> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
     let (sql, kind): (_, fn(String) -> Position) = match dialect {
@@ -36,7 +36,7 @@ pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, D
 }
 
 /// True where the node applies what another one sends.
-pub async fn follows<S: Session>(session: &mut S) -> Result<bool, DbError> {
+pub async fn follows<S: Session>(session: &mut S) -> DbResult<bool> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
     Ok(match dialect {
@@ -58,7 +58,7 @@ pub async fn follows<S: Session>(session: &mut S) -> Result<bool, DbError> {
 /// What a MySQL or MariaDB says of itself as a replica; empty where it is none.
 pub(super) async fn replica_status<S: Session>(
     asker: &mut Asker<'_, S>,
-) -> Result<std::collections::BTreeMap<String, String>, DbError> {
+) -> DbResult<std::collections::BTreeMap<String, String>> {
     // MySQL 8.4 has only the new words, older servers only the old ones; MariaDB has both.
     let status = asker.record("SHOW REPLICA STATUS", "SHOW REPLICA STATUS").await?;
     match status.is_empty() {
@@ -72,7 +72,7 @@ pub(super) async fn replica_status<S: Session>(
 pub async fn has_reached<S: Session>(
     session: &mut S,
     position: &Position,
-) -> Result<Option<bool>, DbError> {
+) -> DbResult<Option<bool>> {
     let sql = match position {
         Position::MariadbGtid(gtid) => format!("SELECT MASTER_GTID_WAIT('{}', 1)", plain(gtid)),
         Position::MysqlGtids(set) => {

@@ -20,7 +20,7 @@ pub use sample::{Sample, server_restarted};
 pub use state::{NodeState, Seen, commits_grown, node_conditions};
 
 use ask::Asker;
-use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_core::{DbResult, Dialect, Discard, Session};
 use dyno_facts::{Message, ServerFacts};
 use facts::ask_facts;
 use std::time::Instant;
@@ -33,7 +33,7 @@ pub struct NodeLook {
 
 /// Looks at a node. `tables` are those of the workload, as the server names them; without any, all of
 /// the database count.
-pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> Result<NodeLook, DbError> {
+pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> DbResult<NodeLook> {
     let mut asker = Asker::new(session);
     let mut facts = ask_facts(&mut asker).await?;
     let tables = Tables(tables);
@@ -52,7 +52,7 @@ pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> Result<Node
 }
 
 /// Looks at an endpoint, whose counters are those of whatever stands behind it: only at the way to it.
-pub async fn glance<S: Session>(session: &mut S) -> Result<NodeLook, DbError> {
+pub async fn glance<S: Session>(session: &mut S) -> DbResult<NodeLook> {
     let mut asker = Asker::new(session);
     let product = asker.session().product().clone();
     let state =
@@ -77,9 +77,8 @@ impl Questions {
     pub async fn sample<S: Session>(
         &mut self,
         session: &mut S,
-    ) -> Result<(Sample, Vec<Message>), DbError> {
-        let mut asker = Asker::new(session);
-        asker.leave_out(&self.refused);
+    ) -> DbResult<(Sample, Vec<Message>)> {
+        let mut asker = Asker::leaving_out(session, &self.refused);
         let sample = match asker.session().dialect() {
             Dialect::Mysql => mysql::sample(&mut asker, &mut self.is_mysql_replica).await,
             Dialect::Postgres => postgres::sample(&mut asker, &mut self.postgres_version).await,
@@ -104,7 +103,7 @@ impl Tables<'_> {
 }
 
 /// Median of the round trips of the smallest statement.
-async fn round_trip_us<S: Session>(asker: &mut Asker<'_, S>) -> Result<Option<f64>, DbError> {
+async fn round_trip_us<S: Session>(asker: &mut Asker<'_, S>) -> DbResult<Option<f64>> {
     /// The first ones make the path warm; the median of the rest is not moved by a few bad ones.
     const TRIPS: usize = 31;
     let mut trips = Vec::with_capacity(TRIPS);
@@ -116,7 +115,7 @@ async fn round_trip_us<S: Session>(asker: &mut Asker<'_, S>) -> Result<Option<f6
             Err(_) => return Ok(None),
         }
     }
-    asker.count(TRIPS as u64);
+    asker.sent(TRIPS as u64);
     trips.sort_unstable_by(f64::total_cmp);
     Ok(Some(trips[TRIPS / 2]))
 }

@@ -7,7 +7,7 @@ use super::ask::{Answer, Asked, Asker, cell, checksum};
 use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
-use dyno_core::{DbError, Session};
+use dyno_core::{DbResult, Session};
 use dyno_facts::{Message, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub(super) async fn state<S: Session>(
     asker: &mut Asker<'_, S>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
-) -> Result<NodeState, DbError> {
+) -> DbResult<NodeState> {
     let setting = |name: &str| facts.settings.get(name).map(String::as_str);
     if setting("information_schema_stats_expiry").is_some() {
         // Else MySQL 8 answers with figures up to a day old.
@@ -61,8 +61,7 @@ pub(super) async fn state<S: Session>(
     if sample.purge_backlog.is_none() {
         let purge = "SELECT count FROM information_schema.innodb_metrics \
                      WHERE name = 'trx_rseg_history_len'";
-        let backlog = asker.number(say!(asked_purge_backlog), purge).await?;
-        sample.purge_backlog = backlog.map(|count| count as u64);
+        sample.purge_backlog = asker.count(say!(asked_purge_backlog), purge).await?;
     }
     let sizes = "SELECT table_name, table_rows, data_length + index_length, engine \
                  FROM information_schema.tables \
@@ -99,7 +98,7 @@ pub(super) async fn state<S: Session>(
 pub(super) async fn sample<S: Session>(
     asker: &mut Asker<'_, S>,
     is_replica: &mut Option<bool>,
-) -> Result<Sample, DbError> {
+) -> DbResult<Sample> {
     let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
     let status: BTreeMap<_, _> =
         asker.rows(say!(asked_counters), STATUS).await?.iter().map(pair).collect();
@@ -122,17 +121,19 @@ fn sample_of(status: &BTreeMap<String, String>) -> Sample {
     let age = number(status, "Innodb_checkpoint_age");
     let oldest = number(status, "Innodb_checkpoint_max_age").filter(|&oldest| oldest > 0.0);
     let commits = count(status, "Com_commit");
+    let first = |names: &[&str]| names.iter().find_map(|name| count(status, name));
     Sample {
         active_sessions: number(status, "Threads_running").map(|running| (running - 1.0).max(0.0)),
         waiting_sessions: number(status, "Innodb_row_lock_current_waits"),
         page_requests: count(status, "Innodb_buffer_pool_read_requests"),
         page_misses: count(status, "Innodb_buffer_pool_reads"),
         pages_read: count(status, "Innodb_pages_read"),
-        pages_written: count(status, "Innodb_pages_written")
-            .or_else(|| count(status, "Innodb_buffer_pool_pages_flushed")),
-        log_bytes: ["Innodb_lsn_current", "Innodb_redo_log_current_lsn", "Innodb_os_log_written"]
-            .iter()
-            .find_map(|name| count(status, name)),
+        pages_written: first(&["Innodb_pages_written", "Innodb_buffer_pool_pages_flushed"]),
+        log_bytes: first(&[
+            "Innodb_lsn_current",
+            "Innodb_redo_log_current_lsn",
+            "Innodb_os_log_written",
+        ]),
         dirty_share: dirty.zip(total).map(|(dirty, total)| dirty / total),
         checkpoint_age_share: age.zip(oldest).map(|(age, oldest)| age / oldest),
         commits: commits.map(|commits| commits + count(status, "Com_xa_commit").unwrap_or(0)),
@@ -140,9 +141,7 @@ fn sample_of(status: &BTreeMap<String, String>) -> Sample {
         reads: count(status, "Com_select"),
         writes: count(status, "Com_insert")
             .map(|_| WRITES.iter().filter_map(|name| count(status, &format!("Com_{name}"))).sum()),
-        unacknowledged: ["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"]
-            .iter()
-            .find_map(|name| count(status, name)),
+        unacknowledged: first(&["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"]),
         purge_backlog: count(status, "Innodb_history_list_length"),
         uptime_s: number(status, "Uptime"),
         ..Sample::default()
@@ -190,7 +189,7 @@ async fn without_statistics<S: Session>(
     asker: &mut Asker<'_, S>,
     sizes: &Answer,
     tables: &Tables<'_>,
-) -> Result<Vec<String>, DbError> {
+) -> DbResult<Vec<String>> {
     // Partitions have lines of their own: `orders#P#p0`.
     let known = "SELECT DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) \
                  FROM mysql.innodb_table_stats WHERE database_name = DATABASE()";
@@ -207,7 +206,7 @@ async fn without_statistics<S: Session>(
 async fn schema<S: Session>(
     asker: &mut Asker<'_, S>,
     tables: &Tables<'_>,
-) -> Result<Option<String>, DbError> {
+) -> DbResult<Option<String>> {
     let columns = "SELECT table_name, column_name, column_type, is_nullable, character_set_name \
                    FROM information_schema.columns WHERE table_schema = DATABASE() \
                    ORDER BY table_name, ordinal_position";
@@ -220,17 +219,14 @@ async fn schema<S: Session>(
 }
 
 /// Members of a replication group that are there, where the server belongs to one.
-async fn group_members<S: Session>(
-    asker: &mut Asker<'_, S>,
-    facts: &ServerFacts,
-) -> Result<u64, DbError> {
+async fn group_members<S: Session>(asker: &mut Asker<'_, S>, facts: &ServerFacts) -> DbResult<u64> {
     let name = facts.settings.get("group_replication_group_name");
     if name.is_none_or(String::is_empty) {
         return Ok(0);
     }
     let members = "SELECT count(*) FROM performance_schema.replication_group_members \
                    WHERE member_state = 'ONLINE'";
-    Ok(asker.number(say!(asked_group_members), members).await?.unwrap_or(0.0) as u64)
+    Ok(asker.count(say!(asked_group_members), members).await?.unwrap_or(0))
 }
 
 /// Replicas that wait for acknowledgement, where semi-synchronous replication is at work.

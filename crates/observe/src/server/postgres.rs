@@ -6,7 +6,7 @@
 use super::ask::{Answer, Asked, Asker, cell, checksum};
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
-use dyno_core::{DbError, Session};
+use dyno_core::{DbResult, Session};
 use dyno_facts::{Message, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
@@ -77,15 +77,14 @@ pub(super) async fn state<S: Session>(
     asker: &mut Asker<'_, S>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
-) -> Result<NodeState, DbError> {
+) -> DbResult<NodeState> {
     let setting = |name: &str| facts.settings.get(name).map(String::as_str);
     let version = version(facts);
     let mut sample = sample_of(asker, version).await?;
     sample.dirty_share = dirty_share(asker, version).await?;
     (sample.reads, sample.writes) = by_kind(asker, version).await?;
     let dead = "SELECT sum(n_dead_tup) FROM pg_stat_user_tables";
-    sample.purge_backlog =
-        asker.number(say!(asked_dead_rows), dead).await?.map(|count| count as u64);
+    sample.purge_backlog = asker.count(say!(asked_dead_rows), dead).await?;
     let cache = "SELECT pg_size_bytes(current_setting('shared_buffers'))";
     let size = "SELECT pg_database_size(current_database())";
     let interval = "SELECT setting FROM pg_settings WHERE name = 'checkpoint_timeout'";
@@ -100,15 +99,9 @@ pub(super) async fn state<S: Session>(
     Ok(NodeState {
         round_trip_us: round_trip_us(asker).await?,
         isolation: setting("default_transaction_isolation").map(str::to_uppercase),
-        cache_bytes: asker
-            .number(say!(asked_memory_for_data), cache)
-            .await?
-            .map(|bytes| bytes as u64),
+        cache_bytes: asker.count(say!(asked_memory_for_data), cache).await?,
         checkpoint_interval_s: asker.number(say!(asked_checkpoint_interval), interval).await?,
-        data_bytes: asker
-            .number(say!(asked_size_of_database), size)
-            .await?
-            .map(|bytes| bytes as u64),
+        data_bytes: asker.count(say!(asked_size_of_database), size).await?,
         query_cache: None,
         tables_without_statistics: described.without_statistics,
         schema_checksum: described.checksum,
@@ -124,7 +117,7 @@ pub(super) async fn state<S: Session>(
 pub(super) async fn sample<S: Session>(
     asker: &mut Asker<'_, S>,
     version: &mut u32,
-) -> Result<Sample, DbError> {
+) -> DbResult<Sample> {
     if *version == 0 {
         let asked = asker.number(say!(asked_version), "SHOW server_version_num").await?;
         *version = asked.unwrap_or(0.0) as u32 / 10_000;
@@ -141,7 +134,7 @@ pub(super) async fn sample<S: Session>(
     Ok(sample)
 }
 
-async fn sample_of<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> Result<Sample, DbError> {
+async fn sample_of<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> DbResult<Sample> {
     let mut texts = asker.record(say!(asked_activity), GAUGES).await?;
     let written = if version >= 17 { WRITTEN } else { WRITTEN_BEFORE_17 };
     texts.extend(asker.record(say!(asked_pages_written), written).await?);
@@ -179,7 +172,7 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
 async fn by_kind<S: Session>(
     asker: &mut Asker<'_, S>,
     version: u32,
-) -> Result<(Option<u64>, Option<u64>), DbError> {
+) -> DbResult<(Option<u64>, Option<u64>)> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
     if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
         return Ok((None, None));
@@ -198,10 +191,7 @@ async fn by_kind<S: Session>(
 }
 
 /// Only the extension `pg_buffercache` tells; it is asked where it is installed.
-async fn dirty_share<S: Session>(
-    asker: &mut Asker<'_, S>,
-    version: u32,
-) -> Result<Option<f64>, DbError> {
+async fn dirty_share<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> DbResult<Option<f64>> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_buffercache'";
     if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
         return Ok(None);
@@ -222,10 +212,7 @@ struct Described {
 }
 
 impl Described {
-    async fn ask<S: Session>(
-        asker: &mut Asker<'_, S>,
-        tables: &Tables<'_>,
-    ) -> Result<Self, DbError> {
+    async fn ask<S: Session>(asker: &mut Asker<'_, S>, tables: &Tables<'_>) -> DbResult<Self> {
         // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
         // rows: never counted.
         let known = "SELECT c.relname, c.reltuples, EXISTS (SELECT 1 FROM pg_stats s \

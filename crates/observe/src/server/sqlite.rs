@@ -2,14 +2,14 @@
 
 use super::ask::{Asker, cell, checksum};
 use super::{NodeState, ServerFacts, Tables};
-use dyno_core::{DbError, Session};
+use dyno_core::{DbResult, Session};
 use dyno_facts::say;
 
 pub(super) async fn state<S: Session>(
     asker: &mut Asker<'_, S>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
-) -> Result<NodeState, DbError> {
+) -> DbResult<NodeState> {
     let setting = |name: &str| facts.settings.get(name)?.parse::<i64>().ok();
     let page_bytes = setting("page_size").unwrap_or(0);
     let schema =

@@ -37,6 +37,10 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// Longer signs before those that they begin with.
+    pub(crate) const ALL: [Relation; 4] =
+        [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above];
+
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Relation::Below => value < bound,

@@ -1,8 +1,12 @@
-//! What the MySQL codec costs: `cargo run --release -p dyno-wire --example mysql_codec_cost`.
+//! What the codecs cost: `cargo run --release -p dyno-wire --example codec_cost`.
 
 use dyno_core::{Discard, Param, ParamType, Row, RowWriter, Rows};
+use dyno_wire::decimal::push_double_15g;
 use dyno_wire::mysql::row::{Column, column_type};
 use dyno_wire::mysql::{Answer, Definitions, Encoding, Prepared};
+use dyno_wire::names::Names;
+use dyno_wire::postgres::backend::row_description;
+use dyno_wire::postgres::frontend::{Execution, execute_once};
 use dyno_wire::text_rows::TextRows;
 use std::hint::black_box;
 use std::time::Instant;
@@ -49,6 +53,11 @@ fn measure(what: &str, mut work: impl FnMut(u32)) {
 }
 
 fn main() {
+    mysql();
+    postgres();
+}
+
+fn mysql() {
     let mut statement = Prepared::new(1, &[ParamType::Int], Definitions::default());
     let mut out = Vec::with_capacity(512);
     measure("encode an execution with one integer", |round| {
@@ -84,5 +93,37 @@ fn main() {
         rows.text(black_box(&c));
         rows.text(black_box(&pad));
         rows.end_row();
+    });
+}
+
+fn postgres() {
+    let mut out = Vec::with_capacity(512);
+    for (name, kind) in [("binary", ParamType::Int), ("text", ParamType::Inferred)] {
+        let execution = Execution::new("P_0", &[kind], &[], true).expect("a good name");
+        measure(&format!("encode an execution with one integer in {name}"), |round| {
+            out.clear();
+            let id = Param::Int(i64::from(round) * 7_919);
+            let _ = black_box(execution.encode(&mut out, &[id]));
+            black_box(&out);
+        });
+    }
+    measure("encode a one-time execution with one integer", |round| {
+        out.clear();
+        let sql = "SELECT abalance FROM pgbench_accounts WHERE aid = $1;";
+        let _ = black_box(execute_once(&mut out, sql, &[Param::Int(i64::from(round))]));
+        black_box(&out);
+    });
+    measure("format a double with 15 digits", |round| {
+        out.clear();
+        push_double_15g(&mut out, f64::from(round) / 7.0);
+        black_box(&out);
+    });
+    let body = b"\0\x01abalance\0\0\0\x40\0\0\x03\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
+    let (mut columns, mut names) = (Vec::new(), Names::default());
+    measure("read the description of one column", |_| {
+        let _ = black_box(row_description(black_box(body), &mut columns, None));
+    });
+    measure("read it with its name", |_| {
+        let _ = black_box(row_description(black_box(body), &mut columns, Some(&mut names)));
     });
 }
