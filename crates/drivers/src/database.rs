@@ -108,6 +108,15 @@ impl Database {
         }
     }
 
+    pub fn dialect(&self) -> Dialect {
+        with_driver!(self, driver => driver.dialect())
+    }
+
+    /// Whether sessions block their thread.
+    pub fn blocks(&self) -> bool {
+        with_driver!(self, driver => driver.blocks())
+    }
+
     pub fn capabilities(&self) -> &'static Capabilities {
         with_driver!(self, driver => driver.capabilities())
     }

@@ -100,7 +100,7 @@ pub fn drive<W: Workload, D: Driver>(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<TrialResult, DriveError> {
-    let shared = Shared::new(workload, driver, spec);
+    let shared = Shared::new(workload, driver, spec, control);
     let ranges = split(spec, driver.blocks());
     let loops = ranges.len();
     let gate = Gate::new(loops, monotonic_now());
@@ -111,7 +111,7 @@ pub fn drive<W: Workload, D: Driver>(
             let (shared, gate, sender) = (&shared, &gate, sender.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("loop-{number}"))
-                .spawn_scoped(scope, move || run_loop(shared, gate, control, range, &sender));
+                .spawn_scoped(scope, move || run_loop(shared, gate, range, &sender));
             match thread {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
@@ -126,7 +126,7 @@ pub fn drive<W: Workload, D: Driver>(
         let collected = collect(&receiver, &shared, loops, Some(watch), observer);
         let ends = threads.into_iter().map(|thread| thread.join().unwrap_or_else(repanic));
         let ends = ends.collect::<io::Result<Vec<_>>>().map_err(DriveError::System)?;
-        finish(&shared, control, &gate, collected, ends)
+        finish(&shared, &gate, collected, ends)
     })
 }
 
@@ -146,15 +146,15 @@ pub fn drive_simulated<W: Workload, D: Driver>(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<TrialResult, DriveError> {
-    let shared = Shared::new(workload, driver, spec);
+    let shared = Shared::new(workload, driver, spec, control);
     let gate = Gate::new(1, 0);
     let (sender, receiver) = channel();
-    let end = run_on(Clock::Virtual, &shared, &gate, control, 0..spec.workers, &sender)
+    let end = run_on(Clock::Virtual, &shared, &gate, 0..spec.workers, &sender)
         .map_err(DriveError::System)?;
     drop(sender);
     // What this machine does has nothing to do with virtual time.
     let collected = collect(&receiver, &shared, 1, None, observer);
-    finish(&shared, control, &gate, collected, vec![end])
+    finish(&shared, &gate, collected, vec![end])
 }
 
 /// Where loops meet between connecting and running.
@@ -241,13 +241,12 @@ fn split(spec: &TrialSpec, blocks: bool) -> Vec<Range<u32>> {
 fn run_loop<W: Workload, D: Driver>(
     shared: &Shared<'_, W, D>,
     gate: &Gate,
-    control: &Control,
     range: Range<u32>,
     sender: &Sender<Message>,
 ) -> io::Result<LoopEnd> {
-    let end = run_on(Clock::Monotonic, shared, gate, control, range, sender);
+    let end = run_on(Clock::Monotonic, shared, gate, range, sender);
     if end.is_err() {
-        control.stop();
+        shared.control.stop();
         gate.arrive();
     }
     end
@@ -257,7 +256,6 @@ fn run_on<W: Workload, D: Driver>(
     clock: Clock,
     shared: &Shared<'_, W, D>,
     gate: &Gate,
-    control: &Control,
     range: Range<u32>,
     sender: &Sender<Message>,
 ) -> io::Result<LoopEnd> {
@@ -279,14 +277,14 @@ fn run_on<W: Workload, D: Driver>(
     // Before the meeting: a hundred thousand of them take their time.
     local.terminals.replace(seat(shared, first, count));
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
-    let stopped = || control.is_stopped() || shared.stop.load(Ordering::Relaxed);
+    let stopped = || shared.is_stopped();
     let mut now = 0;
     tasks.run(|tick| {
         now = tick.now;
         let settled = local.ready.get() as usize == tick.live;
         if settled || stopped() { Next::Pause } else { Next::RunUntil(tick.now + LOOK) }
     })?;
-    let start = |now| if stopped() { None } else { control.start_at(now) };
+    let start = |now| if stopped() { None } else { shared.control.start_at(now) };
     let time = || if clock == Clock::Virtual { now } else { monotonic_now() };
     let window = gate.pass(time, spec, start);
     let mut late = 0;
@@ -518,7 +516,6 @@ fn open(watch: &mut Option<GeneratorWatch>) {
 
 fn finish<W: Workload, D: Driver>(
     shared: &Shared<'_, W, D>,
-    control: &Control,
     gate: &Gate,
     collected: Collected,
     mut ends: Vec<LoopEnd>,
@@ -535,7 +532,7 @@ fn finish<W: Workload, D: Driver>(
         (!delays.is_empty()).then(|| delays.iter().sum::<Nanos>() as f64 / 1e9);
     let ended = match error {
         Some(error) => Ended::Aborted(error),
-        None if control.is_stopped() => Ended::Interrupted,
+        None if shared.control.is_stopped() => Ended::Interrupted,
         None if shared.events_done() => Ended::Events,
         None => Ended::Time,
     };

@@ -19,7 +19,7 @@ mod wire;
 mod worker;
 
 pub use arrival::Schedule;
-pub use control::{Control, Start};
+pub use control::{Control, Refused, Start};
 pub use drive::{DriveError, Observer, drive, drive_simulated};
 pub use merge::{Joined, MergeError, merge};
 pub use policy::{Action, ErrorPolicy, ErrorSet};

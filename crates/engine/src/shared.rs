@@ -1,9 +1,10 @@
 //! What the workers of a trial share: little over all loops, more on one loop.
 
 use crate::arrival::Schedule;
+use crate::control::Control;
 use crate::terminals::{Job, Terminals};
 use crate::trial::{TrialSpec, WorkerStats};
-use dyno_core::{DbError, Driver, Nanos, Workload};
+use dyno_core::{DbError, DbResult, Driver, Nanos, Workload};
 use dyno_reactor::{now, sleep_until};
 use dyno_record::{Frame, Phase, Recorder, Window};
 use std::cell::{Cell, RefCell};
@@ -18,19 +19,26 @@ pub(crate) struct Shared<'a, W, D> {
     pub(crate) workload: &'a W,
     pub(crate) driver: &'a D,
     pub(crate) spec: &'a TrialSpec,
+    pub(crate) control: &'a Control,
     pub(crate) connected: AtomicU32,
-    pub(crate) stop: AtomicBool,
+    stop: AtomicBool,
     events_left: AtomicU64,
     pub(crate) events_done: AtomicBool,
     error: Mutex<Option<DbError>>,
 }
 
 impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
-    pub(crate) fn new(workload: &'a W, driver: &'a D, spec: &'a TrialSpec) -> Self {
+    pub(crate) fn new(
+        workload: &'a W,
+        driver: &'a D,
+        spec: &'a TrialSpec,
+        control: &'a Control,
+    ) -> Self {
         Shared {
             workload,
             driver,
             spec,
+            control,
             connected: AtomicU32::new(0),
             stop: AtomicBool::new(false),
             events_left: AtomicU64::new(spec.events.unwrap_or(u64::MAX)),
@@ -43,6 +51,16 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
     #[inline]
     pub(crate) fn number(&self, id: u32) -> u32 {
         self.spec.share.workers_before + id
+    }
+
+    /// Opens a session for worker `number` in place of one that it had.
+    pub(crate) async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<D::Session> {
+        self.control.opened(number, self.driver.reconnect(number, attempt).await)
+    }
+
+    /// True when a loop or somebody outside has stopped the trial.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.control.is_stopped() || self.stop.load(Ordering::Relaxed)
     }
 
     /// Keeps the first error and stops all loops.

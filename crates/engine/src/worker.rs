@@ -87,7 +87,7 @@ async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
     let opened = async {
         // Hosts rotate by the worker's number, so that the same worker always meets the same host.
         let number = shared.number(id);
-        let mut session = shared.driver.connect(number).await?;
+        let mut session = shared.control.opened(number, shared.driver.connect(number).await)?;
         let rng = Rng::new(shared.spec.seed, "worker", u64::from(number));
         let workers = shared.spec.all_workers();
         let state = shared.workload.open(&mut session, number, workers, rng).await?;
@@ -227,7 +227,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let before = now();
         let shared = self.shared;
         let connect = async {
-            let mut session = shared.driver.reconnect(shared.number(self.id), 0).await?;
+            let mut session = shared.reconnect(shared.number(self.id), 0).await?;
             shared.workload.reopen(&mut self.state, &mut session).await?;
             Ok::<_, DbError>(session)
         };
@@ -510,7 +510,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
                 break;
             }
             let opened = async {
-                let mut session = self.shared.driver.reconnect(number, attempt).await?;
+                let mut session = self.shared.reconnect(number, attempt).await?;
                 self.shared.workload.reopen(&mut self.state, &mut session).await?;
                 Ok::<_, DbError>(session)
             };

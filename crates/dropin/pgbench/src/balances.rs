@@ -3,6 +3,7 @@
 use super::refusal::Refusal;
 use super::settings::Settings;
 use dyno_core::{DbError, Driver, Session};
+use dyno_drivers::{Database, with_driver};
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
@@ -19,8 +20,8 @@ impl Books {
     ///
     /// # Errors
     /// When the scripts leave nothing to check, or the tables can't be read.
-    pub(super) fn open<D: Driver>(
-        driver: &D,
+    pub(super) fn open(
+        database: &Database,
         settings: &Settings,
         scripts: &[(Script, u32)],
     ) -> Result<Option<Books>, Refusal> {
@@ -35,7 +36,7 @@ impl Books {
                 "Scripts that only read leave all balances as they are: leave the option out.",
             ));
         }
-        let before = read(driver).map_err(|error| failed(&error))?;
+        let before = read(database).map_err(|error| failed(&error))?;
         Ok(Some(Books { ledger, before }))
     }
 
@@ -43,8 +44,8 @@ impl Books {
     ///
     /// # Errors
     /// When they don't agree, or can't be read any more.
-    pub(super) fn close<D: Driver>(&self, driver: &D) -> Result<(), Refusal> {
-        let after = read(driver).map_err(|error| failed(&error))?;
+    pub(super) fn close(&self, database: &Database) -> Result<(), Refusal> {
+        let after = read(database).map_err(|error| failed(&error))?;
         let Some(verdict) = after.change_since(&self.before).verdict(&self.ledger) else {
             return Ok(());
         };
@@ -70,13 +71,13 @@ fn text(script: &Script) -> String {
     script.commands().iter().map(line).collect()
 }
 
-fn read<D: Driver>(driver: &D) -> Result<Balances, DbError> {
-    dyno_runner::databases::run(async {
+fn read(database: &Database) -> Result<Balances, DbError> {
+    with_driver!(database, driver => dyno_runner::databases::run(async {
         let mut session = driver.connect(0).await?;
         let sums = balances(&mut session).await;
         session.close().await;
         sums
-    })
+    }))
 }
 
 fn failed(error: &DbError) -> Refusal {

@@ -2,7 +2,6 @@
 
 use super::refusal::Refusal;
 use super::settings::Settings;
-use dyno_core::Driver;
 use dyno_drivers::target::Target;
 use dyno_pgbench::init::{InitError, InitObserver, InitReport, Progress, Step, initialize};
 use dyno_pgbench::run::server_text;
@@ -29,7 +28,7 @@ pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
         next: Mutex::new(Next::default()),
         is_canceled: Arc::clone(&is_canceled),
     };
-    let blocks = with_driver!(&reached.database, driver => driver.blocks());
+    let blocks = reached.database.blocks();
     // One connection stores all rows or none.
     let is_stored = settings.init.resume || settings.init.connections > 1;
     let last_words = failed(&InitError::Canceled { is_stored }, &reached.target);

@@ -9,21 +9,22 @@ use super::scripts::{Loader, words};
 use super::settings::{Length, Settings};
 use super::setup::{Tables, set_up};
 use super::{Exit, VERSION, figures, has_secret};
-use dyno_core::{Dialect, Driver, ErrorClass, Nanos, SECOND, Workload};
+use dyno_core::{Dialect, ErrorClass, Nanos, SECOND, Workload};
+use dyno_drivers::Database;
 use dyno_drivers::target::Target;
 use dyno_engine::{
-    Control, DriveError, Ended, ErrorPolicy, ErrorSet, Share, TrialResult, TrialSpec, drive,
+    Control, DriveError, Ended, ErrorPolicy, ErrorSet, Share, TrialResult, TrialSpec,
 };
 use dyno_facts::{SeriesRow, TrialStatus};
+use dyno_pgbench::drive_on;
 use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
-use dyno_runner::databases::{Watched, with_driver};
 use dyno_runner::output;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{TrialName, summarise};
 use dyno_store::HistogramLog;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Connecting has no limit of its own: the target has one per connection.
 const CONNECT_LIMIT: Nanos = 24 * 3_600 * SECOND;
@@ -54,7 +55,7 @@ pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Resu
     };
     let command_line: Vec<String> = words.iter().map(hide).collect();
     let job = Job { settings, tables, target, command_line };
-    with_driver!(&reached.database, driver => job.run(driver, scripts, json))
+    job.run(&reached.database, scripts, json)
 }
 
 /// Prints what pgbench prints to standard output.
@@ -88,46 +89,49 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run<D: Driver>(
+    fn run(
         &self,
-        driver: &D,
+        database: &Database,
         scripts: Vec<(Script, u32)>,
         json: Option<JsonFile>,
     ) -> Result<Exit, Refusal> {
         let settings = self.settings;
-        let dialect = driver.dialect();
+        let dialect = database.dialect();
         // Sessions that block have a loop each.
-        let threads = if driver.blocks() { settings.clients } else { settings.threads };
+        let threads = if database.blocks() { settings.clients } else { settings.threads };
         let shared = Shared::new();
         let logs = logs::open(settings, threads, &shared)?;
-        let books = Books::open(driver, settings, &scripts)?;
+        let books = Books::open(database, settings, &scripts)?;
         let options =
             Options { logs, threads, scale: self.tables.scale, ..options(settings, scripts) };
         let workload = PgBench::new(options, dialect, Box::new(talk)).map_err(Refusal::error)?;
         let hdr = self.histograms(&workload)?;
         let spec = spec(settings, dialect);
-        let is_running = AtomicBool::new(false);
-        let watched = Watched::telling(driver, |number, error| {
-            if is_running.load(Ordering::Relaxed) {
-                let refusal = Refusal::unconnected(error, self.target.dialect);
-                let what = format!("client {number} aborted while establishing connection");
-                output::talk(refusal.then(what).to_string().trim_end());
+        let (is_running, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
+        let control = Arc::new(Control::following(Box::new({
+            let (is_running, refused) = (Arc::clone(&is_running), Arc::clone(&refused));
+            move |number, error| {
+                let _ = refused.set(number);
+                if is_running.load(Ordering::Relaxed) {
+                    let refusal = Refusal::unconnected(error, dialect);
+                    let what = format!("client {number} aborted while establishing connection");
+                    output::talk(refusal.then(what).to_string().trim_end());
+                }
             }
-        });
-        let control = Arc::new(Control::new());
+        })));
         if let Err(error) = dyno_runner::signals::stop_on_interrupt(Arc::clone(&control)) {
             output::talk(&format!("pgbench: warning: Ctrl-C will not print a report: {error}"));
         }
         let mut reporter = Reporter::new(settings, &spec, &shared, &is_running, hdr);
-        let driven = drive(&workload, &watched, &spec, &control, &mut reporter);
+        let driven = drive_on(database, &workload, &spec, &control, &mut reporter);
         let rows = reporter.into_rows();
-        let result = driven.map_err(|error| self.not_begun(error, watched.failed()))?;
+        let result = driven.map_err(|error| self.not_begun(error, refused.get()))?;
         if let Some(json) = json {
             self.write_json(json, &workload, &spec, &result, rows)?;
         }
         let exit = self.ended(&workload, &result, shared.late.load(Ordering::Relaxed));
         if let Some(books) = books {
-            books.close(driver)?;
+            books.close(database)?;
         }
         Ok(exit)
     }
@@ -140,7 +144,7 @@ impl Job<'_> {
         Ok(Some(log))
     }
 
-    fn not_begun(&self, error: DriveError, number: Option<u32>) -> Refusal {
+    fn not_begun(&self, error: DriveError, number: Option<&u32>) -> Refusal {
         match error {
             DriveError::Connect(error) => {
                 let refusal = Refusal::unconnected(&error, self.target.dialect);

@@ -23,7 +23,7 @@ mod values;
 use command_line::{CommandLine, Script};
 use console::{Console, Level};
 use dyno_core::nearest;
-use dyno_runner::databases::{Database, with_driver};
+use dyno_runner::databases::Database;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_sysbench::{LegacyTest, Options, Test};
@@ -223,14 +223,14 @@ fn with_test(test: Test, line: &CommandLine, words: &[String], console: &mut Con
             return Exit::Failed;
         }
     };
-    with_driver!(&database, driver => match load_command {
-        Some(command) => load::load(driver, command, settings, &options, console),
+    match load_command {
+        Some(command) => load::load(&database, command, settings, &options, console),
         None => {
             let command_line = without_secrets(words);
             let job = run::Job { settings, options, command_line: &command_line };
-            run::run(driver, job, console)
+            run::run(&database, job, console)
         }
-    })
+    }
 }
 
 fn print_help(test: Test, console: &mut Console) -> Exit {

@@ -4,7 +4,7 @@ use super::Exit;
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::settings::Settings;
-use dyno_core::Driver;
+use dyno_drivers::{Database, with_driver};
 use dyno_load::{LoadError, LoadObserver, LoadReport};
 use dyno_runner::progress::LoadProgress;
 use dyno_sysbench::{Options, cleanup, prepare, prewarm};
@@ -69,8 +69,8 @@ impl LoadObserver for Lines<'_> {
 }
 
 /// Carries out one command.
-pub(super) fn load<D: Driver>(
-    driver: &D,
+pub(super) fn load(
+    database: &Database,
     command: LoadCommand,
     settings: &Settings,
     options: &Options,
@@ -82,13 +82,13 @@ pub(super) fn load<D: Driver>(
     let lines =
         Lines { console: Mutex::new(console), progress: LoadProgress::new(options.test.name()) };
     let threads = settings.threads;
-    let done = match command {
+    let done = with_driver!(database, driver => match command {
         LoadCommand::Prepare => {
             prepare(driver, options, threads, settings.rand_seed, &lines).map(Some)
         }
         LoadCommand::Prewarm => prewarm(driver, options, threads, &lines).map(|()| None),
         LoadCommand::Cleanup => cleanup(driver, options, threads, &lines).map(|()| None),
-    };
+    });
     let Lines { console, progress } = lines;
     let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
     match done {

@@ -10,14 +10,15 @@ use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
-use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec, drive};
+use dyno_drivers::{Database, with_driver};
+use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec};
 use dyno_facts::SeriesRow;
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_record::{Interval, Window};
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{TrialName, summarise};
 use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
-use dyno_sysbench::{Options, Sysbench};
+use dyno_sysbench::{Options, Sysbench, drive_on};
 use std::sync::Arc;
 
 /// What a run is asked for.
@@ -28,7 +29,7 @@ pub(super) struct Job<'a> {
 }
 
 /// Runs a test and prints what it did.
-pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console) -> Exit {
+pub(super) fn run(database: &Database, mut job: Job<'_>, console: &mut Console) -> Exit {
     let settings = job.settings;
     let json = match settings
         .json
@@ -47,11 +48,11 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
         seed => seed,
     };
     console.text(Level::Notice, header(settings, &job.options));
-    if let Err(exit) = look_before(driver, &mut job, console) {
+    if let Err(exit) = look_before(database, &mut job, console) {
         return exit;
     }
     let spec = spec(settings, seed);
-    let workload = Sysbench::new(job.options.clone(), driver.dialect());
+    let workload = Sysbench::new(job.options.clone(), database.dialect());
     let control = Arc::new(Control::new());
     if let Err(error) = dyno_runner::signals::stop_on_interrupt(Arc::clone(&control)) {
         console.warning(format_args!("Ctrl-C will not print a report: {error}."));
@@ -63,7 +64,7 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
         rows: Vec::new(),
     };
     let begun = monotonic_now();
-    let driven = drive(&workload, driver, &spec, &control, &mut reporter);
+    let driven = drive_on(database, &workload, &spec, &control, &mut reporter);
     let Reporter { intervals, rows, .. } = reporter;
     let result = match driven {
         Ok(result) => result,
@@ -140,14 +141,10 @@ fn header(settings: &Settings, options: &Options) -> String {
 }
 
 /// Looks whether the database fits the options, so that a mistake is one sentence.
-fn look_before<D: Driver>(
-    driver: &D,
-    job: &mut Job<'_>,
-    console: &mut Console,
-) -> Result<(), Exit> {
+fn look_before(database: &Database, job: &mut Job<'_>, console: &mut Console) -> Result<(), Exit> {
     let threads = job.settings.threads;
     let begun = monotonic_now();
-    let looked = block_on(async {
+    let looked = with_driver!(database, driver => block_on(async {
         let mut session = driver.connect(0).await?;
         let looked = preflight(&mut session, &job.options, threads).await;
         let numbers_itself = job.options.test.is_insert() && !job.options.auto_inc;
@@ -156,7 +153,7 @@ fn look_before<D: Driver>(
         }
         session.close().await;
         looked
-    });
+    }));
     let error = match looked {
         Ok(Ok(notes)) => {
             notes.iter().for_each(|note| console.warning(note));

@@ -15,7 +15,6 @@ use dyno_drivers::target::{Secret, Target, TargetError, find_password};
 use dyno_facts::ServerFacts;
 use dyno_observe::read_facts;
 use dyno_reactor::block_on;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// What the server behind a driver says of itself.
@@ -32,58 +31,6 @@ pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
 /// Runs a short task on a loop of its own.
 pub fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
     block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
-}
-
-/// Is told the number of a connection that failed, and why.
-type Tell<'a> = Box<dyn Fn(u32, &DbError) + Sync + 'a>;
-
-/// A driver that remembers which connection failed, so that the server can be named, and tells of
-/// it at once where that is wanted.
-pub struct Watched<'a, D> {
-    driver: &'a D,
-    /// Number of the connection plus 1; 0 is none.
-    failed: AtomicU32,
-    tell: Tell<'a>,
-}
-
-impl<'a, D: Driver> Watched<'a, D> {
-    /// Calls `tell` with the number of each connection that fails.
-    pub fn telling(driver: &'a D, tell: impl Fn(u32, &DbError) + Sync + 'a) -> Self {
-        Watched { driver, failed: AtomicU32::new(0), tell: Box::new(tell) }
-    }
-
-    /// The number of a connection that failed.
-    pub fn failed(&self) -> Option<u32> {
-        self.failed.load(Ordering::Relaxed).checked_sub(1)
-    }
-
-    fn noted<T>(&self, number: u32, opened: Result<T, DbError>) -> Result<T, DbError> {
-        if let Err(error) = &opened {
-            self.failed.store(number.saturating_add(1), Ordering::Relaxed);
-            (self.tell)(number, error);
-        }
-        opened
-    }
-}
-
-impl<D: Driver> Driver for Watched<'_, D> {
-    type Session = D::Session;
-
-    async fn connect(&self, number: u32) -> Result<D::Session, DbError> {
-        self.noted(number, self.driver.connect(number).await)
-    }
-
-    async fn reconnect(&self, number: u32, attempt: u32) -> Result<D::Session, DbError> {
-        self.noted(number, self.driver.reconnect(number, attempt).await)
-    }
-
-    fn dialect(&self) -> dyno_core::Dialect {
-        self.driver.dialect()
-    }
-
-    fn blocks(&self) -> bool {
-        self.driver.blocks()
-    }
 }
 
 /// A target that has been reached once.

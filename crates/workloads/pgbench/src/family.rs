@@ -11,9 +11,10 @@ use crate::options::{OFFER, PgbenchSettings, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
-use dyno_engine::TrialSpec;
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, Verdict, say};
 use dyno_load::LoadObserver;
+use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, Assist, Done, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, Job, Left,
@@ -29,6 +30,20 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The pgbench family, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
+
+/// Drives a trial on a database. The code for each driver is made here, once for suites and the drop-in.
+///
+/// # Errors
+/// See [`drive`].
+pub fn drive_on(
+    database: &Database,
+    workload: &PgBench,
+    spec: &TrialSpec,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<TrialResult, DriveError> {
+    with_driver!(database, driver => drive(workload, driver, spec, control, observer))
+}
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
 const LARGE_SCALE: u32 = 100;

@@ -4,8 +4,9 @@ use crate::check::{PreflightError, first_free_unique, preflight};
 use crate::{OFFER, OptionError, Options, Test, drop_tables, existing_tables};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
-use dyno_engine::TrialSpec;
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{ExperimentFacts, Message};
+use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, Ready, UNPREPARED_HINT, ask,
@@ -18,6 +19,20 @@ use std::path::Path;
 
 /// The sysbench family, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
+
+/// Drives a trial on a database. The code for each driver is made here, once for suites and the drop-in.
+///
+/// # Errors
+/// See [`drive`].
+pub fn drive_on(
+    database: &Database,
+    workload: &crate::Sysbench,
+    spec: &TrialSpec,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<TrialResult, DriveError> {
+    with_driver!(database, driver => drive(workload, driver, spec, control, observer))
+}
 
 /// An experiment with a test of sysbench.
 struct SysbenchFamily {
