@@ -29,17 +29,16 @@ pub use families::completed;
 
 pub use error::ReportError;
 pub use evidence::{
+    Beside, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult, GateRow,
+    LevelChange, Pair, PairOrder, PairedComparison, PerVcpu, Published, Scaling, StallRow,
+    SteadyRow, VerdictRow, figure_of, judged_metrics,
+};
+pub use evidence::{
     Check, Counter, Distribution, Experiment, FaultSummary, FaultTrial, Finding, Gap, Group,
     KeyRow, Level, NodeScaling, Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow,
     Spot, SpotKind, Spread, Target, Trial, fault_sentence,
 };
 pub use findings::checks::check_ids;
-pub use findings::comparison::{Comparison, ComparisonRow, Pair};
-pub use findings::published::{Beside, Cost, CostRow, PerVcpu, Published};
-pub use findings::verdict::{
-    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
-    SteadyRow, VerdictRow, figure_of, judged_metrics,
-};
 pub use outcomes::Outcome;
 pub use templates::Templates;
 pub use text::stored;

@@ -1,8 +1,9 @@
 //! Forest plots of comparisons, and curves for the charts of throughput.
 
 use super::{Figure, WIDE, colour};
+use crate::evidence::{Call, PairedComparison, VerdictRow, figure_of};
 use crate::evidence::{Paper, Point};
-use crate::findings::verdict::{Call, PairedComparison, VerdictRow, bounds, figure_of, ratio};
+use crate::findings::verdict::{bounds, ratio};
 use crate::svg::{Axis, ForestGroup, ForestRow, Scale, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;

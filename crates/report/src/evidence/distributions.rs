@@ -43,7 +43,7 @@ const SHARES: [f64; 15] = [
 
 /// One for each kind of each best point whose run folder still has the histograms; of others what
 /// their summaries tell of all kinds together.
-pub(super) fn distributions(paper: &Paper, runs: &[RunData]) -> Vec<Distribution> {
+pub(crate) fn distributions(paper: &Paper, runs: &[RunData]) -> Vec<Distribution> {
     let mut found = Vec::new();
     for row in paper.key_rows() {
         let point = row.point;

@@ -1,9 +1,10 @@
 //! Trials by experiment.
 
 use super::scaling;
+use crate::evidence::Published;
 use crate::evidence::points;
 use crate::evidence::{Experiment, Target, Trial};
-use crate::{Published, tpcc, tpch};
+use crate::{tpcc, tpch};
 use dyno_facts::{ExperimentFacts, PublishedTable};
 use dyno_store::RunData;
 

@@ -60,7 +60,7 @@ pub struct FaultSummary {
 }
 
 /// One row for each experiment, target and number of workers with a fault.
-pub(super) fn summaries(paper: &Paper) -> Vec<FaultSummary> {
+pub(crate) fn summaries(paper: &Paper) -> Vec<FaultSummary> {
     let mut rows: Vec<(&Trial, Vec<(&Trial, &FaultFacts)>)> = Vec::new();
     for trial in &paper.trials {
         // Where nothing was done, there is no time to tell: that trial is none of a fault.

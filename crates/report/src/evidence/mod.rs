@@ -1,43 +1,48 @@
 //! What was read of runs, before anything is said of it.
 
-mod distributions;
+pub(crate) mod distributions;
 mod experiments;
 pub(crate) mod fault;
+mod figures;
 mod fleet;
 mod model;
 mod nodes;
 pub(crate) mod points;
+mod published;
 mod runs;
 pub(crate) mod scaling;
 pub(crate) mod settings;
 pub(crate) mod statements;
+mod verdicts;
 
 pub use distributions::{Distribution, Quantile};
 pub(crate) use fault::what;
 pub use fault::{FaultSummary, FaultTrial, fault_sentence};
+pub(crate) use figures::metric_name;
+pub use figures::{figure_of, judged_metrics};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
 pub use model::{
     Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Level, Paper, Place, Point, PointData,
     RunFacts, SettingRow, Spot, SpotKind, Spread, Target, Trial,
 };
 pub(crate) use model::{DISK_BOUND, GlossaryRow, IN_MEMORY, glossary_row};
-pub(crate) use nodes::{node_role, place_of_role};
+pub(crate) use nodes::{
+    is_autocommit, node_role, nodes_of, only_reads, place_of_role, reads, reads_of,
+};
+pub use published::{Beside, Comparison, ComparisonRow, Cost, CostRow, Pair, PerVcpu, Published};
 pub use scaling::NodeScaling;
+pub use verdicts::{
+    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
+    SteadyRow, VerdictRow,
+};
 
-use crate::Published;
-use crate::findings::{checks, comparison, published, verdict};
 use crate::text::Message;
 use dyno_facts::{NodeConditions, PublishedTable, Purpose};
 use dyno_store::RunData;
 
 impl Paper {
-    /// A paper about these runs, beside these published figures.
-    pub fn new(runs: &[RunData], published: &[PublishedTable]) -> Paper {
-        Paper::gated(runs, published, &[])
-    }
-
-    /// The same with gates beside those of the suites, judged in every experiment.
-    pub fn gated(runs: &[RunData], published: &[PublishedTable], gates: &[String]) -> Paper {
+    /// What was read of these runs, beside these published figures, before anything is found in it.
+    pub(crate) fn gathered(runs: &[RunData], published: &[PublishedTable]) -> Paper {
         let numbered = || runs.iter().enumerate();
         let targets: Vec<Target> =
             numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
@@ -60,7 +65,7 @@ impl Paper {
             // The paper of one run stands in its folder.
             run.link = Some(String::new());
         }
-        let mut paper = Paper {
+        Paper {
             title: Message::list(&titles),
             runs: run_facts,
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
@@ -77,16 +82,7 @@ impl Paper {
             gates: Vec::new(),
             scaling: Vec::new(),
             steady: Vec::new(),
-        };
-        verdict::make(&mut paper, gates);
-        checks::make(&mut paper, runs);
-        // With the numbers of the checks that the points have now.
-        paper.comparisons = comparison::comparisons(&paper.experiments);
-        paper.beside = published::beside(&paper);
-        paper.costs = published::costs(&paper);
-        paper.faults = fault::summaries(&paper);
-        paper.distributions = distributions::distributions(&paper, runs);
-        paper
+        }
     }
 
     /// The point with the most throughput per experiment and target; complete ones are preferred. Where
@@ -134,7 +130,7 @@ impl Paper {
         target: &'a str,
     ) -> impl Iterator<Item = &'a NodeConditions> {
         let own = self.trials.iter().filter(move |trial| trial.target == target);
-        own.flat_map(|trial| checks::nodes_of(trial).map(|(_, node)| node))
+        own.flat_map(|trial| nodes::nodes_of(trial).map(|(_, node)| node))
     }
 
     /// Says what leads from where the paper will stand to the folder of each run, in their order: a

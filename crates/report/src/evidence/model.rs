@@ -1,10 +1,12 @@
 //! What a paper says, before it is given a form.
 
 use super::{Distribution, FaultSummary, NodeScaling};
+use crate::evidence::{
+    Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
+};
 use crate::text::Message;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
-use crate::{Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow};
 use dyno_facts::{
     ComparisonFacts, DataFacts, Event, NodeRow, Purpose, RunHeader, ScriptFacts, SeriesRow,
     TargetFacts, TrialSummary, say,

@@ -1,10 +1,10 @@
 //! What the paper says of runs, targets and trials.
 
+use super::figure_of;
 use super::nodes;
 use crate::completed;
 use crate::evidence::settings;
 use crate::evidence::{Counter, Gap, Place, RunFacts, Target, Trial};
-use crate::findings::verdict;
 use crate::format::shell_word;
 use crate::text::stored;
 use dyno_facts::{
@@ -151,7 +151,7 @@ fn holds(trial: &Trial, objective: &Objective) -> bool {
     let summary = &trial.summary;
     let ended = (summary.counts.ended() + summary.in_flight) as f64;
     let Some(offered) = summary.offered.filter(|_| trial.status == "complete") else { return true };
-    let is_met = objective.is_met(verdict::figure_of(summary, objective.metric));
+    let is_met = objective.is_met(figure_of(summary, objective.metric));
     knee::is_held(offered as f64, ended, is_met)
 }
 

@@ -1,75 +1,11 @@
 //! Published rows beside their counterparts, over all experiments that share a published table.
 
-use crate::Published;
-use crate::evidence::{Experiment, Point, Spread};
+use crate::evidence::{Comparison, ComparisonRow, Experiment, Pair, Point, Published};
 use crate::format;
 use crate::text::Message;
 use crate::tpcc::words;
 use dyno_facts::{PublishedRow, say};
 use std::collections::BTreeSet;
-
-/// A published table and what was measured in its place.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
-    /// What the published table shows.
-    pub title: String,
-    /// The document that published it.
-    pub source: String,
-    /// How its figures were measured.
-    pub method: String,
-    /// What a reader must know before comparing.
-    pub note: Option<String>,
-    /// What the load level is: `Workers`, or `Terminals` of TPC-C.
-    pub load: Message,
-    /// What the columns count, in a sentence; empty where the titles say it.
-    pub counts: Message,
-    /// Names of the conditions that differ between rows of the same label.
-    pub conditions: Vec<String>,
-    /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
-    pub columns: Vec<Message>,
-    /// In the order of the publication.
-    pub rows: Vec<ComparisonRow>,
-}
-
-/// One published row with a counterpart.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComparisonRow {
-    /// Such as a node class.
-    pub label: String,
-    /// The row's other conditions.
-    pub description: String,
-    /// Number of the published row.
-    pub number: usize,
-    /// Values of the conditions, in their order; empty where the row doesn't state one.
-    pub conditions: Vec<String>,
-    /// Label of the target that was measured.
-    pub target: String,
-    /// Its workers; its terminals where it is TPC-C.
-    pub workers: u32,
-    /// How it was run, where that stands beside every number; empty for most workloads.
-    pub setup: Message,
-    /// Share of the rows that is hot, 0 to 1, where it is known.
-    pub hot_share: Option<f64>,
-    /// How many times the data fill the server's memory for them, where that is known.
-    pub size_to_memory: Option<f64>,
-    /// In the order of the columns.
-    pub pairs: Vec<Pair>,
-}
-
-/// One quantity, measured and published.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pair {
-    /// What was measured; `None` when no trial of it ended well.
-    pub measured: Option<Spread>,
-    /// Trials that it rests on.
-    pub repeats: usize,
-    /// What was published.
-    pub published: Option<f64>,
-    /// Median of what was measured, by what was published.
-    pub ratio: Option<f64>,
-    /// Numbers of the checks that found something.
-    pub checks: Vec<usize>,
-}
 
 /// One published result, where it belongs, and its counterpart.
 struct Cell<'a> {

@@ -3,8 +3,8 @@
 
 use super::sum_or;
 use crate::blocks::{Blocks, Rows};
+use crate::evidence::reads_of;
 use crate::evidence::{Experiment, Paper, Trial, by_nodes, start_spread_ms, strayed};
-use crate::findings::checks::reads_of;
 use crate::format::{
     self,
     Format::{Ms, Percent, Short, Whole},

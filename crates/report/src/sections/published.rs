@@ -2,10 +2,10 @@
 
 use super::{clauses, note_spans};
 use crate::blocks::{Blocks, Cell, Rows, Span, spread};
+use crate::evidence::{Beside, PerVcpu, Published};
+use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
 use crate::families::FAMILIES;
-use crate::findings::comparison::{Comparison, ComparisonRow};
-use crate::findings::published::{Beside, PerVcpu, Published};
 use crate::format::{
     self,
     Format::{Percent, Right, Short, Whole},

@@ -2,9 +2,9 @@
 
 use super::{experiment, notes, yes_or_no};
 use crate::blocks::{Blocks, Rows, link, spread};
+use crate::evidence::{Cost, CostRow};
 use crate::evidence::{Experiment, KeyRow, Paper};
 use crate::families::FAMILIES;
-use crate::findings::published::{Cost, CostRow};
 use crate::format::{
     self,
     Format::{Plain, Right, Short},

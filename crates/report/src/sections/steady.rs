@@ -2,8 +2,8 @@
 
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, strong};
 use crate::evidence::{Experiment, Gap, Paper, RunFacts, Trial};
+use crate::evidence::{Scaling, SteadyRow};
 use crate::families::FAMILIES;
-use crate::findings::verdict::{Scaling, SteadyRow};
 use crate::format::{
     self,
     Format::{Fixed, Percent, Right, Short, Whole},

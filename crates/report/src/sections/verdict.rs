@@ -4,9 +4,7 @@ use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, bad, code, emphasis};
 use crate::charts::drawings;
 use crate::evidence::Paper;
-use crate::findings::verdict::{
-    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow,
-};
+use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
 use crate::format::{
     self, Format,
     Format::{Right, Short, Text as Words},

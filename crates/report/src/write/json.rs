@@ -3,7 +3,7 @@
 use crate::blocks::Block;
 use crate::error::ReportError;
 use crate::evidence::{Check, Paper};
-use crate::findings::verdict::{GateRow, PairedComparison};
+use crate::evidence::{GateRow, PairedComparison};
 use crate::templates::Templates;
 use crate::text::{Lang, Message};
 use dyno_facts::{RunHeader, SCHEMA_VERSION};

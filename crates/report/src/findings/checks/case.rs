@@ -1,6 +1,6 @@
 //! What checks look at: the model of the paper and the runs behind it.
 
-use crate::evidence::{Experiment, Paper, Target, Trial};
+use crate::evidence::{Experiment, Paper, Target, Trial, nodes_of};
 use crate::text::Message;
 use dyno_facts::{
     ExperimentFacts, GeneratorConditions, GeneratorMember, NodeConditions, TargetFacts,
@@ -92,18 +92,6 @@ pub(super) fn each_member(
     super::parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told))
 }
 
-/// The nodes of a trial by name: those that take writes first, endpoints last.
-pub(crate) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
-    let nodes = trial.summary.conditions.nodes.iter();
-    let mut nodes: Vec<_> = nodes.map(|(name, node)| (name.as_str(), node)).collect();
-    nodes.sort_by_key(|(_, node)| match node.role.as_deref() {
-        None | Some("primary") => 0,
-        Some("endpoint") => 2,
-        Some(_) => 1,
-    });
-    nodes.into_iter()
-}
-
 /// What `find` says of the nodes of a trial, each with its name where there are several.
 pub(super) fn each_node(
     trial: &Trial,
@@ -117,5 +105,5 @@ pub(super) fn each_node(
             false => dyno_facts::say!(node_value, node = name, value = value),
         })
     };
-    super::parts(nodes(trial).filter_map(told))
+    super::parts(nodes_of(trial).filter_map(told))
 }

@@ -1,7 +1,7 @@
 //! H: disclosure.
 
 use super::{Case, Rule, commas, each, list, parts};
-use crate::evidence::{Finding, Group, Level, RunFacts, Spot, Target};
+use crate::evidence::{Finding, Group, Level, RunFacts, Spot, Target, nodes_of};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -71,7 +71,7 @@ fn of_run(run: &RunData) -> Vec<(Message, bool)> {
 
 fn of_target(case: &Case<'_>, target: &Target) -> Vec<(Message, bool)> {
     let own = || case.paper.trials.iter().filter(|trial| trial.target == target.label);
-    let nodes = || own().flat_map(super::case::nodes);
+    let nodes = || own().flat_map(nodes_of);
     let mut fields = vec![
         (say!(server_version), target.product.contains(' ')),
         (say!(settings), !target.all_settings.is_empty()),

@@ -3,8 +3,7 @@
 use super::case::{each_generator, each_member, generator};
 use super::{Rule, above, parts};
 use crate::evidence::points;
-use crate::evidence::start_spread_ms;
-use crate::evidence::{Group, Level, Place, Trial};
+use crate::evidence::{Group, Level, Place, Trial, start_spread_ms};
 use crate::format;
 use crate::messages::checks;
 use crate::text::{self, Message};

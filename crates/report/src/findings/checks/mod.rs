@@ -22,14 +22,13 @@ mod workload;
 mod arithmetic;
 mod case;
 
-pub(crate) use case::{Case, nodes as nodes_of};
-pub(crate) use nodes::reads_of;
+pub(crate) use case::Case;
 
 use crate::evidence::{
-    Check, Experiment, Finding, Group, Level, Paper, Spot, SpotKind, Target, Trial,
+    Check, Experiment, Finding, Group, Level, PairedComparison, Paper, Spot, SpotKind, SteadyRow,
+    Target, Trial,
 };
 use crate::families::{FAMILIES, FamilyPaper};
-use crate::findings::verdict::{PairedComparison, SteadyRow};
 use crate::format;
 use crate::text::{Lang, Message};
 use dyno_facts::{CheckTexts, Entry, say};

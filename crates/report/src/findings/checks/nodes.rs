@@ -1,15 +1,16 @@
 //! Of several nodes: who executed what, how far replicas were behind, and whether all were there. Their
 //! groups are those of what they concern.
 
-use super::case::{each_node, nodes};
+use super::case::each_node;
 use super::sides::has_copy;
 use super::{Case, Rule, parts, percent};
-use crate::evidence::strayed;
-use crate::evidence::{Group, Level, Target, Trial};
+use crate::evidence::{
+    Group, Level, Target, Trial, is_autocommit, nodes_of, only_reads, reads, reads_of, strayed,
+};
 use crate::format;
 use crate::messages::checks;
 use crate::text::{Message, stored};
-use dyno_facts::{KindSummary, NodeConditions, Route, say};
+use dyno_facts::{NodeConditions, Route, say};
 
 /// Of the part of the reads that read-only nodes would have if all nodes had the same.
 const READS_MOVED: f64 = 0.5;
@@ -74,30 +75,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn of_role<'a>(trial: &'a Trial, role: &str) -> Vec<(&'a str, &'a NodeConditions)> {
-    nodes(trial).filter(|(_, node)| node.role.as_deref() == Some(role)).collect()
-}
-
-/// Statements that a node executed in place of others; of a load of single reads in autocommit, commits
-/// are that to a server that counts no statements.
-fn reads(node: &NodeConditions, commits_are_reads: bool) -> Option<u64> {
-    node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
-}
-
-/// A kind of transactions without BEGIN and COMMIT.
-fn is_autocommit(kind: &KindSummary) -> bool {
-    kind.statements.others.saturating_sub(kind.statements.misses) == 0
-}
-
-/// True where the load is nothing but single reads.
-fn only_reads(trial: &Trial) -> bool {
-    let statements = trial.summary.statements;
-    statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
-}
-
-/// How the reads of a node in this trial are known.
-pub(crate) fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
-    let commits_are_reads = only_reads(trial);
-    move |node| reads(node, commits_are_reads)
+    nodes_of(trial).filter(|(_, node)| node.role.as_deref() == Some(role)).collect()
 }
 
 fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
@@ -165,7 +143,7 @@ fn claimed(case: &Case<'_>, target: &Target) -> Option<Message> {
     let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
     // What fell back meanwhile has a rule of its own.
     let words = own
-        .flat_map(nodes)
+        .flat_map(nodes_of)
         .filter_map(|(_, node)| node.acknowledged_by.as_ref())
         .find(|words| has_copy(&words.to_string()) == Some(false))?;
     Some(say!(stated_but_a_commit_waits_for, claim = claim, words = stored(words)))

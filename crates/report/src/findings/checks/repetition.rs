@@ -1,8 +1,10 @@
 //! C: repetition and statistics.
 
 use super::{Case, Rule, list, parts};
-use crate::evidence::{Experiment, Finding, Group, Level, Paper, Point, Spot, Trial};
-use crate::findings::verdict::{Call, PairOrder, PairedComparison, VerdictRow};
+use crate::evidence::{
+    Call, Experiment, Finding, Group, Level, PairOrder, PairedComparison, Paper, Point, Spot,
+    Trial, VerdictRow,
+};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;

@@ -2,7 +2,7 @@
 //! the suite.
 
 use super::Case;
-use crate::evidence::{Experiment, Target, Trial};
+use crate::evidence::{Experiment, Target, Trial, nodes_of};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, TargetFacts, say};
@@ -123,7 +123,7 @@ impl<'a> Side<'a> {
 
     /// What a node of the first trial that knows it says of a fact; else what the suite states.
     fn told(&self, name: &str, read: fn(&NodeConditions) -> Option<String>) -> Option<Fact> {
-        let mut nodes = self.trials.iter().flat_map(|trial| super::case::nodes(trial));
+        let mut nodes = self.trials.iter().flat_map(|trial| nodes_of(trial));
         let found = nodes.find_map(|(_, node)| read(node)).map(Fact::read);
         found.or_else(|| self.stated(name))
     }
@@ -166,11 +166,9 @@ impl<'a> Side<'a> {
 
     /// Rows of all tables together, and how many tables they are.
     pub(super) fn rows(&self) -> Option<(usize, u64)> {
-        let known = |trial: &&&Trial| {
-            super::case::nodes(trial).any(|(_, node)| !node.table_rows.is_empty())
-        };
+        let known = |trial: &&&Trial| nodes_of(trial).any(|(_, node)| !node.table_rows.is_empty());
         let trial = self.trials.iter().find(known)?;
-        let nodes = || super::case::nodes(trial).filter(|(_, node)| !node.table_rows.is_empty());
+        let nodes = || nodes_of(trial).filter(|(_, node)| !node.table_rows.is_empty());
         // Shards hold a part each; all others hold everything.
         let shards: Vec<_> =
             nodes().filter(|(_, node)| node.role.as_deref() == Some("shard")).collect();
@@ -182,7 +180,7 @@ impl<'a> Side<'a> {
     /// Median over the trials of the longest round trip to a node, microseconds.
     pub(super) fn round_trip_us(&self) -> Option<f64> {
         let longest = |trial: &&Trial| {
-            let trips = super::case::nodes(trial).filter_map(|(_, node)| node.round_trip_us);
+            let trips = nodes_of(trial).filter_map(|(_, node)| node.round_trip_us);
             trips.reduce(f64::max)
         };
         let trips: Vec<f64> = self.trials.iter().filter_map(longest).collect();

@@ -1,10 +1,11 @@
 //! E: the state of data, caches and machines.
 
-use super::case::{each_node, generator, nodes};
+use super::case::{each_node, generator};
 use super::sides::TargetPair;
 use super::{Case, Rule, above, commas, parts, percent};
-use crate::evidence::{DISK_BOUND, IN_MEMORY};
-use crate::evidence::{Experiment, Finding, Group, Level, Place, Point, Spot, Trial};
+use crate::evidence::{
+    DISK_BOUND, Experiment, Finding, Group, IN_MEMORY, Level, Place, Point, Spot, Trial, nodes_of,
+};
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, say};
@@ -151,7 +152,7 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
 
 /// The busiest node's CPU, where dyno can see it.
 fn server_cpu(trial: &Trial) -> Option<f64> {
-    let busiest = nodes(trial).filter_map(|(_, node)| node.cpu_share).reduce(f64::max);
+    let busiest = nodes_of(trial).filter_map(|(_, node)| node.cpu_share).reduce(f64::max);
     let of_host = || trial.summary.generator.host.cpu_share;
     busiest.or_else(|| (trial.place == Place::SameHost).then(of_host))
 }

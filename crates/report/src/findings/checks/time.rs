@@ -1,9 +1,7 @@
 //! B: time.
 
-use super::case::nodes;
 use super::{Rule, parts};
-use crate::evidence::{Group, Level, Paper, Trial};
-use crate::findings::verdict::{LevelChange, StallRow, SteadyRow};
+use crate::evidence::{Group, Level, LevelChange, Paper, StallRow, SteadyRow, Trial, nodes_of};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -101,7 +99,7 @@ fn stall(stall: &StallRow) -> Message {
 fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     let summary = &trial.summary;
     let has_seen_two = |node: &NodeConditions| node.checkpoints.is_some_and(|seen| seen >= 2);
-    let intervals = nodes(trial).filter(|(_, node)| !has_seen_two(node));
+    let intervals = nodes_of(trial).filter(|(_, node)| !has_seen_two(node));
     let interval_s =
         intervals.filter_map(|(_, node)| node.checkpoint_interval_s).reduce(f64::max)?;
     let is_short = summary.window_s < LEAST_CYCLES * interval_s;

@@ -1,58 +1,10 @@
 //! Results beside the published rows that are nearest to how they were measured.
 
 use super::differences::{Here, differences};
-use crate::evidence::{Experiment, Paper, Point, Spread, Target};
+use crate::evidence::{Beside, Experiment, Paper, PerVcpu, Point, Target};
 use crate::findings::comparison::counterpart;
 use crate::text::Message;
 use dyno_facts::{PublishedRow, say};
-
-/// A result beside a published one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Beside {
-    /// Number of the experiment in the paper, from 0.
-    pub experiment_index: usize,
-    /// Title of the experiment.
-    pub experiment: String,
-    /// Label of the target.
-    pub target: String,
-    /// What the published table shows.
-    pub table: String,
-    /// The published row.
-    pub row: String,
-    /// True when the suite names the row as the target's counterpart; else it is the nearest one.
-    pub is_named: bool,
-    /// What is counted.
-    pub metric: Message,
-    /// What was measured.
-    pub measured: Spread,
-    /// Trials that it rests on.
-    pub repeats: usize,
-    /// What was published.
-    pub published: f64,
-    /// The median of what was measured, by what was published.
-    pub ratio: f64,
-    /// Both by the virtual CPUs that they were measured on; `None` where one side doesn't state them.
-    pub per_vcpu: Option<PerVcpu>,
-    /// Conditions that differ, as far as both sides state them.
-    pub differences: Vec<Message>,
-    /// Numbers of the checks that found something.
-    pub checks: Vec<usize>,
-}
-
-/// Figures by virtual CPUs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PerVcpu {
-    /// Virtual CPUs of the target.
-    pub vcpu_here: f64,
-    /// Virtual CPUs of the published system.
-    pub vcpu_there: f64,
-    /// What was measured, by the first.
-    pub measured: f64,
-    /// What was published, by the second.
-    pub published: f64,
-    /// The ratio of both.
-    pub ratio: f64,
-}
 
 /// The metrics that are told beside published ones, in this order.
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];

@@ -1,32 +1,7 @@
 //! What throughput costs, where the suite states a target's price.
 
-use crate::evidence::{Paper, Point, Target};
-use crate::text::Message;
+use crate::evidence::{Cost, CostRow, Paper, Point, Target};
 use dyno_facts::{Price, say};
-
-/// What an experiment's work costs on a target.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cost {
-    /// Number of the experiment in the paper, from 0.
-    pub experiment_index: usize,
-    /// Title of the experiment.
-    pub experiment: String,
-    /// Label of the target.
-    pub target: String,
-    /// Of the whole target, as stated.
-    pub price: Price,
-    /// What it costs, by what is counted.
-    pub rows: Vec<CostRow>,
-}
-
-/// A price of work.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CostRow {
-    /// Such as `per million transactions`.
-    pub what: Message,
-    /// In the currency of the target's price.
-    pub amount: f64,
-}
 
 /// One for each target with a price and each experiment with a result of it.
 pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {

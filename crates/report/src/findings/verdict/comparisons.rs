@@ -1,10 +1,11 @@
 //! Comparisons of two targets: from pairs of trials to verdicts.
 
-use super::figures::{self, judged_metrics};
-use super::model::{Bounds, Call, PairedComparison, VerdictRow};
 use super::pairs::{self, Duel, Pairs};
-use super::{figure_of, ratio_of, words};
-use crate::evidence::{Experiment, Paper, RunFacts, Spread, Target};
+use super::{ratio_of, words};
+use crate::evidence::{
+    Bounds, Call, Experiment, PairedComparison, Paper, RunFacts, Spread, Target, VerdictRow,
+    figure_of, judged_metrics, metric_name,
+};
 use crate::text::Message;
 use dyno_facts::{ComparisonFacts, TrialSummary};
 use dyno_statistics::noise;
@@ -171,7 +172,7 @@ fn row(
     let bounds = |interval: Interval| Bounds { low: interval.low, high: interval.high };
     Some(VerdictRow {
         metric: metric.name(),
-        name: figures::name(metric),
+        name: metric_name(metric),
         is_less_better: metric.better() == Better::Less,
         baseline: Spread::of(values.iter().map(|pair| pair.0).collect())?,
         candidate: Spread::of(values.iter().map(|pair| pair.1).collect())?,

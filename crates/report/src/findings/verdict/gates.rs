@@ -1,9 +1,9 @@
 //! Gates of suites and of the command line, judged.
 
-use super::figure_of;
-use super::model::{Bounds, GateResult, GateRow, PairedComparison};
 use super::pairs::{Level, level_of, level_words};
-use crate::evidence::{Experiment, Paper, Trial};
+use crate::evidence::{
+    Bounds, Experiment, GateResult, GateRow, PairedComparison, Paper, Trial, figure_of,
+};
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::gate::{Figure, Gate, Judged, Verdict, Why};

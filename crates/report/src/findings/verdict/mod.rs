@@ -8,22 +8,15 @@
 //! repetition, up to 8 % of comparisons of equal systems find a difference there.
 
 mod comparisons;
-mod figures;
 mod gates;
-mod model;
 mod pairs;
 mod scaling;
 mod steady;
 mod words;
 
-pub use figures::{figure_of, judged_metrics};
-pub use model::{
-    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
-    SteadyRow, VerdictRow,
-};
 pub(crate) use words::{bounds, ratio};
 
-use crate::evidence::Paper;
+use crate::evidence::{GateResult, PairedComparison, Paper, figure_of};
 use crate::text::{Lang, Message};
 use dyno_facts::TrialSummary;
 use dyno_statistics::{Metric, ratio::PairedRatio};

@@ -1,7 +1,6 @@
 //! From trials to pairs.
 
-use super::model::PairOrder;
-use crate::evidence::{Paper, Trial};
+use crate::evidence::{PairOrder, Paper, Trial};
 use crate::format;
 use crate::text::Message;
 use crate::tpcc::TpccSetup;

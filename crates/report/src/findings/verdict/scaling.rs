@@ -1,7 +1,6 @@
 //! Throughput against concurrency, described by the Universal Scalability Law.
 
-use super::model::Scaling;
-use crate::evidence::{Experiment, Paper, Point};
+use crate::evidence::{Experiment, Paper, Point, Scaling};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;

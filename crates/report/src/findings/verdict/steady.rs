@@ -1,7 +1,6 @@
 //! Was the target steady while it was measured?
 
-use super::model::{LevelChange, StallRow, SteadyRow};
-use crate::evidence::{Paper, Trial};
+use crate::evidence::{LevelChange, Paper, StallRow, SteadyRow, Trial};
 use crate::text::{Message, stored};
 use dyno_facts::EventKind;
 use dyno_statistics::steady::{Second, Stall, steady};

@@ -1,6 +1,6 @@
 //! Verdicts in words.
 
-use super::model::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
+use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;

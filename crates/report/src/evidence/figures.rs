@@ -1,6 +1,6 @@
 //! The figures of a trial that comparisons and gates are about.
 
-use crate::evidence::points::SAMPLES_BEYOND;
+use super::points::SAMPLES_BEYOND;
 use crate::text::Message;
 use dyno_facts::{LatencySummary, TrialSummary, say};
 use dyno_statistics::Metric;
@@ -50,7 +50,7 @@ pub fn judged_metrics(trial: &TrialSummary) -> &'static [Metric] {
 }
 
 /// The metric in words, with its unit.
-pub(super) fn name(metric: Metric) -> Message {
+pub(crate) fn metric_name(metric: Metric) -> Message {
     match metric {
         Metric::Tps => say!(transactions_per_second),
         Metric::Qps => say!(statements_per_second),

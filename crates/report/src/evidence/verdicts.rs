@@ -1,6 +1,6 @@
 //! What a paper says about which target is faster, about gates, scaling and steadiness.
 
-use crate::evidence::Spread;
+use super::Spread;
 use crate::text::Message;
 use serde::Serialize;
 
