@@ -13,10 +13,8 @@ const SERVER_CORE: usize = 1;
 pub(crate) const CLIENT_CORE: usize = 0;
 /// Statements of one connection besides those of its transactions.
 const SET_UP: u64 = 8;
-/// Attempts at a difference of two runs.
 const ATTEMPTS: u32 = 3;
 
-/// Everything a comparison needs.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) programs: Programs,
@@ -99,6 +97,20 @@ impl Bench {
 
     pub(crate) fn null(&self, is_empty: bool) -> Result<Null, String> {
         Null::start(&self.programs.null_server, self.scratch.path(), SERVER_CORE, is_empty)
+    }
+
+    /// One run against a real server, on all cores. The statements are what the client reports.
+    pub(crate) fn on_server(
+        &self,
+        who: Who,
+        way: &Way,
+        load: &Load,
+        seconds: u64,
+    ) -> Result<Cost, String> {
+        let mut command = self.programs.command(who, way, load, "run", seconds)?;
+        let ended = run(&mut command, None, self.scratch.path())?;
+        let statements = reported_statements(load, &ended.output)? as f64;
+        Ok(Cost { cpu_s: ended.cpu_s, statements })
     }
 
     /// One run against a null server of its own, with the client on the other core. The statements

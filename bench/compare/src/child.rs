@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often the peak memory of a child is read.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug)]

@@ -97,7 +97,6 @@ impl Load {
         }
     }
 
-    /// Statements of one transaction.
     pub(crate) fn statements(&self) -> u64 {
         match self.test {
             Test::Sysbench("oltp_read_write") => 20,
@@ -109,15 +108,14 @@ impl Load {
 
 impl Programs {
     pub(crate) fn find(&self, who: Who) -> Result<&PathBuf, String> {
-        match who {
-            Who::Dyno => Ok(&self.dyno),
-            Who::Sysbench => self.sysbench.as_ref().ok_or("sysbench is not installed".to_owned()),
-            Who::Pgbench => self.pgbench.as_ref().ok_or("pgbench is not installed".to_owned()),
-            Who::GoTpc => self.go_tpc.as_ref().ok_or_else(|| GO_TPC_MISSING.to_owned()),
-            Who::TpchgenCli => {
-                self.tpchgen_cli.as_ref().ok_or_else(|| TPCHGEN_CLI_MISSING.to_owned())
-            }
-        }
+        let (program, missing) = match who {
+            Who::Dyno => return Ok(&self.dyno),
+            Who::Sysbench => (&self.sysbench, "sysbench is not installed"),
+            Who::Pgbench => (&self.pgbench, "pgbench is not installed"),
+            Who::GoTpc => (&self.go_tpc, GO_TPC_MISSING),
+            Who::TpchgenCli => (&self.tpchgen_cli, TPCHGEN_CLI_MISSING),
+        };
+        program.as_ref().ok_or_else(|| missing.to_owned())
     }
 
     /// The command of `who` for `load` over `seconds`, or for another verb such as `prepare`.
@@ -203,22 +201,18 @@ impl Programs {
 }
 
 fn way_options(way: &Way) -> Vec<OsString> {
-    let text = |text: String| OsString::from(text);
-    match way {
+    let options = match way {
         Way::MysqlSocket(path) => {
-            vec![text(format!("--mysql-socket={}", path.display())), "--mysql-user=root".into()]
+            format!("--mysql-socket={}\n--mysql-user=root", path.display())
         }
-        Way::MysqlTcp(port) => vec![
-            "--mysql-host=127.0.0.1".into(),
-            text(format!("--mysql-port={port}")),
-            "--mysql-user=root".into(),
-        ],
-        Way::Postgres(host, port) => vec![
-            "--db-driver=pgsql".into(),
-            text(format!("--pgsql-host={host}")),
-            text(format!("--pgsql-port={port}")),
-        ],
-    }
+        Way::MysqlTcp(port) => {
+            format!("--mysql-host=127.0.0.1\n--mysql-port={port}\n--mysql-user=root")
+        }
+        Way::Postgres(host, port) => {
+            format!("--db-driver=pgsql\n--pgsql-host={host}\n--pgsql-port={port}")
+        }
+    };
+    options.lines().map(OsString::from).collect()
 }
 
 /// Statements that a client says it has executed.

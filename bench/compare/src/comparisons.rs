@@ -8,6 +8,7 @@ use crate::table::{Bar, Line};
 use crate::tpcc::Database;
 use crate::{mariadb, postgres, say, tpcc, tpch, tpch_gen};
 use serde_json::Value;
+use std::process::Command;
 
 const OPEN_LOOP_PER_S: u32 = 20_000;
 /// Tables and sessions of a load.
@@ -19,270 +20,199 @@ pub(crate) const SCALE: u32 = 50;
 /// Sessions over which dyno makes pgbench's tables.
 pub(crate) const INIT_CONNECTIONS: u32 = 2;
 
+pub(crate) type Lines = Result<Vec<Line>, String>;
+type Run = dyn Fn(&Bench, &str) -> Lines;
+
 pub(crate) struct Comparison {
     /// For `--only`.
     pub(crate) name: String,
-    pub(crate) subject: Subject,
+    /// Whom dyno is compared with; itself where it is alone.
+    peer: Who,
+    run: Box<Run>,
 }
 
-pub(crate) enum Subject {
-    /// Client CPU per statement on the null server.
-    Cpu {
-        way: NullWay,
-        load: Load,
-        bar: Bar,
-    },
-    /// Resident memory on the null server.
-    Memory {
-        way: NullWay,
-        load: Load,
-        bar: Bar,
-    },
-    OpenLoop,
-    PrepareNull,
-    /// Throughput and client CPU on MariaDB.
-    MariaDb {
-        test: &'static str,
-    },
-    PrepareMariaDb,
-    /// pgbench's tables into the null server.
-    InitNull,
-    /// pgbench's tables into PostgreSQL.
-    InitPostgres,
-    /// Throughput and client CPU of pgbench's scripts on PostgreSQL.
-    Postgres {
-        load: Load,
-    },
-    /// The whole build of TPC-C's tables.
-    TpccBuild(Database),
-    /// Client CPU per transaction of TPC-C, and memory.
-    TpccRun(Database),
-    /// Very many terminals of TPC-C with think times on the null server.
-    TpccTerminals {
-        way: NullWay,
-        flight: &'static str,
-    },
-    TpchLoad {
-        scale: &'static str,
-    },
-    /// The files of TPC-H's tables by so many threads.
-    TpchGen {
-        threads: u32,
-    },
+impl Comparison {
+    pub(crate) fn lines(&self, bench: &Bench) -> Lines {
+        or_skip!(&self.name, bench.programs.find(self.peer));
+        (self.run)(bench, &self.name)
+    }
+}
+
+fn one(
+    name: impl Into<String>,
+    peer: Who,
+    run: impl Fn(&Bench, &str) -> Lines + 'static,
+) -> Comparison {
+    Comparison { name: name.into(), peer, run: Box::new(run) }
+}
+
+/// Client CPU per statement on the null server.
+fn cost(name: impl Into<String>, way: NullWay, load: Load, bar: Bar) -> Comparison {
+    one(name, load.peer(), move |bench, name| {
+        let pairs = bench.pairs(name, load.peer(), |who| {
+            bench.steady(|seconds| Ok(bench.on_null(who, way, &load, seconds)?.0))
+        })?;
+        Ok(steady_lines(name, &load, &pairs, bar, Bar::None))
+    })
+}
+
+/// Resident memory on the null server.
+fn memory(name: &str, way: NullWay, load: Load, bar: Bar) -> Comparison {
+    one(name, load.peer(), move |bench, name| {
+        let pairs = bench.pairs(name, load.peer(), |who| {
+            let (_, ended) = bench.on_null(who, way, &load, bench.short_seconds)?;
+            Ok(ended.peak_kib as f64 / 1024.0)
+        })?;
+        let what = format!("{name}: resident memory, {} connections, MiB", load.workers);
+        Ok(vec![Line::of_pairs(what, &pairs, bar)])
+    })
 }
 
 pub(crate) fn all() -> Vec<Comparison> {
     let mut all = against_sysbench();
     all.extend(against_pgbench());
     for database in [Database::Postgres, Database::MariaDb] {
-        let name = database.name();
-        all.push((format!("tpcc-build-{name}"), Subject::TpccBuild(database)));
-        all.push((format!("tpcc-run-{name}"), Subject::TpccRun(database)));
+        let name = |what: &str| format!("tpcc-{what}-{}", database.name());
+        all.push(one(name("build"), Who::GoTpc, move |bench, name| {
+            tpcc::build(bench, name, database)
+        }));
+        all.push(one(name("run"), Who::GoTpc, move |bench, name| tpcc::run(bench, name, database)));
     }
     for (name, way) in [("mysql", NullWay::MysqlSocket), ("postgres", NullWay::PostgresSocket)] {
         for flight in ["statement", "pipelined"] {
-            let subject = Subject::TpccTerminals { way, flight };
-            all.push((format!("tpcc-terminals-{name}-{flight}"), subject));
+            let name = format!("tpcc-terminals-{name}-{flight}");
+            all.push(one(name, Who::Dyno, move |bench, name| {
+                tpcc::terminals(bench, name, way, flight)
+            }));
         }
     }
     for (name, scale) in [("tpch-load", "1"), ("tpch-small-load", "0.1")] {
-        all.push((name.to_owned(), Subject::TpchLoad { scale }));
+        all.push(one(name, Who::Dyno, move |bench, name| tpch::load(bench, name, scale)));
     }
     for threads in [1, 2] {
-        all.push((format!("tpch-gen-{threads}"), Subject::TpchGen { threads }));
+        all.push(one(format!("tpch-gen-{threads}"), Who::TpchgenCli, move |bench, name| {
+            tpch_gen::files(bench, name, threads)
+        }));
     }
-    all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
-}
-
-fn against_sysbench() -> Vec<(String, Subject)> {
-    use NullWay::{MysqlSocket, MysqlTcp, PostgresSocket, PostgresTcp};
-    let (point, mixed) = ("oltp_point_select", "oltp_read_write");
-    let mut all = Vec::new();
-    let mut cpu = |name: &str, way, test, workers, bar| {
-        let load = Load::closed(test, workers);
-        all.push((format!("{name}-{workers}"), Subject::Cpu { way, load, bar }));
-    };
-    for workers in [16, 64, 256] {
-        let bar = |limit| if workers == 64 { Bar::Ratio(limit) } else { Bar::None };
-        cpu("mysql-unix", MysqlSocket, point, workers, bar(0.35));
-        cpu("mysql-tcp", MysqlTcp, point, workers, bar(0.5));
-    }
-    cpu("mysql-unix-read-write", MysqlSocket, mixed, 64, Bar::None);
-    cpu("postgres-unix", PostgresSocket, point, 64, Bar::None);
-    cpu("postgres-tcp", PostgresTcp, point, 64, Bar::None);
-    let load = Load::closed(point, 1_000);
-    let subjects = [
-        ("memory", Subject::Memory { way: MysqlSocket, load, bar: Bar::Value(60.0) }),
-        ("open-loop", Subject::OpenLoop),
-        ("prepare-null", Subject::PrepareNull),
-        ("mariadb-point", Subject::MariaDb { test: point }),
-        ("mariadb-read-write", Subject::MariaDb { test: mixed }),
-        ("prepare-mariadb", Subject::PrepareMariaDb),
-    ];
-    all.extend(subjects.map(|(name, subject)| (name.to_owned(), subject)));
     all
 }
 
-fn against_pgbench() -> Vec<(String, Subject)> {
+fn against_sysbench() -> Vec<Comparison> {
+    use NullWay::{MysqlSocket, MysqlTcp, PostgresSocket, PostgresTcp};
+    let (point, mixed) = ("oltp_point_select", "oltp_read_write");
+    let mut all = Vec::new();
+    for workers in [16, 64, 256] {
+        let bar = |limit| if workers == 64 { Bar::Ratio(limit) } else { Bar::None };
+        let load = || Load::closed(point, workers);
+        all.push(cost(format!("mysql-unix-{workers}"), MysqlSocket, load(), bar(0.35)));
+        all.push(cost(format!("mysql-tcp-{workers}"), MysqlTcp, load(), bar(0.5)));
+    }
+    let on_server = |name, test| {
+        one(name, Who::Sysbench, move |bench, name| mariadb::run_test(bench, name, test))
+    };
+    all.extend([
+        cost("mysql-unix-read-write-64", MysqlSocket, Load::closed(mixed, 64), Bar::None),
+        cost("postgres-unix-64", PostgresSocket, Load::closed(point, 64), Bar::None),
+        cost("postgres-tcp-64", PostgresTcp, Load::closed(point, 64), Bar::None),
+        memory("memory", MysqlSocket, Load::closed(point, 1_000), Bar::Value(60.0)),
+        one("open-loop", Who::Sysbench, open_loop),
+        one("prepare-null", Who::Sysbench, prepare_null),
+        on_server("mariadb-point", point),
+        on_server("mariadb-read-write", mixed),
+        one("prepare-mariadb", Who::Sysbench, mariadb::prepare),
+    ]);
+    all
+}
+
+fn against_pgbench() -> Vec<Comparison> {
     use NullWay::{PostgresSocket, PostgresTcp};
-    let (select, mixed) = ("select-only", "tpcb-like");
-    let select_by = |protocol| Load::pgbench(select, protocol, 64);
-    let cpu = |way, load, bar| Subject::Cpu { way, load, bar };
-    let on_server = |script, protocol| {
-        let load = Load::pgbench(script, protocol, 64);
-        Subject::Postgres { load }
+    let select = |protocol| Load::pgbench("select-only", protocol, 64);
+    let mixed = || Load::pgbench("tpcb-like", "prepared", 64);
+    let many = Load::pgbench("select-only", "prepared", 500);
+    let on_server = |name, load: Load| {
+        one(name, Who::Pgbench, move |bench, name| postgres::run_script(bench, name, &load))
     };
-    let memory = Subject::Memory {
-        way: PostgresSocket,
-        load: Load::pgbench(select, "prepared", 500),
-        bar: Bar::Ratio(2.0),
-    };
-    let mixed_load = Load::pgbench(mixed, "prepared", 64);
-    [
-        ("pgbench-unix-64", cpu(PostgresSocket, select_by("prepared"), Bar::Ratio(0.7))),
-        ("pgbench-tcp-64", cpu(PostgresTcp, select_by("prepared"), Bar::Ratio(0.95))),
-        ("pgbench-unix-simple-64", cpu(PostgresSocket, select_by("simple"), Bar::None)),
-        ("pgbench-unix-extended-64", cpu(PostgresSocket, select_by("extended"), Bar::None)),
-        ("pgbench-unix-read-write-64", cpu(PostgresSocket, mixed_load, Bar::Ratio(0.8))),
-        ("pgbench-memory", memory),
-        ("pgbench-init-null", Subject::InitNull),
-        ("pgbench-init-postgres", Subject::InitPostgres),
-        ("pgbench-postgres-simple", on_server(select, "simple")),
-        ("pgbench-postgres-extended", on_server(select, "extended")),
-        ("pgbench-postgres-prepared", on_server(select, "prepared")),
-        ("pgbench-postgres-read-write", on_server(mixed, "prepared")),
+    vec![
+        cost("pgbench-unix-64", PostgresSocket, select("prepared"), Bar::Ratio(0.7)),
+        cost("pgbench-tcp-64", PostgresTcp, select("prepared"), Bar::Ratio(0.95)),
+        cost("pgbench-unix-simple-64", PostgresSocket, select("simple"), Bar::None),
+        cost("pgbench-unix-extended-64", PostgresSocket, select("extended"), Bar::None),
+        cost("pgbench-unix-read-write-64", PostgresSocket, mixed(), Bar::Ratio(0.8)),
+        memory("pgbench-memory", PostgresSocket, many, Bar::Ratio(2.0)),
+        one("pgbench-init-null", Who::Pgbench, init_null),
+        one("pgbench-init-postgres", Who::Pgbench, postgres::initialize),
+        on_server("pgbench-postgres-simple", select("simple")),
+        on_server("pgbench-postgres-extended", select("extended")),
+        on_server("pgbench-postgres-prepared", select("prepared")),
+        on_server("pgbench-postgres-read-write", mixed()),
     ]
-    .map(|(name, subject)| (name.to_owned(), subject))
-    .into()
 }
 
-impl Subject {
-    /// Whom dyno is compared with; itself where it is alone.
-    fn peer(&self) -> Who {
-        match self {
-            Subject::TpccTerminals { .. } | Subject::TpchLoad { .. } => Who::Dyno,
-            Subject::Cpu { load, .. }
-            | Subject::Memory { load, .. }
-            | Subject::Postgres { load } => load.peer(),
-            Subject::InitNull | Subject::InitPostgres => Who::Pgbench,
-            Subject::OpenLoop
-            | Subject::PrepareNull
-            | Subject::MariaDb { .. }
-            | Subject::PrepareMariaDb => Who::Sysbench,
-            Subject::TpccBuild(_) | Subject::TpccRun(_) => Who::GoTpc,
-            Subject::TpchGen { .. } => Who::TpchgenCli,
+fn open_loop(bench: &Bench, name: &str) -> Lines {
+    let mut load = Load::closed("oltp_point_select", 64);
+    load.rate_per_s = OPEN_LOOP_PER_S;
+    let (mut p50, mut p99, mut p999) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut delivered, mut peer_delivered) = (Vec::new(), Vec::new());
+    for round in 1..=bench.pairs {
+        say(&format!("{name}: round {round} of {}", bench.pairs));
+        let json = open_loop_once(bench, &load)?;
+        let lateness = &json["lateness"];
+        let number = |value: &Value| value.as_f64().ok_or("the JSON lacks a number");
+        p50.push(number(&lateness["p50_us"])?);
+        p99.push(number(&lateness["p99_us"])?);
+        p999.push(number(&lateness["p999_us"])?);
+        delivered.push(number(&json["counts"]["committed"])? / number(&json["offered"])?);
+        let asked = f64::from(load.rate_per_s) * bench.seconds as f64;
+        // sysbench ends with an error where it misses the rate by far: then there is no figure.
+        if let Ok((cost, _)) =
+            bench.on_null(Who::Sysbench, NullWay::MysqlSocket, &load, bench.seconds)
+        {
+            peer_delivered.push(cost.statements / asked);
         }
     }
+    let what = |text: &str| format!("{name}: {OPEN_LOOP_PER_S} tx/s, {text}");
+    Ok(vec![
+        Line::of_values(what("lateness of starts, median, us"), &p50, Bar::None),
+        Line::of_values(what("lateness of starts, p99, us"), &p99, Bar::Value(200.0)),
+        Line::of_values(what("lateness of starts, p99.9, us"), &p999, Bar::None),
+        Line::of_values(what("share delivered"), &delivered, Bar::None),
+        Line::of_peer(what("share delivered"), &peer_delivered),
+    ])
 }
 
-impl Comparison {
-    pub(crate) fn lines(&self, bench: &Bench) -> Result<Vec<Line>, String> {
-        if let Err(why) = bench.programs.find(self.subject.peer()) {
-            return Ok(vec![Line::skipped(&self.name, &why)]);
-        }
-        match &self.subject {
-            Subject::Cpu { way, load, bar } => self.cpu(bench, *way, load, *bar),
-            Subject::Memory { way, load, bar } => self.memory(bench, *way, load, *bar),
-            Subject::OpenLoop => self.open_loop(bench),
-            Subject::PrepareNull => self.prepare_null(bench),
-            Subject::MariaDb { test } => mariadb::run_test(bench, &self.name, test),
-            Subject::PrepareMariaDb => mariadb::prepare(bench, &self.name),
-            Subject::InitNull => self.init_null(bench),
-            Subject::InitPostgres => postgres::initialize(bench, &self.name),
-            Subject::Postgres { load } => postgres::run_script(bench, &self.name, load),
-            Subject::TpccBuild(database) => tpcc::build(bench, &self.name, *database),
-            Subject::TpccRun(database) => tpcc::run(bench, &self.name, *database),
-            Subject::TpccTerminals { way, flight } => {
-                tpcc::terminals(bench, &self.name, *way, flight)
-            }
-            Subject::TpchLoad { scale } => tpch::load(bench, &self.name, scale),
-            Subject::TpchGen { threads } => tpch_gen::files(bench, &self.name, *threads),
-        }
-    }
+fn prepare_null(bench: &Bench, name: &str) -> Lines {
+    let pairs = bench.pairs(name, Who::Sysbench, |who| {
+        load_null(bench, who, NullWay::MysqlSocket, LOAD_ROWS, |way| {
+            bench.programs.command(who, way, &loading(), "prepare", 0)
+        })
+    })?;
+    Ok(prepare_lines(name, &pairs, Bar::None))
+}
 
-    fn cpu(&self, bench: &Bench, way: NullWay, load: &Load, bar: Bar) -> Result<Vec<Line>, String> {
-        let pairs = bench.pairs(&self.name, load.peer(), |who| {
-            bench.steady(|seconds| Ok(bench.on_null(who, way, load, seconds)?.0))
-        })?;
-        Ok(steady_lines(&self.name, load, &pairs, bar, Bar::None))
-    }
+fn init_null(bench: &Bench, name: &str) -> Lines {
+    let pairs = bench.pairs(name, Who::Pgbench, |who| {
+        load_null(bench, who, NullWay::PostgresSocket, init_rows(), |way| {
+            bench.programs.initialize(who, way, SCALE, INIT_CONNECTIONS)
+        })
+    })?;
+    Ok(init_lines(name, &pairs, Bar::RatioAtLeast(1.3), Bar::Value(0.3)))
+}
 
-    fn memory(
-        &self,
-        bench: &Bench,
-        way: NullWay,
-        load: &Load,
-        bar: Bar,
-    ) -> Result<Vec<Line>, String> {
-        let pairs = bench.pairs(&self.name, load.peer(), |who| {
-            let (_, ended) = bench.on_null(who, way, load, bench.short_seconds)?;
-            Ok(ended.peak_kib as f64 / 1024.0)
-        })?;
-        let what = format!("{}: resident memory, {} connections, MiB", self.name, load.workers);
-        Ok(vec![Line::of_pairs(what, &pairs, bar)])
+/// Has a client load so many rows into an empty null server.
+fn load_null(
+    bench: &Bench,
+    who: Who,
+    way: NullWay,
+    rows: u32,
+    command: impl FnOnce(&Way) -> Result<Command, String>,
+) -> Result<Loading, String> {
+    let null = bench.null(true)?;
+    let ended = run(&mut command(&way.to(&null))?, Some(CLIENT_CORE), bench.scratch.path())?;
+    let Counted { rows: loaded, .. } = null.stop()?;
+    if loaded != u64::from(rows) {
+        return Err(format!("{who:?} loaded {loaded} rows instead of {rows}"));
     }
-
-    fn open_loop(&self, bench: &Bench) -> Result<Vec<Line>, String> {
-        let mut load = Load::closed("oltp_point_select", 64);
-        load.rate_per_s = OPEN_LOOP_PER_S;
-        let (mut p50, mut p99, mut p999) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut delivered, mut peer_delivered) = (Vec::new(), Vec::new());
-        for round in 1..=bench.pairs {
-            say(&format!("{}: round {round} of {}", self.name, bench.pairs));
-            let json = open_loop_once(bench, &load)?;
-            let lateness = &json["lateness"];
-            let number = |value: &Value| value.as_f64().ok_or("the JSON lacks a number");
-            p50.push(number(&lateness["p50_us"])?);
-            p99.push(number(&lateness["p99_us"])?);
-            p999.push(number(&lateness["p999_us"])?);
-            delivered.push(number(&json["counts"]["committed"])? / number(&json["offered"])?);
-            let asked = f64::from(load.rate_per_s) * bench.seconds as f64;
-            // sysbench ends with an error where it misses the rate by far: then there is no figure.
-            if let Ok((cost, _)) =
-                bench.on_null(Who::Sysbench, NullWay::MysqlSocket, &load, bench.seconds)
-            {
-                peer_delivered.push(cost.statements / asked);
-            }
-        }
-        let what = |text: &str| format!("{}: {OPEN_LOOP_PER_S} tx/s, {text}", self.name);
-        Ok(vec![
-            Line::of_values(what("lateness of starts, median, us"), &p50, Bar::None),
-            Line::of_values(what("lateness of starts, p99, us"), &p99, Bar::Value(200.0)),
-            Line::of_values(what("lateness of starts, p99.9, us"), &p999, Bar::None),
-            Line::of_values(what("share delivered"), &delivered, Bar::None),
-            Line::of_peer(what("share delivered"), &peer_delivered),
-        ])
-    }
-
-    fn prepare_null(&self, bench: &Bench) -> Result<Vec<Line>, String> {
-        let pairs = bench.pairs(&self.name, Who::Sysbench, |who| {
-            let null = bench.null(true)?;
-            let way = Way::MysqlSocket(null.mysql_socket());
-            let mut command = bench.programs.command(who, &way, &loading(), "prepare", 0)?;
-            let ended = run(&mut command, Some(CLIENT_CORE), bench.scratch.path())?;
-            let Counted { rows: loaded, .. } = null.stop()?;
-            if loaded != u64::from(LOAD_ROWS) {
-                return Err(format!("{who:?} loaded {loaded} rows instead of {LOAD_ROWS}"));
-            }
-            Ok(Loading::new(LOAD_ROWS, &ended))
-        })?;
-        Ok(prepare_lines(&self.name, &pairs, Bar::None))
-    }
-
-    fn init_null(&self, bench: &Bench) -> Result<Vec<Line>, String> {
-        let pairs = bench.pairs(&self.name, Who::Pgbench, |who| {
-            let null = bench.null(true)?;
-            let way = NullWay::PostgresSocket.to(&null);
-            let mut command = bench.programs.initialize(who, &way, SCALE, INIT_CONNECTIONS)?;
-            let ended = run(&mut command, Some(CLIENT_CORE), bench.scratch.path())?;
-            let Counted { rows: loaded, .. } = null.stop()?;
-            if loaded != u64::from(init_rows()) {
-                return Err(format!("{who:?} loaded {loaded} rows instead of {}", init_rows()));
-            }
-            Ok(Loading::new(init_rows(), &ended))
-        })?;
-        Ok(init_lines(&self.name, &pairs, Bar::RatioAtLeast(1.3), Bar::Value(0.3)))
-    }
+    Ok(Loading::new(rows, &ended))
 }
 
 pub(crate) fn loading() -> Load {

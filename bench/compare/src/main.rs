@@ -4,6 +4,16 @@
 //! CPU is user and system time of the whole client process, as the kernel accounts it when the
 //! process has ended; start-up is taken out by the difference of a long and a short run.
 
+/// What is there to be compared on, or a line that says why there is nothing.
+macro_rules! or_skip {
+    ($name:expr, $subject:expr) => {
+        match $subject {
+            Ok(subject) => subject,
+            Err(why) => return Ok(vec![Line::skipped($name, &why)]),
+        }
+    };
+}
+
 mod bench;
 mod child;
 mod client;

@@ -1,39 +1,30 @@
 //! Comparisons on a real server, which shares the machine's cores with the client.
 
-use crate::bench::{Bench, Cost};
+use crate::bench::Bench;
 use crate::child::run;
-use crate::client::{Load, TABLE_ROWS, Way, Who, reported_statements};
-use crate::comparisons::{LOAD_ROWS, LOAD_TABLES, Loading, loading, prepare_lines, steady_lines};
+use crate::client::{Load, TABLE_ROWS, Way, Who};
+use crate::comparisons::{
+    LOAD_ROWS, LOAD_TABLES, Lines, Loading, loading, prepare_lines, steady_lines,
+};
 use crate::table::{Bar, Line};
 use dyno_testkit::MariaDb;
 
 const WORKERS: u32 = 64;
 
-pub(crate) fn run_test(bench: &Bench, name: &str, test: &'static str) -> Result<Vec<Line>, String> {
-    let server = match MariaDb::start() {
-        Ok(server) => server,
-        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
-    };
+pub(crate) fn run_test(bench: &Bench, name: &str, test: &'static str) -> Lines {
+    let server = or_skip!(name, MariaDb::start());
     let (way, load) =
         (Way::MysqlSocket(server.socket.clone()), Load { loops: 0, ..Load::closed(test, WORKERS) });
     let mut prepare = bench.programs.command(Who::Dyno, &way, &load, "prepare", 0)?;
     run(&mut prepare, None, bench.scratch.path())?;
     let pairs = bench.pairs(name, Who::Sysbench, |who| {
-        bench.steady(|seconds| {
-            let mut command = bench.programs.command(who, &way, &load, "run", seconds)?;
-            let ended = run(&mut command, None, bench.scratch.path())?;
-            let statements = reported_statements(&load, &ended.output)? as f64;
-            Ok(Cost { cpu_s: ended.cpu_s, statements })
-        })
+        bench.steady(|seconds| bench.on_server(who, &way, &load, seconds))
     })?;
     Ok(steady_lines(name, &load, &pairs, Bar::None, Bar::None))
 }
 
-pub(crate) fn prepare(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
-    let server = match MariaDb::start() {
-        Ok(server) => server,
-        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
-    };
+pub(crate) fn prepare(bench: &Bench, name: &str) -> Lines {
+    let server = or_skip!(name, MariaDb::start());
     let way = Way::MysqlSocket(server.socket.clone());
     let pairs = bench.pairs(name, Who::Sysbench, |who| {
         server.sql("DROP DATABASE sbtest; CREATE DATABASE sbtest")?;

@@ -11,7 +11,6 @@ use std::process::{Child, Command, Stdio};
 #[derive(Debug)]
 pub(crate) struct Null {
     child: Option<Child>,
-    /// Folder of both unix sockets.
     pub(crate) folder: PathBuf,
     pub(crate) mysql_port: u16,
     pub(crate) postgres_port: u16,

@@ -1,54 +1,37 @@
 //! Comparisons with pgbench on a real server, which shares the machine's cores with the client.
 
-use crate::bench::{Bench, Cost};
+use crate::bench::Bench;
 use crate::child::run;
-use crate::client::{Load, Way, Who, reported_statements};
-use crate::comparisons::{INIT_CONNECTIONS, Loading, SCALE, init_lines, init_rows, steady_lines};
+use crate::client::{Load, Way, Who};
+use crate::comparisons::{
+    INIT_CONNECTIONS, Lines, Loading, SCALE, init_lines, init_rows, steady_lines,
+};
 use crate::table::{Bar, Line};
 use dyno_testkit::Postgres;
 
 /// Tables in memory, nothing waits for a disk: both clients meet the server at its fastest.
-pub(crate) const SETTINGS: [&str; 8] = [
-    "-c",
-    "fsync=off",
-    "-c",
-    "synchronous_commit=off",
-    "-c",
-    "shared_buffers=1GB",
-    "-c",
-    "max_wal_size=4GB",
-];
+pub(crate) const SETTINGS: [&str; 4] =
+    ["--fsync=off", "--synchronous_commit=off", "--shared_buffers=1GB", "--max_wal_size=4GB"];
 
 fn way(server: &Postgres) -> Way {
     Way::Postgres(server.socket_folder.display().to_string(), server.port)
 }
 
 /// Throughput and client CPU of one of pgbench's scripts.
-pub(crate) fn run_script(bench: &Bench, name: &str, load: &Load) -> Result<Vec<Line>, String> {
-    let server = match Postgres::start_with(&SETTINGS) {
-        Ok(server) => server,
-        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
-    };
+pub(crate) fn run_script(bench: &Bench, name: &str, load: &Load) -> Lines {
+    let server = or_skip!(name, Postgres::start_with(&SETTINGS));
     let way = way(&server);
     // pgbench itself makes the tables: what dyno's own are like is another comparison's subject.
     let mut make = bench.programs.initialize(Who::Pgbench, &way, SCALE, 1)?;
     run(make.arg("--init-steps=dtgvp"), None, bench.scratch.path())?;
     let pairs = bench.pairs(name, load.peer(), |who| {
-        bench.steady(|seconds| {
-            let mut command = bench.programs.command(who, &way, load, "run", seconds)?;
-            let ended = run(&mut command, None, bench.scratch.path())?;
-            let statements = reported_statements(load, &ended.output)? as f64;
-            Ok(Cost { cpu_s: ended.cpu_s, statements })
-        })
+        bench.steady(|seconds| bench.on_server(who, &way, load, seconds))
     })?;
     Ok(steady_lines(name, load, &pairs, Bar::None, Bar::RatioAtLeast(1.0)))
 }
 
-pub(crate) fn initialize(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
-    let server = match Postgres::start_with(&SETTINGS) {
-        Ok(server) => server,
-        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
-    };
+pub(crate) fn initialize(bench: &Bench, name: &str) -> Lines {
+    let server = or_skip!(name, Postgres::start_with(&SETTINGS));
     let pairs = bench.pairs(name, Who::Pgbench, |who| {
         // What the other has left is not this one's to drop, nor its pages to write out.
         server.sbtest("DROP TABLE IF EXISTS pgbench_accounts, pgbench_tellers, pgbench_branches, pgbench_history")?;

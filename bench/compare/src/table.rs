@@ -23,7 +23,6 @@ pub(crate) struct Line {
     met: &'static str,
 }
 
-/// Median, smallest and largest of some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     median: f64,
@@ -60,20 +59,17 @@ impl Line {
         Line { what, dyno: text(dyno), peer, ratio: text(ratio), ..Line::judged(bar, dyno, ratio) }
     }
 
-    /// A line about values of dyno alone.
     pub(crate) fn of_values(what: String, values: &[f64], bar: Bar) -> Self {
         let dyno = Spread::of(values.iter().copied());
         let text = dyno.map_or(String::new(), |all| all.to_string());
         Line { what, dyno: text, ..Line::judged(bar, dyno, None) }
     }
 
-    /// A line about values of the peer alone.
     pub(crate) fn of_peer(what: String, values: &[f64]) -> Self {
         let text = Spread::of(values.iter().copied()).map_or(String::new(), |all| all.to_string());
         Line { what, peer: text, ..Line::judged(Bar::None, None, None) }
     }
 
-    /// A line that could not be measured.
     pub(crate) fn skipped(what: &str, why: &str) -> Self {
         let dyno = format!("skipped: {why}");
         Line { what: what.to_owned(), dyno, ..Line::judged(Bar::None, None, None) }
@@ -100,7 +96,6 @@ impl Line {
     }
 }
 
-/// The head of the table, in Markdown.
 pub(crate) const HEAD: &str = "\
 | what | dyno | peer | ratio | bar | met |
 |---|---|---|---|---|---|";

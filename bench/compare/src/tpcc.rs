@@ -6,7 +6,7 @@
 use crate::bench::{Bench, CLIENT_CORE, Cost, NullWay, Steady};
 use crate::child::run as run_child;
 use crate::client::{Way, Who};
-use crate::comparisons::{Loading, loading_lines};
+use crate::comparisons::{Lines, Loading, loading_lines};
 use crate::postgres::SETTINGS;
 use crate::table::{Bar, Line};
 use dyno_testkit::{MariaDb, Postgres};
@@ -48,7 +48,6 @@ impl Database {
     }
 }
 
-/// A server with a database for each side.
 enum Server {
     Postgres(Postgres),
     MariaDb(MariaDb),
@@ -139,7 +138,6 @@ impl Server {
         self.command(bench, who, &verb, &options)
     }
 
-    /// Rows of all tables of one side.
     fn rows(&self, who: Who) -> Result<u32, String> {
         let (database, prefix) = (database_of(who), if who == Who::Dyno { "bmsql_" } else { "" });
         let order = if who == Who::Dyno { "oorder" } else { "orders" };
@@ -173,11 +171,8 @@ fn least_rows() -> u32 {
 }
 
 /// The whole build: tables, rows, keys, indexes.
-pub(crate) fn build(bench: &Bench, name: &str, database: Database) -> Result<Vec<Line>, String> {
-    let server = match Server::start(database) {
-        Ok(server) => server,
-        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
-    };
+pub(crate) fn build(bench: &Bench, name: &str, database: Database) -> Lines {
+    let server = or_skip!(name, Server::start(database));
     let pairs = bench.pairs(name, Who::GoTpc, |who| {
         server.renew(who)?;
         let ended = run_child(&mut server.load(bench, who)?, None, bench.scratch.path())?;
@@ -192,11 +187,8 @@ pub(crate) fn build(bench: &Bench, name: &str, database: Database) -> Result<Vec
 }
 
 /// A run of the usual mix without pauses, one statement at a time.
-pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Result<Vec<Line>, String> {
-    let server = match Server::start(database) {
-        Ok(server) => server,
-        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
-    };
+pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Lines {
+    let server = or_skip!(name, Server::start(database));
     for who in [Who::Dyno, Who::GoTpc] {
         server.renew(who)?;
         run_child(&mut server.load(bench, who)?, None, bench.scratch.path())?;
@@ -227,12 +219,7 @@ pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Result<Vec<L
 }
 
 /// Very many terminals with keying and think times on the null server.
-pub(crate) fn terminals(
-    bench: &Bench,
-    name: &str,
-    way: NullWay,
-    flight: &str,
-) -> Result<Vec<Line>, String> {
+pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay, flight: &str) -> Lines {
     let (mut memory, mut cores, mut late) = (Vec::new(), Vec::new(), Vec::new());
     let seconds = bench.seconds.max(if bench.pairs > 1 { TERMINALS_SECONDS } else { 0 });
     for round in 1..=bench.pairs {

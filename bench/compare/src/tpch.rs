@@ -7,7 +7,7 @@
 use crate::bench::Bench;
 use crate::child::run;
 use crate::client::Who;
-use crate::comparisons::{Loading, loading_lines};
+use crate::comparisons::{Lines, Loading, loading_lines};
 use crate::postgres::SETTINGS;
 use crate::table::{Bar, Line};
 use dyno_testkit::{Postgres, peer};
@@ -20,14 +20,13 @@ use std::process::Command;
 const SESSIONS: u32 = 4;
 /// The steps in their order; the rows come after the tables.
 const STEPS: [&str; 5] = ["create", "primary-keys", "foreign-keys", "indexes", "analyze"];
-/// MB that dyno may take.
 const MEMORY_MB: f64 = 600.0;
 
 fn database_of(who: Who) -> &'static str {
     if who == Who::Dyno { "dyno_tpch" } else { "psql_tpch" }
 }
 
-pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Result<Vec<Line>, String> {
+pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
     let (server, psql) = match (Postgres::start_with(&SETTINGS), peer("psql")) {
         (Ok(server), Some(psql)) => (server, psql),
         (Err(why), _) => return Ok(vec![Line::skipped(name, &why)]),

@@ -3,6 +3,7 @@
 use crate::bench::Bench;
 use crate::child::{Ended, run as run_child};
 use crate::client::Who;
+use crate::comparisons::Lines;
 use crate::table::{Bar, Line};
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ const SCALE: &str = "1";
 /// Their bytes, as dbgen writes them.
 const BYTES: u64 = 1_100_693_130;
 
-pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Result<Vec<Line>, String> {
+pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Lines {
     let pairs = bench.pairs(name, Who::TpchgenCli, |who| {
         let folder = bench.scratch.path().join("tpch");
         let ended = written(bench, who, &folder, threads);

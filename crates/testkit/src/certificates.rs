@@ -1,7 +1,8 @@
 //! Certificates for servers that tests start.
 
 use crate::Scratch;
-use std::process::{Command, Stdio};
+use crate::binary::output_of;
+use std::process::Command;
 
 /// Two CAs of one's own, and a server certificate for localhost and 127.0.0.1 of the first.
 #[derive(Debug)]
@@ -13,14 +14,8 @@ impl Certificates {
         let scratch = Scratch::new();
         let folder = scratch.path().to_owned();
         let openssl = |arguments: &str| {
-            let output = Command::new("openssl")
-                .args(arguments.split(' '))
-                .current_dir(&folder)
-                .stdin(Stdio::null())
-                .output()
-                .map_err(|error| format!("openssl can't be run: {error}"))?;
-            let words = String::from_utf8_lossy(&output.stderr).into_owned();
-            if output.status.success() { Ok(()) } else { Err(words) }
+            let mut command = Command::new("openssl");
+            output_of(command.args(arguments.split(' ')).current_dir(&folder))
         };
         for ca in ["ca", "other"] {
             openssl(&format!(

@@ -1,20 +1,14 @@
 //! A NATS server of one's own.
 
-use crate::Scratch;
-use crate::server::{find_program, free_port};
-use std::fs::File;
+use crate::server::{Server, find_program, free_port};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 
 /// A running NATS server, ended with its life.
 #[derive(Debug)]
 pub struct Nats {
-    child: Option<Child>,
-    program: String,
-    arguments: Vec<String>,
+    server: Server,
     address: String,
-    scratch: Scratch,
     pub port: u16,
 }
 
@@ -35,55 +29,25 @@ impl Nats {
         let mut arguments =
             vec!["--addr".to_owned(), address.to_owned(), "--port".to_owned(), port.to_string()];
         arguments.extend(options.iter().map(|&option| option.to_owned()));
-        let scratch = Scratch::new();
-        let address = address.to_owned();
-        let mut nats = Nats { child: None, program, arguments, address, scratch, port };
+        let server = Server::own(&program, arguments);
+        let mut nats = Nats { server, address: address.to_owned(), port };
         nats.launch();
         Ok(nats)
     }
 
     pub fn launch(&mut self) {
-        let log = File::options().create(true).append(true).open(self.log_file());
-        let child = Command::new(&self.program)
-            .args(&self.arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log.expect("the log can be written"))
-            .spawn()
-            .expect("nats-server can be run");
-        self.child = Some(child);
         let address = format!("{}:{}", self.address, self.port);
-        crate::wait_until("the NATS server", || {
-            let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
-            assert!(ended.is_none(), "nats-server ended: {}", self.log());
-            TcpStream::connect(&address).is_ok()
-        });
+        let launched = self.server.launch(|| TcpStream::connect(&address).is_ok());
+        launched.unwrap_or_else(|why| panic!("{why}"));
     }
 
     /// kill -9. Returns when the process is gone.
     pub fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.server.kill();
     }
 
     /// Its URL, with a login where one is given: `user:password@` or nothing.
     pub fn url(&self, login: &str) -> String {
         format!("nats://{login}{}:{}", self.address, self.port)
-    }
-
-    fn log_file(&self) -> PathBuf {
-        self.scratch.file("nats.log")
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.log_file()).unwrap_or_default()
-    }
-}
-
-impl Drop for Nats {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

@@ -5,13 +5,8 @@ use crate::{Scratch, binary};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const FOLDERS: [&str; 5] = [
-    "/usr/lib/postgresql/15/bin",
-    "/usr/lib/postgresql/18/bin",
-    "/usr/lib/postgresql/17/bin",
-    "/usr/lib/postgresql/16/bin",
-    "/usr/lib/postgresql/14/bin",
-];
+/// Versions that are looked for, the first one that is there is taken.
+const VERSIONS: [u32; 5] = [15, 18, 17, 16, 14];
 
 /// How long the children of a killed postmaster may take to leave.
 const NOTICE: Duration = Duration::from_secs(60);
@@ -38,8 +33,7 @@ impl Postgres {
     /// Starts a server with further arguments of `postgres`.
     pub fn start_with(options: &[&str]) -> Result<Self, String> {
         let program = |name: &str| {
-            let paths: Vec<String> =
-                FOLDERS.iter().map(|folder| format!("{folder}/{name}")).collect();
+            let paths = VERSIONS.map(|version| format!("/usr/lib/postgresql/{version}/bin/{name}"));
             let mut candidates: Vec<&str> = paths.iter().map(String::as_str).collect();
             candidates.push(name);
             find_program(&candidates).ok_or(format!("PostgreSQL's {name} is not installed"))
@@ -53,28 +47,15 @@ impl Postgres {
         let scratch = Scratch::new();
         hand_over(scratch.path())?;
         let data = scratch.file("data");
-        set_up(unprivileged(initdb).arg("-D").arg(&data).args([
-            "-U",
-            "postgres",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-sync",
-            "--no-instructions",
-        ]))?;
+        let made_with = "-U postgres -A trust -E UTF8 --locale=C --no-sync --no-instructions";
+        set_up(unprivileged(initdb).arg("-D").arg(&data).args(made_with.split(' ')))?;
         let port = free_port();
         let socket_folder = scratch.path().to_owned();
-        let mut arguments: Vec<String> = vec![
-            "-D".to_owned(),
-            data.display().to_string(),
-            "-p".to_owned(),
-            port.to_string(),
-            "-k".to_owned(),
-            socket_folder.display().to_string(),
-            "-c".to_owned(),
-            "listen_addresses=127.0.0.1".to_owned(),
+        let mut arguments = vec![
+            format!("-D{}", data.display()),
+            format!("-p{port}"),
+            format!("-k{}", socket_folder.display()),
+            "--listen_addresses=127.0.0.1".to_owned(),
         ];
         arguments.extend(options.iter().map(|&option| option.to_owned()));
         let server = Server::new(scratch, daemon, arguments);
@@ -132,23 +113,7 @@ impl Postgres {
 }
 
 fn client(psql: &str, port: u16, database: &str, sql: &str) -> Result<String, String> {
-    binary::output_of(std::process::Command::new(psql).args([
-        "-h",
-        "127.0.0.1",
-        "-p",
-        &port.to_string(),
-        "-U",
-        "postgres",
-        "-d",
-        database,
-        "-X",
-        "-A",
-        "-t",
-        "-F",
-        "\t",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-c",
-        sql,
-    ]))
+    let (port, mut command) = (format!("-p{port}"), std::process::Command::new(psql));
+    command.args(["-h127.0.0.1", &port, "-Upostgres", "-d", database, "-XAt", "-F\t"]);
+    binary::output_of(command.args(["-vON_ERROR_STOP=1", "-c", sql]))
 }

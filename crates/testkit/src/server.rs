@@ -1,6 +1,7 @@
 //! What MariaDB and PostgreSQL have in common as children of a test.
 
 use crate::Scratch;
+use crate::binary::output_of;
 use rustix::process::geteuid;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
@@ -23,12 +24,21 @@ pub struct Server {
     scratch: Scratch,
     program: String,
     arguments: Vec<String>,
+    /// Of the user who runs the tests.
+    is_own: bool,
 }
 
 impl Server {
     /// A server that isn't running yet.
     pub(crate) fn new(scratch: Scratch, program: &str, arguments: Vec<String>) -> Self {
-        Server { child: None, scratch, program: program.to_owned(), arguments }
+        Server { child: None, scratch, program: program.to_owned(), arguments, is_own: false }
+    }
+
+    /// The same for a program that doesn't mind root's rights.
+    pub(crate) fn own(program: &str, arguments: Vec<String>) -> Self {
+        let mut server = Server::new(Scratch::new(), program, arguments);
+        server.is_own = true;
+        server
     }
 
     pub fn folder(&self) -> &Path {
@@ -44,7 +54,11 @@ impl Server {
         let log = |error: std::io::Error| format!("can't write the server's log: {error}");
         let path = self.scratch.file("server.log");
         let file = File::options().create(true).append(true).open(path).map_err(log)?;
-        let child = unprivileged(&self.program)
+        let mut command = match self.is_own {
+            true => Command::new(&self.program),
+            false => unprivileged(&self.program),
+        };
+        let child = command
             .args(&self.arguments)
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(log)?)
@@ -113,19 +127,7 @@ pub(crate) fn hand_over(folder: &Path) -> Result<(), String> {
 
 /// Runs a set-up command to its end.
 pub(crate) fn set_up(command: &mut Command) -> Result<(), String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{:?} can't be run: {error}", command.get_program()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!(
-        "{command:?} ended with {}: {}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    ))
+    output_of(command).map(drop).map_err(|words| format!("{command:?}: {words}"))
 }
 
 /// The first of these programs that exists; a plain name is looked up in PATH and /usr/sbin.
