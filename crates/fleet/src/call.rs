@@ -1,6 +1,6 @@
 //! Questions over NATS.
 
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use crate::packet::{pack, unpack};
 use crate::protocol::{Answer, Hello, Question, check_name};
 use async_nats::client::Request;
@@ -24,7 +24,11 @@ pub(crate) enum Silence {
     Other(String),
 }
 
-pub(crate) async fn who(client: &Client, subject: String, time: Duration) -> Result<Vec<Hello>> {
+pub(crate) async fn who(
+    client: &Client,
+    subject: String,
+    time: Duration,
+) -> FleetResult<Vec<Hello>> {
     let failed = |error: String| {
         FleetError::new(format!("Load generators can't be called: {error}."))
             .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")

@@ -1,7 +1,7 @@
 //! One trial over the fleet.
 
 use crate::call::{Answered, Silence, ask, insist};
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
 use crate::generator::LEASE;
@@ -88,7 +88,7 @@ impl Fleet {
         task: &Task<'_>,
         control: &Control,
         observer: &mut dyn Observer,
-    ) -> Result<Done> {
+    ) -> FleetResult<Done> {
         let mut lost = Vec::new();
         loop {
             self.recruit(Duration::from_millis(300), task.tell)?;
@@ -121,7 +121,7 @@ impl Fleet {
         control: &Control,
         observer: &mut dyn Observer,
         lost_before: &[Message],
-    ) -> Result<Attempt> {
+    ) -> FleetResult<Attempt> {
         self.trial += 1;
         let mut gone = Gone::default();
         let parts = self.parts(task, &mut gone)?;
@@ -173,7 +173,7 @@ impl Fleet {
     }
 
     /// Shares the trial out to the members that answer.
-    fn parts(&self, task: &Task<'_>, gone: &mut Gone) -> Result<Vec<Part>> {
+    fn parts(&self, task: &Task<'_>, gone: &mut Gone) -> FleetResult<Vec<Part>> {
         // With fewer workers than load generators, some have nothing to do.
         let count = (self.members.len() as u32).min(task.spec.workers.max(1));
         let specs = (0..count).filter_map(|number| task.spec.part(number, count));
@@ -189,7 +189,7 @@ impl Fleet {
     }
 
     /// Orders the parts of the trial, all at the same time.
-    fn prepare(&self, task: &Task<'_>, parts: &[Part], gone: &mut Gone) -> Result<()> {
+    fn prepare(&self, task: &Task<'_>, parts: &[Part], gone: &mut Gone) -> FleetResult<()> {
         let order = |(number, part): (usize, &Part)| {
             let member = &part.member;
             let order = self.order(task, number as u32, parts.len() as u32, member);

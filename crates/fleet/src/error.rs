@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub(crate) type Result<T, E = FleetError> = std::result::Result<T, E>;
+pub(crate) type FleetResult<T> = Result<T, FleetError>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetError {

@@ -3,7 +3,7 @@
 use crate::NatsOptions;
 use crate::call::{ask, ask_all, insist, who};
 use crate::clock::{ClockOffset, Round, calendar_now};
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use crate::nats::Link;
 use crate::protocol::{Answer, Hello, Question, Versions, call_subject, check_name, own_subject};
 use async_nats::Client;
@@ -80,7 +80,7 @@ impl Fleet {
         options: &FleetOptions,
         tell: &dyn Fn(&str),
         stopped: &dyn Fn() -> bool,
-    ) -> Result<Option<Fleet>> {
+    ) -> FleetResult<Option<Fleet>> {
         check_name("fleet", &options.fleet)?;
         let (sender, events) = channel();
         let link = Link::open(&options.nats, sender)?;
@@ -149,7 +149,7 @@ impl Fleet {
     }
 
     /// Calls for load generators until there are as many as are wanted.
-    pub(crate) fn recruit(&mut self, time: Duration, tell: &dyn Fn(&str)) -> Result<()> {
+    pub(crate) fn recruit(&mut self, time: Duration, tell: &dyn Fn(&str)) -> FleetResult<()> {
         if self.members.len() >= self.wanted {
             return Ok(());
         }
@@ -261,7 +261,7 @@ impl Fleet {
     pub(crate) fn clocks<'a>(
         &self,
         members: impl Iterator<Item = &'a Member>,
-    ) -> Result<Vec<Option<ClockOffset>>> {
+    ) -> FleetResult<Vec<Option<ClockOffset>>> {
         let read = |member: &Member| {
             let (client, to) = self.way_to(member);
             let question = Question::Clock { run: self.run.clone() };

@@ -3,7 +3,7 @@
 //! The coordinator asks for what comes after the last byte that it has. So a question or an answer that was lost is
 //! asked again, nothing is taken twice, and a report may be longer than a message of NATS.
 
-use crate::error::Result;
+use crate::error::FleetResult;
 use crate::packet::{pack, unpack};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,7 +42,6 @@ impl Outbox {
     }
 }
 
-/// Makes reports of the bytes again.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     received: u64,
@@ -62,8 +61,7 @@ impl Inbox {
         self.bytes.extend_from_slice(new);
     }
 
-    /// The next report that is whole.
-    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>> {
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> FleetResult<Option<(T, Vec<u8>)>> {
         let Some((length, rest)) = self.bytes.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
         let Some(packet) = rest.get(..length) else { return Ok(None) };

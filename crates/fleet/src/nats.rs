@@ -1,8 +1,9 @@
 //! The connection to NATS: a thread of its own with a runtime of its own, beside the loops that make load.
 
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use dyno_facts::SecretUrl;
+use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -12,7 +13,6 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-/// How long the first connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 /// The longest pause between two attempts to connect again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -73,7 +73,7 @@ impl NatsOptions {
     }
 
     /// The addresses without logins, and the login of the first that has one.
-    fn servers(&self) -> Result<(Vec<ServerAddr>, Option<Login>)> {
+    fn servers(&self) -> FleetResult<(Vec<ServerAddr>, Option<Login>)> {
         let mut login = None;
         let mut servers = Vec::new();
         for url in self.url.expose().split(',').map(str::trim) {
@@ -98,7 +98,7 @@ impl NatsOptions {
         Ok((servers, login))
     }
 
-    fn login(&self, login: Option<Login>) -> Result<ConnectOptions> {
+    fn login(&self, login: Option<Login>) -> FleetResult<ConnectOptions> {
         let options = ConnectOptions::new();
         Ok(match (login, &self.secret) {
             (Some((user, Some(password))), _) => options.user_and_password(user, password),
@@ -115,7 +115,7 @@ impl NatsOptions {
         })
     }
 
-    async fn connect(&self, events: Sender<&'static str>) -> Result<Client> {
+    async fn connect(&self, events: Sender<&'static str>) -> FleetResult<Client> {
         let (servers, login) = self.servers()?;
         let mut options = self.login(login)?;
         if let Some(file) = &self.credentials {
@@ -180,23 +180,7 @@ type Login = (String, Option<String>);
 
 /// Undoes percent-encoding; what is no valid code stays as it is.
 fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let code = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                plain.push(byte);
-                at += 3;
-            }
-            None => {
-                plain.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&plain).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// A connection to NATS. Its thread ends with it.
@@ -209,7 +193,7 @@ pub(crate) struct Link {
 
 impl Link {
     /// Connects, once; later losses are mended without end. `events` is told of them, in sentences.
-    pub(crate) fn open(options: &NatsOptions, events: Sender<&'static str>) -> Result<Link> {
+    pub(crate) fn open(options: &NatsOptions, events: Sender<&'static str>) -> FleetResult<Link> {
         let options = options.clone();
         let system = |error: std::io::Error| {
             FleetError::new(format!("The system refused what NATS needs: {error}."))
@@ -241,7 +225,7 @@ impl Link {
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T> {
+    ) -> FleetResult<T> {
         let (sender, receiver) = channel();
         self.runtime.spawn(async move {
             let _ = sender.send(task.await);

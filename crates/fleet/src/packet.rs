@@ -1,10 +1,9 @@
 //! The form of all that is sent: a head in JSON, and bytes that JSON would only swell.
 
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Puts a head and its bytes into one message.
 pub(crate) fn pack<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
     // All heads are plain structs with string keys: nothing of them can fail.
     let head = serde_json::to_vec(head).expect("heads have a form in JSON");
@@ -15,7 +14,7 @@ pub(crate) fn pack<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-pub(crate) fn unpack<T: DeserializeOwned>(packet: &[u8]) -> Result<(T, &[u8])> {
+pub(crate) fn unpack<T: DeserializeOwned>(packet: &[u8]) -> FleetResult<(T, &[u8])> {
     let wrong = |why: &str| FleetError::new(format!("A message can't be understood: {why}."));
     let (length, rest) = packet.split_first_chunk::<4>().ok_or_else(|| wrong("it is cut off"))?;
     let length = u32::from_le_bytes(*length) as usize;

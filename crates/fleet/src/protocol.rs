@@ -4,7 +4,7 @@
 //! be asked twice (an answer was lost) and then changes nothing more. What a load generator has to say of itself waits
 //! in its [`crate::flow`] until it is asked, so an answer is also its sign of life.
 
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use dyno_core::Nanos;
 use dyno_engine::TrialResult;
 use dyno_facts::Environment;
@@ -26,7 +26,7 @@ pub(crate) fn own_subject(fleet: &str, id: &str) -> String {
 }
 
 /// Looks whether a name can be part of a subject of NATS.
-pub fn check_name(what: &str, name: &str) -> Result<()> {
+pub fn check_name(what: &str, name: &str) -> FleetResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {
         return Ok(());
@@ -89,7 +89,6 @@ impl std::fmt::Debug for TargetSecret {
     }
 }
 
-/// What a load generator is to do in one trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// Number of the trial among those that the coordinator has ordered.
@@ -104,7 +103,6 @@ pub struct Order {
     pub planned: dyno_facts::PlannedTrial,
     /// Number of this load generator in the trial, from 0.
     pub generator: u32,
-    /// Load generators that take part in the trial.
     pub generators: u32,
     pub secrets: Vec<TargetSecret>,
 }
@@ -191,7 +189,6 @@ pub(crate) enum Answer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// So many workers are connected.
     Connected {
         connected: u32,
         of: u32,
@@ -204,7 +201,6 @@ pub(crate) enum Report {
     Released {
         window: Window,
     },
-    /// An interval of all its loops.
     Interval {
         interval: Box<Interval>,
     },

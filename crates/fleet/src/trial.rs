@@ -2,7 +2,7 @@
 
 use crate::clock::ClockOffset;
 use crate::drive::{Attempt, Done, Gone, Performance, Task};
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
 use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
@@ -82,7 +82,6 @@ impl Part {
         &self.member.hello.name
     }
 
-    /// How long it may be silent now.
     fn silence(&self) -> Nanos {
         let spec = &self.spec;
         match self.window {
@@ -150,7 +149,7 @@ impl<'a> Trial<'a> {
         number: usize,
         told: Told,
         observer: &mut dyn Observer,
-    ) -> Result<()> {
+    ) -> FleetResult<()> {
         let Some(part) = self.parts.get_mut(number).filter(|part| part.end.is_none()) else {
             return Ok(());
         };
@@ -299,8 +298,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What has become of it, once it is over.
-    pub(crate) fn finish(mut self, control: &Control) -> Result<Attempt> {
+    pub(crate) fn finish(mut self, control: &Control) -> FleetResult<Attempt> {
         let failed = self.parts.iter().find_map(|part| match &part.end {
             Some(End::Failed { message, hint }) => Some((part, message, hint)),
             _ => None,
@@ -366,7 +364,6 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What the paper says of each load generator.
     fn members(
         &self,
         at: Nanos,

@@ -80,8 +80,7 @@ impl Admin {
     ) -> Result<Self> {
         let (scheme, host, port) = (node.product.scheme(), &node.host, node.port);
         let url = format!("{scheme}://{user}@{host}:{port}/{database}?connect_timeout_s={limit_s}");
-        let mut target: Target =
-            url.parse().map_err(|error| ClusterError::new(format!("{url}: {error}")))?;
+        let mut target: Target = url.parse().map_err(|error| failed!("{url}: {error}"))?;
         target.password = Some(Secret::new(password));
         Ok(Admin { name: node.name.clone(), target, limit_s })
     }

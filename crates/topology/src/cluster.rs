@@ -88,7 +88,7 @@ impl Cluster {
         let (folder, state) = Folder::open(dir)?;
         if !state.is_ready {
             let show = folder.path().display();
-            return Err(ClusterError::new(format!("The cluster in {show} was never completed."))
+            return Err(failed!("The cluster in {show} was never completed.")
                 .with_hint(format!("wait for its `up`; if that was killed, take it down: `dyno cluster down --dir {show}`")));
         }
         let secrets = folder.secrets()?;
@@ -164,7 +164,7 @@ impl Cluster {
     pub(crate) fn position(&self, name: &str) -> Result<usize> {
         self.state.nodes.iter().position(|node| node.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.state.nodes.iter().map(|node| node.name.as_str()).collect();
-            ClusterError::new(format!("The cluster has no node `{name}`."))
+            failed!("The cluster has no node `{name}`.")
                 .with_hint(format!("its nodes are {}", names.join(", ")))
         })
     }

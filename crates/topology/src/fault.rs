@@ -50,10 +50,10 @@ impl Cluster {
                 return Err(ClusterError::stopped());
             }
             if begin.elapsed() > STOP_WITHIN {
-                return Err(ClusterError::new(format!(
+                return Err(failed!(
                     "Node {name} is still shutting down after {} s.",
                     STOP_WITHIN.as_secs()
-                ))
+                )
                 .with_hint("it may wait for transactions; killing it is the other way"));
             }
             std::thread::sleep(LOOK_EACH);

@@ -32,23 +32,22 @@ pub(crate) struct Folder(PathBuf);
 
 /// What could not be done with a file or folder.
 pub(crate) fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
-    ClusterError::new(format!("{} can't be {doing}: {error}.", path.display()))
+    failed!("{} can't be {doing}: {error}.", path.display())
 }
 
 fn copied(folder: &Folder, home: &Home) -> ClusterError {
     let (copy, home) = (folder.0.display(), home.path.display());
-    ClusterError::new(format!(
+    failed!(
         "{copy} is a copy of the cluster in {home}: whatever was done here would be done to its servers."
-    ))
+    )
     .with_hint(format!("--dir {home} names the cluster; the copy has no servers and can be deleted"))
 }
 
 /// Random text of 2 x `bytes` hexadecimal digits.
 pub(crate) fn random_hex(bytes: usize) -> Result<String> {
     let mut buffer = vec![0; bytes];
-    let got = getrandom(&mut buffer[..], GetRandomFlags::empty()).map_err(|error| {
-        ClusterError::new(format!("The kernel gives no random bytes: {error}."))
-    })?;
+    let got = getrandom(&mut buffer[..], GetRandomFlags::empty())
+        .map_err(|error| failed!("The kernel gives no random bytes: {error}."))?;
     if got < bytes {
         return Err(ClusterError::new("The kernel gives too few random bytes."));
     }
@@ -78,14 +77,12 @@ impl Folder {
             entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name() != LOCK));
         if path.join(STATE).is_file() {
             let show = path.display();
-            return Err(ClusterError::new(format!("{show} holds a cluster already.")).with_hint(
-                format!(
-                    "`dyno cluster down --dir {show}` takes it down; --dir names another folder"
-                ),
-            ));
+            return Err(failed!("{show} holds a cluster already.").with_hint(format!(
+                "`dyno cluster down --dir {show}` takes it down; --dir names another folder"
+            )));
         }
         if others.next().is_some() {
-            return Err(ClusterError::new(format!("{} is not empty.", path.display()))
+            return Err(failed!("{} is not empty.", path.display())
                 .with_hint("--dir names another folder; `down` will remove it with all it holds"));
         }
         // The servers' user has to get through to the folders of the nodes.
@@ -98,23 +95,22 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<(Self, State)> {
         let file = path.join(STATE);
         let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                ClusterError::new(format!("There is no cluster in {}.", path.display())).with_hint(
+            io::ErrorKind::NotFound => failed!("There is no cluster in {}.", path.display())
+                .with_hint(
                     "`dyno cluster up` makes one; --dir names the folder of one that exists",
-                )
-            }
+                ),
             _ => failed("read", &file, &error),
         })?;
         let state: State = serde_json::from_str(&text).map_err(|error| {
-            ClusterError::new(format!("{} can't be understood: {error}.", file.display()))
+            failed!("{} can't be understood: {error}.", file.display())
                 .with_hint("it was changed by hand, or made by another version of dyno")
         })?;
         if state.format > FORMAT {
-            return Err(ClusterError::new(format!(
+            return Err(failed!(
                 "{} was made by a newer dyno (format {}, this one reads up to {FORMAT}).",
                 file.display(),
                 state.format
-            ))
+            )
             .with_hint("use the dyno that made it"));
         }
         let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
@@ -154,10 +150,10 @@ impl Folder {
             .map_err(|error| failed("opened", &path, &error))?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock(file)),
-            Err(TryLockError::WouldBlock) => Err(ClusterError::new(format!(
+            Err(TryLockError::WouldBlock) => Err(failed!(
                 "Another dyno is just making or changing the cluster in {}.",
                 self.0.display()
-            ))
+            )
             .with_hint("wait for it, or stop it with Ctrl-C")),
             Err(TryLockError::Error(error)) => Err(failed("locked", &path, &error)),
         }
@@ -167,9 +163,8 @@ impl Folder {
     pub(crate) fn save(&self, state: &State) -> Result<()> {
         let path = self.0.join(STATE);
         let new = self.0.join("cluster.json.new");
-        let mut text = serde_json::to_string_pretty(state).map_err(|error| {
-            ClusterError::new(format!("The cluster has no text form: {error}."))
-        })?;
+        let mut text = serde_json::to_string_pretty(state)
+            .map_err(|error| failed!("The cluster has no text form: {error}."))?;
         text.push('\n');
         let write = || {
             let mut file = File::create(&new)?;
@@ -187,7 +182,7 @@ impl Folder {
             metadata: random_hex(16)?,
         };
         let text = serde_json::to_string(&secrets)
-            .map_err(|error| ClusterError::new(format!("Passwords have no text form: {error}.")))?;
+            .map_err(|error| failed!("Passwords have no text form: {error}."))?;
         write_private(&self.0.join(SECRETS), &text, None)?;
         write_private(&self.0.join(PASSWORD), &format!("{}\n", random_hex(16)?), None)?;
         Ok(secrets)
@@ -197,8 +192,7 @@ impl Folder {
         let path = self.0.join(SECRETS);
         let text = fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
         // The text is not repeated in the error: it holds passwords.
-        serde_json::from_str(&text)
-            .map_err(|_| ClusterError::new(format!("{} can't be understood.", path.display())))
+        serde_json::from_str(&text).map_err(|_| failed!("{} can't be understood.", path.display()))
     }
 
     pub(crate) fn password(&self) -> Result<String> {
@@ -226,10 +220,10 @@ impl Folder {
             let metadata =
                 fs::metadata(ancestor).map_err(|error| failed("read", ancestor, &error))?;
             if !may(&metadata, user, group, 1) {
-                return Err(ClusterError::new(format!(
+                return Err(failed!(
                     "The servers don't run as root, and their user can't get through {}.",
                     ancestor.display()
-                ))
+                )
                 .with_hint(
                     "--dir names a folder that everybody can reach, such as one below /var/tmp",
                 ));
@@ -279,7 +273,7 @@ pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<()> {
     if path.as_os_str().len() + bytes <= SOCKET_PATH_MAX {
         return Ok(());
     }
-    Err(ClusterError::new(format!("The path {} is too long for a unix socket.", path.display()))
+    Err(failed!("The path {} is too long for a unix socket.", path.display())
         .with_hint("--dir names a folder with a shorter path"))
 }
 

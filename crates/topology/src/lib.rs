@@ -20,6 +20,11 @@
 //! the node that is furthest. A node that comes back with transactions that nobody else has gets its data
 //! folder made anew.
 
+/// A [`ClusterError`] with a formatted message.
+macro_rules! failed {
+    ($($text:tt)*) => { $crate::ClusterError::new(format!($($text)*)) };
+}
+
 mod admin;
 mod cluster;
 pub mod endpoint;

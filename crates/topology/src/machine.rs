@@ -1,7 +1,7 @@
 //! What this machine has for servers.
 
+use crate::Result;
 use crate::folder::random_hex;
-use crate::{ClusterError, Result};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -21,10 +21,11 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     let free: Vec<u16> = all.filter(is_free).take(count).collect();
     if free.len() < count {
-        return Err(ClusterError::new(format!(
+        return Err(failed!(
             "This machine has no {count} free ports between {} and {}.",
-            PORTS.start, PORTS.end
-        )));
+            PORTS.start,
+            PORTS.end
+        ));
     }
     Ok(free)
 }

@@ -126,7 +126,7 @@ impl Cluster {
         }
         let log = last_lines(&node.log());
         let name = node.product.name();
-        Err(ClusterError::new(format!("{name} of node {} ended by itself: {log}", node.name)))
+        Err(failed!("{name} of node {} ended by itself: {log}", node.name))
     }
 
     fn make_database(&self) -> Result<()> {
@@ -155,7 +155,7 @@ impl Cluster {
         wait_for(is_stopped, node, || {
             self.check_alive(node)?;
             let Some(stream) = self.stream(node, &admin)? else {
-                return Err(ClusterError::new(format!("Node {name} follows nobody.")));
+                return Err(failed!("Node {name} follows nobody."));
             };
             let why = stream.error.unwrap_or_else(|| "no error is given".to_owned());
             Ok((!stream.is_running).then(|| format!("doesn't follow {}: {why}", primary.name)))
@@ -225,12 +225,8 @@ fn count(number: usize, kind: &str) -> String {
 }
 
 pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
-    ClusterError::new(format!(
-        "Node {} {what}; that took longer than {} s.",
-        node.name,
-        READY_WITHIN.as_secs()
-    ))
-    .with_hint(format!("its log is {}", node.log().display()))
+    failed!("Node {} {what}; that took longer than {} s.", node.name, READY_WITHIN.as_secs())
+        .with_hint(format!("its log is {}", node.log().display()))
 }
 
 /// Asks again and again what a node still lacks, until that is nothing.

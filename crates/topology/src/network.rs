@@ -55,7 +55,6 @@ fn prefix_of(state: &State) -> &str {
     isolated.and_then(|node| node.host.rsplit_once('.')).map_or("", |(prefix, _)| prefix)
 }
 
-/// The networks of this machine's interfaces.
 fn networks() -> Result<Vec<Network>> {
     let network = |line: &str| -> Option<Network> {
         let address = line.split_whitespace().skip_while(|word| *word != "inet").nth(1)?;
@@ -78,7 +77,6 @@ pub(crate) fn address(prefix: &str, number: usize) -> String {
     format!("{prefix}.{}", 10 + number)
 }
 
-/// Says why nodes can't have networks of their own.
 pub(crate) fn check() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Err(ClusterError::new("Only root may give nodes a network of their own.")
@@ -94,7 +92,7 @@ fn ip(words: &str) -> Result<()> {
 
 fn ip_says(words: &str) -> Result<String> {
     let failed = |why: String| {
-        ClusterError::new(format!("`ip {words}` failed: {why}")).with_hint(
+        failed!("`ip {words}` failed: {why}").with_hint(
             "networks of their own need root's full rights; leave --isolated out without them",
         )
     };
@@ -115,10 +113,8 @@ pub(crate) fn make(state: &State) -> Result<()> {
     ip(&format!("link add {bridge} type bridge"))?;
     ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
     if networks()?.iter().filter(|known| overlaps(prefix, known)).count() > 1 {
-        return Err(ClusterError::new(format!(
-            "Somebody else took the network {prefix}.0/24 at the same time."
-        ))
-        .with_hint("make the cluster again"));
+        return Err(failed!("Somebody else took the network {prefix}.0/24 at the same time.")
+            .with_hint("make the cluster again"));
     }
     ip(&format!("link set {bridge} up"))?;
     for node in &state.nodes {
@@ -134,7 +130,6 @@ pub(crate) fn make(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Removes what is there of it.
 pub(crate) fn remove(state: &State) -> Result<()> {
     if !state.isolated {
         return Ok(());
@@ -153,7 +148,7 @@ pub(crate) fn remove(state: &State) -> Result<()> {
     left.push((Path::new("/sys/class/net").join(&bridge), format!("link {bridge}")));
     left.retain(|(path, _)| path.exists());
     let Some((_, what)) = left.first() else { return Ok(()) };
-    Err(ClusterError::new(format!("The network of the cluster can't be removed: {what} is left."))
+    Err(failed!("The network of the cluster can't be removed: {what} is left.")
         .with_hint("take the cluster down as root, who made it"))
 }
 
@@ -163,7 +158,6 @@ impl Cluster {
         self.set_link(name, "down")
     }
 
-    /// Connects a node again.
     pub fn heal(&mut self, name: &str) -> Result<()> {
         self.set_link(name, "up")
     }
@@ -172,9 +166,9 @@ impl Cluster {
         let _lock = self.change()?;
         let node = self.node(name)?;
         if namespace(&self.state, node).is_none() {
-            return Err(ClusterError::new(format!(
+            return Err(failed!(
                 "Node {name} can't be cut off: all nodes of this cluster share one network."
-            ))
+            )
             .with_hint(
                 "`dyno cluster up ... --isolated`, as root, gives each node a network of its own; \
                  freezing a node silences it without that",

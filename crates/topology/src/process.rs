@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 const MARK: &str = "DYNO_CLUSTER_NODE";
 /// How often a process is looked at that should end or get ready.
 pub(crate) const LOOK_EACH: Duration = Duration::from_millis(20);
-/// How long killed processes may take to leave.
 const LEAVE_WITHIN: Duration = Duration::from_secs(60);
 
 /// A process that is told apart from a later one with its number.
@@ -25,7 +24,6 @@ pub(crate) struct Process {
     pub(crate) started_ticks: u64,
 }
 
-/// What `/proc/PID/stat` says.
 struct Stat {
     state: char,
     parent: u32,
@@ -64,11 +62,8 @@ impl Process {
         let (Some(pid), true) = (pid, self.is_alive()) else { return Ok(()) };
         match kill_process(pid, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-            Err(error) => Err(ClusterError::new(format!(
-                "No signal can be sent to process {}: {error}.",
-                self.pid
-            ))
-            .with_hint("the cluster belongs to another user: act as who made it")),
+            Err(error) => Err(failed!("No signal can be sent to process {}: {error}.", self.pid)
+                .with_hint("the cluster belongs to another user: act as who made it")),
         }
     }
 }
@@ -79,7 +74,6 @@ pub(crate) struct Owner<'a> {
     pub(crate) node: &'a str,
     /// User and group, if they are to be changed.
     pub(crate) run_as: Option<(u32, u32)>,
-    /// The network namespace it is put into.
     pub(crate) namespace: Option<&'a str>,
 }
 
@@ -115,10 +109,7 @@ impl<'a> Owner<'a> {
 
     fn output(&self, launch: &Launch) -> Result<Command> {
         let failed = |error: io::Error| {
-            ClusterError::new(format!(
-                "The log {} can't be written: {error}.",
-                launch.log.display()
-            ))
+            failed!("The log {} can't be written: {error}.", launch.log.display())
         };
         let log = File::options().create(true).append(true).open(&launch.log).map_err(failed)?;
         let mut command = self.command(launch);
@@ -134,11 +125,7 @@ impl<'a> Owner<'a> {
         let process = Process::of(pid);
         std::thread::spawn(move || child.wait());
         process.ok_or_else(|| {
-            ClusterError::new(format!(
-                "{} ended at once: {}",
-                launch.program.display(),
-                last_lines(&launch.log)
-            ))
+            failed!("{} ended at once: {}", launch.program.display(), last_lines(&launch.log))
         })
     }
 
@@ -163,18 +150,13 @@ impl<'a> Owner<'a> {
 }
 
 fn cannot_run(launch: &Launch, error: &io::Error) -> ClusterError {
-    ClusterError::new(format!("{} can't be run: {error}.", launch.program.display()))
+    failed!("{} can't be run: {error}.", launch.program.display())
 }
 
 fn ended_badly(launch: &Launch, status: ExitStatus) -> ClusterError {
-    ClusterError::new(format!(
-        "{} ended with {status}: {}",
-        launch.program.display(),
-        last_lines(&launch.log)
-    ))
+    failed!("{} ended with {status}: {}", launch.program.display(), last_lines(&launch.log))
 }
 
-/// The end of a log, for an error.
 pub(crate) fn last_lines(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -198,13 +180,11 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// All processes of a cluster.
     pub(crate) fn cluster(id: &str, folder: &Path, known: Vec<Process>) -> Self {
         let mark = format!("{MARK}={id}/").into_bytes();
         Wanted { mark, is_whole: false, folder: folder.to_owned(), known }
     }
 
-    /// All processes of a node.
     pub(crate) fn node(id: &str, node: &str, folder: &Path, known: Process) -> Self {
         let mark = format!("{MARK}={id}/{node}").into_bytes();
         Wanted { mark, is_whole: true, folder: folder.to_owned(), known: vec![known] }
@@ -286,10 +266,10 @@ impl Wanted {
             }
             if begin.elapsed() > LEAVE_WITHIN {
                 let pids: Vec<String> = living.iter().map(|it| it.pid.to_string()).collect();
-                return Err(ClusterError::new(format!(
+                return Err(failed!(
                     "Killed processes are still there after a minute: {}.",
                     pids.join(", ")
-                )));
+                ));
             }
             std::thread::sleep(LOOK_EACH);
         }

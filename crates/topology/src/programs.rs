@@ -1,13 +1,12 @@
 //! Where the servers' programs are, and as whom they run.
 
-use crate::{ClusterError, Result};
+use crate::Result;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where packages put servers that they don't put on the path of users.
 const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/usr/bin"];
-/// The user that owns nothing.
 const NOBODY: (u32, u32) = (65_534, 65_534);
 
 /// The first of these names on the path or in the usual places.
@@ -22,7 +21,7 @@ pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
 /// The same, or an error that names the package.
 pub(crate) fn need(names: &[&str], package: &str) -> Result<PathBuf> {
     find(names).ok_or_else(|| {
-        ClusterError::new(format!("The program {} is not installed.", names.join(" or ")))
+        failed!("The program {} is not installed.", names.join(" or "))
             .with_hint(format!("install it: {package}"))
     })
 }
@@ -67,12 +66,11 @@ pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf> {
     folders.extend(["/usr/pgsql/bin", "/usr/local/pgsql/bin"].map(PathBuf::from));
     let has_all = |folder: &PathBuf| names.iter().all(|name| folder.join(name).is_file());
     folders.into_iter().find(has_all).ok_or_else(|| {
-        ClusterError::new(format!("PostgreSQL's programs {} are not installed.", names.join(", ")))
+        failed!("PostgreSQL's programs {} are not installed.", names.join(", "))
             .with_hint("install them: postgresql-15 (Debian 12), or postgresql of a later release")
     })
 }
 
-/// User and group of an account of this system.
 fn account(name: &str) -> Option<(u32, u32)> {
     let text = fs::read_to_string("/etc/passwd").ok()?;
     text.lines().find_map(|line| {

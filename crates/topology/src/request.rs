@@ -9,7 +9,6 @@ pub const REPLICAS_MAX: u32 = 8;
 /// What a commit on the primary waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replication {
-    /// For nothing.
     #[default]
     Async,
     /// Until one read-only node has received it.
@@ -78,7 +77,6 @@ impl Request {
         }
     }
 
-    /// Says what can't be.
     pub(crate) fn check(&self) -> Result<()> {
         let wrong = |message: String, hint: &str| Err(ClusterError::new(message).with_hint(hint));
         if self.replicas > REPLICAS_MAX {
@@ -140,10 +138,8 @@ impl Request {
         };
         for (name, value) in &self.settings {
             if !is_name(name) || value.contains(|c: char| c.is_control()) {
-                return Err(ClusterError::new(format!(
-                    "`{name}={value}` is no setting of a server."
-                ))
-                .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
+                return Err(failed!("`{name}={value}` is no setting of a server.")
+                    .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
             }
         }
         Ok(())

@@ -25,11 +25,8 @@ impl Cluster {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
-            return Err(ClusterError::new(format!(
-                "Node {name} is no read-only node, but {}.",
-                node.role
-            ))
-            .with_hint("a read-only node can be promoted"));
+            return Err(failed!("Node {name} is no read-only node, but {}.", node.role)
+                .with_hint("a read-only node can be promoted"));
         }
         self.check_alive(&node)?;
         self.retire_primary(&node)?;
@@ -169,10 +166,7 @@ impl Cluster {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
-            return Err(ClusterError::new(format!(
-                "Node {name} can't rejoin: it is {}.",
-                node.role
-            )));
+            return Err(failed!("Node {name} can't rejoin: it is {}.", node.role));
         }
         let primary =
             self.primary().cloned().ok_or_else(|| ClusterError::new("No node takes writes."))?;

@@ -25,11 +25,8 @@ pub enum TopologyKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointKind {
-    /// pgpool-II, for PostgreSQL.
     Pgpool,
-    /// Apache ShardingSphere-Proxy, for MySQL's protocol.
     Shardingsphere,
-    /// MySQL Router, where MySQL is installed.
     Router,
 }
 
@@ -87,7 +84,6 @@ pub struct Backend {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateNode {
-    /// Such as `n1`, `endpoint`.
     pub name: String,
     pub product: Product,
     /// `primary`, `read_only`, `endpoint` or `shard`; changes when a read-only node is promoted.
@@ -123,17 +119,14 @@ impl StateNode {
     }
 }
 
-/// The folder that a cluster was made in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Home {
     pub path: PathBuf,
-    /// The number of its file system.
     pub device: u64,
     /// Its number there, which a folder keeps where it is moved to.
     pub inode: u64,
 }
 
-/// `cluster.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub format: u32,

@@ -3,7 +3,6 @@
 use crate::{Cluster, Result, StateNode};
 use serde::Serialize;
 
-/// Whether a node does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -13,7 +12,6 @@ pub enum Health {
     Failing,
     /// Its processes are stopped in their tracks.
     Frozen,
-    /// It doesn't run.
     Down,
 }
 
@@ -84,7 +82,6 @@ impl Cluster {
         status
     }
 
-    /// Lag and problem of a node that runs.
     fn look(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
         if node.role == "endpoint" {
             return self.ask_endpoint(node).map(|()| (None, None));

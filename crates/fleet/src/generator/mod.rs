@@ -5,7 +5,7 @@
 
 use crate::NatsOptions;
 use crate::clock::calendar_now;
-use crate::error::{FleetError, Result};
+use crate::error::{FleetError, FleetResult};
 use crate::flow::Outbox;
 use crate::nats::Link;
 use crate::packet::{pack, unpack};
@@ -33,7 +33,6 @@ const HEAD: usize = 1024;
 /// Something for who runs the load generator.
 #[derive(Debug)]
 pub enum Event {
-    /// A trial is to be driven.
     Work(Box<Assignment>),
     Note(String),
 }
@@ -70,7 +69,6 @@ struct Job {
     start: Start,
 }
 
-/// Whether the workers may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     Open,
@@ -86,7 +84,7 @@ impl Generator {
         fleet: &str,
         name: Option<&str>,
         versions: Versions,
-    ) -> Result<Generator> {
+    ) -> FleetResult<Generator> {
         check_name("fleet", fleet)?;
         if let Some(name) = name {
             check_name("load generator", name)?;
@@ -142,7 +140,7 @@ impl Generator {
         }
     }
 
-    fn listen(&self, fleet: &str, told: Receiver<&'static str>) -> Result<()> {
+    fn listen(&self, fleet: &str, told: Receiver<&'static str>) -> FleetResult<()> {
         let client = self.link.client.clone();
         let subjects = [call_subject(fleet), own_subject(fleet, &self.hello.id)];
         let subscribed = self.link.wait(async move {
@@ -173,7 +171,7 @@ impl Generator {
 }
 
 /// The name that was asked for, or one that nobody has.
-fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Result<String> {
+fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> FleetResult<String> {
     let client = link.client.clone();
     let call = call_subject(fleet);
     let taken: Vec<String> = link

@@ -40,7 +40,7 @@ impl Software {
             .into_iter()
             .find(|program| program.is_file());
         let program = program.ok_or_else(|| {
-            ClusterError::new(format!("There is no pgpool in {}.", root.display()))
+            failed!("There is no pgpool in {}.", root.display())
                 .with_hint("it is expected as usr/sbin/pgpool, as the package pgpool2 has it")
         })?;
         let folders = [programs::libraries(&root), root.join("usr/lib"), root.join("lib")];

@@ -195,7 +195,7 @@ fn make_keyring(place: &Place, software: &Software, password: &str) -> Result<()
     match (made, owned) {
         (Ok(true), Ok(())) => Ok(()),
         (Err(error), _) | (_, Err(error)) => {
-            Err(ClusterError::new(format!("MySQL Router's keyring can't be made: {error}.")))
+            Err(failed!("MySQL Router's keyring can't be made: {error}."))
         }
         _ => Err(ClusterError::new("MySQL Router's keyring can't be made.")
             .with_hint("the program mysqlrouter_keyring failed; is it of the same version?")),

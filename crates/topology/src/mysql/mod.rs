@@ -59,10 +59,9 @@ fn unpacked(root: &Path) -> Result<Server> {
     let folders = [libraries, root.join("usr/lib/mysql/private")];
     let loaded = programs::loaded(root, &program, &folders).filter(|_| program.is_file());
     let Some((program, before)) = loaded else {
-        return Err(ClusterError::new(format!("{} holds no unpacked MySQL.", root.display()))
-            .with_hint(
-                "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
-            ));
+        return Err(failed!("{} holds no unpacked MySQL.", root.display()).with_hint(
+            "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
+        ));
     };
     let show = root.display();
     let files = format!(

@@ -97,7 +97,6 @@ pub(crate) fn acknowledging(admin: &Admin, product: Product) -> Result<usize> {
     Ok(answer.named(&["Value"]).parse().unwrap_or(0))
 }
 
-/// The statement that lets a node take writes, or not.
 pub(crate) fn set_read_only(product: Product, is_read_only: bool) -> &'static str {
     match (product, is_read_only) {
         (Product::Mariadb, true) => "SET GLOBAL read_only=ON",

@@ -3,7 +3,7 @@
 use crate::admin::Admin;
 use crate::mysql::replication::Stream;
 use crate::postgres::{configure, source_of};
-use crate::{Cluster, ClusterError, Result, StateNode};
+use crate::{Cluster, Result, StateNode};
 
 /// Makes the slots that keep what the standbys still need. They ask until they find them.
 pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<()> {
@@ -52,7 +52,7 @@ pub(crate) fn applied(admin: &Admin) -> Result<u64> {
 }
 
 fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| ClusterError::new(format!("`{text}` is no position in the log.")))
+    text.parse().map_err(|_| failed!("`{text}` is no position in the log."))
 }
 
 /// Rewrites the configuration of a running node for its role and has the server read it.

@@ -114,7 +114,7 @@ fn jars_in(root: &Path) -> Result<Vec<PathBuf>> {
     } else {
         return Ok(jars);
     };
-    let error = ClusterError::new(format!("{} doesn't hold {missing}.", root.display()));
+    let error = failed!("{} doesn't hold {missing}.", root.display());
     Err(error.with_hint(how_to_get()))
 }
 
@@ -125,8 +125,7 @@ fn in_repository() -> Result<PathBuf> {
     let jar = format!("{VERSION}/shardingsphere-proxy-bootstrap-{VERSION}.jar");
     let is_there = home.join(".m2").join(artifact).join(jar).is_file();
     find(&["mvn"]).filter(|_| is_there).ok_or_else(|| {
-        ClusterError::new(format!("ShardingSphere-Proxy {VERSION} was not found here."))
-            .with_hint(how_to_get())
+        failed!("ShardingSphere-Proxy {VERSION} was not found here.").with_hint(how_to_get())
     })
 }
 
