@@ -19,6 +19,8 @@ pub mod route;
 pub mod sim;
 pub mod sqlite;
 pub mod target;
+#[cfg(test)]
+mod tests;
 
 pub use database::Database;
 pub use target::{Secret, Target};

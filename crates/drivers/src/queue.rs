@@ -10,7 +10,6 @@ pub(crate) fn misuse(message: String) -> DbError {
     DbError::server(ErrorClass::Other, 0, *b"00000", message)
 }
 
-/// As many parameters as a statement has placeholders.
 pub(crate) fn check_placeholders(found: usize, given: usize, sql: &str) -> DbResult<()> {
     if found == given {
         return Ok(());
@@ -18,7 +17,6 @@ pub(crate) fn check_placeholders(found: usize, given: usize, sql: &str) -> DbRes
     Err(misuse(format!("The statement has {found} placeholders for {given} parameters: {sql}")))
 }
 
-/// As many parameters for an execution as its statement takes.
 #[inline]
 pub(crate) fn check_parameters(taken: usize, given: usize) -> DbResult<()> {
     if taken == given {
@@ -107,11 +105,9 @@ impl RowWriter for Params {
     }
 }
 
-/// What a queued execution executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queued<'a> {
     Prepared(Statement),
-    /// Text that is executed once.
     Once(&'a str),
 }
 
@@ -155,7 +151,6 @@ impl Queue {
         self.sql.clear();
     }
 
-    /// The executions in order.
     pub(crate) fn iter(
         &self,
     ) -> impl Iterator<Item = (Queued<'_>, impl ExactSizeIterator<Item = Param<'_>>)> {
@@ -218,7 +213,7 @@ pub(crate) use calls_of_queue;
 /// What the bindings of embedded databases have alike: names of columns, the row that a statement stands on, and
 /// parameters that are bound without a copy.
 macro_rules! binding_types {
-    ($binding:ident, $row:ident, $int:ident, $double:ident) => {
+    ($binding:ident, $vis:vis struct $row:ident, $int:ident, $double:ident) => {
         pub(super) struct Names<'a, 'c>(pub(super) &'a $binding::Statement<'c>);
 
         impl Columns for Names<'_, '_> {
@@ -231,7 +226,7 @@ macro_rules! binding_types {
             }
         }
 
-        pub(super) struct $row<'a, 's> {
+        $vis struct $row<'a, 's> {
             pub(super) row: &'a $binding::Row<'s>,
             pub(super) columns: usize,
         }
@@ -239,14 +234,6 @@ macro_rules! binding_types {
         impl $row<'_, '_> {
             fn value(&self, column: usize) -> ValueRef<'_> {
                 self.row.get_ref(column).unwrap_or(ValueRef::Null)
-            }
-
-            /// A text or a blob.
-            fn value_bytes(&self, column: usize) -> Option<&[u8]> {
-                match self.value(column) {
-                    ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
-                    _ => None,
-                }
             }
 
             fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
@@ -269,3 +256,24 @@ macro_rules! binding_types {
     };
 }
 pub(crate) use binding_types;
+
+/// The calls of a [`dyno_core::Row`] that are alike for such a row.
+macro_rules! calls_of_row {
+    () => {
+        fn columns(&self) -> usize {
+            self.columns
+        }
+
+        fn is_null(&self, column: usize) -> bool {
+            self.value(column) == ValueRef::Null
+        }
+
+        fn bytes(&self, column: usize) -> Option<&[u8]> {
+            match self.value(column) {
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+                _ => None,
+            }
+        }
+    };
+}
+pub(crate) use calls_of_row;

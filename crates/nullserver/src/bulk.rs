@@ -5,7 +5,6 @@ use crate::sql::{Format, Load};
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
 pub(crate) struct BulkRows {
-    /// Complete rows so far.
     pub(crate) rows: u64,
     columns: u32,
     skip: u64,

@@ -137,7 +137,6 @@ pub struct Handle {
     files: Vec<PathBuf>,
 }
 
-/// Binds and starts the loops.
 pub fn start(mut config: Config) -> io::Result<Handle> {
     raise_file_limit();
     let mut listeners = Vec::new();

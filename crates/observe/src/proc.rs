@@ -4,7 +4,6 @@
 //! The formats are those of proc(5) and of the kernel's `Documentation/admin-guide/iostats.rst`.
 //! Kernels add columns at the end of lines; missing ones are 0.
 
-/// Names of the columns of [`CpuTicks`], in their order.
 pub const CPU_COLUMNS: [&str; 10] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
 
@@ -31,7 +30,6 @@ impl CpuTicks {
         self.0[4]
     }
 
-    /// Taken by the hypervisor for others.
     pub fn steal(&self) -> u64 {
         self.0[7]
     }
@@ -74,7 +72,6 @@ pub fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
     Some(CpuTicks(numbers(line.split_whitespace()).map(|ticks: u64| ticks.min(u64::MAX / 16))))
 }
 
-/// The interfaces in `/proc/net/dev`.
 pub fn networks(net_dev: &str) -> impl Iterator<Item = (&str, NetCounters)> {
     net_dev.lines().filter_map(|line| {
         // The two lines of titles have no colon.
@@ -105,7 +102,6 @@ pub fn disks(diskstats: &str) -> impl Iterator<Item = (&str, DiskCounters)> {
     })
 }
 
-/// Pages in memory that wait to be written, from `/proc/vmstat`.
 pub fn dirty_pages(vmstat: &str) -> Option<u64> {
     value(vmstat, "nr_dirty ")
 }
@@ -115,7 +111,6 @@ fn value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
-/// Pages read from and written to swap, from `/proc/vmstat`.
 pub fn swapped_pages(vmstat: &str) -> Option<u64> {
     Some(value(vmstat, "pswpin ")? + value(vmstat, "pswpout ")?)
 }

@@ -13,7 +13,6 @@ pub struct Interval {
     pub index: u32,
     /// Seconds from the opening of the measured window to this interval's begin (negative in warm-up).
     pub begins_s: f64,
-    /// Its length in seconds.
     pub length_s: f64,
     pub frame: Frame,
     pub host: HostSample,
@@ -58,7 +57,6 @@ impl Collector {
         self.done += 1;
     }
 
-    /// The next interval that is complete, in order.
     pub fn next_complete(&mut self) -> Option<(Phase, u32, Frame)> {
         let entry = self.pending.first_entry()?;
         if entry.get().0 < self.loops && self.done < self.loops {
@@ -68,7 +66,6 @@ impl Collector {
         Some((phase, index, frame))
     }
 
-    /// Everything measured so far, over all loops.
     pub fn total(&self) -> &Frame {
         &self.total
     }

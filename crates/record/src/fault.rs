@@ -20,7 +20,6 @@ pub struct FaultWatch {
     errors: ErrorTable,
 }
 
-/// What one interval says of it.
 #[derive(Clone, Copy, Debug)]
 struct Beat {
     from_s: f64,

@@ -12,7 +12,6 @@ pub struct ErrorCount {
     /// MySQL's or SQLite's number, 0 where there is none.
     pub errno: u32,
     pub sqlstate: String,
-    /// The first message of this kind.
     pub message: String,
     /// How many attempts, connects included, met it.
     pub count: u64,
@@ -23,7 +22,6 @@ pub struct ErrorCount {
 pub struct ErrorTable(pub Vec<ErrorCount>);
 
 impl ErrorTable {
-    /// Counts one error.
     pub fn count(&mut self, error: &DbError) {
         self.add_one(ErrorCount {
             class: error.class(),
@@ -98,7 +96,6 @@ pub struct Frame {
     /// Time from due to begin; only where there is a schedule.
     pub lateness: Option<Latencies>,
     pub errors: ErrorTable,
-    /// CPU time of the loops' threads, nanoseconds.
     pub cpu_ns: u64,
 }
 
@@ -121,7 +118,6 @@ impl Frame {
         self.ended.saturating_sub(self.began) as f64 / 1e9
     }
 
-    /// Adds a frame of the same workload.
     pub fn add(&mut self, more: &Frame) {
         self.began = self.began.min(more.began);
         self.ended = self.ended.max(more.ended);

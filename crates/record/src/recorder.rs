@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 pub struct Times {
     /// When the schedule wanted it; without a schedule the same as `began`.
     pub due: Nanos,
-    /// When its first attempt began.
     pub began: Nanos,
     pub ended: Nanos,
 }
@@ -162,12 +161,10 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         self.phase
     }
 
-    /// True when the window has been closed.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// When the window closes, or has closed.
     pub fn closes(&self) -> Nanos {
         self.window.closes
     }
@@ -184,7 +181,6 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         std::mem::take(&mut self.in_flight_at_open)
     }
 
-    /// A transaction begins at `now`.
     #[inline]
     pub fn begin(&mut self, kind: TransactionId, now: Nanos) {
         self.advance(now);

@@ -35,7 +35,6 @@ pub fn statement_counts(tally: Tally) -> StatementCounts {
     }
 }
 
-/// Turns an error table into what is stored.
 pub(crate) fn error_summaries(table: &ErrorTable) -> Vec<ErrorSummary> {
     let summary = |error: &ErrorCount| ErrorSummary {
         class: error.class.name().to_owned(),

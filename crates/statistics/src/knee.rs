@@ -26,12 +26,10 @@ pub const MOST_TRIALS: usize = 60;
 /// The search gives up below this part of its first rate.
 const LEAST_PART: f64 = 1.0 / 1024.0;
 
-/// What is searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     /// The first rate, transactions per second; above zero.
     pub start_per_s: f64,
-    /// No higher rate is tried.
     pub most_per_s: Option<f64>,
     /// The search ends when the lowest rate not held exceeds the highest held by at most this share.
     pub precision: f64,
@@ -49,7 +47,6 @@ impl Search {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
     pub rate_per_s: f64,
-    /// Whether it was to confirm.
     pub is_confirmation: bool,
     /// Whether the rate was held: see [`is_held`].
     pub is_held: bool,
@@ -57,7 +54,6 @@ pub struct Tried {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// A trial at this rate.
     Search {
         rate_per_s: f64,
     },
@@ -70,7 +66,6 @@ pub enum Step {
     Done(Outcome),
 }
 
-/// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
     /// The highest rate that was held and confirmed.
@@ -80,15 +75,11 @@ pub enum Outcome {
         is_most: bool,
     },
     /// Not even a small part of the first rate was held.
-    NoneHeld {
-        /// The lowest rate that was tried.
-        lowest_per_s: f64,
-    },
+    NoneHeld { lowest_per_s: f64 },
     /// Rates that were held once were not held again, [`MOST_TRIALS`] times.
     Unsteady,
 }
 
-/// Whether a trial held its rate.
 pub fn is_held(offered_per_s: f64, reached_per_s: f64, meets_objective: bool) -> bool {
     meets_objective && reached_per_s >= HELD_SHARE * offered_per_s
 }

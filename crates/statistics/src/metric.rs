@@ -63,7 +63,6 @@ impl Metric {
         matches!(self, Metric::MaxMs | Metric::Errors)
     }
 
-    /// True for percentiles of latency.
     pub fn is_percentile(self) -> bool {
         matches!(self, Metric::P50Ms | Metric::P95Ms | Metric::P99Ms | Metric::P999Ms)
     }

@@ -6,7 +6,6 @@ use crate::ratio::PairedRatio;
 /// The noise floor of a comparison of a system with itself (A/A).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Floor {
-    /// Pairs it rests on.
     pub pairs: usize,
     /// The largest difference that its interval holds, such as 0.015: effects below it can't be
     /// told from noise.

@@ -37,31 +37,22 @@ pub struct PairedRatio {
     pub p: Option<f64>,
     /// Standard deviation of the logarithms; `None` under two pairs.
     pub deviation: Option<f64>,
-    /// Variation of the baseline's trials; `None` under two pairs.
     pub variation_baseline: Option<f64>,
-    /// Variation of the candidate's trials; `None` under two pairs.
     pub variation_candidate: Option<f64>,
 }
 
-/// What a comparison says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The candidate is better: faster.
     Faster,
-    /// The candidate is worse: slower.
     Slower,
     /// No difference was found, and one larger than the half-width would have been.
     NoDifference,
-    /// Nothing can be said.
     Undecided(Why),
 }
 
-/// Why nothing can be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Fewer than [`LEAST_PAIRS`].
     TooFewPairs,
-    /// The trials of a side vary by more than [`MOST_VARIATION`].
     DeviationTooHigh,
     /// The interval holds 1 and is wider than wanted.
     Wide,
@@ -106,7 +97,6 @@ impl PairedRatio {
         self.interval.map(|interval| (interval.high - interval.low) / (2.0 * self.ratio))
     }
 
-    /// The larger variation of both sides.
     pub fn variation(&self) -> Option<f64> {
         Some(self.variation_baseline?.max(self.variation_candidate?))
     }

@@ -28,18 +28,14 @@ pub enum Next {
     Stop(Stop),
 }
 
-/// Why it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The intervals of all candidates are as narrow as wanted.
     HalfWidthReached,
-    /// One more pair would exceed the budget.
     BudgetSpent,
-    /// As many pairs as the plan allows.
     MostPairs,
 }
 
-/// A decision and what it rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     pub next: Next,

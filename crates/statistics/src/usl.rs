@@ -19,7 +19,6 @@ use crate::mean;
 /// Fewer load levels carry no fit of three parameters.
 pub const LEAST_LEVELS: usize = 4;
 
-/// A fitted curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usl {
     /// λ: throughput of one worker.

@@ -6,7 +6,6 @@ use dyno_core::Columns;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     text: String,
-    /// Where each name ends in `text`.
     ends: Vec<usize>,
 }
 

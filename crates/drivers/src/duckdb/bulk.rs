@@ -13,25 +13,19 @@ pub(super) fn load<R: RowSource>(
     columns: &[&str],
     rows: &mut R,
 ) -> DbResult<BulkReport> {
-    let rows = append_all(connection, table, columns, rows).map_err(translate)?;
+    let mut append = || -> duckdb::Result<u64> {
+        let mut appender = connection.appender_with_columns(table, columns)?;
+        let mut row = Params::default();
+        let mut count = 0;
+        while rows.next_row(&mut row) {
+            let params = row.range(0..row.len()).map(Bound);
+            appender.append_row(appender_params_from_iter(params))?;
+            row.clear();
+            count += 1;
+        }
+        appender.flush()?;
+        Ok(count)
+    };
+    let rows = append().map_err(translate)?;
     Ok(BulkReport { rows, method: BulkMethod::Appender, fallback: None })
-}
-
-fn append_all<R: RowSource>(
-    connection: &Connection,
-    table: &str,
-    columns: &[&str],
-    rows: &mut R,
-) -> duckdb::Result<u64> {
-    let mut appender = connection.appender_with_columns(table, columns)?;
-    let mut row = Params::default();
-    let mut count = 0;
-    while rows.next_row(&mut row) {
-        let params = row.range(0..row.len()).map(Bound);
-        appender.append_row(appender_params_from_iter(params))?;
-        row.clear();
-        count += 1;
-    }
-    appender.flush()?;
-    Ok(count)
 }

@@ -1,19 +1,13 @@
 //! Rows and parameters between dyno and DuckDB.
 
-use crate::queue::binding_types;
+use crate::queue::{binding_types, calls_of_row};
 use duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
 use dyno_core::{Columns, Param, Row};
 
-binding_types!(duckdb, DuckdbRow, BigInt, Double);
+binding_types!(duckdb, pub(super) struct DuckdbRow, BigInt, Double);
 
 impl Row for DuckdbRow<'_, '_> {
-    fn columns(&self) -> usize {
-        self.columns
-    }
-
-    fn is_null(&self, column: usize) -> bool {
-        self.value(column) == ValueRef::Null
-    }
+    calls_of_row!();
 
     fn int(&self, column: usize) -> Option<i64> {
         match self.value(column) {
@@ -30,10 +24,6 @@ impl Row for DuckdbRow<'_, '_> {
             ValueRef::Text(text) => Self::parsed(text),
             value => whole(&value).map(|value| value as f64),
         }
-    }
-
-    fn bytes(&self, column: usize) -> Option<&[u8]> {
-        self.value_bytes(column)
     }
 
     fn string(&self, column: usize) -> Option<String> {

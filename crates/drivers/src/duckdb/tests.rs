@@ -1,64 +1,29 @@
 use super::*;
-use dyno_core::{
-    BulkMethod, Cause, Discard, ErrorClass, Param, ParamType, Row, RowSource, RowWriter, Rows,
-    Session, Table,
-};
+use crate::tests::{DatabaseFolder, query, single, values_come_back, with_session_of};
+use dyno_core::{BulkMethod, Cause, DbError, Discard, ErrorClass, RowSource, RowWriter, Session};
 use dyno_reactor::block_on;
 use dyno_testkit::Transcript;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
-use tempfile::TempDir;
 
-/// A database in a folder that goes away with the test.
-struct Scratch(TempDir);
-
-impl Scratch {
-    fn new() -> Self {
-        Scratch(TempDir::new().unwrap())
-    }
-
-    fn target(&self, query: &str) -> Target {
-        format!("duckdb:{}/test.db{query}", self.0.path().display()).parse().unwrap()
-    }
-
-    fn driver(&self, query: &str) -> DuckdbDriver {
-        DuckdbDriver::new(&self.target(query)).unwrap()
+impl DatabaseFolder {
+    fn duckdb(&self, query: &str) -> DuckdbDriver {
+        DuckdbDriver::new(&self.target("duckdb", query)).unwrap()
     }
 }
 
-/// Runs a test's steps with one fresh session.
 fn with_session(steps: impl AsyncFnOnce(&mut DuckdbSession)) {
-    let scratch = Scratch::new();
-    let driver = scratch.driver("");
-    block_on(async {
-        let mut session = driver.connect(0).await.unwrap();
-        steps(&mut session).await;
-        session.close().await;
-    })
-    .unwrap();
-}
-
-async fn query(session: &mut DuckdbSession, sql: &str) -> Table {
-    let mut table = Table::default();
-    session.query(sql, &mut table).await.unwrap();
-    table
-}
-
-async fn single(session: &mut DuckdbSession, sql: &str) -> String {
-    query(session, sql).await.single().unwrap_or("NULL").to_owned()
+    let scratch = DatabaseFolder::new();
+    with_session_of(&scratch.duckdb(""), steps);
 }
 
 async fn refused(session: &mut DuckdbSession, sql: &str) -> DbError {
     session.query(sql, &mut Discard).await.unwrap_err()
 }
 
-fn counts(done: dyno_core::Executed) -> (bool, u64, u64) {
-    (done.has_rows, done.rows, done.affected)
-}
-
 #[test]
 fn variables_of_the_url_are_set_and_wrong_ones_are_refused() {
-    let scratch = Scratch::new();
+    let scratch = DatabaseFolder::new();
     let threads = |driver: DuckdbDriver| {
         block_on(async {
             let mut session = driver.connect(0).await.unwrap();
@@ -66,27 +31,13 @@ fn variables_of_the_url_are_set_and_wrong_ones_are_refused() {
         })
         .unwrap()
     };
-    assert_eq!(threads(scratch.driver("?set.threads=3")), "3");
-    let error = DuckdbDriver::new(&scratch.target("?set.no_such=1")).unwrap_err();
+    assert_eq!(threads(scratch.duckdb("?set.threads=3")), "3");
+    let error = DuckdbDriver::new(&scratch.target("duckdb", "?set.no_such=1")).unwrap_err();
     assert!(error.message().contains("no_such"), "{error}");
 }
 
 #[test]
 fn values_go_in_and_come_back() {
-    type Readings = (Option<i64>, Option<f64>, Option<Vec<u8>>, bool);
-    struct Kinds(Vec<Readings>);
-    impl Rows for Kinds {
-        fn row<R: Row>(&mut self, row: &R) {
-            for column in 0..row.columns() {
-                self.0.push((
-                    row.int(column),
-                    row.double(column),
-                    row.bytes(column).map(<[u8]>::to_vec),
-                    row.is_null(column),
-                ));
-            }
-        }
-    }
     with_session(async |session| {
         assert_eq!(
             (session.product().name.as_str(), session.dialect()),
@@ -94,29 +45,8 @@ fn values_go_in_and_come_back() {
         );
         assert!(session.product().version.starts_with("1."), "{:?}", session.product());
         query(session, "CREATE TABLE t (i bigint, d double, s varchar, n integer)").await;
-        let types = [ParamType::Int, ParamType::Double, ParamType::Text, ParamType::Text];
-        let insert =
-            session.prepare("INSERT INTO t VALUES ($1, $2, $3, $4)", &types).await.unwrap();
-        let params = [Param::Int(i64::MIN), Param::Double(0.5), Param::Text(b"17"), Param::Null];
-        let done = session.execute(insert, &params, &mut Discard).await.unwrap();
-        assert_eq!(counts(done), (false, 0, 1));
-
-        let select = session.prepare("SELECT * FROM t WHERE s = $1", &[ParamType::Text]).await;
-        let mut kinds = Kinds(Vec::new());
-        let params = [Param::Text(b"17")];
-        let done = session.execute(select.unwrap(), &params, &mut kinds).await.unwrap();
-        assert_eq!(counts(done), (true, 1, 0));
-        assert_eq!(
-            kinds.0,
-            [
-                (Some(i64::MIN), Some(i64::MIN as f64), None, false),
-                (None, Some(0.5), None, false),
-                (Some(17), Some(17.0), Some(b"17".to_vec()), false),
-                (None, None, None, true),
-            ]
-        );
-        let error = session.execute(insert, &[], &mut Discard).await.unwrap_err();
-        assert!(error.message().contains("takes 4 parameters"), "{error}");
+        let insert = "INSERT INTO t VALUES ($1, $2, $3, $4)";
+        values_come_back(session, insert, "SELECT * FROM t WHERE s = $1").await;
     });
 }
 
@@ -246,8 +176,8 @@ fn rows_are_appended_all_or_none() {
 
 #[test]
 fn sessions_of_all_drivers_share_one_file() {
-    let scratch = Scratch::new();
-    let (first, second) = (scratch.driver(""), scratch.driver(""));
+    let scratch = DatabaseFolder::new();
+    let (first, second) = (scratch.duckdb(""), scratch.duckdb(""));
     block_on(async {
         let mut writer = first.connect(0).await.unwrap();
         let mut reader = second.connect(0).await.unwrap();
@@ -256,7 +186,7 @@ fn sessions_of_all_drivers_share_one_file() {
         assert_eq!(single(&mut reader, "SELECT a FROM t").await, "7");
         drop((writer, reader));
         // Closed for good, and opened anew.
-        let again = scratch.driver("");
+        let again = scratch.duckdb("");
         let mut session = again.connect(0).await.unwrap();
         assert_eq!(single(&mut session, "SELECT a FROM t").await, "7");
     })
@@ -302,9 +232,9 @@ fn errors_have_their_class() {
 
 #[test]
 fn what_is_no_database_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = DatabaseFolder::new();
     std::fs::write(scratch.0.path().join("test.db"), vec![b'x'; 20_000]).unwrap();
-    let error = DuckdbDriver::new(&scratch.target("")).unwrap_err();
+    let error = DuckdbDriver::new(&scratch.target("duckdb", "")).unwrap_err();
     assert_eq!(error.cause(), Cause::Rejected, "{error}");
     assert!(error.message().contains("no DuckDB database"), "{error}");
 

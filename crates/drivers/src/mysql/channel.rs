@@ -42,7 +42,6 @@ impl Channel {
         }
     }
 
-    /// Makes ready for a new command.
     #[inline]
     pub(super) fn begin(&mut self) -> DbResult<()> {
         self.check_idle()?;
@@ -53,7 +52,6 @@ impl Channel {
         Ok(())
     }
 
-    /// Checks that the server owes no answer.
     #[inline]
     pub(super) fn check_idle(&self) -> DbResult<()> {
         if self.idle { Ok(()) } else { Err(abandoned()) }

@@ -1,7 +1,7 @@
 //! From the greeting of a server to the end of the log-in.
 
 use super::channel::malformed;
-use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport};
+use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
 use dyno_core::{Cause, DbError, DbResult};
 use dyno_wire::mysql::auth::{FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, SWITCH, clear_text};
 use dyno_wire::mysql::handshake::{CapabilityFlags, Greeting, Login as LoginPacket};
@@ -9,7 +9,6 @@ use dyno_wire::mysql::packet::{Framed, Framing, begin_packet, finish_packet};
 use dyno_wire::mysql::reader::PacketReader;
 use dyno_wire::mysql::rsa::PublicKey;
 use dyno_wire::mysql::{Malformed, ServerError};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 /// No packet of a log-in is longer; a peer that is no MySQL server must not fill memory.
 const INBOX_BYTES: usize = 64 << 10;
@@ -139,7 +138,6 @@ impl<'a> Login<'a> {
         plugin.response(self.account.password, &self.scramble, self.is_private())
     }
 
-    /// Answers what the server asks for until it is content.
     async fn authenticate(&mut self) -> DbResult<()> {
         for _ in 0..MAX_ROUNDS {
             let packet = self.read().await?;
@@ -270,14 +268,4 @@ impl<'a> Login<'a> {
             _ => error,
         }
     }
-}
-
-/// Random bytes for the padding of RSA.
-fn random<const N: usize>() -> DbResult<[u8; N]> {
-    let mut bytes = [0; N];
-    // Requests this short are answered whole.
-    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| {
-        DbError::unreachable(format!("The kernel gives no random bytes: {error}."))
-    })?;
-    Ok(bytes)
 }

@@ -74,7 +74,6 @@ impl MysqlSession {
         self.connection_id
     }
 
-    /// Warnings of the last answer.
     pub fn warnings(&self) -> u32 {
         self.channel.answer.warnings()
     }
@@ -84,7 +83,6 @@ impl MysqlSession {
         self.channel.transport.tls_description()
     }
 
-    /// Makes ready for a command that is sent at once.
     #[inline]
     fn begin(&mut self) -> DbResult<()> {
         if self.channel.idle && !self.flight.is_empty() {

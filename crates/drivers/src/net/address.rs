@@ -27,7 +27,6 @@ impl ResolvedHosts {
         &self.0[number as usize % self.0.len()]
     }
 
-    /// Number of hosts, at least 1.
     pub fn count(&self) -> u32 {
         self.0.len() as u32
     }

@@ -35,3 +35,15 @@ pub use dyno_core::Address;
 pub use inbox::Inbox;
 pub use tls::{TlsConfig, TlsMode, TlsOptions};
 pub use transport::{Transport, before};
+
+/// Random bytes for a log-in.
+pub(crate) fn random<const N: usize>() -> dyno_core::DbResult<[u8; N]> {
+    let mut bytes = [0; N];
+    // Requests this short are answered whole.
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(
+        |error| {
+            dyno_core::DbError::unreachable(format!("The kernel gives no random bytes: {error}."))
+        },
+    )?;
+    Ok(bytes)
+}

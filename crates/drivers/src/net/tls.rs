@@ -168,7 +168,6 @@ fn read_certificates(path: &Path) -> DbResult<Vec<CertificateDer<'static>>> {
     Ok(all)
 }
 
-/// Turns what rustls found wrong into a sentence with a remedy.
 pub(super) fn explain(error: &Error, host: &str) -> DbError {
     let sentence = format!("TLS with {host} failed: {error}.");
     let hint = match error {
@@ -205,6 +204,22 @@ struct Lenient {
     provider: Arc<CryptoProvider>,
 }
 
+macro_rules! check_signature {
+    ($check:ident) => {
+        fn $check(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            match &self.chain {
+                Some(chain) => chain.$check(message, cert, dss),
+                None => Ok(HandshakeSignatureValid::assertion()),
+            }
+        }
+    };
+}
+
 impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
@@ -226,29 +241,8 @@ impl ServerCertVerifier for Lenient {
 
     // With the certificate itself unchecked, its signature proves nothing; checking it would only
     // refuse servers with old-fashioned (version 1) certificates.
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        match &self.chain {
-            Some(chain) => chain.verify_tls12_signature(message, cert, dss),
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        match &self.chain {
-            Some(chain) => chain.verify_tls13_signature(message, cert, dss),
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
-    }
+    check_signature!(verify_tls12_signature);
+    check_signature!(verify_tls13_signature);
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()

@@ -25,7 +25,6 @@ pub struct Transport {
     is_local: bool,
 }
 
-/// What lies on top of the socket.
 #[derive(Debug)]
 enum Layer {
     Plain,

@@ -17,7 +17,6 @@ pub(super) struct Prepared {
 /// One part of a flight that is answered on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// An execution of this prepared statement.
     Prepared(u32),
     /// An execution of a statement that comes along: its columns are announced.
     Once,
@@ -45,7 +44,6 @@ pub(super) struct Progress {
     held: Option<DbResult<Executed>>,
     /// The first error: of the answer to a text, or since the last Sync.
     pub(super) error: Option<DbError>,
-    /// Rows of a COPY are coming.
     pub(super) is_copy: bool,
     /// Bytes of a row that nobody wants and that have not arrived yet.
     pub(super) skip: usize,

@@ -3,7 +3,7 @@
 use super::Settings;
 use super::error::{broken, login_error, unsendable};
 use super::link::Link;
-use crate::net::{Address, Resolved, TlsMode, Transport};
+use crate::net::{Address, Resolved, TlsMode, Transport, random};
 use crate::target::Secret;
 use dyno_core::{Cause, DbError, DbResult, Nanos};
 use dyno_wire::postgres::backend::{self, Authentication, BackendKey};
@@ -11,7 +11,6 @@ use dyno_wire::postgres::frame::tag;
 use dyno_wire::postgres::scram::{self, ClientFinal, ClientFirst, ScramError};
 use dyno_wire::postgres::{WireError, frontend, md5_password};
 
-/// Whether one attempt to connect uses TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encryption {
     Never,
@@ -198,7 +197,6 @@ enum Step {
     Asked,
     ScramFirst(ClientFirst),
     ScramFinal(ClientFinal),
-    /// The server let the user in.
     Accepted,
 }
 
@@ -217,7 +215,7 @@ impl Login<'_> {
             }
             (Authentication::Sasl(offered), Step::Asked) if offered.contains(scram::MECHANISM) => {
                 self.password()?;
-                let first = ClientFirst::new("", &random()?);
+                let first = ClientFirst::new("", &random::<18>()?);
                 frontend::sasl_initial(out, scram::MECHANISM, first.message().as_bytes())
                     .map_err(unsendable)?;
                 self.step = Step::ScramFirst(first);
@@ -266,15 +264,6 @@ impl Login<'_> {
         DbError::rejected(0, *b"28000", message)
             .with_hint("let this user in with scram-sha-256, md5 or password in pg_hba.conf")
     }
-}
-
-fn random() -> DbResult<[u8; 18]> {
-    let mut bytes = [0; 18];
-    let source = rustls::crypto::ring::default_provider().secure_random;
-    source.fill(&mut bytes).map_err(|_| {
-        DbError::rejected(0, *b"28000", "This system gives no random numbers for the log-in.")
-    })?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use dyno_wire::text_rows::TextRows;
 /// enough to stay in the cache.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// The statement that loads these columns of a table, or all of it.
 pub(super) fn copy_sql(table: &str, columns: &[&str]) -> String {
     let columns =
         if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };

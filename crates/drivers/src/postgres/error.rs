@@ -6,9 +6,7 @@ use dyno_wire::postgres::backend::ServerReport;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Such as `NOTICE` or `WARNING`.
     pub severity: String,
-    /// The five letters of the SQLSTATE.
     pub sqlstate: String,
     pub message: String,
 }

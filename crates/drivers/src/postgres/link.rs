@@ -23,7 +23,6 @@ pub(super) enum Stop {
     CopyIn,
 }
 
-/// A connection after its startup.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) transport: Transport,

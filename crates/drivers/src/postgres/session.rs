@@ -23,7 +23,6 @@ use dyno_wire::postgres::types::{Column, Format};
 pub struct PostgresSession {
     link: Link,
     statements: Vec<Prepared>,
-    /// Statement names given so far.
     names: u32,
     /// Messages that wait for `flush`, and what they stand for.
     flight: Vec<u8>,

@@ -3,7 +3,6 @@
 use super::PostgresSession;
 use dyno_core::{DbResult, Session, Table};
 
-/// What a server must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Wanted {
     #[default]

@@ -8,9 +8,7 @@ use dyno_core::Dialect;
 pub(super) enum Class {
     /// Changes nothing, so that it may be read anywhere.
     Read,
-    /// Begins a transaction that changes nothing.
     BeginReadOnly,
-    /// Ends a transaction.
     End,
     /// Changes how the session itself behaves, on each node.
     Both,
@@ -22,7 +20,6 @@ pub(super) enum Class {
     Other,
 }
 
-/// Words that begin statements which change data.
 const WRITES: [&str; 10] =
     ["insert", "update", "delete", "replace", "merge", "truncate", "alter", "drop", "load", "copy"];
 /// Words that begin statements which leave something with the session.
@@ -71,7 +68,6 @@ fn by_first_word(word: &[u8], tokens: &mut Tokens<'_>) -> Class {
     }
 }
 
-/// `BEGIN`, `START TRANSACTION` and all that may follow.
 fn of_begin(tokens: &mut Tokens<'_>) -> Class {
     let mut is_read = false;
     for token in tokens {

@@ -36,7 +36,6 @@ struct Slot {
     reader: Option<Statement>,
 }
 
-/// Where what is queued goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Flight {
     #[default]
@@ -47,7 +46,6 @@ enum Flight {
     Both,
 }
 
-/// Where a statement goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seat {
     Main,
@@ -127,7 +125,6 @@ impl<S: Session> RoutedSession<S> {
         }
     }
 
-    /// The same for a prepared statement.
     #[inline]
     async fn seat_of_statement(
         &mut self,
@@ -146,7 +143,6 @@ impl<S: Session> RoutedSession<S> {
         }
     }
 
-    /// The session to queue a text on.
     fn queue_of_text(&mut self, sql: &str) -> &mut S {
         let Some(beside) = &mut self.beside else { return &mut self.main };
         let class = classify(sql, self.main.dialect());

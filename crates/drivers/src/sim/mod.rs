@@ -39,7 +39,6 @@ pub enum Service {
     Constant(Nanos),
     /// Between the two, both included, evenly.
     Uniform(Nanos, Nanos),
-    /// Exponentially distributed with this mean.
     Exponential(Nanos),
     /// What the function says of the SQL text, with the session's own random stream.
     Function(fn(&str, &mut Rng) -> Nanos),
@@ -90,7 +89,6 @@ pub struct Script {
     /// Rows that each SELECT answers with: one column, holding 1, 2, 3 ...
     pub rows: u64,
     pub dialect: Dialect,
-    /// Whether [`SimDriver::log`] keeps the statements.
     pub keep_log: bool,
 }
 
@@ -155,7 +153,6 @@ pub struct Logged {
     pub began: Nanos,
     pub ended: Nanos,
     pub sql: String,
-    /// Its parameters, as text.
     pub params: Vec<String>,
     pub error: Option<ErrorClass>,
 }

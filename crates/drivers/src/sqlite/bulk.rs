@@ -14,7 +14,6 @@ const BATCH_ROWS: usize = 50;
 /// SQLite's limit on the parameters of one statement.
 const PARAMS_MAX: usize = 32_766;
 
-/// Streams rows through prepared INSERTs of many rows.
 pub(super) fn load<R: RowSource>(
     connection: &Connection,
     table: &str,

@@ -1,19 +1,13 @@
 //! Rows and parameters between dyno and SQLite.
 
-use crate::queue::binding_types;
+use crate::queue::{binding_types, calls_of_row};
 use dyno_core::{Columns, Param, Row};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
-binding_types!(rusqlite, SqliteRow, Integer, Real);
+binding_types!(rusqlite, pub(super) struct SqliteRow, Integer, Real);
 
 impl Row for SqliteRow<'_, '_> {
-    fn columns(&self) -> usize {
-        self.columns
-    }
-
-    fn is_null(&self, column: usize) -> bool {
-        self.value(column) == ValueRef::Null
-    }
+    calls_of_row!();
 
     fn int(&self, column: usize) -> Option<i64> {
         match self.value(column) {
@@ -30,10 +24,6 @@ impl Row for SqliteRow<'_, '_> {
             ValueRef::Text(text) => Self::parsed(text),
             _ => None,
         }
-    }
-
-    fn bytes(&self, column: usize) -> Option<&[u8]> {
-        self.value_bytes(column)
     }
 
     fn string(&self, column: usize) -> Option<String> {

@@ -1,58 +1,28 @@
 use super::*;
+use crate::tests::{DatabaseFolder, counts, query, single, values_come_back, with_session_of};
 use dyno_core::{
-    BulkMethod, Cause, Discard, ErrorClass, Param, ParamType, Row, RowSource, RowWriter, Rows,
-    Session, Table,
+    BulkMethod, Cause, Discard, ErrorClass, Param, ParamType, RowSource, RowWriter, Session, Table,
 };
 use dyno_reactor::block_on;
 use dyno_testkit::{Headings, Transcript};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tempfile::TempDir;
 
-/// A database in a folder that goes away with the test.
-struct Scratch(TempDir);
-
-impl Scratch {
-    fn new() -> Self {
-        Scratch(TempDir::new().unwrap())
-    }
-
+impl DatabaseFolder {
     fn driver(&self, query: &str) -> SqliteDriver {
-        let url = format!("sqlite:{}/test.db{query}", self.0.path().display());
-        SqliteDriver::new(&url.parse().unwrap()).unwrap()
+        SqliteDriver::new(&self.target("sqlite", query)).unwrap()
     }
 }
 
-/// Runs a test's steps with one fresh session.
 fn with_session(steps: impl AsyncFnOnce(&mut SqliteSession)) {
-    let scratch = Scratch::new();
-    let driver = scratch.driver("");
-    block_on(async {
-        let mut session = driver.connect(0).await.unwrap();
-        steps(&mut session).await;
-        session.close().await;
-    })
-    .unwrap();
-}
-
-async fn query(session: &mut SqliteSession, sql: &str) -> Table {
-    let mut table = Table::default();
-    session.query(sql, &mut table).await.unwrap();
-    table
-}
-
-async fn single(session: &mut SqliteSession, sql: &str) -> String {
-    query(session, sql).await.single().unwrap_or("NULL").to_owned()
-}
-
-fn counts(done: dyno_core::Executed) -> (bool, u64, u64) {
-    (done.has_rows, done.rows, done.affected)
+    let scratch = DatabaseFolder::new();
+    with_session_of(&scratch.driver(""), steps);
 }
 
 #[test]
 fn settings_are_as_documented_and_as_asked_for() {
-    let scratch = Scratch::new();
+    let scratch = DatabaseFolder::new();
     let read = |driver: SqliteDriver| {
         block_on(async {
             let mut session = driver.connect(0).await.unwrap();
@@ -71,44 +41,12 @@ fn settings_are_as_documented_and_as_asked_for() {
 
 #[test]
 fn values_go_in_and_come_back() {
-    type Readings = (Option<i64>, Option<f64>, Option<Vec<u8>>, bool);
-    struct Kinds(Vec<Readings>);
-    impl Rows for Kinds {
-        fn row<R: Row>(&mut self, row: &R) {
-            for column in 0..row.columns() {
-                self.0.push((
-                    row.int(column),
-                    row.double(column),
-                    row.bytes(column).map(<[u8]>::to_vec),
-                    row.is_null(column),
-                ));
-            }
-        }
-    }
     with_session(async |session| {
         assert_eq!(session.product().name, "SQLite");
         assert!(session.product().version.starts_with("3."));
         query(session, "CREATE TABLE t (i INTEGER, d REAL, s TEXT, n TEXT)").await;
-        let types = [ParamType::Int, ParamType::Double, ParamType::Text, ParamType::Text];
-        let insert = session.prepare("INSERT INTO t VALUES (?, ?, ?, ?)", &types).await.unwrap();
-        let params = [Param::Int(i64::MIN), Param::Double(0.5), Param::Text(b"17"), Param::Null];
-        let done = session.execute(insert, &params, &mut Discard).await.unwrap();
-        assert_eq!(counts(done), (false, 0, 1));
-
-        let select = session.prepare("SELECT * FROM t WHERE s = ?", &[ParamType::Text]).await;
-        let mut kinds = Kinds(Vec::new());
-        let params = [Param::Text(b"17")];
-        let done = session.execute(select.unwrap(), &params, &mut kinds).await.unwrap();
-        assert_eq!(counts(done), (true, 1, 0));
-        assert_eq!(
-            kinds.0,
-            [
-                (Some(i64::MIN), Some(i64::MIN as f64), None, false),
-                (None, Some(0.5), None, false),
-                (Some(17), Some(17.0), Some(b"17".to_vec()), false),
-                (None, None, None, true),
-            ]
-        );
+        let insert = "INSERT INTO t VALUES (?, ?, ?, ?)";
+        values_come_back(session, insert, "SELECT * FROM t WHERE s = ?").await;
         let row = &query(session, "SELECT i, d, s, n, 2.0 FROM t").await.rows[0];
         let words: Vec<_> = row.iter().map(Option::as_deref).collect();
         let expected = [Some("-9223372036854775808"), Some("0.5"), Some("17"), None, Some("2.0")];
@@ -167,7 +105,7 @@ fn a_flight_runs_in_order_and_each_command_stands_alone() {
 
 #[test]
 fn locks_run_into_the_time_limit_and_a_rollback_helps() {
-    let scratch = Scratch::new();
+    let scratch = DatabaseFolder::new();
     let driver = scratch.driver("?busy_timeout_ms=5");
     block_on(async {
         let mut one = driver.connect(0).await.unwrap();
@@ -213,7 +151,7 @@ fn mistakes_are_errors_and_leave_the_session_usable() {
 
 #[test]
 fn files_that_can_not_be_used_are_explained() {
-    let scratch = Scratch::new();
+    let scratch = DatabaseFolder::new();
     let refused = |path: &Path| {
         let url = format!("sqlite:{}", path.display());
         SqliteDriver::new(&url.parse().unwrap()).unwrap_err()

@@ -5,7 +5,6 @@
 use super::TargetError;
 use super::text::{percent_decode, redact};
 
-/// Keywords with their values, in the order of the string.
 pub(super) type Pairs = Vec<(String, String)>;
 
 /// True for what libpq takes for a connection string where a database name is expected.
@@ -53,7 +52,6 @@ fn read_keywords(text: &str) -> Result<Pairs, TargetError> {
     Ok(pairs)
 }
 
-/// One value and what follows it.
 fn read_value(text: &str) -> Result<(String, &str), TargetError> {
     let quoted = text.strip_prefix('\'');
     let text = quoted.unwrap_or(text);

@@ -30,13 +30,11 @@ enum Meaning {
     ConnectMs,
     /// Seconds, the same.
     ConnectS,
-    /// Part of what decides on TLS.
     Tls,
     /// `a=1,b=2`.
     SessionVariables,
     /// `primary`, `preferSecondary` ...
     ServerType,
-    /// Whether several hosts share the connections.
     Balance,
     /// Nothing: it tunes the Java driver.
     Tuning,

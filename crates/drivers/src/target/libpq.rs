@@ -21,7 +21,6 @@ pub struct LibpqOptions<'a> {
     pub fallback_application_name: Option<&'a str>,
 }
 
-/// What becomes of a keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Taken,
@@ -31,7 +30,6 @@ enum Use {
     Only(&'static [&'static str]),
 }
 
-/// A keyword and its environment variable.
 struct Keyword {
     name: &'static str,
     variable: &'static str,

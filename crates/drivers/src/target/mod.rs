@@ -26,7 +26,6 @@ use std::str::FromStr;
 pub struct Secret(String);
 
 impl Secret {
-    /// Guards a text.
     pub fn new(text: impl Into<String>) -> Self {
         Secret(text.into())
     }

@@ -55,7 +55,6 @@ pub(super) fn find_with(
     Ok(found)
 }
 
-/// The environment variable that holds the password of the target called `name`.
 fn password_variable(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("DYNO_PASSWORD_{}", name.chars().map(letter).collect::<String>())

@@ -19,7 +19,6 @@ pub(super) enum Encoding {
 
 pub(super) struct Answer<'a> {
     pub(super) out: &'a mut Vec<u8>,
-    /// Number of the next packet.
     pub(super) sequence: &'a mut u8,
     pub(super) capabilities: u64,
     pub(super) status: u16,
@@ -89,7 +88,6 @@ impl Answer<'_> {
         }
     }
 
-    /// Asks the client for a file.
     pub(super) fn infile(mut self, name: &[u8]) {
         let start = self.begin();
         self.out.push(0xfb);

@@ -14,7 +14,6 @@ use answer::{Answer, Encoding};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Prepared statements one connection may hold.
 const STATEMENTS_MAX: usize = 65_536;
 
 /// Capability bits, see the protocol's documentation.

@@ -19,7 +19,6 @@ fn finish(out: &mut [u8], start: usize) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A message without a body.
 pub(super) fn empty(out: &mut Vec<u8>, kind: u8) {
     out.extend_from_slice(&[kind, 0, 0, 0, 4]);
 }
@@ -118,7 +117,6 @@ pub(super) fn row_description(out: &mut Vec<u8>, sql: &[u8], columns: &[Column],
     finish(out, start);
 }
 
-/// `count` DataRows.
 pub(super) fn rows(out: &mut Vec<u8>, sql: &[u8], columns: &[Column], formats: u64, count: u64) {
     if count == 0 {
         return;

@@ -38,7 +38,6 @@ pub(super) struct Portal {
     /// Bit n: column n is binary.
     pub(super) formats: u64,
     pub(super) rows_left: u64,
-    /// Was executed at least once.
     pub(super) started: bool,
 }
 

@@ -15,13 +15,11 @@ use extended::Extended;
 enum Phase {
     /// Before the startup packet, which has no type byte.
     Startup,
-    /// The client was asked for its password.
     Password,
     Ready,
     CopyIn(CopyIn),
 }
 
-/// A running COPY FROM STDIN.
 struct CopyIn {
     bulk: BulkRows,
     /// Started by Execute: Sync and Flush are ignored until it ends, and a Sync must follow.

@@ -49,7 +49,6 @@ pub(crate) struct Lexer<'a> {
     sql: &'a [u8],
     dialect: Dialect,
     pos: usize,
-    /// The last token.
     pub(crate) span: Span,
     /// Parameters seen: `?` counted, or the highest `$n`.
     pub(crate) params: u16,

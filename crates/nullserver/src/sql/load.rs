@@ -6,7 +6,7 @@ use super::parser::{Parser, integer};
 use super::plan::{Format, Kind, Load};
 
 // Options of COPY and LOAD DATA.
-words! { Word, option:
+words! { pub(crate) enum Word, option:
     Local = b"local", Infile = b"infile", Table = b"table", Lines = b"lines",
     Fields = b"fields" | b"columns", Terminated = b"terminated", Enclosed = b"enclosed",
     Escaped = b"escaped", Ignore = b"ignore", Character = b"character", Set = b"set", From = b"from",

@@ -35,9 +35,9 @@ pub(crate) fn lowered<R>(word: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
 
 /// Words that mean something, and the function that finds one; every other word is `Other`.
 macro_rules! words {
-    ($name:ident, $find:ident: $($word:ident = $($text:literal)|+,)*) => {
+    ($vis:vis enum $name:ident, $find:ident: $($word:ident = $($text:literal)|+,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum $name { $($word,)* Other }
+        $vis enum $name { $($word,)* Other }
 
         pub(crate) fn $find(word: &[u8]) -> $name {
             $crate::sql::names::lowered(word, |lower| match lower {
@@ -50,7 +50,7 @@ macro_rules! words {
 pub(super) use words;
 
 // A clause ends a select list without FROM; a connective stands between a column and its parameter.
-words! { Keyword, keyword:
+words! { pub(crate) enum Keyword, keyword:
     Select = b"select", Insert = b"insert", Replace = b"replace", Update = b"update", Delete = b"delete",
     Begin = b"begin", Start = b"start", Commit = b"commit", End = b"end", Rollback = b"rollback",
     Set = b"set", Show = b"show", Use = b"use", Load = b"load", Copy = b"copy", Create = b"create",

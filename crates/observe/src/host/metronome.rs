@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Between two beats.
 const BEAT: Nanos = MILLISECOND;
 
 /// A running metronome; it ends when dropped.
@@ -40,7 +39,6 @@ impl Metronome {
         Some(Metronome { shared, thread: Some(thread) })
     }
 
-    /// Forgets what was recorded so far.
     pub(super) fn restart(&self) {
         self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

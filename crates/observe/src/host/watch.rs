@@ -58,7 +58,6 @@ pub fn run_delay_of_process() -> Option<Nanos> {
     (!delays.is_empty()).then(|| delays.iter().sum())
 }
 
-/// Counters of the kernel at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counters {
     /// Microseconds in which some task waited, for CPU, memory, input and output.

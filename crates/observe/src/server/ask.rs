@@ -4,7 +4,6 @@ use dyno_core::{Columns, DbResult, Row, Rows, Session};
 use dyno_facts::Message;
 use std::collections::BTreeMap;
 
-/// Rows as text.
 pub(super) type Answer = Vec<Vec<Option<String>>>;
 
 pub(super) struct Asker<'a, S> {

@@ -11,7 +11,6 @@ use dyno_core::{DbResult, Session};
 use dyno_facts::{Message, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
-/// Counters of a sample.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
 'Threads_running', 'Innodb_row_lock_current_waits', 'Innodb_buffer_pool_read_requests', \
 'Innodb_buffer_pool_reads', 'Innodb_pages_read', 'Innodb_pages_written', \

@@ -8,16 +8,12 @@ use std::collections::BTreeMap;
 pub struct Sample {
     /// Sessions that execute something, without the one that asks.
     pub active_sessions: Option<f64>,
-    /// Sessions that wait for a lock.
     pub waiting_sessions: Option<f64>,
     pub page_requests: Option<u64>,
     /// Of these, those that were not in the server's memory.
     pub page_misses: Option<u64>,
-    /// Pages read into the server's memory.
     pub pages_read: Option<u64>,
-    /// Pages written from it.
     pub pages_written: Option<u64>,
-    /// Bytes of log written.
     pub log_bytes: Option<u64>,
     /// Dirty share of the memory for data, 0 to 1.
     pub dirty_share: Option<f64>,
@@ -42,11 +38,9 @@ pub struct Sample {
     pub refuses_writes: bool,
     /// Commits that did not wait for a semi-synchronous replica, though they should have.
     pub unacknowledged: Option<u64>,
-    /// Old row versions that wait to be purged.
     pub purge_backlog: Option<u64>,
     /// Replicas and how far they are behind, seconds; of a replica itself, under its own name.
     pub lag_s: BTreeMap<String, f64>,
-    /// Work of its own.
     pub background: Vec<String>,
     /// When the server was started, in seconds on any clock; `None` when only `uptime_s` is known.
     pub started_s: Option<f64>,

@@ -36,11 +36,9 @@ pub struct Seen {
     pub lags_s: BTreeMap<String, Vec<f64>>,
     pub down: Option<Message>,
     pub asked: Asked,
-    /// Questions that were refused, and why.
     pub not_readable: Vec<Message>,
 }
 
-/// What surrounded a trial on one node.
 pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> NodeConditions {
     // Without samples from within, the window is taken to reach from before to after.
     let opened = seen.opened.as_ref().unwrap_or(&before.sample);

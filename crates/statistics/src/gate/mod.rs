@@ -66,9 +66,7 @@ pub enum Figure {
     Value,
     /// The ratio of a candidate to its baseline.
     Ratio,
-    /// The lower bound of its interval.
     RatioLow,
-    /// The upper bound of its interval.
     RatioHigh,
 }
 
@@ -79,7 +77,6 @@ pub struct Gate {
     pub text: String,
     pub metric: Metric,
     pub figure: Figure,
-    /// How the figure has to be.
     pub relation: Relation,
     /// In the metric's unit; shares and ratios as numbers, not percent.
     pub bound: f64,
@@ -92,9 +89,7 @@ pub struct Mistake {
     pub(crate) text: String,
     /// The character at which it was noticed, from 1.
     pub column: usize,
-    /// What is wrong there, a sentence.
     pub message: String,
-    /// What would be right, a sentence.
     pub hint: String,
 }
 
@@ -113,22 +108,16 @@ pub enum Verdict {
     Pass,
     /// It is proven not to be kept.
     Broken,
-    /// Neither is proven.
     Inconclusive(Why),
 }
 
-/// Why a gate is inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// No trial has a value.
     NoValue,
-    /// One trial has no interval.
     OneTrial,
     /// Nothing is compared, or no pair has values.
     NoPair,
-    /// Fewer than [`LEAST_PAIRS`].
     TooFewPairs,
-    /// The trials of a side vary by more than [`MOST_VARIATION`].
     DeviationTooHigh,
     IntervalHoldsBound,
 }
@@ -138,9 +127,7 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The figure: a geometric mean of the trials or the pairs, or the largest of facts.
     pub value: Option<f64>,
-    /// Its 95 % interval, where there is one.
     pub interval: Option<Interval>,
-    /// Trials or pairs it rests on.
     pub count: usize,
 }
 

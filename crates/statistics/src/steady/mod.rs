@@ -45,11 +45,9 @@ impl Second {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steady {
-    /// Median of the seconds' rates.
     pub median_per_s: f64,
     /// Whether warm-up was over; `None` under [`LEAST_SECONDS`] intervals.
     pub warm_up: Option<WarmUp>,
-    /// Where the level changed for good.
     pub changes: Vec<Change>,
     /// Seconds below half of the median, neighbours joined.
     pub stalls: Vec<Stall>,
@@ -86,7 +84,6 @@ pub struct Stall {
     pub from_s: f64,
     /// Seconds from the opening of the window.
     pub to_s: f64,
-    /// The lowest rate in it.
     pub lowest_per_s: f64,
 }
 

@@ -1,7 +1,7 @@
 //! The scanner of answers: result sets, OK, errors, requests for a file, several in a row.
 
 use super::{
-    Malformed, ServerError,
+    Malformed, Scanned, ServerError,
     error::PROGRESS_REPORT,
     packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, Header},
     reader::PacketReader,
@@ -9,11 +9,8 @@ use super::{
 };
 use dyno_core::{Executed, Rows};
 
-/// Server status: a transaction is open.
 pub const STATUS_IN_TRANSACTION: u16 = 0x0001;
-/// Server status: another answer follows.
 pub const STATUS_MORE_RESULTS: u16 = 0x0008;
-/// Server status: the SQL mode NO_BACKSLASH_ESCAPES is set.
 pub const STATUS_NO_BACKSLASH_ESCAPES: u16 = 0x0200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +23,6 @@ pub enum Encoding {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerStep {
-    /// More bytes are needed.
     More,
     Done(Executed),
     Failed(ServerError),
@@ -133,7 +129,7 @@ impl Answer {
         bytes: &[u8],
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<(usize, AnswerStep), Malformed> {
+    ) -> Scanned<(usize, AnswerStep)> {
         let mut taken = 0;
         loop {
             if !R::WANTED && self.state.phase == Phase::Rows && !self.framing.is_joining() {
@@ -163,7 +159,7 @@ impl State {
         payload: &[u8],
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<Option<AnswerStep>, Malformed> {
+    ) -> Scanned<Option<AnswerStep>> {
         let Some(&first) = payload.first() else {
             return Err(Malformed("an answer has an empty packet"));
         };
@@ -219,7 +215,7 @@ impl State {
         payload: &[u8],
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<(), Malformed> {
+    ) -> Scanned<()> {
         let mut reader = PacketReader::new(payload);
         let count = reader.lenenc()?;
         if count > MAX_COLUMNS {
@@ -270,7 +266,7 @@ impl State {
 
     /// Reads an OK packet; returns the number of rows changed.
     #[inline]
-    fn read_ok(&mut self, payload: &[u8]) -> Result<u64, Malformed> {
+    fn read_ok(&mut self, payload: &[u8]) -> Scanned<u64> {
         let mut reader = PacketReader::new(&payload[1..]);
         let affected = reader.lenenc()?;
         let _last_insert_id = reader.lenenc()?;
@@ -280,7 +276,7 @@ impl State {
     }
 
     #[inline]
-    fn read_end_of_rows(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+    fn read_end_of_rows(&mut self, payload: &[u8]) -> Scanned<()> {
         if self.deprecate_eof {
             return self.read_ok(payload).map(|_| ());
         }
@@ -305,7 +301,7 @@ impl State {
         payload: &[u8],
         columns: &[Column],
         rows: &mut R,
-    ) -> Result<(), Malformed> {
+    ) -> Scanned<()> {
         match self.encoding {
             Encoding::Text => {
                 scan_text_row(payload, columns.len(), &mut self.spans)?;
@@ -322,7 +318,7 @@ impl State {
     /// Walks over rows that are only counted, looking at their headers and first bytes. Their
     /// bytes need not even be there at once.
     #[inline]
-    fn skip_rows(&mut self, framing: &mut Framing, bytes: &[u8]) -> Result<usize, Malformed> {
+    fn skip_rows(&mut self, framing: &mut Framing, bytes: &[u8]) -> Scanned<usize> {
         let mut at = 0;
         loop {
             let skipped = self.skip_bytes.min(bytes.len() - at);
@@ -352,7 +348,7 @@ fn ends_rows(first: u8, length: usize) -> bool {
 }
 
 #[cold]
-fn failed(payload: &[u8]) -> Result<Option<AnswerStep>, Malformed> {
+fn failed(payload: &[u8]) -> Scanned<Option<AnswerStep>> {
     let error = ServerError::parse(payload)?;
     Ok((error.errno != PROGRESS_REPORT).then_some(AnswerStep::Failed(error)))
 }

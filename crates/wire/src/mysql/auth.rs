@@ -17,7 +17,6 @@ pub enum Plugin {
 }
 
 impl Plugin {
-    /// The method of that name, if dyno knows it.
     pub fn from_name(name: &str) -> Option<Plugin> {
         [Plugin::Native, Plugin::CachingSha2, Plugin::Sha256, Plugin::Ed25519]
             .into_iter()
@@ -47,7 +46,6 @@ impl Plugin {
         }
     }
 
-    /// What asks the server for its RSA public key.
     pub fn key_request(self) -> u8 {
         match self {
             Plugin::Sha256 => SHA256_KEY_REQUEST,

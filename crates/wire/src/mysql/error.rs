@@ -1,6 +1,6 @@
 //! Error packets, and the classes in which their errors are counted.
 
-use super::{Malformed, reader::PacketReader};
+use super::{Malformed, Scanned, reader::PacketReader};
 use dyno_core::{DbError, ErrorClass};
 
 /// The error number with which MariaDB marks a progress report, which is no error.
@@ -16,7 +16,7 @@ pub struct ServerError {
 
 impl ServerError {
     /// Reads an error packet. Before the log-in servers send it without SQLSTATE.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Scanned<Self> {
         let mut reader = PacketReader::new(payload);
         if reader.u8()? != 0xff {
             return Err(Malformed("an error packet starts with another byte than 0xff"));

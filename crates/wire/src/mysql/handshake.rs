@@ -1,7 +1,7 @@
 //! The greeting of a server and the log-in that answers it.
 
 use super::{
-    Malformed,
+    Malformed, Scanned,
     packet::{begin_packet, finish_packet},
     reader::{PacketReader, push_lenenc, push_lenenc_bytes},
 };
@@ -13,7 +13,6 @@ pub struct CapabilityFlags(pub u64);
 impl CapabilityFlags {
     /// Set by MySQL; MariaDB leaves it out to announce extended flags.
     pub const LONG_PASSWORD: Self = Self(1);
-    /// The log-in may name a database.
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
     pub const LOCAL_FILES: Self = Self(1 << 7);
     /// The protocol of 4.1 and later.
@@ -23,14 +22,10 @@ impl CapabilityFlags {
     pub const TRANSACTIONS: Self = Self(1 << 13);
     /// Scrambled passwords of 4.1 and later.
     pub const SECURE_CONNECTION: Self = Self(1 << 15);
-    /// Several statements in one command.
     pub const MULTI_STATEMENTS: Self = Self(1 << 16);
-    /// Several results of one command.
     pub const MULTI_RESULTS: Self = Self(1 << 17);
-    /// Several results of one prepared statement.
     pub const PS_MULTI_RESULTS: Self = Self(1 << 18);
     pub const PLUGIN_AUTH: Self = Self(1 << 19);
-    /// Attributes of the client in the log-in.
     pub const CONNECT_ATTRS: Self = Self(1 << 20);
     /// The log-in's authentication data may be longer than 255 bytes.
     pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
@@ -54,7 +49,7 @@ impl CapabilityFlags {
     }
 
     /// What dyno uses of what a server offers. TLS is added by [`Self::with`] once it is agreed on.
-    pub fn negotiate(server: Self) -> Result<Self, Malformed> {
+    pub fn negotiate(server: Self) -> Scanned<Self> {
         let needed = Self::PROTOCOL_41.with(Self::SECURE_CONNECTION);
         if !server.has(needed) {
             return Err(Malformed("it is older than MySQL 4.1"));
@@ -97,7 +92,7 @@ pub struct Greeting {
 
 impl Greeting {
     /// Reads the first packet of a server, version 10 of the handshake.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Scanned<Self> {
         let mut reader = PacketReader::new(payload);
         if reader.u8()? != 10 {
             return Err(Malformed("its greeting is not version 10 of the handshake"));

@@ -1,12 +1,11 @@
 //! Packets: a three-byte length, a sequence number and at most 16 MiB - 1 of payload; longer
 //! payloads are split and joined here.
 
-use super::Malformed;
+use super::{Malformed, Scanned};
 
 /// Length of a packet that is continued by the next one.
 pub const FULL_PACKET_BYTES: usize = 0xff_ffff;
 
-/// Length of the header before each payload.
 pub const HEADER_BYTES: usize = 4;
 
 /// The most that a joined payload may have: the protocol's own limit of `max_allowed_packet`, and
@@ -74,7 +73,6 @@ pub enum Framed<'a> {
     Payload(&'a [u8], usize),
 }
 
-/// The header at the start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     pub length: usize,
@@ -109,9 +107,8 @@ impl Framing {
         self.joining
     }
 
-    /// Checks and advances the sequence number.
     #[inline]
-    pub fn advance(&mut self, sequence: u8) -> Result<(), Malformed> {
+    pub fn advance(&mut self, sequence: u8) -> Scanned<()> {
         if sequence != self.next_sequence {
             return Err(Malformed("packets are out of order"));
         }
@@ -122,7 +119,7 @@ impl Framing {
     /// Takes the next payload from the start of `bytes`. Bytes reported as taken must not be
     /// passed again.
     #[inline]
-    pub fn take<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Framed<'a>, Malformed> {
+    pub fn take<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
         let Some(header) = Header::read(bytes) else { return Ok(Framed::Partial(0)) };
         if header.length == FULL_PACKET_BYTES || self.joining {
             return self.join(bytes);
@@ -134,7 +131,7 @@ impl Framing {
     }
 
     #[cold]
-    fn join<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Framed<'a>, Malformed> {
+    fn join<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
         if !self.joining {
             self.joining = true;
             // A buffer of a gigabyte must not stay for ever because of one answer.

@@ -1,6 +1,6 @@
 //! Reading fields from the payload of one packet.
 
-use super::Malformed;
+use super::{Malformed, Scanned};
 
 /// A cursor over a payload. Every read checks what is left; a length that the peer claims is only
 /// ever compared with the bytes that are there.
@@ -24,55 +24,47 @@ impl<'a> PacketReader<'a> {
         PacketReader { rest: payload }
     }
 
-    /// What has not been read yet.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next `count` bytes.
     #[inline]
-    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    pub fn bytes(&mut self, count: usize) -> Scanned<&'a [u8]> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(SHORT)?;
         self.rest = rest;
         Ok(head)
     }
 
-    /// The next bytes as an array.
     #[inline]
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub fn array<const N: usize>(&mut self) -> Scanned<[u8; N]> {
         let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(SHORT)?;
         self.rest = rest;
         Ok(*head)
     }
 
-    /// One byte.
     #[inline]
-    pub fn u8(&mut self) -> Result<u8, Malformed> {
+    pub fn u8(&mut self) -> Scanned<u8> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    /// Two bytes, little endian.
     #[inline]
-    pub fn u16(&mut self) -> Result<u16, Malformed> {
+    pub fn u16(&mut self) -> Scanned<u16> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// Four bytes, little endian.
     #[inline]
-    pub fn u32(&mut self) -> Result<u32, Malformed> {
+    pub fn u32(&mut self) -> Scanned<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Eight bytes, little endian.
     #[inline]
-    pub fn u64(&mut self) -> Result<u64, Malformed> {
+    pub fn u64(&mut self) -> Scanned<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A length-encoded integer.
     #[inline]
-    pub fn lenenc(&mut self) -> Result<u64, Malformed> {
+    pub fn lenenc(&mut self) -> Scanned<u64> {
         match self.u8()? {
             small @ 0..=0xfa => Ok(u64::from(small)),
             0xfc => self.u16().map(u64::from),
@@ -82,16 +74,15 @@ impl<'a> PacketReader<'a> {
         }
     }
 
-    /// Bytes preceded by their length-encoded length.
     #[inline]
-    pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
+    pub fn lenenc_bytes(&mut self) -> Scanned<&'a [u8]> {
         let length = self.lenenc()?;
         self.bytes(usize::try_from(length).map_err(|_| SHORT)?)
     }
 
     /// A value of a text row: NULL or bytes preceded by their length.
     #[inline]
-    pub fn text_value(&mut self) -> Result<TextValue<'a>, Malformed> {
+    pub fn text_value(&mut self) -> Scanned<TextValue<'a>> {
         if let Some((0xfb, rest)) = self.rest.split_first() {
             self.rest = rest;
             return Ok(TextValue::Null);
@@ -100,7 +91,7 @@ impl<'a> PacketReader<'a> {
     }
 
     /// Bytes up to a NUL, which is read too.
-    pub fn until_nul(&mut self) -> Result<&'a [u8], Malformed> {
+    pub fn until_nul(&mut self) -> Scanned<&'a [u8]> {
         let end = self
             .rest
             .iter()

@@ -1,7 +1,7 @@
 //! Columns and the values of a row, read where they were received.
 
 use super::{
-    Malformed,
+    Malformed, Scanned,
     reader::{PacketReader, TextValue},
 };
 use crate::names::Names;
@@ -42,7 +42,7 @@ impl Definitions {
     }
 
     /// Adds the column of a definition packet, and its name if that is wanted.
-    pub fn push(&mut self, payload: &[u8], is_named: bool) -> Result<(), Malformed> {
+    pub fn push(&mut self, payload: &[u8], is_named: bool) -> Scanned<()> {
         let (column, name) = Column::parse(payload)?;
         self.columns.push(column);
         if is_named {
@@ -55,7 +55,6 @@ impl Definitions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     pub column_type: u8,
-    /// Whether an integer has no sign.
     pub unsigned: bool,
     /// Digits after the point, 31 where the server does not fix them.
     pub decimals: u8,
@@ -63,7 +62,7 @@ pub struct Column {
 
 impl Column {
     /// Reads a column definition packet; also returns the column's name.
-    pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+    pub fn parse(payload: &[u8]) -> Scanned<(Self, &[u8])> {
         let mut reader = PacketReader::new(payload);
         // Catalog, schema, table, original table.
         for _ in 0..4 {
@@ -99,11 +98,7 @@ impl CellSpan {
 }
 
 /// Finds the values of a row of the text protocol.
-pub fn scan_text_row(
-    payload: &[u8],
-    columns: usize,
-    spans: &mut Vec<CellSpan>,
-) -> Result<(), Malformed> {
+pub fn scan_text_row(payload: &[u8], columns: usize, spans: &mut Vec<CellSpan>) -> Scanned<()> {
     let mut reader = PacketReader::new(payload);
     spans.clear();
     for _ in 0..columns {
@@ -120,7 +115,7 @@ pub fn scan_binary_row(
     payload: &[u8],
     columns: &[Column],
     spans: &mut Vec<CellSpan>,
-) -> Result<(), Malformed> {
+) -> Scanned<()> {
     let mut reader = PacketReader::new(payload);
     if reader.u8()? != 0 {
         return Err(Malformed("a binary row starts with another byte than 0"));
@@ -154,7 +149,7 @@ pub fn scan_binary_row(
     end_of_row(&reader)
 }
 
-fn end_of_row(reader: &PacketReader<'_>) -> Result<(), Malformed> {
+fn end_of_row(reader: &PacketReader<'_>) -> Scanned<()> {
     if reader.rest().is_empty() {
         Ok(())
     } else {

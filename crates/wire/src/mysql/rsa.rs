@@ -4,7 +4,7 @@
 //! modular power; no secret key is ever in memory, and timing reveals nothing that the sender of
 //! the password does not know.
 
-use super::Malformed;
+use super::{Malformed, Scanned};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use num_bigint::BigUint;
 use sha1::{Digest, Sha1};
@@ -21,7 +21,7 @@ pub struct PublicKey {
 impl PublicKey {
     /// Reads a key in PEM, `BEGIN PUBLIC KEY`, as servers send it.
     /// From 1,024 to 16,384 bits.
-    pub fn from_pem(pem: &[u8]) -> Result<Self, Malformed> {
+    pub fn from_pem(pem: &[u8]) -> Scanned<Self> {
         const BAD: Malformed = Malformed("its RSA public key can't be read");
         let text = std::str::from_utf8(pem).map_err(|_| BAD)?;
         let (_, body) = text.split_once("-----BEGIN PUBLIC KEY-----").ok_or(BAD)?;
@@ -49,7 +49,7 @@ impl PublicKey {
         password: &[u8],
         scramble: &[u8],
         seed: [u8; HASH_BYTES],
-    ) -> Result<Vec<u8>, Malformed> {
+    ) -> Scanned<Vec<u8>> {
         let mut mixed = super::auth::clear_text(password);
         for (byte, mask) in mixed.iter_mut().zip(scramble.iter().cycle()) {
             *byte ^= mask;
@@ -58,7 +58,7 @@ impl PublicKey {
     }
 
     /// RSAES-OAEP with SHA-1 and an empty label (RFC 8017, 7.1.1).
-    fn encrypt(&self, message: &[u8], seed: [u8; HASH_BYTES]) -> Result<Vec<u8>, Malformed> {
+    fn encrypt(&self, message: &[u8], seed: [u8; HASH_BYTES]) -> Scanned<Vec<u8>> {
         let data_bytes = self.bytes - HASH_BYTES - 1;
         if message.len() + HASH_BYTES + 1 > data_bytes {
             return Err(Malformed("its RSA public key is too short for the password"));

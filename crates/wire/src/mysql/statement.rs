@@ -1,7 +1,7 @@
 //! Prepared statements: the answer to their preparation, and their executions.
 
 use super::{
-    Malformed, ServerError,
+    Malformed, Scanned, ServerError,
     error::PROGRESS_REPORT,
     packet::{Framed, Framing, HEADER_BYTES, finish_packet},
     reader::{PacketReader, push_lenenc_bytes},
@@ -158,7 +158,7 @@ impl PrepareAnswer {
     }
 
     /// Scans what was received; the first number is how many bytes are done with.
-    pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, PrepareStep), Malformed> {
+    pub fn scan(&mut self, bytes: &[u8]) -> Scanned<(usize, PrepareStep)> {
         let mut taken = 0;
         loop {
             let payload = match self.framing.take(&bytes[taken..])? {

@@ -1,8 +1,8 @@
 //! Bodies of the messages that the server sends, except rows.
 
-use super::WireError;
 use super::reader::MessageReader;
 use super::types::{Column, Format};
+use super::{Read, WireError};
 use crate::names::Names;
 
 /// Where the session stands with respect to transactions, from ReadyForQuery.
@@ -15,7 +15,7 @@ pub enum TransactionStatus {
 }
 
 #[inline]
-pub fn ready(body: &[u8]) -> Result<TransactionStatus, WireError> {
+pub fn ready(body: &[u8]) -> Read<TransactionStatus> {
     match body {
         b"I" => Ok(TransactionStatus::Idle),
         b"T" => Ok(TransactionStatus::Open),
@@ -28,15 +28,12 @@ pub fn ready(body: &[u8]) -> Result<TransactionStatus, WireError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
     Ok,
-    /// The password as it is.
     Cleartext,
     /// The password hashed with the user's name and this salt.
     Md5([u8; 4]),
     /// One of these mechanisms, separated by zero bytes.
     Sasl(SaslMechanisms<'a>),
-    /// A SASL message that expects an answer.
     SaslContinue(&'a [u8]),
-    /// The last SASL message.
     SaslFinal(&'a [u8]),
     /// A method that dyno does not speak (GSSAPI, SSPI, Kerberos ...), by its number.
     Unsupported(u32),
@@ -51,7 +48,7 @@ impl SaslMechanisms<'_> {
     }
 }
 
-pub fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
+pub fn authentication(body: &[u8]) -> Read<Authentication<'_>> {
     let mut reader = MessageReader::new(body);
     let request = match reader.u32()? {
         0 => Authentication::Ok,
@@ -72,13 +69,12 @@ pub fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
 /// What a cancel request must prove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendKey {
-    /// Number of the server's process.
     pub process: u32,
     /// Its secret: 4 bytes in protocol 3.0, up to 256 later.
     pub secret: Vec<u8>,
 }
 
-pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
+pub fn backend_key(body: &[u8]) -> Read<BackendKey> {
     let mut reader = MessageReader::new(body);
     let process = reader.u32()?;
     let secret = reader.rest();
@@ -88,8 +84,7 @@ pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
     Ok(BackendKey { process, secret: secret.to_vec() })
 }
 
-/// Reads ParameterStatus: name and value.
-pub fn parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+pub fn parameter_status(body: &[u8]) -> Read<(&[u8], &[u8])> {
     let mut reader = MessageReader::new(body);
     let pair = (reader.zero_terminated()?, reader.zero_terminated()?);
     reader.end()?;
@@ -98,7 +93,7 @@ pub fn parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
 
 /// Reads NegotiateProtocolVersion: the newest minor version that the server speaks, and the number
 /// of startup options that it does not know.
-pub fn negotiate(body: &[u8]) -> Result<(u32, u32), WireError> {
+pub fn negotiate(body: &[u8]) -> Read<(u32, u32)> {
     let mut reader = MessageReader::new(body);
     let minor = reader.u32()? & 0xffff;
     let unknown = reader.u32()?;
@@ -115,7 +110,7 @@ pub fn row_description(
     body: &[u8],
     columns: &mut Vec<Column>,
     mut names: Option<&mut Names>,
-) -> Result<(), WireError> {
+) -> Read<()> {
     columns.clear();
     if let Some(names) = &mut names {
         names.clear();
@@ -141,8 +136,7 @@ pub fn row_description(
     reader.end()
 }
 
-/// Reads ParameterDescription: the number of parameters.
-pub fn parameter_description(body: &[u8]) -> Result<u16, WireError> {
+pub fn parameter_description(body: &[u8]) -> Read<u16> {
     let mut reader = MessageReader::new(body);
     let count = reader.u16()?;
     reader.take(usize::from(count) * 4)?;
@@ -153,7 +147,7 @@ pub fn parameter_description(body: &[u8]) -> Result<u16, WireError> {
 /// Reads CommandComplete: the rows changed, from tags such as `INSERT 0 3` and `UPDATE 3`.
 /// `SELECT 3` counts rows of a result set, unless there was none (`CREATE TABLE AS`).
 #[inline]
-pub fn rows_changed(body: &[u8], has_rows: bool) -> Result<u64, WireError> {
+pub fn rows_changed(body: &[u8], has_rows: bool) -> Read<u64> {
     let Some((&0, tag)) = body.split_last() else {
         return Err(WireError("a text of the server has no end"));
     };
@@ -184,9 +178,7 @@ pub struct ServerReport<'a> {
     /// The SQLSTATE; zeros when the server sent none.
     pub sqlstate: [u8; 5],
     pub message: &'a [u8],
-    /// More about it.
     pub detail: Option<&'a [u8]>,
-    /// The server's own remedy.
     pub hint: Option<&'a [u8]>,
     /// Where in the statement, in characters from 1.
     pub position: Option<u32>,
@@ -200,7 +192,7 @@ impl ServerReport<'_> {
 }
 
 /// Reads ErrorResponse or NoticeResponse. Unknown fields are passed over, as the protocol demands.
-pub fn report(body: &[u8]) -> Result<ServerReport<'_>, WireError> {
+pub fn report(body: &[u8]) -> Read<ServerReport<'_>> {
     let mut report = ServerReport { sqlstate: *b"00000", ..ServerReport::default() };
     let mut reader = MessageReader::new(body);
     let mut untranslated = false;

@@ -1,6 +1,6 @@
 //! Finds whole messages in what has been received.
 
-use super::WireError;
+use super::{Read, WireError};
 
 /// The longest body that is accepted, in bytes. PostgreSQL itself allows 1 GiB; no benchmark needs
 /// a row of 64 MiB, and a peer that lies about a length is found out sooner.
@@ -60,7 +60,7 @@ impl Frame<'_> {
 
 /// The header at the start of `received`; `None` when it is not there as a whole yet.
 #[inline]
-pub fn header(received: &[u8]) -> Result<Option<Header>, WireError> {
+pub fn header(received: &[u8]) -> Read<Option<Header>> {
     let Some(&[tag, a, b, c, d]) = received.first_chunk::<HEADER_BYTES>() else {
         return Ok(None);
     };
@@ -75,7 +75,7 @@ pub fn header(received: &[u8]) -> Result<Option<Header>, WireError> {
 
 /// The message at the start of `received`; `None` when it is not there as a whole yet.
 #[inline]
-pub fn next_frame(received: &[u8]) -> Result<Option<Frame<'_>>, WireError> {
+pub fn next_frame(received: &[u8]) -> Read<Option<Frame<'_>>> {
     let Some(Header { tag, body_len }) = header(received)? else {
         return Ok(None);
     };

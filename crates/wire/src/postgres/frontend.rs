@@ -1,7 +1,7 @@
 //! Messages to the server, appended to the caller's buffer.
 
-use super::WireError;
 use super::types::{Column, Format, param_oid};
+use super::{Read, WireError};
 use crate::decimal::{push_double_15g, push_int};
 use dyno_core::{Param, ParamType};
 
@@ -37,7 +37,7 @@ pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) {
 }
 
 /// Opens a session with parameters such as `("user", "app")`.
-pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) -> Result<(), WireError> {
+pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) -> Read<()> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&PROTOCOL_3_0.to_be_bytes());
@@ -50,12 +50,12 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) -> Result<(), Wir
 }
 
 /// Answers a request for a cleartext or md5 password.
-pub fn password(out: &mut Vec<u8>, password: &str) -> Result<(), WireError> {
+pub fn password(out: &mut Vec<u8>, password: &str) -> Read<()> {
     message(out, b'p', |out, start| zero_terminated(out, start, password))
 }
 
 /// Chooses a SASL mechanism and sends its first message.
-pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, first: &[u8]) -> Result<(), WireError> {
+pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, first: &[u8]) -> Read<()> {
     message(out, b'p', |out, start| {
         zero_terminated(out, start, mechanism)?;
         out.extend_from_slice(&(first.len() as u32).to_be_bytes());
@@ -64,8 +64,7 @@ pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, first: &[u8]) -> Result<
     })
 }
 
-/// Sends a further SASL message.
-pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
+pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) -> Read<()> {
     message(out, b'p', |out, _| {
         out.extend_from_slice(data);
         Ok(())
@@ -73,17 +72,12 @@ pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
 }
 
 /// One or more statements as text.
-pub fn query(out: &mut Vec<u8>, sql: &str) -> Result<(), WireError> {
+pub fn query(out: &mut Vec<u8>, sql: &str) -> Read<()> {
     message(out, b'Q', |out, start| zero_terminated(out, start, sql))
 }
 
 /// Parses `sql` under `name`; parameters have the types that [`param_oid`] gives them.
-pub fn parse(
-    out: &mut Vec<u8>,
-    name: &str,
-    sql: &str,
-    params: &[ParamType],
-) -> Result<(), WireError> {
+pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str, params: &[ParamType]) -> Read<()> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
     }
@@ -98,8 +92,7 @@ pub fn parse(
     })
 }
 
-/// Asks for parameters and columns of a prepared statement.
-pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError> {
+pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Read<()> {
     message(out, b'D', |out, start| {
         out.push(b'S');
         zero_terminated(out, start, name)
@@ -110,7 +103,7 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError
 /// `Sync`), byte for byte as libpq's `PQexecParams` sends them. The server infers the types of the
 /// parameters, which are sent as text, and answers in text.
 /// On an error nothing is appended.
-pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Result<(), WireError> {
+pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Read<()> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
     }
@@ -136,7 +129,6 @@ pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(SYNC);
 }
 
-/// Takes leave.
 pub fn terminate(out: &mut Vec<u8>) {
     out.extend_from_slice(b"X\0\0\0\x04");
 }
@@ -149,17 +141,16 @@ pub fn begin_copy_data(out: &mut Vec<u8>) -> usize {
 }
 
 /// Ends the CopyData message that began at `start`.
-pub fn end_copy_data(out: &mut Vec<u8>, start: usize) -> Result<(), WireError> {
+pub fn end_copy_data(out: &mut Vec<u8>, start: usize) -> Read<()> {
     finish(out, start, start + 1)
 }
 
-/// All rows have been sent.
 pub fn copy_done(out: &mut Vec<u8>) {
     out.extend_from_slice(b"c\0\0\0\x04");
 }
 
 /// Gives a copy up; the server answers with an error that contains `reason`.
-pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
+pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Read<()> {
     message(out, b'f', |out, start| zero_terminated(out, start, reason))
 }
 
@@ -184,7 +175,7 @@ impl Execution {
         params: &[ParamType],
         columns: &[Column],
         describe_each: bool,
-    ) -> Result<Self, WireError> {
+    ) -> Read<Self> {
         if params.len() > PARAM_LIMIT || columns.len() > PARAM_LIMIT {
             return Err(WireError("a statement can't have more than 65535 parameters or columns"));
         }
@@ -206,7 +197,7 @@ impl Execution {
     /// where the type is inferred.
     /// On an error nothing is appended.
     #[inline]
-    pub fn encode(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Result<(), WireError> {
+    pub fn encode(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Read<()> {
         let start = out.len();
         if params.len() != self.params.len() {
             return Err(WireError("the number of parameters is not the one declared"));
@@ -265,7 +256,7 @@ fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = Format> + Clone
 }
 
 #[inline]
-fn push_text_param(out: &mut Vec<u8>, param: Param<'_>) -> Result<(), WireError> {
+fn push_text_param(out: &mut Vec<u8>, param: Param<'_>) -> Read<()> {
     let length_at = out.len();
     out.extend_from_slice(&[0; 4]);
     match param {
@@ -294,8 +285,8 @@ fn push_word(out: &mut Vec<u8>, value: [u8; 8]) {
 fn message(
     out: &mut Vec<u8>,
     tag: u8,
-    body: impl FnOnce(&mut Vec<u8>, usize) -> Result<(), WireError>,
-) -> Result<(), WireError> {
+    body: impl FnOnce(&mut Vec<u8>, usize) -> Read<()>,
+) -> Read<()> {
     let start = out.len();
     out.extend_from_slice(&[tag, 0, 0, 0, 0]);
     body(out, start)?;
@@ -305,7 +296,7 @@ fn message(
 /// Writes the length, which counts itself but not the tag, at `length_at`. A message that is too
 /// long is taken back.
 #[inline]
-fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Result<(), WireError> {
+fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Read<()> {
     let len = out.len() - length_at;
     if len > MESSAGE_LIMIT_BYTES {
         out.truncate(start);
@@ -318,7 +309,7 @@ fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Result<(), WireE
 /// Appends `text` and a zero byte; a text with a zero byte in it takes the whole message, which
 /// began at `start`, back.
 #[inline]
-fn zero_terminated(out: &mut Vec<u8>, start: usize, text: &str) -> Result<(), WireError> {
+fn zero_terminated(out: &mut Vec<u8>, start: usize, text: &str) -> Read<()> {
     if text.as_bytes().contains(&0) {
         out.truncate(start);
         return Err(WireError("a text with a zero byte in it can't be sent to PostgreSQL"));

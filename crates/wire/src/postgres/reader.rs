@@ -1,6 +1,6 @@
 //! Takes fields off the front of a message body.
 
-use super::WireError;
+use super::{Read, WireError};
 
 pub(super) struct MessageReader<'a> {
     rest: &'a [u8],
@@ -14,40 +14,40 @@ impl<'a> MessageReader<'a> {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], WireError> {
+    pub(super) fn take(&mut self, count: usize) -> Read<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(TRUNCATED)?;
         self.rest = rest;
         Ok(taken)
     }
 
     #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+    fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(TRUNCATED)?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, WireError> {
+    pub(super) fn u8(&mut self) -> Read<u8> {
         Ok(self.array::<1>()?[0])
     }
 
     #[inline]
-    pub(super) fn u16(&mut self) -> Result<u16, WireError> {
+    pub(super) fn u16(&mut self) -> Read<u16> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
     #[inline]
-    pub(super) fn u32(&mut self) -> Result<u32, WireError> {
+    pub(super) fn u32(&mut self) -> Read<u32> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
     #[inline]
-    pub(super) fn i32(&mut self) -> Result<i32, WireError> {
+    pub(super) fn i32(&mut self) -> Read<i32> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
     /// The bytes up to the next zero byte, which is taken too.
-    pub(super) fn zero_terminated(&mut self) -> Result<&'a [u8], WireError> {
+    pub(super) fn zero_terminated(&mut self) -> Read<&'a [u8]> {
         let end = self.rest.iter().position(|&byte| byte == 0);
         let end = end.ok_or(WireError("a text of the server has no end"))?;
         let text = &self.rest[..end];
@@ -61,7 +61,7 @@ impl<'a> MessageReader<'a> {
 
     /// The body must have been read to its end.
     #[inline]
-    pub(super) fn end(&self) -> Result<(), WireError> {
+    pub(super) fn end(&self) -> Read<()> {
         if self.rest.is_empty() {
             Ok(())
         } else {

@@ -1,9 +1,9 @@
 //! Rows, read in place.
 
-use super::WireError;
 use super::float_text::{float4_text, float8_text};
 use super::reader::MessageReader;
 use super::types::{self, Column, Format};
+use super::{Read, WireError};
 use dyno_core::Row;
 
 /// Where a value lies in the body of its row.
@@ -28,7 +28,7 @@ pub fn data_row<'a>(
     body: &'a [u8],
     columns: &'a [Column],
     cells: &'a mut Vec<CellSpot>,
-) -> Result<DataRow<'a>, WireError> {
+) -> Read<DataRow<'a>> {
     let mut reader = MessageReader::new(body);
     if usize::from(reader.u16()?) != columns.len() {
         return Err(WireError("a row has not as many values as were announced"));
