@@ -4,4 +4,4 @@ use dyno_runner::family::FamilyEntry;
 
 /// The families that dyno knows.
 pub const FAMILIES: &[FamilyEntry] =
-    &[dyno_sysbench::FAMILY, dyno_pgbench::FAMILY, dyno_runner::TPCC, dyno_runner::TPCH];
+    &[dyno_sysbench::FAMILY, dyno_pgbench::FAMILY, dyno_tpcc::FAMILY, dyno_tpch::FAMILY];

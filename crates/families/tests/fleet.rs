@@ -8,13 +8,19 @@ use std::fs;
 #[test]
 fn experiments_that_execute_commands_are_not_shared() {
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("a.sql"), "\\setshell n echo 1\nSELECT :n;\n").expect("written");
+    fs::write(folder.path().join("a.sql"), "SELECT 1;\n  \\setshell n echo 1\n").expect("written");
     let reads = "workload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5";
     let scripts = "workload = 'pgbench'\ntest = 'script'\noptions = { scripts = 'a.sql' }\n\
                    workers = 1\nduration_s = 5";
     let queries = "workload = 'tpch'\ntest = 'queries'\n\
                    options = { cache = 'cold', cold_command = 'touch x' }";
-    for (text, shared) in [(scripts, None), (queries, Some(false)), (reads, Some(true))] {
+    let set = "\\setshell n echo 1";
+    let all = [
+        (scripts, None, &[set][..]),
+        (queries, Some(false), &["touch x"]),
+        (reads, Some(true), &[]),
+    ];
+    for (text, shared, commands) in all {
         let suite = format!(
             "[suite]\nname = 's'\n[target.t]\nurl = 'mysql://u@h/d'\n[[experiment]]\nname = 'e'\n{text}\n"
         );
@@ -23,5 +29,7 @@ fn experiments_that_execute_commands_are_not_shared() {
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         let family = experiment(FAMILIES, &plan, &plan.experiments[0]).expect("options");
         assert_eq!(family.takes_fleet().ok(), shared, "{text}");
+        assert_eq!(family.commands(), commands, "{text}");
+        assert!(!family.writes(), "{text}");
     }
 }

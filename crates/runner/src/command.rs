@@ -14,27 +14,27 @@ pub(super) const BACK_WITHIN: Nanos = 120 * SECOND;
 
 /// A command and how messages call it.
 #[derive(Clone)]
-pub(super) struct Command<'a> {
+pub struct Command<'a> {
     /// Told to the command as `DYNO_TARGET`.
-    pub(super) target: &'a str,
+    pub target: &'a str,
     /// Names and values of what else it is told.
-    pub(super) told: &'a [(&'a str, &'a str)],
+    pub told: &'a [(&'a str, &'a str)],
     /// What is executed by `sh -c`.
-    pub(super) text: &'a str,
+    pub text: &'a str,
     /// Such as `empties the caches`.
-    pub(super) does: Message,
+    pub does: Message,
     /// The suite's key.
-    pub(super) key: &'a str,
+    pub key: &'a str,
     /// How long it may take; `None` where it may have to copy any amount of data.
-    pub(super) limit: Option<Nanos>,
+    pub limit: Option<Nanos>,
 }
 
 /// How long a command took, in seconds from its begin.
-pub(super) struct Took {
+pub struct Took {
     /// Until it had ended.
-    pub(super) ended_s: f64,
+    pub ended_s: f64,
     /// Until the server could be reached again.
-    pub(super) back_s: f64,
+    pub back_s: f64,
 }
 
 /// Runs the command, and kills it with all that it has started when `is_stopped` or its time is over;
@@ -78,7 +78,7 @@ pub(super) async fn execute(
 ///
 /// # Errors
 /// A command that fails, a server that does not come back.
-pub(super) async fn run<D: Driver>(
+pub async fn run<D: Driver>(
     driver: &D,
     command: &Command<'_>,
     control: &Control,

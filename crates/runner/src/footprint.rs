@@ -1,6 +1,7 @@
 //! How large a data set is beside the server's memory for data.
 
-use dyno_core::{DbError, Dialect, Session, Table};
+use dyno_core::{DbError, Dialect, Session};
+use dyno_load::query::{answer_if_any, whole};
 
 /// The size of the tables beside the server's memory for data, both in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,10 +62,6 @@ pub async fn footprint<S: Session>(session: &mut S, prefix: &str) -> Result<Foot
 }
 
 async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
-    let mut table = Table::default();
-    match session.query(sql, &mut table).await {
-        Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
-        Err(error) if error.is_fatal() => Err(error),
-        Err(_) => Ok(None),
-    }
+    let answer = answer_if_any(session, sql).await?;
+    Ok(answer.and_then(|answer| answer.single().and_then(whole)))
 }

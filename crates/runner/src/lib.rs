@@ -19,6 +19,7 @@ pub mod muster;
 mod nodes;
 pub mod output;
 mod ownership;
+mod pass;
 pub mod percentiles;
 mod permits;
 pub mod process_list;
@@ -31,17 +32,14 @@ mod summary;
 pub mod table;
 #[cfg(test)]
 mod tests;
-pub mod tpcc;
-pub mod tpch;
 mod trial;
 pub mod trial_json;
 
 dyno_facts::catalogue!();
 
-pub use family::{TPCC, TPCH};
 pub use fleet::Crew;
 pub use permits::Permits;
-use summary::resident_mib;
+pub use repetition::TrialFigures;
 pub use summary::{TrialName, summarise};
 
 use crate::databases::{Reached, reach_planned};
@@ -81,6 +79,7 @@ pub struct Outcome {
 /// goes wrong later is in the outcome.
 pub fn execute(
     families: Families,
+    figures: TrialFigures,
     plan: &Plan,
     run: Run,
     control: &Control,
@@ -96,7 +95,7 @@ pub fn execute(
         denied: 0,
         experiments: BTreeMap::new(),
         fresh: BTreeSet::new(),
-        clock: Clock::default(),
+        clock: Clock { figures, begun: BTreeMap::new() },
     };
     if let Err(failure) = runner.look_ahead() {
         // Nothing was touched: a wrong password leaves no folder behind.
@@ -319,7 +318,8 @@ impl Runner<'_> {
         // Fields are borrowed one by one: a trial writes to the run folder.
         let (experiment, reached) =
             parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
-        let tables = experiment.tables();
+        let (mut tables, idle) = (experiment.tables(), experiment.idle_tables());
+        tables.retain(|table| !idle.contains(&table.as_str()));
         let planned_target = self.plan.target(&step.target);
         let is_sampled = self.plan.sample_servers;
         let nodes = Nodes::new(&step.target, planned_target, reached, tables, is_sampled);

@@ -140,7 +140,7 @@ impl LoadObserver for LoadProgress {
 
 /// Follows a trial.
 pub struct TrialProgress {
-    progress: Progress,
+    pub(crate) progress: Progress,
     seconds: u64,
 }
 
@@ -169,43 +169,5 @@ impl TrialProgress {
         let done = (interval.begins_s + warmup_s + interval.length_s).max(0.0);
         let message = format!("{phase}{} tx/s, p95 {} ms{errors}", number(tps), number(p95_ms));
         self.progress.at(done.round() as u64, self.seconds, &message);
-    }
-
-    /// Done.
-    pub fn finish(self, text: &str) {
-        self.progress.finish(text);
-    }
-}
-
-/// Follows a pass over queries.
-pub struct PassProgress {
-    progress: Progress,
-    length: u64,
-}
-
-impl PassProgress {
-    /// A pass named `title` of so many queries and refresh functions.
-    pub fn new(title: &str, length: u64) -> Self {
-        PassProgress { progress: Progress::new(title, length, "queries"), length }
-    }
-
-    /// So many have ended; `what` tells of the last one.
-    pub fn ended(&self, ended: u64, what: &str) {
-        self.progress.at(ended, self.length, what);
-    }
-
-    /// All have ended, and plans are being taken.
-    pub fn planned(&self, query: u8) {
-        self.progress.at(self.length, self.length, &format!("plan of Q{query}"));
-    }
-
-    /// A line that stays.
-    pub fn note(&self, text: &str) {
-        self.progress.note(text);
-    }
-
-    /// Done.
-    pub fn finish(self, text: &str) {
-        self.progress.finish(text);
     }
 }

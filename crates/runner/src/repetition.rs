@@ -5,14 +5,21 @@
 use dyno_facts::{
     ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
 };
-use dyno_report::{figure_of, judged_metrics};
 use dyno_statistics::Metric;
 use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
 use dyno_store::Run;
 use dyno_suite::Plan;
-use dyno_tpch::facts::TpchFacts;
 use std::collections::BTreeMap;
 use std::time::Instant;
+
+/// How trials are judged when they are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialFigures {
+    /// A figure of a trial, where it has it.
+    pub figure_of: fn(&TrialSummary, Metric) -> Option<f64>,
+    /// What comparisons of such trials judge, the one that decides first.
+    pub judged_metrics: fn(&TrialSummary) -> &'static [Metric],
+}
 
 /// What becomes of a trial of the plan.
 #[derive(Debug, PartialEq)]
@@ -26,10 +33,11 @@ pub(super) enum Next {
 }
 
 /// How long experiments have taken so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Clock {
+    pub(super) figures: TrialFigures,
     /// By experiment: seconds of trials of earlier processes, and when this one began with it.
-    begun: BTreeMap<String, (f64, Instant)>,
+    pub(super) begun: BTreeMap<String, (f64, Instant)>,
 }
 
 impl Clock {
@@ -53,13 +61,14 @@ pub(super) fn next(
     trial: &PlannedTrial,
 ) -> Next {
     if trial.purpose == Purpose::Confirm {
-        return confirm(plan, run, step, trial);
+        return confirm(plan, run, clock.figures, step, trial);
     }
     let spent_s = clock.spent_s(&step.experiment, run);
     let experiment = plan.experiment(&step.experiment);
     let is_begun = |other: &&PlanStep| run.is_complete(&other.id);
     let stop = experiment.filter(|_| round(plan, step, trial).find(is_begun).is_none());
-    match stop.and_then(|experiment| why_enough(plan, experiment, run, step, trial, spent_s)) {
+    let why = |experiment| why_enough(plan, experiment, run, step, trial, (clock.figures, spent_s));
+    match stop.and_then(why) {
         Some(why) => Next::Skip(why),
         None => Next::Run(Box::new(trial.clone()), Purpose::Measure),
     }
@@ -91,7 +100,7 @@ fn why_enough(
     run: &Run,
     step: &PlanStep,
     trial: &PlannedTrial,
-    spent_s: f64,
+    (figures, spent_s): (TrialFigures, f64),
 ) -> Option<Message> {
     let comparison = experiment.comparison.as_ref()?;
     let stop = comparison.stop;
@@ -107,7 +116,7 @@ fn why_enough(
         let pair = |repeat| summary(&comparison.baseline, repeat).zip(summary(candidate, repeat));
         (1..trial.repeat).filter_map(pair).collect()
     };
-    let pairs = figures(comparison.candidates.iter().map(pairs).collect());
+    let pairs = judged_pairs(figures, comparison.candidates.iter().map(pairs).collect());
     let wanted = dyno_statistics::sequential::Plan {
         pairs_least: stop.pairs_least as usize,
         // The plan has no steps beyond them.
@@ -121,7 +130,11 @@ fn why_enough(
 
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
 /// first that the trials have. A narrow interval of any other would end too soon.
-fn figures(pairs: Vec<Vec<(&TrialSummary, &TrialSummary)>>) -> Vec<Vec<(f64, f64)>> {
+fn judged_pairs(
+    figures: TrialFigures,
+    pairs: Vec<Vec<(&TrialSummary, &TrialSummary)>>,
+) -> Vec<Vec<(f64, f64)>> {
+    let TrialFigures { figure_of, judged_metrics } = figures;
     let of_metric = |metric: Metric| -> Vec<Vec<(f64, f64)>> {
         let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
             Some((figure_of(a, metric)?, figure_of(b, metric)?))
@@ -155,7 +168,13 @@ fn told(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
 }
 
 /// The best point of a target's sweep, once more.
-fn confirm(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
+fn confirm(
+    plan: &Plan,
+    run: &Run,
+    figures: TrialFigures,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> Next {
     let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
     for planned in &plan.steps {
         let StepAction::Trial(of) = &planned.action else { continue };
@@ -163,7 +182,8 @@ fn confirm(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Nex
         if !is_own || of.purpose != Purpose::Measure {
             continue;
         }
-        let Some(better) = run.complete_trial(&planned.id).and_then(merit) else {
+        let Some(better) = run.complete_trial(&planned.id).and_then(|trial| merit(trial, figures))
+        else {
             continue;
         };
         match sums.iter_mut().find(|(other, ..)| level(other) == level(of)) {
@@ -187,10 +207,8 @@ fn confirm(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Nex
 }
 
 /// More is better.
-fn merit(summary: &TrialSummary) -> Option<f64> {
-    let merit = match summary.own::<TpchFacts>() {
-        Some(tpch) => 1.0 / tpch.metrics.as_ref()?.total_s,
-        None => summary.tps,
-    };
+fn merit(summary: &TrialSummary, TrialFigures { figure_of, .. }: TrialFigures) -> Option<f64> {
+    let shortest = figure_of(summary, Metric::TotalS).map(|total_s| 1.0 / total_s);
+    let merit = shortest.or_else(|| figure_of(summary, Metric::Tps))?;
     (merit > 0.0 && merit.is_finite()).then_some(merit)
 }

@@ -1,6 +1,6 @@
 //! What is decided from trial to trial, on made-up trials in a real run folder.
 
-use super::repetition::{Clock, Next};
+use super::repetition::{Clock, Next, TrialFigures};
 use super::{repetition, search};
 use dyno_facts::{
     Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStatus,
@@ -9,6 +9,9 @@ use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite};
 use std::collections::BTreeSet;
 use std::path::Path;
+
+const FIGURES: TrialFigures =
+    TrialFigures { figure_of: dyno_report::figure_of, judged_metrics: dyno_report::judged_metrics };
 
 fn plan(experiment: &str) -> Plan {
     let text = format!(
@@ -36,7 +39,13 @@ fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
 fn decide(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
     match trial.purpose {
         Purpose::Search => search::next(plan, run, step, trial),
-        _ => repetition::next(plan, run, &mut Clock::default(), step, trial),
+        _ => repetition::next(
+            plan,
+            run,
+            &mut Clock { figures: FIGURES, begun: Default::default() },
+            step,
+            trial,
+        ),
     }
 }
 

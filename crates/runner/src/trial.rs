@@ -1,6 +1,6 @@
 //! One trial of a plan.
 
-use super::family::{Driven, Ran};
+use super::family::{After, Driven, Ran};
 use super::fault::Injection;
 use super::fleet::Team;
 use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
@@ -8,9 +8,8 @@ use super::{TrialName, summarise};
 use crate::calibration::Calibration;
 use crate::failure::Failure;
 use crate::output;
-use crate::progress::TrialProgress;
+use crate::progress::{Progress, TrialProgress};
 use crate::table::number;
-use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::{
@@ -19,20 +18,26 @@ use dyno_facts::{
 };
 use dyno_record::{FaultWatch, Interval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
-use dyno_tpcc::facts::TpccFacts;
 
 /// A trial of a plan, and where it is stored.
 pub struct Job<'a> {
-    pub(super) step: &'a PlanStep,
-    pub(super) planned: &'a PlannedTrial,
+    pub step: &'a PlanStep,
+    pub planned: &'a PlannedTrial,
     pub(super) purpose: Purpose,
     pub(super) nodes: Nodes<'a>,
     /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
     /// Who makes the load.
     pub(super) team: Team<'a>,
-    pub(super) run: &'a mut Run,
-    pub(super) control: &'a Control,
+    pub run: &'a mut Run,
+    pub control: &'a Control,
+}
+
+impl Job<'_> {
+    /// Experiment and target, for errors.
+    pub fn place(&self) -> String {
+        format!("{} on {}", self.step.experiment, self.step.target)
+    }
 }
 
 /// What became of a trial.
@@ -50,7 +55,7 @@ pub enum Done {
 
 impl Done {
     /// The user has stopped it.
-    pub(super) const INTERRUPTED: Done =
+    pub const INTERRUPTED: Done =
         Done::Ended { status: TrialStatus::Interrupted, is_denied: false };
 }
 
@@ -111,21 +116,48 @@ pub fn drive_trial<F: Driven, D: Driver>(
     let client = Some(&client).filter(|_| lost.is_none());
     nodes.surround(driver.dialect(), (&before, &after), &seen, client, &mut summary);
     let ran = Ran { spec: &spec, summary: &summary, lost: lost.as_ref() };
-    let after = family.look_after(driver.primary(), &workload, ready.before, &ran);
+    let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     summary.data = ready.data;
+    if let Some((fault, watch)) = fault.zip(watch) {
+        fault.tell(&watch, after.lost.take(), &mut summary);
+    }
+    conclude(writer, summary, after, progress, &place)
+}
+
+/// Adds what the family says, judges the trial by its checks, and stores it.
+pub(crate) fn conclude(
+    writer: TrialWriter<'_>,
+    mut summary: TrialSummary,
+    after: After,
+    progress: Progress,
+    place: &str,
+) -> Result<Done, Failure> {
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;
-    summary.own = after.own;
+    summary.own = after.own.or(summary.own);
     summary.notes.extend(after.notes);
-    if let Some((fault, watch)) = fault.zip(watch) {
-        fault.tell(&watch, after.lost, &mut summary);
+    let is_denied = deny(&mut summary, &after.unproven);
+    let figures = after.headline.unwrap_or_else(|| {
+        let rates = format!("{} tx/s, {} statements/s", number(summary.tps), number(summary.qps));
+        with_p95(&rates, &summary)
+    });
+    progress.finish(&match &summary.status {
+        TrialStatus::Complete => figures,
+        TrialStatus::Interrupted => format!("interrupted; until then {figures}"),
+        TrialStatus::Failed(why) => format!("failed: {why} Measured: {figures}"),
+    });
+    for check in &summary.checks {
+        let verdict = check.verdict.name();
+        output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
     }
-    let is_denied = deny(&mut summary);
-    progress.finish(&headline(&summary, &result));
-    tell_checks(&summary, &place);
     let status = summary.status.clone();
     writer.finish(summary)?;
     Ok(Done::Ended { status, is_denied })
+}
+
+/// Rates and the 95th percentile of the latency, as they are shown when a trial has ended.
+pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
+    format!("{rates}, p95 {} ms", number(summary.latency.p95_us / 1e3))
 }
 
 /// Who takes part in a trial.
@@ -146,7 +178,7 @@ struct Measured {
     before: Vec<Looked>,
     after: Vec<Looked>,
     watch: Option<FaultWatch>,
-    progress: TrialProgress,
+    progress: Progress,
 }
 
 /// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
@@ -199,7 +231,7 @@ fn measure<W: Workload, D: Driver>(
     for event in events(&sampling, fault) {
         writer.event(event)?;
     }
-    let watch = watched.map(|(_, watch)| watch);
+    let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
     let after = nodes.look_again(&seen);
     writer.server(Moment::After, &nodes.facts(&after))?;
     Ok(Some(Measured { result, client, seen, before, after, watch, progress }))
@@ -212,8 +244,9 @@ fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
     events
 }
 
-/// A trial whose data are wrong afterwards is not usable, however well it ended.
-pub(super) fn deny(summary: &mut TrialSummary) -> bool {
+/// A trial whose data are wrong afterwards is not usable, however well it ended; nor is one of which checks
+/// are `unproven`.
+fn deny(summary: &mut TrialSummary, unproven: &[String]) -> bool {
     // What a fault has cost is the result of its trial, and no reason to throw that away.
     let has_lost = summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|lost| lost > 0);
     let is_result = |check: &DataCheck| has_lost && check.name == DataCheck::BOOKS;
@@ -222,10 +255,7 @@ pub(super) fn deny(summary: &mut TrialSummary) -> bool {
     let why =
         failed.map(|check| say!(check_failed, name = &check.name, evidence = &check.evidence));
     // What was acknowledged and could not be looked for is not proven to be there.
-    let unproven = summary
-        .checks
-        .iter()
-        .find(|check| summary.own::<TpccFacts>().is_some() && is_missing(check));
+    let unproven = summary.checks.iter().find(|check| unproven.contains(&check.name));
     let unproven =
         unproven.map(|check| say!(check_not_made, name = &check.name, evidence = &check.evidence));
     let is_denied = why.is_some();
@@ -233,14 +263,6 @@ pub(super) fn deny(summary: &mut TrialSummary) -> bool {
         summary.status = TrialStatus::Failed(why);
     }
     is_denied
-}
-
-/// Says how checks of the data ended.
-pub(super) fn tell_checks(summary: &TrialSummary, place: &str) {
-    for check in &summary.checks {
-        let verdict = check.verdict.name();
-        output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
-    }
 }
 
 /// What load is made and what for, in words.
@@ -298,22 +320,6 @@ fn identity(
         data,
         own,
         ..TrialIdentity::default()
-    }
-}
-
-fn headline(summary: &TrialSummary, result: &TrialResult) -> String {
-    let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
-    let rates = match summary.own::<TpccFacts>() {
-        Some(tpcc) => {
-            format!("{} tpmC, {} tpmTOTAL", number(tpcc.tpmc), number(tpcc.tpm_total))
-        }
-        None => format!("{} tx/s, {} statements/s", number(summary.tps), number(summary.qps)),
-    };
-    let figures = format!("{rates}, p95 {} ms", number(p95_ms));
-    match &summary.status {
-        TrialStatus::Complete => figures,
-        TrialStatus::Interrupted => format!("interrupted; until then {figures}"),
-        TrialStatus::Failed(why) => format!("failed: {why} Measured: {figures}"),
     }
 }
 

@@ -15,14 +15,14 @@ use dyno_facts::{FamilyFacts, SeriesRow, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
 use dyno_runner::databases::{Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
-use dyno_runner::tpcc::{
-    Before, Crew, Need, PreflightError, facts, ledger_failure, look_after, look_before, not_made,
-    preflight, tpmc_limit,
-};
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{TrialName, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
+use dyno_tpcc::family::{
+    Before, Crew, Need, PreflightError, facts, ledger_failure, look_after, look_before, not_made,
+    preflight, tpmc_limit,
+};
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::options::CheckTime;

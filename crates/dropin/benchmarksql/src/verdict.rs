@@ -5,7 +5,7 @@ use dyno_engine::{Ended, TrialResult};
 use dyno_facts::{DataCheck, Verdict};
 use dyno_runner::failure::sentence;
 use dyno_runner::signals;
-use dyno_runner::tpcc::is_missing;
+use dyno_tpcc::family::is_missing;
 
 /// Why a run can't be used, if so, and what a script is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

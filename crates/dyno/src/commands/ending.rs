@@ -2,13 +2,13 @@
 
 use super::compare::judge_gates;
 use super::paper::{Forms, paper_of, write_paper};
-use crate::Done;
+use crate::{Done, families};
 use dyno_core::nearest;
 use dyno_facts::RunStatus;
 use dyno_report::{Lang, Paper, check_ids};
 use dyno_runner::Outcome;
 use dyno_runner::failure::Failure;
-use dyno_runner::{output, tpch};
+use dyno_runner::output;
 use dyno_suite::Plan;
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     let data = dyno_store::read(&outcome.path)?;
     // The last word of the output.
-    let answers = tpch::answers_lines(&data);
+    let last: String = families().iter().map(|family| (family.last_words)(&data)).collect();
     let mut judged = Ok(());
     if !data.trials.is_empty() {
         let runs = [data];
@@ -52,7 +52,7 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
         for text in told.iter().filter(|text| !text.is_empty()) {
             output::data(&format!("\n{text}"));
         }
-        output::data(&answers);
+        output::data(&last);
         judged = judge(&paper);
         let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
         write_paper(&runs, &outcome.path, &Forms::default(), tell)?;

@@ -2,12 +2,12 @@
 
 use super::run::{Keeping, run_kept};
 use super::{RUNS, compare, find_run};
-use crate::Done;
-use dyno_facts::{ExperimentFacts, FaultPlan, Restore, RunHeader, ScriptFacts};
-use dyno_pgbench::script::{QueryMode, Script};
+use crate::{Done, families};
+use dyno_facts::{ExperimentFacts, FaultPlan, Restore, RunHeader};
 use dyno_report::Lang;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
+use dyno_runner::family::experiment;
 use dyno_runner::output;
 use dyno_suite::{Overrides, Plan};
 use std::path::{Path, PathBuf};
@@ -98,26 +98,19 @@ fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
 /// The commands that the plan runs on this machine: whoever has got the run from somebody else should
 /// see them.
 fn commands(plan: &Plan) -> Vec<String> {
-    let of = |experiment: &ExperimentFacts| {
-        let restore = match &experiment.restore {
+    let of = |planned: &ExperimentFacts| {
+        let restore = match &planned.restore {
             Restore::Command(command) => Some(command.as_str()),
             Restore::None | Restore::Reload => None,
         };
-        let cold = experiment.options.get("cold_command").map(String::as_str);
-        let of_fault = experiment.fault.iter().flat_map(FaultPlan::commands);
-        let of_scripts = experiment.scripts.iter().flat_map(shell_lines);
-        let all = restore.into_iter().chain(cold).chain(of_fault).chain(of_scripts);
-        all.map(str::to_owned).collect::<Vec<_>>()
+        // Options that can't be read are not executed either.
+        let family = experiment(families(), plan, planned);
+        let of_family = family.map(|family| family.commands()).unwrap_or_default();
+        let of_fault = planned.fault.iter().flat_map(FaultPlan::commands);
+        let own = restore.into_iter().chain(of_fault).map(str::to_owned);
+        own.chain(of_family).collect::<Vec<_>>()
     };
     plan.experiments.iter().flat_map(of).collect()
-}
-
-/// The lines of a script of pgbench that run a command. One that can't be read is not executed either.
-fn shell_lines(script: &ScriptFacts) -> Vec<&str> {
-    let parsed = Script::parse(script.text.as_bytes(), &script.name, QueryMode::Simple);
-    let line = |number: u32| script.text.lines().nth(number.saturating_sub(1) as usize);
-    let commands = parsed.iter().flat_map(Script::commands).filter(|command| command.is_shell());
-    commands.map(|command| line(command.line()).unwrap_or(&script.text).trim()).collect()
 }
 
 /// What is not as it was: it may be why results differ.
@@ -144,7 +137,7 @@ mod tests {
     use dyno_suite::Suite;
 
     #[test]
-    fn commands_of_faults_and_scripts_are_seen() {
+    fn commands_of_faults_are_seen() {
         let text = "[suite]\nname = 's'\n[target.main]\nurl = 'mysql://h/a'\n[[experiment]]\nname = 'e'\nworkload = \
                     'tpcc'\ntest = 'bmsql-5.0'\nworkers = 4\nduration_s = 60\nfault = { action = 'command', at_s = 5, \
                     command = 'a', heal_command = 'b', promote = 'n3', promote_command = 'c' }\n";
@@ -152,10 +145,5 @@ mod tests {
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         assert_eq!(commands(&plan), ["a", "b", "c"]);
         assert!(allow_commands(&plan, false).is_err());
-        let text =
-            "SELECT 1;\n  \\setshell a echo 1\nSELECT 2; \\SHELL rm x\n\\set shell 1\n-- \\shell\n";
-        let script = ScriptFacts { name: "s".to_owned(), weight: 1, text: text.to_owned() };
-        let lines = shell_lines(&script);
-        assert_eq!(lines, ["\\setshell a echo 1", "SELECT 2; \\SHELL rm x"]);
     }
 }

@@ -9,6 +9,7 @@ use crate::terminal::human_time;
 use dyno_engine::Control;
 use dyno_facts::{PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, StopRule, TrialStatus};
 use dyno_fleet::FleetOptions;
+use dyno_report::{figure_of, judged_metrics};
 use dyno_runner as runner;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
@@ -258,7 +259,8 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
         None => None,
     };
     let run = open_run(plan, keeping)?;
-    let outcome = runner::execute(crate::families(), plan, run, &control, crew)?;
+    let figures = runner::TrialFigures { figure_of, judged_metrics };
+    let outcome = runner::execute(crate::families(), figures, plan, run, &control, crew)?;
     let path = outcome.path.clone();
     Ok(Kept { path, verdict: ending::report(outcome)? })
 }

@@ -10,17 +10,15 @@
 //! trial fail, and the run ends with exit code 4.
 
 mod registry;
-mod tpcc;
-mod tpch;
 
 pub use crate::assist::{Assist, Left, drive_part};
+pub use crate::command::{Command, Took, run as run_command};
 pub use crate::fault::LostWork;
 pub use crate::footprint::{Footprint, footprint};
-pub use crate::trial::{Done, Job, drive_trial};
+pub use crate::pass::{Pass, PassWatch, drive_pass};
+pub use crate::trial::{Done, Job, drive_trial, with_p95};
 pub(crate) use registry::suits;
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
-pub use tpcc::TPCC;
-pub use tpch::TPCH;
 
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
@@ -34,6 +32,7 @@ use dyno_facts::{
 };
 use dyno_load::LoadError;
 use dyno_reactor::block_on;
+use dyno_store::RunData;
 use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,6 +48,11 @@ pub trait Family: Sized {
     /// Whether databases that are made for analysis only can be targets.
     const IS_ANALYTICAL: bool = false;
 
+    /// What is printed last of all when a run has ended.
+    fn last_words(_data: &RunData) -> String {
+        String::new()
+    }
+
     /// Looks at the options of an experiment; nothing is connected yet.
     ///
     /// # Errors
@@ -57,6 +61,16 @@ pub trait Family: Sized {
 
     /// What the user should know of the options, in sentences.
     fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether trials may change the data.
+    fn writes(&self) -> bool {
+        true
+    }
+
+    /// Commands of the shell that trials run on this machine.
+    fn commands(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -76,6 +90,11 @@ pub trait Family: Sized {
 
     /// The tables that hold the data.
     fn tables(&self) -> Vec<String>;
+
+    /// Those of [`Family::tables`] that no transaction works on.
+    fn idle_tables(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 
     /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
     /// the ones that exist, and what belongs to them.
@@ -230,12 +249,6 @@ pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
     )
 }
 
-/// Sessions that load data at once.
-pub fn load_sessions() -> u32 {
-    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
-    (2 * cores).clamp(2, 16)
-}
-
 /// Asks a question in a session of its own.
 ///
 /// # Errors
@@ -314,6 +327,10 @@ pub struct After {
     pub own: Option<FamilyFacts>,
     /// Notes for the reader, in sentences.
     pub notes: Vec<Message>,
+    /// Names of checks that were wanted and could not be made: without them the trial proves nothing.
+    pub unproven: Vec<String>,
+    /// The figures in a line; rates and the latency where a family has no other.
+    pub headline: Option<String>,
     /// What was acknowledged and is lost, after a fault.
     pub lost: Option<LostWork>,
 }

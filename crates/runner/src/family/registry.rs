@@ -7,6 +7,7 @@ use crate::progress::LoadProgress;
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_facts::{Catalogue, ExperimentFacts, Message};
+use dyno_store::RunData;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 
@@ -20,6 +21,8 @@ pub struct FamilyEntry {
     pub offer: WorkloadOffer,
     /// The messages of its crate.
     pub catalogue: Catalogue,
+    /// What is printed last of all when a run has ended.
+    pub last_words: fn(&RunData) -> String,
     is_analytical: bool,
     read: fn(&Plan, &ExperimentFacts) -> Read,
 }
@@ -30,6 +33,7 @@ impl FamilyEntry {
         FamilyEntry {
             offer: F::OFFER,
             catalogue,
+            last_words: F::last_words,
             is_analytical: F::IS_ANALYTICAL,
             read: |plan, planned| F::new(plan, planned).map(|family| Box::new(family) as _),
         }
@@ -83,9 +87,12 @@ pub(crate) fn suits(
 /// A [`Family`] without type parameters; each call tells the driver apart.
 pub trait AnyFamily {
     fn warnings(&self) -> Vec<String>;
+    fn writes(&self) -> bool;
+    fn commands(&self) -> Vec<String>;
     fn fits(&self, database: &Database) -> Result<(), Failure>;
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure>;
     fn tables(&self) -> Vec<String>;
+    fn idle_tables(&self) -> Vec<&'static str>;
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure>;
     fn remove(
         &self,
@@ -103,6 +110,14 @@ impl<F: Family> AnyFamily for F {
         Family::warnings(self)
     }
 
+    fn writes(&self) -> bool {
+        Family::writes(self)
+    }
+
+    fn commands(&self) -> Vec<String> {
+        Family::commands(self)
+    }
+
     fn fits(&self, database: &Database) -> Result<(), Failure> {
         with_driver!(database, driver => Family::fits(self, driver.primary()))
     }
@@ -113,6 +128,10 @@ impl<F: Family> AnyFamily for F {
 
     fn tables(&self) -> Vec<String> {
         Family::tables(self)
+    }
+
+    fn idle_tables(&self) -> Vec<&'static str> {
+        Family::idle_tables(self)
     }
 
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {

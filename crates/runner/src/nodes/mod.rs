@@ -82,8 +82,8 @@ impl AllSeen {
 }
 
 impl<'a> Nodes<'a> {
-    /// The nodes of `target`, which has been reached and which the plan has as `planned`. `tables` are all that the workload makes; dyno's own books among them, and settings that no
-    /// transaction reads, don't count.
+    /// The nodes of `target`, which has been reached and which the plan has as `planned`. `tables` are those
+    /// that transactions work on.
     pub(super) fn new(
         target: &str,
         planned: Option<&TargetFacts>,
@@ -110,7 +110,6 @@ impl<'a> Nodes<'a> {
                 same_host: reached.same_host,
             });
         }
-        let tables = of_workload(tables);
         let route = planned.map(|planned| planned.route).unwrap_or_default();
         Nodes { list, is_listed, load: &reached.database, route, tables, is_sampled }
     }
@@ -249,15 +248,6 @@ impl<'a> Nodes<'a> {
     fn is_only_a_way(&self, node: &Node<'_>) -> bool {
         self.is_several() && node.role == Role::Endpoint
     }
-}
-
-/// Tables that transactions work on.
-fn of_workload(mut tables: Vec<String>) -> Vec<String> {
-    let is_book = |table: &String| {
-        table.starts_with("dyno_") || ["bmsql_config", "bmsql_load_state"].contains(&&table[..])
-    };
-    tables.retain(|table| !is_book(table));
-    tables
 }
 
 /// What a node is asked.
@@ -502,11 +492,5 @@ mod tests {
         nodes.list.retain(|node| node.role == Role::Endpoint);
         nodes.route = Route::Endpoint;
         assert!(!nodes.is_probed(), "nobody knows whether there are read-only nodes");
-    }
-
-    #[test]
-    fn books_of_dyno_are_no_tables_of_the_workload() {
-        let tables = ["lineitem", "dyno_tpch_load"].map(str::to_owned).to_vec();
-        assert_eq!(of_workload(tables), ["lineitem"]);
     }
 }

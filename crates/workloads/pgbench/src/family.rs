@@ -9,17 +9,18 @@ use crate::init::{
 };
 use crate::options::{OFFER, PgbenchSettings, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
+use crate::script::Script;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, Verdict, say};
-use dyno_load::LoadObserver;
+use dyno_load::{LoadObserver, default_sessions};
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, Assist, Done, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, Job, Left,
     LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial,
-    footprint, given, load_sessions, refused, with_dependants,
+    footprint, given, refused, with_dependants,
 };
 use dyno_runner::output;
 use dyno_runner::progress::LoadProgress;
@@ -77,6 +78,22 @@ impl Family for PgbenchFamily {
             ledger,
             has_fault: experiment.fault.is_some(),
         })
+    }
+
+    fn writes(&self) -> bool {
+        const VERBS: [&str; 5] = ["insert", "update", "delete", "merge", "truncate"];
+        let text = self.options.texts().collect::<String>().to_ascii_lowercase();
+        VERBS.iter().any(|verb| text.contains(verb))
+    }
+
+    fn commands(&self) -> Vec<String> {
+        let lines = |((script, _), text): (&(Script, u32), &String)| {
+            let shell = script.commands().iter().filter(|command| command.is_shell());
+            let line = |number: u32| text.lines().nth(number.saturating_sub(1) as usize);
+            let lines = shell.map(|command| line(command.line()).unwrap_or(text).trim().to_owned());
+            lines.collect::<Vec<String>>()
+        };
+        self.options.scripts.iter().zip(self.options.all_texts()).flat_map(lines).collect()
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
@@ -284,7 +301,7 @@ impl PgbenchFamily {
     fn init_options(&self) -> InitOptions {
         InitOptions {
             scale: self.options.scale,
-            connections: load_sessions(),
+            connections: default_sessions(),
             resume: true,
             ..InitOptions::default()
         }

@@ -1,16 +1,17 @@
 //! The sysbench family in suites.
 
 use crate::check::{PreflightError, first_free_unique, preflight};
-use crate::{OFFER, OptionError, Options, Test, drop_tables, existing_tables};
+use crate::{LegacyTest, OFFER, OptionError, Options, Test, drop_tables, existing_tables};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{ExperimentFacts, Message};
+use dyno_load::default_sessions;
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, Ready, UNPREPARED_HINT, ask,
-    drive_part, drive_trial, drop_failure, load_sessions,
+    drive_part, drive_trial, drop_failure,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{OptionPart, Plan};
@@ -53,11 +54,24 @@ impl Family for SysbenchFamily {
         self.options.warnings.clone()
     }
 
+    fn writes(&self) -> bool {
+        use LegacyTest as Legacy;
+        let options = &self.options;
+        !match options.test {
+            Test::PointSelect | Test::ReadOnly => true,
+            Test::SelectRandomPoints | Test::SelectRandomRanges => true,
+            Test::Legacy(Legacy::Oltp) => options.read_only,
+            Test::Legacy(Legacy::OltpSimple | Legacy::Select) => true,
+            Test::Legacy(Legacy::SelectRandomPoints | Legacy::SelectRandomRanges) => true,
+            _ => false,
+        }
+    }
+
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let sessions = match self.options.test.is_bulk_insert() {
             // bulk_insert has a table per worker.
             true => self.most_workers,
-            false => load_sessions(),
+            false => default_sessions(),
         };
         let report = crate::prepare(driver, &self.options, sessions, order.seed, order.observer)?;
         Ok(report.rows.sentence())

@@ -16,6 +16,7 @@ pub mod books;
 pub mod check;
 mod delivery_log;
 pub mod facts;
+pub mod family;
 mod ledger;
 pub mod ledger_file;
 pub mod load;
@@ -28,6 +29,7 @@ pub mod schema;
 pub mod settle;
 mod text;
 
+pub use family::FAMILY;
 pub use ledger::{Counted, DistrictBooks};
 pub use run::{
     FlightMode, Isolation, Kept, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,

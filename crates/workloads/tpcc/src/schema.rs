@@ -4,9 +4,9 @@ use dyno_core::Dialect;
 use std::fmt::Write;
 
 /// Rows of name and value: what a load left for runs to know.
-pub(crate) const CONFIG: &str = "bmsql_config";
+pub const CONFIG: &str = "bmsql_config";
 /// What an unfinished load has done; dropped at its end.
-pub(crate) const LOAD_STATE: &str = "bmsql_load_state";
+pub const LOAD_STATE: &str = "bmsql_load_state";
 /// Numbers the rows of the history on PostgreSQL.
 pub(crate) const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
 

@@ -6,6 +6,7 @@
 pub mod check;
 pub mod degree;
 pub mod facts;
+mod family;
 pub mod generate;
 pub mod load;
 pub mod metrics;
@@ -19,5 +20,7 @@ pub mod run;
 pub mod schema;
 pub mod state;
 pub mod warm;
+
+pub use family::FAMILY;
 
 dyno_facts::catalogue!();

@@ -1,38 +1,46 @@
-//! TPC-C in suites.
+//! TPC-C in suites, and what everything that runs it needs around a run: what has to be right before it, what
+//! is checked before and after it, and what is told of it.
 
-use crate::failure::{Failure, sentence};
-use crate::family::{
-    After, Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, LostWork, Ran, Ready,
-    UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial, drop_failure, footprint, given,
-    load_failure, load_sessions, refused,
+mod checks;
+mod facts;
+mod preflight;
+
+pub use checks::{Before, is_missing, look_after, look_before, not_made};
+pub use facts::{Crew, facts, tpmc_limit};
+pub use preflight::{Need, PreflightError, ledger_failure, preflight};
+
+use crate::ITEMS;
+use crate::Kept;
+use crate::ledger_file::{LedgerError, LedgerFile, read};
+use crate::load::{
+    LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
 };
-use crate::progress::LoadProgress;
-use crate::tpcc::{
-    Before, Crew, Need, PreflightError, facts, look_after, look_before, not_made, preflight,
-};
+use crate::options::{OFFER, TpccSettings};
+use crate::profile::ReadOnlyEnd;
+use crate::schema::{CONFIG, LOAD_STATE, table_names};
+use crate::settle::{Settlement, settle};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message};
-use dyno_suite::Plan;
-use dyno_tpcc::ITEMS;
-use dyno_tpcc::Kept;
-use dyno_tpcc::ledger_file::{LedgerError, LedgerFile, read};
-use dyno_tpcc::load::{
-    LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
+use dyno_load::default_sessions;
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{
+    After, Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, LostWork, Ran, Ready,
+    UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial, drop_failure, footprint, given,
+    load_failure, refused, with_p95,
 };
-use dyno_tpcc::options::{OFFER, TpccSettings};
-use dyno_tpcc::profile::ReadOnlyEnd;
-use dyno_tpcc::schema::table_names;
-use dyno_tpcc::settle::{Settlement, settle};
+use dyno_runner::progress::LoadProgress;
+use dyno_runner::table::number;
+use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// TPC-C, for the registry.
-pub const TPCC: FamilyEntry = FamilyEntry::of::<Tpcc>(&[]);
+pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(&[]);
 
 /// An experiment with TPC-C.
-struct Tpcc {
+struct TpccFamily {
     options: Box<TpccSettings>,
     /// Whether a fault is injected: every order is recorded then, so that it can be looked for.
     has_fault: bool,
@@ -50,14 +58,14 @@ struct Found {
     ledger: Option<PathBuf>,
 }
 
-impl Family for Tpcc {
+impl Family for TpccFamily {
     const OFFER: WorkloadOffer = OFFER;
 
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let refuse = |error| refused(plan, experiment, error);
         let options = TpccSettings::read(&experiment.test, given(experiment)).map_err(refuse)?;
         options.check_load(&experiment.workers, !experiment.rates.is_empty()).map_err(refuse)?;
-        Ok(Tpcc { options: Box::new(options), has_fault: experiment.fault.is_some() })
+        Ok(TpccFamily { options: Box::new(options), has_fault: experiment.fault.is_some() })
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
@@ -72,6 +80,10 @@ impl Family for Tpcc {
 
     fn tables(&self) -> Vec<String> {
         table_names().map(str::to_owned).collect()
+    }
+
+    fn idle_tables(&self) -> Vec<&'static str> {
+        vec![CONFIG, LOAD_STATE]
     }
 
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
@@ -101,8 +113,8 @@ impl Family for Tpcc {
     }
 }
 
-impl Driven for Tpcc {
-    type Workload = dyno_tpcc::Tpcc;
+impl Driven for TpccFamily {
+    type Workload = crate::Tpcc;
     type Before = Found;
     type Kept = Kept;
 
@@ -157,7 +169,7 @@ impl Driven for Tpcc {
         driver: &D,
         spec: &TrialSpec,
         stem: &Path,
-    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+    ) -> Result<crate::Tpcc, Failure> {
         let need = self.need(spec.all_workers());
         let found = ask(driver, async |session| {
             preflight(session, &need).await.map_err(preflight_failure)
@@ -165,19 +177,19 @@ impl Driven for Tpcc {
         self.workload(driver, &found.loaded, spec, stem)
     }
 
-    fn leave(&self, workload: &dyno_tpcc::Tpcc) -> Result<Option<Kept>, Failure> {
+    fn leave(&self, workload: &crate::Tpcc) -> Result<Option<Kept>, Failure> {
         let kept = workload.leave();
         kept.map(Some).map_err(|error| Failure::new(sentence(&error.to_string())))
     }
 
-    fn absorb(&self, workload: &dyno_tpcc::Tpcc, kept: Kept) -> Result<(), Failure> {
+    fn absorb(&self, workload: &crate::Tpcc, kept: Kept) -> Result<(), Failure> {
         workload.absorb(kept).map_err(|error| Failure::new(sentence(&error.to_string())))
     }
 
     fn look_after<D: Driver>(
         &self,
         driver: &D,
-        workload: &dyno_tpcc::Tpcc,
+        workload: &crate::Tpcc,
         found: Found,
         ran: &Ran<'_>,
     ) -> After {
@@ -192,8 +204,12 @@ impl Driven for Tpcc {
             Some(why) => LostWork::untold(why),
             None => lost_orders(driver, workload, &ledger),
         });
+        let unproven = findings.checks.iter().filter(|check| is_missing(check));
+        let rates = format!("{} tpmC, {} tpmTOTAL", number(facts.tpmc), number(facts.tpm_total));
         After {
             lost,
+            unproven: unproven.map(|check| check.name.clone()).collect(),
+            headline: Some(with_p95(&rates, ran.summary)),
             checks: findings.checks,
             own: Some(FamilyFacts::new(&facts)),
             notes: notes(workload),
@@ -207,11 +223,11 @@ fn crew(spec: &TrialSpec) -> Crew {
     Crew { terminals: spec.terminals.unwrap_or(sessions), sessions }
 }
 
-impl Tpcc {
+impl TpccFamily {
     fn load_options(&self, seed: u64) -> LoadOptions {
         let options = &self.options;
         LoadOptions {
-            sessions: options.load_workers.unwrap_or_else(load_sessions),
+            sessions: options.load_workers.unwrap_or_else(default_sessions),
             seed,
             keys: options.keys,
             foreign_keys: options.foreign_keys,
@@ -235,12 +251,12 @@ impl Tpcc {
         loaded: &Loaded,
         spec: &TrialSpec,
         stem: &Path,
-    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+    ) -> Result<crate::Tpcc, Failure> {
         let mut options = self.options.of_run(loaded, spec.seed);
         if self.options.delivery_log {
             options.delivery_log = Some(stem.with_extension("deliveries.csv"));
         }
-        dyno_tpcc::Tpcc::new(options, loaded, driver.dialect())
+        crate::Tpcc::new(options, loaded, driver.dialect())
             .map_err(|error| Failure::new(sentence(&error.to_string())))
     }
 
@@ -248,7 +264,7 @@ impl Tpcc {
         &self,
         session: &mut S,
         sessions: u32,
-    ) -> Result<(crate::tpcc::Found, DataFacts), PreflightError> {
+    ) -> Result<(preflight::Found, DataFacts), PreflightError> {
         let found = preflight(session, &self.need(sessions)).await?;
         let size = footprint(session, "bmsql").await?;
         let data = DataFacts {
@@ -276,7 +292,7 @@ impl Tpcc {
 }
 
 /// Looks for every order that was acknowledged.
-fn lost_orders<D: Driver>(driver: &D, workload: &dyno_tpcc::Tpcc, ledger: &Path) -> LostWork {
+fn lost_orders<D: Driver>(driver: &D, workload: &crate::Tpcc, ledger: &Path) -> LostWork {
     if let Some(Err(error)) = workload.ledger_file().map(LedgerFile::close) {
         return LostWork::untold(error.to_string());
     }
@@ -317,7 +333,7 @@ fn lost_of(settled: &Settlement) -> LostWork {
 }
 
 /// What the reader should know of deferred Deliveries.
-fn notes(workload: &dyno_tpcc::Tpcc) -> Vec<Message> {
+fn notes(workload: &crate::Tpcc) -> Vec<Message> {
     let left = workload.deliveries_left();
     let left = (left > 0).then(|| {
         format!("{left} Deliveries were queued and not executed when the trial had ended.")

@@ -1,16 +1,16 @@
 //! What is checked before and after a run: the books, the consistency conditions, the audit.
 
-use crate::databases;
-use crate::failure::{Failure, sentence};
-use crate::{output, signals};
+use crate::Tpcc;
+use crate::books::{Books, books};
+use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
+use crate::facts::{ConditionLine, ConditionState};
+use crate::options::CheckTime;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
 use dyno_facts::{DataCheck, Message, Verdict};
 use dyno_reactor::{now, timeout};
-use dyno_tpcc::Tpcc;
-use dyno_tpcc::books::{Books, books};
-use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
-use dyno_tpcc::facts::{ConditionLine, ConditionState};
-use dyno_tpcc::options::CheckTime;
+use dyno_runner::databases;
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::{output, signals};
 use std::pin::pin;
 
 const AUDIT_CHECK: &str = "audit";

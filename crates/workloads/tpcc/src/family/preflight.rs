@@ -1,10 +1,11 @@
 //! Whether a run can be made on a database, before anybody connects a thousand times.
 
-use crate::failure::Failure;
-use dyno_core::{DbError, Dialect, Session, Table};
-use dyno_tpcc::ledger_file::LedgerError;
-use dyno_tpcc::load::{LoadError, Loaded, foreign_keys, loaded};
-use dyno_tpcc::{Isolation, prepared_statements};
+use crate::ledger_file::LedgerError;
+use crate::load::{LoadError, Loaded, foreign_keys, loaded};
+use crate::{Isolation, prepared_statements};
+use dyno_core::{DbError, Dialect, Session};
+use dyno_load::query::{answer, answer_if_any, whole};
+use dyno_runner::failure::Failure;
 
 /// What a run needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,20 +223,15 @@ async fn status<S: Session>(session: &mut S, name: &str) -> Result<Option<u64>, 
 }
 
 async fn named<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
-    let cell = answer.rows.first().and_then(|row| row.get(1)).cloned().flatten();
-    Ok(cell.and_then(|text| text.parse().ok()))
+    let answer = answer(session, sql).await?;
+    let cell = answer.rows.first().and_then(|row| row.get(1)?.as_deref());
+    Ok(cell.and_then(whole))
 }
 
 /// `None` also where the server refuses to say, as compatible ones may.
 async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
-    let mut answer = Table::default();
-    match session.query(sql, &mut answer).await {
-        Ok(_) => Ok(answer.single().and_then(|text| text.parse().ok())),
-        Err(error) if error.is_fatal() => Err(error),
-        Err(_) => Ok(None),
-    }
+    let answer = answer_if_any(session, sql).await?;
+    Ok(answer.and_then(|answer| answer.single().and_then(whole)))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What is said of the answers.
 
+use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use dyno_facts::{DataCheck, Message, TrialSummary, Verdict};
 use dyno_store::RunData;
-use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use std::collections::BTreeMap;
 
 /// The check of a trial's answers; `None` where it asked no queries.
-pub fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
+pub(super) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     let facts = summary.own::<TpchFacts>()?;
     let queries = &facts.queries;
     if queries.is_empty() {
@@ -67,7 +67,7 @@ type Group<'a> = (&'a str, &'a str);
 
 /// The last line of a run, one for each experiment and target with queries, after the rows that
 /// differ; empty where there are none.
-pub fn answers_lines(data: &RunData) -> String {
+pub(super) fn answers_lines(data: &RunData) -> String {
     // A step that was executed again counts as it ended last.
     let last: BTreeMap<&str, &TrialSummary> =
         data.trials.iter().map(|trial| (trial.summary.step.as_str(), &trial.summary)).collect();
@@ -135,7 +135,7 @@ fn verdict_line(trials: &[&TpchFacts]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_tpch::facts::{AnswerFacts, DegreeFacts};
+    use crate::facts::{AnswerFacts, DegreeFacts};
 
     fn query(number: u8, verdict: Option<Verdict>) -> QueryFacts {
         let differences = match verdict {

@@ -1,13 +1,13 @@
 //! What the caches hold when a trial begins.
 
-use crate::command::{Command, run};
-use crate::failure::Failure;
+use crate::facts::CacheFacts;
+use crate::options::Cache;
+use crate::warm::{as_found, emptied, warm};
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::Control;
 use dyno_reactor::{block_on, unless};
-use dyno_tpch::facts::CacheFacts;
-use dyno_tpch::options::Cache;
-use dyno_tpch::warm::{as_found, emptied, warm};
+use dyno_runner::failure::Failure;
+use dyno_runner::family::{Command, run_command};
 
 /// Brings the caches into the state that is asked for; `None` when the user has stopped it.
 ///
@@ -47,6 +47,6 @@ async fn cooled<D: Driver>(
 ) -> Result<Option<CacheFacts>, Failure> {
     let (told, does, key) = (&[], "empties the caches".into(), "cold_command");
     let command = Command { target, told, text, does, key, limit: None };
-    let took = run(driver, &command, control).await?;
+    let took = run_command(driver, &command, control).await?;
     Ok(took.map(|took| emptied(text, took.ended_s, took.back_s)))
 }

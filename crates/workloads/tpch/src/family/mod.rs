@@ -5,45 +5,64 @@
 //! tpch run`, `power`, `throughput` and `refresh` write a suite in memory and go the same way, so they can
 //! be resumed and have papers.
 
+mod answers;
 mod cache;
-mod generator;
 mod trial;
 
-use super::{
-    Done, Family, FamilyEntry, Job, LoadOrder, all_or_none, ask, drop_failure, given, load_failure,
-    load_sessions, refused,
-};
-use crate::failure::Failure;
-use crate::progress::LoadProgress;
+use crate::degree::{DegreeRule, detect};
+use crate::load::{LoadError, LoadOptions, TpchLoadReport, destroy, load};
+use crate::options::{Cache, OFFER, TpchSettings};
+use crate::run::Test;
+use crate::schema::Table;
+use crate::state;
+use answers::answers_lines;
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_facts::{ExperimentFacts, Message};
+use dyno_load::default_sessions;
+use dyno_runner::failure::Failure;
+use dyno_runner::family::{
+    Done, Family, FamilyEntry, Job, LoadOrder, all_or_none, ask, drop_failure, given, load_failure,
+    refused,
+};
+use dyno_runner::progress::LoadProgress;
+use dyno_store::RunData;
 use dyno_suite::Plan;
-use dyno_tpch::degree::{DegreeRule, detect};
-use dyno_tpch::load::{LoadError, LoadOptions, TpchLoadReport, destroy, load};
-use dyno_tpch::options::{OFFER, TpchSettings};
-use dyno_tpch::schema::Table;
-use dyno_tpch::state;
 use std::collections::BTreeSet;
 
 /// TPC-H, for the registry.
-pub const TPCH: FamilyEntry = FamilyEntry::of::<Tpch>(dyno_tpch::CATALOGUE);
+pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpchFamily>(crate::CATALOGUE);
 
 /// An experiment with TPC-H.
-struct Tpch {
+struct TpchFamily {
     options: Box<TpchSettings>,
     /// Degrees that are asked for.
     degrees: Vec<u32>,
 }
 
-impl Family for Tpch {
+impl Family for TpchFamily {
     const OFFER: WorkloadOffer = OFFER;
     const IS_ANALYTICAL: bool = true;
+
+    fn last_words(data: &RunData) -> String {
+        answers_lines(data)
+    }
 
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let options = TpchSettings::read(&experiment.test, given(experiment))
             .map_err(|error| refused(plan, experiment, error))?;
-        Ok(Tpch { options: Box::new(options), degrees: experiment.degrees.clone() })
+        Ok(TpchFamily { options: Box::new(options), degrees: experiment.degrees.clone() })
+    }
+
+    fn writes(&self) -> bool {
+        self.options.test != Test::Queries
+    }
+
+    fn commands(&self) -> Vec<String> {
+        match &self.options.cache {
+            Cache::Cold(command) => vec![command.clone()],
+            Cache::AsFound | Cache::Warm => Vec::new(),
+        }
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
@@ -76,6 +95,10 @@ impl Family for Tpch {
         tables.chain(state::OWN_TABLES.map(str::to_owned)).collect()
     }
 
+    fn idle_tables(&self) -> Vec<&'static str> {
+        state::OWN_TABLES.to_vec()
+    }
+
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let existing = ask(driver, async |session| state::tables(session).await)?;
         let tables = self.tables();
@@ -104,7 +127,7 @@ impl Family for Tpch {
     }
 }
 
-impl Tpch {
+impl TpchFamily {
     /// How this database is told its degree; `None` where nobody knows.
     fn rule<D: Driver>(&self, driver: &D) -> Result<Option<DegreeRule>, Failure> {
         if let Some(rule) = &self.options.rule {
@@ -116,7 +139,7 @@ impl Tpch {
     fn load_options(&self, order: &LoadOrder<'_>) -> LoadOptions {
         let options = &self.options;
         LoadOptions {
-            sessions: options.load_sessions.unwrap_or_else(load_sessions),
+            sessions: options.load_sessions.unwrap_or_else(default_sessions),
             foreign_keys: options.foreign_keys.unwrap_or(true),
             indexes: options.indexes,
             same_host: order.same_host,

@@ -1,12 +1,12 @@
 //! What a run of TPC-C says of itself.
 
+use crate::audit::{Audit, LINES_MEAN, Share, Skew};
+use crate::facts::{AuditLine, TpccFacts, TpccKind};
+use crate::load::Loaded;
+use crate::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
+use crate::{DISTRICTS, Tpcc};
 use dyno_core::Workload;
 use dyno_facts::{KindSummary, Verdict};
-use dyno_tpcc::audit::{Audit, LINES_MEAN, Share, Skew};
-use dyno_tpcc::facts::{AuditLine, TpccFacts, TpccKind};
-use dyno_tpcc::load::Loaded;
-use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
-use dyno_tpcc::{DISTRICTS, Tpcc};
 
 /// Who ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,10 +153,10 @@ fn judged(is_judged: bool, is_right: bool) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TpccOptions;
+    use crate::profile::{BMSQL_5_0, SPEC};
     use dyno_core::Dialect;
     use dyno_facts::Counts;
-    use dyno_tpcc::TpccOptions;
-    use dyno_tpcc::profile::{BMSQL_5_0, SPEC};
 
     fn kind(name: &str, committed: u64) -> KindSummary {
         let counts = Counts { committed, started: committed, ..Counts::default() };

@@ -1,0 +1,226 @@
+//! A trial that no engine drives: its family executes it, one thing after the other, and tells what has
+//! ended.
+
+use crate::failure::Failure;
+use crate::family::After;
+use crate::nodes::{Sampling, sampled};
+use crate::output;
+use crate::progress::Progress;
+use crate::summary::resident_mib;
+use crate::trial::{Done, Job, conclude};
+use dyno_core::{Driver, Nanos, SECOND};
+use dyno_engine::Control;
+use dyno_facts::{
+    GeneratorConditions, GeneratorSummary, HostSample, TrialIdentity, TrialStatus, TrialSummary,
+};
+use dyno_observe::{GeneratorWatch, HostSampler, run_delay_of_process};
+use dyno_reactor::monotonic_now;
+use dyno_record::{Window, process_cpu};
+use dyno_store::{Moment, StoreError, TrialWriter};
+use serde::Serialize;
+use std::cell::{Cell, RefCell};
+
+/// A pass that can begin.
+pub struct Pass<'a> {
+    /// The identity as far as the family knows it: test, workers, loops, and its own facts.
+    pub identity: TrialIdentity,
+    /// What is shown beside experiment and target.
+    pub title: &'a str,
+    /// Executions that are planned.
+    pub length: u64,
+}
+
+/// Has a family execute a trial, and stores it. What `execute` returns writes status and totals into the
+/// summary, and says the rest.
+///
+/// # Errors
+/// When it can't begin, or can't be stored.
+pub fn drive_pass<D: Driver, T: FnOnce(&mut TrialSummary) -> After>(
+    driver: &D,
+    job: Job<'_>,
+    pass: Pass<'_>,
+    execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T, Failure>,
+) -> Result<Done, Failure> {
+    let Job { step, planned, purpose, nodes, run, control, .. } = job;
+    let place = format!("{} on {}", step.experiment, step.target);
+    let identity = TrialIdentity {
+        step: step.id.clone(),
+        experiment: step.experiment.clone(),
+        target: step.target.clone(),
+        repeat: planned.repeat,
+        seed: planned.seed,
+        purpose,
+        ..pass.identity
+    };
+    let mut writer = run.begin_trial(identity)?;
+    let looked = nodes.look();
+    writer.server(Moment::Before, &nodes.facts(&looked))?;
+    let series = writer.node_series()?;
+    let progress = Progress::new(&format!("{place}, {}", pass.title), pass.length, "queries");
+    let sampling = Sampling::default();
+    let watch = PassWatch {
+        writer: RefCell::new(&mut writer),
+        sampling: &sampling,
+        progress,
+        length: pass.length,
+        control,
+        generator: RefCell::new(OwnWatch::begin()),
+        ended: Cell::new(0),
+        error: RefCell::new(None),
+    };
+    let (passed, seen) = sampled(&nodes, series, &sampling, || {
+        let passed = execute(&watch);
+        watch.over();
+        passed
+    });
+    let PassWatch { progress, error, generator, .. } = watch;
+    if let Some(error) = error.into_inner() {
+        return Err(error.into());
+    }
+    let told = match passed {
+        Ok(told) => told,
+        Err(_) if control.is_stopped() => return Ok(Done::INTERRUPTED),
+        Err(failure) => return Err(failure.at(&place)),
+    };
+    for event in sampling.take_events() {
+        writer.event(event)?;
+    }
+    let looked_again = nodes.look_again(&seen);
+    writer.server(Moment::After, &nodes.facts(&looked_again))?;
+    let mut summary = writer.identity().clone().summary(TrialStatus::Complete);
+    let after = told(&mut summary);
+    generator.into_inner().store(&mut summary);
+    nodes.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
+    conclude(writer, summary, after, progress, &place)
+}
+
+/// Stores what has ended, and shows it.
+pub struct PassWatch<'a, 'run> {
+    writer: RefCell<&'a mut TrialWriter<'run>>,
+    sampling: &'a Sampling,
+    progress: Progress,
+    length: u64,
+    control: &'a Control,
+    generator: RefCell<OwnWatch>,
+    ended: Cell<u64>,
+    error: RefCell<Option<StoreError>>,
+}
+
+impl PassWatch<'_, '_> {
+    /// Keeps the first error and stops the trial: nothing of it could be stored any more.
+    fn stored<T: Default>(&self, stored: Result<T, StoreError>) -> T {
+        stored.unwrap_or_else(|error| {
+            let mut first = self.error.borrow_mut();
+            if first.is_none() {
+                output::talk(
+                    "The run folder can't be written any more; the trial is being stopped.",
+                );
+                *first = Some(error);
+                self.control.stop();
+            }
+            T::default()
+        })
+    }
+
+    /// All that is timed has ended.
+    pub fn over(&self) {
+        self.generator.borrow_mut().end();
+        self.sampling.end();
+    }
+
+    /// What is timed begins.
+    pub fn started(&self) {
+        *self.generator.borrow_mut() = OwnWatch::begin();
+        let now = monotonic_now();
+        // It closes with the last execution.
+        let window = Window { released: now, opens: now, closes: Nanos::MAX, interval: SECOND };
+        self.sampling.released(window);
+    }
+
+    /// An element of a list of the family's facts has ended; `what` is shown of it.
+    pub fn ended<T: Serialize>(&self, list: &str, element: &T, what: &str) {
+        self.stored(self.writer.borrow_mut().executed(list, element));
+        for event in self.sampling.take_events() {
+            self.stored(self.writer.borrow_mut().event(event));
+        }
+        self.ended.set(self.ended.get() + 1);
+        self.progress.at(self.ended.get(), self.length, what);
+    }
+
+    /// Stores a plan of the database; returns where.
+    pub fn plan(&self, name: &str, text: &str, what: &str) -> String {
+        self.progress.at(self.length, self.length, what);
+        self.stored(self.writer.borrow().plan(name, text))
+    }
+
+    pub fn note(&self, text: &str) {
+        self.progress.note(text);
+    }
+}
+
+/// Follows this machine and this process.
+struct OwnWatch {
+    sampler: HostSampler,
+    watch: GeneratorWatch,
+    cpu_ns: u64,
+    run_delay_ns: Option<u64>,
+    ended: Option<OwnUse>,
+}
+
+/// What is known once all has ended.
+#[derive(Default)]
+struct OwnUse {
+    host: HostSample,
+    conditions: GeneratorConditions,
+    cpu_ns: u64,
+}
+
+impl OwnWatch {
+    /// The time begins.
+    fn begin() -> Self {
+        let now = monotonic_now();
+        OwnWatch {
+            sampler: HostSampler::new(now),
+            watch: GeneratorWatch::new(now),
+            cpu_ns: process_cpu(),
+            run_delay_ns: run_delay_of_process(),
+            ended: None,
+        }
+    }
+
+    /// All that is timed has ended; what comes later does not count.
+    fn end(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        let now = monotonic_now();
+        let mut conditions = self.watch.close(now);
+        // Threads that have ended meanwhile are not in it: streams wait for the server, hardly for a
+        // CPU.
+        let waited = run_delay_of_process().zip(self.run_delay_ns);
+        conditions.run_delay_s =
+            waited.map(|(after, before)| after.saturating_sub(before) as f64 / 1e9);
+        self.ended = Some(OwnUse {
+            host: self.sampler.sample(now),
+            conditions,
+            cpu_ns: process_cpu().saturating_sub(self.cpu_ns),
+        });
+    }
+
+    /// What is stored. The CPU of the whole process stands for that of its busiest loop: it is never
+    /// less.
+    fn store(self, trial: &mut TrialSummary) {
+        let OwnUse { host, conditions, cpu_ns } = self.ended.unwrap_or_default();
+        trial.conditions.generator = conditions;
+        let statements = trial.statements.total().max(1) as f64;
+        trial.generator = GeneratorSummary {
+            loops: trial.generator.loops,
+            loops_cpu_s: cpu_ns as f64 / 1e9,
+            busiest_loop_share: (cpu_ns as f64 / 1e9 / trial.window_s.max(1e-9)).min(1.0),
+            cpu_us_per_statement: cpu_ns as f64 / 1e3 / statements,
+            resident_mib: resident_mib(),
+            host,
+            ..GeneratorSummary::default()
+        };
+    }
+}

@@ -1,5 +1,0 @@
-//! What runs of TPC-H say of the answers.
-
-mod answers;
-
-pub use answers::{answers_check, answers_lines};

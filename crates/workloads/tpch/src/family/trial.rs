@@ -1,0 +1,222 @@
+//! One trial of TPC-H, stored query by query.
+
+use super::answers::answers_check;
+use super::cache::bring;
+use crate::facts::{DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
+use crate::load::LoadError;
+use crate::options::TpchSettings;
+use crate::run::{Answerer, PlanFile, RunError, RunOptions, Test, Watch, run};
+use crate::state::{Loaded, loaded};
+use dyno_core::Driver;
+use dyno_engine::Control;
+use dyno_facts::{FamilyFacts, TrialIdentity, TrialStatus, TrialSummary};
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{After, Done, Job, Pass, PassWatch, ask, drive_pass};
+
+/// Runs one trial and stores it.
+///
+/// # Errors
+/// When it can't begin, or can't be stored.
+pub(super) fn trial<D: Driver>(
+    options: &TpchSettings,
+    driver: &D,
+    job: Job<'_>,
+) -> Result<Done, Failure> {
+    let (planned, target, control) = (job.planned, &job.step.target, job.control);
+    let degree = planned.degree.unwrap_or(0);
+    let at = |failure: Failure| failure.at(job.place());
+    let found = look(driver.primary(), options.scale).map_err(at)?;
+    let cache = bring(driver, target, &options.cache, control).map_err(at)?;
+    let Some(cache) = cache else { return Ok(Done::INTERRUPTED) };
+    if control.is_stopped() {
+        return Ok(Done::INTERRUPTED);
+    }
+    let asked = RunOptions {
+        scale: options.scale,
+        test: options.test,
+        degree,
+        rule: options.rule.clone(),
+        parameters: options.parameters(planned.seed),
+        q15_view: false,
+        timeout_s: options.timeout_s,
+        plans: options.plans,
+        answers: Some(job.run.path().join("answers")),
+        who: Answerer { target: target.clone(), degree },
+        cache,
+    };
+    let test = asked.test;
+    let pass = Pass {
+        identity: TrialIdentity {
+            test: test.name().to_owned(),
+            workers: streams(test),
+            loops: sessions(test),
+            own: Some(FamilyFacts::new(&known(&asked, found))),
+            ..TrialIdentity::default()
+        },
+        title: &format!("{} at degree {degree}", test.name()),
+        length: length(test),
+    };
+    drive_pass(driver, job, pass, |watch| {
+        let ran = run(driver, &asked, &Storing(watch), &|| control.is_stopped());
+        let facts = ran.map_err(|error| run_failure(&error))?;
+        Ok(move |summary: &mut TrialSummary| {
+            summary.status = status(&facts, test, control);
+            facts.set_totals(summary);
+            After {
+                checks: answers_check(summary).into_iter().collect(),
+                headline: Some(headline(summary)),
+                ..After::default()
+            }
+        })
+    })
+}
+
+/// What the database says of its load.
+fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
+    let found = ask(driver, async |session| {
+        loaded(session).await.map_err(|error| match &error {
+            LoadError::Data { .. } => Failure::from(&error).with_hint(unprepared(scale)),
+            _ => Failure::from(&error),
+        })
+    })?;
+    match found {
+        Some(loaded) if loaded.scale == scale => Ok(loaded),
+        Some(loaded) => Err(Failure::new(format!(
+            "The tables have scale factor {}, but {scale} is asked for.",
+            loaded.scale
+        ))
+        .with_hint(format!("Ask for scale {}, or load other tables.", loaded.scale))),
+        None => {
+            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(unprepared(scale)))
+        }
+    }
+}
+
+/// The remedy for tables that are missing or not complete.
+fn unprepared(scale: f64) -> String {
+    format!(
+        "Load them with `dyno tpch load --scale {scale}`; a suite does it itself where \
+         `prepare = false` is left out."
+    )
+}
+
+/// Streams of queries at once.
+fn streams(test: Test) -> u32 {
+    match test {
+        Test::Throughput { streams, .. } => streams,
+        Test::Queries | Test::Power { .. } | Test::Refresh { .. } => 1,
+    }
+}
+
+/// Sessions at once, each with a thread: the streams, and the one that refreshes.
+fn sessions(test: Test) -> u32 {
+    match test {
+        Test::Throughput { streams, refresh } => streams + u32::from(refresh),
+        Test::Queries | Test::Power { .. } | Test::Refresh { .. } => 1,
+    }
+}
+
+/// Queries and refresh functions of a test.
+fn length(test: Test) -> u64 {
+    match test {
+        Test::Queries => 22,
+        Test::Power { refresh } => 22 + 2 * u64::from(refresh),
+        Test::Throughput { streams, refresh } => u64::from(streams) * (22 + 2 * u64::from(refresh)),
+        Test::Refresh { pairs } => 2 * u64::from(pairs),
+    }
+}
+
+/// What is known before the trial begins: for a trial that is killed.
+fn known(asked: &RunOptions, found: Loaded) -> TpchFacts {
+    TpchFacts {
+        scale: asked.scale,
+        test: asked.test.name().to_owned(),
+        parameters: asked.parameters.message(),
+        degree: DegreeFacts { asked: asked.degree, ..DegreeFacts::default() },
+        cache: asked.cache.clone(),
+        timeout_s: asked.timeout_s,
+        load: Some(found.load),
+        ..TpchFacts::default()
+    }
+}
+
+fn status(facts: &TpchFacts, test: Test, control: &Control) -> TrialStatus {
+    let outcomes: Vec<&QueryOutcome> = facts
+        .queries
+        .iter()
+        .map(|query| &query.outcome)
+        .chain(facts.refreshes.iter().map(|refresh| &refresh.outcome))
+        .collect();
+    let is_whole = outcomes.len() as u64 >= length(test);
+    if outcomes.contains(&&QueryOutcome::Interrupted) || (control.is_stopped() && !is_whole) {
+        return TrialStatus::Interrupted;
+    }
+    let queries = facts.queries.iter().map(|query| (format!("Q{}", query.query), &query.outcome));
+    let refreshes =
+        facts.refreshes.iter().map(|refresh| (format!("RF{}", refresh.function), &refresh.outcome));
+    let failed: Vec<String> = queries
+        .chain(refreshes)
+        .filter_map(|(name, outcome)| match outcome {
+            QueryOutcome::Failed(why) => Some(format!("{name} failed: {}", sentence(why))),
+            _ => None,
+        })
+        .collect();
+    match failed.as_slice() {
+        [] if is_whole => TrialStatus::Complete,
+        [] => TrialStatus::Failed("Not all queries were executed.".into()),
+        [one] => TrialStatus::Failed(one.into()),
+        [first, more @ ..] => {
+            TrialStatus::Failed(format!("{first} {} more failed.", more.len()).into())
+        }
+    }
+}
+
+fn headline(summary: &TrialSummary) -> String {
+    let Some(facts) = summary.own::<TpchFacts>() else { return String::new() };
+    let answered = summary.counts.committed;
+    let mut text = match &facts.metrics {
+        Some(metrics) => format!(
+            "{answered} executed, {:.2} s in all, geometric mean {:.3} s",
+            metrics.total_s, metrics.geometric_mean_s
+        ),
+        None => format!("{answered} executed in {:.2} s", summary.window_s),
+    };
+    if let Some(remark) = &facts.degree.remark {
+        text.push_str(&format!("; {}", remark.to_string().trim_end_matches('.')));
+    }
+    text
+}
+
+fn run_failure(error: &RunError) -> Failure {
+    Failure::new(sentence(&error.to_string())).hinted(error.hint())
+}
+
+/// Tells what has ended.
+struct Storing<'a, 'w, 'run>(&'a PassWatch<'w, 'run>);
+
+impl Watch for Storing<'_, '_, '_> {
+    fn started(&self) {
+        self.0.started();
+    }
+
+    fn query(&self, facts: &QueryFacts) {
+        let what = format!("Q{} took {:.2} s", facts.query, facts.seconds);
+        self.0.ended("queries", facts, &what);
+    }
+
+    fn refresh(&self, facts: &RefreshFacts) {
+        let what = format!("RF{} took {:.2} s", facts.function, facts.seconds);
+        self.0.ended("refreshes", facts, &what);
+    }
+
+    fn plan(&self, plan: PlanFile<'_>) -> String {
+        // Plans are taken when all that is timed has ended.
+        self.0.over();
+        let name = format!("q{:02}.{}", plan.query, plan.extension);
+        self.0.plan(&name, plan.text, &format!("plan of Q{}", plan.query))
+    }
+
+    fn note(&self, text: &str) {
+        self.0.note(text);
+    }
+}
