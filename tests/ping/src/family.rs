@@ -1,0 +1,143 @@
+//! The family: one option, one fact, one check.
+
+use crate::workload::Ping;
+use dyno_core::Driver;
+use dyno_core::offer::{Levels, TestOffer, WorkloadOffer};
+use dyno_core::options::{Kind, OptionRow, read};
+use dyno_engine::TrialSpec;
+use dyno_facts::{DataCheck, ExperimentFacts, FamilyFacts, FamilyRecord, Message, Verdict};
+use dyno_load::catalog::tables;
+use dyno_load::query::execute;
+use dyno_runner::failure::Failure;
+use dyno_runner::family::{
+    After, Done, Driven, Family, FamilyEntry, Job, LoadOrder, Ran, Ready, ask, drive_trial, given,
+    refused,
+};
+use dyno_runner::progress::LoadProgress;
+use dyno_suite::Plan;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+pub(crate) const PING: FamilyEntry = FamilyEntry::of::<PingFamily>(&[]);
+
+const OPTIONS: &[OptionRow<Settings>] = &[OptionRow::new(
+    "number",
+    "1",
+    Kind::Whole(1, 1_000_000, |settings, number| settings.number = number),
+    "the number that the table holds, and that each answer must have",
+)];
+
+struct Settings {
+    number: u32,
+}
+
+/// What a trial records of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PingFacts {
+    /// The number that was expected.
+    pub(crate) number: u32,
+    /// Answers with another one.
+    pub(crate) wrong: u64,
+}
+
+impl FamilyRecord for PingFacts {
+    const FAMILY: &'static str = "ping";
+}
+
+struct PingFamily {
+    settings: Settings,
+}
+
+impl Family for PingFamily {
+    const OFFER: WorkloadOffer = WorkloadOffer {
+        name: "ping",
+        tests: &[TestOffer { name: "one-row", size: None }],
+        levels: Levels::Workers,
+        workers_alias: None,
+        options: || OPTIONS.iter().map(OptionRow::describe).collect(),
+    };
+
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
+        let mut settings = Settings { number: 1 };
+        read(OPTIONS, ("ping", &experiment.test), given(experiment), &mut settings)
+            .map_err(|error| refused(plan, experiment, error))?;
+        Ok(PingFamily { settings })
+    }
+
+    fn load<D: Driver>(&self, driver: &D, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        ask(driver, async |session| {
+            execute(session, "creating ping", "CREATE TABLE ping (number INT)").await?;
+            let row = format!("INSERT INTO ping VALUES ({})", self.settings.number);
+            execute(session, "filling ping", &row).await
+        })?;
+        Ok("1 row".into())
+    }
+
+    fn tables(&self) -> Vec<String> {
+        vec!["ping".to_owned()]
+    }
+
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+        let existing = ask(driver, async |session| tables(session).await)?;
+        Ok(existing.into_iter().filter(|table| table == "ping").collect())
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        _tables: &[String],
+        _observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        ask(driver, async |session| execute(session, "dropping ping", "DROP TABLE ping").await)
+    }
+
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        drive_trial(self, driver, job)
+    }
+}
+
+impl Driven for PingFamily {
+    type Workload = Ping;
+    type Before = ();
+    type Kept = ();
+
+    fn look_before<D: Driver>(
+        &self,
+        _driver: &D,
+        _spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<Ready<Self>, Failure> {
+        let workload = Ping::new(self.settings.number);
+        let own = Some(FamilyFacts::new(&self.facts(&workload)));
+        let (test, warnings) = ("one-row".to_owned(), Vec::new());
+        Ok(Ready { workload, before: (), test, data: None, own, warnings })
+    }
+
+    fn part<D: Driver>(
+        &self,
+        _driver: &D,
+        _spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<Ping, Failure> {
+        Ok(Ping::new(self.settings.number))
+    }
+
+    fn look_after<D: Driver>(&self, _driver: &D, workload: &Ping, (): (), _ran: &Ran<'_>) -> After {
+        let facts = self.facts(workload);
+        let (verdict, evidence) = match facts.wrong {
+            0 => (Verdict::Passed, format!("All answers were {}.", facts.number)),
+            wrong => (Verdict::Failed, format!("{wrong} answers were not {}.", facts.number)),
+        };
+        let check = DataCheck { name: "number".to_owned(), verdict, evidence: evidence.into() };
+        After { checks: vec![check], own: Some(FamilyFacts::new(&facts)), ..After::default() }
+    }
+}
+
+impl PingFamily {
+    fn facts(&self, workload: &Ping) -> PingFacts {
+        let wrong = workload.wrong.load(Ordering::Relaxed);
+        PingFacts { number: self.settings.number, wrong }
+    }
+}

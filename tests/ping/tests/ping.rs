@@ -1,0 +1,80 @@
+//! A family that no generic file names: its suite, its option, its help, its fact, its check.
+
+use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, only_run, server_or_skip};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn dyno(folder: &Path, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dyno-with-ping"));
+    command.current_dir(folder).stdin(Stdio::null()).env("HOME", folder).env("NO_COLOR", "1");
+    Ran::of(command.args(arguments))
+}
+
+/// Writes a suite with these options, and runs it.
+fn run(folder: &Path, url: &str, keys: &str) -> Ran {
+    let suite = format!(
+        "[suite]\nname = 'pings'\n[target.main]\nurl = '{url}'\n[[experiment]]\nname = 'p'\n\
+         workload = 'ping'\ntest = 'one-row'\nworkers = 2\nduration_s = 1\n{keys}\n"
+    );
+    fs::write(folder.join("pings.toml"), suite).expect("written");
+    dyno(folder, &["run", "pings.toml", "--dir", "runs"])
+}
+
+fn trial(folder: &Path) -> Value {
+    let run = only_run(&folder.join("runs")).expect("there is a run");
+    let text = fs::read(run.join("trials/1.json")).expect("a trial");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+fn goes_the_whole_way(url: &str) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let _ = run(folder, url, "options = { number = 7 }").good();
+    let trial = trial(folder);
+    assert_eq!(trial["own"]["family"], "ping");
+    assert_eq!(trial["own"]["facts"]["number"], 7);
+    assert_eq!(trial["checks"][0]["evidence"]["en"], "All answers were 7.", "{}", trial["checks"]);
+}
+
+#[test]
+fn it_runs_on_sqlite() {
+    goes_the_whole_way("sqlite:ping.db");
+}
+
+#[test]
+fn it_runs_on_postgres() {
+    let server = server_or_skip!(Postgres, "it_runs_on_postgres");
+    goes_the_whole_way(&server.url());
+}
+
+#[test]
+fn it_runs_on_mariadb() {
+    let server = server_or_skip!(MariaDb, "it_runs_on_mariadb");
+    goes_the_whole_way(&server.url());
+}
+
+#[test]
+fn its_check_fires() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let _ = run(folder, "sqlite:ping.db", "cleanup = false").good();
+    fs::remove_dir_all(folder.join("runs")).expect("removed");
+    let ran = run(folder, "sqlite:ping.db", "prepare = false\noptions = { number = 2 }");
+    assert_eq!(ran.code, 4, "{}", ran.all());
+    assert!(ran.stderr.contains("check number: failed: "), "{}", ran.all());
+    assert!(trial(folder)["own"]["facts"]["wrong"].as_u64().is_some_and(|wrong| wrong > 0));
+}
+
+#[test]
+fn its_option_is_known_by_name() {
+    let scratch = Scratch::new();
+    let ran = run(scratch.path(), "sqlite:ping.db", "options = { nuber = 2 }");
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.stderr.contains("`number`"), "{}", ran.all());
+    let help = dyno(scratch.path(), &["help", "ping"]).good().stdout;
+    assert!(help.contains("one-row") && help.contains("each answer must have"), "{help}");
+    let ran = dyno(scratch.path(), &["help", "pin"]);
+    assert!(ran.stderr.contains("`dyno help ping`"), "{}", ran.all());
+}
