@@ -34,11 +34,12 @@ pub use evidence::{
     SteadyRow, VerdictRow, figure_of, judged_metrics,
 };
 pub use evidence::{
-    Check, Counter, Distribution, Experiment, FaultSummary, FaultTrial, Finding, Gap, Group,
+    Check, Counter, Distribution, Experiment, Finding, Gap, Group,
     KeyRow, Level, NodeScaling, Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow,
-    Spot, SpotKind, Spread, Target, Trial, fault_sentence,
+    Spot, SpotKind, Spread, Target, Trial,
 };
 pub use findings::checks::check_ids;
+pub use findings::fault::fault_sentence;
 pub use outcomes::Outcome;
 pub use templates::Templates;
 pub use text::stored;

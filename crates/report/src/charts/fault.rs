@@ -2,8 +2,8 @@
 
 use super::over_time::{TPS, panel, rate_over_time, stretches};
 use super::{Figure, WIDE, colour, linear_axis};
-use crate::evidence::what;
 use crate::evidence::{Paper, Trial};
+use crate::findings::fault::{FaultTrials, what};
 use crate::format;
 use crate::svg::Shade;
 use crate::text::{Lang, Message};
@@ -14,14 +14,10 @@ const MOMENT: f64 = 0.003;
 /// So many trials of a configuration are drawn.
 const MOST_DRAWN: usize = 3;
 
-/// The timelines of each row of [`Paper::faults`].
-pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Vec<Figure>> {
-    let of_row = |row: &crate::FaultSummary| {
-        let drawn = row.trials.iter().take(MOST_DRAWN);
-        let trials = drawn.filter_map(|one| paper.trials.iter().find(|t| t.label == one.trial));
-        trials.filter_map(|trial| figure(paper, trial, lang)).collect()
-    };
-    paper.faults.iter().map(of_row).collect()
+/// The timelines of the first trials of each row.
+pub(crate) fn figures(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Figure> {
+    let drawn = rows.iter().flat_map(|row| row.trials.iter().take(MOST_DRAWN));
+    drawn.filter_map(|(trial, _)| figure(paper, trial, lang)).collect()
 }
 
 fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {

@@ -2,7 +2,6 @@
 
 pub(crate) mod distributions;
 mod experiments;
-pub(crate) mod fault;
 mod figures;
 mod fleet;
 mod model;
@@ -16,8 +15,6 @@ pub(crate) mod statements;
 mod verdicts;
 
 pub use distributions::{Distribution, Quantile};
-pub(crate) use fault::what;
-pub use fault::{FaultSummary, FaultTrial, fault_sentence};
 pub(crate) use figures::metric_name;
 pub use figures::{figure_of, judged_metrics};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
@@ -72,7 +69,6 @@ impl Paper {
             comparisons: Vec::new(),
             beside: Vec::new(),
             costs: Vec::new(),
-            faults: Vec::new(),
             distributions: Vec::new(),
             targets,
             experiments,

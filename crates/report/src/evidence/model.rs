@@ -1,6 +1,6 @@
 //! What a paper says, before it is given a form.
 
-use super::{Distribution, FaultSummary, NodeScaling};
+use super::{Distribution, NodeScaling};
 use crate::evidence::{
     Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
 };
@@ -42,8 +42,6 @@ pub struct Paper {
     pub scaling: Vec<Scaling>,
     /// Whether the targets were steady in the windows, per trial.
     pub steady: Vec<SteadyRow>,
-    /// How the load fared when something was done to a node.
-    pub faults: Vec<FaultSummary>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
     /// The distribution of latency at the best point of each experiment and target.

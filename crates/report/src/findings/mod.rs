@@ -2,10 +2,11 @@
 
 pub(crate) mod checks;
 pub(crate) mod comparison;
+pub(crate) mod fault;
 pub(crate) mod published;
 pub(crate) mod verdict;
 
-use crate::evidence::{Paper, distributions, fault};
+use crate::evidence::{Paper, distributions};
 use dyno_facts::PublishedTable;
 use dyno_store::RunData;
 
@@ -24,7 +25,6 @@ impl Paper {
         paper.comparisons = comparison::comparisons(&paper.experiments);
         paper.beside = published::beside(&paper);
         paper.costs = published::costs(&paper);
-        paper.faults = fault::summaries(&paper);
         paper.distributions = distributions::distributions(&paper, runs);
         paper
     }

@@ -3,78 +3,106 @@
 use super::notes;
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, spread};
 use crate::charts;
-use crate::evidence::{FaultSummary, FaultTrial};
-use crate::evidence::{Paper, Spread};
+use crate::evidence::{Paper, Trial};
+use crate::findings::fault::FaultTrials;
 use crate::format::{
     self,
     Format::{Short, Tenth, Whole},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{FaultFacts, FaultStep, say};
+use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
+    let rows = paper.faults();
     blocks.paragraph(say!(in_the_middle_of_each_of));
-    blocks.table(configurations(paper));
-    let most = |of: fn(&FaultSummary) -> f64| paper.faults.iter().map(of).fold(0.0, f64::max);
+    blocks.table(configurations(paper, &rows));
+    let facts = || rows.iter().flat_map(FaultTrials::facts);
+    let most = |of: fn(&FaultFacts) -> f64| facts().map(of).fold(0.0, f64::max);
     let mut words =
         vec![say!(times_are_known_to_an_interval, s = format::tenth(most(|row| row.resolution_s)))];
-    let is_at_once = |row: &FaultSummary| row.first_success_s.is_some_and(|s| s.min == 0.0);
-    if paper.faults.iter().any(is_at_once) {
+    if facts().any(|facts| facts.first_success_after_s == Some(0.0)) {
         words.push(say!(first_success_after_0_0_s, s = format::plain(most(|row| row.noticed_s))));
     }
     blocks.fine(Message::sentences(&words));
-    blocks.figures(charts::fault::figures(paper, lang).into_iter().flatten());
-    blocks.table(trials(paper));
+    blocks.figures(charts::fault::figures(paper, &rows, lang));
+    blocks.table(trials(&rows));
     blocks
 }
 
-fn configurations(paper: &Paper) -> Rows<&FaultSummary> {
-    let seconds = |times: Option<Spread>, row: &FaultSummary, never: usize| {
-        let all = row.trials.len();
-        let cell = Cell::from(times.map(|times| spread(times, all - never)));
-        cell.with_if(never > 0, || {
-            let words = say!(never_in_of, n = never.to_string(), all = all.to_string());
-            vec![Span::plain(words)]
-        })
+/// What a commit waits for, as the servers say; else as the suite states it.
+fn acknowledged_by(paper: &Paper, target: &str) -> Option<Message> {
+    let stated = || {
+        let target = paper.targets.iter().find(|known| known.label == target)?;
+        target.facts.durability.as_ref().map(Message::from)
     };
-    let errors = |row: &FaultSummary| {
-        let one = |(class, count): &(String, u64)| -> Line {
-            vec![code(class), Span::plain(format!(" {}", format::whole(*count as f64)))]
-        };
-        lines(row.errors.iter().map(one))
-    };
-    Rows::new(say!(configurations_side_by_side), &paper.faults)
-        .text(say!(experiment), |row| &row.experiment)
-        .text(say!(target_2), |row| &row.target)
-        .text(say!(a_commit_waits_for), |row| row.acknowledged_by.clone())
-        .text(say!(fault), |row| &row.what)
-        .col(say!(trials), Whole, |row| row.trials.len())
-        .col(say!(first_success_s), Tenth, |row| {
-            seconds(row.first_success_s, row, row.without_success)
-        })
-        .class("strong")
-        .col(say!(recovered_s), Tenth, |row| seconds(row.recovered_s, row, row.not_recovered))
-        .class("strong")
-        .col(say!(per_s_before), Short, |row| spread(row.tps_before, row.trials.len()))
-        .col(say!(per_s_after), Short, |row| row.tps_after.map(|tps| spread(tps, row.trials.len())))
-        .text(say!(errors), errors)
-        .col(say!(acknowledged), Whole, |row| row.acknowledged)
-        .col(say!(lost), Whole, |row| row.lost)
-        .class("strong")
-        .col(say!(unknown_2), Whole, |row| row.unknown)
-        .text(say!(notes), |row| notes(paper, &row.checks))
+    let waits_for = paper.nodes_of(target).find_map(|node| node.acknowledged_by.as_ref());
+    waits_for.cloned().or_else(stated)
 }
 
-fn trials(paper: &Paper) -> Rows<(&FaultSummary, &FaultTrial)> {
-    let of = |row| move |trial| (row, trial);
-    let rows = paper.faults.iter().flat_map(|row| row.trials.iter().map(of(row)));
+/// Errors by class, over all trials, the most frequent first.
+fn errors(row: &FaultTrials<'_>) -> Line {
+    let mut classes: Vec<(&str, u64)> = Vec::new();
+    for error in row.facts().flat_map(|facts| &facts.errors) {
+        match classes.iter_mut().find(|(class, _)| *class == error.class) {
+            Some((_, count)) => *count += error.count,
+            None => classes.push((&error.class, error.count)),
+        }
+    }
+    classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let one = |(class, count): (&str, u64)| -> Line {
+        vec![code(class), Span::plain(format!(" {}", format::whole(count as f64)))]
+    };
+    lines(classes.into_iter().map(one))
+}
+
+/// Of the trials that have such a time, and how many have none.
+fn seconds(row: &FaultTrials<'_>, of: fn(&FaultFacts) -> Option<f64>) -> Cell {
+    let (all, never) = (row.trials.len(), row.without(of));
+    let cell = Cell::from(row.spread(of).map(|times| spread(times, all - never)));
+    cell.with_if(never > 0, || {
+        let words = say!(never_in_of, n = never.to_string(), all = all.to_string());
+        vec![Span::plain(words)]
+    })
+}
+
+fn configurations<'a>(paper: &'a Paper, rows: &'a [FaultTrials<'a>]) -> Rows<&'a FaultTrials<'a>> {
+    let per_s = |row: &FaultTrials<'_>, of: fn(&FaultFacts) -> Option<f64>| {
+        row.spread(of).map(|tps| spread(tps, row.trials.len()))
+    };
+    let checks = |row: &FaultTrials<'_>| {
+        let all: BTreeSet<usize> = row.trials.iter().flat_map(|(t, _)| t.checks.clone()).collect();
+        all.into_iter().collect::<Vec<_>>()
+    };
+    Rows::new(say!(configurations_side_by_side), rows)
+        .text(say!(experiment), |row| &row.experiment.title)
+        .text(say!(target_2), |row| &row.first().target)
+        .text(say!(a_commit_waits_for), |row| acknowledged_by(paper, &row.first().target))
+        .text(say!(fault), FaultTrials::what)
+        .col(say!(trials), Whole, |row| row.trials.len())
+        .col(say!(first_success_s), Tenth, |row| seconds(row, |facts| facts.first_success_after_s))
+        .class("strong")
+        .col(say!(recovered_s), Tenth, |row| seconds(row, |facts| facts.recovered_after_s))
+        .class("strong")
+        .col(say!(per_s_before), Short, |row| per_s(row, |facts| Some(facts.tps_before)))
+        .col(say!(per_s_after), Short, |row| per_s(row, |facts| facts.tps_after))
+        .text(say!(errors), errors)
+        .col(say!(acknowledged), Whole, |row| row.sum(|facts| facts.acknowledged))
+        .col(say!(lost), Whole, |row| row.sum(|facts| facts.lost))
+        .class("strong")
+        .col(say!(unknown_2), Whole, |row| row.sum(|facts| facts.unknown))
+        .text(say!(notes), |row| notes(paper, &checks(row)))
+}
+
+fn trials<'a>(rows: &[FaultTrials<'a>]) -> Rows<(&'a Trial, &'a FaultFacts)> {
+    let rows = rows.iter().flat_map(|row| row.trials.iter().copied());
     Rows::new(say!(what_happened_trial_by_trial), rows)
         .look("text")
-        .text(say!(trial_2), |(_, one)| &one.trial)
-        .text(say!(target_2), |(row, _)| &row.target)
-        .text(say!(steps_each_with_the_second_at), |(_, one)| steps(&one.facts))
-        .text(say!(how_the_lost_ones_were_looked), |(_, one)| &one.facts.evidence)
+        .text(say!(trial_2), |(trial, _)| &trial.label)
+        .text(say!(target_2), |(trial, _)| &trial.target)
+        .text(say!(steps_each_with_the_second_at), |(_, facts)| steps(facts))
+        .text(say!(how_the_lost_ones_were_looked), |(_, facts)| &facts.evidence)
 }
 
 fn steps(facts: &FaultFacts) -> Message {

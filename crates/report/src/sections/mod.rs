@@ -82,7 +82,7 @@ pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     for experiment in &paper.experiments {
         experiment::terminal(paper, experiment, &mut blocks);
     }
-    if !paper.faults.is_empty() {
+    if !paper.faults().is_empty() {
         blocks.heading(3, "", say!(failover_and_durability), "");
         blocks.extend(fault::blocks(paper, lang));
     }

@@ -38,7 +38,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.table(costs(paper));
         blocks.fine(say!(prices_are_stated_in_the_suite));
     }
-    if !paper.faults.is_empty() {
+    if !paper.faults().is_empty() {
         blocks.heading(3, &next(), say!(failover_and_durability), "failover");
         blocks.listed();
         blocks.extend(super::fault::blocks(paper, lang));

@@ -2,8 +2,9 @@
 
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, link, spread};
-use crate::evidence::{KeyRow, Paper, Target, fault, scaling};
+use crate::evidence::{KeyRow, Paper, Target, scaling};
 use crate::families::FAMILIES;
+use crate::findings::fault::FaultTrials;
 use crate::format::{
     self,
     Format::{Ms, Short, Whole},
@@ -98,7 +99,8 @@ fn reached(paper: &Paper) -> Vec<Message> {
     let of_families = paper.experiments.iter().flat_map(|experiment| {
         FAMILIES.into_iter().flat_map(move |family| family.reached(experiment))
     });
-    let of_faults = paper.faults.iter().map(fault::summary_sentence);
+    let faults = paper.faults();
+    let of_faults = faults.iter().map(FaultTrials::sentence);
     let of_transactions = paper.key_rows().into_iter().map(best_sentence);
     of_faults.chain(of_transactions).chain(of_families).collect()
 }

@@ -1,22 +1,40 @@
 //! The section on failover.
 
-use crate::support::texts_of;
+use crate::support::{number, table, texts_of};
 use crate::synthetic::fault::fault;
 use crate::synthetic::two_targets;
 use dyno_facts::TrialStatus;
+use dyno_report::blocks::{Table, english};
 use dyno_report::{Lang, Paper, fault_sentence};
+
+fn configurations(paper: &Paper) -> Table {
+    table(paper, "Configurations side by side")
+}
 
 #[test]
 fn configurations_stand_side_by_side() {
     let paper = Paper::new(&[fault()], &[]);
-    let [durable, other] = &paper.faults[..] else { panic!("{} rows", paper.faults.len()) };
-    assert_eq!(durable.trials.len(), 2);
-    assert_eq!((durable.acknowledged, durable.lost), (Some(24_690), Some(0)));
-    assert_eq!((other.lost, other.not_recovered), (Some(24), 2));
-    assert_eq!(durable.first_success_s.map(|spread| spread.median), Some(1.4));
-    assert!(other.recovered_s.is_none() && durable.recovered_s.is_some());
-    assert_eq!(durable.errors, [("connection_lost".to_owned(), 80)]);
-    assert_eq!(durable.what, "n1 killed, n2 took over");
+    let rows = configurations(&paper);
+    let [durable, other] = ["maria", "postgres"]
+        .map(|target| move |rows: &Table, column: &str| number(rows, target, column));
+    assert_eq!((rows.rows.len(), durable(&rows, "Trials")), (2, Some(2.0)));
+    assert_eq!(
+        (durable(&rows, "Acknowledged"), durable(&rows, "Lost")),
+        (Some(24_690.0), Some(0.0))
+    );
+    assert_eq!((other(&rows, "Lost"), other(&rows, "Recovered s")), (Some(24.0), None));
+    let never = rows.cell("postgres", "Recovered s").expect("a cell");
+    assert_eq!(
+        never.below.iter().map(|line| english(line)).collect::<Vec<_>>(),
+        ["never in 2 of 2"]
+    );
+    assert_eq!(durable(&rows, "First success s"), Some(1.4));
+    assert!(durable(&rows, "Recovered s").is_some());
+    let text = |column: &str| rows.cell("maria", column).expect("a cell").english();
+    assert_eq!(
+        (text("Errors"), text("Fault")),
+        ("connection_lost 80".to_owned(), "n1 killed, n2 took over".to_owned())
+    );
     let found = |id: &str| paper.checks.iter().any(|c| c.id == id && !c.findings.is_empty());
     assert!(found("lost-acknowledged") && found("not-recovered") && !found("no-fault"));
 }
@@ -30,10 +48,14 @@ fn a_fault_that_did_not_happen_is_in_no_median() {
     facts.steps.clear();
     (facts.first_success_after_s, facts.recovered_after_s) = (Some(0.0), Some(0.0));
     let (label, paper) = (trial.target.clone(), Paper::new(&[run], &[]));
-    let trials: usize = paper.faults.iter().map(|row| row.trials.len()).sum();
-    assert_eq!(trials, fault().trials.len() - 1, "{label}");
-    let firsts = paper.faults.iter().filter_map(|row| row.first_success_s);
-    assert!(firsts.into_iter().all(|spread| spread.min > 0.0));
+    let rows = configurations(&paper);
+    let [trials, firsts] = ["Trials", "First success s"].map(|column| {
+        let of = |target| number(&rows, target, column);
+        [of("maria"), of("postgres")]
+    });
+    let trials: f64 = trials.into_iter().flatten().sum();
+    assert_eq!(trials as usize, fault().trials.len() - 1, "{label}");
+    assert!(firsts.iter().all(|first| first.is_some_and(|s| s > 0.0)), "{firsts:?}");
     assert!(paper.checks.iter().any(|c| c.id == "no-fault" && !c.findings.is_empty()));
 }
 
@@ -61,7 +83,7 @@ fn it_is_told_in_both_languages_and_drawn() {
         assert!(html.contains(&format!("href=\"#disturbances\">6.{next} ")), "{next}");
         assert!(paper.typst(lang).is_ok());
     }
-    let facts = paper.faults[1].trials[0].facts.clone();
+    let facts = fault().trials[2].summary.fault.clone().expect("a fault");
     assert_eq!(
         fault_sentence(&facts),
         "n1 killed, n2 took over: first success after 1.4 s, not back at 90 % of the throughput, 12 of 12,345 \
@@ -132,6 +154,5 @@ fn only_the_time_without_a_commit_is_shaded() {
 #[test]
 fn papers_without_faults_say_nothing_of_them() {
     let paper = Paper::new(&[two_targets(&[1, 8], 2, 30)], &[]);
-    assert!(paper.faults.is_empty());
     assert!(!paper.html(Lang::En).expect("rendered").contains("Failover and durability"));
 }

@@ -1,0 +1,150 @@
+//! Faults: how the load fared when something was done to a node, and what was lost.
+
+use crate::evidence::{Experiment, Paper, Spread, Trial};
+use crate::format;
+use crate::text::Message;
+use dyno_facts::{FaultFacts, say};
+
+/// Trials of an experiment on a target, with the same number of workers, in which something was done to a node.
+pub(crate) struct FaultTrials<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) trials: Vec<(&'a Trial, &'a FaultFacts)>,
+}
+
+impl Paper {
+    /// The trials with a fault, by what is told of them together.
+    pub(crate) fn faults(&self) -> Vec<FaultTrials<'_>> {
+        let mut rows: Vec<FaultTrials<'_>> = Vec::new();
+        for trial in &self.trials {
+            // Where nothing was done, there is no time to tell: that trial is none of a fault.
+            let happened = |facts: &&FaultFacts| !facts.steps.is_empty();
+            let Some(facts) = trial.summary.fault.as_ref().filter(happened) else { continue };
+            let is_own = |known: &&Experiment| known.name == trial.summary.experiment;
+            let Some(experiment) = self.experiments.iter().find(is_own) else { continue };
+            let key = |of: &Trial| (of.target.clone(), of.summary.workers, of.run);
+            let same = |row: &&mut FaultTrials<'_>| {
+                row.experiment.name == experiment.name && key(row.first()) == key(trial)
+            };
+            match rows.iter_mut().find(same) {
+                Some(row) => row.trials.push((trial, facts)),
+                None => rows.push(FaultTrials { experiment, trials: vec![(trial, facts)] }),
+            }
+        }
+        rows
+    }
+}
+
+impl<'a> FaultTrials<'a> {
+    pub(crate) fn first(&self) -> &'a Trial {
+        self.trials[0].0
+    }
+
+    pub(crate) fn facts(&self) -> impl Iterator<Item = &'a FaultFacts> {
+        self.trials.iter().map(|(_, facts)| *facts)
+    }
+
+    pub(crate) fn what(&self) -> Message {
+        what(self.trials[0].1)
+    }
+
+    /// Of the trials that have it.
+    pub(crate) fn spread(&self, of: fn(&FaultFacts) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.facts().filter_map(of).collect())
+    }
+
+    /// How many of the trials don't have it.
+    pub(crate) fn without(&self, of: fn(&FaultFacts) -> Option<f64>) -> usize {
+        self.facts().filter(|facts| of(facts).is_none()).count()
+    }
+
+    /// Over the trials that tell it; `None` where none does.
+    pub(crate) fn sum(&self, of: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
+        self.facts().filter_map(of).reduce(|a, b| a + b)
+    }
+
+    /// How it went, in a sentence for the summary of a paper.
+    pub(crate) fn sentence(&self) -> Message {
+        let trials = self.trials.len();
+        let median = |of| self.spread(of).map(|spread| spread.median);
+        let noticed_s = self.facts().map(|facts| facts.noticed_s).fold(0.0, f64::max);
+        let is_of_some = |without: usize| 0 < without && without < trials;
+        let outage = match self.without(|facts| facts.first_success_after_s) {
+            some if is_of_some(some) => say!(
+                no_commit_followed_in_of_trials,
+                n = some.to_string(),
+                all = trials.to_string()
+            ),
+            _ => outage(median(|facts| facts.first_success_after_s), noticed_s),
+        };
+        let back = match self.without(|facts| facts.recovered_after_s) {
+            some if is_of_some(some) => {
+                say!(not_back_at_90_percent_of, n = some.to_string(), all = trials.to_string())
+            }
+            _ => back(median(|facts| facts.recovered_after_s)),
+        };
+        say!(
+            experiment_target_what_outage_back_lost,
+            experiment = &self.experiment.title,
+            target = &self.first().target,
+            what = self.what(),
+            outage = outage,
+            back = back,
+            lost = lost(self.sum(|facts| facts.acknowledged), self.sum(|facts| facts.lost)),
+            trials = say!(medians_of_trials, n = trials)
+        )
+    }
+}
+
+/// What was done, in words.
+pub(crate) fn what(facts: &FaultFacts) -> Message {
+    let node = &facts.node;
+    let done = match facts.action.as_str() {
+        "kill" => say!(node_killed, node = node),
+        "stop" => say!(node_stopped, node = node),
+        "restart" => say!(node_restarted, node = node),
+        "freeze" => say!(node_frozen, node = node),
+        "partition" => say!(cut_off_from_the_network, node = node),
+        _ => say!(treated_by_a_command, node = node),
+    };
+    match &facts.promoted {
+        Some(heir) => say!(done_heir_took_over, done = done, heir = heir),
+        None => done,
+    }
+}
+
+/// How a fault went, in a sentence for a terminal.
+pub fn fault_sentence(facts: &FaultFacts) -> Message {
+    say!(
+        what_outage_back_lost,
+        what = what(facts),
+        outage = outage(facts.first_success_after_s, facts.noticed_s),
+        back = back(facts.recovered_after_s),
+        lost = lost(facts.acknowledged, facts.lost)
+    )
+}
+
+fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
+    match first_success_s {
+        Some(0.0) => say!(no_outage_of_s_or_more, s = format::plain(noticed_s)),
+        Some(seconds) => say!(first_success_after_s, s = format::tenth(seconds)),
+        None => say!(no_commit_followed),
+    }
+}
+
+fn back(recovered_s: Option<f64>) -> Message {
+    match recovered_s {
+        Some(seconds) => say!(n_90_percent_of_the_throughput_after, s = format::tenth(seconds)),
+        None => say!(not_back_at_90_percent_of_the),
+    }
+}
+
+fn lost(acknowledged: Option<u64>, lost: Option<u64>) -> Message {
+    match (acknowledged, lost) {
+        (Some(acknowledged), Some(lost)) => say!(
+            of_acknowledged_transactions_lost,
+            lost = format::whole(lost as f64),
+            acknowledged = format::whole(acknowledged as f64)
+        ),
+        _ => say!(nobody_can_tell_what_was_lost),
+    }
+}
