@@ -9,7 +9,6 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Span {
     pub text: Message,
-    /// How it looks.
     #[serde(skip_serializing_if = "Look::is_plain")]
     pub look: Look,
     /// Where it leads: `#anchor`, or a file beside the paper.
@@ -21,13 +20,11 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
-    /// As usual.
     #[default]
     Plain,
     /// A sentence in which code stands between backticks.
     Coded,
     Code,
-    /// Stressed.
     Emphasis,
     Strong,
     /// Strong: something is wrong.
@@ -101,7 +98,6 @@ pub(crate) fn lines<T: Into<Words>>(texts: impl IntoIterator<Item = T>) -> Line 
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cell {
-    /// What stands in it.
     pub value: Value,
     /// `≥` or `≤` where the value is a bound only.
     #[serde(skip_serializing_if = "str::is_empty")]

@@ -27,12 +27,10 @@ pub enum Block {
     Cover(Box<Cover>),
     Heading(Heading),
     Paragraph {
-        /// How it looks.
         style: Style,
         text: Line,
     },
     List {
-        /// How it looks.
         style: Style,
         items: Vec<Line>,
     },
@@ -44,20 +42,17 @@ pub enum Block {
     Table(Table),
     /// Figures; several stand beside each other where there is room.
     Figures {
-        /// In their order.
         figures: Vec<Figure>,
         /// True where small figures stand beside each other.
         is_grid: bool,
     },
     /// What a page shows on demand.
     Details {
-        /// What it is about.
         summary: Line,
         /// True where it is open from the start.
         is_open: bool,
         /// True where it is too long for a text.
         is_bulky: bool,
-        /// What is in it.
         blocks: Vec<Block>,
     },
     /// Text as it stands: a command, a script, a plan.
@@ -109,7 +104,6 @@ pub struct Heading {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// As usual.
     #[default]
     Plain,
     /// The whole in a paragraph.
@@ -123,7 +117,6 @@ pub enum Style {
 /// Drawings with what is written around them.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Figure {
-    /// What they show.
     pub caption: String,
     /// How to read them; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -7,12 +7,10 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Table {
-    /// What it shows.
     pub caption: Vec<Span>,
     /// `text`, `queries`, `published` or nothing.
     #[serde(skip)]
     pub class: &'static str,
-    /// Its columns; the first one names the rows.
     pub columns: Vec<Column>,
     pub rows: Vec<Row>,
     /// So many of the last rows sum up the others.
@@ -34,16 +32,13 @@ pub struct Column {
     /// The title above those of several columns.
     #[serde(skip_serializing_if = "Message::is_empty")]
     pub group: Message,
-    /// How its numbers are shown.
     pub format: Format,
-    /// How its cells look.
     #[serde(skip)]
     pub class: &'static str,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Row {
-    /// A cell for each column.
     pub cells: Vec<Cell>,
     /// What links to it lead to; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -110,7 +105,6 @@ impl<R: Copy> Rows<R> {
         self
     }
 
-    /// Columns that are there only where the condition holds.
     pub(crate) fn when(self, is_so: bool, columns: impl FnOnce(Self) -> Self) -> Self {
         if is_so { columns(self) } else { self }
     }

@@ -12,17 +12,13 @@ use std::collections::BTreeMap;
 pub struct Distribution {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
-    /// Label of the target.
     pub target: String,
-    /// Workers of the point.
     pub workers: u32,
     /// The kind of transaction; empty for all together.
     pub kind: String,
     /// Labels of the trials, whose histograms are added up.
     pub trials: Vec<String>,
-    /// Transactions.
     pub count: u64,
-    /// From the fastest to the slowest.
     pub quantiles: Vec<Quantile>,
 }
 

@@ -18,11 +18,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paper {
     pub title: Message,
-    /// The runs it is about.
     pub runs: Vec<RunFacts>,
-    /// The targets of all runs.
     pub targets: Vec<Target>,
-    /// The experiments of all runs.
     pub experiments: Vec<Experiment>,
     /// Published rows beside their counterparts, over all experiments.
     pub comparisons: Vec<Comparison>,
@@ -30,13 +27,11 @@ pub struct Paper {
     pub beside: Vec<Beside>,
     /// What the work costs, where targets have a price.
     pub costs: Vec<Cost>,
-    /// All trials of all runs.
     pub trials: Vec<Trial>,
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
     /// Targets held against each other, pair by pair of trials.
     pub verdicts: Vec<PairedComparison>,
-    /// How the gates stand.
     pub gates: Vec<GateRow>,
     /// Throughput against concurrency, per experiment and target.
     pub scaling: Vec<Scaling>,
@@ -53,13 +48,10 @@ pub struct Paper {
 pub struct RunFacts {
     /// `1`, `2` ...
     pub number: usize,
-    /// Name of its folder.
     pub folder: String,
     /// `run.json`.
     pub header: RunHeader,
-    /// How it ended, in words.
     pub status: Message,
-    /// The command, quoted for a shell.
     pub command: String,
     /// Events that are no errors of single intervals: notes, server events.
     pub events: Vec<Event>,
@@ -75,11 +67,9 @@ pub struct RunFacts {
 pub struct Target {
     /// Its label in tables and charts, unique in the paper.
     pub label: String,
-    /// Number of its run.
     pub run: usize,
     /// As the run has it, with nodes in the order of their roles.
     pub facts: TargetFacts,
-    /// Product and version.
     pub product: String,
     /// How the load reaches the nodes, in a sentence.
     pub route_words: Option<Message>,
@@ -117,12 +107,10 @@ pub struct KeyRow<'a> {
 /// An experiment and its points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
-    /// Its name in the suite.
     pub name: String,
     pub title: String,
     /// Workload and test.
     pub test: String,
-    /// Options of the workload.
     pub options: BTreeMap<String, String>,
     /// The scripts that it runs, where the suite brings its own.
     pub scripts: Vec<ScriptFacts>,
@@ -132,13 +120,10 @@ pub struct Experiment {
     pub is_open_loop: bool,
     /// Length of the shortest measured window, seconds.
     pub shortest_window_s: Option<f64>,
-    /// Load levels.
     pub points: Vec<Point>,
-    /// Published figures.
     pub published: Vec<Published>,
     /// What is compared, where the suite compares.
     pub comparison: Option<ComparisonFacts>,
-    /// Gates as they are written.
     pub gates: Vec<String>,
     /// The objective of a search, as it is written.
     pub objective: Option<String>,
@@ -153,10 +138,8 @@ pub struct Experiment {
 /// Median of the repeats of a point, with the lowest and the highest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spread {
-    /// Lowest.
     pub min: f64,
     pub median: f64,
-    /// Highest.
     pub max: f64,
 }
 
@@ -176,7 +159,6 @@ pub(crate) fn glossary_row(word: Message, meaning: Message) -> GlossaryRow {
 /// fewer than ten samples beyond it is `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Label of the target.
     pub target: String,
     /// True where something was done to a node in its trials: what is committed in a window with an outage is
     /// no capacity, and is compared with nothing.
@@ -189,7 +171,6 @@ pub struct Point {
     pub purpose: Purpose,
     /// Trials that the figures rest on.
     pub repeats: usize,
-    /// Labels of those trials.
     pub trials: Vec<String>,
     /// `complete`, `interrupted` or `failed`: of the trials that the figures rest on.
     pub status: &'static str,
@@ -201,25 +182,17 @@ pub struct Point {
     pub data_qps: Spread,
     /// The data before the first of these trials; `None` where the workload says nothing of them.
     pub data: Option<PointData>,
-    /// Mean latency.
     pub mean_us: Option<Spread>,
-    /// Median latency.
     pub p50_us: Option<Spread>,
-    /// 95th percentile.
     pub p95_us: Option<Spread>,
-    /// 99th percentile.
     pub p99_us: Option<Spread>,
-    /// 99.9th percentile.
     pub p999_us: Option<Spread>,
     /// Largest latency of all repeats.
     pub max_us: f64,
-    /// Errors of all repeats.
     pub errors: u64,
     /// Transactions given up, of all repeats.
     pub failed: u64,
-    /// Retries of all repeats.
     pub retries: u64,
-    /// Reconnects of all repeats.
     pub reconnects: u64,
     /// The load generator's own CPU per statement.
     pub cpu_us_per_statement: Spread,
@@ -233,7 +206,6 @@ pub struct Point {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointData {
-    /// As measured.
     pub facts: DataFacts,
     /// The share of the rows that is hot, 0 to 1.
     pub hot_share: Option<f64>,
@@ -246,25 +218,19 @@ pub struct PointData {
 pub struct Trial {
     /// Its number, with the number of the run before it when there are several.
     pub label: String,
-    /// Number of its run.
     pub run: usize,
-    /// Label of its target.
     pub target: String,
     /// Whether its target is on the load generator's machine, or even inside its process.
     pub place: Place,
     /// `complete`, `interrupted`, `failed` or `running`.
     pub status: &'static str,
-    /// The stored summary.
     pub summary: TrialSummary,
     /// Whether started = committed + rolled back + failed + skipped + in flight.
     pub adds_up: bool,
-    /// Stretches without a commit.
     pub gaps: Vec<Gap>,
-    /// A row per interval.
     pub series: Vec<SeriesRow>,
     /// What the nodes said while it ran.
     pub nodes: Vec<NodeRow>,
-    /// The server's relevant counters.
     pub counters: Vec<Counter>,
     /// Numbers of the checks that found something in it.
     pub checks: Vec<usize>,
@@ -288,7 +254,6 @@ pub struct Gap {
     pub from_s: f64,
     /// Seconds from the opening of the window.
     pub to_s: f64,
-    /// Errors in it.
     pub errors: u64,
     /// Reconnects in it and in the interval after it.
     pub reconnects: u64,
@@ -315,7 +280,6 @@ pub enum Level {
 /// What a check is about: the chapters of the catalogue of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub enum Group {
-    /// The load generator.
     A,
     /// Time: warm-up, steadiness, length.
     B,
@@ -327,9 +291,7 @@ pub enum Group {
     E,
     /// Truth of the workload.
     F,
-    /// Arithmetic.
     G,
-    /// Disclosure.
     H,
 }
 
@@ -340,9 +302,7 @@ pub struct Check {
     pub number: usize,
     /// Stable name, for `--deny` and `--allow`.
     pub id: &'static str,
-    /// What it is about.
     pub group: Group,
-    /// How much a finding weighs.
     pub level: Level,
     /// What is looked at, threshold included.
     pub rule: Message,
@@ -370,7 +330,6 @@ pub struct Finding {
 /// Where a check found something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Spot {
-    /// What it is.
     pub kind: SpotKind,
     /// Its name; several where they are one finding.
     pub names: Vec<String>,
@@ -380,13 +339,9 @@ pub struct Spot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpotKind {
-    /// Trials by label.
     Trial,
-    /// Targets by label.
     Target,
-    /// Experiments by name.
     Experiment,
-    /// Runs by folder.
     Run,
     /// Comparisons of two targets, by experiment, load level and targets.
     Comparison,
@@ -397,33 +352,27 @@ impl Spot {
         Spot { kind, names: vec![name.to_owned()] }
     }
 
-    /// The trial of this label.
     pub fn trial(label: &str) -> Spot {
         Spot::one(SpotKind::Trial, label)
     }
 
-    /// The target of this label.
     pub fn target(label: &str) -> Spot {
         Spot::one(SpotKind::Target, label)
     }
 
-    /// Several targets together.
     pub fn targets(labels: &[&str]) -> Spot {
         let names = labels.iter().map(|label| (*label).to_owned()).collect();
         Spot { kind: SpotKind::Target, names }
     }
 
-    /// The experiment of this name.
     pub fn experiment(name: &str) -> Spot {
         Spot::one(SpotKind::Experiment, name)
     }
 
-    /// The run in this folder.
     pub fn run(folder: &str) -> Spot {
         Spot::one(SpotKind::Run, folder)
     }
 
-    /// A comparison of two targets.
     pub fn comparison(name: &str) -> Spot {
         Spot::one(SpotKind::Comparison, name)
     }

@@ -8,19 +8,16 @@ use dyno_facts::{Role, Route, say};
 /// What a target with so many read-only nodes reached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeScaling {
-    /// Label of the target.
     pub target: String,
     /// What the series is called: the label of the cluster of which the target is a part; where targets are
     /// clusters of their own, the product or the label of the series' first target, and empty where there is
     /// one such series.
     pub cluster: String,
-    /// Its read-only nodes.
     pub nodes: u32,
     /// True when the suite states their number (`read_only_nodes`), and false when it lists them.
     pub is_stated: bool,
     /// Workers of its best load level.
     pub workers: u32,
-    /// Statements per second there.
     pub qps: Spread,
     /// Median statements per second by the number of nodes.
     pub qps_per_node: f64,

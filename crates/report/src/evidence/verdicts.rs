@@ -56,13 +56,11 @@ pub enum PairOrder {
 pub struct VerdictRow {
     /// Its name in gates, CSV and JSON: `tps`.
     pub metric: &'static str,
-    /// The metric in words, with its unit.
     pub name: Message,
     /// True for times, of which less is better.
     pub is_less_better: bool,
     /// The baseline's trials of the pairs.
     pub baseline: Spread,
-    /// The candidate's.
     pub candidate: Spread,
     /// Pairs in which both have a value.
     pub pairs: usize,
@@ -88,18 +86,14 @@ pub struct VerdictRow {
     pub noise_floor: Option<f64>,
     /// Pairs that would give the wanted half-width if the trials vary as they did.
     pub pairs_needed: Option<usize>,
-    /// The verdict.
     pub call: Call,
-    /// The verdict in words.
     pub words: Message,
 }
 
 /// An interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Bounds {
-    /// Lower bound.
     pub low: f64,
-    /// Upper bound.
     pub high: f64,
 }
 
@@ -107,9 +101,7 @@ pub struct Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// The candidate is better.
     Faster,
-    /// The candidate is worse.
     Slower,
     /// No difference, and the interval is narrow.
     NoDifference,
@@ -142,7 +134,6 @@ impl Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {
-    /// It is kept.
     Pass,
     /// Neither is proven.
     Inconclusive,
@@ -164,11 +155,9 @@ impl GateResult {
 /// A gate at one load level, of a target or of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GateRow {
-    /// As it is written.
     pub gate: String,
     /// Heading of the experiment.
     pub title: String,
-    /// The load level in words.
     pub level: Message,
     /// Label of the target; of a ratio both, candidate first: `new / old`.
     pub target: String,
@@ -180,7 +169,6 @@ pub struct GateRow {
     pub interval: Option<Bounds>,
     /// Trials or pairs it rests on.
     pub count: usize,
-    /// How it stands.
     pub result: GateResult,
     /// Why, in a sentence; empty where the figures say it.
     pub why: Message,
@@ -192,9 +180,7 @@ pub struct Scaling {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
     pub title: String,
-    /// Label of the target.
     pub target: String,
-    /// Throughput of one worker.
     pub single: f64,
     /// σ: the share that is done one after the other.
     pub contention: f64,
@@ -217,11 +203,8 @@ pub struct Scaling {
 /// Whether a target was steady in the window of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadyRow {
-    /// Label of the trial.
     pub trial: String,
-    /// Label of its target.
     pub target: String,
-    /// Name of its experiment.
     pub experiment: String,
     /// True when the three below found nothing to remark.
     pub is_steady: bool,
@@ -248,7 +231,6 @@ pub struct LevelChange {
     pub at_s: f64,
     /// Mean commits per second before.
     pub before_per_s: f64,
-    /// And after.
     pub after_per_s: f64,
 }
 
