@@ -3,7 +3,7 @@
 
 use crate::blocks::{Blocks, Table};
 use crate::evidence::GlossaryRow;
-use crate::evidence::{Experiment, Paper, Trial};
+use crate::evidence::{Experiment, Paper, Point, Trial};
 use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
 use crate::{tpcc, tpch};
@@ -66,6 +66,11 @@ pub(crate) trait FamilyPaper: Sync {
     /// What an experiment reached, in sentences, where that is no throughput.
     fn reached(&self, _: &Experiment) -> Vec<Message> {
         Vec::new()
+    }
+
+    /// What the best point of an experiment reached, where that is not said as of all transactions.
+    fn best(&self, _experiment: &str, _: &Point) -> Option<Message> {
+        None
     }
 
     /// Whether the section shows a published table already.

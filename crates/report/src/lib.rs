@@ -34,9 +34,9 @@ pub use evidence::{
     SteadyRow, VerdictRow, figure_of, judged_metrics,
 };
 pub use evidence::{
-    Check, Counter, Distribution, Experiment, Finding, Gap, Group,
-    KeyRow, Level, NodeScaling, Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow,
-    Spot, SpotKind, Spread, Target, Trial,
+    Check, Counter, Distribution, Experiment, Finding, Gap, Group, KeyRow, Level, NodeScaling,
+    Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow, Spot, SpotKind, Spread, Target,
+    Trial,
 };
 pub use findings::checks::check_ids;
 pub use findings::fault::fault_sentence;

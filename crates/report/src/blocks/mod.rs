@@ -5,7 +5,7 @@ mod find;
 mod table;
 mod user;
 
-pub use cells::{Cell, Look, Span, Value};
+pub use cells::{Cell, Level, Look, Span, Spread, Value};
 pub use find::english;
 pub use table::{Column, Row, Table};
 

@@ -14,13 +14,14 @@ pub(crate) mod settings;
 pub(crate) mod statements;
 mod verdicts;
 
+pub use crate::blocks::{Level, Spread};
 pub use distributions::{Distribution, Quantile};
 pub(crate) use figures::metric_name;
 pub use figures::{figure_of, judged_metrics};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
 pub use model::{
-    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Level, Paper, Place, Point, PointData,
-    RunFacts, SettingRow, Spot, SpotKind, Spread, Target, Trial,
+    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Paper, Place, Point, PointData,
+    RunFacts, SettingRow, Spot, SpotKind, Target, Trial,
 };
 pub(crate) use model::{DISK_BOUND, GlossaryRow, IN_MEMORY, glossary_row};
 pub(crate) use nodes::{

@@ -1,6 +1,7 @@
 //! What a paper says, before it is given a form.
 
 use super::{Distribution, NodeScaling};
+use crate::blocks::{Level, Spread};
 use crate::evidence::{
     Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
 };
@@ -135,14 +136,6 @@ pub struct Experiment {
     pub tpch: Option<TpchSection>,
 }
 
-/// Median of the repeats of a point, with the lowest and the highest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Spread {
-    pub min: f64,
-    pub median: f64,
-    pub max: f64,
-}
-
 /// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
 pub(crate) const IN_MEMORY: f64 = 0.8;
 /// Data of more than so many times the memory can't be held by it.
@@ -264,17 +257,6 @@ pub struct Gap {
 pub struct Counter {
     pub name: String,
     pub growth: f64,
-}
-
-/// How much a check's finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
-pub enum Level {
-    /// Not usable for a claim.
-    E,
-    /// A caveat beside the number.
-    W,
-    /// Disclosed.
-    I,
 }
 
 /// What a check is about: the chapters of the catalogue of checks.

@@ -3,14 +3,13 @@
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, link, spread};
 use crate::evidence::{KeyRow, Paper, Target, scaling};
-use crate::families::FAMILIES;
+use crate::families::{self, FAMILIES};
 use crate::findings::fault::FaultTrials;
 use crate::format::{
     self,
     Format::{Ms, Short, Whole},
 };
 use crate::text::{Lang, Message};
-use crate::tpcc;
 use dyno_facts::Purpose;
 use dyno_facts::say;
 
@@ -144,8 +143,8 @@ fn not_ended_well(paper: &Paper) -> Option<Message> {
 
 fn best_sentence(row: KeyRow<'_>) -> Message {
     let (experiment, point) = (&row.experiment.title, row.point);
-    if let Some(tpcc) = &point.tpcc {
-        return tpcc::words::best(experiment, &point.target, tpcc);
+    if let Some(own) = families::said(|family| family.best(experiment, point)) {
+        return own;
     }
     let workers = say!(n_workers, n = point.workers);
     let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));

@@ -46,6 +46,10 @@ impl FamilyPaper for TpccPaper {
         super::method(trials).map(Method::Arrival)
     }
 
+    fn best(&self, experiment: &str, point: &Point) -> Option<Message> {
+        Some(super::words::best(experiment, &point.target, point.tpcc.as_ref()?))
+    }
+
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
         Some(blocks(paper, experiment, experiment.tpcc.as_ref()?, lang))
     }

@@ -13,8 +13,7 @@ pub(crate) use markdown::markdown;
 pub(crate) use terminal::terminal;
 pub(crate) use typst::{quoted, typst};
 
-use crate::blocks::{Block, Cell, Column, Look, Span, Value};
-use crate::evidence::Spread;
+use crate::blocks::{Block, Cell, Column, Look, Span, Spread, Value};
 use crate::format::{DASH, Format};
 use crate::text::{Lang, Message};
 
