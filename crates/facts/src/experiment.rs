@@ -1,5 +1,6 @@
 //! The experiments of a plan.
 
+use crate::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -244,13 +245,13 @@ pub struct PublishedTable {
     /// The experiment it stands beside.
     pub experiment: String,
     /// What it shows, in one line.
-    pub title: String,
+    pub title: Message,
     /// The document that published it, with date and location as far as known.
-    pub source: String,
+    pub source: Message,
     /// How its figures were measured.
-    pub method: String,
+    pub method: Message,
     /// What a reader must know before comparing.
-    pub note: Option<String>,
+    pub note: Option<Message>,
     /// In the order of the publication.
     pub rows: Vec<PublishedRow>,
 }

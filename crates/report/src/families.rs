@@ -74,7 +74,7 @@ pub(crate) trait FamilyPaper: Sync {
     }
 
     /// Whether the section shows a published table already.
-    fn shows(&self, _: &Experiment, _title: &str) -> bool {
+    fn shows(&self, _: &Experiment, _title: &Message) -> bool {
         false
     }
 

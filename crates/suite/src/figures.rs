@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::LazyLock;
 
+use dyno_facts::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
@@ -51,17 +52,17 @@ pub struct Figure {
     /// The files' name without extension.
     pub name: String,
     /// What it shows, in one line.
-    pub title: String,
+    pub title: Message,
     /// The document that published it.
-    pub source: String,
+    pub source: Message,
     /// When that document appeared, as far as known: `2020-12`.
     pub date: Option<String>,
     /// Page, section or table of that document, as far as known.
     pub location: Option<String>,
     /// How the figures were measured, in sentences.
-    pub method: String,
+    pub method: Message,
     /// What a reader must know before comparing with them.
-    pub note: Option<String>,
+    pub note: Option<Message>,
     /// The columns of the CSV file, in its order.
     pub columns: Vec<Column>,
     /// Typed rows. A published row whose metrics belong to different conditions (read-only and
@@ -160,12 +161,12 @@ impl Figure {
         }
         Ok(Figure {
             name: name.to_string(),
-            title: sidecar.title,
-            source: sidecar.source,
+            title: sidecar.title.message(),
+            source: sidecar.source.message(),
             date: sidecar.date,
             location: sidecar.location,
-            method: one_line(&sidecar.method),
-            note: sidecar.note.as_deref().map(one_line),
+            method: sidecar.method.message(),
+            note: sidecar.note.as_ref().map(Words::message),
             columns,
             rows,
         })
@@ -230,15 +231,29 @@ fn add_rows(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sidecar {
-    title: String,
-    source: String,
+    title: Words,
+    source: Words,
     date: Option<String>,
     location: Option<String>,
-    method: String,
-    note: Option<String>,
+    method: Words,
+    note: Option<Words>,
     #[serde(default)]
     conditions: BTreeMap<String, Value>,
     columns: BTreeMap<String, SidecarColumn>,
+}
+
+/// A text in both languages.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    en: String,
+    zh: String,
+}
+
+impl Words {
+    fn message(&self) -> Message {
+        Message::both(one_line(&self.en), one_line(&self.zh))
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
 //! The published figures that an experiment stands beside.
 
-use dyno_facts::{PublishedRow, PublishedTable};
+use dyno_facts::{Message, PublishedRow, PublishedTable};
 
 use crate::figures::{self, Row};
 use crate::suite::{Experiment, Link, Target};
@@ -38,11 +38,13 @@ pub(crate) fn table(
             .map(|target| target.name.value.clone())
             .collect(),
     };
-    let parts = [Some(&figure.source), figure.date.as_ref(), figure.location.as_ref()];
+    let place = [figure.date.as_ref(), figure.location.as_ref()].into_iter().flatten();
+    let source: Vec<Message> =
+        [figure.source.clone()].into_iter().chain(place.map(Message::from)).collect();
     Some(PublishedTable {
         experiment: experiment.name.value.clone(),
         title: figure.title.clone(),
-        source: parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(", "),
+        source: Message::joined(&source, ", ", "，"),
         method: figure.method.clone(),
         note: figure.note.clone(),
         rows: figure.rows.iter().filter(chosen).map(publish).collect(),

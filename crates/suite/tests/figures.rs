@@ -92,7 +92,7 @@ fn tpcc_scales_as_published() {
 
 #[test]
 fn broken_figures_are_refused_with_their_place() {
-    let sidecar = "title = 'T'\nsource = 'S'\nmethod = 'M'\n[columns]\n\
+    let sidecar = "title = { en = 'T', zh = 'T' }\nsource = { en = 'S', zh = 'S' }\nmethod = { en = 'M', zh = 'M' }\n[columns]\n\
                    class = { role = 'label', meaning = 'c' }\n\
                    tps = { role = 'metric', metric = 'tps', meaning = 't' }\n";
     let fail = |csv: &str, sidecar: &str| {

@@ -52,7 +52,7 @@ pub struct Beside {
     /// Label of the target.
     pub target: String,
     /// What the published table shows.
-    pub table: String,
+    pub table: Message,
     /// The published row.
     pub row: String,
     /// True when the suite names the row as the target's counterpart; else it is the nearest one.
@@ -118,13 +118,13 @@ pub struct CostRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// What the published table shows.
-    pub title: String,
+    pub title: Message,
     /// The document that published it.
-    pub source: String,
+    pub source: Message,
     /// How its figures were measured.
-    pub method: String,
+    pub method: Message,
     /// What a reader must know before comparing.
-    pub note: Option<String>,
+    pub note: Option<Message>,
     /// What the load level is: `Workers`, or `Terminals` of TPC-C.
     pub load: Message,
     /// What the columns count, in a sentence; empty where the titles say it.

@@ -10,7 +10,7 @@ use crate::format::{
     self,
     Format::{Percent, Right, Short, Whole},
 };
-use crate::text::{Lang, Message, published_text};
+use crate::text::{Lang, Message};
 use dyno_facts::{PublishedRow, say};
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
@@ -24,8 +24,8 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         blocks.table(compared(paper, comparison));
         let mut words = vec![comparison.counts.clone()];
         words.push(say!(the_conditions_are_those_of_the));
-        words.push(say!(published_method, method = published_text(&comparison.method)));
-        words.extend(comparison.note.as_deref().map(published_text));
+        words.push(say!(published_method, method = &comparison.method));
+        words.extend(comparison.note.clone());
         words.retain(|text| !text.is_empty());
         blocks.fine(Message::sentences(&words));
     }
@@ -93,8 +93,8 @@ fn beside(paper: &Paper) -> Rows<&Beside> {
 fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> Rows<&'a ComparisonRow> {
     let title = say!(
         measured_beside_published_source,
-        title = published_text(&comparison.title),
-        source = published_text(&comparison.source)
+        title = &comparison.title,
+        source = &comparison.source
     );
     let rows = &comparison.rows;
     let table = Rows::new(title, rows)
@@ -137,11 +137,7 @@ enum Source<'a> {
 
 fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut Blocks) {
     let table = &shown.table;
-    let title = say!(
-        published_figures_source,
-        title = published_text(&table.title),
-        source = published_text(&table.source)
-    );
+    let title = say!(published_figures_source, title = &table.title, source = &table.source);
     let ours = paper.key_rows().into_iter().filter(|row| Some(row.index) == index);
     let rows = ours.map(Source::Ours).chain(table.rows.iter().map(Source::Theirs));
     let rows = Rows::new(title, rows).look("published").text(say!(row), |row| match row {
@@ -177,7 +173,7 @@ fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut 
     blocks.table(rows.each(|row, made| {
         made.class = if matches!(row, Source::Theirs(_)) { "theirs" } else { "" };
     }));
-    let note = table.note.as_deref().map(published_text);
-    let words: Vec<Message> = [published_text(&table.method)].into_iter().chain(note).collect();
+    let note = table.note.clone();
+    let words: Vec<Message> = [table.method.clone()].into_iter().chain(note).collect();
     blocks.fine(Message::sentences(&words));
 }

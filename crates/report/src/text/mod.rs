@@ -6,22 +6,6 @@ mod stored;
 pub(crate) use dyno_facts::{Lang, Message};
 pub use stored::stored;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
-/// What files of published figures say, Chinese by English.
-static PUBLISHED: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../dictionary/published.toml")).unwrap_or_default()
-});
-
-/// What a file of published figures says, in Chinese too where that is known.
-pub(crate) fn published_text(en: &str) -> Message {
-    match PUBLISHED.get(en) {
-        Some(zh) => Message::both(en, zh),
-        None => Message::verbatim(en),
-    }
-}
-
 /// Fills `{name}` with its value. What is in braces and no name of a value stays as it is.
 pub(crate) fn fill(pattern: &str, values: &[(&str, Message)], lang: Lang) -> String {
     let mut text = String::with_capacity(pattern.len());

@@ -15,7 +15,7 @@ use crate::format::{
     Format::{Right, Short, Whole},
 };
 use crate::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
-use crate::text::{Lang, Message, published_text};
+use crate::text::{Lang, Message};
 use dyno_facts::Verdict;
 use dyno_facts::{TrialSummary, say};
 use dyno_tpch::facts::{QueryOutcome, TpchFacts};
@@ -71,9 +71,9 @@ impl FamilyPaper for TpchPaper {
         tables.map(|table| words::best(&experiment.title, table)).collect()
     }
 
-    fn shows(&self, experiment: &Experiment, title: &str) -> bool {
+    fn shows(&self, experiment: &Experiment, title: &Message) -> bool {
         let mut published = experiment.tpch.iter().flat_map(|section| &section.published);
-        published.any(|own| own.title == title)
+        published.any(|own| own.title == *title)
     }
 
     fn has_failures(&self, experiment: &Experiment) -> bool {
@@ -95,11 +95,10 @@ fn blocks(paper: &Paper, experiment: &Experiment, section: &TpchSection, lang: L
         plans(paper, section, table, &mut blocks);
     }
     for own in &section.published {
-        let told = published_text;
-        let (title, source) = (told(&own.title), told(&own.source));
+        let (title, source) = (&own.title, &own.source);
         let mut words = vec![say!(published_title_source_source, title = title, source = source)];
-        words.push(told(&own.method));
-        words.extend(own.note.as_deref().map(told));
+        words.push(own.method.clone());
+        words.extend(own.note.clone());
         words.push(say!(the_speed_ups_shown_here_are));
         blocks.fine(Message::sentences(&words));
     }

@@ -358,13 +358,13 @@ fn cell(query: u8, column: &Column<'_>) -> QueryCell {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedSeconds {
     /// What the table shows.
-    pub title: String,
+    pub title: Message,
     /// The document that published it.
-    pub source: String,
+    pub source: Message,
     /// How its figures were measured.
-    pub method: String,
+    pub method: Message,
     /// What a reader must know before comparing.
-    pub note: Option<String>,
+    pub note: Option<Message>,
     /// The scale factor, where it is stated.
     pub scale: Option<f64>,
     /// Its degrees in ascending order.

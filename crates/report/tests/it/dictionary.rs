@@ -74,31 +74,6 @@ fn lines(texts: &BTreeSet<String>) -> String {
     texts.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// What published tables say of themselves, each text in one line as papers have it.
-fn publications() -> Vec<String> {
-    let mut found = Vec::new();
-    for path in files(&folder().join("../../figures"), &["toml"]) {
-        let text = fs::read_to_string(&path).expect("readable");
-        let table: toml::Table = toml::from_str(&text).expect("a figure");
-        for key in ["title", "source", "method", "note"] {
-            let text = table[key].as_str().expect("a text");
-            found.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
-        }
-    }
-    found
-}
-
-#[test]
-fn publications_have_their_chinese() {
-    let texts = publications();
-    assert!(texts.len() >= 16, "{} texts", texts.len());
-    let known = dictionary("published.toml");
-    for text in &texts {
-        assert!(known.contains_key(text), "{text}");
-    }
-    assert!(known.keys().all(|text| texts.contains(text)), "a text that no figure has");
-}
-
 /// Sources of the crates that write into run folders.
 fn writers() -> Vec<PathBuf> {
     let crates = folder().parent().expect("a folder of crates").to_path_buf();
@@ -160,10 +135,7 @@ fn the_chinese_keeps_its_style() {
     let is_latin = |letter: char| letter.is_ascii_alphanumeric();
     let mut wrong = BTreeSet::new();
     let catalogue = CATALOGUE.iter().map(|entry| entry.zh.to_owned());
-    for chinese in catalogue
-        .chain(dictionary("published.toml").into_values())
-        .chain(stored_sentences().into_values())
-    {
+    for chinese in catalogue.chain(stored_sentences().into_values()) {
         let letters: Vec<char> = chinese.chars().collect();
         for two in letters.windows(2) {
             let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');

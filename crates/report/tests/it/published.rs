@@ -29,7 +29,7 @@ fn row(label: &str, conditions: &[(&str, &str)], qps: f64, targets: &[&str]) -> 
 fn table(rows: Vec<PublishedRow>) -> PublishedTable {
     PublishedTable {
         experiment: "reads".to_owned(),
-        title: "A vendor's classes".to_owned(),
+        title: "A vendor's classes".into(),
         rows,
         ..PublishedTable::default()
     }

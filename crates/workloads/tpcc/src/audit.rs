@@ -6,6 +6,7 @@
 use crate::profile::{Choice, Kind, Profile};
 use crate::random::{Constants, NuRand};
 use crate::run::Who;
+use dyno_facts::{Message, say};
 use serde::{Deserialize, Serialize};
 
 /// Classes of equal probability that a distribution is divided into.
@@ -277,6 +278,21 @@ impl Share {
         Share { bound: bound.min(self.bound), ..self }
     }
 
+    /// Its name in papers.
+    pub fn title(&self) -> Message {
+        match self.name {
+            "mix_new_order" => say!(audit_mix_new_order),
+            "mix_payment" => say!(audit_mix_payment),
+            "mix_order_status" => say!(audit_mix_order_status),
+            "mix_delivery" => say!(audit_mix_delivery),
+            "mix_stock_level" => say!(audit_mix_stock_level),
+            "rollbacks" => say!(audit_rollbacks),
+            "remote_lines" => say!(audit_remote_lines),
+            "remote_payments" => say!(audit_remote_payments),
+            _ => say!(audit_by_last_name),
+        }
+    }
+
     /// The share that was observed, 0 to 1; 0 where nothing could have happened.
     pub fn observed(&self) -> f64 {
         if self.of == 0 { 0.0 } else { self.count as f64 / self.of as f64 }
@@ -306,6 +322,16 @@ pub struct Skew {
 }
 
 impl Skew {
+    /// Its name in papers.
+    pub fn title(&self) -> Message {
+        match self.name {
+            "items" => say!(audit_items),
+            "customers" => say!(audit_customers),
+            "last_names" => say!(audit_last_names),
+            _ => say!(audit_mix),
+        }
+    }
+
     /// The distance of counts from what is expected.
     fn new(name: &'static str, found: &[u64], probabilities: &[f64]) -> Self {
         let draws: u64 = found.iter().sum();
@@ -359,38 +385,41 @@ impl Audit {
         self.lines_bound.is_none_or(|bound| difference <= bound)
     }
 
+    /// The name of the lines per order in papers.
+    pub fn lines_title() -> Message {
+        say!(audit_lines_per_order)
+    }
+
     /// A sentence for everything that chance does not explain.
-    pub fn problems(&self) -> Vec<String> {
+    pub fn problems(&self) -> Vec<Message> {
+        let percent = |share: f64| format!("{:.3}", 100.0 * share);
         let share = |share: &Share| {
-            format!(
-                "{} are {:.3} % of {}, which should be {:.3} % +- {:.3} %",
-                share.name.replace('_', " "),
-                100.0 * share.observed(),
-                share.of,
-                100.0 * share.expected,
-                100.0 * share.bound
+            say!(
+                audit_share_wrong,
+                what = share.title(),
+                share = percent(share.observed()),
+                all = share.of,
+                expected = percent(share.expected),
+                bound = percent(share.bound)
             )
         };
         let skew = |skew: &Skew| {
-            let follows = match skew.name {
-                "mix" => "does not follow the profile",
-                _ => "do not follow NURand",
-            };
-            format!(
-                "{} {follows}: chi-square {:.1} of {} values, at most {:.1} by chance",
-                skew.name.replace('_', " "),
-                skew.distance,
-                skew.draws,
-                skew.limit
-            )
+            let (found, limit) = (format!("{:.1}", skew.distance), format!("{:.1}", skew.limit));
+            let (what, n) = (skew.title(), skew.draws);
+            say!(audit_skew_wrong, what = what, found = found, n = n, limit = limit)
         };
-        let mut problems: Vec<String> =
+        let mut problems: Vec<Message> =
             self.shares.iter().filter(|share| !share.is_right()).map(share).collect();
         problems.extend(self.skews.iter().filter(|skew| !skew.is_right).map(skew));
         if let (false, Some(bound)) = (self.are_lines_right(), self.lines_bound) {
-            problems.push(format!(
-                "orders have {:.3} lines on average, which should be {LINES_MEAN} +- {bound:.3}",
-                self.lines_per_order
+            let (found, expected) =
+                (format!("{:.3}", self.lines_per_order), LINES_MEAN.to_string());
+            let bound = format!("{bound:.3}");
+            problems.push(say!(
+                audit_lines_wrong,
+                found = found,
+                expected = expected,
+                bound = bound
             ));
         }
         problems
@@ -453,7 +482,7 @@ mod tests {
         let expected = expected(2);
         let audit =
             audit(&expected, &counters(&expected, |rng, _, distribution| distribution.draw(rng)));
-        assert_eq!(audit.problems(), Vec::<String>::new());
+        assert_eq!(audit.problems(), Vec::<Message>::new());
         assert_eq!(audit.shares.len(), 9);
         assert!(audit.skipped_deliveries > 0);
     }
@@ -464,8 +493,14 @@ mod tests {
         let uniform = counters(&expected, |rng, high, _| rng.uniform(1, high));
         let problems = audit(&expected, &uniform).problems();
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems[0].starts_with("items do not follow NURand"), "{problems:?}");
-        assert!(problems[1].starts_with("customers do not follow NURand"), "{problems:?}");
+        assert!(
+            problems[0].to_string().starts_with("The audit found items out of"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].to_string().starts_with("The audit found customers out of"),
+            "{problems:?}"
+        );
     }
 
     #[test]
@@ -486,8 +521,9 @@ mod tests {
         (local.remote_lines, local.remote_payments) = (0, 0);
         let problems = audit(&two, &local).problems();
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems[0].starts_with("remote lines are 0.000 % of "), "{problems:?}");
-        assert_eq!(audit(&expected(1), &local).problems(), Vec::<String>::new());
+        let first = problems[0].to_string();
+        assert!(first.starts_with("The audit found remote order lines: 0.000 % of "), "{first}");
+        assert_eq!(audit(&expected(1), &local).problems(), Vec::<Message>::new());
         local.remote_lines = 1;
         assert_eq!(audit(&expected(1), &local).problems().len(), 1);
     }
@@ -501,13 +537,14 @@ mod tests {
     fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
         let expected = expected(2);
         let right = audit(&expected, &mixed([4_500, 4_300, 410, 390, 400]));
-        assert_eq!(right.problems(), Vec::<String>::new());
+        assert_eq!(right.problems(), Vec::<Message>::new());
         assert!(right.skews[3].is_judged && right.skews[3].distance < 1.0);
         // Each share within its bound, but all of them far off.
         let wrong = audit(&expected, &mixed([4_350, 4_460, 460, 335, 395]));
         assert!(wrong.shares.iter().all(Share::is_right), "{:?}", wrong.shares);
         let problems = wrong.problems();
-        assert!(problems[0].starts_with("mix does not follow the profile: "), "{problems:?}");
+        let first = problems[0].to_string();
+        assert!(first.starts_with("The audit found mix as a whole out of"), "{first}");
         let few = audit(&expected, &mixed([20, 19, 2, 2, 5]));
         assert!(!few.skews[3].is_judged);
     }
@@ -518,16 +555,16 @@ mod tests {
         // 20 terminals with 100 decks each, and some more cards.
         let dealt = mixed([20_010, 20_009, 2_001, 1_998, 2_002]);
         let right = expected.audit(&dealt, Some(20));
-        assert_eq!(right.problems(), Vec::<String>::new());
+        assert_eq!(right.problems(), Vec::<Message>::new());
         let bound = right.shares[0].bound * 46_020.0;
         assert!((20.0..40.0).contains(&bound), "of 46,020: {bound}");
         // As good as any with dice.
         let dice = mixed([20_100, 19_910, 2_001, 1_998, 2_011]);
         assert_eq!(expected.audit(&dice, Some(20)).problems().len(), 2);
-        assert_eq!(expected.audit(&dice, None).problems(), Vec::<String>::new());
+        assert_eq!(expected.audit(&dice, None).problems(), Vec::<Message>::new());
         // Many terminals that have hardly begun are not bound by their decks.
         let many = expected.audit(&dice, Some(100_000));
-        assert_eq!(many.problems(), Vec::<String>::new());
+        assert_eq!(many.problems(), Vec::<Message>::new());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::ledger::{Counted, Ledger};
 use crate::text::parse_scaled;
 use dyno_core::{DbError, Dialect, Session};
+use dyno_facts::{Message, say};
 use dyno_load::query::answer;
 use std::collections::HashMap;
 
@@ -83,14 +84,19 @@ async fn rows<S: Session>(
 }
 
 /// A sentence for each difference.
-pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<String> {
+pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<Message> {
     let mut problems = Vec::new();
-    let mut wrong = |what: String, found: i64, counted: Counted| {
+    let mut wrong = |what: Message, found: i64, counted: Counted| {
         let is_right = u64::try_from(found).is_ok_and(|found| counted.allows(found));
         if !is_right {
-            problems.push(format!(
-                "{what} grew by {found}, and {} were acknowledged, {} of unknown outcome",
-                counted.acknowledged, counted.unknown
+            let acknowledged = counted.acknowledged.to_string();
+            let (found, unknown) = (found.to_string(), counted.unknown.to_string());
+            problems.push(say!(
+                books_grew,
+                what = what,
+                found = found,
+                acknowledged = acknowledged,
+                unknown = unknown
             ));
         }
     };
@@ -98,19 +104,21 @@ pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<S
         let place = (index as u32 / crate::DISTRICTS + 1, index as u32 % crate::DISTRICTS + 1);
         let (next_before, paid_before) = before.districts.get(&place).copied().unwrap_or_default();
         let (next_after, paid_after) = after.districts.get(&place).copied().unwrap_or_default();
-        let name = format!("of district {} of warehouse {}", place.1, place.0);
+        let (warehouse, district) = (place.0.to_string(), place.1.to_string());
+        let orders = say!(books_orders_of_district, district = &district, warehouse = &warehouse);
+        let payments = say!(books_payments_of_district, district = district, warehouse = warehouse);
         let books = ledger.district(index);
-        wrong(format!("The orders {name}"), next_after - next_before, books.orders);
+        wrong(orders, next_after - next_before, books.orders);
         let paid = paid_after - paid_before;
-        wrong(format!("The payments {name}, in cents,"), paid, books.paid_cents);
+        wrong(payments, paid, books.paid_cents);
     }
     let total = ledger.total();
     let history = after.history_rows - before.history_rows;
-    wrong("The rows of the history".to_owned(), history, total.payments);
+    wrong(say!(books_history_rows), history, total.payments);
     let history = after.history_cents - before.history_cents;
-    wrong("The amounts of the history, in cents,".to_owned(), history, total.paid_cents);
+    wrong(say!(books_history_amounts), history, total.paid_cents);
     let paid = after.warehouse_cents - before.warehouse_cents;
-    wrong("The warehouses' year-to-date, in cents,".to_owned(), paid, total.paid_cents);
+    wrong(say!(books_warehouses), paid, total.paid_cents);
     // What left the queue is what came in less what it grew by.
     let came: i64 = after
         .districts
@@ -118,11 +126,11 @@ pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<S
         .map(|(place, after)| after.0 - before.districts.get(place).map_or(0, |before| before.0))
         .sum();
     let left = came - (after.undelivered - before.undelivered);
-    wrong("The delivered orders".to_owned(), left, ledger.delivered());
+    wrong(say!(books_delivered), left, ledger.delivered());
     if problems.len() > LISTED {
         let more = problems.len() - LISTED;
         problems.truncate(LISTED);
-        problems.push(format!("and {more} more differences"));
+        problems.push(say!(books_more, n = more));
     }
     problems
 }
@@ -184,18 +192,18 @@ mod tests {
             ledger.acknowledged(entry).unwrap();
         }
         let exact = books_after(3_002, 500, 1, 8_991);
-        assert_eq!(reconcile(&ledger, &before, &exact), Vec::<String>::new());
+        assert_eq!(reconcile(&ledger, &before, &exact), Vec::<Message>::new());
         let lost = books_after(3_001, 500, 1, 8_990);
         let problems = reconcile(&ledger, &before, &lost);
         assert_eq!(
             problems,
             ["The orders of district 4 of warehouse 1 grew by 0, and 1 were acknowledged, 0 of \
-              unknown outcome"]
+              unknown outcome."]
         );
         let more = books_after(3_003, 500, 1, 8_992);
         assert_eq!(reconcile(&ledger, &before, &more).len(), 1);
         ledger.sending(order(3)).unwrap();
-        assert_eq!(reconcile(&ledger, &before, &more), Vec::<String>::new());
+        assert_eq!(reconcile(&ledger, &before, &more), Vec::<Message>::new());
         let unpaid = books_after(3_002, 400, 0, 8_991);
         assert_eq!(reconcile(&ledger, &before, &unpaid).len(), 4, "district, rows, two sums");
         let undelivered = books_after(3_002, 500, 1, 9_001);

@@ -29,6 +29,8 @@ pub mod schema;
 pub mod settle;
 mod text;
 
+dyno_facts::catalogue!();
+
 pub use family::FAMILY;
 pub use ledger::{Counted, DistrictBooks};
 pub use run::{

@@ -6,6 +6,7 @@ use crate::schema::{KeyTime, Shard};
 use crate::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
 use dyno_core::options::{Kind as Values, OptionError, OptionRow, read};
+use dyno_facts::{Message, say};
 
 /// TPC-C as suites name it.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
@@ -340,21 +341,18 @@ impl TpccSettings {
     }
 
     /// How terminals choose and where they work, in a sentence.
-    pub fn words(&self) -> String {
+    pub fn words(&self) -> Message {
         let shares = self.profile.choice.shares().map(|share| share.to_string()).join(", ");
-        let choice = match self.profile.choice {
-            Choice::Weights(_) => "weights",
-            Choice::Deck(_) => "decks of cards",
+        let how = match self.profile.choice {
+            Choice::Weights(_) => say!(choice_weights),
+            Choice::Deck(_) => say!(choice_decks),
         };
         let place = match self.profile.binding {
-            Binding::Home => "a home warehouse and district each",
-            Binding::Drawn => "a warehouse and district each, drawn once",
-            Binding::Roaming => "a district each, the warehouse drawn for each transaction",
+            Binding::Home => say!(place_home),
+            Binding::Drawn => say!(place_drawn),
+            Binding::Roaming => say!(place_roaming),
         };
-        format!(
-            "Items and customers are drawn by NURand. Terminals have {place}; they choose by \
-             {choice} of {shares}."
-        )
+        say!(drawn_by_nurand, place = place, how = how, shares = shares)
     }
 }
 

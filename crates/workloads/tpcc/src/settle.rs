@@ -3,8 +3,8 @@
 
 use crate::ledger_file::{Order, Recorded};
 use dyno_core::{DbError, Row, Rows, Session};
+use dyno_facts::{Message, say};
 use std::collections::HashMap;
-use std::fmt;
 
 /// Lost orders that are listed one by one, and districts whose counts are wrong.
 const LISTED: usize = 100;
@@ -36,14 +36,17 @@ pub struct Lost {
     pub instead: Instead,
 }
 
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Lost {
+    /// `o_w_id 1, o_d_id 4, o_id 3105: there is no such order`.
+    pub fn message(&self) -> Message {
         let Order { number, lines, .. } = self.order;
-        write!(f, "o_w_id {}, o_d_id {}, o_id {number}: ", self.warehouse, self.district)?;
+        let order = format!("o_w_id {}, o_d_id {}, o_id {number}", self.warehouse, self.district);
         match self.instead {
-            Instead::Nothing => f.write_str("there is no such order"),
-            Instead::Lines(found) => write!(f, "{found} of its {lines} lines are there"),
-            Instead::Other => f.write_str("another order has its number"),
+            Instead::Nothing => say!(order_missing, order = order),
+            Instead::Lines(found) => {
+                say!(order_lines_missing, order = order, found = found, lines = lines)
+            }
+            Instead::Other => say!(order_replaced, order = order),
         }
     }
 }
@@ -72,6 +75,20 @@ impl Settlement {
     /// True when no acknowledged order is lost and all others are explained.
     pub fn is_durable(&self) -> bool {
         self.lost == 0 && self.problems.is_empty()
+    }
+
+    /// How acknowledged orders were looked for, and the first lost ones.
+    pub fn evidence(&self) -> Message {
+        const NAMED: usize = 3;
+        let mut sentences = vec![say!(orders_looked_for)];
+        if self.unknown > 0 {
+            sentences.push(say!(orders_unanswered, n = self.unknown, there = self.committed));
+        }
+        if self.lost > 0 {
+            let first: Vec<Message> = self.listed.iter().take(NAMED).map(Lost::message).collect();
+            sentences.push(say!(orders_first_lost, orders = Message::joined(&first, "; ", "；")));
+        }
+        Message::sentences(&sentences)
     }
 
     fn lose(&mut self, lost: Lost) {

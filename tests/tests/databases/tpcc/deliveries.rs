@@ -63,8 +63,8 @@ fn whole_way<D: Driver>(driver: &D) {
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
     assert_eq!(result.ended, Ended::Events, "{:?}", result.total.errors);
     assert_eq!(result.total.counts().failed, 0, "{:?}", result.total.errors);
-    assert_eq!(tpcc.reconcile(&before, &snapshot(driver)), Vec::<String>::new());
-    assert_eq!(tpcc.audit().problems(), Vec::<String>::new());
+    assert!(tpcc.reconcile(&before, &snapshot(driver)).is_empty());
+    assert!(tpcc.audit().problems().is_empty());
     assert_consistent(driver, Stage::Used);
 
     assert_eq!(tpcc.delivery_log_error(), None);

@@ -35,7 +35,7 @@ pub(crate) fn proves<D: Driver>(driver: &D, path: &Path, runs: u32, acknowledged
     let lost = after(driver, &recorded, &[&order]);
     assert!(!lost.is_durable());
     assert_eq!((lost.lost, lost.problems.len()), (1, 0));
-    let text = lost.listed[0].to_string();
+    let text = lost.listed[0].message().to_string();
     assert_eq!(text, "o_w_id 1, o_d_id 3, o_id 3001: there is no such order");
 
     let line = "DELETE FROM bmsql_order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 3001 \

@@ -209,10 +209,10 @@ fn run<D: Driver>(
     assert_eq!(counts.failed, 0, "{:?}", result.total.errors);
     assert_eq!(counts.committed + counts.rolled_back, events);
     let after = snapshot(driver);
-    assert_eq!(tpcc.reconcile(&before, &after), Vec::<String>::new());
+    assert!(tpcc.reconcile(&before, &after).is_empty());
     assert_eq!(tpcc.acknowledged().orders.unknown, 0);
     let audit = tpcc.audit();
-    assert_eq!(audit.problems(), Vec::<String>::new());
+    assert!(audit.problems().is_empty());
     assert_eq!(audit.orders, tpcc.acknowledged().orders.acknowledged + counts.rolled_back);
     // Books that do not fit are found.
     assert!(!tpcc.reconcile(&after, &after).is_empty());

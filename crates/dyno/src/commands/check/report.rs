@@ -32,7 +32,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) id: &'static str,
-    pub(super) rule: &'static str,
+    pub(super) rule: String,
     pub(super) verdict: Verdict,
     pub(super) violations: u64,
     /// The first violations.
@@ -44,10 +44,10 @@ pub(super) struct Line {
 
 impl Line {
     /// Not made yet.
-    pub(super) fn new(id: &'static str, rule: &'static str) -> Self {
+    pub(super) fn new(id: &'static str, rule: impl Into<String>) -> Self {
         Line {
             id,
-            rule,
+            rule: rule.into(),
             verdict: Verdict::NotMade,
             violations: 0,
             keys: Vec::new(),
@@ -62,7 +62,7 @@ impl Line {
         vec![
             self.id.to_owned(),
             self.verdict.name().to_owned(),
-            self.rule.to_owned(),
+            self.rule.clone(),
             text(grouped(&self.violations.to_string())),
             text(format!("{:.2}", self.time_s)),
         ]
@@ -113,7 +113,7 @@ impl LedgerReport {
         let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
         text.push_str(&layout(&["ledger", "count"], &rows, 1));
         for lost in &settled.listed {
-            text.push_str(&format!("lost: {lost}\n"));
+            text.push_str(&format!("lost: {}\n", lost.message()));
         }
         if settled.lost > settled.listed.len() as u64 {
             let more = settled.lost - settled.listed.len() as u64;
@@ -132,7 +132,7 @@ impl LedgerReport {
                 "w_id": lost.warehouse,
                 "d_id": lost.district,
                 "o_id": lost.order.number,
-                "why": lost.to_string(),
+                "why": lost.message().to_string(),
             })
         };
         json!({

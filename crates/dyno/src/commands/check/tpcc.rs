@@ -134,7 +134,7 @@ fn check_conditions<D: Driver>(
     let mut lines = Vec::new();
     for (done, condition) in wanted.conditions.iter().enumerate() {
         progress.at(done as u64, wanted.conditions.len() as u64, condition.id);
-        let mut line = Line::new(condition.id, condition.rule);
+        let mut line = Line::new(condition.id, condition.rule().to_string());
         if condition.applies(stage) {
             let begin = Instant::now();
             let examined = condition.examine(driver, mode);

@@ -83,7 +83,13 @@ impl<'a> Side<'a> {
         rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    fn one(&self, table: &str, row: &PublishedRow, metric: &str, is_named: bool) -> Option<Beside> {
+    fn one(
+        &self,
+        table: &Message,
+        row: &PublishedRow,
+        metric: &str,
+        is_named: bool,
+    ) -> Option<Beside> {
         let point = self.point(Some(row))?;
         let published = *row.metrics.get(metric)?;
         let (name, measured) = match metric {
@@ -109,7 +115,7 @@ impl<'a> Side<'a> {
             experiment_index: self.index,
             experiment: self.experiment.title.clone(),
             target: self.target.label.clone(),
-            table: table.to_owned(),
+            table: table.clone(),
             row: row.label.clone(),
             is_named,
             metric: name,

@@ -360,10 +360,10 @@ pub(crate) fn published() -> PublishedTable {
     };
     PublishedTable {
         experiment: "read_only".to_owned(),
-        title: "A vendor's figures".to_owned(),
-        source: "A vendor's white paper, 2020".to_owned(),
-        method: "sysbench 1.0.18 from one machine of the same zone.".to_owned(),
-        note: Some("Another data size.".to_owned()),
+        title: "A vendor's figures".into(),
+        source: "A vendor's white paper, 2020".into(),
+        method: "sysbench 1.0.18 from one machine of the same zone.".into(),
+        note: Some("Another data size.".into()),
         rows: vec![
             row("class.small", "32", 9_000.0, &["maria"]),
             row("class.large", "128", 16_500.0, &["maria"]),

@@ -108,9 +108,9 @@ pub(crate) fn pgbench() -> RunData {
 pub(crate) fn published() -> Vec<PublishedTable> {
     let table = |experiment: &str, script: &str, qps: f64| PublishedTable {
         experiment: experiment.to_owned(),
-        title: "A vendor's classes".to_owned(),
-        source: "A vendor's white paper".to_owned(),
-        method: "pgbench -M prepared.".to_owned(),
+        title: "A vendor's classes".into(),
+        source: "A vendor's white paper".into(),
+        method: "pgbench -M prepared.".into(),
         note: None,
         rows: vec![PublishedRow {
             label: "class.medium".to_owned(),

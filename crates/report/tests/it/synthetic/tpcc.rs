@@ -257,9 +257,9 @@ pub(crate) fn published() -> Vec<PublishedTable> {
     };
     vec![PublishedTable {
         experiment: "orders".to_owned(),
-        title: "A vendor's editions".to_owned(),
-        source: "A vendor's white paper".to_owned(),
-        method: "BenchmarkSQL 5.0.".to_owned(),
+        title: "A vendor's editions".into(),
+        source: "A vendor's white paper".into(),
+        method: "BenchmarkSQL 5.0.".into(),
         note: None,
         rows: vec![
             row(1, "standard", "1", 65_735.14, &["standard"]),

@@ -349,9 +349,9 @@ pub(crate) fn published() -> Vec<PublishedTable> {
     });
     vec![PublishedTable {
         experiment: "queries".to_owned(),
-        title: "A vendor's queries".to_owned(),
-        source: "A vendor's white paper".to_owned(),
-        method: "qgen -d.".to_owned(),
+        title: "A vendor's queries".into(),
+        source: "A vendor's white paper".into(),
+        method: "qgen -d.".into(),
         note: None,
         rows: rows.collect(),
     }]

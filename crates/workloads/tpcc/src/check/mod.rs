@@ -6,7 +6,9 @@
 mod apart;
 mod stream;
 
+use crate::messages;
 use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session};
+use dyno_facts::{Entry, Message, say};
 use dyno_load::query;
 
 /// Violations that are listed by key.
@@ -32,8 +34,7 @@ async fn number<S: Session>(session: &mut S, sql: &str) -> Result<u64, DbError> 
 pub struct Condition {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: &'static str,
-    /// What has to hold, in a sentence.
-    pub rule: &'static str,
+    rule: &'static Entry,
     /// Holds for the initial population only.
     pub is_fresh_only: bool,
     /// The columns that name a violation.
@@ -92,7 +93,7 @@ fn derived(name: &str) -> &'static str {
 
 const fn condition(
     id: &'static str,
-    rule: &'static str,
+    rule: &'static Entry,
     keys: &'static str,
     body: &'static str,
 ) -> Condition {
@@ -103,69 +104,64 @@ const fn condition(
 pub const CONDITIONS: [Condition; 23] = [
     condition(
         "C1",
-        "W_YTD is the sum of D_YTD of the warehouse's districts.",
+        messages::condition_c1,
         "w_id",
         "bmsql_warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) s FROM bmsql_district GROUP BY \
          d_w_id) t ON d_w_id = w_id WHERE s IS NULL OR w_ytd <> s",
     ),
     condition(
         "C2",
-        "D_NEXT_O_ID - 1 is the highest O_ID and the highest NO_O_ID of the district.",
+        messages::condition_c2,
         "d_w_id, d_id",
         "bmsql_district LEFT JOIN {OO} o ON o_w_id = d_w_id AND o_d_id = d_id LEFT JOIN {NN} n ON \
          no_w_id = d_w_id AND no_d_id = d_id WHERE o.mx IS NULL OR d_next_o_id - 1 <> o.mx OR n.mx <> o.mx",
     ),
-    condition(
-        "C3",
-        "The NO_O_ID of a district have no gap.",
-        "no_w_id, no_d_id",
-        "{NN} t WHERE mx - mn + 1 <> n",
-    ),
+    condition("C3", messages::condition_c3, "no_w_id, no_d_id", "{NN} t WHERE mx - mn + 1 <> n"),
     condition(
         "C4",
-        "The sum of O_OL_CNT is the number of the district's order lines.",
+        messages::condition_c4,
         "o_w_id, o_d_id",
         "{OO} o LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) k FROM bmsql_order_line GROUP BY \
          ol_w_id, ol_d_id) l ON ol_w_id = o_w_id AND ol_d_id = o_d_id WHERE k IS NULL OR s <> k",
     ),
     condition(
         "C5",
-        "O_CARRIER_ID is NULL if and only if the order has a row in NEW-ORDER.",
+        messages::condition_c5,
         "o_w_id, o_d_id, o_id",
         "bmsql_oorder LEFT JOIN bmsql_new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND \
          no_o_id = o_id WHERE (o_carrier_id IS NULL) <> (no_o_id IS NOT NULL)",
     ),
     condition(
         "C6",
-        "O_OL_CNT is the number of the order's lines.",
+        messages::condition_c6,
         "o_w_id, o_d_id, o_id",
         "bmsql_oorder LEFT JOIN {OL} l ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE o_ol_cnt <> \
          coalesce(n, 0)",
     ),
     condition(
         "C7",
-        "OL_DELIVERY_D is NULL if and only if O_CARRIER_ID of the order is.",
+        messages::condition_c7,
         "ol_w_id, ol_d_id, ol_o_id, ol_number",
         "bmsql_order_line JOIN bmsql_oorder ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = \
          ol_o_id WHERE (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)",
     ),
     condition(
         "C8",
-        "W_YTD is the sum of H_AMOUNT of the warehouse's payments.",
+        messages::condition_c8,
         "w_id",
         "bmsql_warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) s FROM bmsql_history GROUP BY \
          h_w_id) t ON h_w_id = w_id WHERE s IS NULL OR w_ytd <> s",
     ),
     condition(
         "C9",
-        "D_YTD is the sum of H_AMOUNT of the district's payments.",
+        messages::condition_c9,
         "d_w_id, d_id",
         "bmsql_district LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) s FROM bmsql_history GROUP \
          BY h_w_id, h_d_id) t ON h_w_id = d_w_id AND h_d_id = d_id WHERE s IS NULL OR d_ytd <> s",
     ),
     condition(
         "C10",
-        "C_BALANCE is what was delivered to the customer less what it paid.",
+        messages::condition_c10,
         "c_w_id, c_d_id, c_id",
         "bmsql_customer LEFT JOIN {DL} x ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id LEFT JOIN \
          {PY} p ON p.w = c_w_id AND p.d = c_d_id AND p.c = c_id WHERE c_balance <> coalesce(a, 0) \
@@ -173,7 +169,7 @@ pub const CONDITIONS: [Condition; 23] = [
     ),
     Condition {
         id: "C11",
-        rule: "A fresh district has 2,100 more orders than rows in NEW-ORDER.",
+        rule: messages::condition_c11,
         is_fresh_only: true,
         keys: "o_w_id, o_d_id",
         body: "{OO} o LEFT JOIN {NN} n ON no_w_id = o_w_id AND no_d_id = o_d_id WHERE o.n - coalesce(n.n, 0) <> \
@@ -181,7 +177,7 @@ pub const CONDITIONS: [Condition; 23] = [
     },
     condition(
         "C11b",
-        "A district has 2,100 more orders, and those it has delivered, than rows in NEW-ORDER.",
+        messages::condition_c11b,
         "o_w_id, o_d_id",
         "{OO} o LEFT JOIN {NN} n ON no_w_id = o_w_id AND no_d_id = o_d_id JOIN (SELECT c_w_id, c_d_id, \
          sum(c_delivery_cnt) k FROM bmsql_customer GROUP BY c_w_id, c_d_id) c ON c_w_id = o_w_id AND \
@@ -189,35 +185,35 @@ pub const CONDITIONS: [Condition; 23] = [
     ),
     condition(
         "C12",
-        "C_BALANCE and C_YTD_PAYMENT add up to what was delivered to the customer.",
+        messages::condition_c12,
         "c_w_id, c_d_id, c_id",
         "bmsql_customer LEFT JOIN {DL} x ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id WHERE \
          c_balance + c_ytd_payment <> coalesce(a, 0)",
     ),
     condition(
         "X1",
-        "S_YTD and S_ORDER_CNT are the quantity and number of the lines that the stock supplied.",
+        messages::condition_x1,
         "s_w_id, s_i_id",
         "bmsql_stock LEFT JOIN {LI} t ON w = s_w_id AND i = s_i_id WHERE s_ytd <> coalesce(q, 0) \
          OR s_order_cnt <> coalesce(n, 0)",
     ),
     condition(
         "X2",
-        "S_REMOTE_CNT is the number of lines that the stock supplied to other warehouses.",
+        messages::condition_x2,
         "s_w_id, s_i_id",
         "bmsql_stock LEFT JOIN {LI} t ON w = s_w_id AND i = s_i_id WHERE s_remote_cnt <> \
          coalesce(r, 0)",
     ),
     condition(
         "X3",
-        "C_PAYMENT_CNT and C_YTD_PAYMENT are number and sum of the customer's payments.",
+        messages::condition_x3,
         "c_w_id, c_d_id, c_id",
         "bmsql_customer LEFT JOIN {PY} p ON w = c_w_id AND d = c_d_id AND c = c_id WHERE \
          c_payment_cnt <> coalesce(n, 0) OR c_ytd_payment <> coalesce(h, 0)",
     ),
     condition(
         "X4",
-        "C_DELIVERY_CNT is the number of the customer's orders that were delivered.",
+        messages::condition_x4,
         "c_w_id, c_d_id, c_id",
         "bmsql_customer LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, count(*) n FROM bmsql_oorder \
          WHERE o_carrier_id IS NOT NULL AND o_id > 2100 GROUP BY o_w_id, o_d_id, o_c_id) t ON \
@@ -226,41 +222,41 @@ pub const CONDITIONS: [Condition; 23] = [
     ),
     condition(
         "X5",
-        "S_QUANTITY is between 10 and 100.",
+        messages::condition_x5,
         "s_w_id, s_i_id",
         "bmsql_stock WHERE s_quantity NOT BETWEEN 10 AND 100",
     ),
     condition(
         "X6",
-        "OL_AMOUNT of an order that was entered is OL_QUANTITY times I_PRICE.",
+        messages::condition_x6,
         "ol_w_id, ol_d_id, ol_o_id, ol_number",
         "bmsql_order_line JOIN bmsql_item ON i_id = ol_i_id WHERE ol_o_id > 3000 AND ol_amount <> \
          ol_quantity * i_price",
     ),
     condition(
         "X7",
-        "O_ALL_LOCAL is 1 if and only if no line is supplied by another warehouse.",
+        messages::condition_x7,
         "o_w_id, o_d_id, o_id",
         "bmsql_oorder JOIN {OL} l ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE (o_all_local = \
          1) <> (r = 0)",
     ),
     condition(
         "X8",
-        "Every row in NEW-ORDER has its order.",
+        messages::condition_x8,
         "no_w_id, no_d_id, no_o_id",
         "bmsql_new_order LEFT JOIN bmsql_oorder ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id \
          = no_o_id WHERE o_id IS NULL",
     ),
     condition(
         "X9",
-        "Every order line has its order.",
+        messages::condition_x9,
         "ol_w_id, ol_d_id, ol_o_id, ol_number",
         "bmsql_order_line LEFT JOIN bmsql_oorder ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id \
          = ol_o_id WHERE o_id IS NULL",
     ),
     condition(
         "X10",
-        "OL_DIST_INFO of an order that was entered is the stock's S_DIST of the district.",
+        messages::condition_x10,
         "ol_w_id, ol_d_id, ol_o_id, ol_number",
         "bmsql_order_line JOIN bmsql_stock ON s_w_id = ol_supply_w_id AND s_i_id = ol_i_id WHERE \
          ol_o_id > 3000 AND ol_dist_info <> CASE ol_d_id WHEN 1 THEN s_dist_01 WHEN 2 THEN \
@@ -271,6 +267,11 @@ pub const CONDITIONS: [Condition; 23] = [
 ];
 
 impl Condition {
+    /// What has to hold, in a sentence.
+    pub fn rule(&self) -> Message {
+        Message::of(self.rule, [])
+    }
+
     /// True when the condition has to hold at this stage.
     pub fn applies(&self, stage: Stage) -> bool {
         stage == Stage::Fresh || !self.is_fresh_only
@@ -393,6 +394,26 @@ impl Verdict {
     pub fn holds(&self) -> bool {
         self.violations == 0
     }
+
+    /// `2 violations: d_w_id 1, d_id 4; d_w_id 1, d_id 5`.
+    pub fn counted(&self) -> Message {
+        let (n, keys) = (self.violations, self.keys.join("; "));
+        match self.keys.len() as u64 == n {
+            true => say!(violations, n = n, keys = keys),
+            false => say!(violations_and_more, n = n, keys = keys),
+        }
+    }
+}
+
+/// A sentence for each condition that doesn't hold; `None` when all do.
+pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Message> {
+    let violated = verdicts.into_iter().filter(|verdict| !verdict.holds()).map(|verdict| {
+        let Condition { id, .. } = verdict.condition;
+        let rule = verdict.condition.rule();
+        say!(condition_violated, id = id, rule = rule, violations = verdict.counted())
+    });
+    let violated: Vec<Message> = violated.collect();
+    (!violated.is_empty()).then(|| Message::sentences(&violated))
 }
 
 /// Checks all conditions of a stage, one after another. Reads the whole database: seconds per

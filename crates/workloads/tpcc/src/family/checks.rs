@@ -6,7 +6,7 @@ use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards
 use crate::facts::{ConditionLine, ConditionState};
 use crate::options::CheckTime;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
-use dyno_facts::{DataCheck, Message, Verdict};
+use dyno_facts::{DataCheck, Message, Verdict, say};
 use dyno_reactor::{now, timeout};
 use dyno_runner::databases;
 use dyno_runner::failure::{Failure, sentence};
@@ -55,10 +55,8 @@ pub fn look_before<D: Driver>(
     announce(is_wanted, warehouses);
     let (books, looked) = look(driver, is_wanted).map_err(|error| Failure::from(&error))?;
     let verdicts = looked.transpose().map_err(|error| Failure::from(&error))?;
-    let violated = violations(verdicts.iter().flatten());
-    if !violated.is_empty() {
-        let message = format!("The database is not consistent before the trial. {violated}");
-        return Err(Failure::denied(message)
+    if let Some(violated) = check::violated(verdicts.iter().flatten()) {
+        return Err(Failure::denied(say!(database_inconsistent, violated = violated))
             .with_hint("Drop the tables and load them again: nothing is measured on these."));
     }
     Ok(Before { books, verdicts, when })
@@ -197,21 +195,20 @@ fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
     let problems = workload.reconcile(before, after);
     let total = workload.acknowledged();
     let (verdict, evidence) = match problems.is_empty() {
-        true => (
-            Verdict::Passed,
-            format!(
-                "All that was acknowledged is there, district by district, and nothing else: {} \
-                 new orders, {} payments of {}.{:02} in all, {} delivered orders.",
-                total.orders.acknowledged,
-                total.payments.acknowledged,
-                total.paid_cents.acknowledged / 100,
-                total.paid_cents.acknowledged % 100,
-                workload.delivered().acknowledged
-            ),
-        ),
-        false => (Verdict::Failed, sentences(problems)),
+        true => {
+            let cents = total.paid_cents.acknowledged;
+            let agree = say!(
+                books_agree,
+                orders = total.orders.acknowledged,
+                payments = total.payments.acknowledged,
+                sum = format!("{}.{:02}", cents / 100, cents % 100),
+                delivered = workload.delivered().acknowledged
+            );
+            (Verdict::Passed, agree)
+        }
+        false => (Verdict::Failed, Message::sentences(&problems)),
     };
-    DataCheck { name: DataCheck::BOOKS.to_owned(), verdict, evidence: evidence.into() }
+    DataCheck { name: DataCheck::BOOKS.to_owned(), verdict, evidence }
 }
 
 fn audit_check(workload: &Tpcc) -> DataCheck {
@@ -219,62 +216,29 @@ fn audit_check(workload: &Tpcc) -> DataCheck {
     let problems = audit.problems();
     let done: u64 = audit.orders + audit.deliveries;
     let (verdict, evidence) = match (problems.is_empty(), done) {
-        (true, 0) => (Verdict::NotMade, "There is too little to judge.".to_owned()),
-        (true, _) => (
-            Verdict::Passed,
-            "What was executed is what the profile says, within what chance explains.".to_owned(),
-        ),
-        (false, _) => (Verdict::Failed, sentences(problems)),
+        (true, 0) => (Verdict::NotMade, say!(audit_too_little)),
+        (true, _) => (Verdict::Passed, say!(audit_passed)),
+        (false, _) => (Verdict::Failed, Message::sentences(&problems)),
     };
-    DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence: evidence.into() }
-}
-
-fn sentences(problems: Vec<String>) -> String {
-    let capitalised = |text: String| {
-        let mut letters = text.chars();
-        letters.next().map_or(String::new(), |first| {
-            sentence(&(first.to_uppercase().collect::<String>() + letters.as_str()))
-        })
-    };
-    problems.into_iter().map(capitalised).collect::<Vec<_>>().join(" ")
+    DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
 }
 
 fn conditions_check(verdicts: Option<&Result<&[check::Verdict], String>>) -> DataCheck {
     let (verdict, evidence) = match verdicts {
-        None => (Verdict::NotMade, UNWANTED.to_owned()),
-        Some(Err(why)) => (Verdict::NotMade, why.clone()),
-        Some(Ok(verdicts)) => match violations(*verdicts) {
-            none if none.is_empty() => {
-                (Verdict::Passed, format!("All {} conditions hold.", verdicts.len()))
-            }
-            violated => (Verdict::Failed, violated),
+        None => (Verdict::NotMade, say!(conditions_unwanted)),
+        Some(Err(why)) => (Verdict::NotMade, why.into()),
+        Some(Ok(verdicts)) => match check::violated(*verdicts) {
+            None => (Verdict::Passed, say!(conditions_hold, n = verdicts.len())),
+            Some(violated) => (Verdict::Failed, violated),
         },
     };
-    DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence: evidence.into() }
+    DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence }
 }
-
-const UNWANTED: &str = "The option `checks` has left them out.";
 
 /// True for a check that should have been made and could not: what it would have said is not known.
 pub fn is_missing(check: &DataCheck) -> bool {
-    let is_wanted = check.name != AUDIT_CHECK && check.evidence != UNWANTED;
+    let is_wanted = check.name != AUDIT_CHECK && check.evidence != say!(conditions_unwanted);
     check.verdict == Verdict::NotMade && is_wanted
-}
-
-/// A sentence for each condition that doesn't hold; empty when all do.
-fn violations<'a>(verdicts: impl IntoIterator<Item = &'a check::Verdict>) -> String {
-    let violated = verdicts.into_iter().filter(|verdict| !verdict.holds()).map(|verdict| {
-        let condition = verdict.condition;
-        format!("{} is violated: {} There are {}.", condition.id, condition.rule, counted(verdict))
-    });
-    violated.collect::<Vec<_>>().join(" ")
-}
-
-/// `2 violations: d_w_id 1, d_id 4; d_w_id 1, d_id 5`.
-fn counted(verdict: &check::Verdict) -> String {
-    let noun = if verdict.violations == 1 { "violation" } else { "violations" };
-    let more = if verdict.keys.len() as u64 == verdict.violations { "" } else { "; and more" };
-    format!("{} {noun}: {}{more}", verdict.violations, verdict.keys.join("; "))
 }
 
 /// What is known of the time after a run.
@@ -286,7 +250,7 @@ enum After<'a> {
 fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
     let line = |condition: &Condition| ConditionLine {
         id: condition.id.to_owned(),
-        rule: condition.rule.to_owned(),
+        rule: condition.rule().to_string(),
         before: state(condition, before.verdicts.as_deref()),
         after: match &after {
             After::Looked(verdicts) => state(condition, *verdicts),
@@ -300,12 +264,12 @@ fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
 /// `None` where the condition need not hold.
 fn state(condition: &Condition, verdicts: Option<&[check::Verdict]>) -> Option<ConditionState> {
     let Some(verdicts) = verdicts else {
-        return condition.applies(Stage::Used).then(|| not_made_state(&UNWANTED.into()));
+        return condition.applies(Stage::Used).then(|| not_made_state(&say!(conditions_unwanted)));
     };
     let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
     Some(match verdict.holds() {
         true => ConditionState { verdict: Verdict::Passed, evidence: Message::default() },
-        false => ConditionState { verdict: Verdict::Failed, evidence: counted(verdict).into() },
+        false => ConditionState { verdict: Verdict::Failed, evidence: verdict.counted() },
     })
 }
 

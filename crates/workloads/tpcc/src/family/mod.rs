@@ -22,7 +22,7 @@ use crate::settle::{Settlement, settle};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message};
+use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
@@ -37,7 +37,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// TPC-C, for the registry.
-pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(&[]);
+pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(crate::CATALOGUE);
 
 /// An experiment with TPC-C.
 struct TpccFamily {
@@ -270,7 +270,7 @@ impl TpccFamily {
         let data = DataFacts {
             rows: u64::from(self.options.warehouses) * u64::from(ITEMS),
             hot_rows: None,
-            access: self.options.words().into(),
+            access: self.options.words(),
             size_bytes: size.size_bytes,
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
@@ -282,10 +282,7 @@ impl TpccFamily {
     fn load_sentence(&self, report: &LoadReport) -> Message {
         let warehouses = self.options.warehouses;
         if report.was_complete {
-            return format!(
-                "nothing had to be loaded: all rows of {warehouses} warehouses are there"
-            )
-            .into();
+            return say!(warehouses_complete, n = warehouses);
         }
         report.sentence()
     }
@@ -308,37 +305,19 @@ fn lost_orders<D: Driver>(driver: &D, workload: &crate::Tpcc, ledger: &Path) -> 
 
 /// What came of the orders, in numbers and sentences.
 fn lost_of(settled: &Settlement) -> LostWork {
-    const LISTED: usize = 3;
-    let mut evidence =
-        "Every acknowledged order was looked for on the node that takes writes, by its \
-                        number, customer and lines."
-            .to_owned();
-    if settled.unknown > 0 {
-        evidence.push_str(&format!(
-            " Orders whose commit was never answered: {}; of these {} are there.",
-            settled.unknown, settled.committed
-        ));
-    }
-    if settled.lost > 0 {
-        let listed = settled.listed.iter().take(LISTED);
-        let listed: Vec<String> = listed.map(ToString::to_string).collect();
-        evidence.push_str(&format!(" The first lost ones: {}.", listed.join("; ")));
-    }
     LostWork {
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
-        evidence: evidence.into(),
+        evidence: settled.evidence(),
     }
 }
 
 /// What the reader should know of deferred Deliveries.
 fn notes(workload: &crate::Tpcc) -> Vec<Message> {
     let left = workload.deliveries_left();
-    let left = (left > 0).then(|| {
-        format!("{left} Deliveries were queued and not executed when the trial had ended.")
-    });
-    left.into_iter().chain(workload.delivery_log_error()).map(Message::from).collect()
+    let left = (left > 0).then(|| say!(deliveries_left, n = left));
+    left.into_iter().chain(workload.delivery_log_error().map(Message::from)).collect()
 }
 
 fn preflight_failure(error: PreflightError) -> Failure {

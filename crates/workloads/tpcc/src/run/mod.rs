@@ -38,6 +38,7 @@ use dyno_core::{
     DbError, Dialect, Discard, Ended, Errand, Nanos, Outcome, Plan, Rng, Session, Tally,
     TransactionId, TransactionKind, WorkerId, Workload,
 };
+use dyno_facts::Message;
 use inputs::{
     DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
 };
@@ -224,7 +225,7 @@ impl Tpcc {
 
     /// Compares what the database holds beyond `before` with what it has acknowledged to this
     /// workload; returns a sentence for each difference. Nobody else may have written in between.
-    pub fn reconcile(&self, before: &Books, after: &Books) -> Vec<String> {
+    pub fn reconcile(&self, before: &Books, after: &Books) -> Vec<Message> {
         crate::books::reconcile(&self.ledger, before, after)
     }
 

@@ -72,7 +72,7 @@ fn terminals_of_three_generators_are_those_of_one() {
         TrialSpec { terminals: Some(200), duration: Some(90 * SECOND), ..TrialSpec::closed(90) };
     let (tpcc, merged) = compare(SPEC, &spec, 3);
     assert!(tpcc.audit().deliveries > 10 && merged.total.counts().committed > 500);
-    assert_eq!(tpcc.audit().problems(), Vec::<String>::new());
+    assert!(tpcc.audit().problems().is_empty());
 }
 
 #[test]

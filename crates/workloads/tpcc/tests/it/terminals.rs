@@ -57,7 +57,7 @@ fn tpmc_is_what_pauses_and_responses_leave() {
     assert!(kinds[5].latency.percentile(50.0) >= 70 * 4 * MILLISECOND);
     assert_eq!(result.missed_rate(), None);
     let audit = tpcc.audit();
-    assert_eq!(audit.problems(), Vec::<String>::new());
+    assert!(audit.problems().is_empty());
     assert!(audit.is_deck && audit.deliveries > 200, "{}", audit.deliveries);
     assert_eq!(entered(&tpcc, "mix_delivery"), audit.deliveries + tpcc.deliveries_left());
     assert!(tpcc.deliveries_left() <= 2);

@@ -1,7 +1,7 @@
 //! What is said of the answers.
 
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
-use dyno_facts::{DataCheck, Message, TrialSummary, Verdict};
+use dyno_facts::{DataCheck, Message, TrialSummary, Verdict, say};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 
@@ -17,24 +17,24 @@ pub(super) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     let (right, wrong) = (of(Verdict::Passed).count(), of(Verdict::Failed).collect::<Vec<_>>());
     let compared = right + wrong.len();
     let (verdict, evidence) = match wrong.as_slice() {
-        [] if compared == 0 => (Verdict::NotMade, unknown(facts).to_owned()),
-        [] => (Verdict::Passed, format!("{}.", share(right, compared, queries.len()))),
+        [] if compared == 0 => (Verdict::NotMade, unknown(facts)),
+        [] => (Verdict::Passed, share(right, compared, queries.len())),
         wrong => {
-            let told = wrong.iter().map(|query| differences(query));
-            let told = told.collect::<Vec<_>>().join(" ");
-            (Verdict::Failed, format!("{}. {told}", share(right, compared, queries.len())))
+            let mut sentences = vec![share(right, compared, queries.len())];
+            sentences.extend(wrong.iter().filter_map(|query| differences(query)));
+            (Verdict::Failed, Message::sentences(&sentences))
         }
     };
-    Some(DataCheck { name: "answers".to_owned(), verdict, evidence: evidence.into() })
+    Some(DataCheck { name: "answers".to_owned(), verdict, evidence })
 }
 
 /// Why nothing was compared.
-fn unknown(facts: &TpchFacts) -> &'static str {
+fn unknown(facts: &TpchFacts) -> Message {
     let was_refreshed = facts.load.as_ref().is_some_and(|load| load.refresh_pairs > 0);
     if was_refreshed || !facts.refreshes.is_empty() {
-        "Answers are known of data that no refresh function has changed."
+        say!(answers_unknown_after_refresh)
     } else {
-        "There is nothing that the answers could be held against."
+        say!(answers_unknown)
     }
 }
 
@@ -43,23 +43,19 @@ fn verdict_of(query: &QueryFacts) -> Option<Verdict> {
 }
 
 /// How many are right of how many.
-fn share(right: usize, compared: usize, executed: usize) -> String {
-    let mut text = format!("{right} of {compared} answers are right");
-    if compared < executed {
-        text.push_str(&format!("; {} were not compared", executed - compared));
+fn share(right: usize, compared: usize, executed: usize) -> Message {
+    match executed - compared {
+        0 => say!(answers_right, right = right, compared = compared),
+        others => say!(answers_right_of_some, right = right, compared = compared, others = others),
     }
-    text
 }
 
 /// In what an answer is wrong.
-fn differences(query: &QueryFacts) -> String {
-    let Some(answer) = &query.answer else { return String::new() };
-    format!(
-        "Q{} differs from {}: {}",
-        query.query,
-        answer.against,
-        Message::sentences(&answer.differences)
-    )
+fn differences(query: &QueryFacts) -> Option<Message> {
+    let answer = query.answer.as_ref()?;
+    let (name, differences) =
+        (format!("Q{}", query.query), Message::sentences(&answer.differences));
+    Some(say!(answer_differs, query = name, against = &answer.against, differences = differences))
 }
 
 /// Experiment and target of trials that are looked at together.

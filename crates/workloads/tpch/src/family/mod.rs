@@ -18,7 +18,7 @@ use crate::state;
 use answers::answers_lines;
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
-use dyno_facts::{ExperimentFacts, Message};
+use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
@@ -152,8 +152,7 @@ impl TpchFamily {
     fn load_sentence(&self, report: &TpchLoadReport) -> Message {
         let scale = self.options.scale;
         if report.rows.was_complete {
-            return format!("nothing had to be loaded: all rows of scale factor {scale} are there")
-                .into();
+            return say!(tables_complete, scale = scale.to_string());
         }
         let steps = report.load.steps.iter().filter(|step| !step.name.contains('/'));
         let steps = steps.map(|step| format!("{} {:.1} s", step.name, step.seconds).into());

@@ -9,7 +9,7 @@ use crate::run::{Answerer, PlanFile, RunError, RunOptions, Test, Watch, run};
 use crate::state::{Loaded, loaded};
 use dyno_core::Driver;
 use dyno_engine::Control;
-use dyno_facts::{FamilyFacts, TrialIdentity, TrialStatus, TrialSummary};
+use dyno_facts::{FamilyFacts, TrialIdentity, TrialStatus, TrialSummary, say};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{After, Done, Job, Pass, PassWatch, ask, drive_pass};
 
@@ -81,14 +81,13 @@ fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
     })?;
     match found {
         Some(loaded) if loaded.scale == scale => Ok(loaded),
-        Some(loaded) => Err(Failure::new(format!(
-            "The tables have scale factor {}, but {scale} is asked for.",
-            loaded.scale
+        Some(loaded) => Err(Failure::new(say!(
+            tables_of_other_scale,
+            found = loaded.scale.to_string(),
+            wanted = scale.to_string()
         ))
         .with_hint(format!("Ask for scale {}, or load other tables.", loaded.scale))),
-        None => {
-            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(unprepared(scale)))
-        }
+        None => Err(Failure::new(say!(tables_missing)).with_hint(unprepared(scale))),
     }
 }
 
@@ -154,19 +153,20 @@ fn status(facts: &TpchFacts, test: Test, control: &Control) -> TrialStatus {
     let queries = facts.queries.iter().map(|query| (format!("Q{}", query.query), &query.outcome));
     let refreshes =
         facts.refreshes.iter().map(|refresh| (format!("RF{}", refresh.function), &refresh.outcome));
-    let failed: Vec<String> = queries
+    let failed: Vec<(String, String)> = queries
         .chain(refreshes)
         .filter_map(|(name, outcome)| match outcome {
-            QueryOutcome::Failed(why) => Some(format!("{name} failed: {}", sentence(why))),
+            QueryOutcome::Failed(why) => Some((name, sentence(why))),
             _ => None,
         })
         .collect();
     match failed.as_slice() {
         [] if is_whole => TrialStatus::Complete,
-        [] => TrialStatus::Failed("Not all queries were executed.".into()),
-        [one] => TrialStatus::Failed(one.into()),
-        [first, more @ ..] => {
-            TrialStatus::Failed(format!("{first} {} more failed.", more.len()).into())
+        [] => TrialStatus::Failed(say!(queries_missing)),
+        [(query, why)] => TrialStatus::Failed(say!(query_failed, query = query, why = why)),
+        [(query, why), more @ ..] => {
+            let n = more.len();
+            TrialStatus::Failed(say!(queries_failed, query = query, why = why, n = n))
         }
     }
 }
