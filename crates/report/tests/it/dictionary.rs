@@ -40,36 +40,6 @@ fn stored_sentences() -> BTreeMap<String, String> {
     dictionary("stored.toml")
 }
 
-/// The string literal at the begin of a text, unescaped, and what follows it.
-pub(crate) fn literal(text: &str) -> Option<(String, &str)> {
-    let inside = text.trim_start().strip_prefix('"')?;
-    let mut value = String::new();
-    let mut letters = inside.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '"' => return Some((value, &inside[at + 1..])),
-            '\\' => match letters.next()?.1 {
-                'n' => value.push('\n'),
-                'u' => {
-                    let (from, to) = (at + 3, at + inside[at..].find('}')?);
-                    let code = u32::from_str_radix(&inside[from..to], 16).ok()?;
-                    value.push(char::from_u32(code)?);
-                    letters.by_ref().find(|(_, letter)| *letter == '}');
-                }
-                '\n' => {
-                    let rest = &inside[at + 2..];
-                    let blanks = rest.len() - rest.trim_start().len();
-                    // The blanks are ASCII: a byte each.
-                    letters.by_ref().take(blanks).for_each(drop);
-                }
-                other => value.push(other),
-            },
-            other => value.push(other),
-        }
-    }
-    None
-}
-
 fn lines(texts: &BTreeSet<String>) -> String {
     texts.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
 }
@@ -111,22 +81,6 @@ fn no_stored_sentence_is_stale() {
     };
     let stale: BTreeSet<String> = stored_sentences().into_keys().filter(is_stale).collect();
     assert!(stale.is_empty(), "{} that nobody writes:\n{}", stale.len(), lines(&stale));
-}
-
-#[test]
-fn every_condition_of_tpcc_has_its_chinese() {
-    let source = folder().join("../workloads/tpcc/src/check/mod.rs");
-    let source = fs::read_to_string(source).expect("readable");
-    let known = stored_sentences();
-    let mut rules = Vec::new();
-    for (at, call) in source.match_indices("\n    condition(") {
-        let (_, rest) = literal(&source[at + call.len()..]).expect("an id");
-        rules.extend(literal(rest.trim_start_matches(',')).map(|(rule, _)| rule));
-    }
-    assert!(rules.len() > 20, "{} conditions", rules.len());
-    for rule in rules {
-        assert!(known.contains_key(&rule), "{rule}");
-    }
 }
 
 #[test]
