@@ -8,6 +8,7 @@ use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
 use crate::{tpcc, tpch};
 use dyno_facts::{TrialStatus, TrialSummary, say};
+use dyno_statistics::Metric;
 
 /// The families in the order of their chapters.
 pub(crate) const FAMILIES: [&dyn FamilyPaper; 4] = [
@@ -27,6 +28,21 @@ pub(crate) trait FamilyPaper: Sync {
 
     /// Fills in what follows from what a trial that was cut off has recorded.
     fn complete(&self, _: &mut TrialSummary) {}
+
+    /// Whether a trial is a pass over statements that are timed one by one: it has no transactions.
+    fn is_pass(&self, _: &TrialSummary) -> bool {
+        false
+    }
+
+    /// A figure that only this family's trials have.
+    fn figure(&self, _: &TrialSummary, _: Metric) -> Option<f64> {
+        None
+    }
+
+    /// What comparisons of this family's trials judge, the one that decides first.
+    fn judged(&self, _: &TrialSummary) -> Option<&'static [Metric]> {
+        None
+    }
 
     /// Its checks; they are made where an experiment has facts of the family.
     fn rules(&self) -> &'static [Rule] {
@@ -127,6 +143,11 @@ pub fn completed(summary: &TrialSummary) -> TrialSummary {
         FAMILIES.iter().for_each(|family| family.complete(&mut summary));
     }
     summary
+}
+
+/// Whether a trial is a pass over statements that are timed one by one: it has no transactions.
+pub(crate) fn is_pass(summary: &TrialSummary) -> bool {
+    FAMILIES.iter().any(|family| family.is_pass(summary))
 }
 
 /// What the family of an experiment says; `None` where it says nothing.

@@ -1,11 +1,10 @@
 //! The figures of a trial that comparisons and gates are about.
 
 use super::points::SAMPLES_BEYOND;
+use crate::families::{is_pass, said};
 use crate::text::Message;
 use dyno_facts::{LatencySummary, TrialSummary, say};
 use dyno_statistics::Metric;
-use dyno_tpcc::facts::TpccFacts;
-use dyno_tpch::facts::TpchFacts;
 
 /// A figure of a trial; `None` where it has none: a percentile with fewer than ten samples beyond
 /// it, a metric of another workload.
@@ -16,14 +15,12 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
         is_enough.then(|| of(latency) / 1e3)
     };
     let is_measured = trial.window_s > 0.0;
-    let of_queries = trial.own::<TpchFacts>().and_then(|facts| facts.metrics.as_ref());
     match metric {
-        Metric::Tps => (is_measured && trial.own::<TpchFacts>().is_none()).then_some(trial.tps),
-        Metric::Qps => (is_measured && trial.own::<TpchFacts>().is_none()).then_some(trial.qps),
-        Metric::Tpmc => trial.own::<TpccFacts>().filter(|_| is_measured).map(|facts| facts.tpmc),
-        Metric::TotalS => of_queries.map(|metrics| metrics.total_s),
-        Metric::GeometricMeanS => of_queries.map(|metrics| metrics.geometric_mean_s),
-        Metric::Qphh => of_queries.and_then(|metrics| metrics.qphh),
+        Metric::Tps => (is_measured && !is_pass(trial)).then_some(trial.tps),
+        Metric::Qps => (is_measured && !is_pass(trial)).then_some(trial.qps),
+        Metric::Tpmc | Metric::TotalS | Metric::GeometricMeanS | Metric::Qphh => {
+            said(|family| family.figure(trial, metric))
+        }
         Metric::MeanMs => ms(SAMPLES_BEYOND, |latency| latency.mean_us),
         Metric::P50Ms => ms(0.5, |latency| latency.p50_us),
         Metric::P95Ms => ms(0.05, |latency| latency.p95_us),
@@ -41,12 +38,10 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 /// (statements from transactions, in a closed loop the mean latency from the throughput) only one is
 /// judged: every judgement costs the others some power.
 pub fn judged_metrics(trial: &TrialSummary) -> &'static [Metric] {
-    match (trial.own::<TpchFacts>(), trial.own::<TpccFacts>(), trial.rate_per_s) {
-        (Some(_), _, _) => &[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh],
-        (_, Some(_), _) => &[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms],
-        (_, _, Some(_)) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
-        _ => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],
-    }
+    said(|family| family.judged(trial)).unwrap_or(match trial.rate_per_s {
+        Some(_) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
+        None => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],
+    })
 }
 
 /// The metric in words, with its unit.

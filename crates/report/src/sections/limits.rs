@@ -1,9 +1,9 @@
 //! How far the claims of a paper reach.
 
 use crate::evidence::Paper;
+use crate::families::is_pass;
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
-use dyno_tpch::facts::TpchFacts;
 
 /// How far the claims reach.
 pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
@@ -35,8 +35,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
     if paper.experiments.iter().any(|experiment| !experiment.published.is_empty()) {
         limits.push(say!(published_figures_come_from_other_machines));
     }
-    let has_transactions =
-        paper.trials.iter().any(|trial| trial.summary.own::<TpchFacts>().is_none());
+    let has_transactions = paper.trials.iter().any(|trial| !is_pass(&trial.summary));
     if has_transactions || paper.trials.is_empty() {
         limits.push(say!(percentiles_with_fewer_than_10_samples));
     }

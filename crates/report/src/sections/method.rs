@@ -3,11 +3,11 @@
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Line, Span, code};
 use crate::evidence::{Experiment, Paper, Trial};
+use crate::families::is_pass;
 use crate::families::{self, Method};
 use crate::format::{self, whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
-use dyno_tpch::facts::TpchFacts;
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -144,8 +144,7 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
 /// What holds for all experiments: order of the trials, the unit of statistics, percentiles.
 fn of_all(paper: &Paper) -> Vec<Message> {
     let mut sentences = Vec::new();
-    let has_transactions =
-        paper.trials.iter().any(|trial| trial.summary.own::<TpchFacts>().is_none());
+    let has_transactions = paper.trials.iter().any(|trial| !is_pass(&trial.summary));
     if has_transactions || paper.trials.is_empty() {
         sentences.push(say!(counted_are_transactions_whose_commit_was));
         sentences.push(say!(statements_of_failed_attempts_are_counted));

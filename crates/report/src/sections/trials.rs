@@ -5,11 +5,11 @@ use crate::blocks::{Blocks, Line, Look, Rows, Span, bad, coded};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
 use crate::families::FAMILIES;
+use crate::families::is_pass;
 use crate::format::Format::{Right, Whole};
 use crate::text::{Lang, Message, stored};
 use dyno_facts::say;
 use dyno_facts::{DataCheck, TrialStatus};
-use dyno_tpch::facts::TpchFacts;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -59,7 +59,7 @@ pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
 
 /// Queries are no transactions: what they did stands in a table of their own.
 pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
-    paper.trials.iter().filter(|trial| trial.summary.own::<TpchFacts>().is_none()).collect()
+    paper.trials.iter().filter(|trial| !is_pass(&trial.summary)).collect()
 }
 
 /// What the shades of charts over time mean.

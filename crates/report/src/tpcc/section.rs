@@ -14,6 +14,7 @@ use crate::format::{
 use crate::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{FamilyFacts, TrialSummary, say};
+use dyno_statistics::Metric;
 use dyno_tpcc::facts::TpccFacts;
 
 /// TPC-C in a paper.
@@ -32,6 +33,15 @@ impl FamilyPaper for TpccPaper {
         let Some(mut facts) = summary.own::<TpccFacts>().cloned() else { return };
         facts.set_rates(&summary.kinds, summary.window_s);
         summary.own = Some(FamilyFacts::new(&facts));
+    }
+
+    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
+        let facts = trial.own::<TpccFacts>().filter(|_| trial.window_s > 0.0)?;
+        (metric == Metric::Tpmc).then_some(facts.tpmc)
+    }
+
+    fn judged(&self, trial: &TrialSummary) -> Option<&'static [Metric]> {
+        trial.own::<TpccFacts>().map(|_| &[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms][..])
     }
 
     fn rules(&self) -> &'static [Rule] {

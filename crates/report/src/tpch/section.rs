@@ -18,6 +18,7 @@ use crate::sections::{bad_if, ended, notes, outcomes, place, settings, target_of
 use crate::text::{Lang, Message};
 use dyno_facts::Verdict;
 use dyno_facts::{TrialSummary, say};
+use dyno_statistics::Metric;
 use dyno_tpch::facts::{QueryOutcome, TpchFacts};
 
 /// TPC-H in a paper.
@@ -36,6 +37,25 @@ impl FamilyPaper for TpchPaper {
         if let Some(facts) = summary.own::<TpchFacts>().cloned() {
             facts.set_totals(summary);
         }
+    }
+
+    fn is_pass(&self, summary: &TrialSummary) -> bool {
+        summary.own::<TpchFacts>().is_some()
+    }
+
+    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
+        let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;
+        match metric {
+            Metric::TotalS => Some(metrics.total_s),
+            Metric::GeometricMeanS => Some(metrics.geometric_mean_s),
+            Metric::Qphh => metrics.qphh,
+            _ => None,
+        }
+    }
+
+    fn judged(&self, trial: &TrialSummary) -> Option<&'static [Metric]> {
+        let judged = &[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh][..];
+        self.is_pass(trial).then_some(judged)
     }
 
     fn rules(&self) -> &'static [Rule] {

@@ -3,11 +3,11 @@
 use super::case::each_node;
 use super::{Rule, generator, parts, percent};
 use crate::evidence::{Group, Level, Trial};
+use crate::families::is_pass;
 use crate::messages::checks;
 use crate::text::Message;
 use crate::tpcc;
 use dyno_facts::{GeneratorMember, say};
-use dyno_tpch::facts::TpchFacts;
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;
@@ -82,9 +82,7 @@ fn unlikely_inside(trial: &Trial, is_found: fn(&Inside, bool) -> bool) -> Option
 /// `None` where workers may have nothing to do.
 fn inside(trial: &Trial) -> Option<Inside> {
     let summary = &trial.summary;
-    let is_scheduled = summary.rate_per_s.is_some()
-        || tpcc::is_paced(trial)
-        || summary.own::<TpchFacts>().is_some();
+    let is_scheduled = summary.rate_per_s.is_some() || tpcc::is_paced(trial) || is_pass(summary);
     if is_scheduled || summary.window_s <= 0.0 || summary.latency.count == 0 {
         return None;
     }

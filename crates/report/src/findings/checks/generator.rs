@@ -4,11 +4,11 @@ use super::case::{each_generator, each_member, generator};
 use super::{Rule, above, parts};
 use crate::evidence::points;
 use crate::evidence::{Group, Level, Place, Trial, start_spread_ms};
+use crate::families::is_pass;
 use crate::format;
 use crate::messages::checks;
 use crate::text::{self, Message};
 use dyno_facts::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose, say};
-use dyno_tpch::facts::TpchFacts;
 
 /// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
 /// near 100 %, and at 80 % an M/M/1 queue is four times as long as its service (catalogue of checks).
@@ -45,8 +45,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::A, Level::W, checks::shared_cpu, |trial| {
         let share = trial.summary.generator.host.cpu_share;
         // Queries of TPC-H are meant to take all CPUs, and their client takes next to nothing.
-        let is_found =
-            trial.place != Place::Elsewhere && trial.summary.own::<TpchFacts>().is_none();
+        let is_found = trial.place != Place::Elsewhere && !is_pass(&trial.summary);
         above(Some(share).filter(|_| is_found), CPU_UNUSABLE)
     }),
     Rule::trial(Group::A, Level::W, checks::generator_loop, |trial| {
@@ -69,7 +68,7 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     Rule::trial(Group::A, Level::I, checks::headroom_unproven, |trial| {
-        let is_asked = trial.place != Place::Embedded && trial.summary.own::<TpchFacts>().is_none();
+        let is_asked = trial.place != Place::Embedded && !is_pass(&trial.summary);
         each_generator(trial, |known| {
             let is_unproven = is_asked && known.headroom.is_none();
             is_unproven.then(|| say!(no_calibration_for_this_protocol))

@@ -2,6 +2,7 @@
 
 use super::{Rule, parts};
 use crate::evidence::{Group, Level, LevelChange, Paper, StallRow, SteadyRow, Trial, nodes_of};
+use crate::families::is_pass;
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -103,7 +104,7 @@ fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     let interval_s =
         intervals.filter_map(|(_, node)| node.checkpoint_interval_s).reduce(f64::max)?;
     let is_short = summary.window_s < LEAST_CYCLES * interval_s;
-    (is_short && summary.statements.writes > 0 && summary.own::<TpchFacts>().is_none()).then(|| {
+    (is_short && summary.statements.writes > 0 && !is_pass(summary)).then(|| {
         say!(
             window_of_s_a_checkpoint_every,
             window = format::plain(summary.window_s),

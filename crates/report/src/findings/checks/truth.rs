@@ -2,12 +2,12 @@
 
 use super::{Case, Rule, commas, joined, list, parts, workload};
 use crate::evidence::{Experiment, Group, Level, Trial};
+use crate::families::is_pass;
 use crate::messages::checks;
 use crate::text::{Message, stored};
 use crate::{format, tpch};
 use dyno_facts::{DataCheck, KindSummary, TrialStatus, Verdict, say};
 use dyno_tpcc::facts::TpccFacts;
-use dyno_tpch::facts::TpchFacts;
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
@@ -90,8 +90,7 @@ fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
     // What a fault has cost, too.
     let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
     let is_told = |name: &str| {
-        trial.summary.own::<TpchFacts>().is_some() && name == tpch::ANSWERS
-            || has_lost && name == DataCheck::BOOKS
+        is_pass(&trial.summary) && name == tpch::ANSWERS || has_lost && name == DataCheck::BOOKS
     };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
@@ -106,7 +105,7 @@ fn error_share(trial: &Trial) -> Option<f64> {
         return None;
     }
     // What TPC-H gives up has rules of its own: one of 22 queries is no share of many.
-    let counts = trial.summary.own::<TpchFacts>().is_none().then_some(trial.summary.counts)?;
+    let counts = (!is_pass(&trial.summary)).then_some(trial.summary.counts)?;
     (counts.started > 0).then(|| (counts.failed + counts.retries) as f64 / counts.started as f64)
 }
 

@@ -1,17 +1,17 @@
 //! Was the target steady while it was measured?
 
 use crate::evidence::{LevelChange, Paper, StallRow, SteadyRow, Trial};
+use crate::families::is_pass;
 use crate::text::{Message, stored};
 use dyno_facts::EventKind;
 use dyno_statistics::steady::{Second, Stall, steady};
-use dyno_tpch::facts::TpchFacts;
 
 /// Events are seen when somebody looks: so many seconds around a stall belong to it.
 const AROUND_S: f64 = 1.5;
 
 /// What the intervals of a trial show; `None` where there are none, as in a pass over queries.
 pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
-    if trial.summary.own::<TpchFacts>().is_some() {
+    if is_pass(&trial.summary) {
         return None;
     }
     let measured = trial.series.iter().filter(|row| row.phase == "measured");
