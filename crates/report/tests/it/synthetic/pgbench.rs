@@ -51,7 +51,10 @@ fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData 
     summary.data = Some(DataFacts {
         rows: 1_000_000,
         hot_rows: Some(500_000),
-        access: "Accounts are drawn uniformly from the hot range.".into(),
+        access: Message::both(
+            "Accounts are drawn uniformly from the hot range.",
+            "账户在热点范围内均匀抽取。",
+        ),
         size_bytes: Some(157_286_400),
         memory_setting: "shared_buffers".to_owned(),
         memory_bytes: Some(134_217_728),
@@ -63,7 +66,10 @@ fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData 
         let (verdict, evidence) = match repeat {
             1 => (
                 Verdict::Passed,
-                "The sums of accounts, tellers and branches changed by 5 each.".into(),
+                Message::both(
+                    "The sums of accounts, tellers and branches changed by 5 each.",
+                    "accounts、tellers 与 branches 的总额各变化 5。",
+                ),
             ),
             _ => (
                 Verdict::Failed,
