@@ -53,7 +53,7 @@ pub struct FaultFacts {
     pub steps: Vec<FaultStep>,
 }
 
-/// A step of a fault.
+/// What was done to a node, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct FaultStep {
     pub at_s: f64,

@@ -1,8 +1,14 @@
 //! How the data were loaded.
 
-use super::{facts, words};
+use super::{TpchSection, facts, words};
+use crate::blocks::{Blocks, Cell, Rows};
 use crate::evidence::Trial;
+use crate::format::{
+    self,
+    Format::{Short, Whole},
+};
 use crate::text::Message;
+use dyno_facts::say;
 use dyno_tpch::facts::{LoadStep, TpchLoad};
 use serde::Serialize;
 
@@ -118,4 +124,82 @@ fn table(target: &str, scale: f64, load: &TpchLoad) -> LoadTable {
         attempts: load.attempts,
         refresh_pairs: (load.refresh_pairs, load.refresh_pairs),
     }
+}
+
+/// A step of a load, or the sum of all.
+#[derive(Clone, Copy)]
+enum LoadStepRow<'a> {
+    One(&'a LoadRow),
+    All(&'a LoadTable),
+}
+
+pub(super) fn blocks(section: &TpchSection, blocks: &mut Blocks) {
+    if section.loads.is_empty() {
+        blocks.fine(say!(how_and_when_the_data_were));
+    }
+    for load in &section.loads {
+        blocks.table(load_steps(load));
+        blocks.fine(Message::sentences(&load_words(load)));
+    }
+}
+
+fn load_steps(load: &LoadTable) -> Rows<LoadStepRow<'_>> {
+    let mut title =
+        say!(load_of_at_scale_factor, target = &load.target, scale = format::plain(load.scale));
+    if !load.finished_at.is_empty() {
+        let time = say!(complete_at_time, time = &load.finished_at);
+        title = Message::joined(&[title, time], ", ", "，");
+    }
+    if let Some(bytes) = load.size_bytes {
+        let size = say!(size_with_indexes, size = format::bytes(bytes as f64));
+        title = Message::joined(&[title, size], ": ", "：");
+    }
+    Rows::new(title, load.rows.iter().map(LoadStepRow::One).chain([LoadStepRow::All(load)]))
+        .text(say!(step), |step| match step {
+            LoadStepRow::One(row) => row.name.clone(),
+            LoadStepRow::All(_) => say!(all_steps),
+        })
+        .col(say!(seconds_2), Short, |step| match step {
+            LoadStepRow::One(row) => {
+                Cell::from(row.seconds).class(if row.is_part { "" } else { "strong" })
+            }
+            LoadStepRow::All(load) => Cell::from(load.total_s).class("strong"),
+        })
+        .col(say!(rows), Whole, |step| match step {
+            LoadStepRow::One(row) if row.rows == 0 => Cell::blank(),
+            LoadStepRow::One(row) => row.rows.into(),
+            LoadStepRow::All(load) => load.stored.into(),
+        })
+        .col(say!(rows_per_s), Whole, |step| match step {
+            LoadStepRow::One(row) => row.rows_per_s.map_or_else(Cell::blank, Cell::from),
+            LoadStepRow::All(_) => Cell::blank(),
+        })
+        .each(|step, row| {
+            row.class =
+                if matches!(step, LoadStepRow::One(own) if own.is_part) { "part" } else { "" };
+        })
+        .feet(1)
+}
+
+fn load_words(load: &LoadTable) -> Vec<Message> {
+    let mut words = Vec::new();
+    if load.rows.iter().any(|row| row.is_part) {
+        words.push(say!(tables_of_a_step_are_worked));
+    }
+    if load.attempts > 1 {
+        let n = load.attempts.to_string();
+        words.push(say!(the_load_was_begun_times_the, n = n));
+    }
+    words.push(match load.refresh_pairs {
+        (_, 0) => say!(no_refresh_function_has_changed_these),
+        (least, most) if least == most => {
+            say!(pairs_of_refresh_functions_that_had, n = least.to_string())
+        }
+        (least, most) => say!(
+            pairs_of_refresh_functions_that_had_been,
+            least = least.to_string(),
+            most = most.to_string()
+        ),
+    });
+    words
 }

@@ -1,8 +1,9 @@
 //! The section of an experiment that is TPC-H.
 
+use super::load;
 use super::{
-    DegreeColumn, LoadRow, LoadTable, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow,
-    Speedup, Told, TpchSection, TpchTable, words,
+    DegreeColumn, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow, Speedup, Told,
+    TpchSection, TpchTable, words,
 };
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, Style, Table, Value, bad, coded, emphasis};
 use crate::blocks::{lines, link, number, spread, strong};
@@ -123,7 +124,7 @@ fn blocks(paper: &Paper, experiment: &Experiment, section: &TpchSection, lang: L
         blocks.fine(Message::sentences(&words));
     }
     events(section, &mut blocks);
-    loads(section, &mut blocks);
+    load::blocks(section, &mut blocks);
     for own in &section.settings {
         let mut inner = Blocks::default();
         let target = &own.target;
@@ -522,83 +523,6 @@ fn events(section: &TpchSection, blocks: &mut Blocks) {
             .text(say!(state), |row| &row.state)
             .text(say!(what_proves_it), |row| outcomes(&row.outcomes, false)),
     );
-}
-
-/// A step of a load, or the sum of all.
-#[derive(Clone, Copy)]
-enum Step<'a> {
-    One(&'a LoadRow),
-    All(&'a LoadTable),
-}
-
-fn loads(section: &TpchSection, blocks: &mut Blocks) {
-    if section.loads.is_empty() {
-        blocks.fine(say!(how_and_when_the_data_were));
-    }
-    for load in &section.loads {
-        blocks.table(load_steps(load));
-        blocks.fine(Message::sentences(&load_words(load)));
-    }
-}
-
-fn load_steps(load: &LoadTable) -> Rows<Step<'_>> {
-    let mut title =
-        say!(load_of_at_scale_factor, target = &load.target, scale = format::plain(load.scale));
-    if !load.finished_at.is_empty() {
-        let time = say!(complete_at_time, time = &load.finished_at);
-        title = Message::joined(&[title, time], ", ", "，");
-    }
-    if let Some(bytes) = load.size_bytes {
-        let size = say!(size_with_indexes, size = format::bytes(bytes as f64));
-        title = Message::joined(&[title, size], ": ", "：");
-    }
-    Rows::new(title, load.rows.iter().map(Step::One).chain([Step::All(load)]))
-        .text(say!(step), |step| match step {
-            Step::One(row) => row.name.clone(),
-            Step::All(_) => say!(all_steps),
-        })
-        .col(say!(seconds_2), Short, |step| match step {
-            Step::One(row) => {
-                Cell::from(row.seconds).class(if row.is_part { "" } else { "strong" })
-            }
-            Step::All(load) => Cell::from(load.total_s).class("strong"),
-        })
-        .col(say!(rows), Whole, |step| match step {
-            Step::One(row) if row.rows == 0 => Cell::blank(),
-            Step::One(row) => row.rows.into(),
-            Step::All(load) => load.stored.into(),
-        })
-        .col(say!(rows_per_s), Whole, |step| match step {
-            Step::One(row) => row.rows_per_s.map_or_else(Cell::blank, Cell::from),
-            Step::All(_) => Cell::blank(),
-        })
-        .each(|step, row| {
-            row.class = if matches!(step, Step::One(own) if own.is_part) { "part" } else { "" };
-        })
-        .feet(1)
-}
-
-fn load_words(load: &LoadTable) -> Vec<Message> {
-    let mut words = Vec::new();
-    if load.rows.iter().any(|row| row.is_part) {
-        words.push(say!(tables_of_a_step_are_worked));
-    }
-    if load.attempts > 1 {
-        let n = load.attempts.to_string();
-        words.push(say!(the_load_was_begun_times_the, n = n));
-    }
-    words.push(match load.refresh_pairs {
-        (_, 0) => say!(no_refresh_function_has_changed_these),
-        (least, most) if least == most => {
-            say!(pairs_of_refresh_functions_that_had, n = least.to_string())
-        }
-        (least, most) => say!(
-            pairs_of_refresh_functions_that_had_been,
-            least = least.to_string(),
-            most = most.to_string()
-        ),
-    });
-    words
 }
 
 fn formulas(section: &TpchSection, blocks: &mut Blocks) {

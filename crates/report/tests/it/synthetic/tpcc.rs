@@ -4,7 +4,7 @@
 use super::{Shape, failed_check, header, latency, run, trial};
 use dyno_facts::{
     Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message, PublishedRow,
-    PublishedTable, StatementCounts, TrialStatus, Verdict,
+    PublishedTable, SeriesRow, StatementCounts, TrialStatus, Verdict,
 };
 use dyno_store::{RunData, TrialData};
 use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts, TpccKind};
@@ -134,6 +134,23 @@ fn conditions(case: &Case) -> Vec<ConditionLine> {
     ]
 }
 
+/// Splits the transactions of each interval over the kinds.
+fn share_out(case: &Case, series: &mut [SeriesRow]) {
+    let parts = shares(case.is_spec);
+    for (place, row) in series.iter_mut().enumerate() {
+        if case.is_spec {
+            // Ten seconds with about ten transactions.
+            (row.begins_s, row.length_s) = (row.begins_s * 10.0, 10.0);
+            let orders = 3 + (place as u64 * 7) % 4;
+            row.committed = orders + 7;
+            row.committed_by_kind = vec![orders, 4, 1, 1, 1, 1];
+            continue;
+        }
+        let part = |share: &f64| (row.committed as f64 * share / 100.0) as u64;
+        row.committed_by_kind = parts.iter().map(part).collect();
+    }
+}
+
 fn one(case: &Case) -> TrialData {
     let shape = Shape {
         experiment: case.experiment,
@@ -146,19 +163,7 @@ fn one(case: &Case) -> TrialData {
         away_at: (case.number == 2).then_some(5),
     };
     let mut data = trial(case.number, &shape);
-    let parts = shares(case.is_spec);
-    for (place, row) in data.series.iter_mut().enumerate() {
-        if case.is_spec {
-            // Ten seconds with about ten transactions.
-            (row.begins_s, row.length_s) = (row.begins_s * 10.0, 10.0);
-            let orders = 3 + (place as u64 * 7) % 4;
-            row.committed = orders + 7;
-            row.committed_by_kind = vec![orders, 4, 1, 1, 1, 1];
-            continue;
-        }
-        let part = |share: &f64| (row.committed as f64 * share / 100.0) as u64;
-        row.committed_by_kind = parts.iter().map(part).collect();
-    }
+    share_out(case, &mut data.series);
     let summary = &mut data.summary;
     let mean_us = if case.is_spec { 2_600_000.0 } else { summary.latency.mean_us };
     let all = if case.is_spec { 530 } else { summary.counts.committed };
