@@ -42,7 +42,6 @@ pub use findings::checks::check_ids;
 pub use findings::fault::fault_sentence;
 pub use outcomes::Outcome;
 pub use templates::Templates;
-pub use text::stored;
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
     TpccSetup,

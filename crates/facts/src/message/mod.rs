@@ -211,30 +211,6 @@ impl Message {
         filling.finish()
     }
 
-    /// The same with other words for what is the same in all languages, wherever it stands; `None` leaves it.
-    #[must_use]
-    pub fn reworded(&self, words: &impl Fn(&str) -> Option<Message>) -> Message {
-        let all = |parts: &[Message]| parts.iter().map(|part| part.reworded(words)).collect();
-        Message::from(match &*self.0 {
-            Form::Verbatim(text) => return words(text).unwrap_or_else(|| self.clone()),
-            Form::Both { .. } => return self.clone(),
-            Form::Joined { parts, between } => {
-                Form::Joined { parts: all(parts), between: between.clone() }
-            }
-            Form::List(parts) => Form::List(all(parts)),
-            Form::Keyed { key, args } => {
-                let arg = |(name, arg): (&String, &Arg)| {
-                    let arg = match arg {
-                        Arg::Count(count) => Arg::Count(*count),
-                        Arg::Message(message) => Arg::Message(message.reworded(words)),
-                    };
-                    (name.clone(), arg)
-                };
-                Form::Keyed { key: key.clone(), args: args.iter().map(arg).collect() }
-            }
-        })
-    }
-
     /// True when there is nothing to say.
     pub fn is_empty(&self) -> bool {
         match &*self.0 {

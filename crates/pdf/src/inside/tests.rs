@@ -4,6 +4,7 @@ use super::Desk;
 use crate::fonts;
 use dyno_report::{Lang, Paper};
 use std::io::Read;
+use std::path::Path;
 use typst::layout::{Frame, FrameItem, Transform};
 use typst_layout::PagedDocument;
 
@@ -165,13 +166,15 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
 }
 
 #[test]
-fn every_letter_of_the_dictionary_is_in_the_fonts() {
+fn every_letter_of_the_messages_is_in_the_fonts() {
     let fonts = fonts().expect("unpacked");
     let desk = Desk::new("", fonts);
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/dictionary");
+    let listed = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let rooms = listed(&crates).chain(listed(&crates.join("workloads")));
     let mut letters = 0;
-    for file in std::fs::read_dir(folder).expect("the dictionary") {
-        let text = std::fs::read_to_string(file.expect("a file").path()).expect("text");
+    for file in rooms.flat_map(|room| listed(&room.path().join("messages"))) {
+        let text = std::fs::read_to_string(file.path()).expect("text");
         for c in text.chars().filter(|c| !c.is_control()) {
             let faces = desk.faces.iter().filter(|face| face.info().family == "Noto Sans SC");
             let count = faces.filter(|face| face.info().coverage.contains(c as u32)).count();

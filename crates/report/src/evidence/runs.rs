@@ -6,7 +6,6 @@ use crate::completed;
 use crate::evidence::settings;
 use crate::evidence::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::format::shell_word;
-use crate::text::stored;
 use dyno_facts::{
     EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, say,
 };
@@ -24,7 +23,7 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
             Some(ended) => say!(interrupted_at_time, time = ended),
             None => say!(cut_off_what_was_written_until),
         },
-        RunStatus::Failed(why) => say!(failed_why, why = stored(&why)),
+        RunStatus::Failed(why) => say!(failed_why, why = why),
     };
     // Errors and reconnects are counted in the trials; here is what is told nowhere else.
     let is_told = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
@@ -35,7 +34,7 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
         command: shell_line(&run.header.command_line),
         events: run.events.iter().filter(|event| is_told(event.kind)).cloned().collect(),
         link: None,
-        warnings: run.warnings.iter().map(stored).collect(),
+        warnings: run.warnings.to_vec(),
         header: run.header.clone(),
     }
 }
@@ -84,8 +83,7 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
             facts,
             settings: node.map(settings::rows).unwrap_or_default(),
             all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
-            not_readable: node
-                .map_or(Vec::new(), |node| node.not_readable.iter().map(stored).collect()),
+            not_readable: node.map_or(Vec::new(), |node| node.not_readable.to_vec()),
         }
     };
     known.into_iter().map(target).collect()

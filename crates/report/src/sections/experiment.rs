@@ -8,7 +8,7 @@ use crate::evidence::{Experiment, Paper, Point, statements};
 use crate::families;
 use crate::format::Format::{Bytes, Ms, Percent, Short, Text as Words, Whole};
 use crate::format::unique;
-use crate::text::{Lang, Message, stored};
+use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, StatementLatency, say};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
@@ -38,7 +38,7 @@ fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let own = skipped.filter_map(|(id, why)| {
         let step = id.strip_prefix(&experiment.name)?.strip_prefix('/')?;
         let step = step.split("/repeat=").next().unwrap_or(step).replace('/', ", ");
-        Some(say!(what_why, what = step, why = stored(why)))
+        Some(say!(what_why, what = step, why = why))
     });
     unique(own.collect())
 }
@@ -155,7 +155,7 @@ fn data(points: Vec<&Point>) -> Rows<&Point> {
 /// How keys are drawn, each way once.
 fn access(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let data = paper.trials_in(experiment).filter_map(|trial| trial.summary.data.as_ref());
-    unique(data.map(|data| stored(&data.access)).filter(|text| !text.is_empty()).collect())
+    unique(data.map(|data| data.access.clone()).filter(|text| !text.is_empty()).collect())
 }
 
 type Level<'a> = &'a (&'a str, u32, StatementLatency);

@@ -9,7 +9,7 @@ use crate::evidence::{
 };
 use crate::format::Format::{Bytes, Fixed, Ms, Short};
 use crate::format::unique;
-use crate::text::{Lang, Message, stored};
+use crate::text::{Lang, Message};
 use dyno_facts::{ReplicaFacts, say};
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ fn commits<'a>(paper: &'a Paper) -> Rows<&'a Target> {
             let copies = own(target).next().map_or(&[][..], |node| &node.replicas);
             let copies: Vec<Message> = copies.iter().map(copy).collect();
             let waits_for = own(target).find_map(|node| node.acknowledged_by.as_ref());
-            Cell::from(waits_for.map(stored)).with(clauses(&copies))
+            Cell::from(waits_for.cloned()).with(clauses(&copies))
         })
         .text(say!(isolation_2), |target| {
             let stated = || settings::ISOLATION.iter().find_map(|n| target.all_settings.get(*n));

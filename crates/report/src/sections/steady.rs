@@ -8,7 +8,7 @@ use crate::format::{
     self,
     Format::{Fixed, Percent, Right, Short, Whole},
 };
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::{ErrorSummary, Event, EventKind, say};
 
 pub(super) fn blocks(paper: &Paper) -> Blocks {
@@ -157,7 +157,7 @@ pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
             })
             .text("SQLSTATE", |met| code(&met.first.sqlstate))
             .col(say!(count), Whole, |met| met.count)
-            .text(say!(first_message), |met| stored(&met.first.message))
+            .text(say!(first_message), |met| met.first.message.clone())
             .text(say!(in_trials), |met| {
                 let labels: Vec<&str> = met.trials.iter().map(|t| t.label.as_str()).collect();
                 labels.join(", ")
@@ -197,7 +197,7 @@ fn events(run: &RunFacts, blocks: &mut Blocks) {
             .text(say!(time), |event| &event.at)
             .text(say!(trial_2), when)
             .text(say!(kind), kind)
-            .text(say!(what_2), |event| stored(&event.text)),
+            .text(say!(what_2), |event| event.text.clone()),
     );
     let more = run.events.len().saturating_sub(MOST);
     if more > 0 {

@@ -7,7 +7,7 @@ use crate::evidence::{Paper, Trial};
 use crate::families::FAMILIES;
 use crate::families::is_pass;
 use crate::format::Format::{Right, Whole};
-use crate::text::{Lang, Message, stored};
+use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_facts::{DataCheck, TrialStatus};
 
@@ -35,7 +35,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.grid(drawn);
     }
     for trial in paper.trials.iter().filter(|trial| !trial.summary.notes.is_empty()) {
-        let told: Vec<Message> = trial.summary.notes.iter().map(stored).collect();
+        let told: Vec<Message> = trial.summary.notes.to_vec();
         blocks.fine(say!(
             trial_trial_notes,
             trial = &trial.label,
@@ -51,7 +51,7 @@ pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
     blocks.table(accounting(paper, of_transactions(paper)));
     for trial in &paper.trials {
         if let TrialStatus::Failed(why) = &trial.summary.status {
-            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = stored(why)));
+            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = why));
         }
     }
     blocks.table(checks(paper));
@@ -114,7 +114,7 @@ fn checks(paper: &Paper) -> Rows<(&Trial, &DataCheck)> {
         .look("text")
         .text(say!(trial_2), |(trial, _)| &trial.label)
         .text(say!(experiment_target), |(trial, _)| place(trial))
-        .text(say!(check_2), |(_, check)| stored(&check.name))
+        .text(say!(check_2), |(_, check)| check.name.clone())
         .text(say!(verdict), |(_, check)| verdict_of(check.verdict))
-        .text(say!(evidence_2), |(_, check)| stored(&check.evidence))
+        .text(say!(evidence_2), |(_, check)| check.evidence.clone())
 }

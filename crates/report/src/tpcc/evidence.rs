@@ -3,7 +3,7 @@
 use super::words;
 use crate::evidence::Trial;
 use crate::outcomes::{Outcome, outcomes};
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::{DataCheck, Verdict, say};
 use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts};
 use serde::Serialize;
@@ -48,14 +48,14 @@ pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
         before: outcomes(trials, |trial| state(trial, &line.id, |line| line.before)),
         after: outcomes(trials, |trial| state(trial, &line.id, |line| line.after)),
         id: line.id,
-        rule: stored(&line.rule),
+        rule: line.rule.clone(),
     };
     known.into_iter().map(row).collect()
 }
 
 /// Evidence as it was stored.
 fn found(evidence: &Message) -> Option<Message> {
-    (!evidence.is_empty()).then(|| stored(evidence))
+    (!evidence.is_empty()).then(|| evidence.clone())
 }
 
 /// Where no condition was checked at a moment, and for one reason, that is said once: the sentences,
@@ -156,10 +156,10 @@ pub struct AuditRow {
 impl From<&AuditLine> for AuditRow {
     fn from(line: &AuditLine) -> Self {
         AuditRow {
-            name: stored(&line.name),
-            observed: stored(&line.observed),
-            expected: stored(&line.expected),
-            bound: stored(&line.bound),
+            name: line.name.clone(),
+            observed: line.observed.clone(),
+            expected: line.expected.clone(),
+            bound: line.bound.clone(),
             of: line.of,
             verdict: line.verdict,
         }

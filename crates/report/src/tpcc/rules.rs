@@ -7,7 +7,7 @@ use crate::findings::checks::{Find, Rule};
 use crate::findings::comparison::counterpart;
 use crate::format::{self, whole};
 use crate::messages;
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::{KindSummary, Verdict, say};
 use dyno_tpcc::facts::{ConditionLine, ConditionState, TpccFacts};
 
@@ -232,13 +232,13 @@ fn audit(trial: &Trial, verdict: Verdict) -> Option<Message> {
     let lines =
         trial.summary.own::<TpccFacts>()?.audit.iter().filter(|line| line.verdict == verdict);
     let words = lines.map(|line| match verdict {
-        Verdict::NotMade => say!(name_not_made, name = stored(&line.name)),
+        Verdict::NotMade => say!(name_not_made, name = &line.name),
         _ => say!(
             name_observed_expected_expected_bound,
-            name = stored(&line.name),
-            observed = stored(&line.observed),
-            expected = stored(&line.expected),
-            bound = stored(&line.bound)
+            name = &line.name,
+            observed = &line.observed,
+            expected = &line.expected,
+            bound = &line.bound
         ),
     });
     some(words.collect())

@@ -4,7 +4,7 @@
 use super::{facts, words};
 use crate::evidence::{Point, Trial};
 use crate::outcomes::{Judged, Outcome, outcomes};
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::Verdict;
 use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use serde::Serialize;
@@ -35,8 +35,8 @@ pub(super) fn wrong(trials: &[&Trial]) -> Vec<WrongAnswer> {
             trials: vec![trial.label.clone()],
             target: trial.target.clone(),
             query: query.query,
-            against: stored(&answer.against),
-            differences: answer.differences.iter().map(stored).collect(),
+            against: answer.against.clone(),
+            differences: answer.differences.to_vec(),
         };
         let key = |row: &WrongAnswer| {
             (row.target.clone(), row.query, row.against.clone(), row.differences.clone())
@@ -151,7 +151,7 @@ pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
             trial: trial.label.clone(),
             target: trial.target.clone(),
             degree: facts.degree.asked,
-            lines: metrics.formulas.iter().map(stored).collect(),
+            lines: metrics.formulas.to_vec(),
         })
     };
     trials.iter().filter_map(row).collect()

@@ -7,7 +7,7 @@ use crate::evidence::{Experiment, Finding, Group, Level, Paper, Spot, Trial};
 use crate::findings::checks::{Find, Rule};
 use crate::format::{self, unique};
 use crate::messages;
-use crate::text::{Message, stored};
+use crate::text::Message;
 use crate::tpcc::{named, target_has};
 use dyno_facts::{Verdict, say};
 use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
@@ -94,7 +94,7 @@ pub(crate) const RULES: &[Rule] = &[
         find: Find::Trial(|trial| {
             let cache = &facts(trial)?.cache;
             (cache.verdict == Some(Verdict::Failed)).then(|| {
-                let told: Vec<Message> = cache.evidence.iter().map(stored).collect();
+                let told: Vec<Message> = cache.evidence.to_vec();
                 say!(
                     not_state_evidence,
                     state = words::cache(&cache.state),
@@ -345,7 +345,7 @@ fn unlike(paper: &Paper) -> Vec<Finding> {
     const VALUES: [Alike; 4] = [
         (|| say!(scale_factor), |facts, _| Message::verbatim(format::plain(facts.scale))),
         (|| say!(streams), |_, trial| Message::verbatim(trial.summary.workers.to_string())),
-        (|| say!(parameters), |facts, _| stored(&facts.parameters)),
+        (|| say!(parameters), |facts, _| facts.parameters.clone()),
         (
             || say!(bound_in_s),
             |facts, _| match facts.timeout_s {

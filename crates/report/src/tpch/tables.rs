@@ -4,7 +4,7 @@ use super::plans::{self, PlanRow};
 use super::{QUERIES, TpchSetup, facts, words};
 use crate::evidence::{Point, Spread, Trial};
 use crate::format::unique;
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::{PublishedRow, PublishedTable, Verdict};
 use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
 use serde::Serialize;
@@ -208,7 +208,7 @@ pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
 
 fn parameters<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
     let known = facts.map(|facts| &facts.parameters).filter(|parameters| !parameters.is_empty());
-    let known = unique(known.map(stored).collect());
+    let known = unique(known.cloned().collect());
     (!known.is_empty()).then(|| Message::joined(&known, ", ", "、"))
 }
 

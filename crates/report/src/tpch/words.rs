@@ -3,7 +3,7 @@
 use super::{AnswerCount, QUERIES, Speedup, TpchSetup, TpchTable, facts};
 use crate::evidence::Trial;
 use crate::format::{self, unique};
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::say;
 use dyno_tpch::facts::QueryOutcome;
 
@@ -171,7 +171,7 @@ pub(super) fn failure(outcome: &QueryOutcome, seconds: f64) -> Option<Message> {
         QueryOutcome::TimedOut => {
             Some(say!(given_up_after_s_which_count, seconds = format::plain(seconds)))
         }
-        QueryOutcome::Failed(why) => Some(say!(failed_why, why = stored(why))),
+        QueryOutcome::Failed(why) => Some(say!(failed_why, why = why)),
         QueryOutcome::Interrupted => Some(say!(interrupted_by_the_user_it_has)),
     }
 }
@@ -278,7 +278,7 @@ pub(super) fn method(trials: &[&Trial]) -> Vec<Message> {
     let has_queries = all().any(|facts| !facts.queries.is_empty());
     let scales = unique(all().map(|facts| Message::verbatim(format::plain(facts.scale))).collect());
     let scales = Message::list(&scales);
-    let parameters = unique(all().map(|facts| stored(&facts.parameters)).collect());
+    let parameters = unique(all().map(|facts| facts.parameters.clone()).collect());
     if !has_queries {
         sentences.push(say!(scale_factor_scales, scales = scales));
         return sentences;

@@ -1,86 +1,14 @@
-//! The dictionary has the Chinese of everything that a paper says, and nothing else.
+//! Chinese papers are Chinese, and the Chinese keeps its style.
 
 use crate::support::texts_of;
 use crate::synthetic;
 use dyno_facts::{PublishedTable, RunStatus};
 use dyno_report::{CATALOGUE, Lang, Paper};
 use dyno_store::RunData;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs;
-use std::path::{Path, PathBuf};
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
-}
-
-/// The files below a folder with one of these extensions, in order.
-fn files(below: &Path, extensions: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(below).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let is_wanted =
-            path.extension().is_some_and(|own| extensions.iter().any(|known| *known == own));
-        if path.is_dir() {
-            found.extend(files(&path, extensions));
-        } else if is_wanted {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-fn dictionary(name: &str) -> BTreeMap<String, String> {
-    let text = fs::read_to_string(folder().join("dictionary").join(name)).expect("readable");
-    toml::from_str(&text).expect("a dictionary")
-}
-
-/// The patterns of stored sentences with their Chinese.
-fn stored_sentences() -> BTreeMap<String, String> {
-    dictionary("stored.toml")
-}
+use std::collections::BTreeSet;
 
 fn lines(texts: &BTreeSet<String>) -> String {
     texts.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
-}
-
-/// Sources of the crates that write into run folders.
-fn writers() -> Vec<PathBuf> {
-    let crates = folder().parent().expect("a folder of crates").to_path_buf();
-    let all = files(&crates, &["rs", "toml"]);
-    let is_own = |path: &PathBuf| path.starts_with(folder()) || path.ends_with("Cargo.toml");
-    all.into_iter().filter(|path| !is_own(path)).collect()
-}
-
-/// Words in pairs, without their punctuation.
-fn pairs(text: &str) -> Vec<[&str; 2]> {
-    let is_mark = |letter: char| !letter.is_alphanumeric() && letter != '{' && letter != '}';
-    let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '(' | ')');
-    let words = text.split(is_end).map(|word| word.trim_matches(is_mark));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.windows(2).map(|pair| [pair[0], pair[1]]).collect()
-}
-
-#[test]
-fn no_stored_sentence_is_stale() {
-    let sources: Vec<String> = writers()
-        .iter()
-        .map(|path| {
-            let text = fs::read_to_string(path).expect("readable");
-            let lines: Vec<&str> = text.split("\\\n").map(str::trim_start).collect();
-            lines.concat()
-        })
-        .collect();
-    let known: HashSet<[&str; 2]> = sources.iter().flat_map(|text| pairs(text)).collect();
-    let is_stale = |pattern: &String| {
-        let pieces = pattern.split('{').map(|part| part.split_once('}').map_or(part, |(_, p)| p));
-        let pairs: Vec<[&str; 2]> = pieces.flat_map(pairs).collect();
-        let found = pairs.iter().filter(|pair| known.contains(*pair)).count();
-        // A sentence that is put together of parts has pairs of its own where they meet.
-        found * 4 < pairs.len() * 3
-    };
-    let stale: BTreeSet<String> = stored_sentences().into_keys().filter(is_stale).collect();
-    assert!(stale.is_empty(), "{} that nobody writes:\n{}", stale.len(), lines(&stale));
 }
 
 #[test]
@@ -88,8 +16,7 @@ fn the_chinese_keeps_its_style() {
     let is_han = |letter: char| ('\u{4e00}'..='\u{9fff}').contains(&letter);
     let is_latin = |letter: char| letter.is_ascii_alphanumeric();
     let mut wrong = BTreeSet::new();
-    let catalogue = CATALOGUE.iter().map(|entry| entry.zh.to_owned());
-    for chinese in catalogue.chain(stored_sentences().into_values()) {
+    for chinese in CATALOGUE.iter().map(|entry| entry.zh.to_owned()) {
         let letters: Vec<char> = chinese.chars().collect();
         for two in letters.windows(2) {
             let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');

@@ -146,10 +146,10 @@ fn hostile_words_stay_text() {
         (facts.profile, facts.flight) = (HOSTILE.to_owned(), HOSTILE.to_owned());
         facts.isolation = Some(HOSTILE.to_owned());
         for line in &mut facts.conditions {
-            (line.id, line.rule) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+            (line.id, line.rule) = (HOSTILE.to_owned(), HOSTILE.into());
         }
         for line in &mut facts.audit {
-            (line.name, line.observed) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+            (line.name, line.observed) = (HOSTILE.into(), HOSTILE.into());
         }
         drop(facts);
         for check in &mut trial.summary.checks {

@@ -4,7 +4,7 @@ use dyno_facts::{
     Bilingual, Event, EventKind, Purpose, RunHeader, RunStatus, SeriesRow, TrialIdentity,
     TrialStatus, TrialSummary,
 };
-use dyno_report::{completed, stored};
+use dyno_report::completed;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -86,7 +86,7 @@ pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Bilingual) {
         RunStatus::Running => ("running", Bilingual::default()),
         RunStatus::Complete => ("complete", Bilingual::default()),
         RunStatus::Interrupted => ("interrupted", Bilingual::default()),
-        RunStatus::Failed(why) => ("failed", stored(why).into()),
+        RunStatus::Failed(why) => ("failed", why.into()),
     }
 }
 
@@ -139,7 +139,7 @@ impl TrialView {
         let (status, why) = match &summary.status {
             TrialStatus::Complete => ("complete", Bilingual::default()),
             TrialStatus::Interrupted => ("interrupted", Bilingual::default()),
-            TrialStatus::Failed(why) => ("failed", stored(why).into()),
+            TrialStatus::Failed(why) => ("failed", why.into()),
         };
         let latency = &summary.latency;
         let degree = level(&summary.step, "degree=");
@@ -244,7 +244,7 @@ impl From<&Event> for EventView {
             trial: event.trial,
             kind: event.kind,
             count: event.count,
-            text: stored(&event.text).into(),
+            text: (&event.text).into(),
         }
     }
 }

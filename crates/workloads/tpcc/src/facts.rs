@@ -70,7 +70,7 @@ pub struct ConditionLine {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: String,
     /// What has to hold, in a sentence.
-    pub rule: String,
+    pub rule: Message,
     /// Before the trial; `None` where it need not hold then.
     pub before: Option<ConditionState>,
     /// After it; `None` where it need not hold then, as those of a fresh database.
@@ -105,13 +105,13 @@ pub struct TpccKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditLine {
     /// Such as `remote order lines`.
-    pub name: String,
+    pub name: Message,
     /// What was observed, with its unit (`1.02 %`).
-    pub observed: String,
+    pub observed: Message,
     /// What was expected.
-    pub expected: String,
+    pub expected: Message,
     /// How far from it chance may lead, or the range that is allowed.
-    pub bound: String,
+    pub bound: Message,
     /// Observations it rests on.
     pub of: u64,
     /// Whether the observation lies within the bound.

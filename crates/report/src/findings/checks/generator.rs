@@ -7,7 +7,7 @@ use crate::evidence::{Group, Level, Place, Trial, start_spread_ms};
 use crate::families::is_pass;
 use crate::format;
 use crate::messages::checks;
-use crate::text::{self, Message};
+use crate::text::Message;
 use dyno_facts::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose, say};
 
 /// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
@@ -84,7 +84,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::A, Level::E, checks::generator_lost, |trial| {
         let lost = |member: &GeneratorMember| {
             let why = member.lost.as_ref()?;
-            Some(say!(node_value, node = &member.name, value = text::stored(why)))
+            Some(say!(node_value, node = &member.name, value = why))
         };
         parts(trial.summary.conditions.members.iter().filter_map(lost))
     }),

@@ -39,7 +39,7 @@ pub(crate) struct Rule {
     pub(crate) id: &'static str,
     pub(crate) group: Group,
     pub(crate) level: Level,
-    /// What is expected, threshold included: a pattern of the dictionary, as are the next two.
+    /// What is expected, threshold included: a message, as are the next two.
     pub(crate) rule: &'static Entry,
     /// What it means where it is found.
     pub(crate) meaning: &'static Entry,

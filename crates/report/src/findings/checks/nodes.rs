@@ -9,7 +9,7 @@ use crate::evidence::{
 };
 use crate::format;
 use crate::messages::checks;
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::{NodeConditions, Route, say};
 
 /// Of the part of the reads that read-only nodes would have if all nodes had the same.
@@ -58,11 +58,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::F, Level::E, checks::node_down, |trial| {
         // A fault is what such a trial is about.
-        trial
-            .summary
-            .fault
-            .is_none()
-            .then(|| each_node(trial, |node| node.down.as_ref().map(stored)))?
+        trial.summary.fault.is_none().then(|| each_node(trial, |node| node.down.clone()))?
     }),
     Rule::trial(Group::D, Level::W, checks::semi_sync_fallback, |trial| {
         each_node(trial, |node| {
@@ -146,7 +142,7 @@ fn claimed(case: &Case<'_>, target: &Target) -> Option<Message> {
         .flat_map(nodes_of)
         .filter_map(|(_, node)| node.acknowledged_by.as_ref())
         .find(|words| has_copy(&words.to_string()) == Some(false))?;
-    Some(say!(stated_but_a_commit_waits_for, claim = claim, words = stored(words)))
+    Some(say!(stated_but_a_commit_waits_for, claim = claim, words = words))
 }
 
 /// What the suite says of the durability of a target, where it says that there is another copy.

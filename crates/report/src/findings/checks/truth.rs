@@ -4,7 +4,7 @@ use super::{Case, Rule, commas, joined, list, parts, workload};
 use crate::evidence::{Experiment, Group, Level, Trial};
 use crate::families::is_pass;
 use crate::messages::checks;
-use crate::text::{Message, stored};
+use crate::text::Message;
 use crate::{format, tpch};
 use dyno_facts::{DataCheck, KindSummary, TrialStatus, Verdict, say};
 use dyno_tpcc::facts::TpccFacts;
@@ -21,7 +21,7 @@ const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::trial_failed, |trial| match &trial.summary.status {
-        TrialStatus::Failed(why) => Some(stored(why)),
+        TrialStatus::Failed(why) => Some(why.clone()),
         _ => None,
     }),
     Rule::trial(Group::F, Level::E, checks::data, |trial| data_check(trial, Verdict::Failed)),
@@ -94,8 +94,8 @@ fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
     };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
-    let told = found
-        .map(|check| say!(name_evidence, name = &check.name, evidence = stored(&check.evidence)));
+    let told =
+        found.map(|check| say!(name_evidence, name = &check.name, evidence = &check.evidence));
     joined(told, " ", "")
 }
 

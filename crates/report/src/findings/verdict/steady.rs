@@ -2,7 +2,7 @@
 
 use crate::evidence::{LevelChange, Paper, StallRow, SteadyRow, Trial};
 use crate::families::is_pass;
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::EventKind;
 use dyno_statistics::steady::{Second, Stall, steady};
 
@@ -61,9 +61,9 @@ fn events(paper: &Paper, trial: &Trial, stall: &Stall) -> Vec<Message> {
     let mut texts: Vec<Message> = Vec::new();
     for event in &run.events {
         let is_own = event.kind == EventKind::Server && event.trial == Some(trial.summary.trial);
-        let text = stored(&event.text);
-        if is_own && event.at_s.is_some_and(is_then) && !texts.contains(&text) {
-            texts.push(text);
+        let text = &event.text;
+        if is_own && event.at_s.is_some_and(is_then) && !texts.contains(text) {
+            texts.push(text.clone());
         }
     }
     texts

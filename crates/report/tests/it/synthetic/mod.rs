@@ -371,6 +371,14 @@ pub(crate) fn published() -> PublishedTable {
     }
 }
 
+/// A message as it is read from a run folder.
+pub(crate) fn said(key: &str, args: &[(&str, &str)]) -> Message {
+    dyno_facts::register(&[dyno_tpcc::CATALOGUE, dyno_tpch::CATALOGUE]);
+    let args: serde_json::Value = args.iter().map(|(name, text)| (*name, *text)).collect();
+    let stored = serde_json::json!({ "key": key, "args": args, "en": "unknown" });
+    serde_json::from_value(stored).expect("a message")
+}
+
 /// Why a trial failed that a check denies.
 fn failed_check(name: &str, evidence: &Message) -> Message {
     let [en, zh] = Lang::ALL.map(|lang| evidence.render(lang));

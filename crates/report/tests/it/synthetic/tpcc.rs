@@ -1,7 +1,7 @@
 //! A made-up run of TPC-C: two load levels without pauses, one of whose trials lost an order, and one
 //! with keying and think times that is too slow.
 
-use super::{Shape, failed_check, header, latency, run, trial};
+use super::{Shape, failed_check, header, latency, run, said, trial};
 use dyno_facts::{
     Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message, PublishedRow,
     PublishedTable, SeriesRow, StatementCounts, TrialStatus, Verdict,
@@ -85,13 +85,8 @@ fn facts(case: &Case) -> TpccFacts {
 }
 
 fn audit(case: &Case) -> Vec<AuditLine> {
-    let line = |name: &str, observed: &str, expected: &str, bound: &str, of, verdict| AuditLine {
-        name: name.to_owned(),
-        observed: observed.to_owned(),
-        expected: expected.to_owned(),
-        bound: bound.to_owned(),
-        of,
-        verdict,
+    let line = |name: Message, observed: Message, expected: &str, bound: Message, of, verdict| {
+        AuditLine { name, observed, expected: expected.into(), bound, of, verdict }
     };
     if case.number == 3 {
         return Vec::new();
@@ -99,38 +94,56 @@ fn audit(case: &Case) -> Vec<AuditLine> {
     let (remote, verdict) =
         if case.is_spec { ("0.00 %", Verdict::Failed) } else { ("1.02 %", Verdict::Passed) };
     vec![
-        line("mix: New-Order", "45.1 %", "45 %", "+- 1.2 %", 6_000, Verdict::Passed),
-        line("remote lines", remote, "1 %", "+- 0.21 %", 27_000, verdict),
-        line("items", "chi-square 14.2", "NURand(8191)", "at most 38.9", 27_000, Verdict::Passed),
-        line("last names", "-", "NURand(255)", "-", 12, Verdict::NotMade),
+        line(
+            said("tpcc.audit_mix_new_order", &[]),
+            "45.1 %".into(),
+            "45 %",
+            "+- 1.2 %".into(),
+            6_000,
+            Verdict::Passed,
+        ),
+        line("remote lines".into(), remote.into(), "1 %", "+- 0.21 %".into(), 27_000, verdict),
+        line(
+            said("tpcc.audit_items", &[]),
+            said("tpcc.audit_chi_square", &[("value", "14.2")]),
+            "NURand(8191)",
+            said("tpcc.audit_at_most", &[("value", "38.9")]),
+            27_000,
+            Verdict::Passed,
+        ),
+        line(
+            said("tpcc.audit_last_names", &[]),
+            "-".into(),
+            "NURand(255)",
+            "-".into(),
+            12,
+            Verdict::NotMade,
+        ),
     ]
 }
 
 fn conditions(case: &Case) -> Vec<ConditionLine> {
-    let state = |verdict, evidence: &str| ConditionState { verdict, evidence: evidence.into() };
-    let held = || state(Verdict::Passed, "");
-    let line = |id: &str, rule: &str, after: Option<ConditionState>| ConditionLine {
+    let state = |verdict, evidence| ConditionState { verdict, evidence };
+    let held = || state(Verdict::Passed, Message::default());
+    let line = |id: &str, rule: Message, after: Option<ConditionState>| ConditionLine {
         id: id.to_owned(),
-        rule: rule.to_owned(),
+        rule,
         before: Some(held()),
         after,
     };
     if case.is_spec {
         return Vec::new();
     }
-    let lost = state(Verdict::Failed, "1 violation: d_w_id 1, d_id 4");
-    let unread = state(Verdict::NotMade, "The check was stopped by the user.");
+    let lost = Message::both("1 violation: d_w_id 1, d_id 4", "1 处违反：d_w_id 1, d_id 4");
+    let lost = state(Verdict::Failed, lost);
+    let unread = state(Verdict::NotMade, said("tpcc.check_stopped", &[]));
     let c2 = if case.number == 4 { lost } else { held() };
     let x5 = if case.number == 3 { unread } else { held() };
     vec![
-        line("C1", "W_YTD is the sum of D_YTD of the warehouse's districts.", Some(held())),
-        line(
-            "C2",
-            "D_NEXT_O_ID - 1 is the highest O_ID and the highest NO_O_ID of the district.",
-            Some(c2),
-        ),
-        line("C11", "A fresh district has 2,100 more orders than rows in NEW-ORDER.", None),
-        line("X5", "S_QUANTITY is between 10 and 100.", Some(x5)),
+        line("C1", said("tpcc.condition_c1", &[]), Some(held())),
+        line("C2", said("tpcc.condition_c2", &[]), Some(c2)),
+        line("C11", said("tpcc.condition_c11", &[]), None),
+        line("X5", said("tpcc.condition_x5", &[]), Some(x5)),
     ]
 }
 
@@ -184,7 +197,10 @@ fn one(case: &Case) -> TrialData {
         size_bytes: None,
         memory_setting: "innodb_buffer_pool_size".to_owned(),
         memory_bytes: Some(8 << 30),
-        access: "Items and customers are drawn by NURand. Terminals have a warehouse and district each, drawn once; they choose by weights of 43, 4, 4, 4.".into(),
+        access: Message::both(
+            "Items and customers are drawn by NURand. Terminals have a warehouse and district each, drawn once; they choose by weights of 43, 4, 4, 4.",
+            "商品与客户由 NURand 抽取。每个终端有一次抽定的仓库与区；终端按权重（43, 4, 4, 4）选择事务。",
+        ),
         ..DataFacts::default()
     });
     let is_lost = case.number == 4;

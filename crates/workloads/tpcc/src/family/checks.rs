@@ -68,8 +68,7 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
     announce(is_wanted, workload.options().warehouses);
     match look(driver, is_wanted) {
         Ok((books, looked)) => {
-            let refused = |error: &DbError| sentence(&error.to_string());
-            let verdicts = looked.as_ref().map(|looked| looked.as_deref().map_err(refused));
+            let verdicts = looked.as_ref().map(|looked| looked.as_deref().map_err(reason));
             Findings {
                 checks: vec![
                     books_check(workload, &before.books, &books),
@@ -77,13 +76,13 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
                     conditions_check(verdicts.as_ref()),
                 ],
                 conditions: match verdicts {
-                    Some(Err(why)) => lines(before, After::NotMade(&why.into())),
+                    Some(Err(why)) => lines(before, After::NotMade(&why)),
                     verdicts => lines(before, After::Looked(verdicts.and_then(Result::ok))),
                 },
             }
         }
         Err(error) => {
-            let mut findings = not_made(before, &sentence(&error.to_string()).into());
+            let mut findings = not_made(before, &reason(&error));
             // What was executed is known without a database.
             findings.checks.retain(|check| check.name != AUDIT_CHECK);
             findings.checks.push(audit_check(workload));
@@ -103,6 +102,12 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
         checks: [DataCheck::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK].map(check).into(),
         conditions: lines(before, After::NotMade(why)),
     }
+}
+
+/// Why something could not be looked at. Errors are English; what the user has done is said in all languages.
+fn reason(error: &DbError) -> Message {
+    let (why, stopped) = (sentence(&error.to_string()), say!(check_stopped));
+    if stopped == why { stopped } else { why.into() }
 }
 
 fn announce(is_wanted: bool, warehouses: u32) {
@@ -166,7 +171,7 @@ fn look_in_a_session<D: Driver>(
             match timeout(now() + PATIENCE, looking.as_mut()).await {
                 Ok(looked) => return looked,
                 Err(_) if signals::has_come() => {
-                    return Err(DbError::workload("The check was stopped by the user."));
+                    return Err(DbError::workload(say!(check_stopped).to_string()));
                 }
                 Err(_) => {}
             }
@@ -223,10 +228,10 @@ fn audit_check(workload: &Tpcc) -> DataCheck {
     DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
 }
 
-fn conditions_check(verdicts: Option<&Result<&[check::Verdict], String>>) -> DataCheck {
+fn conditions_check(verdicts: Option<&Result<&[check::Verdict], Message>>) -> DataCheck {
     let (verdict, evidence) = match verdicts {
         None => (Verdict::NotMade, say!(conditions_unwanted)),
-        Some(Err(why)) => (Verdict::NotMade, why.into()),
+        Some(Err(why)) => (Verdict::NotMade, why.clone()),
         Some(Ok(verdicts)) => match check::violated(*verdicts) {
             None => (Verdict::Passed, say!(conditions_hold, n = verdicts.len())),
             Some(violated) => (Verdict::Failed, violated),
@@ -250,7 +255,7 @@ enum After<'a> {
 fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
     let line = |condition: &Condition| ConditionLine {
         id: condition.id.to_owned(),
-        rule: condition.rule().to_string(),
+        rule: condition.rule(),
         before: state(condition, before.verdicts.as_deref()),
         after: match &after {
             After::Looked(verdicts) => state(condition, *verdicts),
@@ -303,7 +308,7 @@ mod tests {
              more."
         );
         assert_eq!(conditions_check(Some(&Ok(&verdicts[..1]))).verdict, Verdict::Passed);
-        let refused = conditions_check(Some(&Err("No join.".to_owned())));
+        let refused = conditions_check(Some(&Err("No join.".into())));
         assert_eq!((refused.verdict, &refused.evidence), (Verdict::NotMade, &"No join.".into()));
         assert_eq!(conditions_check(None).verdict, Verdict::NotMade);
         assert!(is_missing(&refused) && !is_missing(&conditions_check(None)));

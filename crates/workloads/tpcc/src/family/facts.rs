@@ -6,7 +6,7 @@ use crate::load::Loaded;
 use crate::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
 use crate::{DISTRICTS, Tpcc};
 use dyno_core::Workload;
-use dyno_facts::{KindSummary, Verdict};
+use dyno_facts::{KindSummary, Verdict, say};
 
 /// Who ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +82,10 @@ fn kind_facts(profile: &Profile, name: &str) -> TpccKind {
 fn audit_lines(audit: &Audit) -> Vec<AuditLine> {
     let mut lines: Vec<AuditLine> = audit.shares.iter().map(share_line).collect();
     lines.push(AuditLine {
-        name: "lines per order".to_owned(),
-        observed: format!("{:.3}", audit.lines_per_order),
-        expected: format!("{LINES_MEAN}"),
-        bound: audit.lines_bound.map_or_else(nothing, |bound| format!("± {bound:.3}")),
+        name: Audit::lines_title(),
+        observed: format!("{:.3}", audit.lines_per_order).into(),
+        expected: LINES_MEAN.to_string().into(),
+        bound: audit.lines_bound.map_or("-".into(), |bound| format!("± {bound:.3}").into()),
         of: audit.orders,
         verdict: judged(audit.lines_bound.is_some(), audit.are_lines_right()),
     });
@@ -96,50 +96,30 @@ fn audit_lines(audit: &Audit) -> Vec<AuditLine> {
 fn share_line(share: &Share) -> AuditLine {
     let percent = |share: f64| format!("{:.3} %", 100.0 * share);
     AuditLine {
-        name: share_name(share.name).to_owned(),
-        observed: percent(share.observed()),
-        expected: percent(share.expected),
-        bound: format!("± {}", percent(share.bound)),
+        name: share.title(),
+        observed: percent(share.observed()).into(),
+        expected: percent(share.expected).into(),
+        bound: format!("± {}", percent(share.bound)).into(),
         of: share.of,
         verdict: judged(share.of > 0, share.is_right()),
     }
 }
 
 fn skew_line(skew: &Skew) -> AuditLine {
-    let (name, expected) = match skew.name {
-        "items" => ("items", "NURand(8191)"),
-        "customers" => ("customers", "NURand(1023)"),
-        "last_names" => ("last names", "NURand(255)"),
-        "mix" => ("mix as a whole", "the profile's"),
-        other => (other, "NURand"),
+    let expected = match skew.name {
+        "items" => "NURand(8191)".into(),
+        "customers" => "NURand(1023)".into(),
+        "last_names" => "NURand(255)".into(),
+        _ => say!(audit_as_in_profile),
     };
     AuditLine {
-        name: name.to_owned(),
-        observed: format!("chi-square {:.1}", skew.distance),
-        expected: expected.to_owned(),
-        bound: format!("at most {:.1}", skew.limit),
+        name: skew.title(),
+        observed: say!(audit_chi_square, value = format!("{:.1}", skew.distance)),
+        expected,
+        bound: say!(audit_at_most, value = format!("{:.1}", skew.limit)),
         of: skew.draws,
         verdict: judged(skew.is_judged, skew.is_right),
     }
-}
-
-fn share_name(name: &str) -> &str {
-    match name {
-        "mix_new_order" => "mix: New-Order",
-        "mix_payment" => "mix: Payment",
-        "mix_order_status" => "mix: Order-Status",
-        "mix_delivery" => "mix: Delivery",
-        "mix_stock_level" => "mix: Stock-Level",
-        "rollbacks" => "New-Orders rolled back",
-        "remote_lines" => "remote order lines",
-        "remote_payments" => "remote payments",
-        "by_last_name" => "customers by last name",
-        other => other,
-    }
-}
-
-fn nothing() -> String {
-    "-".to_owned()
 }
 
 fn judged(is_judged: bool, is_right: bool) -> Verdict {
