@@ -363,12 +363,19 @@ impl Runner<'_> {
     }
 }
 
-/// Looks at the options of all experiments of a plan.
+/// Looks at the options of all experiments of a plan, and notes in it what comparisons find in the data.
 ///
 /// # Errors
 /// The first that is wrong.
-pub fn check_options(families: Families, plan: &Plan) -> Result<(), Failure> {
-    plan.experiments.iter().try_for_each(|planned| experiment(families, plan, planned).map(drop))
+pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure> {
+    let writes = |planned| experiment(families, plan, planned).map(|family| family.writes());
+    let writes: Vec<bool> = plan.experiments.iter().map(writes).collect::<Result<_, _>>()?;
+    for (planned, writes) in plan.experiments.iter_mut().zip(writes) {
+        if let Some(comparison) = &mut planned.comparison {
+            comparison.data_state = restore::data_state(&planned.restore, writes);
+        }
+    }
+    Ok(())
 }
 
 /// Looks whether load generators on other machines can drive the plan; says what this process does alone.

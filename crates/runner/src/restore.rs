@@ -8,6 +8,15 @@ use dyno_core::Driver;
 use dyno_facts::{PlanStep, Restore, say};
 use dyno_reactor::block_on;
 
+/// What the data are like before each trial: `untouched`, `reloaded`, `grows`, or the command that restores them.
+pub(super) fn data_state(restore: &Restore, writes: bool) -> String {
+    match restore {
+        Restore::Reload => "reloaded".to_owned(),
+        Restore::Command(command) => command.clone(),
+        Restore::None => if writes { "grows" } else { "untouched" }.to_owned(),
+    }
+}
+
 impl Runner<'_> {
     /// Restores the data as the experiment wants it; false when the user has stopped it. Data that no
     /// trial has touched since this process loaded them are left alone.

@@ -36,7 +36,7 @@ pub(crate) fn read(
     if around.is_pass {
         note(
             "A pass over queries has no moment for a fault.",
-            "Faults belong to experiments of sysbench, pgbench and tpcc.",
+            "Faults belong to experiments whose trials have a length.",
         );
     } else if around.duration_s.is_none() {
         note(

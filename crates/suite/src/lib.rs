@@ -26,7 +26,6 @@ mod scale_out;
 mod scripts;
 mod shrink;
 mod source;
-mod state;
 mod steps;
 mod suite;
 mod targets;

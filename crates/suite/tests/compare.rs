@@ -48,7 +48,6 @@ fn a_comparison_is_planned_in_pairs() {
         StopRule { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
     assert_eq!((comparison.stop, comparison.is_aa), (stop, false));
     assert_eq!(experiment.gates, ["tps.ratio.low > 0.97"]);
-    assert_eq!(experiment.comparison.as_ref().expect("a comparison").data_state, "grows");
     assert_eq!(trials(&plan).len(), 20 * 2 * 2);
     let mut first = BTreeSet::new();
     for pair in trials(&plan).chunks(2) {

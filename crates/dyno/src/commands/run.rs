@@ -240,6 +240,7 @@ pub(crate) struct Kept {
 /// When it could not begin, or its results can't be read.
 pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failure> {
     ending::refuse_unknown_checks(plan)?;
+    let plan = &mut plan.clone();
     runner::check_options(crate::families(), plan)?;
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
