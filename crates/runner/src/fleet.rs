@@ -18,24 +18,23 @@ use dyno_suite::Plan;
 use std::path::{Path, PathBuf};
 
 /// The fleet of a run.
-pub struct Crew {
-    /// Its load generators.
-    pub(super) fleet: Fleet,
+pub struct RunFleet {
+    pub(super) generators: Fleet,
     lost: Lost,
     /// Sentences of the load generators that were lost in the last trial, or between it and the one before.
     last_lost: Vec<Message>,
 }
 
-impl Crew {
+impl RunFleet {
     /// Waits for the load generators; `None` when the user has stopped it.
     ///
     /// # Errors
     /// NATS can't be reached, or too few come.
     pub fn gather(muster: &Muster, control: &Control) -> Result<Option<Self>, Failure> {
         let gathered = Fleet::gather(&muster.options, &output::talk, &|| control.is_stopped())?;
-        let Some(fleet) = gathered else { return Ok(None) };
-        output::talk(&format!("load generators: {}", fleet.names().join(", ")));
-        Ok(Some(Crew { fleet, lost: muster.lost, last_lost: Vec::new() }))
+        let Some(generators) = gathered else { return Ok(None) };
+        output::talk(&format!("load generators: {}", generators.names().join(", ")));
+        Ok(Some(RunFleet { generators, lost: muster.lost, last_lost: Vec::new() }))
     }
 
     /// That the run ends here, where a load generator was lost and it was asked to end then.
@@ -52,7 +51,7 @@ impl Crew {
 
 /// Who makes the load of one trial.
 pub(crate) struct Team<'a> {
-    crew: Option<&'a mut Crew>,
+    fleet: Option<&'a mut RunFleet>,
     plan: &'a Plan,
     step: &'a PlanStep,
     planned: &'a PlannedTrial,
@@ -63,17 +62,17 @@ pub(crate) struct Team<'a> {
 impl<'a> Team<'a> {
     /// This process, or a fleet where there is one.
     pub(super) fn new(
-        crew: Option<&'a mut Crew>,
+        fleet: Option<&'a mut RunFleet>,
         plan: &'a Plan,
         (step, planned): (&'a PlanStep, &'a PlannedTrial),
         run: &Path,
     ) -> Self {
-        Team { crew, plan, step, planned, run: run.to_owned(), performance: None }
+        Team { fleet, plan, step, planned, run: run.to_owned(), performance: None }
     }
 
     /// True where a fleet makes the load.
     pub(super) fn is_fleet(&self) -> bool {
-        self.crew.is_some()
+        self.fleet.is_some()
     }
 
     /// Has the trial driven.
@@ -88,7 +87,7 @@ impl<'a> Team<'a> {
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<TrialResult, DriveError> {
-        let Some(crew) = &mut self.crew else {
+        let Some(fleet) = &mut self.fleet else {
             return drive(workload, driver, spec, control, observer);
         };
         let reached_as = self.plan.reached_as(&self.step.target);
@@ -103,11 +102,11 @@ impl<'a> Team<'a> {
             kinds: workload.transactions().len(),
             tell: &output::talk,
         };
-        match crew.fleet.drive(&task, control, observer) {
+        match fleet.generators.drive(&task, control, observer) {
             Ok(Done::Driven(performance)) => {
                 let result = performance.result.clone();
                 let lost = performance.lost_before.iter().chain(&performance.lost);
-                crew.last_lost = lost.cloned().collect();
+                fleet.last_lost = lost.cloned().collect();
                 self.performance = Some(performance);
                 Ok(result)
             }

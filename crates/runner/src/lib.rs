@@ -37,7 +37,7 @@ pub mod trial_json;
 
 dyno_facts::catalogue!();
 
-pub use fleet::Crew;
+pub use fleet::RunFleet;
 pub use permits::Permits;
 pub use repetition::TrialFigures;
 pub use summary::{TrialName, summarise};
@@ -83,14 +83,14 @@ pub fn execute(
     plan: &Plan,
     run: Run,
     control: &Control,
-    crew: Option<Crew>,
+    fleet: Option<RunFleet>,
 ) -> Result<Outcome, Failure> {
     let mut runner = Runner {
         families,
         plan,
         run,
         control,
-        crew,
+        fleet,
         targets: BTreeMap::new(),
         denied: 0,
         experiments: BTreeMap::new(),
@@ -124,7 +124,7 @@ struct Runner<'a> {
     run: Run,
     control: &'a Control,
     /// The load generators, where it isn't this process.
-    crew: Option<Crew>,
+    fleet: Option<RunFleet>,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, Reached>,
     /// Trials after which a check of the data failed.
@@ -163,13 +163,14 @@ impl Runner<'_> {
 
     /// Writes down who makes the load, and ends the run where a loss is to end it.
     fn muster(&mut self) -> Result<(), Failure> {
-        let Some(crew) = &mut self.crew else { return Ok(()) };
+        let Some(fleet) = &mut self.fleet else { return Ok(()) };
         let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
-        let new: Vec<FleetMember> = crew.fleet.known().iter().filter(is_new).cloned().collect();
+        let new: Vec<FleetMember> =
+            fleet.generators.known().iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
             self.run.update(|header| header.fleet.extend(new))?;
         }
-        crew.verdict()
+        fleet.verdict()
     }
 
     fn steps(&mut self) -> Result<RunStatus, Failure> {
@@ -329,8 +330,8 @@ impl Runner<'_> {
         }
         let fault = Injection::of(self.plan, step, reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
-        let crew = self.crew.as_mut().filter(|_| is_shared);
-        let team = Team::new(crew, self.plan, (step, planned), self.run.path());
+        let fleet = self.fleet.as_mut().filter(|_| is_shared);
+        let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
         let job = Job { step, planned, purpose, nodes, fault: fault.as_ref(), team, run, control };
         let done = experiment.trial(&reached.database, job);

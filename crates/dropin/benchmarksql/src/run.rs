@@ -20,8 +20,8 @@ use dyno_runner::{TrialName, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
-    Before, Crew, Need, PreflightError, facts, ledger_failure, look_after, look_before, not_made,
-    preflight, tpmc_limit,
+    Before, Need, PreflightError, TerminalLoad, facts, ledger_failure, look_after, look_before,
+    not_made, preflight, tpmc_limit,
 };
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::Loaded;
@@ -191,8 +191,8 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let &Over { workload, loaded, spec, result } = over;
         let mut summary = self.summary(workload, spec, result);
-        let crew = Crew { terminals: self.settings.terminals, sessions: spec.workers };
-        let mut facts = facts(workload, loaded, crew, &summary.kinds, summary.window_s);
+        let load = TerminalLoad { terminals: self.settings.terminals, sessions: spec.workers };
+        let mut facts = facts(workload, loaded, load, &summary.kinds, summary.window_s);
         output::talk(&report::details(&summary, &facts));
         let left = workload.deliveries_left();
         if left > 0 {

@@ -249,19 +249,19 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let crew = match &keeping.muster {
+    let fleet = match &keeping.muster {
         Some(muster) => {
             runner::refuse_fleet(crate::families(), plan)?;
-            let Some(crew) = runner::Crew::gather(muster, &control)? else {
+            let Some(fleet) = runner::RunFleet::gather(muster, &control)? else {
                 return Err(Failure::new("Stopped before there were enough load generators."));
             };
-            Some(crew)
+            Some(fleet)
         }
         None => None,
     };
     let run = open_run(plan, keeping)?;
     let figures = runner::TrialFigures { figure_of, judged_metrics };
-    let outcome = runner::execute(crate::families(), figures, plan, run, &control, crew)?;
+    let outcome = runner::execute(crate::families(), figures, plan, run, &control, fleet)?;
     let path = outcome.path.clone();
     Ok(Kept { path, verdict: ending::report(outcome)? })
 }

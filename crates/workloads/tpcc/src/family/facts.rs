@@ -8,9 +8,9 @@ use crate::{DISTRICTS, Tpcc};
 use dyno_core::Workload;
 use dyno_facts::{KindSummary, Verdict, say};
 
-/// Who ran it.
+/// What carried the load of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crew {
+pub struct TerminalLoad {
     pub terminals: u32,
     /// Sessions that executed what they entered.
     pub sessions: u32,
@@ -21,7 +21,7 @@ pub struct Crew {
 pub fn facts(
     workload: &Tpcc,
     loaded: &Loaded,
-    crew: Crew,
+    load: TerminalLoad,
     kinds: &[KindSummary],
     window_s: f64,
 ) -> TpccFacts {
@@ -35,9 +35,9 @@ pub fn facts(
         isolation: workload.isolation().name().map(str::to_owned),
         warehouses: options.warehouses,
         warehouses_loaded: loaded.warehouses,
-        terminals: crew.terminals,
-        sessions: crew.sessions,
-        tpmc_limit: tpmc_limit(workload, crew.terminals),
+        terminals: load.terminals,
+        sessions: load.sessions,
+        tpmc_limit: tpmc_limit(workload, load.terminals),
         kinds: workload.transactions().iter().map(|kind| kind_facts(profile, &kind.name)).collect(),
         orders_acknowledged: orders.acknowledged,
         orders_unknown: orders.unknown,
@@ -150,8 +150,8 @@ mod tests {
         let options = TpccOptions { warehouses: 2, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
         let workload = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
         let kinds = [kind("new_order", 45), kind("delivery", 4), kind("delivery_deferred", 4)];
-        let crew = Crew { terminals: 20, sessions: 4 };
-        let facts = facts(&workload, &loaded, crew, &kinds, 30.0);
+        let load = TerminalLoad { terminals: 20, sessions: 4 };
+        let facts = facts(&workload, &loaded, load, &kinds, 30.0);
         assert_eq!((facts.tpmc, facts.tpm_total), (90.0, 98.0));
         assert_eq!((facts.warehouses, facts.warehouses_loaded), (2, 5));
         assert_eq!((facts.terminals, facts.sessions), (20, 4));
@@ -169,8 +169,8 @@ mod tests {
         let loaded = Loaded { warehouses: 10, c_last: 100 };
         let options = TpccOptions::new(SPEC, &loaded, 1);
         let workload = Tpcc::new(options.clone(), &loaded, Dialect::Postgres).unwrap();
-        let crew = Crew { terminals: 100, sessions: 8 };
-        let facts = facts(&workload, &loaded, crew, &[], 30.0);
+        let load = TerminalLoad { terminals: 100, sessions: 8 };
+        let facts = facts(&workload, &loaded, load, &[], 30.0);
         assert!((facts.tpmc_limit.unwrap() - 128.6).abs() < 1e-9);
         // Twenty terminals a warehouse, which key and think half as long.
         let (keying_multiplier, think_multiplier) = (0.5, 0.5);

@@ -6,7 +6,7 @@ mod facts;
 mod preflight;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
-pub use facts::{Crew, facts, tpmc_limit};
+pub use facts::{TerminalLoad, facts, tpmc_limit};
 pub use preflight::{Need, PreflightError, ledger_failure, preflight};
 
 use crate::ITEMS;
@@ -153,7 +153,7 @@ impl Driven for TpccFamily {
                 workload.with_ledger(file.map_err(failed)?)
             }
         };
-        let own = facts(&workload, &loaded, crew(spec), &[], 0.0);
+        let own = facts(&workload, &loaded, terminal_load(spec), &[], 0.0);
         Ok(Ready {
             workload,
             before: Found { loaded, before, ledger },
@@ -198,7 +198,7 @@ impl Driven for TpccFamily {
             None => look_after(driver, workload, &found.before),
         };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
-        let mut facts = facts(workload, &found.loaded, crew(ran.spec), kinds, window_s);
+        let mut facts = facts(workload, &found.loaded, terminal_load(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
         let lost = found.ledger.map(|ledger| match ran.unchecked() {
             Some(why) => LostWork::untold(why),
@@ -218,9 +218,9 @@ impl Driven for TpccFamily {
     }
 }
 
-fn crew(spec: &TrialSpec) -> Crew {
+fn terminal_load(spec: &TrialSpec) -> TerminalLoad {
     let sessions = spec.workers;
-    Crew { terminals: spec.terminals.unwrap_or(sessions), sessions }
+    TerminalLoad { terminals: spec.terminals.unwrap_or(sessions), sessions }
 }
 
 impl TpccFamily {
