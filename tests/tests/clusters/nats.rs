@@ -79,9 +79,9 @@ fn spec(planned: &PlannedTrial) -> TrialSpec {
     }
 }
 
-fn planned(threads: u32, duration_s: f64) -> PlannedTrial {
+fn planned(workers: u32, duration_s: f64) -> PlannedTrial {
     let text = format!(
-        r#"{{"number": 1, "point": "p", "threads": {threads}, "rate": null, "repeat": 1, "warmup_s": 0.3,
+        r#"{{"number": 1, "point": "p", "workers": {workers}, "rate": null, "repeat": 1, "warmup_s": 0.3,
             "duration_s": {duration_s}, "events": null, "interval_s": 0.25, "seed": 7}}"#
     );
     serde_json::from_str(&text).expect("a trial")

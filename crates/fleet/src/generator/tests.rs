@@ -18,7 +18,7 @@ fn desk() -> (Arc<Desk>, Receiver<Event>, Hello) {
 
 fn order(trial: u64, dyno: &str) -> Question {
     let planned: PlannedTrial = serde_json::from_str(
-        r#"{"number": 1, "point": "p", "threads": 4, "rate": null, "repeat": 1, "warmup_s": 0,
+        r#"{"number": 1, "point": "p", "workers": 4, "rate": null, "repeat": 1, "warmup_s": 0,
             "duration_s": 1, "events": null, "interval_s": 1, "seed": 7}"#,
     )
     .expect("a trial");
