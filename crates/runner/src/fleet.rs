@@ -17,7 +17,7 @@ use dyno_fleet::{Done, Fleet, Performance, Task};
 use dyno_suite::Plan;
 use std::path::{Path, PathBuf};
 
-/// The fleet of a run.
+/// Load generators of a run, and which were lost.
 pub struct RunFleet {
     pub(super) generators: Fleet,
     lost: Lost,
