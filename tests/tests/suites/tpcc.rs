@@ -18,6 +18,11 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+/// A message in English.
+fn said(message: &Value) -> String {
+    serde_json::from_value::<Message>(message.clone()).expect("a message").to_string()
+}
+
 /// What the only run in `runs` stored of a trial.
 fn trial(runs: &Path, number: u32) -> Value {
     let path = only_run(runs).expect("there is a run").join(format!("trials/{number}.json"));
@@ -142,9 +147,7 @@ fn broken_data_fail_the_run() {
     let check = |name: &str| {
         let checks = bad["checks"].as_array().expect("a list");
         let check = checks.iter().find(|check| check["name"] == name).expect("the check");
-        let evidence: Message =
-            serde_json::from_value(check["evidence"].clone()).expect("a message");
-        (check["verdict"].clone(), evidence.to_string())
+        (check["verdict"].clone(), said(&check["evidence"]))
     };
     let (verdict, evidence) = check("books");
     assert_eq!(verdict, "failed");
