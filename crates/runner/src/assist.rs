@@ -109,7 +109,7 @@ fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
 ///
 /// # Errors
 /// When it can't begin.
-pub fn drive_part<F: Driven, D: Driver>(
+pub(crate) fn drive_part<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     part: Assist<'_>,

@@ -63,7 +63,7 @@ impl Done {
 ///
 /// # Errors
 /// When it can't begin, or can't be stored.
-pub fn drive_trial<F: Driven, D: Driver>(
+pub(crate) fn drive_trial<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     job: Job<'_>,

@@ -10,8 +10,7 @@ use dyno_load::catalog::tables;
 use dyno_load::query::execute;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
-    After, Done, Driven, Family, FamilyEntry, Job, LoadOrder, Ran, Ready, ask, drive_trial, given,
-    refused,
+    After, Driven, Family, FamilyEntry, LoadOrder, Ran, Ready, ask, given, refused,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
@@ -92,16 +91,17 @@ impl Family for PingFamily {
     ) -> Result<(), Failure> {
         ask(driver, async |session| execute(session, "dropping ping", "DROP TABLE ping").await)
     }
-
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
-        drive_trial(self, driver, job)
-    }
 }
 
 impl Driven for PingFamily {
     type Workload = Ping;
     type Before = ();
     type Kept = ();
+
+    /// What a part has counted is not kept for the whole.
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(false)
+    }
 
     fn look_before<D: Driver>(
         &self,

@@ -1,8 +1,7 @@
 //! What a family of workloads gives the runner, and what it finds here for that.
 //!
 //! A family says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
-//! stored. Where the engine drives it, [`drive_trial`] does so, and the family says what is looked at before and
-//! checked after it ([`Driven`]). The runner holds families as [`FamilyEntry`]; workload and driver are told
+//! stored. Where the engine drives it, the family says what is looked at before and checked after it ([`Driven`]). The runner holds families as [`FamilyEntry`]; workload and driver are told
 //! apart once per step, by code that is made in the crate of the family.
 //!
 //! A family may add to the summary of a trial: facts of its data (how much is hot, how large beside the
@@ -11,12 +10,14 @@
 
 mod registry;
 
-pub use crate::assist::{Assist, Left, drive_part};
+use crate::assist::drive_part;
+pub use crate::assist::{Assist, Left};
 pub use crate::command::{Command, Took, run as run_command};
 pub use crate::fault::LostWork;
 pub use crate::footprint::{Footprint, footprint};
 pub use crate::pass::{Pass, PassWatch, drive_pass};
-pub use crate::trial::{Done, Job, drive_trial, with_p95};
+use crate::trial::drive_trial;
+pub use crate::trial::{Done, Job, with_p95};
 pub(crate) use registry::suits;
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
 
@@ -113,8 +114,11 @@ pub trait Family: Sized {
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure>;
+}
 
-    /// Runs one trial and stores it; [`drive_trial`] does so where the engine drives it.
+/// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.
+pub trait Trials: Family {
+    /// Runs one trial and stores it.
     ///
     /// # Errors
     /// When it can't begin, or can't be stored.
@@ -134,6 +138,20 @@ pub trait Family: Sized {
     /// When it can't begin, or can't be shared.
     fn assist<D: Driver>(&self, _driver: &D, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
         Err(Failure::new(format!("The trials of {} can't be shared.", Self::OFFER.name)))
+    }
+}
+
+impl<F: Driven> Trials for F {
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        drive_trial(self, driver, job)
+    }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Driven::takes_fleet(self)
+    }
+
+    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        drive_part(self, driver, part)
     }
 }
 
@@ -185,6 +203,14 @@ pub trait Driven: Family {
     /// When it is of another workload.
     fn absorb(&self, _workload: &Self::Workload, _kept: Self::Kept) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// See [`Trials::takes_fleet`].
+    ///
+    /// # Errors
+    /// What must not be sent to another machine.
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(true)
     }
 
     /// True where transactions that only read end with ROLLBACK: no server counts them as commits.

@@ -1,6 +1,6 @@
 //! Families as the runner holds them: without type parameters.
 
-use super::{Assist, Done, Family, Job, Left, LoadOrder};
+use super::{Assist, Done, Family, Job, Left, LoadOrder, Trials};
 use crate::databases::{Database, with_driver};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
@@ -29,7 +29,7 @@ pub struct FamilyEntry {
 
 impl FamilyEntry {
     /// The entry of a family; its code for each driver is made where this is called.
-    pub const fn of<F: Family + 'static>(catalogue: Catalogue) -> Self {
+    pub const fn of<F: Trials + 'static>(catalogue: Catalogue) -> Self {
         FamilyEntry {
             offer: F::OFFER,
             catalogue,
@@ -72,14 +72,13 @@ pub(crate) fn suits(
     workload: &str,
     database: &Database,
 ) -> Result<(), Failure> {
-    let is_analytical = |family: &&FamilyEntry| family.is_analytical;
-    let mut analytical = families.iter().filter(is_analytical).map(|family| family.offer.name);
-    if database.capabilities().small_transactions || analytical.any(|name| name == workload) {
+    let analytical = families.iter().filter(|family| family.is_analytical);
+    let analytical: Vec<&str> = analytical.map(|family| family.offer.name).collect();
+    if database.capabilities().small_transactions || analytical.contains(&workload) {
         return Ok(());
     }
-    let analytical = families.iter().filter(is_analytical).map(|family| family.offer.name);
     let message = format!("The workload `{workload}` is not made for an analytical database.");
-    let only = analytical.collect::<Vec<_>>().join(" and ");
+    let only = analytical.join(" and ");
     Err(Failure::usage(message)
         .with_hint(format!("of all workloads, only {only} runs on such a database")))
 }
@@ -105,7 +104,7 @@ pub trait AnyFamily {
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<Done, Failure>;
 }
 
-impl<F: Family> AnyFamily for F {
+impl<F: Trials> AnyFamily for F {
     fn warnings(&self) -> Vec<String> {
         Family::warnings(self)
     }
@@ -148,14 +147,14 @@ impl<F: Family> AnyFamily for F {
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
-        Family::takes_fleet(self)
+        Trials::takes_fleet(self)
     }
 
     fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        with_driver!(database, driver => Family::assist(self, driver, part))
+        with_driver!(database, driver => Trials::assist(self, driver, part))
     }
 
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<Done, Failure> {
-        with_driver!(database, driver => Family::trial(self, driver, job))
+        with_driver!(database, driver => Trials::trial(self, driver, job))
     }
 }

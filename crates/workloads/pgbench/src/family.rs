@@ -18,9 +18,8 @@ use dyno_load::{LoadObserver, default_sessions};
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, Assist, Done, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, Job, Left,
-    LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial,
-    footprint, given, refused, with_dependants,
+    After, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder, LostWork, Ran, Ready,
+    UNPREPARED_HINT, all_or_none, ask, footprint, given, refused, with_dependants,
 };
 use dyno_runner::output;
 use dyno_runner::progress::LoadProgress;
@@ -137,10 +136,12 @@ impl Family for PgbenchFamily {
             with_dependants(load_failure(&error), db_error)
         })
     }
+}
 
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
-        drive_trial(self, driver, job)
-    }
+impl Driven for PgbenchFamily {
+    type Workload = PgBench;
+    type Before = (Option<Balances>, Option<History>);
+    type Kept = Statistics;
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
         let mut commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
@@ -153,16 +154,6 @@ impl Family for PgbenchFamily {
             None => Ok(true),
         }
     }
-
-    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        drive_part(self, driver, part)
-    }
-}
-
-impl Driven for PgbenchFamily {
-    type Workload = PgBench;
-    type Before = (Option<Balances>, Option<History>);
-    type Kept = Statistics;
 
     fn tune(&self, spec: &mut TrialSpec) {
         spec.loops = self.options.jobs;

@@ -10,8 +10,7 @@ use dyno_load::default_sessions;
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, Ready, UNPREPARED_HINT, ask,
-    drive_part, drive_trial, drop_failure,
+    Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drop_failure,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{OptionPart, Plan};
@@ -93,18 +92,6 @@ impl Family for SysbenchFamily {
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
         drop_tables(driver, tables, observer).map_err(drop_failure)
-    }
-
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
-        drive_trial(self, driver, job)
-    }
-
-    fn takes_fleet(&self) -> Result<bool, Failure> {
-        Ok(true)
-    }
-
-    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        drive_part(self, driver, part)
     }
 }
 

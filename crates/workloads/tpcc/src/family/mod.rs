@@ -26,9 +26,8 @@ use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, LostWork, Ran, Ready,
-    UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial, drop_failure, footprint, given,
-    load_failure, refused, with_p95,
+    After, Driven, Family, FamilyEntry, LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT,
+    all_or_none, ask, drop_failure, footprint, given, load_failure, refused, with_p95,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::table::number;
@@ -98,18 +97,6 @@ impl Family for TpccFamily {
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
         destroy(driver, observer).map(|_| ()).map_err(drop_failure)
-    }
-
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
-        drive_trial(self, driver, job)
-    }
-
-    fn takes_fleet(&self) -> Result<bool, Failure> {
-        Ok(true)
-    }
-
-    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        drive_part(self, driver, part)
     }
 }
 

@@ -22,8 +22,8 @@ use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
-    Done, Family, FamilyEntry, Job, LoadOrder, all_or_none, ask, drop_failure, given, load_failure,
-    refused,
+    Done, Family, FamilyEntry, Job, LoadOrder, Trials, all_or_none, ask, drop_failure, given,
+    load_failure, refused,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_store::RunData;
@@ -114,7 +114,9 @@ impl Family for TpchFamily {
     ) -> Result<(), Failure> {
         destroy(driver, observer).map(|_| ()).map_err(drop_failure)
     }
+}
 
+impl Trials for TpchFamily {
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
         let degree = job.planned.degree.unwrap_or(0);
         if degree > 0
