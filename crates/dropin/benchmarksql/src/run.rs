@@ -10,10 +10,10 @@ use super::settings::{Length, Place, Reader, Run};
 use super::verdict::{Worth, worth};
 use super::{Source, shown, warn};
 use dyno_core::{Dialect, Driver, Nanos, SECOND, Session, Workload};
-use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec, drive};
+use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec};
 use dyno_facts::{FamilyFacts, SeriesRow, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
-use dyno_runner::databases::{Reached, reach_target, with_driver};
+use dyno_runner::databases::{Database, Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{TrialName, summarise};
@@ -27,7 +27,7 @@ use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::options::CheckTime;
 use dyno_tpcc::profile::{DeliveryMode, Profile};
-use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
+use dyno_tpcc::{DRIVE_ON, FlightMode, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, 
     let Reached { database, facts, .. } = &reached;
     output::talk(&format!("server: {} {}", facts.product, facts.version));
     let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
-    with_driver!(database, driver => job.run(driver, &mut console, clock, json))
+    with_driver!(database, driver => job.run((database, driver), &mut console, clock, json))
 }
 
 fn clock_seed() -> u64 {
@@ -137,7 +137,7 @@ struct Over<'a> {
 impl Job<'_> {
     fn run<D: Driver>(
         &self,
-        driver: &D,
+        (database, driver): (&Database, &D),
         console: &mut Console<'_>,
         clock: &WallClock,
         json: Option<JsonFile>,
@@ -157,7 +157,7 @@ impl Job<'_> {
         }
         let told = results.as_ref().map(|results| (results, self.info(&loaded, &spec)));
         let mut follower = Follower::new(console, json.is_some(), told);
-        let driven = drive(&workload, driver, &spec, &control, &mut follower);
+        let driven = DRIVE_ON(database, &workload, &spec, &control, &mut follower);
         let Follower { rows, failure, .. } = follower;
         let result = driven.map_err(not_begun)?;
         console.end();

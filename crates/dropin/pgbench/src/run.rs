@@ -16,7 +16,7 @@ use dyno_engine::{
     Control, DriveError, Ended, ErrorPolicy, ErrorSet, Share, TrialResult, TrialSpec,
 };
 use dyno_facts::{SeriesRow, TrialStatus};
-use dyno_pgbench::drive_on;
+use dyno_pgbench::DRIVE_ON;
 use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_runner::output;
@@ -123,7 +123,7 @@ impl Job<'_> {
             output::talk(&format!("pgbench: warning: Ctrl-C will not print a report: {error}"));
         }
         let mut reporter = Reporter::new(settings, &spec, &shared, &is_running, hdr);
-        let driven = drive_on(database, &workload, &spec, &control, &mut reporter);
+        let driven = DRIVE_ON(database, &workload, &spec, &control, &mut reporter);
         let rows = reporter.into_rows();
         let result = driven.map_err(|error| self.not_begun(error, refused.get()))?;
         if let Some(json) = json {

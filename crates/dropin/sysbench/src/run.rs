@@ -18,7 +18,7 @@ use dyno_record::{Interval, Window};
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{TrialName, summarise};
 use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
-use dyno_sysbench::{Options, Sysbench, drive_on};
+use dyno_sysbench::{DRIVE_ON, Options, Sysbench};
 use std::sync::Arc;
 
 /// What a run is asked for.
@@ -64,7 +64,7 @@ pub(super) fn run(database: &Database, mut job: Job<'_>, console: &mut Console) 
         rows: Vec::new(),
     };
     let begun = monotonic_now();
-    let driven = drive_on(database, &workload, &spec, &control, &mut reporter);
+    let driven = DRIVE_ON(database, &workload, &spec, &control, &mut reporter);
     let Reporter { intervals, rows, .. } = reporter;
     let result = match driven {
         Ok(result) => result,

@@ -21,12 +21,13 @@ pub use crate::trial::{Done, Job, with_p95};
 pub(crate) use registry::suits;
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
 
+use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
 use dyno_core::{DbError, Driver, Session, Workload};
-use dyno_engine::TrialSpec;
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
     DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialStatus,
     TrialSummary, say,
@@ -232,6 +233,25 @@ pub trait Driven: Family {
     ) -> After {
         After::default()
     }
+}
+
+/// [`drive_on`] for one workload.
+pub type DriveOn<W> =
+    fn(&Database, &W, &TrialSpec, &Control, &mut dyn Observer) -> Result<TrialResult, DriveError>;
+
+/// Drives a trial on a database. A family has a `static` of this for its drop-in: the code for each driver is then
+/// compiled in the crate of the family, once for suites and the drop-in.
+///
+/// # Errors
+/// See [`drive`].
+pub fn drive_on<W: Workload>(
+    database: &Database,
+    workload: &W,
+    spec: &TrialSpec,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<TrialResult, DriveError> {
+    with_driver!(database, driver => drive(workload, driver, spec, control, observer))
 }
 
 /// What a load needs beside its options.

@@ -12,14 +12,13 @@ use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::Script;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
-use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_engine::TrialSpec;
 use dyno_facts::{DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, Verdict, say};
 use dyno_load::{LoadObserver, default_sessions};
-use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder, LostWork, Ran, Ready,
-    UNPREPARED_HINT, all_or_none, ask, footprint, given, refused, with_dependants,
+    After, DriveOn, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder, LostWork, Ran,
+    Ready, UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, refused, with_dependants,
 };
 use dyno_runner::output;
 use dyno_runner::progress::LoadProgress;
@@ -31,19 +30,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// The pgbench family, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
 
-/// Drives a trial on a database. The code for each driver is made here, once for suites and the drop-in.
-///
-/// # Errors
-/// See [`drive`].
-pub fn drive_on(
-    database: &Database,
-    workload: &PgBench,
-    spec: &TrialSpec,
-    control: &Control,
-    observer: &mut dyn Observer,
-) -> Result<TrialResult, DriveError> {
-    with_driver!(database, driver => drive(workload, driver, spec, control, observer))
-}
+/// Drives a trial for the drop-in.
+pub static DRIVE_ON: DriveOn<PgBench> = drive_on;
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
 const LARGE_SCALE: u32 = 100;

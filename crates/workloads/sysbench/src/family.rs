@@ -4,13 +4,13 @@ use crate::check::{PreflightError, first_free_unique, preflight};
 use crate::{LegacyTest, OFFER, OptionError, Options, Test, drop_tables, existing_tables};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
-use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_engine::TrialSpec;
 use dyno_facts::{ExperimentFacts, Message};
 use dyno_load::default_sessions;
-use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drop_failure,
+    DriveOn, Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drive_on,
+    drop_failure,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{OptionPart, Plan};
@@ -20,19 +20,8 @@ use std::path::Path;
 /// The sysbench family, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
 
-/// Drives a trial on a database. The code for each driver is made here, once for suites and the drop-in.
-///
-/// # Errors
-/// See [`drive`].
-pub fn drive_on(
-    database: &Database,
-    workload: &crate::Sysbench,
-    spec: &TrialSpec,
-    control: &Control,
-    observer: &mut dyn Observer,
-) -> Result<TrialResult, DriveError> {
-    with_driver!(database, driver => drive(workload, driver, spec, control, observer))
-}
+/// Drives a trial for the drop-in.
+pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;
 
 /// An experiment with a test of sysbench.
 struct SysbenchFamily {

@@ -31,7 +31,7 @@ mod text;
 
 dyno_facts::catalogue!();
 
-pub use family::FAMILY;
+pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
 pub use run::{
     FlightMode, Isolation, Kept, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,

@@ -26,8 +26,8 @@ use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, Driven, Family, FamilyEntry, LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT,
-    all_or_none, ask, drop_failure, footprint, given, load_failure, refused, with_p95,
+    After, DriveOn, Driven, Family, FamilyEntry, LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT,
+    all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure, refused, with_p95,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::table::number;
@@ -37,6 +37,9 @@ use std::path::{Path, PathBuf};
 
 /// TPC-C, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(crate::CATALOGUE);
+
+/// Drives a trial for the drop-in.
+pub static DRIVE_ON: DriveOn<crate::Tpcc> = drive_on;
 
 /// An experiment with TPC-C.
 struct TpccFamily {
