@@ -22,7 +22,7 @@ pub(crate) enum Format {
     Md,
     /// A line per trial.
     Csv,
-    /// Everything, with a schema version; both languages.
+    /// What was found, and all sections with their raw numbers; texts as keys and in English.
     Json,
 }
 
