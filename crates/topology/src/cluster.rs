@@ -81,6 +81,10 @@ impl Cluster {
         cluster.state.is_ready = true;
         cluster.save()?;
         cluster.wait_for_acknowledgements(&|| watch.is_stopped())?;
+        // Steps that had nothing to wait for did not look.
+        if watch.is_stopped() {
+            return Err(ClusterError::stopped());
+        }
         Ok(cluster)
     }
 

@@ -239,9 +239,9 @@ fn up(arguments: &Up) -> Done {
     })
     .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
     let cluster = Cluster::up(&arguments.request(), &mut Talk)?;
+    output::talk(&format!("Ready after {:.1} s.", begin.elapsed().as_secs_f64()));
     output::data(&nodes_table(&cluster.status()));
-    let (dir, seconds) = (arguments.folder.dir.display(), begin.elapsed().as_secs_f64());
-    output::talk(&format!("Ready after {seconds:.1} s."));
+    let dir = arguments.folder.dir.display();
     output::talk(&format!("hint: measure it with `dyno run SUITE --target NAME=cluster:{dir}`"));
     output::talk(&format!("hint: `dyno cluster down{}` takes it down", of(&arguments.folder.dir)));
     Ok(())
