@@ -230,11 +230,31 @@ pub struct NodeConditions {
     /// How copies are kept; empty where there are none or none could be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<ReplicaFacts>,
-    /// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`,
-    /// `any 2 of 3`.
-    pub acknowledged_by: Option<Message>,
+    pub acknowledged_by: Option<CommitWait>,
     /// How the connection was made: `tcp`, `unix socket`, with `, tls` where it is encrypted.
     pub transport: Option<String>,
+}
+
+/// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`, `any 2 of 3`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommitWait {
+    /// This node alone, or nothing at all.
+    Local(Message),
+    /// Other copies too.
+    Copies(Message),
+}
+
+impl CommitWait {
+    pub fn words(&self) -> &Message {
+        match self {
+            CommitWait::Local(words) | CommitWait::Copies(words) => words,
+        }
+    }
+
+    pub fn has_copy(&self) -> bool {
+        matches!(self, CommitWait::Copies(_))
+    }
 }
 
 /// A copy as the node that feeds it describes it.

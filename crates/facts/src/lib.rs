@@ -21,8 +21,8 @@ mod target;
 mod trial;
 
 pub use conditions::{
-    Conditions, Freshness, GeneratorConditions, GeneratorMember, NodeConditions, Purpose,
-    ReplicaFacts, Together,
+    CommitWait, Conditions, Freshness, GeneratorConditions, GeneratorMember, NodeConditions,
+    Purpose, ReplicaFacts, Together,
 };
 pub use counts::{Counts, StatementCounts};
 pub use event::{Event, EventKind};

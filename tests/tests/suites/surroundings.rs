@@ -106,7 +106,7 @@ fn postgres_tells_its_state_and_its_checkpoints() {
     assert!(number(&node["round_trip_us"]) > 0.0);
     assert_eq!((&node["isolation"], &node["transport"]), (&"READ COMMITTED".into(), &"tcp".into()));
     assert_eq!(
-        (&node["acknowledged_by"]["en"], &node["replicas"]),
+        (&node["acknowledged_by"]["local"]["en"], &node["replicas"]),
         (&"local".into(), &Value::Null)
     );
     assert_eq!(number(&node["cache_bytes"]), f64::from(128 << 20));
@@ -185,7 +185,7 @@ fn mariadb_tells_its_replica_and_its_log() {
     suite(scratch.path(), "", &main.url(), "oltp_read_write", load);
     let run = run_to_end(scratch.path());
     let node = node(&run);
-    assert_eq!(node["acknowledged_by"]["en"], "1 semi-sync replica");
+    assert_eq!(node["acknowledged_by"]["copies"]["en"], "1 semi-sync replica");
     let replicas = node["replicas"].as_array().expect("a list");
     assert_eq!((replicas.len(), &replicas[0]["mode"]), (1, &"semi-sync".into()), "{node:#}");
     assert_eq!(

@@ -8,7 +8,7 @@ use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
-use dyno_facts::{Message, ReplicaFacts, say};
+use dyno_facts::{CommitWait, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
@@ -257,17 +257,17 @@ fn replicas(dumps: &Answer, counters: &BTreeMap<String, String>) -> Vec<ReplicaF
     dumps.iter().map(replica).collect()
 }
 
-fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> Message {
+fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> CommitWait {
     let cluster = count(&facts.counters, "wsrep_cluster_size").unwrap_or(0);
     let is_galera = facts.settings.get("wsrep_on").is_some_and(|on| on == "ON");
     if is_galera && cluster > 1 {
-        return say!(acknowledged_by_galera, n = cluster);
+        return CommitWait::Copies(say!(acknowledged_by_galera, n = cluster));
     }
     if group_members > 1 {
-        return say!(acknowledged_by_group, n = group_members);
+        return CommitWait::Copies(say!(acknowledged_by_group, n = group_members));
     }
     if semi_sync_replicas(&facts.counters) == 0 {
-        return say!(acknowledged_locally);
+        return CommitWait::Local(say!(acknowledged_locally));
     }
     let wanted = [
         "rpl_semi_sync_source_wait_for_replica_count",
@@ -275,7 +275,7 @@ fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> Message {
     ];
     // MariaDB has no such setting: one answer is enough.
     let replicas = wanted.iter().find_map(|name| count(&facts.settings, name)).unwrap_or(1);
-    say!(acknowledged_by_semi_sync, n = replicas)
+    CommitWait::Copies(say!(acknowledged_by_semi_sync, n = replicas))
 }
 
 /// The process list shows a port for TCP, also from the same machine.
@@ -344,14 +344,17 @@ mod tests {
             ]),
             ..ServerFacts::default()
         };
-        assert_eq!(acknowledged_by(&facts("ON", "1"), 0), "1 semi-sync replica");
-        assert_eq!(acknowledged_by(&facts("OFF", "1"), 0), "local", "it has fallen back");
-        assert_eq!(acknowledged_by(&facts("ON", "0"), 0), "local");
-        assert_eq!(acknowledged_by(&ServerFacts::default(), 3), "majority of 3 group members");
+        assert_eq!(acknowledged_by(&facts("ON", "1"), 0).words(), &"1 semi-sync replica");
+        assert_eq!(acknowledged_by(&facts("OFF", "1"), 0).words(), &"local", "it has fallen back");
+        assert_eq!(acknowledged_by(&facts("ON", "0"), 0).words(), &"local");
+        assert_eq!(
+            acknowledged_by(&ServerFacts::default(), 3).words(),
+            &"majority of 3 group members"
+        );
         let mut two = facts("ON", "2");
         let name = "rpl_semi_sync_master_wait_for_slave_count";
         two.settings = texts(&[(name, "2")]);
-        assert_eq!(acknowledged_by(&two, 0), "2 semi-sync replicas");
+        assert_eq!(acknowledged_by(&two, 0).words(), &"2 semi-sync replicas");
     }
 
     #[test]

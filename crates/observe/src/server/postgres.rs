@@ -7,7 +7,7 @@ use super::ask::{Answer, Asked, Asker, cell, checksum};
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
-use dyno_facts::{Message, ReplicaFacts, say};
+use dyno_facts::{CommitWait, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
 const DATABASE: &str = "SELECT 'database.' || key, value FROM pg_stat_database d, \
@@ -256,15 +256,15 @@ fn replica(row: &[Option<String>]) -> ReplicaFacts {
 }
 
 /// What a commit waits for, from `synchronous_commit` and `synchronous_standby_names`.
-fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> Message {
+fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> CommitWait {
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     let commit = setting("synchronous_commit");
     let names = setting("synchronous_standby_names").trim();
     if commit == "off" {
-        return say!(acknowledged_by_nothing);
+        return CommitWait::Local(say!(acknowledged_by_nothing));
     }
     if commit == "local" || names.is_empty() {
-        return say!(acknowledged_locally);
+        return CommitWait::Local(say!(acknowledged_locally));
     }
     let (is_any, count, listed) = wanted(names);
     // `*` means whoever is there.
@@ -273,11 +273,10 @@ fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> Message {
         true => say!(acknowledged_by_any, count = count, all = of),
         false => say!(acknowledged_by_first, count = count, all = of),
     };
-    if commit == "on" {
-        copies
-    } else {
-        say!(acknowledged_at_level, copies = copies, level = commit)
-    }
+    CommitWait::Copies(match commit {
+        "on" => copies,
+        level => say!(acknowledged_at_level, copies = copies, level = level),
+    })
 }
 
 /// `ANY 2 (a, b, c)`, `FIRST 1 (a, b)`, `2 (a, b)` or `a, b`.
@@ -311,7 +310,9 @@ mod tests {
 
     #[test]
     fn a_commit_waits_for_what_both_settings_say() {
-        let told = |commit, names| acknowledged_by(&facts(commit, names), &vec![vec![]; 3]);
+        let waits = |commit, names| acknowledged_by(&facts(commit, names), &vec![vec![]; 3]);
+        let told = |commit, names| waits(commit, names).words().clone();
+        assert!(waits("on", "s1").has_copy() && !waits("off", "s1").has_copy());
         assert_eq!(told("on", ""), "local");
         assert_eq!(told("local", "s1"), "local");
         assert_eq!(told("off", "ANY 1 (s1)"), "nothing (synchronous_commit = off)");

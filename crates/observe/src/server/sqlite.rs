@@ -3,7 +3,7 @@
 use super::ask::{Asker, cell, checksum};
 use super::{NodeState, ServerFacts, Tables};
 use dyno_core::{DbResult, Session};
-use dyno_facts::say;
+use dyno_facts::{CommitWait, say};
 
 pub(super) async fn state<S: Session>(
     asker: &mut Asker<'_, S>,
@@ -45,7 +45,7 @@ pub(super) async fn state<S: Session>(
 /// Of a database that says little of itself.
 pub(super) fn silent_state() -> NodeState {
     NodeState {
-        acknowledged_by: Some(say!(acknowledged_locally)),
+        acknowledged_by: Some(CommitWait::Local(say!(acknowledged_locally))),
         transport: Some("embedded".to_owned()),
         ..NodeState::default()
     }

@@ -1,7 +1,7 @@
 //! What a node is like at one moment, and what follows from two of them.
 
 use super::{Asked, Sample};
-use dyno_facts::{Message, NodeConditions, ReplicaFacts, say};
+use dyno_facts::{CommitWait, Message, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ pub struct NodeState {
     pub schema_checksum: Option<String>,
     pub table_rows: BTreeMap<String, u64>,
     pub replicas: Vec<ReplicaFacts>,
-    pub acknowledged_by: Option<Message>,
+    pub acknowledged_by: Option<CommitWait>,
     pub transport: Option<String>,
     /// Statements that were asked to learn all this: servers count them too.
     pub asked: Asked,
@@ -130,10 +130,14 @@ fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
 
 /// What a commit waits for, where that has changed in between: semi-synchronous replication falls
 /// back to asynchronous when no replica answers in time, and says so nowhere else.
-fn weaker(before: &Option<Message>, after: &Option<Message>) -> Option<Message> {
+fn weaker(before: &Option<CommitWait>, after: &Option<CommitWait>) -> Option<CommitWait> {
     match (before, after) {
         (Some(old), Some(new)) if old != new => {
-            Some(say!(acknowledged_later_by, before = old, after = new))
+            let words = say!(acknowledged_later_by, before = old.words(), after = new.words());
+            Some(match old.has_copy() || new.has_copy() {
+                true => CommitWait::Copies(words),
+                false => CommitWait::Local(words),
+            })
         }
         (Some(known), _) | (None, Some(known)) => Some(known.clone()),
         (None, None) => None,
@@ -154,7 +158,7 @@ mod tests {
                 ..Sample::default()
             },
             data_bytes: Some(bytes),
-            acknowledged_by: Some("1 semi-sync replica".into()),
+            acknowledged_by: Some(CommitWait::Copies("1 semi-sync replica".into())),
             ..NodeState::default()
         }
     }
@@ -169,7 +173,7 @@ mod tests {
         );
         assert!((found.growth_share.expect("known") - 0.1).abs() < 1e-9);
         assert_eq!(found.statements, None);
-        assert_eq!(found.acknowledged_by.unwrap(), "1 semi-sync replica");
+        assert_eq!(found.acknowledged_by.unwrap().words(), &"1 semi-sync replica");
     }
 
     #[test]
@@ -249,8 +253,8 @@ mod tests {
     #[test]
     fn a_fall_back_to_asynchronous_is_told() {
         let mut after = state(1, 0, 0, 0);
-        after.acknowledged_by = Some("local".into());
+        after.acknowledged_by = Some(CommitWait::Local("local".into()));
         let found = node_conditions(&state(0, 0, 0, 0), &after, &Seen::default());
-        assert_eq!(found.acknowledged_by.unwrap(), "1 semi-sync replica, later local");
+        assert_eq!(found.acknowledged_by.unwrap().words(), &"1 semi-sync replica, later local");
     }
 }

@@ -10,7 +10,7 @@ use crate::evidence::{
 use crate::format::Format::{Bytes, Fixed, Ms, Short};
 use crate::format::unique;
 use crate::text::{Lang, Message};
-use dyno_facts::{ReplicaFacts, say};
+use dyno_facts::{CommitWait, ReplicaFacts, say};
 use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
@@ -75,6 +75,7 @@ fn commits<'a>(paper: &'a Paper) -> Rows<&'a Target> {
             let copies = own(target).next().map_or(&[][..], |node| &node.replicas);
             let copies: Vec<Message> = copies.iter().map(copy).collect();
             let waits_for = own(target).find_map(|node| node.acknowledged_by.as_ref());
+            let waits_for = waits_for.map(CommitWait::words);
             Cell::from(waits_for.cloned()).with(clauses(&copies))
         })
         .text(say!(isolation_2), |target| {

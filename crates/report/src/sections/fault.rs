@@ -38,7 +38,7 @@ fn acknowledged_by(paper: &Paper, target: &str) -> Option<Message> {
         target.facts.durability.as_ref().map(Message::from)
     };
     let waits_for = paper.nodes_of(target).find_map(|node| node.acknowledged_by.as_ref());
-    waits_for.cloned().or_else(stated)
+    waits_for.map(|wait| wait.words().clone()).or_else(stated)
 }
 
 /// Errors by class, over all trials, the most frequent first.

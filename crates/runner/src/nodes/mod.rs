@@ -330,7 +330,7 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
 mod tests {
     use super::*;
     use dyno_drivers::target::Target;
-    use dyno_facts::{StatementCounts, TrialIdentity, TrialStatus};
+    use dyno_facts::{CommitWait, StatementCounts, TrialIdentity, TrialStatus};
     use dyno_observe::{NodeState, Sample};
 
     const ROLES: [(&str, Role); 4] = [
@@ -365,7 +365,7 @@ mod tests {
 
     fn looked(commits: u64, replicated: Option<u64>) -> Looked {
         let sample = Sample { commits: Some(commits), replicated, ..Sample::default() };
-        let acknowledged_by = Some("local".into());
+        let acknowledged_by = Some(CommitWait::Local("local".into()));
         let state = NodeState { sample, acknowledged_by, ..NodeState::default() };
         Looked { look: NodeLook { state, ..NodeLook::default() }, away: None }
     }
@@ -408,7 +408,7 @@ mod tests {
         assert!(found.values().all(|node| node.client_commits.is_none()));
         let lag = |name: &str| found[name].lag_max_s;
         assert_eq!([lag("n1"), lag("n2"), lag("n3")], [None, Some(3.0), Some(2.0)]);
-        assert_eq!(found["n1"].acknowledged_by.as_ref().unwrap(), &"local");
+        assert_eq!(found["n1"].acknowledged_by.as_ref().unwrap().words(), &"local");
         assert_eq!(found["n2"].acknowledged_by, None, "no commit is acknowledged there");
         assert_eq!(found["n2"].role.as_deref(), Some("read_only"));
         assert_eq!(found["n3"].down.as_ref().unwrap(), &"it is gone");

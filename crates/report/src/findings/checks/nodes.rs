@@ -141,7 +141,8 @@ fn claimed(case: &Case<'_>, target: &Target) -> Option<Message> {
     let words = own
         .flat_map(nodes_of)
         .filter_map(|(_, node)| node.acknowledged_by.as_ref())
-        .find(|words| has_copy(&words.to_string()) == Some(false))?;
+        .find(|wait| !wait.has_copy())?
+        .words();
     Some(say!(stated_but_a_commit_waits_for, claim = claim, words = words))
 }
 

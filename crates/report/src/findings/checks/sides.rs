@@ -197,16 +197,19 @@ impl<'a> Side<'a> {
 
     /// Whether another copy has a commit when it is acknowledged, and who says so how.
     pub(super) fn copies(&self) -> Option<(bool, Fact)> {
-        let acknowledged =
-            self.told("acknowledged_by", |node| Some(node.acknowledged_by.as_ref()?.to_string()));
+        let mut nodes = self.trials.iter().flat_map(|trial| nodes_of(trial));
+        if let Some(wait) = nodes.find_map(|(_, node)| node.acknowledged_by.as_ref()) {
+            return Some((wait.has_copy(), Fact::read(wait.words().to_string())));
+        }
         let durability = || self.facts?.durability.as_ref().map(Fact::stated);
-        let fact = acknowledged.or_else(durability).or_else(|| self.stated("durability"))?;
+        let stated = self.stated("acknowledged_by").or_else(durability);
+        let fact = stated.or_else(|| self.stated("durability"))?;
         Some((has_copy(&fact.value)?, fact))
     }
 }
 
-/// Whether words such as `quorum 2 of 3`, `1 semi-sync replica`, `local` or `asynchronous replica` say
-/// that a commit waits for another copy; `None` where they say neither.
+/// Whether a suite's words such as `quorum 2 of 3`, `1 semi-sync replica`, `local` or `asynchronous replica`
+/// say that a commit waits for another copy; `None` where they say neither.
 pub(super) fn has_copy(words: &str) -> Option<bool> {
     let words = words.to_lowercase();
     let words: Vec<&str> =

@@ -3,7 +3,7 @@
 use super::quiet::{BASELINE, quiet};
 use super::{Case, check, paper, trials};
 use dyno_facts::{
-    FaultFacts, Freshness, GeneratorMember, NodeConditions, Role, TargetNode, Together,
+    CommitWait, FaultFacts, Freshness, GeneratorMember, NodeConditions, Role, TargetNode, Together,
 };
 use dyno_store::RunData;
 use std::collections::BTreeMap;
@@ -91,8 +91,8 @@ fn freshness(runs: &mut [RunData], stale: u64, stale_other: u64) {
 }
 
 /// The suite says that commits wait for a replica.
-fn claim(runs: &mut [RunData], acknowledged_by: &'static str) {
-    node(runs, "n1", |node| node.acknowledged_by = Some(acknowledged_by.into()));
+fn claim(runs: &mut [RunData], wait: &CommitWait) {
+    node(runs, "n1", |node| node.acknowledged_by = Some(wait.clone()));
     for target in &mut runs[0].header.targets {
         target.durability = Some("a primary and a semi-synchronous replica".to_owned());
     }
@@ -159,8 +159,8 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "durability-claimed",
         evidence: "a primary and a semi-synchronous replica (stated), but a commit waits for: local",
-        fires: |runs| claim(runs, "local"),
-        silent: |runs| claim(runs, "1 semi-sync replica"),
+        fires: |runs| claim(runs, &CommitWait::Local("local".into())),
+        silent: |runs| claim(runs, &CommitWait::Copies("1 semi-sync replica".into())),
     },
     Case {
         id: "nodes-differ",

@@ -2,8 +2,8 @@
 
 use crate::synthetic::{Shape, header, run, trial};
 use dyno_facts::{
-    ComparisonFacts, Conditions, DataFacts, ExperimentFacts, GeneratorConditions, NodeConditions,
-    ReplicaFacts, ServerFacts, StopRule,
+    CommitWait, ComparisonFacts, Conditions, DataFacts, ExperimentFacts, GeneratorConditions,
+    NodeConditions, ReplicaFacts, ServerFacts, StopRule,
 };
 use dyno_store::{RunData, TrialData};
 
@@ -108,7 +108,7 @@ fn conditions(committed: u64) -> Conditions {
         schema_checksum: Some("5f3a".to_owned()),
         table_rows: (1..=64).map(|table| (format!("sbtest{table}"), 100_000)).collect(),
         replicas: vec![ReplicaFacts { mode: "semi-sync".to_owned(), ..ReplicaFacts::default() }],
-        acknowledged_by: Some("1 semi-sync replica".into()),
+        acknowledged_by: Some(CommitWait::Copies("1 semi-sync replica".into())),
         transport: Some("tcp".to_owned()),
         ..NodeConditions::default()
     };

@@ -2,16 +2,17 @@
 
 use super::quiet::quiet;
 use super::{AS_IT_IS, Case, candidate, candidate_nodes, nodes, trials};
-use dyno_facts::TargetFacts;
+use dyno_facts::{CommitWait, TargetFacts};
 use dyno_store::RunData;
 
 fn facts(runs: &mut [RunData]) -> &mut [TargetFacts] {
     &mut runs[0].header.targets
 }
 
-fn acknowledged(runs: &mut [RunData], baseline: &str, other: &str) {
-    nodes(runs, |node| node.acknowledged_by = Some(baseline.into()));
-    candidate_nodes(runs, |node| node.acknowledged_by = Some(other.into()));
+fn acknowledged(runs: &mut [RunData], other: &CommitWait) {
+    let baseline = CommitWait::Copies("any 2 of 3".into());
+    nodes(runs, |node| node.acknowledged_by = Some(baseline.clone()));
+    candidate_nodes(runs, |node| node.acknowledged_by = Some(other.clone()));
 }
 
 fn setting(runs: &mut [RunData], name: &str, value: &str) {
@@ -27,8 +28,8 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "durability",
         evidence: "targets old and new: any 2 of 3 against async",
-        fires: |runs| acknowledged(runs, "any 2 of 3", "async"),
-        silent: |runs| acknowledged(runs, "any 2 of 3", "1 semi-sync replica"),
+        fires: |runs| acknowledged(runs, &CommitWait::Local("async".into())),
+        silent: |runs| acknowledged(runs, &CommitWait::Copies("1 semi-sync replica".into())),
     },
     // The first: the same node class.
     Case {
