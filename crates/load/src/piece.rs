@@ -35,15 +35,15 @@ pub async fn retrying<S: Session, T>(
 }
 
 /// Counts the rows that the sessions of a load have stored, and keeps how.
-pub struct StoredRows<'a, O: ?Sized> {
-    observer: &'a O,
+pub struct StoredRows<'a> {
+    observer: &'a dyn LoadObserver,
     rows: AtomicU64,
     how: Mutex<Option<BulkReport>>,
 }
 
-impl<'a, O: LoadObserver + ?Sized> StoredRows<'a, O> {
+impl<'a> StoredRows<'a> {
     /// Nothing is stored yet.
-    pub fn new(observer: &'a O) -> Self {
+    pub fn new(observer: &'a dyn LoadObserver) -> Self {
         StoredRows { observer, rows: AtomicU64::new(0), how: Mutex::new(None) }
     }
 

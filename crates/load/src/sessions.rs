@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 /// Opens the sessions of a load. Nothing of it may be called within an event loop.
-pub struct LoadSessions<'a, D, O: ?Sized> {
+pub struct LoadSessions<'a, D> {
     driver: &'a D,
-    observer: &'a O,
+    observer: &'a dyn LoadObserver,
     sessions: u32,
 }
 
-impl<'a, D: Driver, O: LoadObserver + ?Sized> LoadSessions<'a, D, O> {
+impl<'a, D: Driver> LoadSessions<'a, D> {
     /// A load by up to `sessions` sessions; by one on SQLite, which has one writer at a time.
-    pub fn new(driver: &'a D, observer: &'a O, sessions: u32) -> Self {
+    pub fn new(driver: &'a D, observer: &'a dyn LoadObserver, sessions: u32) -> Self {
         let sessions = if driver.dialect() == Dialect::Sqlite { 1 } else { sessions.max(1) };
         LoadSessions { driver, observer, sessions }
     }

@@ -48,7 +48,7 @@ pub fn prepare<D: Driver>(
     options: &Options,
     threads: u32,
     seed: u64,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<PrepareReport, LoadError> {
     let loader = LoadSessions::new(driver, observer, threads);
     let names: Vec<_> = (0..).zip(options.table_names(threads)).collect();
@@ -106,7 +106,7 @@ async fn inspect_or_create<S: Session>(
     name: &str,
     number: u32,
     existing: &HashSet<String>,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<TableState, LoadError> {
     let dialect = session.dialect();
     let rows = options.rows_to_load();
@@ -245,15 +245,15 @@ fn pieces(tables: &[TableState]) -> Vec<Piece> {
 }
 
 /// A load in progress, shared by its sessions.
-struct Load<'a, O> {
+struct Load<'a> {
     options: &'a Options,
     seed: u64,
-    observer: &'a O,
+    observer: &'a dyn LoadObserver,
     tables: Vec<TableState>,
-    stored: StoredRows<'a, O>,
+    stored: StoredRows<'a>,
 }
 
-impl<O: LoadObserver> Load<'_, O> {
+impl Load<'_> {
     async fn chunk<S: Session>(
         &self,
         session: &mut S,

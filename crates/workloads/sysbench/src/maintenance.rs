@@ -14,7 +14,7 @@ pub fn cleanup<D: Driver>(
     driver: &D,
     options: &Options,
     threads: u32,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     drop_tables(driver, &options.table_names(threads), observer)
 }
@@ -26,7 +26,7 @@ pub fn cleanup<D: Driver>(
 pub fn drop_tables<D: Driver>(
     driver: &D,
     names: &[String],
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         for name in names {
@@ -46,7 +46,7 @@ pub fn prewarm<D: Driver>(
     driver: &D,
     options: &Options,
     threads: u32,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     let names = options.table_names(threads);
     let set_up = async |session: &mut D::Session| {

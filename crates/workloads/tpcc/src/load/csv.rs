@@ -78,7 +78,7 @@ pub fn write_csv(
     options: &LoadOptions,
     dialect: Dialect,
     (prefix, null): (&str, &str),
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<Vec<CsvFile>, CsvError> {
     let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
     let common = Common { seed: options.seed, dialect, loaded_at: options.loaded_at, constants };
@@ -128,7 +128,7 @@ fn write_table(
     chunks: &[Chunk],
     file: &CsvFile,
     null: &str,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> io::Result<()> {
     let part = file.path.with_extension("csv.part");
     let mut out = Lines {

@@ -78,7 +78,7 @@ impl LoadOptions {
 pub fn load<D: Driver>(
     driver: &D,
     options: &LoadOptions,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<LoadReport, LoadError> {
     let dialect = driver.dialect();
     check_options(options, dialect)?;
@@ -132,7 +132,7 @@ pub fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), Load
 /// The first error of the session.
 pub fn destroy<D: Driver>(
     driver: &D,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
     LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         let existing = state::tables(session).await?;
@@ -155,7 +155,7 @@ async fn begin<S: Session>(
     session: &mut S,
     options: &LoadOptions,
     schema: &Schema,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<Option<(Timestamp, HashMap<String, bool>)>, LoadError> {
     let found = state::inspect(session, options).await?;
     let existing = state::tables(session).await?;
@@ -195,7 +195,7 @@ async fn create_table<S: Session>(
     schema: &Schema,
     table: Table,
     progress: &HashMap<String, bool>,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     let name = table.name();
     if progress.get(name) == Some(&true) {
@@ -229,7 +229,7 @@ fn suspect_shard(schema: &Schema, error: DbError) -> DbError {
 async fn make_keys<S: Session>(
     session: &mut S,
     keys: Vec<LateKey>,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     let existing = state::keys(session).await?;
     for key in keys.into_iter().filter(|key| !existing.contains(&key.name)) {
@@ -241,7 +241,7 @@ async fn make_keys<S: Session>(
 async fn make_key<S: Session>(
     session: &mut S,
     key: &LateKey,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     observer.creating_index(key.table.name());
     let doing = format!("creating key {} of table {}", key.name, key.table.name());
@@ -276,17 +276,17 @@ fn missing_chunks(
 }
 
 /// A load whose tables exist; shared by the sessions.
-struct Load<'a, O> {
+struct Load<'a> {
     common: Common,
     schema: &'a Schema,
-    stored: StoredRows<'a, O>,
-    observer: &'a O,
+    stored: StoredRows<'a>,
+    observer: &'a dyn LoadObserver,
 }
 
-impl<O: LoadObserver> Load<'_, O> {
+impl Load<'_> {
     fn fill<D: Driver>(
         &self,
-        loader: &LoadSessions<'_, D, O>,
+        loader: &LoadSessions<'_, D>,
         missing: &[Missing],
     ) -> Result<(), LoadError> {
         let set_up = async |session: &mut D::Session| match self.common.dialect {
@@ -329,7 +329,7 @@ impl<O: LoadObserver> Load<'_, O> {
     /// What follows the rows: keys and indexes, several at once, then the rest.
     fn finish<D: Driver>(
         &self,
-        loader: &LoadSessions<'_, D, O>,
+        loader: &LoadSessions<'_, D>,
         warehouses: u32,
     ) -> Result<(), LoadError> {
         let existing = loader.one(async |session: &mut D::Session| state::keys(session).await)?;

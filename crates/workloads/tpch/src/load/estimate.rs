@@ -60,7 +60,7 @@ const PER_SCALE_SQLITE: (f64, f64, f64) = (1_300.0, 1_000.0, 200.0);
 pub(super) async fn check_room<S: Session>(
     session: &mut S,
     options: &LoadOptions,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     if options.force {
         return Ok(());

@@ -98,7 +98,7 @@ pub struct TpchLoadReport {
 pub fn load<D: Driver>(
     driver: &D,
     options: &LoadOptions,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<TpchLoadReport, LoadError> {
     check_options(options)?;
     let loader = LoadSessions::new(driver, observer, options.sessions);
@@ -126,7 +126,7 @@ pub fn load<D: Driver>(
     Ok(report)
 }
 
-fn complete_before(loaded: Loaded, observer: &impl LoadObserver) -> TpchLoadReport {
+fn complete_before(loaded: Loaded, observer: &dyn LoadObserver) -> TpchLoadReport {
     observer.note(&format!("Scale factor {} is already loaded", loaded.scale));
     let of_load = loaded.load.steps.iter().filter(|step| step.name == "load");
     let rows_found = of_load.map(|step| step.rows).sum();
@@ -214,7 +214,7 @@ enum Begun {
 async fn begin<S: Session>(
     session: &mut S,
     options: &LoadOptions,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<Begun, LoadError> {
     let wanted = options.wanted();
     let has_keys =
@@ -280,11 +280,11 @@ fn other_data(how: &str, there: &Wanted, asked: &Wanted) -> LoadError {
 }
 
 /// Verifies and concludes a load whose steps are all done.
-fn finish<D: Driver, O: LoadObserver>(
-    loader: &LoadSessions<'_, D, O>,
+fn finish<D: Driver>(
+    loader: &LoadSessions<'_, D>,
     options: &LoadOptions,
     is_complete: bool,
-    observer: &O,
+    observer: &dyn LoadObserver,
     report: &mut TpchLoadReport,
 ) -> Result<(), LoadError> {
     let done = loader.one(async |session: &mut D::Session| state::done(session).await)?;
@@ -305,10 +305,7 @@ fn finish<D: Driver, O: LoadObserver>(
 }
 
 /// Compares what is stored with what was sent, table by table.
-fn verify<D: Driver>(
-    loader: &LoadSessions<'_, D, impl LoadObserver>,
-    done: &[Done],
-) -> Result<(), LoadError> {
+fn verify<D: Driver>(loader: &LoadSessions<'_, D>, done: &[Done]) -> Result<(), LoadError> {
     // The largest first.
     let tables: Vec<Table> = Table::ALL.into_iter().rev().collect();
     let no_set_up = async |_: &mut D::Session| Ok(());
@@ -354,7 +351,7 @@ async fn conclude<S: Session>(
 /// The first error of the session.
 pub fn destroy<D: Driver>(
     driver: &D,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
     LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         if session.dialect() == Dialect::Sqlite {

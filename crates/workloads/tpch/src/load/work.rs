@@ -13,11 +13,11 @@ use dyno_load::{LoadError, LoadObserver, LoadSessions, StoredRows, retrying, whi
 use std::collections::HashSet;
 
 /// What a load's sessions share.
-pub(super) struct Worker<'a, O> {
+pub(super) struct Worker<'a> {
     pub(super) scale: f64,
     pub(super) sessions: u32,
-    pub(super) observer: &'a O,
-    pub(super) stored: StoredRows<'a, O>,
+    pub(super) observer: &'a dyn LoadObserver,
+    pub(super) stored: StoredRows<'a>,
 }
 
 /// How much memory SQLite may use for its pages while it loads and sorts, in KiB.
@@ -47,7 +47,7 @@ async fn set_up<S: Session>(session: &mut S, sessions: u32) -> Result<(), LoadEr
     }
 }
 
-impl<O: LoadObserver> Worker<'_, O> {
+impl Worker<'_> {
     /// Does the pieces of a step, each by the next session that is free.
     pub(super) fn step<D: Driver>(
         &self,

@@ -139,7 +139,7 @@ pub fn estimated_bytes(options: &FileOptions) -> u64 {
 /// The first file that exists, or can't be written; [`FileError::Stopped`] after `stop` said so.
 pub fn write(
     options: &FileOptions,
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Written>, FileError> {
     let contents = contents(options);
@@ -225,7 +225,7 @@ fn jobs(contents: Vec<(PathBuf, Rows)>, scale: f64) -> Vec<Job> {
 fn write_jobs(
     options: &FileOptions,
     jobs: &[Job],
-    observer: &impl LoadObserver,
+    observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), FileError> {
     let next = AtomicUsize::new(0);
@@ -281,7 +281,7 @@ impl Job {
         chunk: u32,
         options: &FileOptions,
         buffer: &mut Vec<u8>,
-        observer: &impl LoadObserver,
+        observer: &dyn LoadObserver,
         over: &dyn Fn() -> bool,
     ) -> Result<(), Unwritten> {
         let scale = options.scale;
