@@ -11,7 +11,7 @@ pub trait LoadObserver: Sync {
     fn creating_table(&self, _table: &str) {}
     /// The first of `rows` rows is about to be inserted into `table`.
     fn inserting(&self, _rows: u64, _table: &str) {}
-    /// This many more rows are stored and committed.
+    /// This many more rows are stored; sent, where all rows are one transaction.
     fn rows_done(&self, _rows: u64) {}
     /// A secondary index of `table` is about to be created.
     fn creating_index(&self, _table: &str) {}
@@ -19,6 +19,8 @@ pub trait LoadObserver: Sync {
     fn prewarming_table(&self, _table: &str) {}
     /// A table is about to be dropped.
     fn dropping_table(&self, _table: &str) {}
+    /// A line that the original tool prints here, or a remark of the server as its own client prints it.
+    fn line(&self, _text: &str) {}
     /// Something the user should know, in one sentence.
     fn note(&self, _text: &str) {}
     /// True when the user wants the end of the load now. Asked about ten times a second.

@@ -65,12 +65,7 @@ impl<'a> StoredRows<'a> {
     /// All in all, where an earlier load had stored `rows_found` rows.
     pub fn report(self, rows_found: u64) -> LoadReport {
         let how = self.how.into_inner().unwrap_or_else(PoisonError::into_inner);
-        LoadReport {
-            rows_loaded: self.rows.into_inner(),
-            rows_found,
-            method: how.as_ref().map(|report| report.method),
-            fallback_reason: how.and_then(|report| report.fallback).as_ref().map(fallback_reason),
-            was_complete: false,
-        }
+        let loaded = how.map(LoadReport::from).unwrap_or_default();
+        LoadReport { rows_loaded: self.rows.into_inner(), rows_found, ..loaded }
     }
 }

@@ -1,6 +1,6 @@
 //! What a load did.
 
-use dyno_core::{BulkFallback, BulkMethod};
+use dyno_core::{BulkFallback, BulkMethod, BulkReport};
 use dyno_facts::{Message, say};
 use std::num::NonZero;
 use std::thread;
@@ -18,6 +18,17 @@ pub struct LoadReport {
     pub fallback_reason: Option<Message>,
     /// True when the data set was complete before.
     pub was_complete: bool,
+}
+
+impl From<BulkReport> for LoadReport {
+    fn from(stored: BulkReport) -> Self {
+        LoadReport {
+            rows_loaded: stored.rows,
+            method: Some(stored.method),
+            fallback_reason: stored.fallback.as_ref().map(fallback_reason),
+            ..LoadReport::default()
+        }
+    }
 }
 
 impl LoadReport {

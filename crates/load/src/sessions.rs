@@ -12,13 +12,20 @@ pub struct LoadSessions<'a, D> {
     driver: &'a D,
     observer: &'a dyn LoadObserver,
     sessions: u32,
+    at_first_node: bool,
 }
 
 impl<'a, D: Driver> LoadSessions<'a, D> {
     /// A load by up to `sessions` sessions; by one on SQLite, which has one writer at a time.
     pub fn new(driver: &'a D, observer: &'a dyn LoadObserver, sessions: u32) -> Self {
         let sessions = if driver.dialect() == Dialect::Sqlite { 1 } else { sessions.max(1) };
-        LoadSessions { driver, observer, sessions }
+        LoadSessions { driver, observer, sessions, at_first_node: false }
+    }
+
+    /// Opens all sessions with number 0: where several nodes are given, they go to the first.
+    #[must_use]
+    pub fn at_first_node(self) -> Self {
+        LoadSessions { at_first_node: true, ..self }
     }
 
     /// Does `work` on one session.
@@ -71,6 +78,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
     ) -> Result<T, LoadError> {
         let is_over = || self.observer.is_canceled();
         let canceled = || LoadError::Canceled { hint: None };
+        let number = if self.at_first_node { 0 } else { number };
         let connected = unless(is_over, self.driver.connect(number)).await.ok_or_else(canceled)?;
         let mut session = connected.map_err(while_doing("connecting to the database"))?;
         match unless(is_over, work(&mut session)).await {

@@ -3,13 +3,14 @@
 use super::refusal::Refusal;
 use super::settings::Settings;
 use dyno_drivers::target::Target;
-use dyno_pgbench::init::{InitError, InitObserver, InitReport, Progress, Step, initialize};
+use dyno_load::{LoadError, LoadObserver};
+use dyno_pgbench::init::{InitReport, canceled, initialize};
 use dyno_pgbench::run::server_text;
 use dyno_runner::databases::with_driver;
 use dyno_runner::output;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Rows between two lines without `-q`.
 const LINE_ROWS: u64 = 100_000;
@@ -25,13 +26,14 @@ pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     let is_canceled = Arc::new(AtomicBool::new(false));
     let lines = Lines {
         quiet: settings.quiet,
-        next: Mutex::new(Next::default()),
+        total: settings.init.accounts() as u64,
+        rows: Mutex::new(Rows::planned(0)),
         is_canceled: Arc::clone(&is_canceled),
     };
     let blocks = reached.database.blocks();
     // One connection stores all rows or none.
     let is_stored = settings.init.resume || settings.init.connections > 1;
-    let last_words = failed(&InitError::Canceled { is_stored }, &reached.target);
+    let last_words = failed(&canceled(is_stored), &reached.target);
     let watched = dyno_runner::signals::on_interrupt(move || {
         if blocks {
             // Nothing can be done within such a database meanwhile; its journal undoes what is not
@@ -52,38 +54,72 @@ pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Which line of rows comes next.
-#[derive(Clone, Copy, Debug, Default)]
-struct Next {
+/// The accounts so far.
+struct Rows {
+    begun: Instant,
+    /// Rows of an earlier load: they say nothing about the speed of this one.
+    found: u64,
+    loaded: u64,
+    /// The number of the line that was printed last.
     line: u64,
+}
+
+impl Rows {
+    fn planned(found: u64) -> Self {
+        Rows { begun: Instant::now(), found, loaded: 0, line: 0 }
+    }
+
+    fn line(&self, total: u64, elapsed: Duration) -> String {
+        let done = self.found + self.loaded;
+        let remaining = remaining(elapsed, self.loaded, total.saturating_sub(done));
+        format!(
+            "{done} of {total} tuples ({}%) done (elapsed {:.2} s, remaining {:.2} s)",
+            done * 100 / total.max(1),
+            elapsed.as_secs_f64(),
+            remaining.as_secs_f64()
+        )
+    }
+}
+
+/// At the speed so far.
+fn remaining(elapsed: Duration, loaded: u64, missing: u64) -> Duration {
+    if loaded == 0 {
+        return Duration::ZERO;
+    }
+    let seconds = elapsed.as_secs_f64() * missing as f64 / loaded as f64;
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 /// Prints what happens.
 struct Lines {
     quiet: bool,
-    next: Mutex<Next>,
+    /// Accounts when all are there.
+    total: u64,
+    rows: Mutex<Rows>,
     is_canceled: Arc<AtomicBool>,
 }
 
-impl InitObserver for Lines {
-    fn step_began(&self, step: Step) {
-        output::talk(step.announcement());
+impl LoadObserver for Lines {
+    fn line(&self, text: &str) {
+        output::talk(text);
     }
 
-    fn creating_partitions(&self, partitions: u32) {
-        output::talk(&format!("creating {partitions} partitions..."));
+    fn rows_planned(&self, rows: u64) {
+        let found = self.total.saturating_sub(rows);
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = Rows::planned(found);
     }
 
-    fn rows_done(&self, progress: &Progress) {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+    fn rows_done(&self, count: u64) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.loaded += count;
+        let (elapsed, done) = (rows.begun.elapsed(), rows.found + rows.loaded);
         let reached = match self.quiet {
-            true => progress.elapsed.as_secs() / QUIET_LINE_S,
-            false => progress.rows_done / LINE_ROWS,
+            true => elapsed.as_secs() / QUIET_LINE_S,
+            false => done / LINE_ROWS,
         };
-        let is_last = progress.rows_done == progress.rows_total;
-        if reached > next.line || is_last {
-            next.line = reached;
-            output::talk(&rows_line(progress));
+        if reached > rows.line || done == self.total {
+            rows.line = reached;
+            output::talk(&rows.line(self.total, elapsed));
         }
     }
 
@@ -94,16 +130,6 @@ impl InitObserver for Lines {
     fn note(&self, text: &str) {
         output::talk(&format!("pgbench: {text}"));
     }
-}
-
-fn rows_line(progress: &Progress) -> String {
-    let Progress { rows_done, rows_total, elapsed, remaining } = progress;
-    let percent = rows_done * 100 / (*rows_total).max(1);
-    format!(
-        "{rows_done} of {rows_total} tuples ({percent}%) done (elapsed {:.2} s, remaining {:.2} s)",
-        elapsed.as_secs_f64(),
-        remaining.as_secs_f64()
-    )
 }
 
 /// `done in 0.66 s (drop tables 0.00 s, ...).`
@@ -117,22 +143,21 @@ fn summary(report: &InitReport) -> String {
     format!("done in {:.2} s ({}).", total.as_secs_f64(), steps.join(", "))
 }
 
-fn failed(error: &InitError, target: &Target) -> Refusal {
-    let refusal = match (error, error.db_error()) {
-        (InitError::Session { step: None, .. }, Some(error)) => {
+fn failed(error: &LoadError, target: &Target) -> Refusal {
+    let refusal = match error.db_error() {
+        Some(error) if error.is_connect() => {
             return Refusal::unconnected(error, target.dialect)
                 .then("could not create connection for initialization");
         }
-        (_, Some(db_error)) => {
-            let sql = error.sql().unwrap_or_default();
-            let text = server_text(db_error, sql);
+        Some(db_error) => {
+            let text = server_text(db_error, error.sql().unwrap_or_default());
             let refusal = Refusal::error(format_args!("query failed: {text}"));
             match error.sql() {
                 Some(sql) => refusal.with_detail(format_args!("Query was: {sql}")),
                 None => refusal,
             }
         }
-        _ => Refusal::error(error),
+        None => Refusal::error(error),
     };
     // What the server itself advises is among its words.
     match error.hint().filter(|hint| error.db_error().and_then(|error| error.hint()) != Some(hint))
@@ -145,18 +170,23 @@ fn failed(error: &InitError, target: &Target) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_pgbench::init::Step;
+
+    #[test]
+    fn the_rest_is_estimated_from_this_loads_own_speed() {
+        let second = Duration::from_secs(1);
+        assert_eq!(remaining(2 * second, 200, 800), 8 * second);
+        assert_eq!(remaining(2 * second, 200, 0), Duration::ZERO);
+        assert_eq!(remaining(2 * second, 0, 800), Duration::ZERO);
+        assert_eq!(remaining(Duration::MAX, 1, u64::MAX), Duration::MAX);
+    }
 
     #[test]
     fn lines_are_the_originals() {
-        let progress = Progress {
-            rows_done: 100_000,
-            rows_total: 200_000,
-            elapsed: Duration::from_millis(61),
-            remaining: Duration::from_millis(64),
-        };
+        let rows = Rows { loaded: 50_000, ..Rows::planned(50_000) };
         assert_eq!(
-            rows_line(&progress),
-            "100000 of 200000 tuples (50%) done (elapsed 0.06 s, remaining 0.06 s)"
+            rows.line(200_000, Duration::from_millis(61)),
+            "100000 of 200000 tuples (50%) done (elapsed 0.06 s, remaining 0.12 s)"
         );
         let steps = vec![
             (Step::DropTables, Duration::from_millis(10)),

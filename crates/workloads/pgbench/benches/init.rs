@@ -7,7 +7,8 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_drivers::target::Target;
-use dyno_pgbench::init::{InitOptions, NobodyWatches, Step, initialize};
+use dyno_load::Unobserved;
+use dyno_pgbench::init::{InitOptions, Step, initialize};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of this process in nanoseconds.
@@ -18,7 +19,7 @@ fn cpu_ns() -> i64 {
 
 fn measure<D: Driver>(driver: &D, options: &InitOptions) {
     let start = cpu_ns();
-    let report = initialize(driver, options, &NobodyWatches).expect("the database takes the rows");
+    let report = initialize(driver, options, &Unobserved).expect("the database takes the rows");
     let rows = report.loaded.rows_loaded as f64;
     let cpu_us = (cpu_ns() - start) as f64 / 1e3 / rows;
     let load = report.steps.iter().find(|(step, _)| *step == Step::ClientData);

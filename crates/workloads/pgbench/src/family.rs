@@ -4,8 +4,8 @@ use crate::access::Access;
 use crate::check::{Balances, Ledger, balances};
 use crate::history::{History, Journal, history};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, Progress, Step, TABLES,
-    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
+    ACCOUNTS_PER_BRANCH, InitOptions, Step, TABLES, existing_tables, initialize, table_info,
+    vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{OFFER, PgbenchSettings, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
@@ -14,18 +14,19 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, Verdict, say};
-use dyno_load::{LoadObserver, default_sessions};
+use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, DriveOn, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder, LostWork, Ran,
-    Ready, UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, refused, with_dependants,
+    After, DriveOn, Driven, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ran, Ready,
+    UNPREPARED_HINT, all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure,
+    refused,
 };
 use dyno_runner::output;
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The pgbench family, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
@@ -35,6 +36,9 @@ pub static DRIVE_ON: DriveOn<PgBench> = drive_on;
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
 const LARGE_SCALE: u32 = 100;
+/// The loader's own remedy speaks of options of its command line.
+const OTHER_DATA_HINT: &str = "Drop the tables pgbench_accounts, pgbench_branches, pgbench_history and \
+                               pgbench_tellers, or use another database.";
 /// Lines that scripts and clients may print in one trial.
 const LINES_MAX: u32 = 20;
 
@@ -85,7 +89,7 @@ impl Family for PgbenchFamily {
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
         let dialect = driver.dialect();
-        self.init_options().check(dialect).map_err(|error| load_failure(&error))?;
+        self.init_options().check(dialect)?;
         let options = self.run_options(&TrialSpec::closed(1), false);
         PgBench::new(options, dialect, talker())
             .map(|_| ())
@@ -93,9 +97,8 @@ impl Family for PgbenchFamily {
     }
 
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
-        let wanted = self.init_options();
-        let watcher = Watcher { progress: order.observer, rows: AtomicU64::new(0) };
-        let report = initialize(driver, &wanted, &watcher).map_err(|error| load_failure(&error))?;
+        let report = initialize(driver, &self.init_options(), order.observer)
+            .map_err(|error| load_failure(&error, OTHER_DATA_HINT))?;
         Ok(report.loaded.sentence())
     }
 
@@ -115,14 +118,7 @@ impl Family for PgbenchFamily {
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
         let drop = InitOptions { steps: vec![Step::DropTables], ..InitOptions::default() };
-        let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
-        initialize(driver, &drop, &watcher).map(|_| ()).map_err(|error| {
-            let db_error = match &error {
-                InitError::Session { error, .. } => Some(error),
-                _ => None,
-            };
-            with_dependants(load_failure(&error), db_error)
-        })
+        initialize(driver, &drop, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 
@@ -406,39 +402,4 @@ fn talker() -> Talker {
             _ => {}
         }
     })
-}
-
-fn load_failure(error: &InitError) -> Failure {
-    let failure = Failure::new(sentence(&error.to_string()));
-    match error {
-        // The loader's own remedy speaks of options of its command line.
-        InitError::Table { .. } => failure.with_hint(
-            "Drop the tables pgbench_accounts, pgbench_branches, pgbench_history and \
-             pgbench_tellers, or use another database.",
-        ),
-        InitError::Session { error, .. } => failure.with_hint(error.hint().unwrap_or(GOES_ON_HINT)),
-        InitError::Options { .. } | InitError::Canceled { .. } | InitError::Loop(_) => failure,
-    }
-}
-
-/// Shows the progress of a load.
-struct Watcher<'a> {
-    progress: &'a LoadProgress,
-    rows: AtomicU64,
-}
-
-impl InitObserver for Watcher<'_> {
-    fn rows_done(&self, progress: &Progress) {
-        let before = self.rows.swap(progress.rows_done, Ordering::Relaxed);
-        if before == 0 {
-            self.progress.rows_planned(progress.rows_total);
-        }
-        self.progress.rows_done(progress.rows_done.saturating_sub(before));
-    }
-
-    fn step_began(&self, step: Step) {
-        if matches!(step, Step::PrimaryKeys | Step::ForeignKeys) {
-            self.progress.creating_index("pgbench_accounts");
-        }
-    }
 }

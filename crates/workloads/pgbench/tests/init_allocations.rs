@@ -3,7 +3,8 @@
 #[path = "init/recorder.rs"]
 mod recorder;
 
-use dyno_pgbench::init::{InitObserver, InitOptions, Progress, Step, initialize};
+use dyno_load::LoadObserver;
+use dyno_pgbench::init::{InitOptions, Step, initialize};
 use dyno_testkit::{Counting, allocations};
 use recorder::Recorder;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,8 +19,8 @@ struct Seen {
     last: AtomicU64,
 }
 
-impl InitObserver for Seen {
-    fn rows_done(&self, _progress: &Progress) {
+impl LoadObserver for Seen {
+    fn rows_done(&self, _rows: u64) {
         let now = allocations();
         let _ = self.first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         self.last.store(now, Ordering::Relaxed);

@@ -5,90 +5,70 @@
 //! or not at all; so the database itself says what is missing. MySQL always loads so, because one
 //! transaction over all rows would fill its undo log.
 
-use super::error::InitError;
+use super::error::{RESUME, failed};
 use super::existing;
-use super::meter::Meter;
-use super::observer::InitObserver;
 use super::options::Step;
 use super::rows::{ACCOUNT_COLUMNS, Accounts, Small, SmallRows, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
-use super::sessions::{Stop, on_sessions};
 use super::{Init, command};
-use dyno_core::{BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, RowSource, Session};
-use dyno_load::fallback_reason;
+use dyno_core::{BulkMethod, BulkReport, Dialect, Driver, RowSource, Session};
+use dyno_load::{LoadError, LoadReport, StoredRows, retrying};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
 const STEP: Step = Step::ClientData;
 
-/// Attempts at a chunk that other sessions' locks get in the way of.
-const CHUNK_ATTEMPTS: u32 = 5;
-
 /// What the step did.
-#[derive(Debug, Default)]
-pub(crate) struct Loaded {
-    pub(crate) rows: u64,
-    pub(crate) rows_found: u64,
-    pub(crate) connections: u32,
-    pub(crate) how: Option<BulkReport>,
+pub(super) struct Loaded {
+    pub(super) report: LoadReport,
+    pub(super) connections: u32,
     /// True when pgbench would have frozen the rows and this load could not.
-    pub(crate) unfrozen: bool,
+    pub(super) unfrozen: bool,
 }
 
 /// Fills the tables, or what of them is missing.
-pub(crate) async fn load<D: Driver>(
+pub(super) async fn load<D: Driver>(
     init: &Init<'_, D>,
     session: &mut D::Session,
-) -> Result<Loaded, InitError> {
+) -> Result<Loaded, LoadError> {
     let options = init.schema.options;
-    let dialect = init.schema.dialect;
-    if options.connections == 1 && !options.resume && dialect != Dialect::Mysql {
+    if options.connections == 1 && !options.resume && init.schema.dialect != Dialect::Mysql {
         return load_at_once(init, session).await;
     }
     let missing = prepare_chunks(init, session).await?;
     let found = u64::from(options.scale) - missing.len() as u64;
-    let rows_found = found * chunk_rows();
     init.is_stored.store(found > 0, Ordering::Relaxed);
-    let sessions = if init.driver.blocks() { 1 } else { options.connections };
-    let sessions = sessions.min(missing.len().try_into().unwrap_or(u32::MAX));
-    tell_how(init, sessions);
-    let total = options.accounts() as u64;
-    let chunks = Chunks {
-        dialect,
-        missing,
-        next: AtomicUsize::new(0),
-        stored: AtomicU64::new(0),
-        is_stored: &init.is_stored,
-        observer: init.observer,
-        meter: Meter::new(init.observer, total, rows_found),
-        how: Mutex::new(None),
+    let connections = if init.driver.blocks() { 1 } else { options.connections };
+    let connections = connections.min(missing.len().try_into().unwrap_or(u32::MAX));
+    note_how(init, connections);
+    init.observer.rows_planned(missing.len() as u64 * chunk_rows());
+    let stored = StoredRows::new(init.observer);
+    let no_set_up = async |_: &mut D::Session| Ok(());
+    let work = async |session: &mut D::Session, (): &(), branch: &u32| {
+        stored.add(load_chunk(session, init.schema.dialect, *branch).await?);
+        init.is_stored.store(true, Ordering::Relaxed);
+        Ok(())
     };
-    let loaded = if sessions <= 1 {
+    let all = async |session: &mut D::Session| {
+        if connections > 1 {
+            return init.loader.each(&missing, no_set_up, work);
+        }
         // A database in memory belongs to its session, and one more connection gains nothing.
-        chunks.work(session, &Stop::default()).await
-    } else {
-        let refused = |error| InitError::session(STEP, "connecting to the database", error);
-        let (driver, observer) = (init.driver, init.observer);
-        on_sessions(driver, observer, sessions, refused, async |session: &mut D::Session, stop| {
-            chunks.work(session, stop).await
-        })
+        for branch in &missing {
+            work(session, &(), branch).await?;
+        }
+        Ok(())
     };
-    loaded.map_err(InitError::with_resume_hint)?;
-    Ok(Loaded {
-        rows: chunks.stored.into_inner(),
-        rows_found,
-        connections: sessions,
-        how: chunks.how.into_inner().unwrap_or_else(PoisonError::into_inner),
-        unfrozen: init.can_freeze(session).await?,
-    })
+    all(session).await.map_err(|error| error.with_resume_hint(RESUME))?;
+    let unfrozen = init.can_freeze(session).await?;
+    Ok(Loaded { report: stored.report(found * chunk_rows()), connections, unfrozen })
 }
 
 fn chunk_rows() -> u64 {
     u64::from(super::ACCOUNTS_PER_BRANCH)
 }
 
-fn tell_how<D: Driver>(init: &Init<'_, D>, sessions: u32) {
+fn note_how<D: Driver>(init: &Init<'_, D>, sessions: u32) {
     let options = init.schema.options;
     if init.driver.blocks() && options.connections > 1 {
         init.observer.note("SQLite has one writer at a time: one connection loads all rows");
@@ -106,38 +86,34 @@ fn tell_how<D: Driver>(init: &Init<'_, D>, sessions: u32) {
 async fn load_at_once<D: Driver>(
     init: &Init<'_, D>,
     session: &mut D::Session,
-) -> Result<Loaded, InitError> {
-    let options = init.schema.options;
+) -> Result<Loaded, LoadError> {
     command(session, STEP, "beginning the transaction", "begin").await?;
     empty(init, session).await?;
     let freeze = init.can_freeze(session).await?;
-    let total = options.accounts();
-    let (how, rows) = if init.schema.dialect == Dialect::Postgres {
+    let is_postgres = init.schema.dialect == Dialect::Postgres;
+    if is_postgres {
         insert_small(init, session).await?;
-        let meter = Meter::new(init.observer, total as u64, 0);
-        let mut source = Accounts::new((1, total), init.schema.dialect, &meter);
-        let options = if freeze { " with (freeze on)" } else { "" };
-        let sql = format!("copy {ACCOUNTS} from stdin{options}");
-        let rows = session
-            .copy_in(&sql, &mut source)
-            .await
-            .map_err(|error| failed(ACCOUNTS, error).with_sql(&sql))?;
-        let method = BulkMethod::Copy;
-        (BulkReport { rows, method, fallback: None }, rows)
     } else {
         load_small(init, session, Small::Branches).await?;
         load_small(init, session, Small::Tellers).await?;
-        let meter = Meter::new(init.observer, total as u64, 0);
-        let mut source = Accounts::new((1, total), init.schema.dialect, &meter);
-        let how = bulk_load(session, ACCOUNTS, &ACCOUNT_COLUMNS, total, &mut source).await?;
-        let rows = how.rows;
-        (how, rows)
+    }
+    let total = init.schema.options.accounts();
+    init.observer.rows_planned(total as u64);
+    let mut source = Accounts::new((1, total), init.schema.dialect, Some(init.observer));
+    let stored = if is_postgres {
+        let freeze = if freeze { " with (freeze on)" } else { "" };
+        let sql = format!("copy {ACCOUNTS} from stdin{freeze}");
+        let copied = session.copy_in(&sql, &mut source).await;
+        let rows = copied.map_err(|error| failed(STEP, filling(ACCOUNTS))(error).with_sql(&sql))?;
+        BulkReport { rows, method: BulkMethod::Copy, fallback: None }
+    } else {
+        bulk_load(session, ACCOUNTS, &ACCOUNT_COLUMNS, total, &mut source).await?
     };
     command(session, STEP, "committing the rows", "commit").await?;
-    Ok(Loaded { rows, connections: 1, how: Some(how), ..Loaded::default() })
+    Ok(Loaded { report: stored.into(), connections: 1, unfrozen: false })
 }
 
-async fn empty<D: Driver>(init: &Init<'_, D>, session: &mut D::Session) -> Result<(), InitError> {
+async fn empty<D: Driver>(init: &Init<'_, D>, session: &mut D::Session) -> Result<(), LoadError> {
     for sql in init.schema.empty_tables() {
         command(session, STEP, "emptying the tables", &sql).await?;
     }
@@ -148,7 +124,7 @@ async fn empty<D: Driver>(init: &Init<'_, D>, session: &mut D::Session) -> Resul
 async fn insert_small<D: Driver>(
     init: &Init<'_, D>,
     session: &mut D::Session,
-) -> Result<(), InitError> {
+) -> Result<(), LoadError> {
     let options = init.schema.options;
     for bid in 1..=options.scale {
         let sql = format!("insert into {BRANCHES}(bid,bbalance) values({bid},0)");
@@ -173,34 +149,46 @@ async fn load_small<D: Driver>(
     init: &Init<'_, D>,
     session: &mut D::Session,
     small: Small,
-) -> Result<(), InitError> {
+) -> Result<(), LoadError> {
     let (table, rows) = small_table(init, small);
     let mut source = SmallRows::new(small, rows);
     bulk_load(session, table, small.columns(), rows, &mut source).await.map(drop)
 }
 
-fn failed(table: &str, error: DbError) -> InitError {
-    InitError::session(STEP, format!("filling table {table}"), error)
+fn filling(table: &str) -> String {
+    format!("filling table {table}")
 }
 
 async fn bulk_load<S: Session>(
     session: &mut S,
-    table: &'static str,
+    table: &str,
     columns: &[&str],
     rows: i64,
     source: &mut impl RowSource,
-) -> Result<BulkReport, InitError> {
-    let report =
-        session.bulk_load(table, columns, source).await.map_err(|error| failed(table, error))?;
+) -> Result<BulkReport, LoadError> {
+    let stored = session.bulk_load(table, columns, source).await;
+    let report = stored.map_err(failed(STEP, filling(table)))?;
     if report.rows == rows as u64 {
         return Ok(report);
     }
-    Err(InitError::Table {
-        step: STEP,
-        table,
-        problem: format!("took {} of {rows} rows of a load", report.rows),
-        hint: "look for triggers and rules on the table, or begin with step d".to_owned(),
+    Err(LoadError::data(
+        format!("{STEP}: table {table} took {} of {rows} rows of a load", report.rows),
+        "look for triggers and rules on the table, or begin with step d",
+    ))
+}
+
+async fn load_chunk<S: Session>(
+    session: &mut S,
+    dialect: Dialect,
+    branch: u32,
+) -> Result<BulkReport, LoadError> {
+    let (first, last) = chunk(branch);
+    let mut source = Accounts::new((first, last), dialect, None);
+    retrying(session, async |session| {
+        source.restart();
+        bulk_load(session, ACCOUNTS, &ACCOUNT_COLUMNS, last - first + 1, &mut source).await
     })
+    .await
 }
 
 /// Brings the tables into the state in which only whole branches of accounts are missing; returns
@@ -208,7 +196,7 @@ async fn bulk_load<S: Session>(
 async fn prepare_chunks<D: Driver>(
     init: &Init<'_, D>,
     session: &mut D::Session,
-) -> Result<Vec<u32>, InitError> {
+) -> Result<Vec<u32>, LoadError> {
     let options = init.schema.options;
     let mut missing_small = vec![Small::Branches, Small::Tellers];
     let mut complete = HashSet::new();
@@ -238,70 +226,4 @@ async fn prepare_chunks<D: Driver>(
         command(session, STEP, "committing branches and tellers", "commit").await?;
     }
     Ok((1..=options.scale).filter(|branch| !complete.contains(branch)).collect())
-}
-
-/// A load in progress, shared by its sessions.
-struct Chunks<'a> {
-    dialect: Dialect,
-    missing: Vec<u32>,
-    next: AtomicUsize,
-    stored: AtomicU64,
-    is_stored: &'a AtomicBool,
-    observer: &'a dyn InitObserver,
-    meter: Meter<'a>,
-    /// The first report; its reason for a slower method is told once.
-    how: Mutex<Option<BulkReport>>,
-}
-
-impl Chunks<'_> {
-    /// What one session does: chunk after chunk, until none is left or another session has failed.
-    async fn work<S: Session>(&self, session: &mut S, stop: &Stop) -> Result<(), InitError> {
-        while !stop.is_wanted()
-            && let Some(&branch) = self.missing.get(self.next.fetch_add(1, Ordering::Relaxed))
-        {
-            let report = self.load(session, branch).await?;
-            self.stored.fetch_add(report.rows, Ordering::Relaxed);
-            self.is_stored.store(true, Ordering::Relaxed);
-            let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
-            if how.is_none() {
-                if let Some(why) = &report.fallback {
-                    self.observer.note(&fallback_reason(why).to_string());
-                }
-                *how = Some(report);
-            }
-        }
-        Ok(())
-    }
-
-    async fn load<S: Session>(
-        &self,
-        session: &mut S,
-        branch: u32,
-    ) -> Result<BulkReport, InitError> {
-        let range = chunk(branch);
-        let rows = range.1 - range.0 + 1;
-        let mut source = Accounts::new(range, self.dialect, &self.meter);
-        let mut attempt = 1;
-        loop {
-            match bulk_load(session, ACCOUNTS, &ACCOUNT_COLUMNS, rows, &mut source).await {
-                Err(InitError::Session { error, .. })
-                    if is_conflict(&error) && attempt < CHUNK_ATTEMPTS =>
-                {
-                    let doing = "undoing a chunk that met a lock";
-                    let lost = |error| InitError::session(STEP, doing, error);
-                    session.rollback().await.map_err(lost)?;
-                    source.restart();
-                    attempt += 1;
-                }
-                result => return result,
-            }
-        }
-    }
-}
-
-fn is_conflict(error: &DbError) -> bool {
-    matches!(
-        error.class(),
-        ErrorClass::Deadlock | ErrorClass::LockTimeout | ErrorClass::Serialization
-    )
 }

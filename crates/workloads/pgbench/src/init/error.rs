@@ -1,136 +1,32 @@
-//! Why an initialization failed.
+//! What a step failed at, and the remedy.
 
 use super::options::Step;
 use dyno_core::DbError;
-use std::fmt;
-use std::io;
+use dyno_load::{LoadError, while_doing};
+use std::fmt::Display;
 
-const RESUME: &str = "run it again with --resume: what is stored is kept and only the rest is made";
+pub(super) const RESUME: &str =
+    "run it again with --resume: what is stored is kept and only the rest is made";
 
-/// Why an initialization failed. [`fmt::Display`] is one sentence without a full stop; the remedy
-/// is in [`InitError::hint`].
-#[derive(Debug)]
-pub enum InitError {
-    /// The options can't be carried out; nothing was touched.
-    Options {
-        /// What is wrong.
-        problem: String,
-        /// The remedy.
-        hint: String,
-    },
-    /// The database refused something or went away.
-    Session {
-        /// The step; `None` while connecting.
-        step: Option<Step>,
-        /// What was being done, such as `creating table pgbench_history`.
-        doing: String,
-        /// The statement, if it was one.
-        sql: Option<String>,
-        /// What the database or the way to it answered.
-        error: DbError,
-        /// A remedy, where one is known.
-        hint: Option<String>,
-    },
-    /// A table exists and is not what the options describe.
-    Table {
-        /// The step that met it.
-        step: Step,
-        table: &'static str,
-        /// What is wrong with it, in words that follow the table's name.
-        problem: String,
-        /// The remedy.
-        hint: String,
-    },
-    /// [`super::InitObserver::is_canceled`] was true: what was being done is given up, and nothing
-    /// of it stored.
-    Canceled {
-        /// True when rows have been committed before, which `--resume` goes on with.
-        is_stored: bool,
-    },
-    /// The kernel refused an event loop.
-    Loop(io::Error),
-}
-
-impl InitError {
-    pub(crate) fn options(problem: impl Into<String>, hint: impl Into<String>) -> Self {
-        InitError::Options { problem: problem.into(), hint: hint.into() }
-    }
-
-    /// A session's error while a step was doing something.
-    pub(crate) fn session(step: Step, doing: impl Into<String>, error: DbError) -> Self {
-        let hint = remedy(step, &error).map(str::to_owned);
-        InitError::Session { step: Some(step), doing: doing.into(), sql: None, error, hint }
-    }
-
-    /// Adds the statement that failed.
-    pub(crate) fn with_sql(mut self, text: &str) -> Self {
-        if let InitError::Session { sql, .. } = &mut self {
-            *sql = Some(text.to_owned());
+/// Names the step and what it was doing when a session failed, with the remedy where one is known.
+pub(super) fn failed(step: Step, doing: impl Display) -> impl FnOnce(DbError) -> LoadError {
+    move |error| {
+        let remedy = remedy(step, &error).map(str::to_owned);
+        let mut failed = while_doing(format!("{step}: {doing}"))(error);
+        if let LoadError::Session { hint, .. } = &mut failed {
+            *hint = remedy;
         }
-        self
-    }
-
-    /// Adds that what is committed is not lost.
-    pub(crate) fn with_resume_hint(mut self) -> Self {
-        if let InitError::Session { hint, .. } = &mut self {
-            *hint = Some(match hint.take() {
-                Some(remedy) => format!("{remedy}; then {RESUME}"),
-                None => RESUME.to_owned(),
-            });
-        }
-        self
-    }
-
-    /// A remedy, for a line of its own after `hint:`.
-    pub fn hint(&self) -> Option<&str> {
-        match self {
-            InitError::Options { hint, .. } | InitError::Table { hint, .. } => Some(hint),
-            InitError::Session { error, hint, .. } => hint.as_deref().or(error.hint()),
-            InitError::Canceled { is_stored } => is_stored.then_some(RESUME),
-            InitError::Loop(_) => None,
-        }
-    }
-
-    /// The database's own error, if it was one.
-    pub fn db_error(&self) -> Option<&DbError> {
-        match self {
-            InitError::Session { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-
-    /// The statement that failed (pgbench prints it as `Query was: ...`).
-    pub fn sql(&self) -> Option<&str> {
-        match self {
-            InitError::Session { sql, .. } => sql.as_deref(),
-            _ => None,
-        }
+        failed
     }
 }
 
-impl fmt::Display for InitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InitError::Options { problem, .. } => f.write_str(problem),
-            InitError::Session { step, doing, error, .. } => {
-                if let Some(step) = step {
-                    write!(f, "step {} ({}): ", step.letter(), step.name())?;
-                }
-                write!(f, "{doing} failed: {error}")
-            }
-            InitError::Table { step, table, problem, .. } => {
-                write!(f, "step {} ({}): table {table} {problem}", step.letter(), step.name())
-            }
-            InitError::Canceled { .. } => f.write_str("canceled"),
-            InitError::Loop(error) => write!(f, "no event loop could be made: {error}"),
-        }
-    }
+/// The end that the user wanted. `is_stored`: rows have been committed before, which `--resume` goes on with.
+pub fn canceled(is_stored: bool) -> LoadError {
+    LoadError::Canceled { hint: is_stored.then(|| RESUME.to_owned()) }
 }
-
-impl std::error::Error for InitError {}
 
 /// True when the error says that a table is not there.
-pub(crate) fn is_missing_table(error: &DbError) -> bool {
+pub(super) fn is_missing_table(error: &DbError) -> bool {
     error.sqlstate() == "42P01"
         || error.errno() == 1146
         || error.message().contains("no such table")
@@ -208,17 +104,17 @@ mod tests {
             (Step::Vacuum, DbError::lost("The server went away."), "log"),
         ];
         for (step, error, words) in cases {
-            let error = InitError::session(step, "working", error);
+            let error = failed(step, "working")(error);
             assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{error}");
         }
-        let unknown = InitError::session(Step::Vacuum, "working", server(0, b"XX000", "oops"));
+        let unknown = failed(Step::Vacuum, "working")(server(0, b"XX000", "oops"));
         assert_eq!(unknown.hint(), None);
         assert_eq!(unknown.to_string(), "step v (vacuum): working failed: oops (SQLSTATE XX000)");
-        let hint = unknown.with_resume_hint();
+        let hint = unknown.with_resume_hint(RESUME);
         assert!(hint.hint().is_some_and(|hint| hint.starts_with("run it again with --resume")));
         // Only step f speaks of foreign keys.
         let undefined = || server(0, b"42704", "there is no primary key");
-        assert!(InitError::session(Step::ForeignKeys, "x", undefined()).hint().is_some());
-        assert!(InitError::session(Step::CreateTables, "x", undefined()).hint().is_none());
+        assert!(failed(Step::ForeignKeys, "x")(undefined()).hint().is_some());
+        assert!(failed(Step::CreateTables, "x")(undefined()).hint().is_none());
     }
 }

@@ -1,13 +1,14 @@
 //! What an interrupted initialization has left behind.
 
 use super::command;
-use super::error::InitError;
+use super::error::failed;
 use super::info::partitioning;
-use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, Step};
+use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, PartitionMethod, Step};
 use super::rows::{Small, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TABLES, TELLERS};
-use dyno_core::{DbError, Dialect, Discard, Session, Table};
-use dyno_load::catalog;
+use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_load::query::{column, integers};
+use dyno_load::{LoadError, catalog};
 use std::collections::HashSet;
 
 const STEP: Step = Step::ClientData;
@@ -16,58 +17,24 @@ const STEP: Step = Step::ClientData;
 const START_OVER: &str =
     "run without --resume to load from the beginning, or use the options of the first run";
 
-/// The first column of an answer.
-pub(crate) async fn column<S: Session>(session: &mut S, sql: &str) -> Result<Vec<String>, DbError> {
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
-    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
-}
-
-/// The rows of an answer as integers; what is none is -1, which fits nowhere.
-async fn integers<S: Session>(session: &mut S, sql: &str) -> Result<Vec<Vec<i64>>, DbError> {
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
-    let number = |cell: Option<String>| cell.and_then(|text| text.parse().ok()).unwrap_or(-1);
-    Ok(answer.rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect())
-}
-
-fn list(names: &[&str], before: &str, after: &str) -> String {
-    let items: Vec<String> = names.iter().map(|name| format!("{before}{name}{after}")).collect();
-    items.join(", ")
-}
-
 /// Those of the four tables that exist.
 ///
 /// # Errors
 /// What the database answered.
 pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
-    let names = list(&TABLES, "'", "'");
-    let sql = match session.dialect() {
-        Dialect::Postgres => format!(
-            "select relname from pg_catalog.pg_class where oid in ({})",
-            list(&TABLES, "to_regclass('", "')")
-        ),
-        Dialect::Mysql => {
-            let mut found = catalog::tables(session).await?;
-            found.retain(|name| TABLES.contains(&name.as_str()));
-            return Ok(found);
-        }
-        Dialect::Sqlite => {
-            format!("select name from sqlite_master where type = 'table' and name in ({names})")
-        }
-    };
-    Ok(column(session, &sql).await?.into_iter().collect())
+    let mut found = catalog::tables(session).await?;
+    found.retain(|name| TABLES.contains(&name.as_str()));
+    Ok(found)
 }
 
 /// The keys that the tables have: the table's name for a primary key, else the key's own.
 pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
-    let names = list(&TABLES, "'", "'");
     let sql = match session.dialect() {
         Dialect::Postgres => format!(
             "select case contype when 'p' then c.relname else k.conname end from \
              pg_catalog.pg_constraint as k join pg_catalog.pg_class as c on c.oid = k.conrelid \
              where contype in ('p', 'f') and c.oid in ({})",
-            list(&TABLES, "to_regclass('", "')")
+            list("to_regclass('", "')")
         ),
         Dialect::Mysql => {
             let mut found = HashSet::new();
@@ -80,37 +47,55 @@ pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>,
             return Ok(found);
         }
         Dialect::Sqlite => format!(
-            "select tbl_name from sqlite_master where type = 'index' and tbl_name in ({names})"
+            "select tbl_name from sqlite_master where type = 'index' and tbl_name in ({})",
+            list("'", "'")
         ),
     };
-    Ok(column(session, &sql).await?.into_iter().collect())
+    column(session, &sql).await
+}
+
+/// The names of all tables, each with text around it.
+fn list(before: &str, after: &str) -> String {
+    TABLES.map(|name| format!("{before}{name}{after}")).join(", ")
+}
+
+fn other_contents(step: Step, table: &str, problem: &str) -> LoadError {
+    LoadError::data(format!("{step}: table {table} {problem}"), START_OVER)
 }
 
 /// Refuses accounts that are divided otherwise than the options say.
 pub(crate) async fn check_partitions<S: Session>(
     session: &mut S,
     options: &InitOptions,
-) -> Result<(), InitError> {
+) -> Result<(), LoadError> {
     let doing = "reading how the accounts are partitioned";
-    let found = partitioning(session)
-        .await
-        .map_err(|error| InitError::session(Step::CreateTables, doing, error))?;
+    let found = partitioning(session).await.map_err(failed(Step::CreateTables, doing))?;
     let Some((partitions, method)) = found else { return Ok(()) };
     let wanted_method = (options.partitions > 0).then_some(options.partition_method);
     if partitions == options.partitions && method == wanted_method {
         return Ok(());
     }
-    Err(InitError::Table {
-        step: Step::CreateTables,
-        table: ACCOUNTS,
-        problem: format!(
-            "has {partitions} partitions{}, the options say {}{}",
-            method.map_or(String::new(), |method| format!(" by {}", method.name())),
-            options.partitions,
-            wanted_method.map_or(String::new(), |method| format!(" by {}", method.name())),
-        ),
-        hint: START_OVER.to_owned(),
-    })
+    let by = |method: Option<PartitionMethod>| {
+        method.map_or(String::new(), |method| format!(" by {}", method.name()))
+    };
+    let problem = format!(
+        "has {partitions} partitions{}, the options say {}{}",
+        by(method),
+        options.partitions,
+        by(wanted_method),
+    );
+    Err(other_contents(Step::CreateTables, ACCOUNTS, &problem))
+}
+
+/// The counts of a table; what is no number is -1, which fits nowhere.
+async fn counts<S: Session>(
+    session: &mut S,
+    table: &str,
+    sql: &str,
+) -> Result<Vec<Vec<i64>>, LoadError> {
+    let counted = integers(session, sql, -1).await;
+    let doing = format!("counting the rows of table {table}");
+    counted.map_err(|error| failed(STEP, doing)(error).with_sql(sql))
 }
 
 /// True when a small table holds all its rows, false when it holds none.
@@ -121,37 +106,30 @@ pub(crate) async fn is_small_complete<S: Session>(
     session: &mut S,
     small: Small,
     rows: i64,
-) -> Result<bool, InitError> {
+) -> Result<bool, LoadError> {
     let (table, column) = match small {
         Small::Branches => (BRANCHES, "bid"),
         Small::Tellers => (TELLERS, "tid"),
     };
     let sql = format!("select count(*), min({column}), max({column}) from {table}");
-    let counted = integers(session, &sql).await.map_err(|error| {
-        let doing = format!("counting the rows of table {table}");
-        InitError::session(STEP, doing, error).with_sql(&sql)
-    })?;
+    let counted = counts(session, table, &sql).await?;
     match counted.first().map(Vec::as_slice) {
         Some([0, _, _]) => Ok(false),
         Some(&[count, 1, last]) if count == rows && last == rows => Ok(true),
         found => {
             let count = found.and_then(|row| row.first()).copied().unwrap_or(0);
-            Err(InitError::Table {
-                step: STEP,
-                table,
-                problem: format!(
-                    "has other rows than these options make: {count} instead of {rows}, or not \
-                     numbered from 1 to {rows}"
-                ),
-                hint: START_OVER.to_owned(),
-            })
+            let problem = format!(
+                "has other rows than these options make: {count} instead of {rows}, or not \
+                 numbered from 1 to {rows}"
+            );
+            Err(other_contents(STEP, table, &problem))
         }
     }
 }
 
 /// Waits until no transaction writes to the accounts any more. The last chunk of a load that was
 /// killed may be on its way to its commit while the rows are counted; it would be loaded twice.
-pub(crate) async fn wait_for_writers<S: Session>(session: &mut S) -> Result<(), InitError> {
+pub(crate) async fn wait_for_writers<S: Session>(session: &mut S) -> Result<(), LoadError> {
     let statements = match session.dialect() {
         Dialect::Postgres => [
             "begin".to_owned(),
@@ -182,22 +160,14 @@ pub(crate) async fn wait_for_writers<S: Session>(session: &mut S) -> Result<(), 
 pub(crate) async fn complete_chunks<S: Session>(
     session: &mut S,
     options: &InitOptions,
-) -> Result<HashSet<u32>, InitError> {
+) -> Result<HashSet<u32>, LoadError> {
     let sql = format!("select bid, count(*), min(aid), max(aid) from {ACCOUNTS} group by bid");
-    let found = integers(session, &sql).await.map_err(|error| {
-        let doing = format!("counting the rows of table {ACCOUNTS}");
-        InitError::session(STEP, doing, error).with_sql(&sql)
-    })?;
+    let found = counts(session, ACCOUNTS, &sql).await?;
     found.into_iter().map(|row| complete_chunk(&row, options.scale)).collect()
 }
 
-fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, InitError> {
-    let wrong = |problem: String| InitError::Table {
-        step: STEP,
-        table: ACCOUNTS,
-        problem,
-        hint: START_OVER.to_owned(),
-    };
+fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, LoadError> {
+    let wrong = |problem: String| other_contents(STEP, ACCOUNTS, &problem);
     let &[bid, count, lowest, highest] = row else {
         return Err(wrong("gave no counts".to_owned()));
     };

@@ -1,10 +1,10 @@
 //! What a run asks of the tables before it begins.
 
 use super::error::is_missing_table;
-use super::existing::column;
 use super::options::PartitionMethod;
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TELLERS};
-use dyno_core::{DbError, Dialect, Discard, Session, Table};
+use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_load::query::{answer, number};
 use std::fmt;
 
 /// What the tables say about themselves.
@@ -82,9 +82,8 @@ pub(crate) async fn partitioning<S: Session>(
         Dialect::Mysql => MYSQL_PARTITIONS,
         Dialect::Sqlite => SQLITE_PARTITIONS,
     };
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
-    let Some([_, method, count]) = answer.rows.first().map(Vec::as_slice) else {
+    let found = answer(session, sql).await?;
+    let Some([_, method, count]) = found.rows.first().map(Vec::as_slice) else {
         return Ok(None);
     };
     let method = match method.as_deref() {
@@ -103,8 +102,7 @@ pub(crate) async fn partitioning<S: Session>(
 /// See [`TableInfoError`].
 pub async fn table_info<S: Session>(session: &mut S) -> Result<TableInfo, TableInfoError> {
     let sql = format!("select count(*) from {BRANCHES}");
-    let counted = column(session, &sql).await.map_err(TableInfoError::Count)?;
-    let scale = counted.first().and_then(|count| count.parse().ok()).unwrap_or(0);
+    let scale = number(session, &sql).await.map_err(TableInfoError::Count)?.unwrap_or(0);
     let (partitions, partition_method) = match partitioning(session).await {
         Ok(Some(found)) => found,
         Ok(None) => return Err(TableInfoError::NoAccounts),

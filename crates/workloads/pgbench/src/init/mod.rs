@@ -2,45 +2,50 @@
 //!
 //! - `options`: what was asked for, and what a dialect can't do.
 //! - `schema`, `series`: the statements. `rows`: the rows that are made here.
-//! - `data`: step g. `existing`: what an interrupted load has left. `sessions`, `meter`,
-//!   `cancel`: its tools.
+//! - `data`: step g. `existing`: what an interrupted load has left.
 //! - `info`: what a run asks of the tables before it begins.
 
-mod cancel;
 mod data;
 mod error;
 mod existing;
 mod info;
-mod meter;
-mod observer;
 mod options;
 mod rows;
 mod schema;
 mod series;
-mod sessions;
 
-pub use error::InitError;
+pub use error::canceled;
 pub use existing::tables as existing_tables;
 pub use info::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
-pub use observer::{InitObserver, InitReport, NobodyWatches, Progress};
 pub use options::{
     ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, PartitionMethod, SCALE_MAX, Step, StepsError,
     TELLERS_PER_BRANCH,
 };
 pub use schema::TABLES;
 
-use cancel::unless_canceled;
-use dyno_core::{DbError, Dialect, Discard, Driver, ErrorClass, Session, Table};
-use dyno_load::fallback_reason;
-use meter::Meter;
+use dyno_core::{DbError, Dialect, Driver, ErrorClass, Session};
+use dyno_load::query::{analyze_error, answer};
+use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions};
+use error::{RESUME, failed};
 use schema::{Key, Schema, postgres_major};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The first server version that freezes rows while it copies them into an empty table
 /// completely, visibility map included; pgbench asks for it from there on.
 const FREEZE_SINCE: u32 = 14;
+
+/// What an initialization did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InitReport {
+    /// The steps in the order in which they ran, and how long each took.
+    pub steps: Vec<(Step, Duration)>,
+    /// What became of the accounts.
+    pub loaded: LoadReport,
+    /// Sessions that loaded accounts.
+    pub connections: u32,
+}
 
 /// Carries out the steps of `options`. All sessions are connected with number 0: they go to the
 /// first host where several were given. Must not be called within an event loop.
@@ -51,35 +56,22 @@ const FREEZE_SINCE: u32 = 14;
 pub fn initialize<D: Driver>(
     driver: &D,
     options: &InitOptions,
-    observer: &dyn InitObserver,
-) -> Result<InitReport, InitError> {
+    observer: &dyn LoadObserver,
+) -> Result<InitReport, LoadError> {
     options.check(driver.dialect())?;
-    dyno_reactor::block_on(async {
-        let connected = unless_canceled(observer, driver.connect(0)).await;
-        let connected = connected.ok_or(InitError::Canceled { is_stored: false })?;
-        let mut session = connected.map_err(|error| InitError::Session {
-            step: None,
-            doing: "connecting to the database".to_owned(),
-            sql: None,
-            error,
-            hint: None,
-        })?;
+    let loader = LoadSessions::new(driver, observer, options.connections).at_first_node();
+    let is_stored = AtomicBool::new(false);
+    let done = loader.one(async |session: &mut D::Session| {
         let dialect = session.dialect();
         let postgres_major = postgres_major(dialect, session.product());
         let schema = Schema { options, dialect, postgres_major };
-        let init = Init { driver, schema, observer, is_stored: AtomicBool::new(false) };
-        match unless_canceled(observer, init.run(&mut session)).await {
-            None | Some(Err(InitError::Canceled { .. })) => {
-                session.cancel().await;
-                Err(InitError::Canceled { is_stored: init.is_stored.load(Ordering::Relaxed) })
-            }
-            Some(done) => {
-                session.close().await;
-                done
-            }
-        }
+        let (loader, is_stored) = (&loader, &is_stored);
+        Init { driver, loader, schema, observer, is_stored }.run(session).await
+    });
+    done.map_err(|error| match error {
+        LoadError::Canceled { .. } => canceled(is_stored.load(Ordering::Relaxed)),
+        other => other,
     })
-    .map_err(InitError::Loop)?
 }
 
 /// One statement of a step.
@@ -88,9 +80,9 @@ async fn command<S: Session>(
     step: Step,
     doing: &str,
     sql: &str,
-) -> Result<(), InitError> {
-    let done = session.query(sql, &mut Discard).await;
-    done.map(drop).map_err(|error| InitError::session(step, doing, error).with_sql(sql))
+) -> Result<(), LoadError> {
+    let done = answer(session, sql).await;
+    done.map(drop).map_err(|error| failed(step, doing)(error).with_sql(sql))
 }
 
 /// What the steps so far have done.
@@ -101,44 +93,29 @@ struct Done {
     unfrozen: bool,
 }
 
-impl Done {
-    fn add(&mut self, loaded: data::Loaded) {
-        self.unfrozen = loaded.unfrozen;
-        let report = &mut self.report;
-        report.loaded.rows_loaded += loaded.rows;
-        report.loaded.rows_found += loaded.rows_found;
-        report.connections = loaded.connections;
-        if let Some(how) = loaded.how {
-            report.loaded.method = Some(how.method);
-            report.loaded.fallback_reason = how.fallback.as_ref().map(fallback_reason);
-        }
-    }
-}
-
 /// An initialization in progress.
 struct Init<'a, D: Driver> {
     driver: &'a D,
+    loader: &'a LoadSessions<'a, D>,
     schema: Schema<'a>,
-    observer: &'a dyn InitObserver,
+    observer: &'a dyn LoadObserver,
     /// True when accounts are committed.
-    is_stored: AtomicBool,
+    is_stored: &'a AtomicBool,
 }
 
 impl<D: Driver> Init<'_, D> {
-    async fn run(&self, session: &mut D::Session) -> Result<InitReport, InitError> {
+    async fn run(&self, session: &mut D::Session) -> Result<InitReport, LoadError> {
         let mut done = Done::default();
         for step in self.schema.options.effective_steps() {
-            self.observer.step_began(step);
+            self.observer.line(step.announcement());
             let begin = Instant::now();
             let result = self.step(session, step, &mut done).await;
             for line in session.take_notice_lines() {
-                self.observer.server_notice(&line);
+                self.observer.line(&line);
             }
             result?;
-            let elapsed = begin.elapsed();
-            self.observer.step_ended(step, elapsed);
             self.is_stored.fetch_or(done.report.loaded.rows_loaded > 0, Ordering::Relaxed);
-            done.report.steps.push((step, elapsed));
+            done.report.steps.push((step, begin.elapsed()));
         }
         Ok(done.report)
     }
@@ -148,12 +125,17 @@ impl<D: Driver> Init<'_, D> {
         session: &mut D::Session,
         step: Step,
         done: &mut Done,
-    ) -> Result<(), InitError> {
+    ) -> Result<(), LoadError> {
         let result = match step {
             Step::DropTables => return self.drop_tables(session).await,
             Step::CreateTables => return self.create_tables(session).await,
             Step::ClientData => {
-                done.add(data::load(self, session).await?);
+                let loaded = data::load(self, session).await?;
+                let rows_before = done.report.loaded.rows_loaded;
+                done.unfrozen = loaded.unfrozen;
+                done.report.connections = loaded.connections;
+                done.report.loaded = loaded.report;
+                done.report.loaded.rows_loaded += rows_before;
                 return Ok(());
             }
             Step::ServerData => {
@@ -167,10 +149,10 @@ impl<D: Driver> Init<'_, D> {
         };
         // A load of hours is not lost because what follows it fails.
         let is_worth_it = done.report.loaded.rows_loaded > 0;
-        result.map_err(|error| if is_worth_it { error.with_resume_hint() } else { error })
+        result.map_err(|error| if is_worth_it { error.with_resume_hint(RESUME) } else { error })
     }
 
-    async fn drop_tables(&self, session: &mut D::Session) -> Result<(), InitError> {
+    async fn drop_tables(&self, session: &mut D::Session) -> Result<(), LoadError> {
         if self.schema.options.resume {
             self.observer.note("Resuming: the tables that exist are kept");
             return Ok(());
@@ -181,12 +163,12 @@ impl<D: Driver> Init<'_, D> {
         Ok(())
     }
 
-    async fn create_tables(&self, session: &mut D::Session) -> Result<(), InitError> {
+    async fn create_tables(&self, session: &mut D::Session) -> Result<(), LoadError> {
         let step = Step::CreateTables;
         let mut existing = HashSet::new();
         if self.schema.options.resume {
-            let failed = |error| InitError::session(step, "listing the tables", error);
-            existing = existing::tables(session).await.map_err(failed)?;
+            let found = existing::tables(session).await;
+            existing = found.map_err(failed(step, "listing the tables"))?;
             existing::check_partitions(session, self.schema.options).await?;
         }
         for about in self.schema.create_tables() {
@@ -198,8 +180,9 @@ impl<D: Driver> Init<'_, D> {
         if existing.contains(schema::ACCOUNTS) {
             return Ok(());
         }
-        if self.schema.options.partitions > 0 {
-            self.observer.creating_partitions(self.schema.options.partitions);
+        let partitions = self.schema.options.partitions;
+        if partitions > 0 {
+            self.observer.line(&format!("creating {partitions} partitions..."));
         }
         for number in 1..=self.schema.partition_tables() {
             let doing = format!("creating table {}_{number}", schema::ACCOUNTS);
@@ -209,7 +192,7 @@ impl<D: Driver> Init<'_, D> {
     }
 
     /// Step G. On MySQL each statement is committed for itself.
-    async fn server_data(&self, session: &mut D::Session) -> Result<u64, InitError> {
+    async fn server_data(&self, session: &mut D::Session) -> Result<u64, LoadError> {
         let step = Step::ServerData;
         let in_transaction = self.schema.dialect != Dialect::Mysql;
         if in_transaction {
@@ -219,12 +202,12 @@ impl<D: Driver> Init<'_, D> {
             command(session, step, "emptying the tables", &sql).await?;
         }
         let accounts = self.schema.options.accounts() as u64;
-        let meter = Meter::new(self.observer, accounts, 0);
+        self.observer.rows_planned(accounts);
         for fill in series::fill(self.schema.options, self.schema.dialect) {
             let doing = format!("filling table {}", fill.table);
             command(session, step, &doing, &fill.sql).await?;
             if fill.accounts > 0 && self.schema.dialect == Dialect::Mysql {
-                meter.add(fill.accounts);
+                self.observer.rows_done(fill.accounts);
             }
         }
         if in_transaction {
@@ -233,17 +216,15 @@ impl<D: Driver> Init<'_, D> {
         Ok(accounts)
     }
 
-    async fn vacuum(&self, session: &mut D::Session, unfrozen: bool) -> Result<(), InitError> {
+    async fn vacuum(&self, session: &mut D::Session, unfrozen: bool) -> Result<(), LoadError> {
         for about in self.schema.vacuum(unfrozen) {
             let doing = format!("analyzing table {}", about.table);
-            let mut answer = Table::default();
-            let mut done = session.query(&about.sql, &mut answer).await.map(drop);
-            if self.schema.dialect == Dialect::Mysql && done.is_ok() {
-                done = analyze_error(&answer).map_or(Ok(()), Err);
-            }
-            done.map_err(|error| {
-                InitError::session(Step::Vacuum, doing, error).with_sql(&about.sql)
-            })?;
+            let done = answer(session, &about.sql).await;
+            let done = done.and_then(|answer| match analyze_error(&answer) {
+                Some(text) if self.schema.dialect == Dialect::Mysql => Err(unnumbered(text)),
+                _ => Ok(()),
+            });
+            done.map_err(|error| failed(Step::Vacuum, doing)(error).with_sql(&about.sql))?;
         }
         Ok(())
     }
@@ -253,15 +234,16 @@ impl<D: Driver> Init<'_, D> {
         session: &mut D::Session,
         step: Step,
         keys: Vec<Key>,
-    ) -> Result<(), InitError> {
+    ) -> Result<(), LoadError> {
         let mut existing = HashSet::new();
         if self.schema.options.resume {
-            let failed = |error| InitError::session(step, "listing the keys", error);
-            existing = existing::keys(session).await.map_err(failed)?;
+            let found = existing::keys(session).await;
+            existing = found.map_err(failed(step, "listing the keys"))?;
         }
         for key in keys {
             let found = if step == Step::PrimaryKeys { key.table } else { &key.name };
             if !existing.contains(found) {
+                self.observer.creating_index(key.table);
                 let doing = format!("creating key {} of table {}", key.name, key.table);
                 command(session, step, &doing, &key.sql).await?;
             }
@@ -271,7 +253,7 @@ impl<D: Driver> Init<'_, D> {
 
     /// True when pgbench would copy the accounts with FREEZE. Tables that other options than these
     /// may have made are looked at: an ordinary one freezes, a partitioned one can't.
-    async fn can_freeze(&self, session: &mut D::Session) -> Result<bool, InitError> {
+    async fn can_freeze(&self, session: &mut D::Session) -> Result<bool, LoadError> {
         let options = self.schema.options;
         if self.schema.postgres_major < FREEZE_SINCE || options.partitions > 0 {
             return Ok(false);
@@ -280,23 +262,14 @@ impl<D: Driver> Init<'_, D> {
             return Ok(true);
         }
         let doing = "reading how the accounts are partitioned";
-        let found = info::partitioning(session)
-            .await
-            .map_err(|error| InitError::session(Step::ClientData, doing, error))?;
+        let found = info::partitioning(session).await.map_err(failed(Step::ClientData, doing))?;
         Ok(found.is_none_or(|(_, method)| method.is_none()))
     }
 }
 
-/// ANALYZE TABLE never fails: what went wrong is in its answer.
-fn analyze_error(answer: &Table) -> Option<DbError> {
-    let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten();
-    let is_error = |row: &&Vec<Option<String>>| {
-        text(row, 2).is_some_and(|kind| kind.eq_ignore_ascii_case("error"))
-    };
-    let row = answer.rows.iter().find(is_error)?;
-    let message = text(row, 3).unwrap_or_else(|| "ANALYZE TABLE failed".to_owned());
-    // The answer has no numbers.
+/// The answer to ANALYZE TABLE has no numbers.
+fn unnumbered(message: &str) -> DbError {
     let (errno, state) =
         if message.contains("doesn't exist") { (1146, *b"42S02") } else { (0, *b"HY000") };
-    Some(DbError::server(ErrorClass::Other, errno, state, message))
+    DbError::server(ErrorClass::Other, errno, state, message.to_owned())
 }

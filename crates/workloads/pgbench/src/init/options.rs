@@ -1,7 +1,7 @@
 //! What `-i` is asked to do, and what of it a dialect can't do.
 
-use super::error::InitError;
 use dyno_core::Dialect;
+use dyno_load::LoadError;
 use std::fmt;
 
 /// Accounts per unit of scale; also the rows that a parallel load commits at once.
@@ -33,6 +33,13 @@ pub enum Step {
     PrimaryKeys,
     /// `f`: creates the foreign keys.
     ForeignKeys,
+}
+
+/// `step g (client-side generate)`
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {} ({})", self.letter(), self.name())
+    }
 }
 
 /// Why a list of steps is none.
@@ -204,6 +211,10 @@ impl Default for InitOptions {
     }
 }
 
+fn refused(problem: impl Into<String>, hint: impl Into<String>) -> LoadError {
+    LoadError::Option { problem: problem.into(), hint: Some(hint.into()) }
+}
+
 impl InitOptions {
     /// The steps as they will run.
     pub fn effective_steps(&self) -> Vec<Step> {
@@ -229,10 +240,10 @@ impl InitOptions {
     ///
     /// # Errors
     /// The first option that is out of range or that the dialect has no equivalent of.
-    pub fn check(&self, dialect: Dialect) -> Result<(), InitError> {
+    pub fn check(&self, dialect: Dialect) -> Result<(), LoadError> {
         self.check_ranges()?;
         if self.resume && self.steps.contains(&Step::ServerData) {
-            return Err(InitError::options(
+            return Err(refused(
                 "step G can't be resumed: the server makes all rows of a table at once",
                 "use step g, or run without --resume",
             ));
@@ -244,19 +255,19 @@ impl InitOptions {
         }
     }
 
-    fn check_ranges(&self) -> Result<(), InitError> {
+    fn check_ranges(&self) -> Result<(), LoadError> {
         if !(1..=SCALE_MAX).contains(&self.scale) {
             let problem = format!("the scale must be between 1 and {SCALE_MAX}");
-            return Err(InitError::options(problem, "give a scale in this range with -s"));
+            return Err(refused(problem, "give a scale in this range with -s"));
         }
         if !(10..=100).contains(&self.fillfactor) {
-            return Err(InitError::options(
+            return Err(refused(
                 "the fillfactor must be between 10 and 100",
                 "give a fillfactor in this range with -F",
             ));
         }
         if self.connections == 0 {
-            return Err(InitError::options(
+            return Err(refused(
                 "the number of connections must be at least 1",
                 "give a number of connections with -j",
             ));
@@ -265,7 +276,7 @@ impl InitOptions {
     }
 
     /// Options of PostgreSQL's storage that nothing else has.
-    fn check_storage(&self, product: &str) -> Result<(), InitError> {
+    fn check_storage(&self, product: &str) -> Result<(), LoadError> {
         let given = [
             ("--fillfactor", self.fillfactor != 100),
             ("--tablespace", self.tablespace.is_some()),
@@ -274,7 +285,7 @@ impl InitOptions {
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
-            Some((option, _)) => Err(InitError::options(
+            Some((option, _)) => Err(refused(
                 format!(
                     "{option} is an option of PostgreSQL's storage, {product} has no such thing"
                 ),
@@ -283,16 +294,16 @@ impl InitOptions {
         }
     }
 
-    fn check_mysql(&self) -> Result<(), InitError> {
+    fn check_mysql(&self) -> Result<(), LoadError> {
         self.check_storage("MySQL")?;
         if self.partitions > MYSQL_PARTITIONS_MAX {
-            return Err(InitError::options(
+            return Err(refused(
                 format!("MySQL allows at most {MYSQL_PARTITIONS_MAX} partitions of a table"),
                 "give fewer --partitions",
             ));
         }
         if self.partitions > 0 && self.effective_steps().contains(&Step::ForeignKeys) {
-            return Err(InitError::options(
+            return Err(refused(
                 "MySQL has no foreign keys to or from partitioned tables",
                 "leave out either --partitions or --foreign-keys (step f)",
             ));
@@ -300,16 +311,16 @@ impl InitOptions {
         Ok(())
     }
 
-    fn check_sqlite(&self) -> Result<(), InitError> {
+    fn check_sqlite(&self) -> Result<(), LoadError> {
         self.check_storage("SQLite")?;
         if self.partitions > 0 {
-            return Err(InitError::options(
+            return Err(refused(
                 "--partitions: SQLite has no partitioned tables",
                 "leave out --partitions",
             ));
         }
         if self.effective_steps().contains(&Step::ForeignKeys) {
-            return Err(InitError::options(
+            return Err(refused(
                 "--foreign-keys: SQLite can't add foreign keys to a table that exists",
                 "leave out --foreign-keys (step f)",
             ));

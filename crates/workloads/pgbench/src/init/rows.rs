@@ -1,8 +1,11 @@
 //! The rows: nothing in them is random.
 
-use super::meter::{Meter, STEP_ROWS};
 use super::options::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH};
 use dyno_core::{Dialect, RowSource, RowWriter};
+use dyno_load::LoadObserver;
+
+/// Rows between two calls of the observer: pgbench's lines, one per 100,000 rows, fall on a call.
+const TOLD_ROWS: u32 = 10_000;
 
 /// The columns that [`Accounts`] writes.
 pub(crate) const ACCOUNT_COLUMNS: [&str; 4] = ["aid", "bid", "abalance", "filler"];
@@ -28,14 +31,18 @@ pub(crate) struct Accounts<'a> {
     last: i64,
     next: i64,
     filler: &'static [u8],
-    meter: &'a Meter<'a>,
-    told: u64,
+    /// Follows rows that are sent; none where whole branches are committed.
+    observer: Option<&'a dyn LoadObserver>,
 }
 
 impl<'a> Accounts<'a> {
     /// `first..=last` is one or more whole branches.
-    pub(crate) fn new((first, last): (i64, i64), dialect: Dialect, meter: &'a Meter<'a>) -> Self {
-        Accounts { first, last, next: first, filler: filler(dialect), meter, told: 0 }
+    pub(crate) fn new(
+        (first, last): (i64, i64),
+        dialect: Dialect,
+        observer: Option<&'a dyn LoadObserver>,
+    ) -> Self {
+        Accounts { first, last, next: first, filler: filler(dialect), observer }
     }
 }
 
@@ -51,17 +58,16 @@ impl RowSource for Accounts<'_> {
         out.int((aid - 1) / i64::from(ACCOUNTS_PER_BRANCH) + 1);
         out.int(0);
         out.text(self.filler);
-        if aid % i64::from(STEP_ROWS) == 0 {
-            self.told += u64::from(STEP_ROWS);
-            self.meter.add(u64::from(STEP_ROWS));
+        if aid % i64::from(TOLD_ROWS) == 0
+            && let Some(observer) = self.observer
+        {
+            observer.rows_done(u64::from(TOLD_ROWS));
         }
         true
     }
 
     fn restart(&mut self) {
         self.next = self.first;
-        self.meter.take_back(self.told);
-        self.told = 0;
     }
 }
 
@@ -123,7 +129,6 @@ impl RowSource for SmallRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::init::NobodyWatches;
     use proptest::prelude::*;
 
     #[derive(Default)]
@@ -152,8 +157,7 @@ mod tests {
 
     #[test]
     fn accounts_are_those_of_their_branches_also_after_a_restart() {
-        let meter = Meter::new(&NobodyWatches, 300_000, 0);
-        let mut source = Accounts::new((100_001, 300_000), Dialect::Postgres, &meter);
+        let mut source = Accounts::new((100_001, 300_000), Dialect::Postgres, None);
         let made = rows(&mut source, 4);
         assert_eq!(made.len(), 200_000);
         assert_eq!(made[0], ["100001", "2", "0", ""]);
@@ -161,7 +165,7 @@ mod tests {
         assert_eq!(made[100_000], ["200001", "3", "0", ""]);
         source.restart();
         assert!(rows(&mut source, 4) == made);
-        let mut blank = Accounts::new((1, 1), Dialect::Sqlite, &meter);
+        let mut blank = Accounts::new((1, 1), Dialect::Sqlite, None);
         assert_eq!(rows(&mut blank, 4)[0][3], " ".repeat(84));
     }
 

@@ -3,7 +3,8 @@
 use crate::recorder::Recorder;
 use crate::support::{Said, steps};
 use dyno_core::Dialect;
-use dyno_pgbench::init::{InitError, InitOptions, Step, initialize};
+use dyno_load::LoadError;
+use dyno_pgbench::init::{InitOptions, Step, initialize};
 
 #[test]
 fn steps_are_parsed_with_pgbenchs_words() {
@@ -45,7 +46,7 @@ fn options_out_of_range_are_refused_before_anything_is_sent() {
     let recorder = Recorder::new("15.20");
     for options in cases {
         let error = initialize(&recorder, &options, &Said::default()).unwrap_err();
-        assert!(matches!(error, InitError::Options { .. }), "{error}");
+        assert!(matches!(error, LoadError::Option { .. }), "{error}");
         assert!(error.hint().is_some());
     }
     assert_eq!(*recorder.log.lock().unwrap(), Vec::<String>::new());

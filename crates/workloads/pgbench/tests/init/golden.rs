@@ -97,20 +97,17 @@ fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
     assert!(log.contains(&"vacuum analyze pgbench_tellers".to_owned()));
     let notes = said.notes.lock().unwrap();
     assert!(notes.iter().any(|note| note.contains("step v freezes")), "{notes:?}");
-    let progress = said.progress.lock().unwrap();
-    assert!(progress.is_sorted_by(|a, b| a.rows_done < b.rows_done));
-    assert_eq!(
-        progress.last().map(|last| (last.rows_done, last.rows_total)),
-        Some((700_000, 700_000))
-    );
+    assert_eq!(*said.rows_planned.lock().unwrap(), [700_000]);
+    assert_eq!(*said.rows_done.lock().unwrap(), [100_000; 7]);
 }
 
 #[test]
-fn progress_is_told_at_every_hundred_thousand_rows() {
+fn lines_are_pgbenchs_and_rows_are_counted_as_they_are_sent() {
     let said = init(&Recorder::new("15.20"), &InitOptions { scale: 3, ..steps("g") });
-    let progress = said.progress.lock().unwrap();
-    let told: Vec<u64> = progress.iter().map(|progress| progress.rows_done).collect();
-    for rows in [100_000, 200_000, 300_000] {
-        assert!(told.contains(&rows), "{told:?}");
-    }
+    assert_eq!(*said.rows_done.lock().unwrap(), [10_000; 30]);
+    let options = InitOptions { partitions: 2, ..steps("dt") };
+    assert_eq!(
+        *init(&Recorder::new("15.20"), &options).lines.lock().unwrap(),
+        ["dropping old tables...", "creating tables...", "creating 2 partitions..."]
+    );
 }

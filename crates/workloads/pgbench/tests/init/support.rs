@@ -4,7 +4,8 @@ use dyno_core::{
     BulkReport, DbError, Dialect, Driver, Executed, Param, ParamType, Product, RowSource, Rows,
     Session, Statement, Table,
 };
-use dyno_pgbench::init::{InitObserver, InitOptions, Progress, Step, initialize};
+use dyno_load::LoadObserver;
+use dyno_pgbench::init::{InitOptions, Step, initialize};
 use dyno_reactor::block_on;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -13,25 +14,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Keeps what an initialization tells.
 #[derive(Default)]
 pub(crate) struct Said {
-    pub(crate) steps: Mutex<Vec<Step>>,
+    pub(crate) lines: Mutex<Vec<String>>,
     pub(crate) notes: Mutex<Vec<String>>,
-    pub(crate) notices: Mutex<Vec<String>>,
-    pub(crate) partitions: Mutex<Vec<u32>>,
-    pub(crate) progress: Mutex<Vec<Progress>>,
+    pub(crate) rows_planned: Mutex<Vec<u64>>,
+    /// Of each call.
+    pub(crate) rows_done: Mutex<Vec<u64>>,
 }
 
-impl InitObserver for Said {
-    fn step_began(&self, step: Step) {
-        self.steps.lock().unwrap().push(step);
+impl LoadObserver for Said {
+    fn line(&self, text: &str) {
+        self.lines.lock().unwrap().push(text.to_owned());
     }
-    fn creating_partitions(&self, partitions: u32) {
-        self.partitions.lock().unwrap().push(partitions);
+    fn rows_planned(&self, rows: u64) {
+        self.rows_planned.lock().unwrap().push(rows);
     }
-    fn rows_done(&self, progress: &Progress) {
-        self.progress.lock().unwrap().push(*progress);
-    }
-    fn server_notice(&self, line: &str) {
-        self.notices.lock().unwrap().push(line.to_owned());
+    fn rows_done(&self, rows: u64) {
+        self.rows_done.lock().unwrap().push(rows);
     }
     fn note(&self, text: &str) {
         self.notes.lock().unwrap().push(text.to_owned());
