@@ -24,9 +24,6 @@ async fn mysql_column<C: FromIterator<String>, S: Session>(
 }
 
 /// The tables that statements without a schema name can reach; MySQL's views are among them.
-///
-/// # Errors
-/// What the database answered.
 pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => "SHOW TABLES",
@@ -39,9 +36,6 @@ pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbEr
 }
 
 /// The columns of a table on MySQL, in their order; none if it doesn't exist.
-///
-/// # Errors
-/// What the database answered.
 pub async fn mysql_columns<S: Session>(
     session: &mut S,
     table: &str,
@@ -50,9 +44,6 @@ pub async fn mysql_columns<S: Session>(
 }
 
 /// The names of a table's indexes on MySQL, `PRIMARY` among them; none if it doesn't exist.
-///
-/// # Errors
-/// What the database answered.
 pub async fn mysql_indexes<S: Session>(
     session: &mut S,
     table: &str,
@@ -61,9 +52,6 @@ pub async fn mysql_indexes<S: Session>(
 }
 
 /// The names of a table's foreign keys on MySQL; none if it doesn't exist.
-///
-/// # Errors
-/// What the database answered.
 pub async fn mysql_foreign_keys<S: Session>(
     session: &mut S,
     table: &str,

@@ -6,9 +6,6 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 /// Executes a statement whose rows don't matter.
-///
-/// # Errors
-/// What the database answered, while `doing`.
 pub async fn execute<S: Session>(
     session: &mut S,
     doing: impl Into<String>,
@@ -18,9 +15,6 @@ pub async fn execute<S: Session>(
 }
 
 /// The rows of an answer.
-///
-/// # Errors
-/// What the database answered.
 pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<Table, DbError> {
     let mut answer = Table::default();
     session.query(sql, &mut answer).await?;
@@ -42,9 +36,6 @@ pub async fn answer_if_any<S: Session>(
 }
 
 /// The first column of an answer; NULL is left out.
-///
-/// # Errors
-/// What the database answered.
 pub async fn column<C: FromIterator<String>, S: Session>(
     session: &mut S,
     sql: &str,
@@ -54,9 +45,6 @@ pub async fn column<C: FromIterator<String>, S: Session>(
 }
 
 /// The rows of an answer as integers; what is no integer is `otherwise`.
-///
-/// # Errors
-/// What the database answered.
 pub async fn integers<S: Session>(
     session: &mut S,
     sql: &str,
@@ -69,9 +57,6 @@ pub async fn integers<S: Session>(
 }
 
 /// The first two columns of an answer as names and values; NULL is an empty value.
-///
-/// # Errors
-/// What the database answered.
 pub async fn pairs<S: Session>(
     session: &mut S,
     sql: &str,
@@ -89,9 +74,6 @@ pub fn whole<T: FromStr>(cell: &str) -> Option<T> {
 }
 
 /// The single whole number of an answer; `None` when it is NULL or there is none.
-///
-/// # Errors
-/// What the database answered.
 pub async fn number<T: FromStr, S: Session>(
     session: &mut S,
     sql: &str,

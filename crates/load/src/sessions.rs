@@ -29,9 +29,6 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
     }
 
     /// Does `work` on one session.
-    ///
-    /// # Errors
-    /// Those of `work`; that no session could be opened; that the load was canceled.
     pub fn one<T>(
         &self,
         work: impl AsyncFnOnce(&mut D::Session) -> Result<T, LoadError>,

@@ -44,9 +44,6 @@ impl fmt::Display for Unreadable {
 
 impl Properties {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// A file that can't be read; an escape that is none.
     pub(super) fn open(path: &Path) -> Result<Self, Unreadable> {
         let file = path.display().to_string();
         let bytes = std::fs::read(path).map_err(|error| {
@@ -56,9 +53,6 @@ impl Properties {
     }
 
     /// Reads the text of the file called `file`.
-    ///
-    /// # Errors
-    /// An escape that is none, with its line.
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, Unreadable> {
         let mut properties =
             Properties { file: file.to_owned(), text: bytes.to_vec(), ..Properties::default() };

@@ -73,9 +73,6 @@ impl BenchmarksqlRun {
 }
 
 /// Runs and prints. Returns the exit code.
-///
-/// # Errors
-/// When nothing could be run.
 pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, Failure> {
     let properties = arguments.source.read()?;
     let mut reader = Reader::new(&properties);

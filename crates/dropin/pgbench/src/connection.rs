@@ -16,9 +16,6 @@ pub(super) struct Reached {
 
 /// Connects once, to learn who answers and whether a password is needed. `purpose` is what pgbench
 /// names as that of its first connection: `setup` or `initialization`.
-///
-/// # Errors
-/// In pgbench's words.
 pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<Reached, Refusal> {
     let unconnected =
         |refusal: Refusal| refusal.then(format_args!("could not create connection for {purpose}"));

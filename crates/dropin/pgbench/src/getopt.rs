@@ -36,9 +36,6 @@ impl<'a, I: Copy> Words<'a, I> {
     }
 
     /// The next option or operand; `None` at the end.
-    ///
-    /// # Errors
-    /// The C library's complaint, without the program's name.
     pub(super) fn next(&mut self) -> Option<Result<Given<I>, String>> {
         if let Some(letter) = self.bundle.next() {
             return Some(self.short(letter));

@@ -18,9 +18,6 @@ const LINE_ROWS: u64 = 100_000;
 const QUIET_LINE_S: u64 = 5;
 
 /// Makes the tables.
-///
-/// # Errors
-/// In pgbench's words.
 pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     let reached = super::connection::reach(settings, "initialization")?;
     let is_canceled = Arc::new(AtomicBool::new(false));

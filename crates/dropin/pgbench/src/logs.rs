@@ -42,9 +42,6 @@ impl Shared {
 }
 
 /// One follower per thread, where anything follows transactions; none else.
-///
-/// # Errors
-/// A file that can't be made.
 pub(super) fn open(
     settings: &Settings,
     threads: u32,

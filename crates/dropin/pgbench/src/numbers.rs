@@ -60,9 +60,6 @@ pub(super) fn scanned_u64(text: &str) -> Option<u64> {
 }
 
 /// The whole number an option takes. `name` is as pgbench calls it in its complaints.
-///
-/// # Errors
-/// pgbench's complaint.
 pub(super) fn option_int(text: &str, name: &str, min: i32, max: i32) -> Result<i32, String> {
     let (value, rest) = long(text);
     if !rest.trim_ascii_start().is_empty() {

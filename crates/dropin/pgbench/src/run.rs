@@ -30,9 +30,6 @@ use std::sync::{Arc, OnceLock};
 const CONNECT_LIMIT: Nanos = 24 * 3_600 * SECOND;
 
 /// Runs the scripts and prints the report. `words` is the command line.
-///
-/// # Errors
-/// When nothing could be run.
 pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Result<Exit, Refusal> {
     let has_builtin = loader.has_builtin();
     let scripts = loader.into_scripts();

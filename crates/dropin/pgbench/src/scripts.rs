@@ -29,17 +29,11 @@ pub(super) fn list() -> String {
 }
 
 /// The only built-in script whose name begins so.
-///
-/// # Errors
-/// None or several do.
 pub(super) fn find(prefix: &str) -> Result<&'static Builtin, Refusal> {
     find_builtin(prefix).map_err(|complaint| Refusal::error(complaint).with_text(&list()))
 }
 
 /// `SCRIPT@WEIGHT`: the weight is what follows the last `@`, 1 where there is none.
-///
-/// # Errors
-/// A weight that is no number or out of range.
 pub(super) fn split_weight(text: &str) -> Result<(&str, u32), Refusal> {
     let Some((script, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
     match long(weight) {

@@ -21,9 +21,6 @@ pub(super) struct Tables {
 }
 
 /// Looks at the tables and vacuums them as far as the settings ask for it.
-///
-/// # Errors
-/// When built-in scripts find no tables.
 pub(super) fn set_up(
     reached: &Reached,
     settings: &Settings,

@@ -137,9 +137,6 @@ fn dashed(name: &str) -> String {
 }
 
 /// Reads the words after the program's name.
-///
-/// # Errors
-/// The first word that can't be followed.
 pub(super) fn read(words: &[String]) -> Result<CommandLine, Refusal> {
     let options: Vec<Given<'_>> = words.iter().filter_map(|word| split_option(word)).collect();
     let mut plain = words.iter().filter(|word| !word.starts_with("--"));

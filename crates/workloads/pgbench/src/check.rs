@@ -64,9 +64,6 @@ pub struct Balances {
 }
 
 /// Sums up all books. One statement, so that all sums are of the same moment; a pass over each table.
-///
-/// # Errors
-/// A table is missing, or the session fails.
 pub async fn balances<S: Session>(session: &mut S) -> Result<Balances, DbError> {
     let sums = Book::ALL
         .map(|book| format!("(SELECT coalesce(sum({}), 0) FROM {})", book.column(), book.table()));

@@ -121,9 +121,6 @@ impl Rows for History {
 }
 
 /// Reads the history. Nobody may write meanwhile.
-///
-/// # Errors
-/// Those of the session.
 pub async fn history<S: Session>(session: &mut S) -> Result<History, DbError> {
     let mut history = History::default();
     let sql = format!("SELECT {} FROM pgbench_history", COLUMNS.join(", "));

@@ -113,9 +113,6 @@ pub struct PgbenchSettings {
 
 impl PgbenchSettings {
     /// Reads the options of a test. `scripts` has the name, the weight and the text of each file that they name.
-    ///
-    /// # Errors
-    /// The first wrong option, or a script that can't be parsed.
     pub fn read<'a>(
         test: &str,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -70,9 +70,6 @@ fn unprepared(problem: String, hint: impl Into<String>) -> PreflightError {
 /// Looks whether `workers` workers can run the test on this database: whether the tables are there,
 /// hold enough rows, and the server takes as many prepared statements. Returns sentences that the
 /// user should read.
-///
-/// # Errors
-/// The first thing that would make the run fail or measure something else.
 pub async fn preflight<S: Session>(
     session: &mut S,
     options: &Options,
@@ -200,9 +197,6 @@ pub struct Finding {
 
 /// Checks freshly prepared tables: columns, number of rows, range of ids, format of a sample.
 /// Nothing is returned when all is well. Reads every table once.
-///
-/// # Errors
-/// When the database fails.
 pub async fn check_data<S: Session>(
     session: &mut S,
     options: &Options,
@@ -286,9 +280,6 @@ const UNIQUE_WINDOW: u32 = 1_000;
 /// rows in the tables have used up, to be given as [`Options::unique_start`]. Starts from the number
 /// of rows and passes over what failed transactions have left unused in between, as long as that
 /// is less than a thousand numbers in a row.
-///
-/// # Errors
-/// When the database fails.
 pub async fn first_free_unique<S: Session>(
     session: &mut S,
     options: &Options,

@@ -40,9 +40,6 @@ pub struct PrepareReport {
 /// Creates and fills the tables of `options` with up to `threads` sessions at once, creates their
 /// indexes, and lets the server's numbering continue behind the rows. Tables that exist are
 /// completed; complete ones are left alone. Must not be called within an event loop.
-///
-/// # Errors
-/// The first error of a session; a table whose columns or rows are not those of this data set.
 pub fn prepare<D: Driver>(
     driver: &D,
     options: &Options,

@@ -7,9 +7,6 @@ use dyno_load::query::{column, execute};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, while_doing};
 
 /// Drops the tables of `options`, where they exist. Must not be called within an event loop.
-///
-/// # Errors
-/// The first error of the session.
 pub fn cleanup<D: Driver>(
     driver: &D,
     options: &Options,
@@ -20,9 +17,6 @@ pub fn cleanup<D: Driver>(
 }
 
 /// Drops these tables, where they exist. Must not be called within an event loop.
-///
-/// # Errors
-/// The first error of the session.
 pub fn drop_tables<D: Driver>(
     driver: &D,
     names: &[String],
@@ -39,9 +33,6 @@ pub fn drop_tables<D: Driver>(
 
 /// Reads the tables of `options` and their indexes into the server's memory and refreshes the
 /// optimizer's statistics, several tables at once. Must not be called within an event loop.
-///
-/// # Errors
-/// The first error of a session, such as a missing table.
 pub fn prewarm<D: Driver>(
     driver: &D,
     options: &Options,

@@ -95,9 +95,6 @@ impl Options {
     /// without the leading dashes. `-` and `_` are the same letter in names; a later pair replaces
     /// an earlier one; a switch without value is given the value `on`; an empty value leaves the
     /// default. Names that the test passes over go to [`Options::warnings`].
-    ///
-    /// # Errors
-    /// The first unknown name or unusable value, or options that exclude each other.
     pub fn from_pairs(test: Test, pairs: &[(String, String)]) -> Result<Options, OptionError> {
         let mut options = Options::new(test);
         for (name, value) in pairs {

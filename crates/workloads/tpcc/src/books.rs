@@ -42,9 +42,6 @@ impl Books {
 }
 
 /// Reads a snapshot. Before and after a run, while nobody writes.
-///
-/// # Errors
-/// Those of the session; an answer that is none.
 pub async fn books<S: Session>(session: &mut S) -> Result<Books, DbError> {
     let districts = "SELECT d_w_id, d_id, d_next_o_id, d_ytd FROM bmsql_district";
     let mut books = Books::default();

@@ -136,9 +136,6 @@ impl Ledger {
     }
 
     /// The database has said that the commit did not happen.
-    ///
-    /// # Errors
-    /// When that can't be recorded.
     #[inline]
     pub(crate) fn refused(&self, entry: Entry) -> Result<(), DbError> {
         self.answered(entry);
@@ -164,9 +161,6 @@ impl Ledger {
     }
 
     /// The database has acknowledged the commit.
-    ///
-    /// # Errors
-    /// When that can't be recorded.
     #[inline]
     pub(crate) fn acknowledged(&self, entry: Entry) -> Result<(), DbError> {
         self.answered(entry);

@@ -203,9 +203,6 @@ pub struct TpccSettings {
 
 impl TpccSettings {
     /// Reads the options of the test `test`, which is the name of a profile.
-    ///
-    /// # Errors
-    /// The first wrong one.
     pub fn read<'a>(
         test: &str,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,

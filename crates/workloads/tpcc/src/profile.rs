@@ -223,9 +223,6 @@ impl Profile {
 
     /// The profile with other weights, in percent, as BenchmarkSQL's properties give them:
     /// New-Order gets what the other four leave.
-    ///
-    /// # Errors
-    /// When the other four take more than 100 percent.
     pub fn with_weights(
         self,
         payment: u32,

@@ -107,9 +107,6 @@ impl Settlement {
 
 /// Holds a ledger against the database. Reads every district's orders in ranges, and those of unknown
 /// outcome one by one. Nobody may write meanwhile. `progress` is told how many orders were looked up.
-///
-/// # Errors
-/// Those of the session.
 pub async fn settle<S: Session>(
     session: &mut S,
     recorded: &Recorded,

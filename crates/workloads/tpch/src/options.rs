@@ -218,9 +218,6 @@ struct Written {
 
 impl TpchSettings {
     /// Reads the options of a test.
-    ///
-    /// # Errors
-    /// The first wrong one.
     pub fn read<'a>(
         test: &str,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,

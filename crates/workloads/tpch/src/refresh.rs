@@ -63,9 +63,6 @@ impl Position {
 }
 
 /// What is to be executed next in a database to which `pairs` pairs were applied.
-///
-/// # Errors
-/// Those of the session.
 pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<Position, DbError> {
     let sql = format!("select t_value from {FACTS} where t_name = '{POSITION}'");
     let noted = answer(session, &sql).await?.single().and_then(Position::parse);

@@ -67,9 +67,6 @@ pub(crate) struct Done {
 }
 
 /// The tables that statements without a schema name reach.
-///
-/// # Errors
-/// Those of the session.
 pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
     let sql = match session.dialect() {
         Dialect::Mysql => {
@@ -204,9 +201,6 @@ pub async fn loaded<S: Session>(session: &mut S) -> Result<Option<Loaded>, LoadE
 
 /// Remembers that the refresh functions of pair `pair` (from 1) were applied; may be part of the
 /// last transaction that applies them.
-///
-/// # Errors
-/// Those of the session.
 pub async fn note_refresh_pair<S: Session>(session: &mut S, pair: u32) -> Result<(), DbError> {
     let sql = format!("UPDATE {FACTS} SET t_value = '{pair}' WHERE t_name = '{REFRESH_PAIRS}'");
     session.query(&sql, &mut Discard).await.map(drop)

@@ -56,9 +56,6 @@ pub(super) struct Collector {
 
 impl Collector {
     /// Takes a first sample, makes the files and starts to collect.
-    ///
-    /// # Errors
-    /// A machine that does not answer, devices that it does not have, files that can't be made.
     pub(super) fn start(options: &CollectorOptions, place: &Place<'_>) -> Result<Self, Failure> {
         let interval_s = options.interval_s.max(1);
         let (wake, woken) = channel();
@@ -125,9 +122,6 @@ impl Drop for Collector {
 }
 
 /// The devices that are asked for.
-///
-/// # Errors
-/// One that the machine does not have, with those that it has.
 fn devices(asked: &str, first: &Sample, address: Option<&str>) -> Result<Vec<String>, Failure> {
     let known = first.devices();
     let mut devices: Vec<String> = Vec::new();

@@ -139,9 +139,6 @@ pub(super) struct ResultLines {
 impl ResultLines {
     /// Makes the file. Nothing is written before `opens` is known, when the session starts. When
     /// writing fails, `control` ends the run.
-    ///
-    /// # Errors
-    /// A file that can't be made, a thread that can't be started.
     pub(super) fn create(
         path: &Path,
         format: Format,

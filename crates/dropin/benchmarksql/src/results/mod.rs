@@ -105,9 +105,6 @@ impl Results {
     /// Makes the directory, `run.properties` and `data/result.csv`, of which nothing existed. When a
     /// file can't be written later, `control` ends the run, and [`Results::finish`] says why. All of
     /// it is removed again when the session does not begin.
-    ///
-    /// # Errors
-    /// A name that can't be made, or exists.
     pub(super) fn create(request: &Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
         let &Request { template, properties, overrides, run, delivery, clock } = request;
         let path = name::expand(template, clock.now())?;
@@ -134,9 +131,6 @@ impl Results {
 
     /// Starts the collector of operating system figures: `data/sys_info.csv` and a file per device.
     /// Waits for its first sample.
-    ///
-    /// # Errors
-    /// A machine that does not answer, devices that it does not have, files that can't be made.
     pub(super) fn collect(&mut self, options: &CollectorOptions) -> Result<(), Failure> {
         let place = Place {
             data: &self.folder.path.join("data"),

@@ -14,9 +14,6 @@ const SEQUENCE: &str = ".jTPCC_run_seq.dat";
 const KNOWN: &str = "Y y C m B b h d e j A a H k I l M S L N p z s Q F R T r";
 
 /// Replaces each `%tX` of the property `resultDirectory` by that part of `now`, as Java writes it.
-///
-/// # Errors
-/// An unknown X.
 pub(super) fn expand(template: &str, now: OffsetDateTime) -> Result<PathBuf, Failure> {
     let mut pieces = template.split("%t");
     let mut name = pieces.next().unwrap_or_default().to_owned();
@@ -89,9 +86,6 @@ fn part(letter: char, now: OffsetDateTime) -> Option<String> {
 
 /// The number of the next run in `folder`: one more than the last one's, kept in a file that is made
 /// when there is none.
-///
-/// # Errors
-/// A file that can't be read or written, or holds no number.
 pub(crate) fn next_run(folder: &Path) -> Result<u32, Failure> {
     let path = folder.join(SEQUENCE);
     let failed = |error| {

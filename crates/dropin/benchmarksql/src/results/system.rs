@@ -28,9 +28,6 @@ impl Texts {
     }
 
     /// Reads the next sample that [`remote_command`] has written. `None` at the end.
-    ///
-    /// # Errors
-    /// Reading failed, or what comes is no sample.
     pub(super) fn read(mut input: impl BufRead) -> io::Result<Option<Self>> {
         let mut texts = Texts::default();
         let mut current = None;
@@ -170,9 +167,6 @@ pub(super) struct Tables {
 
 impl Tables {
     /// Makes the files with their titles in the folder `data`.
-    ///
-    /// # Errors
-    /// A file that can't be made.
     pub(super) fn create(data: &Path, run: u32, devices: &[String]) -> io::Result<Self> {
         let create = |name: &str, titles: &str| {
             let mut file = File::create_new(data.join(format!("{name}.csv")))?;
@@ -195,9 +189,6 @@ impl Tables {
 
     /// Writes the interval between two samples, which ends `elapsed_ms` after the start of the
     /// session.
-    ///
-    /// # Errors
-    /// A file that can't be written.
     pub(super) fn write(
         &mut self,
         elapsed_ms: u64,

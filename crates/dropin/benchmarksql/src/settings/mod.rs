@@ -150,9 +150,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the database is and who logs in.
-    ///
-    /// # Errors
-    /// A database that dyno doesn't speak with; no or a bad URL; no number of warehouses.
     pub(super) fn place(&mut self) -> Result<Place, Failure> {
         let db = self.db()?;
         let Some(conn) = self.given("conn") else {
@@ -205,9 +202,6 @@ impl<'a> Reader<'a> {
     }
 
     /// What a build is asked for.
-    ///
-    /// # Errors
-    /// A value out of its range.
     pub(super) fn build(&mut self) -> Result<Build, Failure> {
         let load_workers = self.number("loadWorkers", 1..=10_000)?.unwrap_or(LOAD_WORKERS);
         let text = |key| self.given(key).map(|entry| entry.value.clone());
@@ -217,9 +211,6 @@ impl<'a> Reader<'a> {
     }
 
     /// What a run is asked for. `asked` is the profile that the command line names.
-    ///
-    /// # Errors
-    /// A value out of its range; what can't be run.
     pub(super) fn run(
         &mut self,
         place: &Place,

@@ -17,15 +17,9 @@ pub(super) trait Host {
     fn say(&mut self, line: &str);
 
     /// Loads a script.
-    ///
-    /// # Errors
-    /// A file that can't be read, a script that can't be understood.
     fn load(&mut self, source: Source, weight: u32) -> Result<(), Refusal>;
 
     /// All options are read: scripts are sent in this mode.
-    ///
-    /// # Errors
-    /// A script that can't be sent so.
     fn complete(&mut self, mode: QueryMode) -> Result<(), Refusal>;
 
     /// Scripts loaded so far, and the sum of their weights.
@@ -55,9 +49,6 @@ impl From<String> for Refusal {
 }
 
 /// Reads the words after the program's name. `seed_variable` is `PGBENCH_RANDOM_SEED`.
-///
-/// # Errors
-/// The first word that can't be followed, or that asks for something else than a run.
 pub(super) fn read(
     words: &[String],
     seed_variable: Option<&str>,

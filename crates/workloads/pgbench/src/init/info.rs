@@ -97,9 +97,6 @@ pub(crate) async fn partitioning<S: Session>(
 
 /// Counts the branches and reads how accounts are partitioned. As in pgbench, a server that can't
 /// say how they are is taken to have no partitions.
-///
-/// # Errors
-/// See [`TableInfoError`].
 pub async fn table_info<S: Session>(session: &mut S) -> Result<TableInfo, TableInfoError> {
     let sql = format!("select count(*) from {BRANCHES}");
     let scale = number(session, &sql).await.map_err(TableInfoError::Count)?.unwrap_or(0);

@@ -22,9 +22,6 @@ pub(super) struct Shell {
 }
 
 /// Puts a command together.
-///
-/// # Errors
-/// pgbench's words.
 pub(super) fn command(
     words: &[Word],
     variables: &mut Variables,
@@ -68,9 +65,6 @@ impl Shell {
     }
 
     /// Runs the command to its end, which must be a success.
-    ///
-    /// # Errors
-    /// pgbench's words.
     pub(super) async fn run(&self) -> Result<(), String> {
         let mut child = self.spawn(Stdio::inherit())?;
         wait_for(&child).await;
@@ -81,9 +75,6 @@ impl Shell {
     }
 
     /// Runs the command and reads the integer that it prints.
-    ///
-    /// # Errors
-    /// pgbench's words.
     pub(super) async fn value(&self) -> Result<i64, String> {
         let mut child = self.spawn(Stdio::piped())?;
         let answer = match child.stdout.take() {

@@ -74,9 +74,6 @@ pub fn builtins() -> &'static [Builtin] {
 }
 
 /// The only built-in script whose name begins with `prefix`.
-///
-/// # Errors
-/// pgbench's words when there is none or more than one.
 pub fn find_builtin(prefix: &str) -> Result<&'static Builtin, String> {
     let found: Vec<_> = BUILTINS.iter().filter(|one| one.name.starts_with(prefix)).collect();
     match found.as_slice() {

@@ -13,9 +13,6 @@ struct Open {
 }
 
 /// Fills the places to jump to.
-///
-/// # Errors
-/// pgbench's words for a structure that isn't one.
 pub(crate) fn resolve(commands: &mut [Command], description: &str) -> Result<(), ScriptError> {
     let fail = |number: usize, line: u32, message: &str| {
         let text =

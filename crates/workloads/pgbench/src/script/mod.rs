@@ -106,9 +106,6 @@ impl Names {
 
 impl Script {
     /// Reads a script. `description` is the file's name in messages, or what reports call it.
-    ///
-    /// # Errors
-    /// What pgbench says of a bad script, with the line shown and the place marked.
     pub fn parse(text: &[u8], description: &str, mode: QueryMode) -> Result<Script, ScriptError> {
         let mut reader = Reader {
             scanner: Scanner::new(text),

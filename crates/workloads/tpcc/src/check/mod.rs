@@ -303,9 +303,6 @@ impl Condition {
     }
 
     /// Looks whether the condition holds.
-    ///
-    /// # Errors
-    /// Those of the session.
     pub async fn verdict<S: Session>(&self, session: &mut S) -> Result<Verdict, DbError> {
         let count = number(session, &self.count_sql()).await?;
         let keys = match count {
@@ -324,9 +321,6 @@ impl Condition {
 
     /// Looks whether the condition holds, on sessions of its own. Reads whole tables. Nobody may
     /// write meanwhile.
-    ///
-    /// # Errors
-    /// Those of the sessions.
     pub fn examine<D: Driver>(&self, driver: &D, mode: Mode) -> Result<Examined, DbError> {
         if mode == Mode::Apart && self.joins_warehouses() {
             let verdict = apart::verdict(driver, self)?;
@@ -418,9 +412,6 @@ pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<M
 
 /// Checks all conditions of a stage, one after another. Reads the whole database: seconds per
 /// warehouse. Nobody may write meanwhile.
-///
-/// # Errors
-/// Those of the session.
 pub async fn check<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Verdict>, DbError> {
     prepare(session).await?;
     let mut verdicts = Vec::new();
@@ -432,9 +423,6 @@ pub async fn check<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Verd
 
 /// Makes a session ready for [`Condition::verdict`]: MariaDB without statistics would join the derived
 /// tables once per customer.
-///
-/// # Errors
-/// Those of the session.
 pub async fn prepare<S: Session>(session: &mut S) -> Result<(), DbError> {
     if let Some(sql) = session.capabilities().materialize_derived {
         session.query(sql, &mut Discard).await?;

@@ -72,9 +72,6 @@ pub fn ledger_failure(error: &LedgerError) -> Failure {
 }
 
 /// Looks at the database and its server.
-///
-/// # Errors
-/// The first thing that would make the run fail, with its remedy.
 pub async fn preflight<S: Session>(session: &mut S, need: &Need) -> Result<Found, PreflightError> {
     let loaded = loaded(session).await.map_err(PreflightError::Unloaded)?;
     if loaded.warehouses < need.warehouses {

@@ -70,9 +70,6 @@ impl Recorded {
     }
 
     /// Whether this is a ledger of the database that `loaded` describes.
-    ///
-    /// # Errors
-    /// When it is that of another one.
     pub fn is_of(&self, loaded: &Loaded) -> Result<(), LedgerError> {
         if (self.warehouses, self.c_last) == (loaded.warehouses, loaded.c_last) {
             return Ok(());
@@ -97,9 +94,6 @@ fn index(warehouse: u32, district: u32) -> Option<usize> {
 
 /// Reads a ledger. Lines that a crash has cut off are left out: at the end, or where a later run
 /// says so.
-///
-/// # Errors
-/// When it can't be read, is no ledger, or is damaged inside.
 pub fn read(path: &Path) -> Result<Recorded, LedgerError> {
     let failed = |error| LedgerError::io(path, "can't be read", &error);
     let file = File::open(path).map_err(failed)?;

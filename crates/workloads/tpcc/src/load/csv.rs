@@ -71,9 +71,6 @@ fn columns(table: Table) -> Vec<&'static str> {
 /// Writes the rows that a load with the same options would store into ten files, whose names begin
 /// with `prefix`; as many at once as the options have sessions. A file has its name only once it is
 /// complete. `null` stands for NULL.
-///
-/// # Errors
-/// The first file that can't be written.
 pub fn write_csv(
     options: &LoadOptions,
     dialect: Dialect,

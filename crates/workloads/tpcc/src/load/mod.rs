@@ -72,9 +72,6 @@ impl LoadOptions {
 
 /// Creates and fills the tables. A database that an interrupted load has left is completed; a
 /// complete one is left alone. Must not be called within an event loop.
-///
-/// # Errors
-/// Options that the database can't have; tables of another load; the first error of a session.
 pub fn load<D: Driver>(
     driver: &D,
     options: &LoadOptions,
@@ -107,9 +104,6 @@ pub fn load<D: Driver>(
 }
 
 /// Whether a load of these options can be made in a dialect.
-///
-/// # Errors
-/// The option that can't be had.
 pub fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadError> {
     if !(1..=crate::WAREHOUSES_MAX).contains(&options.warehouses) {
         return Err(LoadError::option(format!(
@@ -127,9 +121,6 @@ pub fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), Load
 
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
 /// Must not be called within an event loop.
-///
-/// # Errors
-/// The first error of the session.
 pub fn destroy<D: Driver>(
     driver: &D,
     observer: &dyn LoadObserver,

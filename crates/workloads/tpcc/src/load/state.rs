@@ -56,9 +56,6 @@ async fn missing_table<S: Session>(
 }
 
 /// Those of [`crate::schema::table_names`] that exist.
-///
-/// # Errors
-/// Those of the session.
 pub async fn existing_tables<S: Session>(session: &mut S) -> Result<Vec<String>, LoadError> {
     let existing = tables(session).await?;
     Ok(table_names().map(str::to_owned).filter(|name| existing.contains(name)).collect())
@@ -94,9 +91,6 @@ async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbEr
 }
 
 /// How many of the foreign keys of [`crate::schema`] exist.
-///
-/// # Errors
-/// Those of the session.
 pub async fn foreign_keys<S: Session>(session: &mut S) -> Result<usize, LoadError> {
     let keys = keys(session).await?;
     Ok(FOREIGN_KEYS.iter().filter(|key| keys.contains(key.0)).count())

@@ -27,9 +27,6 @@ fn rows_per_warehouse(table: Table) -> Option<u64> {
 
 /// Compares the rows of each table and warehouse with what a fresh load has; returns a sentence for
 /// each difference, at most one for each table.
-///
-/// # Errors
-/// Those of the session.
 pub async fn cardinalities<S: Session>(
     session: &mut S,
     warehouses: u32,

@@ -27,9 +27,6 @@ pub struct Kept {
 
 impl Tpcc {
     /// What this workload has kept itself, after its trial.
-    ///
-    /// # Errors
-    /// When the log of deliveries can't be read again.
     pub fn leave(&self) -> Result<Kept, TpccError> {
         let districts = (0..self.ledger.districts()).map(|index| self.ledger.district(index));
         let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();

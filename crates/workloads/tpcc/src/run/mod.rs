@@ -118,10 +118,6 @@ impl Worker {
 
 impl Tpcc {
     /// A run on a database that `loaded` describes, for sessions of `dialect`.
-    ///
-    /// # Errors
-    /// When more warehouses are asked for than are loaded, a multiplier is out of range, or the log
-    /// of deliveries can't be written.
     pub fn new(options: TpccOptions, loaded: &Loaded, dialect: Dialect) -> Result<Self, TpccError> {
         let most = loaded.warehouses.min(WAREHOUSES_MAX);
         if !(1..=most).contains(&options.warehouses) {

@@ -136,8 +136,6 @@ impl TpccOptions {
             .then(|| TPMC_PER_WAREHOUSE_MAX * f64::from(self.warehouses) / slowdown)
     }
 
-    /// # Errors
-    /// When a multiplier is no time's.
     pub(crate) fn check(&self) -> Result<(), TpccError> {
         let multipliers = [("keying", self.keying_multiplier), ("think", self.think_multiplier)];
         for (name, multiplier) in multipliers {

@@ -17,9 +17,6 @@ pub struct Applied {
 
 impl DegreeRule {
     /// Sets the degree in a session. What was set is set back when it fails.
-    ///
-    /// # Errors
-    /// The server's, when it refuses.
     pub async fn apply<S: Session>(
         &self,
         session: &mut S,
@@ -105,9 +102,6 @@ impl DegreeRule {
 
 impl Applied {
     /// Sets back what was changed, the last first. Goes on after an error.
-    ///
-    /// # Errors
-    /// The first one.
     pub async fn restore<S: Session>(&mut self, session: &mut S) -> Result<(), DbError> {
         let mut result = Ok(());
         while let Some(statement) = self.restore.pop() {

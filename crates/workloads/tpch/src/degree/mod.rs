@@ -95,9 +95,6 @@ impl DegreeRule {
     }
 
     /// Why the rule can't be meant for the server of a session, in a sentence; `None` where it can.
-    ///
-    /// # Errors
-    /// When the server could not be asked.
     pub async fn objection<S: Session>(&self, session: &mut S) -> Result<Option<String>, DbError> {
         let (name, dialect) = (&self.name, session.dialect().name());
         if !self.fits(session.dialect()) {
@@ -150,9 +147,6 @@ pub fn named(name: &str) -> Option<DegreeRule> {
 
 /// The first built-in rule that applies to the server of a session; `None` where the product is not
 /// known.
-///
-/// # Errors
-/// When the server could not be asked.
 pub async fn detect<S: Session>(session: &mut S) -> Result<Option<DegreeRule>, DbError> {
     for rule in rules() {
         let product = session.product();

@@ -10,9 +10,6 @@ use dyno_runner::failure::Failure;
 use dyno_runner::family::{Command, run_command};
 
 /// Brings the caches into the state that is asked for; `None` when the user has stopped it.
-///
-/// # Errors
-/// A command that fails, a server that does not come back, what it answers.
 pub(super) fn bring<D: Driver>(
     driver: &D,
     target: &str,

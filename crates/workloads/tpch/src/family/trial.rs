@@ -14,9 +14,6 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{After, Done, Job, Pass, PassWatch, ask, drive_pass};
 
 /// Runs one trial and stores it.
-///
-/// # Errors
-/// When it can't begin, or can't be stored.
 pub(super) fn trial<D: Driver>(
     options: &TpchSettings,
     driver: &D,

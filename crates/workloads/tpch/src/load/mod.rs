@@ -91,10 +91,6 @@ pub struct TpchLoadReport {
 
 /// Loads the tables. A database that an interrupted load has left is completed; a complete one is
 /// left alone. Must not be called within an event loop.
-///
-/// # Errors
-/// Options that can't be had; data that do not fit; tables of another load; rows that are not what
-/// was sent; the first error of a session.
 pub fn load<D: Driver>(
     driver: &D,
     options: &LoadOptions,
@@ -187,9 +183,6 @@ pub fn statements(step: Step, dialect: Dialect, options: &LoadOptions) -> Vec<St
 }
 
 /// Whether a load of these options can be made.
-///
-/// # Errors
-/// The option that can't be had.
 pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
     check_scale(options.scale).map_err(|error| LoadError::data(error.to_string(), error.hint()))?;
     if options.sessions == 0 {
@@ -346,9 +339,6 @@ async fn conclude<S: Session>(
 
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
 /// Must not be called within an event loop.
-///
-/// # Errors
-/// The first error of the session.
 pub fn destroy<D: Driver>(
     driver: &D,
     observer: &dyn LoadObserver,

@@ -28,9 +28,6 @@ pub(super) struct Link<S> {
 
 impl<D: Driver> Opening<'_, D> {
     /// Opens the session of a stream.
-    ///
-    /// # Errors
-    /// Those of connecting, and the server's when it refuses the degree.
     pub(super) async fn open(&self, number: u32, slot: &Slot) -> Result<Link<D::Session>, DbError> {
         let mut session = self.driver.connect(number).await?;
         match self.make_ready(number, &mut session, slot).await {

@@ -39,10 +39,6 @@ use stream::News;
 /// `stop` is asked about twenty times per second; once it says true, the queries at work are
 /// cancelled on the server, sessions get their settings back, and what was measured is returned.
 /// Blocks until everything has ended.
-///
-/// # Errors
-/// When no session can be opened, the database holds no TPC-H of this scale, or the degree can't be
-/// set.
 pub fn run<D: Driver>(
     driver: &D,
     options: &RunOptions,

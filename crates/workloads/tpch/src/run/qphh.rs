@@ -39,18 +39,12 @@ impl LastPower {
 }
 
 /// The last power test of the database, if any was whole.
-///
-/// # Errors
-/// Those of the session.
 pub(super) async fn last_power<S: Session>(session: &mut S) -> Result<Option<LastPower>, DbError> {
     let sql = format!("select t_value from {FACTS} where t_name = '{POWER}'");
     Ok(answer(session, &sql).await?.single().and_then(LastPower::parse))
 }
 
 /// Remembers a whole power test in the database.
-///
-/// # Errors
-/// Those of the session.
 pub(super) async fn remember<D: Driver>(driver: &D, facts: &TpchFacts) -> Result<(), DbError> {
     let power = facts.metrics.as_ref().and_then(|metrics| metrics.power);
     let (Some(power), Some(refresh)) = (power, facts.refreshes.first()) else { return Ok(()) };
