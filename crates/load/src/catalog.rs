@@ -7,7 +7,6 @@ use crate::query;
 use dyno_core::{DbError, Dialect, Session};
 use std::collections::HashSet;
 
-/// ER_NO_SUCH_TABLE.
 const NO_SUCH_TABLE: u32 = 1146;
 
 /// One column of MySQL's answer, from 0, about a table that need not exist.

@@ -23,21 +23,18 @@ pub enum LoadError {
     Data {
         /// What is wrong, in a sentence.
         problem: String,
-        /// The remedy.
         hint: String,
     },
     /// The data do not fit the disk or the memory of this machine.
     Room {
         /// What is needed and what there is, in a sentence.
         problem: String,
-        /// The remedy.
         hint: String,
     },
     /// An option that can't be had; nothing was touched.
     Option {
         /// What is wrong, in a sentence.
         problem: String,
-        /// A remedy, where there is one.
         hint: Option<String>,
     },
     /// [`crate::LoadObserver::is_canceled`] was true: nothing of the pieces at work is stored.

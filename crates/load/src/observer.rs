@@ -7,7 +7,6 @@ pub trait LoadObserver: Sync {
     /// The load will insert this many rows in all; called once, before the first row. Rows that an
     /// interrupted load has left behind are not among them.
     fn rows_planned(&self, _rows: u64) {}
-    /// A table is about to be created.
     fn creating_table(&self, _table: &str) {}
     /// The first of `rows` rows is about to be inserted into `table`.
     fn inserting(&self, _rows: u64, _table: &str) {}
@@ -17,7 +16,6 @@ pub trait LoadObserver: Sync {
     fn creating_index(&self, _table: &str) {}
     /// A table is about to be read into the server's memory.
     fn prewarming_table(&self, _table: &str) {}
-    /// A table is about to be dropped.
     fn dropping_table(&self, _table: &str) {}
     /// A line that the original tool prints here, or a remark of the server as its own client prints it.
     fn line(&self, _text: &str) {}
@@ -29,7 +27,6 @@ pub trait LoadObserver: Sync {
     }
 }
 
-/// Observes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

@@ -14,7 +14,6 @@ pub async fn execute<S: Session>(
     session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(doing))
 }
 
-/// The rows of an answer.
 pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<Table, DbError> {
     let mut answer = Table::default();
     session.query(sql, &mut answer).await?;

@@ -5,10 +5,8 @@ use dyno_facts::{Message, say};
 use std::num::NonZero;
 use std::thread;
 
-/// What a load did with rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
-    /// Rows stored by this load.
     pub rows_loaded: u64,
     /// Rows that an earlier load had stored.
     pub rows_found: u64,

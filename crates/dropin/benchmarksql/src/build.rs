@@ -17,7 +17,6 @@ use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 #[derive(Debug)]
 pub struct BenchmarksqlBuild {
     pub source: Source,
-    /// Seed of all rows.
     pub seed: u64,
     /// `None` is the default of the dialect.
     pub keys: Option<KeyTime>,

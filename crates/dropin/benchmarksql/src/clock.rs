@@ -25,7 +25,6 @@ impl WallClock {
         self.zero + Duration::nanoseconds(moment as i64)
     }
 
-    /// Local time now.
     pub(super) fn now(&self) -> OffsetDateTime {
         self.at(monotonic_now())
     }

@@ -30,7 +30,6 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// One line with its time.
     pub(super) fn line(&self, text: &str) {
         let at = line_time(self.clock.now());
         self.put(&format!("{at} [{}] INFO   jTPCC : Term-00, {text}\n", self.thread));

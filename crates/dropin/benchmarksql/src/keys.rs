@@ -3,7 +3,6 @@
 use super::properties::{Place, Properties};
 use dyno_core::nearest;
 
-/// What a key is to dyno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Read by [`super::settings`].

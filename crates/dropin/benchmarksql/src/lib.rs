@@ -27,7 +27,6 @@ use properties::Properties;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What is to be done.
 #[derive(Debug)]
 pub enum BenchmarksqlCommand {
     /// Create the tables, load them, make keys and indexes, count and analyze the rows.
@@ -38,7 +37,6 @@ pub enum BenchmarksqlCommand {
     Destroy(Source),
 }
 
-/// The verb that a script of BenchmarkSQL stands for.
 pub fn verb_of_script(name: &str) -> Option<&'static str> {
     match name {
         "runDatabaseBuild.sh" | "runLoader.sh" => Some("build"),
@@ -82,7 +80,6 @@ fn open(file: &Path) -> Result<Properties, Failure> {
     })
 }
 
-/// Does what a script of BenchmarkSQL would do.
 pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> ExitCode {
     output::install(streams);
     // While there is one thread: the system's time zone can't be asked for safely later.

@@ -25,7 +25,6 @@ pub(super) struct Entry {
 pub(super) struct Properties {
     /// The path of the file, for messages.
     pub(super) file: String,
-    /// The file as it is.
     pub(super) text: Vec<u8>,
     pub(super) entries: Vec<Entry>,
     /// Keys that are given more than once, with the line that does not count.
@@ -104,7 +103,6 @@ impl Properties {
         }
     }
 
-    /// The entry of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }

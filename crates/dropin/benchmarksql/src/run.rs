@@ -114,7 +114,6 @@ fn echo(console: &Console<'_>, properties: &Properties) {
     console.line("");
 }
 
-/// One run.
 struct Job<'a> {
     arguments: &'a BenchmarksqlRun,
     properties: &'a Properties,
@@ -123,7 +122,6 @@ struct Job<'a> {
     seed: u64,
 }
 
-/// A run that is over.
 struct Over<'a> {
     workload: &'a Tpcc,
     loaded: &'a Loaded,
@@ -216,7 +214,6 @@ impl Job<'_> {
         Ok(worth.code)
     }
 
-    /// The workload with its logs.
     fn workload(
         &self,
         dialect: Dialect,

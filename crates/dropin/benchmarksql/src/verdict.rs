@@ -27,7 +27,6 @@ fn has_failures(result: &TrialResult) -> bool {
         || result.total.counts().failed > count(&[ErrorClass::ConnectionLost])
 }
 
-/// Judges a trial and the checks after it.
 pub(super) fn worth(result: &TrialResult, checks: &[DataCheck]) -> Worth {
     let mut problems = Vec::new();
     let counts = result.total.counts();

@@ -12,7 +12,6 @@ use dyno_runner::output;
 use dyno_store::HistogramLog;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Follows a trial.
 pub(super) struct Reporter<'a> {
     settings: &'a Settings,
     length: Nanos,

@@ -1,7 +1,6 @@
 //! The words of a command line as the C library's `getopt_long` takes them: bundled short options,
 //! abbreviated long ones, values glued or apart, operands anywhere.
 
-/// One option that can be given.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OptionWord<I> {
     pub(super) id: I,

@@ -17,7 +17,6 @@ const LINE_ROWS: u64 = 100_000;
 /// Seconds between two lines with `-q`.
 const QUIET_LINE_S: u64 = 5;
 
-/// Makes the tables.
 pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     let reached = super::connection::reach(settings, "initialization")?;
     let is_canceled = Arc::new(AtomicBool::new(false));

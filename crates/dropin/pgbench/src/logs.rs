@@ -121,7 +121,6 @@ impl Drop for Follower {
     }
 }
 
-/// The file of one thread.
 struct LogFile {
     file: File,
     name: String,

@@ -2,7 +2,6 @@
 
 use super::getopt::OptionWord;
 
-/// What an option is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Builtin,
@@ -59,7 +58,6 @@ pub(super) enum Name {
     Resume,
 }
 
-/// When an option may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Only with `-i`.

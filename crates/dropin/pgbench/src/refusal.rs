@@ -56,7 +56,6 @@ impl Refusal {
         self
     }
 
-    /// Adds text as it is.
     pub(super) fn with_text(mut self, text: &str) -> Self {
         self.0.push_str(text);
         self

@@ -10,7 +10,6 @@ use std::io::{self, Read};
 /// At most this many scripts are taken.
 const SCRIPTS_MAX: usize = 128;
 
-/// Where a script comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Builtin(&'static Builtin),
@@ -48,7 +47,6 @@ pub(super) fn split_weight(text: &str) -> Result<(&str, u32), Refusal> {
     }
 }
 
-/// The text of a script file.
 fn read_file(name: &str) -> Result<Vec<u8>, Refusal> {
     let mut text = Vec::new();
     let read = if name == "-" {
@@ -83,7 +81,6 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    /// The scripts and their weights.
     pub(super) fn into_scripts(self) -> Vec<(Script, u32)> {
         self.loaded.into_iter().map(|loaded| (loaded.script, loaded.weight)).collect()
     }

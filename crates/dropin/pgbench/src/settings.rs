@@ -4,7 +4,6 @@ use dyno_pgbench::init::InitOptions;
 use dyno_pgbench::script::QueryMode;
 use std::path::PathBuf;
 
-/// Where the database is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Connection {
     pub(super) host: Option<String>,
@@ -19,7 +18,6 @@ pub(super) struct Connection {
 /// When a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// Transactions of each client.
     Transactions(u32),
     Seconds(u32),
 }
@@ -34,7 +32,6 @@ pub(super) struct LogSettings {
     pub(super) aggregate_s: Option<u32>,
 }
 
-/// All options, as given.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
     /// `-i`.

@@ -73,7 +73,6 @@ impl Script {
         }
     }
 
-    /// The test whose options count.
     pub(super) fn test(&self) -> Option<Test> {
         match self {
             Script::Test(test) => Some(*test),
@@ -86,7 +85,6 @@ impl Script {
 /// A command line that can't be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// For stderr.
     pub(super) message: String,
     /// A remedy, shown after `hint:`.
     pub(super) hint: Option<String>,
@@ -103,7 +101,6 @@ impl Refusal {
     }
 }
 
-/// A command line, read.
 #[derive(Clone, Debug)]
 pub(super) struct CommandLine {
     pub(super) settings: Settings,

@@ -43,7 +43,6 @@ impl Console {
         }
     }
 
-    /// An ordinary line.
     pub(super) fn notice(&mut self, line: impl Display) {
         self.text(Level::Notice, format_args!("{line}\n"));
     }
@@ -73,7 +72,6 @@ impl Console {
         let _ = writeln!(self.talk, "{line}");
     }
 
-    /// A remedy, on stderr.
     pub(super) fn hint(&mut self, remedy: impl Display) {
         let _ = writeln!(self.talk, "hint: {remedy}");
     }

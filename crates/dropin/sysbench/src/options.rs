@@ -21,7 +21,6 @@ pub(super) enum Kind {
     Text,
     /// Texts with commas between them.
     List,
-    /// The name of a file.
     File,
 }
 
@@ -39,12 +38,9 @@ pub(super) enum Group {
     Dyno,
 }
 
-/// One option.
 pub(super) struct GeneralOption {
-    /// The name with dashes.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// The default as it would be typed.
     pub(super) default: &'static str,
     pub(super) help: &'static str,
     pub(super) group: Group,

@@ -15,7 +15,6 @@ pub(super) struct Figures {
     pub(super) writes: u64,
     /// All other statements of committed transactions.
     pub(super) others: u64,
-    /// Committed transactions.
     pub(super) transactions: u64,
     /// Errors of attempts, lost connections not among them.
     pub(super) errors: u64,

@@ -21,7 +21,6 @@ use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
 use dyno_sysbench::{DRIVE_ON, Options, Sysbench};
 use std::sync::Arc;
 
-/// What a run is asked for.
 pub(super) struct Job<'a> {
     pub(super) settings: &'a Settings,
     pub(super) options: Options,

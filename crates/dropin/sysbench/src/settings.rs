@@ -55,7 +55,6 @@ pub(super) enum DbDriver {
 }
 
 impl DbDriver {
-    /// All drivers and their names.
     pub(super) const NAMES: [(&'static str, DbDriver); 3] =
         [("mysql", DbDriver::Mysql), ("pgsql", DbDriver::Pgsql), ("sqlite", DbDriver::Sqlite)];
 }
@@ -103,7 +102,6 @@ impl MysqlSsl {
 /// Which errors the transaction is tried again after.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum IgnoredErrors {
-    /// Every error.
     All,
     /// These codes: numbers of MySQL, SQLSTATEs of PostgreSQL.
     #[default]

@@ -51,7 +51,6 @@ pub(super) fn whole_list<N: TryFrom<u64>>(
     numbers.map_err(|_| format!("a list of whole numbers from {low} to {high}, with commas"))
 }
 
-/// One of a few words.
 pub(super) fn word<T: Copy>(value: &str, words: &[(&str, T)]) -> Result<T, String> {
     words.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning).ok_or_else(|| {
         let all: Vec<_> = words.iter().map(|(word, _)| *word).collect();

@@ -188,7 +188,6 @@ impl Ledger {
     }
 }
 
-/// The books that one script changes.
 fn bookings(script: &str) -> BTreeMap<Book, Booking> {
     let mut found: BTreeMap<Book, Booking> = BTreeMap::new();
     // What stands in a branch may run or not.

@@ -28,7 +28,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The pgbench family, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
 
 /// Drives a trial for the drop-in.
@@ -200,7 +199,6 @@ impl Driven for PgbenchFamily {
     }
 }
 
-/// What was found before a trial.
 struct Found {
     data: Option<DataFacts>,
     before: Option<Balances>,
@@ -358,7 +356,6 @@ fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost
     }
 }
 
-/// What the workload has measured of each statement.
 fn statements(workload: &PgBench) -> Vec<StatementLatency> {
     let scripts = workload.options().scripts.iter().map(|(script, _)| script);
     let mut found = Vec::new();

@@ -40,7 +40,6 @@ pub struct Journal {
 /// How a transaction ended, as far as its row is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The database acknowledged it.
     Acknowledged,
     /// Its answer never came.
     Unknown,
@@ -131,13 +130,10 @@ pub async fn history<S: Session>(session: &mut S) -> Result<History, DbError> {
 /// What came of the rows that a run wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Transactions that were acknowledged.
     pub acknowledged: u64,
-    /// Of these, rows that are not there.
     pub lost: u64,
     /// Transactions whose connection was lost before their COMMIT was answered, or sent.
     pub unknown: u64,
-    /// Of these, rows that are there.
     pub committed: u64,
 }
 

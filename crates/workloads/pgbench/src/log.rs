@@ -28,7 +28,6 @@ pub struct Entry {
     pub number: u64,
     /// Number of the script, from 0.
     pub script: usize,
-    /// How it ended.
     pub logged: Logged,
     /// When, in microseconds since 1970.
     pub ended_us: u64,

@@ -27,7 +27,6 @@ const fn test(name: &'static str) -> TestOffer {
 
 type Row = OptionRow<PgbenchSettings>;
 
-/// All options.
 pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
     Row::new(
         "scripts",
@@ -93,11 +92,9 @@ pub enum Vacuum {
 
 /// Valid options of an experiment.
 pub struct PgbenchSettings {
-    /// The scripts and their weights.
     pub scripts: Vec<(Script, u32)>,
     /// How statements are sent.
     pub mode: QueryMode,
-    /// The scale factor.
     pub scale: u32,
     /// Variables of the scripts.
     pub defines: Vec<(String, String)>,

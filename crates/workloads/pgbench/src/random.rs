@@ -15,7 +15,6 @@ const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 const MURMUR: u64 = 0xc6a4_a793_5bd1_e995;
 
-/// One random stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PgRng {
     s0: u64,
@@ -31,7 +30,6 @@ fn splitmix64(state: &mut u64) -> u64 {
 }
 
 impl PgRng {
-    /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
         let mut state = seed;
         let (s0, s1) = (splitmix64(&mut state), splitmix64(&mut state));
@@ -48,7 +46,6 @@ impl PgRng {
         PgRng { s0, s1 }
     }
 
-    /// Where the stream is.
     #[inline]
     pub(crate) fn state(&self) -> [u64; 2] {
         [self.s0, self.s1]
@@ -208,7 +205,6 @@ fn scramble(v: u64, m: u64, r: u64, mask: u64) -> u64 {
     (v.wrapping_mul(m) ^ r) & mask
 }
 
-/// The streams of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadStreams {
     /// Which script comes next.
@@ -226,7 +222,6 @@ pub struct Seeds {
     pub clients: Vec<PgRng>,
     /// Value of the variable `default_seed`; `None` when it was defined otherwise.
     pub default_seed: Option<i64>,
-    /// The streams of each thread.
     pub threads: Vec<ThreadStreams>,
 }
 

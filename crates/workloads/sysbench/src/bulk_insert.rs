@@ -10,7 +10,6 @@ const PACKET_BYTES: usize = 512 * 1_024;
 /// Bytes of a row, at most: two numbers, brackets and commas.
 const ROW_BYTES: usize = 2 * 20 + 4;
 
-/// What one worker keeps.
 #[derive(Debug)]
 pub(crate) struct BulkWorker {
     table: u32,

@@ -27,7 +27,6 @@ pub enum PreflightError {
     Unfit {
         /// What is wrong, in a sentence without full stop.
         problem: String,
-        /// The remedy.
         hint: String,
     },
 }

@@ -43,10 +43,8 @@ impl Distribution {
     }
 }
 
-/// The distribution and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomOptions {
-    /// The shape.
     pub distribution: Distribution,
     /// Uniform numbers per mean, for gaussian and special; at least 1 (`--rand-spec-iter`).
     pub iterations: u32,

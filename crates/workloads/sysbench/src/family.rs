@@ -17,7 +17,6 @@ use dyno_suite::{OptionPart, Plan};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The sysbench family, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
 
 /// Drives a trial for the drop-in.

@@ -22,18 +22,15 @@ use std::sync::{Mutex, PoisonError};
 /// continued with the same one.
 pub const CHUNK_ROWS: u32 = 20_000;
 
-/// What is stored is not lost.
 const RESUME: &str =
     "run prepare again with the same options: it keeps the rows that are stored and loads the rest";
 
-/// What a load did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrepareReport {
     /// Tables of the data set.
     pub tables: u32,
     /// Tables that held all their rows and indexes before.
     pub tables_complete: u32,
-    /// Their rows.
     pub rows: LoadReport,
 }
 

@@ -2,10 +2,8 @@
 
 use crate::distribution::{Era, RandomOptions};
 
-/// A test of the family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// One point select.
     PointSelect,
     /// Point and range selects in a transaction.
     ReadOnly,
@@ -17,13 +15,9 @@ pub enum Test {
     UpdateIndex,
     /// Updates of a column without index, autocommitted.
     UpdateNonIndex,
-    /// One insert, autocommitted.
     Insert,
-    /// One delete, autocommitted.
     Delete,
-    /// One select of several random keys.
     SelectRandomPoints,
-    /// One select of several random key ranges.
     SelectRandomRanges,
     /// Inserts of many rows per statement; the transaction is one row.
     BulkInsert,
@@ -40,11 +34,8 @@ pub enum LegacyTest {
     OltpSimple,
     /// One point select of `pad`.
     Select,
-    /// One insert.
     Insert,
-    /// One delete.
     Delete,
-    /// One update of the indexed column.
     UpdateIndex,
     /// One update of a column without index.
     UpdateNonIndex,
@@ -207,7 +198,6 @@ pub struct Options {
     pub secondary: bool,
     /// An index on k.
     pub create_secondary: bool,
-    /// MySQL's storage engine.
     pub mysql_storage_engine: String,
     /// Appended to CREATE TABLE on every database.
     pub create_table_options: String,
@@ -287,7 +277,6 @@ impl Options {
         }
     }
 
-    /// The names of the tables, for as many workers.
     pub fn table_names(&self, workers: u32) -> Vec<String> {
         match self.test {
             Test::Legacy(LegacyTest::BulkInsert) => numbered(0, workers),

@@ -17,9 +17,7 @@ fn canonical(name: &str) -> String {
 pub enum OptionError {
     /// The test does not know the option.
     Unknown {
-        /// The name as given.
         name: String,
-        /// The value as given.
         value: String,
         /// A known name that may have been meant.
         nearest: Option<String>,
@@ -28,7 +26,6 @@ pub enum OptionError {
     Value {
         /// The name as the help prints it.
         name: String,
-        /// The value as given.
         value: String,
         /// What the option takes, such as `a whole number from 1 to 100`.
         expected: String,
@@ -221,7 +218,6 @@ pub(crate) fn exact_switch(value: &str, default: bool) -> bool {
     }
 }
 
-/// One of a few words.
 pub(crate) fn word<T: Copy>(value: &str, words: &[(&str, T)]) -> Result<T, String> {
     words.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning).ok_or_else(|| {
         let all: Vec<_> = words.iter().map(|(word, _)| *word).collect();

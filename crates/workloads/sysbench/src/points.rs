@@ -19,7 +19,6 @@ pub(crate) struct RandomKeys {
     prepared: bool,
 }
 
-/// What one worker keeps.
 #[derive(Debug)]
 pub(crate) struct RandomKeysWorker {
     rng: Rng,

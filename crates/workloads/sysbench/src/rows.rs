@@ -10,7 +10,6 @@ pub(crate) const C_LENGTH: usize = 119;
 pub(crate) const PAD_LENGTH: usize = 59;
 
 const GROUP_DIGITS: usize = 11;
-/// A group and its dash.
 const GROUP_LENGTH: usize = GROUP_DIGITS + 1;
 
 /// The digits of 00, 01 ... 99.

@@ -68,7 +68,6 @@ fn create_bulk_table(options: &Options, dialect: Dialect, table: &str) -> String
     )
 }
 
-/// An index that is made after the rows are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) name: String,

@@ -4,7 +4,6 @@ use dyno_core::{
     DbError, Dialect, Discard, Executed, Param, ParamType, Session, Statement, push_int,
 };
 
-/// A kind of statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Begin,
@@ -23,11 +22,9 @@ pub(crate) enum Kind {
     NewRow,
 }
 
-/// Number of kinds.
 const KINDS: usize = 12;
 
 impl Kind {
-    /// True when there is such a statement for each table.
     pub(crate) fn has_table(self) -> bool {
         !matches!(self, Kind::Begin | Kind::Commit)
     }
@@ -69,7 +66,6 @@ impl Templates {
     }
 }
 
-/// The statements of one connection.
 #[derive(Debug)]
 pub(crate) struct Statements {
     tables: u32,
@@ -129,7 +125,6 @@ impl Statements {
     }
 }
 
-/// A template for one table with the dialect's placeholders.
 pub(crate) fn placeholders(template: &str, table: u32, dialect: Dialect) -> String {
     let mut sql = String::with_capacity(template.len() + 16);
     let mut number = 0;

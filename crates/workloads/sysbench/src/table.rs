@@ -32,7 +32,6 @@ pub enum OptionGroup {
     Legacy,
 }
 
-/// One option.
 #[derive(Debug)]
 pub struct OptionSpec {
     /// The name as help prints it: with underscores in 1.0's scripts, with dashes elsewhere.
@@ -41,7 +40,6 @@ pub struct OptionSpec {
     pub kind: OptionKind,
     /// The default as it would be typed; empty when there is none.
     pub default: &'static str,
-    /// What it does.
     pub help: &'static str,
     /// Which tests know it.
     pub group: OptionGroup,

@@ -49,7 +49,6 @@ impl Sysbench {
         Sysbench { options, kinds, script }
     }
 
-    /// The options of the test.
     pub fn options(&self) -> &Options {
         &self.options
     }

@@ -155,7 +155,6 @@ fn chi_square_limit(freedom: f64) -> f64 {
     freedom * (1.0 - spread + DEVIATIONS * spread.sqrt()).powi(3)
 }
 
-/// What a run has to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     shares: [f64; 5],
@@ -244,7 +243,6 @@ fn lines_bound(orders: u64) -> f64 {
     DEVIATIONS * (10.0 / orders as f64).sqrt()
 }
 
-/// A share that was observed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// Such as `remote_lines`.
@@ -355,7 +353,6 @@ impl Skew {
     }
 }
 
-/// The audit of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
     /// The mix, rollbacks, remote lines and payments, customers by last name.

@@ -7,7 +7,6 @@ use dyno_facts::{Message, say};
 use dyno_load::query::answer;
 use std::collections::HashMap;
 
-/// Differences that are listed one by one.
 const LISTED: usize = 10;
 
 /// The state of the database that transactions change, as far as it can be counted.

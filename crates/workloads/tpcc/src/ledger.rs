@@ -9,15 +9,21 @@ use dyno_core::DbError;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What a commit makes true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A new order of the district with this index.
-    Order { district: usize, order: Order },
-    /// A payment to the district with this index.
-    Payment { district: usize, cents: u64 },
+    Order {
+        district: usize,
+        order: Order,
+    },
+    Payment {
+        district: usize,
+        cents: u64,
+    },
     /// So many orders delivered.
-    Delivery { orders: u64 },
+    Delivery {
+        orders: u64,
+    },
 }
 
 /// Acknowledged, and sent without an answer.
@@ -45,7 +51,6 @@ impl Count<AtomicU64> {
     }
 }
 
-/// A count and what it may be more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     /// The database acknowledged the commit.
@@ -66,7 +71,6 @@ impl Counted {
     }
 }
 
-/// The books of one district.
 #[derive(Debug, Default)]
 struct District {
     orders: Count<AtomicU32>,
@@ -77,7 +81,6 @@ struct District {
 /// What one district has to hold beyond what it held at first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DistrictBooks {
-    /// New orders.
     pub orders: Counted,
     pub payments: Counted,
     /// Their amounts, in cents.
@@ -199,7 +202,6 @@ impl Ledger {
         self.delivered.pending.fetch_add(more.unknown, Ordering::Relaxed);
     }
 
-    /// The books of a district by its index.
     pub(crate) fn district(&self, index: usize) -> DistrictBooks {
         let books = &self.districts[index];
         DistrictBooks {
@@ -213,7 +215,6 @@ impl Ledger {
         self.districts.len()
     }
 
-    /// The books of all districts together.
     pub(crate) fn total(&self) -> DistrictBooks {
         let mut total = DistrictBooks::default();
         for index in 0..self.districts.len() {
@@ -225,7 +226,6 @@ impl Ledger {
         total
     }
 
-    /// Orders delivered.
     pub(crate) fn delivered(&self) -> Counted {
         self.delivered.state()
     }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub struct LogEntry {
     /// Its kind, an index into the workload's transactions.
     pub transaction: TransactionId,
-    /// How it ended.
     pub outcome: Outcome,
     /// Districts that a Delivery found without an order; 0 of other kinds.
     pub skipped: u32,

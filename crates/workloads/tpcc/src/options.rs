@@ -33,7 +33,6 @@ const fn test(name: &'static str) -> TestOffer {
 
 type Row = OptionRow<TpccSettings>;
 
-/// All options.
 pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     Row::new(
         "warehouses",
@@ -149,7 +148,6 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     ),
 ];
 
-/// The kinds of transactions that have a weight of their own.
 const WEIGHTS: [Kind; 4] = [Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 const WEIGHT_NAMES: [&str; 4] = ["payment", "order_status", "delivery", "stock_level"];
 
@@ -189,7 +187,6 @@ pub struct TpccSettings {
     pub load_workers: Option<u32>,
     /// `None` is the default of the dialect.
     pub keys: Option<KeyTime>,
-    /// Foreign keys are made.
     pub foreign_keys: bool,
     /// What a distributed database is told of each table.
     pub shard: Option<Shard>,
@@ -287,7 +284,6 @@ impl TpccSettings {
         staff.terminals.map(|_| staff.workers.min(terminals))
     }
 
-    /// When the conditions are checked.
     pub fn checks(&self) -> CheckTime {
         self.checks.unwrap_or(CheckTime::usual(self.warehouses))
     }

@@ -22,7 +22,6 @@ impl Kind {
     pub const ALL: [Kind; 5] =
         [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 
-    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Kind::NewOrder => "new_order",
@@ -98,7 +97,6 @@ impl Pace {
     }
 }
 
-/// Who executes a Delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryMode {
     /// The terminal itself, in one database transaction (BenchmarkSQL with as many connections as
@@ -108,10 +106,8 @@ pub enum DeliveryMode {
     Deferred,
 }
 
-/// How a transaction that only reads is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOnlyEnd {
-    /// With COMMIT.
     Commit,
     /// With ROLLBACK, as BenchmarkSQL 5.0 does.
     Rollback,
@@ -138,7 +134,6 @@ pub struct Profile {
     pub limits_s: PerKind<f64>,
     /// The same of the deferred part of Delivery (clause 2.7.2.2).
     pub deferred_limit_s: f64,
-    /// Who executes a Delivery.
     pub delivery: DeliveryMode,
     /// New-Orders that are rolled back for an unused item, percent (clause 2.4.1.4).
     pub rollback_percent: u32,
@@ -213,10 +208,8 @@ impl fmt::Display for ProfileError {
 impl std::error::Error for ProfileError {}
 
 impl Profile {
-    /// All declared profiles.
     pub const ALL: [&'static Profile; 2] = [&BMSQL_5_0, &SPEC];
 
-    /// The profile of this name.
     pub fn named(name: &str) -> Option<&'static Profile> {
         Profile::ALL.into_iter().find(|profile| profile.name == name)
     }

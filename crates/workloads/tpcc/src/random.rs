@@ -74,7 +74,6 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Those of a load.
     pub fn for_load(rng: &mut Rng) -> Self {
         Constants {
             c_last: rng.uniform(0, 255),

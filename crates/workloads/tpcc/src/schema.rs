@@ -15,7 +15,6 @@ pub(crate) const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
 pub enum Table {
     /// The catalogue, the same for all warehouses.
     Item,
-    /// One row each.
     Warehouse,
     /// Ten of a warehouse.
     District,
@@ -165,7 +164,6 @@ const ORDER_LINE: Columns = &[
 ];
 
 impl Table {
-    /// All tables.
     pub const ALL: [Table; 9] = [
         Table::Item,
         Table::Warehouse,
@@ -178,7 +176,6 @@ impl Table {
         Table::OrderLine,
     ];
 
-    /// Its name in the database.
     pub fn name(self) -> &'static str {
         match self {
             Table::Item => "bmsql_item",
@@ -248,7 +245,6 @@ pub fn table_names() -> impl Iterator<Item = &'static str> {
     Table::ALL.iter().rev().map(|table| table.name()).chain([LOAD_STATE, CONFIG])
 }
 
-/// When keys and indexes are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyTime {
     /// All with the tables.
@@ -306,7 +302,6 @@ fn fill_in(template: &str, table: Table) -> String {
     template.replace("{table}", table.name()).replace("{column}", column)
 }
 
-/// What is made how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schema {
     pub(crate) dialect: Dialect,
@@ -369,7 +364,6 @@ pub(crate) const FOREIGN_KEYS: [(&str, Table, &str, Table, &str); 10] = [
     ("ol_stock_fkey", Table::OrderLine, "ol_supply_w_id, ol_i_id", Table::Stock, "s_w_id, s_i_id"),
 ];
 
-/// The name of a table's primary key.
 pub(crate) fn primary_key_name(table: Table) -> String {
     format!("{}_pkey", table.name())
 }
@@ -385,7 +379,6 @@ impl Schema {
         ]
     }
 
-    /// The statements that create one table.
     pub(crate) fn create_table(&self, table: Table) -> Vec<String> {
         let mut parts: Vec<String> =
             table.typed_columns().iter().map(|&column| self.column(table, column)).collect();
@@ -426,7 +419,6 @@ impl Schema {
         format!("{name} {kind}")
     }
 
-    /// Keys that CREATE TABLE has.
     fn inline_keys(&self, table: Table) -> Vec<String> {
         if self.dialect == Dialect::Sqlite && table == Table::History {
             return Vec::new();

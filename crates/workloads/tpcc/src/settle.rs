@@ -30,9 +30,7 @@ pub struct Lost {
     pub warehouse: u32,
     /// O_D_ID.
     pub district: u32,
-    /// The order as it was acknowledged.
     pub order: Order,
-    /// What is there instead.
     pub instead: Instead,
 }
 
@@ -54,7 +52,6 @@ impl Lost {
 /// What came of a ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settlement {
-    /// Orders that were acknowledged.
     pub acknowledged: u64,
     /// Acknowledged orders that are not there as they were entered.
     pub lost: u64,

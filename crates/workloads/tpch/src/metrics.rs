@@ -3,21 +3,18 @@
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
 use dyno_facts::{Message, say};
 
-/// Queries of one stream.
 const QUERIES: usize = 22;
 
 /// In the power metric, the longest time is at most this many times the shortest: shorter ones are
 /// raised (clause 5.4.1.4).
 const LARGEST_RATIO: f64 = 1000.0;
 
-/// Which test the times are of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timed {
     /// The queries in one session, with or without refresh functions.
     Single,
     /// Several sessions at once.
     Streams {
-        /// Query streams.
         streams: u32,
         /// From the first submission to the last answer, seconds.
         elapsed_s: f64,

@@ -23,7 +23,6 @@ const fn test(name: &'static str) -> TestOffer {
     TestOffer { name, size: Some(size) }
 }
 
-/// The tests with queries.
 const QUERIES: &[&str] = &["queries", "power", "throughput"];
 /// The longest bound of a query: a month.
 const TIMEOUT_S_MAX: f64 = 2_592_000.0;
@@ -32,7 +31,6 @@ const SEED_MAX: u64 = 2_147_483_646;
 
 type Row = OptionRow<TpchSettings>;
 
-/// All options.
 pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "scale",
@@ -182,7 +180,6 @@ enum Values {
 #[derive(Debug)]
 pub struct TpchSettings {
     pub test: Test,
-    /// The scale factor.
     pub scale: f64,
     /// Seconds after which a query is cancelled.
     pub timeout_s: Option<f64>,
@@ -196,7 +193,6 @@ pub struct TpchSettings {
     pub load_sessions: Option<u32>,
     /// `None` is wherever the dialect can have them.
     pub foreign_keys: Option<bool>,
-    /// The secondary indexes are made.
     pub indexes: bool,
     /// Loads what doesn't fit by the estimate.
     pub force: bool,
@@ -217,7 +213,6 @@ struct Written {
 }
 
 impl TpchSettings {
-    /// Reads the options of a test.
     pub fn read<'a>(
         test: &str,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,

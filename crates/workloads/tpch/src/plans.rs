@@ -29,7 +29,6 @@ pub(crate) fn statements(
     prefixes.iter().map(|prefix| format!("{prefix} {query}")).collect()
 }
 
-/// The plan as one text.
 pub(crate) fn text(form: PlanForm, answer: &Table) -> String {
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
     let mut depths: Vec<(String, usize)> = Vec::new();

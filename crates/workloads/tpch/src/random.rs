@@ -4,7 +4,6 @@
 pub(crate) const MODULUS: u64 = 2_147_483_647;
 const MULTIPLIER: u64 = 16_807;
 
-/// A stream of random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream(u64);
 

@@ -167,7 +167,6 @@ fn check_effect(orders: u64, wanted: u64, lines: u64, done: &str) -> Result<(), 
     .with_hint("Drop the data and load them again."))
 }
 
-/// One statement that inserts all rows of a source.
 fn insertion(dialect: Dialect, table: Table, source: &mut impl RowSource) -> String {
     let columns: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
     let head = format!("insert into {} ({}) values", table.name(), columns.join(","));

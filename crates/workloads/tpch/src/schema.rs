@@ -32,7 +32,6 @@ pub enum Type {
     Int,
     /// Hundredths, exact where the engine has decimals.
     Decimal,
-    /// A day.
     Date,
     /// Fixed length.
     Char(u16),
@@ -128,19 +127,15 @@ const LINEITEM: Columns = &[
 /// An index or a key: its name, its table, its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// Name in the database.
     pub name: &'static str,
     pub table: Table,
-    /// Its columns in order.
     pub columns: &'static [&'static str],
 }
 
 /// A foreign key: its name, its table and columns, and the columns of the table it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// Name in the database.
     pub name: &'static str,
-    /// The table that refers.
     pub table: Table,
     pub columns: &'static [&'static str],
     /// The table that is referred to, by its primary key.
@@ -219,7 +214,6 @@ impl Table {
         }
     }
 
-    /// The table of this name.
     pub fn named(name: &str) -> Option<Table> {
         Table::ALL.into_iter().find(|table| table.name() == name)
     }

@@ -12,7 +12,6 @@ pub(crate) const FACTS: &str = "dyno_tpch";
 /// What is done of an unfinished load, piece by piece; of a finished one its steps.
 pub(crate) const STEPS: &str = "dyno_tpch_steps";
 
-/// The tables of the state itself.
 pub const OWN_TABLES: [&str; 2] = [FACTS, STEPS];
 
 const SCALE: &str = "scale";
@@ -136,7 +135,6 @@ fn wanted(facts: &HashMap<String, String>) -> Option<Wanted> {
     })
 }
 
-/// Looks what is there.
 pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError> {
     let tables = tables(session).await?;
     let facts = if tables.contains(FACTS) && tables.contains(STEPS) {

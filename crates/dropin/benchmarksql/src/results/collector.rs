@@ -32,12 +32,10 @@ const LOOK: Nanos = 20 * MILLISECOND;
 /// What is kept of the words of ssh, in bytes.
 const WORDS_MAX: usize = 2_000;
 
-/// What the files of a collector are made with.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     /// The folder of the files.
     pub(super) data: &'a Path,
-    /// Number of the run.
     pub(super) run: u32,
     /// The start of the session, once it is known. Nothing is written before.
     pub(super) opens: Arc<OnceLock<Nanos>>,
@@ -45,7 +43,6 @@ pub(super) struct Place<'a> {
     pub(super) control: Arc<Control>,
 }
 
-/// A collector at work.
 #[derive(Debug)]
 pub(super) struct Collector {
     is_stopped: Arc<AtomicBool>,
@@ -121,7 +118,6 @@ impl Drop for Collector {
     }
 }
 
-/// The devices that are asked for.
 fn devices(asked: &str, first: &Sample, address: Option<&str>) -> Result<Vec<String>, Failure> {
     let known = first.devices();
     let mut devices: Vec<String> = Vec::new();
@@ -188,7 +184,6 @@ enum Source {
 }
 
 impl Source {
-    /// The first sample.
     fn first(&mut self) -> Result<Sample, Failure> {
         let sample = match self {
             Source::Here(_) => Some(Sample::new(monotonic_now(), &Texts::of_this_machine())),
@@ -236,7 +231,6 @@ impl Source {
     }
 }
 
-/// This machine.
 #[derive(Debug)]
 struct Here {
     interval: Nanos,

@@ -20,12 +20,9 @@ const PERIOD: Duration = Duration::from_millis(250);
 /// Entries that may wait for a slow disk: some 50 MB.
 const WAITING_MAX: usize = 1 << 20;
 
-/// What makes lines of entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
-    /// Number of the run.
     pub(super) run: u32,
-    /// Who executes a Delivery.
     pub(super) delivery: DeliveryMode,
 }
 

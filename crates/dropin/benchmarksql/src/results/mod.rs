@@ -33,7 +33,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// What a result directory is made from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request<'a> {
     /// The property `resultDirectory`.
@@ -44,7 +43,6 @@ pub(super) struct Request<'a> {
     pub(super) overrides: &'a [String],
     /// The number of the run, of [`next_run`].
     pub(super) run: u32,
-    /// Who executes a Delivery.
     pub(super) delivery: DeliveryMode,
     /// Tells local time.
     pub(super) clock: WallClock,
@@ -57,11 +55,8 @@ pub(super) struct RunInfo {
     pub(super) db: String,
     /// The property `runMins`; 0 when the run has a length in transactions.
     pub(super) run_mins: u32,
-    /// Warehouses that are loaded.
     pub(super) load_warehouses: u32,
-    /// Warehouses that are used.
     pub(super) run_warehouses: u32,
-    /// Sessions.
     pub(super) sut_threads: u32,
     /// The property `limitTxnsPerMin`; 0 is no limit.
     pub(super) limit_txns_per_min: u32,
@@ -124,7 +119,6 @@ impl Results {
         Ok(Results { lines, collector: None, folder, run, clock, control })
     }
 
-    /// The directory.
     pub(super) fn path(&self) -> &Path {
         &self.folder.path
     }

@@ -106,7 +106,6 @@ impl Milliseconds {
     }
 }
 
-/// What is known of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OfType {
     count: u64,
@@ -117,7 +116,6 @@ struct OfType {
     latencies: Milliseconds,
 }
 
-/// The summary so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary([OfType; 6]);
 

@@ -18,7 +18,6 @@ const SAMPLE_MAX: u64 = 16 << 20;
 pub(super) struct Texts(pub(super) [String; FILES.len()]);
 
 impl Texts {
-    /// Those of this machine.
     pub(super) fn of_this_machine() -> Self {
         let mut texts = FILES
             .map(|file| std::fs::read_to_string(Path::new("/proc").join(file)).unwrap_or_default());

@@ -20,12 +20,10 @@ const LOAD_WORKERS: u32 = 4;
 const CSV_NULL: &str = "NULL";
 /// Longest run or ramp-up, minutes.
 const MINS_MAX: u32 = 1_000_000;
-/// Most sessions.
 const SESSIONS_MAX: u32 = 100_000;
 /// Weights are kept in hundredths of a percent: BenchmarkSQL 6 has them with decimal places.
 const HUNDRED_PERCENT: u32 = 10_000;
 
-/// Where the data are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// As the properties have it: `postgres`, `mysql`, `mariadb` or `sqlite`.
@@ -35,7 +33,6 @@ pub(super) struct Place {
     pub(super) warehouses: u32,
 }
 
-/// What a build is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Build {
     pub(super) load_workers: u32,
@@ -57,7 +54,6 @@ pub(super) struct Csv {
 pub(super) enum Length {
     /// Minutes.
     Mins(u32),
-    /// Transactions of each terminal.
     TxnsPerTerminal(u32),
 }
 
@@ -74,7 +70,6 @@ pub(super) struct Pauses {
     pub(super) rampup_mins: u32,
 }
 
-/// What a run is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Run {
     pub(super) profile: Profile,
@@ -201,7 +196,6 @@ impl<'a> Reader<'a> {
         .map_err(|failure| failure.with_hint(KNOWN))
     }
 
-    /// What a build is asked for.
     pub(super) fn build(&mut self) -> Result<Build, Failure> {
         let load_workers = self.number("loadWorkers", 1..=10_000)?.unwrap_or(LOAD_WORKERS);
         let text = |key| self.given(key).map(|entry| entry.value.clone());

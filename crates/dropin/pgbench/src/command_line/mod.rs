@@ -16,7 +16,6 @@ pub(super) trait Host {
     /// Says a line, before what follows it is looked at.
     fn say(&mut self, line: &str);
 
-    /// Loads a script.
     fn load(&mut self, source: Source, weight: u32) -> Result<(), Refusal>;
 
     /// All options are read: scripts are sent in this mode.
@@ -414,7 +413,6 @@ fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
     }
 }
 
-/// At least one percentile.
 fn percentiles(value: &str) -> Result<Vec<f64>, String> {
     let refused =
         |takes| format!("invalid value \"{value}\" for option --percentiles: it takes {takes}");

@@ -35,7 +35,6 @@ pub(super) struct Latency {
     pub(super) stddev_ms: f64,
 }
 
-/// One command of a script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Command {
     /// Its first line.
@@ -46,7 +45,6 @@ pub(super) struct Command {
     pub(super) retries: u64,
 }
 
-/// One script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Script {
     pub(super) description: String,
@@ -58,7 +56,6 @@ pub(super) struct Script {
     pub(super) commands: Vec<Command>,
 }
 
-/// Which lines there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     /// `-C`.
@@ -82,7 +79,6 @@ impl Shape {
     }
 }
 
-/// All that the report says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report<'a> {
     pub(super) shape: Shape,

@@ -18,7 +18,6 @@ use std::sync::atomic::Ordering;
 
 const STEP: Step = Step::ClientData;
 
-/// What the step did.
 pub(super) struct Loaded {
     pub(super) report: LoadReport,
     pub(super) connections: u32,

@@ -25,7 +25,6 @@ pub fn canceled(is_stored: bool) -> LoadError {
     LoadError::Canceled { hint: is_stored.then(|| RESUME.to_owned()) }
 }
 
-/// True when the error says that a table is not there.
 pub(super) fn is_missing_table(error: &DbError) -> bool {
     error.sqlstate() == "42P01"
         || error.errno() == 1146

@@ -17,7 +17,6 @@ const STEP: Step = Step::ClientData;
 const START_OVER: &str =
     "run without --resume to load from the beginning, or use the options of the first run";
 
-/// Those of the four tables that exist.
 pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
     let mut found = catalog::tables(session).await?;
     found.retain(|name| TABLES.contains(&name.as_str()));

@@ -36,7 +36,6 @@ use std::time::{Duration, Instant};
 /// completely, visibility map included; pgbench asks for it from there on.
 const FREEZE_SINCE: u32 = 14;
 
-/// What an initialization did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InitReport {
     /// The steps in the order in which they ran, and how long each took.

@@ -154,7 +154,6 @@ impl PartitionMethod {
     }
 }
 
-/// What to create and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitOptions {
     /// The steps of `--init-steps`, before `vacuum` and `foreign_keys` have changed them.
@@ -186,7 +185,6 @@ pub struct InitOptions {
 }
 
 impl Default for InitOptions {
-    /// pgbench's defaults.
     fn default() -> Self {
         InitOptions {
             steps: vec![
@@ -216,7 +214,6 @@ fn refused(problem: impl Into<String>, hint: impl Into<String>) -> LoadError {
 }
 
 impl InitOptions {
-    /// The steps as they will run.
     pub fn effective_steps(&self) -> Vec<Step> {
         let wanted = |step: &Step| self.vacuum || *step != Step::Vacuum;
         let mut steps: Vec<Step> = self.steps.iter().copied().filter(wanted).collect();

@@ -87,7 +87,6 @@ impl Small {
         }
     }
 
-    /// The branch of a teller.
     pub(crate) fn branch_of(teller: i64) -> i64 {
         (teller - 1) / i64::from(TELLERS_PER_BRANCH) + 1
     }

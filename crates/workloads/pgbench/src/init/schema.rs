@@ -17,7 +17,6 @@ pub const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
 const CHILDREN_FIRST: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
 /// The order in which pgbench creates the tables.
 const CREATED: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
-/// The order in which pgbench vacuums them.
 const VACUUMED: [&str; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
 /// Tables with a primary key, and its column.
 const PRIMARY_KEYS: [(&str, &str); 3] = [(BRANCHES, "bid"), (TELLERS, "tid"), (ACCOUNTS, "aid")];
@@ -70,7 +69,6 @@ fn quoted(identifier: &str) -> String {
 }
 
 impl Schema<'_> {
-    /// Drops all tables that exist.
     pub(crate) fn drop_tables(&self) -> Vec<String> {
         let one = |tables: &[&str]| format!("drop table if exists {}", tables.join(", "));
         match self.dialect {
@@ -178,7 +176,6 @@ impl Schema<'_> {
         )
     }
 
-    /// Empties all tables.
     pub(crate) fn empty_tables(&self) -> Vec<String> {
         match self.dialect {
             Dialect::Postgres => vec![format!("truncate table {}", TABLES.join(", "))],
@@ -224,7 +221,6 @@ impl Schema<'_> {
         PRIMARY_KEYS.into_iter().map(key).collect()
     }
 
-    /// Creates the foreign keys.
     pub(crate) fn foreign_keys(&self) -> Vec<Key> {
         let key = |(table, column, parent)| {
             let name = format!("{table}_{column}_fkey");

@@ -8,7 +8,6 @@ use std::fmt::Write;
 /// What becomes of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// A variable of this number.
     Variable(u32),
     /// A variable that no script mentions.
     Nobody,
@@ -31,7 +30,6 @@ pub(super) struct Captured {
     kept: (usize, usize),
     /// Rows of the last result that is complete.
     rows: u64,
-    /// Results that are complete.
     results: u32,
     /// The first column that can't be stored: number of its result and its name.
     invalid: Option<(u32, String)>,
@@ -66,7 +64,6 @@ impl Captured {
         self.invalid.as_ref().map(|(result, name)| (*result, name.as_str()))
     }
 
-    /// Stores what was captured.
     pub(super) fn assign(&self, variables: &mut Variables) {
         let mut start = 0;
         for &(variable, end) in &self.values {

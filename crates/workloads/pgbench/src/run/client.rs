@@ -28,7 +28,6 @@ pub struct Client {
     pub(super) text: String,
     /// Memory for the parameters of a statement.
     pub(super) params: Vec<Param<'static>>,
-    /// Prepared statements by their numbers.
     pub(super) prepared: Vec<Option<Statement>>,
     /// What statements with `\gset` or `\aset` took, by their numbers.
     pub(super) captured: Vec<Option<Box<Captured>>>,

@@ -11,7 +11,6 @@ use crate::script::{
 use dyno_core::{Cause, DbError, ErrorClass, Outcome, Session, Tally, TransactionId};
 use dyno_reactor::{now, sleep_until, yield_now};
 
-/// Where a client is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) script: TransactionId,
@@ -113,7 +112,6 @@ impl PgBench {
         })
     }
 
-    /// Executes any other command.
     #[inline]
     async fn command<S: Session>(
         &self,

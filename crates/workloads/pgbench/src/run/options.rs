@@ -23,7 +23,6 @@ pub struct VerboseErrors {
     pub latency_limit: Option<Nanos>,
 }
 
-/// Options of a run.
 pub struct Options {
     /// The scripts and their weights, at least one of which is not 0.
     pub scripts: Vec<(Script, u32)>,
@@ -48,7 +47,6 @@ pub struct Options {
     pub continue_on_error: bool,
     /// Whether errors are told that lead to a retry or a failed transaction.
     pub verbose_errors: Option<VerboseErrors>,
-    /// One log per thread, or none.
     pub logs: Vec<ThreadLog>,
     /// The texts of the scripts, where what transactions write into the history is kept
     /// ([`PgBench::journal`](super::PgBench::journal)); else empty.

@@ -6,20 +6,15 @@ use serde::{Deserialize, Serialize};
 /// Latencies, summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// How many.
     pub count: u64,
-    /// Their sum, ns.
     pub sum_ns: u128,
-    /// The sum of their squares, ns².
     pub sum_squares: f64,
     /// The smallest, ns; 0 when there is none.
     pub min_ns: Nanos,
-    /// The largest, ns.
     pub max_ns: Nanos,
 }
 
 impl Latency {
-    /// Adds one.
     #[inline]
     pub fn add(&mut self, latency: Nanos) {
         self.min_ns = if self.count == 0 { latency } else { self.min_ns.min(latency) };
@@ -57,7 +52,6 @@ impl Latency {
     }
 }
 
-/// Statistics of one command of a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandStatistics {
     /// How long it took, each time it was executed to its end. Within a pipeline a statement takes
@@ -65,7 +59,6 @@ pub struct CommandStatistics {
     pub latency: Latency,
     /// Transactions that failed with an error of this command.
     pub failures: u64,
-    /// Retries after an error of this command.
     pub retries: u64,
 }
 
@@ -105,7 +98,6 @@ impl ScriptStatistics {
         self.latency.count
     }
 
-    /// Transactions that failed.
     pub fn failed(&self) -> u64 {
         self.serialization_failures + self.deadlock_failures + self.other_failures
     }

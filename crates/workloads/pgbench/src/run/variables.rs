@@ -10,7 +10,6 @@ struct Variable {
     has_text: bool,
 }
 
-/// All variables by their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Variables(Vec<Variable>);
 

@@ -2,14 +2,12 @@
 
 use super::{QueryMode, Script, ScriptError};
 
-/// A script that comes with pgbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
     /// The name on the command line.
     pub name: &'static str,
     /// The name in reports.
     pub description: &'static str,
-    /// The script.
     pub text: &'static str,
 }
 

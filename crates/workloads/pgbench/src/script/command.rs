@@ -3,7 +3,6 @@
 use super::program::Program;
 use super::statement::Statement;
 
-/// A command of a script.
 #[derive(Clone, Debug)]
 pub struct Command {
     pub(crate) action: Action,
@@ -37,7 +36,6 @@ impl Command {
         &self.name
     }
 
-    /// True for statements.
     pub fn is_sql(&self) -> bool {
         matches!(self.action, Action::Sql(_))
     }
@@ -101,7 +99,6 @@ pub(crate) enum Amount {
     Variable(u32),
 }
 
-/// A word of a shell command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Text(String),
@@ -109,7 +106,6 @@ pub(crate) enum Word {
 }
 
 impl Action {
-    /// The expression, if there is one.
     pub(crate) fn program(&self) -> Option<&Program> {
         match self {
             Action::Set { program, .. }

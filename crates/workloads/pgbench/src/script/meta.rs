@@ -11,7 +11,6 @@ use super::{Names, value};
 /// Words of a meta command, its name included.
 const MOST_WORDS: usize = 256;
 
-/// What was read.
 pub(crate) enum Meta {
     Command(Command),
     /// `\gset` or `\aset`, which belong to the statement before them.

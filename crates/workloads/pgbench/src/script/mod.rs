@@ -52,7 +52,6 @@ pub enum QueryMode {
 }
 
 impl QueryMode {
-    /// All modes.
     pub const ALL: [QueryMode; 3] = [QueryMode::Simple, QueryMode::Extended, QueryMode::Prepared];
 
     /// The name on the command line and in reports.
@@ -65,7 +64,6 @@ impl QueryMode {
     }
 }
 
-/// The commands of one script.
 #[derive(Clone, Debug)]
 pub struct Script {
     description: String,
@@ -98,7 +96,6 @@ impl Names {
         self.numbers.get(name).copied()
     }
 
-    /// The names by their numbers.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -131,7 +128,6 @@ impl Script {
         &self.description
     }
 
-    /// The mode it was read for.
     pub fn mode(&self) -> QueryMode {
         self.mode
     }

@@ -4,13 +4,11 @@ use super::function::Function;
 use super::value::Value;
 use crate::random::{self, PgRng};
 
-/// Most arguments that a call may have.
 const MOST_ARGUMENTS: usize = 16;
 
 /// One step on a stack of values. Jumps count from the step after them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
-    /// Pushes a constant.
     Push(Value),
     /// Pushes the value of a variable.
     Load(u32),

@@ -2,22 +2,18 @@
 
 use super::value::parse_double;
 
-/// A token of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Token<'a> {
     /// One of the operators and punctuation marks, such as `<=` or `(`.
     Sign(&'static str),
     /// A keyword in capitals.
     Word(&'static str),
-    /// An integer.
     Int(i64),
     /// 9223372036854775808, which is a number only after a minus.
     BeyondInt,
-    /// Any other number.
     Double(f64),
     /// The name of a variable, without its colon.
     Variable(&'a [u8]),
-    /// The name of a function.
     Name(&'a [u8]),
     /// The end of the line or of the text.
     End,

@@ -3,21 +3,18 @@
 use super::scanner::Scanner;
 use std::ops::Range;
 
-/// What ended a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// A semicolon, which belongs to the statement.
     Semicolon,
     /// A backslash, which is passed: a meta command follows.
     Backslash,
-    /// The end of the text.
     Text,
 }
 
 /// A piece of a script up to a semicolon or backslash.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Piece {
-    /// The text to be sent.
     pub(crate) text: Vec<u8>,
     /// Literals, quoted names and comments within `text`.
     pub(crate) quoted: Vec<Range<usize>>,

@@ -42,7 +42,6 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The name of the command.
     pub(crate) fn command(&self) -> &'static str {
         if self.is_gset { "gset" } else { "aset" }
     }
@@ -101,7 +100,6 @@ impl Statement {
         self.store.is_none() && !self.is_chain && !self.is_copy
     }
 
-    /// The first line, cut.
     pub(crate) fn first_line(&self) -> String {
         let mut length = self.text.len().min(FIRST_LINE_BYTES);
         while !self.text.is_char_boundary(length) {

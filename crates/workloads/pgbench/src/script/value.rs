@@ -8,7 +8,6 @@ use std::fmt::Write;
 pub enum Value {
     /// SQL NULL.
     Null,
-    /// A truth value.
     Bool(bool),
     /// A 64-bit integer.
     Int(i64),
@@ -17,7 +16,6 @@ pub enum Value {
 }
 
 impl Value {
-    /// The name of the type in messages.
     pub(crate) fn type_name(self) -> &'static str {
         match self {
             Value::Null => "null",

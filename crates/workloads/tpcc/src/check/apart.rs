@@ -247,7 +247,6 @@ impl Rows for DistInfos {
     }
 }
 
-/// Does something with one session.
 pub(super) fn in_session<D: Driver, T>(
     driver: &D,
     work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,

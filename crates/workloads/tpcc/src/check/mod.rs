@@ -29,7 +29,6 @@ async fn number<S: Session>(session: &mut S, sql: &str) -> Result<u64, DbError> 
     count.ok_or_else(|| DbError::workload(format!("There was no answer to: {sql}")))
 }
 
-/// One condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
@@ -100,7 +99,6 @@ const fn condition(
     Condition { id, rule, is_fresh_only: false, keys, body }
 }
 
-/// All conditions.
 pub const CONDITIONS: [Condition; 23] = [
     condition(
         "C1",
@@ -272,7 +270,6 @@ impl Condition {
         Message::of(self.rule, [])
     }
 
-    /// True when the condition has to hold at this stage.
     pub fn applies(&self, stage: Stage) -> bool {
         stage == Stage::Fresh || !self.is_fresh_only
     }
@@ -379,12 +376,10 @@ pub struct Verdict {
     pub condition: Condition,
     /// Rows that violate it.
     pub violations: u64,
-    /// The first of them, by key.
     pub keys: Vec<String>,
 }
 
 impl Verdict {
-    /// True when the condition holds.
     pub fn holds(&self) -> bool {
         self.violations == 0
     }

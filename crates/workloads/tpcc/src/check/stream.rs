@@ -17,7 +17,6 @@ use std::thread::Scope;
 
 /// Rows that travel together between threads.
 const BATCH_ROWS: usize = 4_096;
-/// Batches that a reader may be ahead.
 const BATCHES_AHEAD: usize = 4;
 /// A reader of MySQL may wait this long for the others before its server gives up.
 const WRITE_TIMEOUT: &str = "SET SESSION net_write_timeout = 86400";

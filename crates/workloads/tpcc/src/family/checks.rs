@@ -32,12 +32,10 @@ impl Before {
     }
 }
 
-/// What the checks have found.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Books, conditions and audit.
     pub checks: Vec<DataCheck>,
-    /// The conditions one by one.
     pub conditions: Vec<ConditionLine>,
 }
 

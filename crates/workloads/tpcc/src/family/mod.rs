@@ -52,7 +52,6 @@ struct TpccFamily {
 const OTHER_DATA_HINT: &str = "Drop the tables whose names begin with bmsql_, use another database, or write the \
                                number of warehouses that is there into the suite.";
 
-/// What was found before a trial.
 struct Found {
     loaded: Loaded,
     before: Before,
@@ -268,7 +267,6 @@ impl TpccFamily {
         Ok((found, data))
     }
 
-    /// What a load did, in words.
     fn load_sentence(&self, report: &LoadReport) -> Message {
         let warehouses = self.options.warehouses;
         if report.was_complete {

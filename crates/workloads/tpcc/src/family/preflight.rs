@@ -7,12 +7,9 @@ use dyno_core::{DbError, Dialect, Session};
 use dyno_load::query::{answer, answer_if_any, whole};
 use dyno_runner::failure::Failure;
 
-/// What a run needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// Warehouses that it uses.
     pub warehouses: u32,
-    /// Sessions that it opens.
     pub sessions: u32,
     /// The isolation that is asked for; `None` is what is usual for the dialect.
     pub isolation: Option<Isolation>,
@@ -20,7 +17,6 @@ pub struct Need {
     pub foreign_keys: Option<bool>,
 }
 
-/// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// What the database says of its load.
@@ -38,7 +34,6 @@ pub enum PreflightError {
     TooFew {
         /// Warehouses that the run uses.
         asked: u32,
-        /// Warehouses that are loaded.
         loaded: u32,
     },
     /// The server's limits are too low.

@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// The orders of one district.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct District {
     /// The next order's number before the first run.
@@ -19,13 +18,11 @@ pub(crate) struct District {
     pub(crate) unknown: Vec<Order>,
 }
 
-/// What a ledger says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     path: PathBuf,
     /// How the last run named its database.
     pub target: String,
-    /// Runs that were begun.
     pub runs: u32,
     /// True when the last run came to its end; else it was killed, or it is going on.
     pub is_ended: bool,
@@ -39,7 +36,6 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Orders that were acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.districts.iter().map(|district| district.acknowledged.len() as u64).sum()
     }
@@ -49,12 +45,10 @@ impl Recorded {
         self.districts.iter().map(|district| district.unknown.len() as u64).sum()
     }
 
-    /// Warehouses of the database.
     pub fn warehouses(&self) -> u32 {
         self.warehouses
     }
 
-    /// Where it was read.
     pub fn path(&self) -> &Path {
         &self.path
     }

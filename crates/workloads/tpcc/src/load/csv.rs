@@ -19,14 +19,11 @@ use std::thread;
 /// Rows between two notes of progress.
 const NOTED: u64 = 10_000;
 
-/// One file that is to be written, or has been.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvFile {
     /// The table that its rows belong to.
     pub table: &'static str,
-    /// The columns in the order of the file.
     pub columns: Vec<&'static str>,
-    /// Where it is.
     pub path: PathBuf,
     pub rows: u64,
 }

@@ -29,14 +29,12 @@ use rows::{ChunkRows, Common};
 use state::Found;
 use std::collections::HashMap;
 
-/// What is stored is not lost.
 const RESUME: &str =
     "build again with the same options: what is stored is kept, the rest is loaded";
 
 /// Points in time are in UTC: in another zone of MySQL's session some do not exist.
 pub(crate) const UTC: &str = "SET SESSION time_zone = '+00:00'";
 
-/// What is to be loaded, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Warehouses, 1 to [`crate::WAREHOUSES_MAX`].
@@ -49,7 +47,6 @@ pub struct LoadOptions {
     pub loaded_at: Timestamp,
     /// When keys are made; `None` is what suits the dialect.
     pub keys: Option<KeyTime>,
-    /// Foreign keys, after the load.
     pub foreign_keys: bool,
     /// What a distributed database is told.
     pub shard: Option<Shard>,
@@ -103,7 +100,6 @@ pub fn load<D: Driver>(
     Ok(load.stored.report(rows_found))
 }
 
-/// Whether a load of these options can be made in a dialect.
 pub fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadError> {
     if !(1..=crate::WAREHOUSES_MAX).contains(&options.warehouses) {
         return Err(LoadError::option(format!(

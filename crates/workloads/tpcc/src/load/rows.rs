@@ -10,7 +10,6 @@ use crate::text::{Decimal, Short, TIMESTAMP_BYTES, Timestamp};
 use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED};
 use dyno_core::{Dialect, Rng, RowSource, RowWriter};
 
-/// What all rows of a load have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Common {
     pub(crate) seed: u64,
@@ -56,7 +55,6 @@ fn lines_of_next_order(counts: &mut Rng) -> u8 {
     counts.uniform(5, 15) as u8
 }
 
-/// How many rows a chunk has.
 pub(crate) fn row_count(seed: u64, chunk: &Chunk) -> u64 {
     let groups = u64::from(chunk.high - chunk.low + 1);
     match chunk.table {
@@ -74,15 +72,12 @@ pub(crate) fn row_count(seed: u64, chunk: &Chunk) -> u64 {
     }
 }
 
-/// Makes the rows of one chunk.
 pub(crate) struct ChunkRows {
     common: Common,
     chunk: Chunk,
     /// The group of rows with a stream of its own: a district, a warehouse, or a part of the items.
     group: u32,
-    /// The row inside it.
     number: u32,
-    /// The order line of the row.
     line: u8,
     rng: Rng,
     orders: Orders,

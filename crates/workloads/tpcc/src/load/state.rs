@@ -17,7 +17,6 @@ const BUILDING_AT: &str = "dyno.loadedAt";
 /// What a complete database says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// Warehouses loaded.
     pub warehouses: u32,
     /// NURand's constant of C_LAST that the load used; a run has to keep a distance from it
     /// (clause 2.1.6.1).
@@ -223,7 +222,6 @@ pub(crate) async fn note_begun<S: Session>(session: &mut S, name: &str) -> Resul
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
-/// Notes that all rows are there.
 pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result<(), DbError> {
     let sql = format!("UPDATE {LOAD_STATE} SET ls_done = 1 WHERE ls_chunk = '{name}'");
     session.query(&sql, &mut Discard).await.map(drop)

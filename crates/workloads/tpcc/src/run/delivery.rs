@@ -12,7 +12,6 @@ use dyno_core::{DbError, Dialect, ErrorClass, Outcome, Param, Row, Rows, Session
 /// the same order would be seen for ever.
 const LOOKS_MAX: u32 = 8;
 
-/// Districts of one warehouse.
 const COUNT: usize = DISTRICTS as usize;
 
 /// A short list without allocation.

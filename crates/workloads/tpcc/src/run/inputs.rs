@@ -31,7 +31,6 @@ impl World {
         }
     }
 
-    /// The index of a district among all.
     pub(crate) fn district_index(&self, warehouse: i64, district: i64) -> usize {
         ((warehouse - 1) * i64::from(DISTRICTS) + district - 1) as usize
     }
@@ -52,7 +51,6 @@ pub struct Terminal {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Who {
     Id(i64),
-    /// The number behind the last name, and the name.
     Name(u64, Short<LAST_NAME_BYTES>),
 }
 
@@ -133,7 +131,6 @@ impl Terminal {
         Terminal { warehouse, district, rng, deck: Deck::default(), chosen: 0 }
     }
 
-    /// The warehouse of the next transaction.
     fn next_warehouse(&mut self, world: &World) -> i64 {
         match world.profile.binding {
             Binding::Home | Binding::Drawn => self.warehouse,

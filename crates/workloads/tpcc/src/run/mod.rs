@@ -175,7 +175,6 @@ impl Tpcc {
         self
     }
 
-    /// The options of the run.
     pub fn options(&self) -> &TpccOptions {
         &self.options
     }
@@ -200,7 +199,6 @@ impl Tpcc {
         self.ledger.total()
     }
 
-    /// Orders delivered.
     pub fn delivered(&self) -> Counted {
         self.ledger.delivered()
     }
@@ -260,7 +258,6 @@ impl Tpcc {
         Statements::prepare(session).await
     }
 
-    /// The terminal of a worker.
     fn terminal(&self, id: WorkerId, rng: Rng) -> Terminal {
         let turn = id % (self.options.warehouses * DISTRICTS);
         let place = self.places.get(turn as usize).copied().unwrap_or(turn);

@@ -26,7 +26,6 @@ struct LineAnswer {
     is_brand: bool,
 }
 
-/// The answers of a New-Order.
 #[derive(Clone, Debug)]
 pub(crate) struct NewOrderRows {
     dialect: Dialect,
@@ -94,7 +93,6 @@ pub struct OrderShown {
     pub order: i64,
     /// The total in cents, with discount and taxes.
     pub total_cents: i64,
-    /// Lines of brand items.
     pub brand_lines: u32,
 }
 
@@ -110,7 +108,6 @@ fn total_cents(lines_cents: i64, discount: i64, taxes: i64) -> i64 {
     (lines_cents * (ONE - discount) * (ONE + taxes) + ONE * ONE / 2) / (ONE * ONE)
 }
 
-/// Makes one attempt.
 pub(crate) async fn run<S: Session>(
     link: &mut Link<'_, S>,
     world: &World,

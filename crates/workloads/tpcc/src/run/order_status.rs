@@ -11,7 +11,6 @@ const CUSTOMER_COLUMNS: usize = 4;
 const ORDER_COLUMNS: usize = 3;
 const LINE_COLUMNS: usize = 5;
 
-/// The answers of an Order-Status.
 #[derive(Debug, Default)]
 struct StatusRows {
     has_customer: bool,

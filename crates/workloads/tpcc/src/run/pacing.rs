@@ -48,7 +48,6 @@ fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
 /// How long before the trial's begin terminals are thought to have begun at least, in mean cycles.
 const CYCLES_BEFORE: f64 = 8.0;
 
-/// The pauses of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacing {
     choice: Choice,

@@ -77,7 +77,6 @@ const CREDIT: usize = 10;
 /// Longest c_data.
 const DATA_BYTES: usize = 500;
 
-/// The answers of a Payment.
 #[derive(Debug, Default)]
 struct PaymentRows {
     /// District, then warehouse.
@@ -107,7 +106,6 @@ impl Rows for PaymentRows {
     }
 }
 
-/// Makes one attempt.
 pub(crate) async fn run<S: Session>(
     link: &mut Link<'_, S>,
     world: &World,

@@ -2,7 +2,6 @@
 
 use dyno_core::{DbError, Dialect, ParamType, Session, Statement};
 
-/// A statement of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sql {
     Begin,
@@ -41,7 +40,6 @@ pub(crate) enum Sql {
     LowStock,
 }
 
-/// Number of statements.
 pub(crate) const COUNT: usize = Sql::LowStock as usize + 1;
 
 /// A parameter is `:i` an integer, `:s` text, `:m` an amount of money, `:t` a point in time.
@@ -232,7 +230,6 @@ fn is_needless(sql: Sql, dialect: Dialect) -> bool {
     matches!(sql, Sql::Begin | Sql::BeginReadOnly) && dialect == Dialect::Mysql
 }
 
-/// Statements that each session of a run prepares.
 pub fn prepared_statements(dialect: Dialect) -> u32 {
     TEXTS.iter().filter(|&&(sql, _)| !is_needless(sql, dialect)).count() as u32
 }
@@ -240,12 +237,10 @@ pub fn prepared_statements(dialect: Dialect) -> u32 {
 /// MySQL's ER_MAX_PREPARED_STMT_COUNT_REACHED.
 const TOO_MANY_PREPARED: u32 = 1461;
 
-/// The statements of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Statements([Statement; COUNT]);
 
 impl Statements {
-    /// Prepares all.
     pub(crate) async fn prepare<S: Session>(session: &mut S) -> Result<Self, DbError> {
         let dialect = session.dialect();
         let mut prepared = [Statement(0); COUNT];

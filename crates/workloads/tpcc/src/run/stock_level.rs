@@ -5,7 +5,6 @@ use super::link::{Link, not_loaded};
 use super::statements::Sql;
 use dyno_core::{DbError, Outcome, Param, Row, Rows, Session};
 
-/// The answer of a Stock-Level.
 #[derive(Debug, Default)]
 struct Count(Option<i64>);
 

@@ -36,7 +36,6 @@ pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpchFamily>(crate::CATALOGUE);
 /// An experiment with TPC-H.
 struct TpchFamily {
     options: Box<TpchSettings>,
-    /// Degrees that are asked for.
     degrees: Vec<u32>,
 }
 
@@ -150,7 +149,6 @@ impl TpchFamily {
         }
     }
 
-    /// What a load did, in words.
     fn load_sentence(&self, report: &TpchLoadReport) -> Message {
         let scale = self.options.scale;
         if report.rows.was_complete {

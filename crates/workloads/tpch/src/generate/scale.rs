@@ -34,7 +34,6 @@ impl fmt::Display for ScaleError {
 impl std::error::Error for ScaleError {}
 
 impl ScaleError {
-    /// What to do instead.
     pub fn hint(&self) -> String {
         match self {
             ScaleError::Range(_) => {

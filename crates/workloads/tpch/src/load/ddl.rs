@@ -42,7 +42,6 @@ fn constraint(key: &ForeignKey) -> String {
     )
 }
 
-/// The name of a primary key as the catalog of the dialect has it.
 pub(super) fn primary_key_name(table: Table, dialect: Dialect) -> &'static str {
     match (dialect, table) {
         (Dialect::Mysql, _) => "PRIMARY",
@@ -89,7 +88,6 @@ pub(super) fn index(index: &Index) -> String {
     format!("CREATE INDEX {} ON {} ({})", index.name, index.table.name(), index.columns.join(", "))
 }
 
-/// All indexes of a table in one statement.
 pub(super) fn mysql_indexes(table: Table) -> String {
     let of = INDEXES.iter().filter(|index| index.table == table);
     let clauses: Vec<String> = of

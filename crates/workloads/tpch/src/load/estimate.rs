@@ -20,7 +20,6 @@ pub struct Estimate {
     pub index_bytes: u64,
     /// The most that sorting, copies of tables and logs take meanwhile on top of it.
     pub temporary_bytes: u64,
-    /// Memory of this process.
     pub memory_bytes: u64,
 }
 

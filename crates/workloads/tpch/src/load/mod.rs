@@ -34,17 +34,14 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use work::Worker;
 
-/// What is stored is not lost.
 const RESUME: &str = "load again with the same options: what is stored is kept, the rest is loaded";
 
-/// What is to be loaded, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadOptions {
     /// Scale factor, above 0: 1 is about a gigabyte.
     pub scale: f64,
     /// Sessions at once, at least 1; SQLite has one.
     pub sessions: u32,
-    /// The ten foreign keys.
     pub foreign_keys: bool,
     /// The 14 secondary indexes.
     pub indexes: bool,
@@ -77,7 +74,6 @@ impl LoadOptions {
     }
 }
 
-/// What a load did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TpchLoadReport {
     pub rows: LoadReport,
@@ -134,7 +130,6 @@ fn complete_before(loaded: Loaded, observer: &dyn LoadObserver) -> TpchLoadRepor
     }
 }
 
-/// What is left to do.
 struct Plan {
     steps: Vec<(Step, Vec<Piece>)>,
     /// Nothing is left after it.
@@ -182,7 +177,6 @@ pub fn statements(step: Step, dialect: Dialect, options: &LoadOptions) -> Vec<St
     steps::pieces(step, dialect, &options.wanted()).into_iter().filter_map(sql).collect()
 }
 
-/// Whether a load of these options can be made.
 pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
     check_scale(options.scale).map_err(|error| LoadError::data(error.to_string(), error.hint()))?;
     if options.sessions == 0 {

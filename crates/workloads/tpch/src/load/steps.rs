@@ -6,10 +6,8 @@ use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Table};
 use crate::state::Wanted;
 use dyno_core::Dialect;
 
-/// A step of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// The tables.
     Create,
     /// The rows, streamed.
     Load,
@@ -17,12 +15,10 @@ pub enum Step {
     ForeignKeys,
     /// The 14 secondary indexes.
     Indexes,
-    /// Statistics.
     Analyze,
 }
 
 impl Step {
-    /// All steps in their order.
     pub const ALL: [Step; 6] = [
         Step::Create,
         Step::Load,
@@ -44,7 +40,6 @@ impl Step {
         }
     }
 
-    /// The step of this name.
     pub fn named(name: &str) -> Option<Step> {
         Step::ALL.into_iter().find(|step| step.name() == name)
     }
@@ -198,7 +193,6 @@ fn indexes(dialect: Dialect) -> Vec<Piece> {
         .collect()
 }
 
-/// Rows that pieces will store.
 pub(crate) fn row_count(pieces: &[Piece], scale: f64) -> u64 {
     let rows = pieces.iter().map(|piece| match piece.work {
         Work::Rows { part, parts } => part_row_count(piece.table, scale, part, parts),

@@ -150,7 +150,6 @@ pub(crate) fn to_text(sums: &Sums) -> String {
     sums.join(" ")
 }
 
-/// Adds sums that were kept.
 pub(crate) fn add_text(sums: &mut Sums, text: &str) {
     for (sum, number) in sums.iter_mut().zip(text.split(' ')) {
         *sum += number.parse::<i128>().unwrap_or(0);

@@ -9,7 +9,6 @@ use dyno_facts::{Entry, Message};
 /// clause 2.2.3.3).
 #[derive(Clone, Copy, Debug)]
 pub struct Rewrite {
-    /// The queries that it changes.
     pub queries: &'static [u8],
     /// What is written instead of what, and why.
     entry: &'static Entry,
@@ -17,7 +16,6 @@ pub struct Rewrite {
 }
 
 impl Rewrite {
-    /// The text with this difference.
     pub(super) fn apply(&self, text: &str) -> String {
         (self.change)(text)
     }

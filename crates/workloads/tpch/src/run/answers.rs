@@ -19,16 +19,13 @@ pub(super) struct Answers<'a> {
     pub(super) is_default: bool,
     /// Where the first trial of a run leaves what nobody knows beforehand.
     pub(super) folder: Option<&'a Path>,
-    /// Who answers.
     pub(super) who: &'a Answerer,
 }
 
 /// A target at a parallel degree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answerer {
-    /// Name of the target.
     pub target: String,
-    /// The degree asked for.
     pub degree: u32,
 }
 

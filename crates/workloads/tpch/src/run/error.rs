@@ -17,12 +17,10 @@ pub enum RunError {
     Refused {
         /// What is wrong, in a sentence.
         problem: String,
-        /// The remedy.
         hint: String,
     },
     /// The folder of answers can't be used, or the kernel refused an event loop.
     System {
-        /// What was being done.
         doing: String,
         /// What the system answered.
         error: io::Error,

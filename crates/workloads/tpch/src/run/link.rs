@@ -27,7 +27,6 @@ pub(super) struct Link<S> {
 }
 
 impl<D: Driver> Opening<'_, D> {
-    /// Opens the session of a stream.
     pub(super) async fn open(&self, number: u32, slot: &Slot) -> Result<Link<D::Session>, DbError> {
         let mut session = self.driver.connect(number).await?;
         match self.make_ready(number, &mut session, slot).await {
@@ -58,7 +57,6 @@ impl<D: Driver> Opening<'_, D> {
     }
 }
 
-/// The server's own number of a session.
 async fn server_id<S: Session>(session: &mut S) -> Result<String, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => "select connection_id()",

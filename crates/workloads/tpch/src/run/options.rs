@@ -6,7 +6,6 @@ use crate::facts::{CacheFacts, QueryFacts, RefreshFacts};
 use crate::parameters::Choice;
 use std::path::PathBuf;
 
-/// Which test is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Test {
     /// Q1 to Q22 in order in one session, each timed whole.
@@ -26,10 +25,7 @@ pub enum Test {
         refresh: bool,
     },
     /// Pairs of refresh functions alone.
-    Refresh {
-        /// How many.
-        pairs: u32,
-    },
+    Refresh { pairs: u32 },
 }
 
 impl Test {
@@ -82,7 +78,6 @@ pub enum Plans {
 pub struct RunOptions {
     /// Scale factor that the database must hold.
     pub scale: f64,
-    /// What is executed.
     pub test: Test,
     /// Workers that may share a query; 0 is off.
     pub degree: u32,
@@ -101,13 +96,11 @@ pub struct RunOptions {
     /// Folder in which the first trial of a run leaves its answers, for those at scales and
     /// parameters without stored answers; `None` keeps none.
     pub answers: Option<PathBuf>,
-    /// Who answers.
     pub who: Answerer,
     /// What was done to the caches before; goes into the result.
     pub cache: CacheFacts,
 }
 
-/// A plan for the run folder.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanFile<'a> {
     /// Query, 1 to 22.

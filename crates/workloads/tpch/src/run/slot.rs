@@ -122,7 +122,6 @@ impl Slot {
         Some(Attempt { way: Arc::clone(way), is_hard })
     }
 
-    /// The attempt has been made.
     pub(super) fn attempted(&self) {
         self.state().is_attempted = false;
         self.calm.notify_all();

@@ -12,17 +12,18 @@ use dyno_reactor::monotonic_now;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
-/// What a stream executes.
 pub(super) enum Job {
-    /// A timed query.
     Query(Query),
     /// The next refresh function of the database.
     Refresh,
     /// A plan, not timed.
-    Plan { query: u8, text: String, is_executed: bool },
+    Plan {
+        query: u8,
+        text: String,
+        is_executed: bool,
+    },
 }
 
-/// A query as it is sent.
 pub(super) struct Query {
     pub(super) query: u8,
     pub(super) parameters: Vec<String>,
@@ -64,7 +65,6 @@ pub(super) enum News {
     Note(String),
 }
 
-/// A stream at work.
 pub(super) struct Worker<'a, D: Driver> {
     pub(super) opening: &'a Opening<'a, D>,
     pub(super) slot: &'a Slot,
@@ -73,7 +73,6 @@ pub(super) struct Worker<'a, D: Driver> {
     /// Number of the session, picks the host.
     pub(super) number: u32,
     pub(super) link: Option<Link<D::Session>>,
-    /// When the trial began.
     pub(super) began: Nanos,
 }
 

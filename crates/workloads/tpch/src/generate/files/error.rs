@@ -9,26 +9,20 @@ use std::path::PathBuf;
 pub enum FileError {
     /// A file is there already.
     Exists {
-        /// The first such file.
         path: PathBuf,
-        /// How many more there are.
         others: usize,
     },
-    /// The folder can't be made.
     Folder {
-        /// The folder.
         path: PathBuf,
         /// The system's reason.
         error: io::Error,
     },
     /// A file can't be written.
     Write {
-        /// The file.
         path: PathBuf,
         /// The system's reason.
         error: io::Error,
     },
-    /// It was stopped from outside.
     Stopped,
 }
 
@@ -60,7 +54,6 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 impl FileError {
-    /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             FileError::Exists { .. } => {

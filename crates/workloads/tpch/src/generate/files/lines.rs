@@ -24,7 +24,6 @@ impl Format {
         }
     }
 
-    /// What a file of a table begins with.
     pub(super) fn header(self, table: Table, columns: usize) -> String {
         match self {
             Format::Tbl => String::new(),
@@ -51,7 +50,6 @@ impl Format {
     }
 }
 
-/// A writer of lines.
 trait Lines: RowWriter {
     fn length(&self) -> usize;
     fn end_row(&mut self);

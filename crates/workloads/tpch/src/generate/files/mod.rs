@@ -28,7 +28,6 @@ const PIECE_BYTES: usize = 256 << 10;
 /// About the length of a line with a key alone.
 const KEY_BYTES: u64 = 9;
 
-/// What is to be written.
 #[derive(Clone, Debug)]
 pub struct FileOptions {
     /// One that [`super::check_scale`] accepts.
@@ -37,7 +36,6 @@ pub struct FileOptions {
     pub folder: PathBuf,
     /// How rows are written.
     pub format: Format,
-    /// The rows of which files.
     pub content: Content,
     /// Threads, at least 1.
     pub threads: usize,
@@ -45,7 +43,6 @@ pub struct FileOptions {
     pub overwrite: bool,
 }
 
-/// The rows of which files.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Whole tables, a file each: `lineitem.tbl`.
@@ -57,7 +54,6 @@ pub enum Content {
         tables: Vec<Table>,
         /// Which parts, from 1.
         part: RangeInclusive<u32>,
-        /// Of how many.
         parts: u32,
     },
     /// Refresh sets, in the files that dbgen writes with `-U`: `orders.tbl.u1`, `lineitem.tbl.u1`,
@@ -65,10 +61,8 @@ pub enum Content {
     Refresh(RangeInclusive<u32>),
 }
 
-/// A file that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Where it is.
     pub path: PathBuf,
     /// Its rows, without the header of CSV.
     pub rows: u64,
@@ -263,7 +257,6 @@ fn write_jobs(
     }
 }
 
-/// The chunk with this number over all files.
 fn chunk_at(jobs: &[Job], number: usize) -> Option<(&Job, u32)> {
     let job = jobs.get(jobs.partition_point(|job| job.chunks_before <= number).checked_sub(1)?)?;
     let chunk = (number - job.chunks_before) as u32;

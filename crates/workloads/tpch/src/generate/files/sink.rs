@@ -35,7 +35,6 @@ struct State {
 
 /// Why a chunk was not written.
 pub(super) enum Unwritten {
-    /// The file can't be.
     Failed(io::Error),
     /// All is over, because of something else.
     Over,
