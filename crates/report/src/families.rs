@@ -1,57 +1,105 @@
-//! What families of workloads add to a paper: their checks, their sections, their words. The registry is the only
-//! place that names them all.
+//! What families of workloads add to a paper: their checks, their sections, their words.
 
 use crate::blocks::{Blocks, Table};
-use crate::evidence::GlossaryRow;
-use crate::evidence::{Experiment, Paper, Point, Trial};
+use crate::evidence::{Experiment, GlossaryRow, Paper, Point, Trial};
 use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
-use crate::{tpcc, tpch};
-use dyno_facts::{TrialStatus, TrialSummary, say};
+use dyno_facts::{PublishedTable, TrialStatus, TrialSummary};
 use dyno_statistics::Metric;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
 
-/// The families in the order of their chapters.
-pub(crate) const FAMILIES: [&dyn FamilyPaper; 4] = [
-    &Named { title: || say!(sysbench_oltp), tests: &["sysbench", "oltp"] },
-    &Named { title: || "pgbench".into(), tests: &["pgbench"] },
-    &tpcc::TpccPaper,
-    &tpch::TpchPaper,
-];
+/// A family of workloads in papers. What generic sections need of its trials are the few facts in front; all that
+/// only its readers need it says by itself, from the trials and points of an experiment.
+pub trait FamilyPaper: Sync {
+    /// The name of the workload in suites, which its records have too.
+    fn name(&self) -> &'static str;
 
-/// A family of workloads.
-pub(crate) trait FamilyPaper: Sync {
     /// The heading of its chapter.
     fn title(&self) -> Message;
 
-    /// Whether an experiment belongs to it.
-    fn has(&self, experiment: &Experiment) -> bool;
+    /// Parts of the names of its tests: by them experiments are known that have recorded nothing of the family.
+    fn tests(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The benchmark of the TPC that it is derived from.
+    fn derived_from(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// True where a trial is a pass over statements that are timed one by one: it has no transactions.
+    fn is_pass(&self) -> bool {
+        false
+    }
+
+    /// What ranks its points, where that is not transactions per second.
+    fn throughput(&self) -> Option<Metric> {
+        None
+    }
+
+    /// What an hour's price is held against beside transactions.
+    fn priced(&self) -> Option<Metric> {
+        self.throughput()
+    }
+
+    /// What comparisons of its trials judge, the one that decides first.
+    fn judged(&self) -> Option<&'static [Metric]> {
+        None
+    }
+
+    /// Generic checks that its own rules replace.
+    fn replaced(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What tells its load levels apart beside workers and rate.
+    fn level(&self, _: &TrialSummary) -> Option<FamilyLevel> {
+        None
+    }
 
     /// Fills in what follows from what a trial that was cut off has recorded.
     fn complete(&self, _: &mut TrialSummary) {}
 
-    /// Whether a trial is a pass over statements that are timed one by one: it has no transactions.
-    fn is_pass(&self, _: &TrialSummary) -> bool {
-        false
-    }
-
-    /// A figure that only this family's trials have.
+    /// A figure that only its trials have.
     fn figure(&self, _: &TrialSummary, _: Metric) -> Option<f64> {
         None
     }
 
-    /// What comparisons of this family's trials judge, the one that decides first.
-    fn judged(&self, _: &TrialSummary) -> Option<&'static [Metric]> {
+    /// Whether a trial without a window has measured something.
+    fn is_measured(&self, _: &TrialSummary) -> bool {
+        false
+    }
+
+    /// Whether sessions are idle by design.
+    fn is_paced(&self, _: &TrialSummary) -> bool {
+        false
+    }
+
+    /// The isolation level that its sessions asked for.
+    fn isolation(&self, _: &TrialSummary) -> Option<String> {
         None
     }
 
-    /// Its checks; they are made where an experiment has facts of the family.
-    fn rules(&self) -> &'static [Rule] {
-        &[]
+    /// The planned weight of a kind of transaction.
+    fn weight(&self, _: &TrialSummary, _kind: &str) -> Option<f64> {
+        None
     }
 
-    /// Whether an experiment has facts that only this family records.
-    fn has_facts(&self, _: &Experiment) -> bool {
+    /// How far a trial came that was cut off, where that is no stretch of time.
+    fn progress(&self, _: &TrialSummary) -> Option<Message> {
+        None
+    }
+
+    /// Whether its own rules look at this check of the data.
+    fn judges(&self, _data_check: &str) -> bool {
         false
+    }
+
+    /// Its checks; they are made in papers with trials that have facts of the family.
+    fn rules(&self) -> &'static [Rule] {
+        &[]
     }
 
     /// How its transactions are made and timed.
@@ -80,22 +128,22 @@ pub(crate) trait FamilyPaper: Sync {
     }
 
     /// What an experiment reached, in sentences, where that is no throughput.
-    fn reached(&self, _: &Experiment) -> Vec<Message> {
+    fn reached(&self, _: &Paper, _: &Experiment) -> Vec<Message> {
         Vec::new()
     }
 
     /// What the best point of an experiment reached, where that is not said as of all transactions.
-    fn best(&self, _experiment: &str, _: &Point) -> Option<Message> {
+    fn best(&self, _: &Paper, _: &Experiment, _: &Point) -> Option<Message> {
         None
     }
 
     /// Whether the section shows a published table already.
-    fn shows(&self, _: &Experiment, _title: &Message) -> bool {
+    fn shows(&self, _: &Experiment, _: &PublishedTable) -> bool {
         false
     }
 
     /// Whether the section tells of failures that no table of errors has.
-    fn has_failures(&self, _: &Experiment) -> bool {
+    fn has_failures(&self, _: &Paper, _: &Experiment) -> bool {
         false
     }
 
@@ -106,51 +154,152 @@ pub(crate) trait FamilyPaper: Sync {
 }
 
 /// What a family says of how it is measured.
-pub(crate) enum Method {
+pub enum Method {
     /// Everything.
     Whole(Vec<Message>),
     /// How transactions arrive, and what their latency means.
     Arrival(Vec<Message>),
 }
 
-/// A family that adds nothing but its name.
-struct Named {
-    title: fn() -> Message,
-    /// Parts of the names of its tests.
-    tests: &'static [&'static str],
+/// What tells apart the load levels of a family beside workers and rate. Trials that differ in any of it are not
+/// held against each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FamilyLevel {
+    /// What stands beside every number.
+    pub setup: Message,
+    /// Levels are listed from the smallest to the largest.
+    pub size: f64,
+    /// In comparisons, such as `5 warehouses, 10 terminals`.
+    pub words: Message,
+    /// The same in names, which are alike in all languages.
+    pub name: String,
+    /// The load alone, such as `10 terminals`.
+    pub load: Message,
+    /// Users whose work the workers execute by turns; `None` where each worker is a user.
+    pub terminals: Option<u32>,
+    pub scale: Option<FamilyScale>,
 }
 
-impl FamilyPaper for Named {
+/// The size of the data that a load level works on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FamilyScale {
+    /// Among the conditions of published figures.
+    pub name: &'static str,
+    /// What is counted, in the plural.
+    pub label: Message,
+    pub value: f64,
+}
+
+/// A registered family.
+#[derive(Clone, Copy)]
+pub struct Family(&'static dyn FamilyPaper);
+
+impl Family {
+    /// The family whose facts a trial has recorded.
+    pub(crate) fn of(summary: &TrialSummary) -> Option<Family> {
+        let own = summary.own.as_ref()?;
+        families().find(|family| family.name() == own.family)
+    }
+
+    /// That of an experiment: facts decide before names, as a script of pgbench may be called oltp, and the first
+    /// family before the others.
+    pub(crate) fn of_experiment(trials: &[&Trial], test: &str) -> Option<Family> {
+        let test = test.to_ascii_lowercase();
+        let is_named = |family: &Family| family.tests().iter().any(|part| test.contains(part));
+        let of_facts = trials.iter().find_map(|trial| Family::of(&trial.summary));
+        of_facts.or_else(|| families().find(is_named))
+    }
+}
+
+impl Deref for Family {
+    type Target = dyn FamilyPaper;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl PartialEq for Family {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl fmt::Debug for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A family that adds nothing but its name.
+pub struct NamedPaper {
+    pub name: &'static str,
+    pub title: fn() -> Message,
+    /// Parts of the names of its tests.
+    pub tests: &'static [&'static str],
+    pub derived_from: Option<&'static str>,
+}
+
+impl FamilyPaper for NamedPaper {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
     fn title(&self) -> Message {
         (self.title)()
     }
 
-    fn has(&self, experiment: &Experiment) -> bool {
-        named(experiment, self.tests)
+    fn tests(&self) -> &'static [&'static str] {
+        self.tests
+    }
+
+    fn derived_from(&self) -> Option<&'static str> {
+        self.derived_from
     }
 }
 
-/// Whether the name of an experiment's test has one of these parts.
-pub(crate) fn named(experiment: &Experiment, parts: &[&str]) -> bool {
-    let test = experiment.test.to_ascii_lowercase();
-    parts.iter().any(|part| test.contains(part))
+const OWN: FamilyPapers = &[
+    &NamedPaper {
+        name: "sysbench",
+        title: || dyno_facts::say!(sysbench_oltp),
+        tests: &["sysbench", "oltp"],
+        derived_from: None,
+    },
+    &NamedPaper {
+        name: "pgbench",
+        title: || "pgbench".into(),
+        tests: &["pgbench"],
+        derived_from: Some("TPC-B"),
+    },
+    &crate::tpcc::TpccPaper,
+    &crate::tpch::TpchPaper,
+];
+
+/// The families of a process, in the order of their chapters.
+pub type FamilyPapers = &'static [&'static dyn FamilyPaper];
+
+static FAMILIES: OnceLock<FamilyPapers> = OnceLock::new();
+
+/// Registers the families of this process; those of the first call stay. Trials of a family that is not registered
+/// are shown as those of any workload.
+pub fn register(families: FamilyPapers) {
+    let _ = FAMILIES.set(families);
+}
+
+pub(crate) fn families() -> impl Iterator<Item = Family> {
+    FAMILIES.get().copied().unwrap_or(OWN).iter().copied().map(Family)
 }
 
 /// A summary with all that follows from what was recorded; a store can't tell that of a trial that was cut off.
 pub fn completed(summary: &TrialSummary) -> TrialSummary {
     let mut summary = summary.clone();
-    if summary.status == TrialStatus::Interrupted {
-        FAMILIES.iter().for_each(|family| family.complete(&mut summary));
+    if let (TrialStatus::Interrupted, Some(family)) = (&summary.status, Family::of(&summary)) {
+        family.complete(&mut summary);
     }
     summary
 }
 
 /// Whether a trial is a pass over statements that are timed one by one: it has no transactions.
 pub(crate) fn is_pass(summary: &TrialSummary) -> bool {
-    FAMILIES.iter().any(|family| family.is_pass(summary))
-}
-
-/// What the family of an experiment says; `None` where it says nothing.
-pub(crate) fn said<T>(of: impl Fn(&dyn FamilyPaper) -> Option<T>) -> Option<T> {
-    FAMILIES.into_iter().find_map(of)
+    Family::of(summary).is_some_and(|family| family.is_pass())
 }

@@ -1,10 +1,11 @@
 //! What an experiment's charts have as their axes.
 
-use crate::evidence::{Experiment, Point, Spread};
+use crate::evidence::{Experiment, Point, Spread, metric_name};
 use crate::format;
 use crate::svg::{Axis, Scale};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
+use dyno_statistics::Metric;
 
 /// The throughput that an experiment is about.
 pub(crate) struct Measure {
@@ -15,32 +16,25 @@ pub(crate) struct Measure {
     /// In front of a caption, with its unit.
     pub(crate) head: Message,
     pub(crate) of: fn(&Point) -> Spread,
-    /// Its name among published metrics.
-    pub(crate) metric: &'static str,
+    pub(crate) metric: Metric,
 }
 
 impl Measure {
     pub(crate) fn of(experiment: &Experiment) -> Measure {
-        let (label, head, name, metric) = match &experiment.tpcc {
-            Some(_) => (
-                say!(new_orders_per_minute_tpmc),
-                say!(new_orders_per_minute_tpmc),
-                Message::from("tpmC"),
-                "tpmc",
-            ),
-            None => (
-                say!(transactions_per_second),
-                say!(transactions_per_second_2),
-                say!(throughput),
-                "tps",
-            ),
+        let metric = experiment.ranked_by();
+        let (label, head, name) = match metric {
+            Metric::Tpmc => {
+                let long = say!(new_orders_per_minute_tpmc);
+                (long.clone(), long, metric_name(metric))
+            }
+            _ => (say!(transactions_per_second), say!(transactions_per_second_2), say!(throughput)),
         };
         Measure { label, head, name, of: Point::throughput, metric }
     }
 }
 
-/// The x axis of an experiment: workers (terminals of TPC-C), or the offered rate or the warehouses
-/// where those are what changes.
+/// The x axis of an experiment: workers or terminals, or the offered rate or the scale of the data where those are
+/// what changes.
 pub(crate) struct Levels {
     pub(crate) label: Message,
     /// True when they are virtual clients.
@@ -68,18 +62,18 @@ impl Levels {
             };
         }
         let loads = distinct(Point::load);
-        let warehouses: fn(&Point) -> f64 =
-            |point| point.tpcc.as_ref().map_or(0.0, |tpcc| tpcc.setup.warehouses.into());
-        let of_warehouses = distinct(warehouses);
-        if loads.len() == 1 && of_warehouses.len() > 1 {
+        let scale: fn(&Point) -> f64 = |point| point.scale().map_or(0.0, |scale| scale.value);
+        let scales = distinct(scale);
+        let named = experiment.points.iter().find_map(Point::scale);
+        if let Some(named) = named.filter(|_| loads.len() == 1 && scales.len() > 1) {
             return Levels {
-                label: say!(warehouses),
+                label: named.label.clone(),
                 is_clients: false,
-                of: warehouses,
-                values: of_warehouses,
+                of: scale,
+                values: scales,
             };
         }
-        let label = if experiment.tpcc.is_some() { say!(terminals_2) } else { say!(workers_2) };
+        let label = if experiment.has_terminals() { say!(terminals_2) } else { say!(workers_2) };
         Levels { label, is_clients: true, of: Point::load, values: loads }
     }
 

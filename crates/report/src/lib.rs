@@ -25,7 +25,10 @@ mod write;
 dyno_facts::catalogue!();
 
 pub use dyno_facts::{Lang, Message};
-pub use families::completed;
+pub use families::{
+    Family, FamilyLevel, FamilyPaper, FamilyPapers, FamilyScale, Method, NamedPaper, completed,
+    register,
+};
 
 pub use error::ReportError;
 pub use evidence::{
@@ -38,7 +41,7 @@ pub use evidence::{
     Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow, Spot, SpotKind, Spread, Target,
     Trial,
 };
-pub use findings::checks::check_ids;
+pub use findings::checks::{Rule, check_ids};
 pub use findings::fault::fault_sentence;
 pub use outcomes::Outcome;
 pub use templates::Templates;

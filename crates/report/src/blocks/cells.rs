@@ -66,42 +66,42 @@ impl Look {
 }
 
 impl Span {
-    pub(crate) fn plain(text: impl Into<Message>) -> Span {
+    pub fn plain(text: impl Into<Message>) -> Span {
         Span::of(text, Look::Plain)
     }
 
-    pub(crate) fn of(text: impl Into<Message>, look: Look) -> Span {
+    pub fn of(text: impl Into<Message>, look: Look) -> Span {
         Span { text: text.into(), look, to: None }
     }
 }
 
-pub(crate) fn code(text: impl Into<Message>) -> Span {
+pub fn code(text: impl Into<Message>) -> Span {
     Span::of(text, Look::Code)
 }
 
 /// A sentence in which code stands between backticks.
-pub(crate) fn coded(text: impl Into<Message>) -> Span {
+pub fn coded(text: impl Into<Message>) -> Span {
     Span::of(text, Look::Coded)
 }
 
-pub(crate) fn emphasis(text: impl Into<Message>) -> Span {
+pub fn emphasis(text: impl Into<Message>) -> Span {
     Span::of(text, Look::Emphasis)
 }
 
-pub(crate) fn strong(text: impl Into<Message>) -> Span {
+pub fn strong(text: impl Into<Message>) -> Span {
     Span::of(text, Look::Strong)
 }
 
-pub(crate) fn bad(text: impl Into<Message>) -> Span {
+pub fn bad(text: impl Into<Message>) -> Span {
     Span::of(text, Look::Bad)
 }
 
-pub(crate) fn link(text: impl Into<Message>, to: impl Into<String>) -> Span {
+pub fn link(text: impl Into<Message>, to: impl Into<String>) -> Span {
     Span { text: text.into(), look: Look::Plain, to: Some(to.into()) }
 }
 
 /// Texts below each other.
-pub(crate) fn lines<T: Into<Words>>(texts: impl IntoIterator<Item = T>) -> Line {
+pub fn lines<T: Into<Words>>(texts: impl IntoIterator<Item = T>) -> Line {
     let mut line = Line::new();
     for text in texts {
         let Words(own) = text.into();
@@ -157,7 +157,7 @@ pub enum Value {
 
 impl Cell {
     /// With small print below.
-    pub(crate) fn with(mut self, below: impl Into<Words>) -> Cell {
+    pub fn with(mut self, below: impl Into<Words>) -> Cell {
         let Words(line) = below.into();
         if !line.is_empty() {
             self.below.push(line);
@@ -166,48 +166,48 @@ impl Cell {
     }
 
     /// The same where the condition holds.
-    pub(crate) fn with_if(self, is_so: bool, below: impl FnOnce() -> Line) -> Cell {
+    pub fn with_if(self, is_so: bool, below: impl FnOnce() -> Line) -> Cell {
         if is_so { self.with(below()) } else { self }
     }
 
-    pub(crate) fn class(mut self, class: &'static str) -> Cell {
+    pub fn class(mut self, class: &'static str) -> Cell {
         self.class = class;
         self
     }
 
     /// `≥` or `≤` before it, unless nothing is known.
-    pub(crate) fn bound(mut self, bound: &'static str) -> Cell {
+    pub fn bound(mut self, bound: &'static str) -> Cell {
         self.bound = bound;
         self
     }
 
     /// Over so many columns; those after the first must be [`Value::Covered`].
-    pub(crate) fn over(mut self, columns: usize) -> Cell {
+    pub fn over(mut self, columns: usize) -> Cell {
         self.columns = columns;
         self
     }
 
     /// Over so many rows; those after the first must be [`Value::Covered`].
-    pub(crate) fn down(mut self, rows: usize) -> Cell {
+    pub fn down(mut self, rows: usize) -> Cell {
         self.rows = rows;
         self
     }
 
-    pub(crate) fn covered() -> Cell {
+    pub fn covered() -> Cell {
         Cell { value: Value::Covered, ..Cell::default() }
     }
 
-    pub(crate) fn missing() -> Cell {
+    pub fn missing() -> Cell {
         Cell { value: Value::Missing, ..Cell::default() }
     }
 
-    pub(crate) fn blank() -> Cell {
+    pub fn blank() -> Cell {
         Cell::default()
     }
 }
 
 /// A number, its range only where several trials made it.
-pub(crate) fn spread(spread: Spread, repeats: usize) -> Cell {
+pub fn spread(spread: Spread, repeats: usize) -> Cell {
     let value = match repeats > 1 {
         true => Value::Spread(spread),
         false => Value::Number(spread.median),
@@ -216,7 +216,7 @@ pub(crate) fn spread(spread: Spread, repeats: usize) -> Cell {
 }
 
 /// A number, its range only where there is one.
-pub(crate) fn number(spread_or_one: Spread) -> Cell {
+pub fn number(spread_or_one: Spread) -> Cell {
     spread(spread_or_one, if spread_or_one.min == spread_or_one.max { 1 } else { 2 })
 }
 

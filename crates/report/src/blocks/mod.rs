@@ -9,8 +9,8 @@ pub use cells::{Cell, Level, Look, Span, Spread, Value};
 pub use find::english;
 pub use table::{Column, Row, Table};
 
-pub(crate) use cells::{bad, code, coded, emphasis, lines, link, number, spread, strong};
-pub(crate) use table::Rows;
+pub use cells::{bad, code, coded, emphasis, lines, link, number, spread, strong};
+pub use table::Rows;
 pub(crate) use user::of_markdown;
 
 use crate::text::Message;
@@ -131,11 +131,11 @@ pub struct Figure {
 
 /// Blocks that are put together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Blocks(pub(crate) Vec<Block>);
+pub struct Blocks(pub(crate) Vec<Block>);
 
 impl Blocks {
     /// A section's heading: level 2, and in the table of contents.
-    pub(crate) fn section(&mut self, number: &str, title: Message, anchor: &str) {
+    pub fn section(&mut self, number: &str, title: Message, anchor: &str) {
         self.0.push(Block::Heading(Heading {
             level: 2,
             number: number.to_owned(),
@@ -146,13 +146,7 @@ impl Blocks {
     }
 
     /// A heading below that of a section; with an anchor it may be linked to.
-    pub(crate) fn heading(
-        &mut self,
-        level: u8,
-        number: &str,
-        title: impl Into<Message>,
-        anchor: &str,
-    ) {
+    pub fn heading(&mut self, level: u8, number: &str, title: impl Into<Message>, anchor: &str) {
         self.0.push(Block::Heading(Heading {
             level,
             number: number.to_owned(),
@@ -163,61 +157,61 @@ impl Blocks {
     }
 
     /// The last heading stands in the table of contents.
-    pub(crate) fn listed(&mut self) {
+    pub fn listed(&mut self) {
         if let Some(Block::Heading(heading)) = self.0.last_mut() {
             heading.is_listed = true;
         }
     }
 
-    pub(crate) fn paragraph(&mut self, text: impl Into<Words>) {
+    pub fn paragraph(&mut self, text: impl Into<Words>) {
         self.styled(Style::Plain, text);
     }
 
-    pub(crate) fn fine(&mut self, text: impl Into<Words>) {
+    pub fn fine(&mut self, text: impl Into<Words>) {
         self.styled(Style::Fine, text);
     }
 
     /// Nothing where there is no text.
-    pub(crate) fn styled(&mut self, style: Style, text: impl Into<Words>) {
+    pub fn styled(&mut self, style: Style, text: impl Into<Words>) {
         let Words(text) = text.into();
         if !text.is_empty() {
             self.0.push(Block::Paragraph { style, text });
         }
     }
 
-    pub(crate) fn list(&mut self, style: Style, items: Vec<Line>) {
+    pub fn list(&mut self, style: Style, items: Vec<Line>) {
         if !items.is_empty() {
             self.0.push(Block::List { style, items });
         }
     }
 
     /// Nothing where the table has no rows.
-    pub(crate) fn table(&mut self, table: impl Into<Table>) {
+    pub fn table(&mut self, table: impl Into<Table>) {
         let table = table.into();
         if !table.rows.is_empty() {
             self.0.push(Block::Table(table));
         }
     }
 
-    pub(crate) fn code(&mut self, text: impl Into<String>) {
+    pub fn code(&mut self, text: impl Into<String>) {
         self.0.push(Block::Code { text: text.into() });
     }
 
-    pub(crate) fn details(&mut self, summary: impl Into<Words>, is_open: bool, inner: Blocks) {
+    pub fn details(&mut self, summary: impl Into<Words>, is_open: bool, inner: Blocks) {
         let Words(summary) = summary.into();
         let blocks = inner.0;
         self.0.push(Block::Details { summary, is_open, is_bulky: false, blocks });
     }
 
     /// The last of these details is too long for a text.
-    pub(crate) fn bulky(&mut self) {
+    pub fn bulky(&mut self) {
         if let Some(Block::Details { is_bulky, .. }) = self.0.last_mut() {
             *is_bulky = true;
         }
     }
 
     /// Each as wide as the page.
-    pub(crate) fn figures(&mut self, figures: impl IntoIterator<Item = Figure>) {
+    pub fn figures(&mut self, figures: impl IntoIterator<Item = Figure>) {
         let figures: Vec<Figure> = figures.into_iter().collect();
         if !figures.is_empty() {
             self.0.push(Block::Figures { figures, is_grid: false });
@@ -225,7 +219,7 @@ impl Blocks {
     }
 
     /// Beside each other where there is room.
-    pub(crate) fn grid(&mut self, figures: Vec<Figure>) {
+    pub fn grid(&mut self, figures: Vec<Figure>) {
         if !figures.is_empty() {
             self.0.push(Block::Figures { figures, is_grid: true });
         }
@@ -248,7 +242,7 @@ impl IntoIterator for Blocks {
 }
 
 /// What can stand where a line is wanted: a text, a span, spans.
-pub(crate) struct Words(pub(crate) Line);
+pub struct Words(pub(crate) Line);
 
 macro_rules! texts {
     ($($kind:ty),*) => {$(

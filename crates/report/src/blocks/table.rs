@@ -49,14 +49,14 @@ pub struct Row {
 }
 
 /// A table that is made column by column: title and cell stand side by side.
-pub(crate) struct Rows<R> {
+pub struct Rows<R> {
     rows: Vec<R>,
     table: Table,
     group: Message,
 }
 
 impl<R: Copy> Rows<R> {
-    pub(crate) fn new(caption: impl Into<Words>, rows: impl IntoIterator<Item = R>) -> Rows<R> {
+    pub fn new(caption: impl Into<Words>, rows: impl IntoIterator<Item = R>) -> Rows<R> {
         let rows: Vec<R> = rows.into_iter().collect();
         let Words(caption) = caption.into();
         let empty = rows.iter().map(|_| Row::default()).collect();
@@ -65,7 +65,7 @@ impl<R: Copy> Rows<R> {
     }
 
     /// A column; texts stand left, numbers right.
-    pub(crate) fn col<C: Into<Cell>>(
+    pub fn col<C: Into<Cell>>(
         mut self,
         title: impl Into<Message>,
         format: Format,
@@ -81,16 +81,12 @@ impl<R: Copy> Rows<R> {
     }
 
     /// A column of texts.
-    pub(crate) fn text<C: Into<Cell>>(
-        self,
-        title: impl Into<Message>,
-        cell: impl Fn(R) -> C,
-    ) -> Self {
+    pub fn text<C: Into<Cell>>(self, title: impl Into<Message>, cell: impl Fn(R) -> C) -> Self {
         self.col(title, Format::Text, cell)
     }
 
     /// How the cells of the last column look.
-    pub(crate) fn class(mut self, class: &'static str) -> Self {
+    pub fn class(mut self, class: &'static str) -> Self {
         if let Some(column) = self.table.columns.last_mut() {
             column.class = class;
         }
@@ -98,23 +94,19 @@ impl<R: Copy> Rows<R> {
     }
 
     /// Small print below the title of the last column.
-    pub(crate) fn below(mut self, below: Message) -> Self {
+    pub fn below(mut self, below: Message) -> Self {
         if let Some(column) = self.table.columns.last_mut() {
             column.below = below;
         }
         self
     }
 
-    pub(crate) fn when(self, is_so: bool, columns: impl FnOnce(Self) -> Self) -> Self {
+    pub fn when(self, is_so: bool, columns: impl FnOnce(Self) -> Self) -> Self {
         if is_so { columns(self) } else { self }
     }
 
     /// Columns below a title that they share.
-    pub(crate) fn group(
-        mut self,
-        title: impl Into<Message>,
-        columns: impl FnOnce(Self) -> Self,
-    ) -> Self {
+    pub fn group(mut self, title: impl Into<Message>, columns: impl FnOnce(Self) -> Self) -> Self {
         self.group = title.into();
         let mut made = columns(self);
         made.group = Message::default();
@@ -122,13 +114,13 @@ impl<R: Copy> Rows<R> {
     }
 
     /// The look of the table: `text`, `queries` or `published`.
-    pub(crate) fn look(mut self, class: &'static str) -> Self {
+    pub fn look(mut self, class: &'static str) -> Self {
         self.table.class = class;
         self
     }
 
     /// Anchors and looks of rows.
-    pub(crate) fn each(mut self, change: impl Fn(R, &mut Row)) -> Self {
+    pub fn each(mut self, change: impl Fn(R, &mut Row)) -> Self {
         for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
             change(*row, made);
         }
@@ -136,7 +128,7 @@ impl<R: Copy> Rows<R> {
     }
 
     /// So many of the last rows sum up the others.
-    pub(crate) fn feet(mut self, feet: usize) -> Self {
+    pub fn feet(mut self, feet: usize) -> Self {
         self.table.feet = feet;
         self
     }

@@ -28,7 +28,7 @@ const PUBLISHED: &str = "published";
 /// The charts of an experiment.
 pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Figure> {
     let levels = Levels::of(experiment);
-    if levels.values.is_empty() || experiment.tpch.is_some() {
+    if levels.values.is_empty() || experiment.is_pass() {
         return Vec::new();
     }
     let mut figures: Vec<Figure> = scale_out::figure(paper, experiment, lang).into_iter().collect();
@@ -216,7 +216,9 @@ fn published_points(
     let rows = || experiment.published.iter().flat_map(|shown| &shown.table.rows);
     let has_counterparts = rows().any(|row| !row.targets.is_empty());
     let chosen = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
-    chosen.filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric)?))).collect()
+    chosen
+        .filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric.name())?)))
+        .collect()
 }
 
 /// A percentile: its name, its stroke, where it is found.
@@ -254,10 +256,10 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) 
         experiment = &experiment.title,
         levels = &levels.label,
     );
-    let meaning = match (experiment.is_open_loop, &experiment.tpcc) {
+    let meaning = match (experiment.is_open_loop, experiment.has_terminals()) {
         (true, _) => say!(from_the_due_time),
-        (false, Some(_)) => say!(response_time_of_all_kinds),
-        (false, None) => say!(service_time),
+        (false, true) => say!(response_time_of_all_kinds),
+        (false, false) => say!(service_time),
     };
     let caption =
         say!(latency_against_median_solid_95th_dashed, meaning = meaning, levels = &levels.label);
@@ -314,7 +316,7 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option
     });
     let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
     let published = rows.filter_map(|row| {
-        let value = *row.metrics.get(measure.metric)?;
+        let value = *row.metrics.get(measure.metric.name())?;
         Some(Bar {
             name: say!(row_published, row = &row.label).render(lang),
             class: PUBLISHED.to_owned(),

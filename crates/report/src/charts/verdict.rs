@@ -132,7 +132,7 @@ pub(super) fn curve_of(
 /// 95 % interval of the mean throughput over the repeats of a point; `None` under four, where it
 /// would say more of the number of repeats than of the target.
 pub(super) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, f64)> {
-    let metric = if point.tpcc.is_some() { Metric::Tpmc } else { Metric::Tps };
+    let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);
     let own = paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
     let values: Vec<f64> = own.filter_map(|trial| figure_of(&trial.summary, metric)).collect();
     let interval = mean_interval(&values).filter(|_| values.len() >= LEAST_PAIRS)?;

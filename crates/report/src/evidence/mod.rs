@@ -90,7 +90,7 @@ impl Paper {
             // Of a search only what it found is a result: its steps offer more than is held.
             let is_result =
                 |point: &Point| experiment.objective.is_none() || point.purpose == Purpose::Confirm;
-            let is_usual = |point: &&Point| point.tpch.is_none() && !point.has_fault;
+            let is_usual = |point: &&Point| !experiment.is_pass() && !point.has_fault;
             // Of points that were measured again, only the second time is without bias.
             let rank = |point: &Point| {
                 let is_confirmed = point.purpose == Purpose::Confirm;

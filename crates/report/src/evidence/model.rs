@@ -5,13 +5,13 @@ use crate::blocks::{Level, Spread};
 use crate::evidence::{
     Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
 };
+use crate::families::{Family, FamilyLevel};
 use crate::text::Message;
-use crate::tpcc::{TpccPoint, TpccSection};
-use crate::tpch::{TpchSection, TpchSetup};
 use dyno_facts::{
     ComparisonFacts, DataFacts, Event, NodeRow, Purpose, RunHeader, ScriptFacts, SeriesRow,
     TargetFacts, TrialSummary, say,
 };
+use dyno_statistics::Metric;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -130,10 +130,8 @@ pub struct Experiment {
     pub objective: Option<String>,
     /// Throughput by the number of read-only nodes, where targets differ in it.
     pub node_scaling: Vec<NodeScaling>,
-    /// What only TPC-C has.
-    pub tpcc: Option<TpccSection>,
-    /// What only TPC-H has.
-    pub tpch: Option<TpchSection>,
+    /// `None` where no registered family knows it.
+    pub family: Option<Family>,
 }
 
 /// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
@@ -191,10 +189,12 @@ pub struct Point {
     pub cpu_us_per_statement: Spread,
     /// Numbers of the checks that found something in these trials.
     pub checks: Vec<usize>,
-    /// What only TPC-C has.
-    pub tpcc: Option<TpccPoint>,
-    /// What tells apart the points of TPC-H, whose figures are in the section of their experiment.
-    pub tpch: Option<TpchSetup>,
+    /// What tells it apart beside workers and rate.
+    pub level: Option<FamilyLevel>,
+    /// True where sessions are idle by design.
+    pub is_paced: bool,
+    /// What points of its family are ranked by, where that is not transactions per second.
+    pub main: Option<(Metric, Spread)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -218,6 +218,8 @@ pub struct Trial {
     /// `complete`, `interrupted`, `failed` or `running`.
     pub status: &'static str,
     pub summary: TrialSummary,
+    /// What tells its load level apart beside workers and rate.
+    pub level: Option<FamilyLevel>,
     /// Whether started = committed + rolled back + failed + skipped + in flight.
     pub adds_up: bool,
     pub gaps: Vec<Gap>,

@@ -1,12 +1,12 @@
 //! Trials to points: repeats of the same load level become one line.
 
+use crate::evidence::{Experiment, figure_of};
 use crate::evidence::{Point, PointData, Spread, Trial};
+use crate::families::{Family, FamilyLevel, FamilyScale};
 use crate::format;
 use crate::text::Message;
-use crate::tpcc::{self, TpccSetup};
-use crate::tpch::{self, TpchSetup};
 use dyno_facts::{LatencySummary, Purpose, say};
-use dyno_tpcc::facts::TpccFacts;
+use dyno_statistics::Metric;
 
 /// A percentile rests on at least this many samples beyond it.
 pub(crate) const SAMPLES_BEYOND: f64 = 10.0;
@@ -31,8 +31,8 @@ pub(crate) fn points(trials: &[&Trial]) -> Vec<Point> {
     // A stable sort: the order of targets is kept.
     points.sort_by(|a, b| {
         let level = |point: &Point| {
-            let degree = point.tpch.as_ref().map_or(0, |setup| setup.degree);
-            (point.rate_per_s.unwrap_or(0.0), point.load(), degree)
+            let size = point.level.as_ref().map_or(0.0, |level| level.size);
+            (point.rate_per_s.unwrap_or(0.0), point.load(), size)
         };
         let order = |point: &Point| points_order(point, trials);
         order(a)
@@ -46,13 +46,11 @@ fn points_order(point: &Point, trials: &[&Trial]) -> usize {
     trials.iter().position(|trial| trial.target == point.target).unwrap_or(usize::MAX)
 }
 
-type Key<'a> = (&'a str, u32, Option<u64>, Purpose, Option<TpccSetup>, Option<TpchSetup>);
+type Key<'a> = (&'a str, u32, Option<u64>, Purpose, Option<&'a FamilyLevel>);
 
 fn key(trial: &Trial) -> Key<'_> {
     let rate = trial.summary.rate_per_s.map(f64::to_bits);
-    let setup = trial.summary.own::<TpccFacts>().map(TpccSetup::of);
-    let purpose = trial.summary.purpose;
-    (&trial.target, trial.summary.workers, rate, purpose, setup, TpchSetup::of(&trial.summary))
+    (&trial.target, trial.summary.workers, rate, trial.summary.purpose, trial.level.as_ref())
 }
 
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
@@ -60,7 +58,10 @@ fn key(trial: &Trial) -> Key<'_> {
 /// figures.
 pub(crate) fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
     let with = |status: &str| -> Vec<&Trial> {
-        let is_measured = |trial: &&Trial| trial.summary.window_s > 0.0 || tpch::is_measured(trial);
+        let is_measured = |trial: &&Trial| {
+            let has_own = |family: Family| family.is_measured(&trial.summary);
+            trial.summary.window_s > 0.0 || Family::of(&trial.summary).is_some_and(has_own)
+        };
         let measured = group.iter().copied().filter(is_measured);
         measured.filter(|trial| trial.status == status).collect()
     };
@@ -84,6 +85,11 @@ fn point(group: &[&Trial]) -> Option<Point> {
         Spread::of(values?)
     };
     let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
+    let family = Family::of(&first.summary);
+    let main = |metric: Metric| {
+        let values = trials.iter().filter_map(|trial| figure_of(&trial.summary, metric));
+        Some((metric, Spread::of(values.collect())?))
+    };
     Some(Point {
         target: first.target.clone(),
         has_fault: trials.iter().any(|trial| trial.summary.fault.is_some()),
@@ -113,24 +119,31 @@ fn point(group: &[&Trial]) -> Option<Point> {
         reconnects: sum(|trial| trial.summary.counts.reconnects),
         cpu_us_per_statement: of(|trial| trial.summary.generator.cpu_us_per_statement),
         checks: Vec::new(),
-        tpcc: tpcc::point(&trials),
-        tpch: TpchSetup::of(&first.summary),
+        level: first.level.clone(),
+        is_paced: family.is_some_and(|family| family.is_paced(&first.summary)),
+        main: family.and_then(|family| main(family.throughput()?)),
     })
 }
 
 impl Point {
-    /// The number of virtual clients: terminals of TPC-C, workers of others.
-    pub(crate) fn load(&self) -> f64 {
-        f64::from(self.tpcc.as_ref().map_or(self.workers, |tpcc| tpcc.setup.terminals))
+    /// Users whose work the workers execute by turns.
+    pub(crate) fn terminals(&self) -> Option<u32> {
+        self.level.as_ref()?.terminals
     }
 
-    /// At which load it is: workers or terminals and an offered rate, or a degree.
+    pub(crate) fn scale(&self) -> Option<&FamilyScale> {
+        self.level.as_ref()?.scale.as_ref()
+    }
+
+    /// The number of virtual clients: terminals, where there are any, else workers.
+    pub(crate) fn load(&self) -> f64 {
+        f64::from(self.terminals().unwrap_or(self.workers))
+    }
+
+    /// At which load it is: workers or what the family has for them, and an offered rate.
     pub(crate) fn load_words(&self) -> Message {
-        if let Some(setup) = &self.tpch {
-            return say!(degree_degree, degree = setup.degree.to_string());
-        }
-        let clients = match &self.tpcc {
-            Some(tpcc) => say!(n_terminals, n = tpcc.setup.terminals),
+        let clients = match &self.level {
+            Some(level) => level.load.clone(),
             None => say!(n_workers, n = self.workers),
         };
         match self.rate_per_s {
@@ -145,14 +158,35 @@ impl Point {
             "tps" => Some(self.tps),
             "qps" => Some(self.qps),
             "data_qps" => Some(self.data_qps),
-            "tpmc" => self.tpcc.as_ref().map(|tpcc| tpcc.tpmc),
-            _ => None,
+            _ => self.main.filter(|(metric, _)| metric.name() == name).map(|(_, spread)| spread),
         }
     }
 
     /// What points of an experiment are ranked by.
     pub(crate) fn throughput(&self) -> Spread {
-        self.tpcc.as_ref().map_or(self.tps, |tpcc| tpcc.tpmc)
+        self.main.map_or(self.tps, |(_, spread)| spread)
+    }
+}
+
+impl Experiment {
+    /// True of passes over statements that are timed one by one: there are no transactions.
+    pub(crate) fn is_pass(&self) -> bool {
+        self.family.is_some_and(|family| family.is_pass())
+    }
+
+    /// The benchmark of the TPC behind it.
+    pub(crate) fn derived_from(&self) -> Option<&'static str> {
+        self.family?.derived_from()
+    }
+
+    pub(crate) fn has_terminals(&self) -> bool {
+        self.points.iter().any(|point| point.terminals().is_some())
+    }
+
+    /// The throughput that its points are ranked by.
+    pub(crate) fn ranked_by(&self) -> Metric {
+        let mut own = self.points.iter().filter_map(|point| point.main);
+        own.next().map_or(Metric::Tps, |(metric, _)| metric)
     }
 }
 

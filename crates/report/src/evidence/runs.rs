@@ -2,9 +2,9 @@
 
 use super::figure_of;
 use super::nodes;
-use crate::completed;
 use crate::evidence::settings;
 use crate::evidence::{Counter, Gap, Place, RunFacts, Target, Trial};
+use crate::families::{Family, completed};
 use crate::format::shell_word;
 use dyno_facts::{
     EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, say,
@@ -114,6 +114,7 @@ pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial
             counters: counters(data),
             series: data.series.clone(),
             nodes: data.nodes.clone(),
+            level: Family::of(&summary).and_then(|family| family.level(&summary)),
             summary,
             checks: Vec::new(),
         }

@@ -3,8 +3,8 @@
 use crate::evidence::{Comparison, ComparisonRow, Experiment, Pair, Point, Published};
 use crate::format;
 use crate::text::Message;
-use crate::tpcc::words;
 use dyno_facts::{PublishedRow, say};
+use dyno_statistics::Metric;
 use std::collections::BTreeSet;
 
 /// One published result, where it belongs, and its counterpart.
@@ -16,12 +16,12 @@ struct Cell<'a> {
 }
 
 /// Published tables of which at least two experiments measure some row. A table of one experiment
-/// stands beside that alone, unless it is of TPC-C, where a row is a whole benchmark.
+/// stands beside that alone, unless its family is ranked by a metric of its own: there a row is a whole benchmark.
 pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
     let mut tables: Vec<&Published> = Vec::new();
     let mut found: Vec<Comparison> = Vec::new();
-    // Of TPC-H they stand in the section's own tables.
-    let experiments = || experiments.iter().filter(|experiment| experiment.tpch.is_none());
+    // Those of passes stand in the tables of their family.
+    let experiments = || experiments.iter().filter(|experiment| !experiment.is_pass());
     for published in experiments().flat_map(|experiment| &experiment.published) {
         if !tables.iter().any(|table| table.table.title == published.table.title) {
             tables.push(published);
@@ -30,8 +30,8 @@ pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
     for table in tables {
         let of_table = |published: &&Published| published.table.title == table.table.title;
         let users = experiments().filter(|e| e.published.iter().any(|p| of_table(&p)));
-        let is_tpcc = users.clone().any(|experiment| experiment.tpcc.is_some());
-        if users.clone().count() < 2 && !is_tpcc {
+        let is_whole = users.clone().any(|experiment| experiment.ranked_by() != Metric::Tps);
+        if users.clone().count() < 2 && !is_whole {
             continue;
         }
         let cells: Vec<Cell<'_>> = users.flat_map(|e| cells(e, of_table)).collect();
@@ -109,8 +109,8 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
             workers: cell.point.map_or(0, |point| point.load() as u32),
             setup: cell
                 .point
-                .and_then(|point| point.tpcc.as_ref())
-                .map_or(Message::default(), |tpcc| words::setup(&tpcc.setup)),
+                .and_then(|point| point.level.as_ref())
+                .map_or(Message::default(), |level| level.setup.clone()),
             hot_share: data.and_then(|data| data.hot_share),
             size_to_memory: data.and_then(|data| data.size_to_memory),
             pairs,
@@ -191,16 +191,21 @@ fn description(row: &PublishedRow, elsewhere: &[&[String]]) -> String {
 fn column(cell: &Cell<'_>, splitting: &[String]) -> Message {
     let value = |name: &String| cell.row.conditions.get(name).cloned();
     let told: Vec<String> = splitting.iter().filter_map(value).collect();
-    let metric = match cell.metric {
+    let metric = published_metric(cell.metric);
+    match told.is_empty() {
+        true => metric,
+        false => Message::joined(&[Message::verbatim(told.join(", ")), metric], ", ", "，"),
+    }
+}
+
+/// A metric of published figures, in columns and beside one's own.
+pub(crate) fn published_metric(name: &str) -> Message {
+    match name {
         "tps" => say!(transactions_s),
         "qps" => say!(statements_s),
         "data_qps" => Message::from("QPS"),
         "tpmc" => Message::from("tpmC"),
         other => Message::from(other),
-    };
-    match told.is_empty() {
-        true => metric,
-        false => Message::joined(&[Message::verbatim(told.join(", ")), metric], ", ", "，"),
     }
 }
 

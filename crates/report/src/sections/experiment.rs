@@ -5,7 +5,6 @@ use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, spread};
 use crate::charts;
 use crate::evidence::NodeScaling;
 use crate::evidence::{Experiment, Paper, Point, statements};
-use crate::families;
 use crate::format::Format::{Bytes, Ms, Percent, Short, Text as Words, Whole};
 use crate::format::unique;
 use crate::text::{Lang, Message};
@@ -18,7 +17,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Bloc
         let all: Vec<Message> = [say!(left_out)].into_iter().chain(left_out).collect();
         blocks.fine(Message::sentences(&all));
     }
-    match families::said(|family| family.section(paper, experiment, lang)) {
+    match experiment.family.and_then(|family| family.section(paper, experiment, lang)) {
         Some(own) => blocks.extend(own),
         None => blocks.figures(charts::of_experiment(paper, experiment, lang)),
     }
@@ -46,22 +45,22 @@ fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
 /// What a terminal shows of an experiment.
 pub(super) fn terminal(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     blocks.heading(4, "", &experiment.title, "");
-    blocks.extend(families::said(|family| family.terminal(paper, experiment)).unwrap_or_default());
+    let own = experiment.family.and_then(|family| family.terminal(paper, experiment));
+    blocks.extend(own.unwrap_or_default());
     of_transactions(paper, experiment, blocks);
     nodes::blocks(paper, experiment, blocks);
     fleet::blocks(paper, experiment, blocks);
 }
 
 fn of_transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
-    let points: Vec<&Point> =
-        experiment.points.iter().filter(|point| point.tpch.is_none()).collect();
-    if points.is_empty() {
+    let points = &experiment.points;
+    if points.is_empty() || experiment.is_pass() {
         return;
     }
-    blocks.table(levels(paper, experiment, &points));
+    blocks.table(levels(paper, experiment));
     let title = say!(scaling_with_read_only_nodes_at);
     blocks.table(scaling(title, &experiment.node_scaling));
-    let described = points.iter().copied().filter(|point| point.data.is_some());
+    let described = points.iter().filter(|point| point.data.is_some());
     blocks.table(data(described.collect()));
     if points.iter().any(|point| point.data.is_some()) {
         blocks.fine(Message::sentences(&access(paper, experiment)));
@@ -73,18 +72,18 @@ fn of_transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) 
     }
 }
 
-fn levels<'a>(paper: &'a Paper, experiment: &Experiment, points: &[&'a Point]) -> Rows<&'a Point> {
+fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
     let test = if experiment.test.is_empty() { &experiment.name } else { &experiment.test };
-    let title = match points.iter().any(|point| point.repeats > 1) {
+    let title = match experiment.points.iter().any(|point| point.repeats > 1) {
         true => say!(load_levels_medians_of_the_repeats, test = test),
         false => say!(test_load_levels, test = test),
     };
-    let latency = match (experiment.is_open_loop, &experiment.tpcc) {
+    let latency = match (experiment.is_open_loop, experiment.has_terminals()) {
         (true, _) => say!(latency_from_the_due_time_ms),
-        (false, Some(_)) => say!(response_time_of_all_kinds_ms),
-        (false, None) => say!(service_time_ms),
+        (false, true) => say!(response_time_of_all_kinds_ms),
+        (false, false) => say!(service_time_ms),
     };
-    Rows::new(title, points.iter().copied())
+    Rows::new(title, &experiment.points)
         .text(say!(target_2), |p| {
             let again = match p.purpose {
                 Purpose::Confirm => say!(measured_again),

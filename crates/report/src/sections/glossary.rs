@@ -2,7 +2,7 @@
 
 use super::nodes;
 use crate::evidence::Paper;
-use crate::families::{FAMILIES, FamilyPaper};
+use crate::families::{Family, families};
 use crate::text::Message;
 use dyno_facts::say;
 
@@ -21,7 +21,7 @@ pub(super) fn terms(paper: &Paper) -> Vec<Term> {
         (say!(check), say!(a_computed_verdict_on_fairness_or)),
     ];
     let experiments = || paper.experiments.iter();
-    if experiments().any(|experiment| experiment.tpch.is_none()) {
+    if experiments().any(|experiment| !experiment.is_pass()) {
         terms.extend([
             (say!(worker), say!(a_virtual_client_with_a_session)),
             (say!(transaction), say!(the_unit_of_a_workload_that)),
@@ -38,9 +38,7 @@ pub(super) fn terms(paper: &Paper) -> Vec<Term> {
             (say!(replica_lag), say!(how_far_a_copy_is_behind)),
         ]);
     }
-    let is_there = |family: &dyn FamilyPaper| experiments().any(|own| family.has(own));
-    let families = FAMILIES.into_iter().filter(|family| is_there(*family));
-    let of_families = families.flat_map(FamilyPaper::glossary);
-    terms.extend(of_families);
+    let is_there = |family: &Family| experiments().any(|own| own.family == Some(*family));
+    terms.extend(families().filter(is_there).flat_map(|family| family.glossary()));
     terms
 }

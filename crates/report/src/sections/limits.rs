@@ -12,11 +12,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
         |id: &str| paper.checks.iter().any(|check| check.id == id && !check.findings.is_empty());
     let tests: Vec<&str> =
         paper.experiments.iter().map(|experiment| experiment.test.as_str()).collect();
-    let is_tpc = |test: &&str| {
-        let test = test.to_ascii_lowercase();
-        ["tpc", "pgbench"].iter().any(|family| test.contains(family))
-    };
-    if tests.iter().any(is_tpc) || paper.experiments.iter().any(|e| e.tpcc.is_some()) {
+    if paper.experiments.iter().any(|own| own.derived_from().is_some()) {
         limits.push(say!(this_is_not_a_tpc_result));
     }
     if has_found("few-repeats") {

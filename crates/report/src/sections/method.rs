@@ -3,8 +3,7 @@
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Line, Span, code};
 use crate::evidence::{Experiment, Paper, Trial};
-use crate::families::is_pass;
-use crate::families::{self, Method};
+use crate::families::{Method, is_pass};
 use crate::format::{self, whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -94,7 +93,7 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let Some(first) = trials.first() else {
         return vec![say!(no_trial_of_this_experiment_has)];
     };
-    let of_family = match families::said(|family| family.method(trials)) {
+    let of_family = match experiment.family.and_then(|family| family.method(trials)) {
         Some(Method::Whole(own)) => return own,
         Some(Method::Arrival(own)) => Some(own),
         None => None,

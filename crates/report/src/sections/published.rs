@@ -5,7 +5,7 @@ use crate::blocks::{Blocks, Cell, Rows, Span, spread};
 use crate::evidence::{Beside, PerVcpu, Published};
 use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
-use crate::families::FAMILIES;
+use crate::families::Family;
 use crate::format::{
     self,
     Format::{Percent, Right, Short, Whole},
@@ -34,8 +34,8 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for table in &experiment.published {
             let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
-            let title = &table.table.title;
-            let is_told = FAMILIES.into_iter().any(|family| family.shows(experiment, title));
+            let shows = |family: Family| family.shows(experiment, &table.table);
+            let is_told = experiment.family.is_some_and(shows);
             if !(is_told || is_compared(table) && is_whole) {
                 rows_of(paper, table, Some(index), &mut blocks);
             }
@@ -147,11 +147,10 @@ fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut 
     let rows = shown.conditions.iter().fold(rows, |rows, name| {
         let cell = |row| match row {
             Source::Ours(row) if *name == shown.load_level => Cell::from(row.point.load()),
-            Source::Ours(row) if name == "warehouses" => {
-                let tpcc = row.point.tpcc.as_ref();
-                tpcc.map_or_else(Cell::blank, |tpcc| tpcc.setup.warehouses.into())
+            Source::Ours(row) => {
+                let scale = row.point.scale().filter(|scale| scale.name == name);
+                scale.map_or_else(Cell::blank, |scale| scale.value.into())
             }
-            Source::Ours(_) => Cell::blank(),
             Source::Theirs(row) => row.conditions.get(name).cloned().unwrap_or_default().into(),
         };
         rows.col(name, Whole, cell).class("wrap")

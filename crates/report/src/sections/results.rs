@@ -3,8 +3,8 @@
 use super::{experiment, notes, yes_or_no};
 use crate::blocks::{Blocks, Rows, link, spread};
 use crate::evidence::{Cost, CostRow};
-use crate::evidence::{Experiment, KeyRow, Paper};
-use crate::families::FAMILIES;
+use crate::evidence::{Experiment, KeyRow, Paper, metric_name};
+use crate::families::{Family, families};
 use crate::format::{
     self,
     Format::{Plain, Right, Short},
@@ -52,16 +52,10 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 
 /// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
 fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
-    // A script of pgbench may be called oltp: facts decide before names, and the first family before the others.
-    let family = |experiment: &Experiment| {
-        let of_facts = FAMILIES.iter().position(|family| family.has_facts(experiment));
-        of_facts.or_else(|| FAMILIES.iter().position(|family| family.has(experiment)))
+    let of = |wanted: Option<Family>| -> Vec<(usize, &Experiment)> {
+        paper.experiments.iter().enumerate().filter(|(_, own)| own.family == wanted).collect()
     };
-    let of = |wanted: Option<usize>| -> Vec<(usize, &Experiment)> {
-        paper.experiments.iter().enumerate().filter(|(_, own)| family(own) == wanted).collect()
-    };
-    let families = FAMILIES.iter().enumerate();
-    let named = families.map(|(place, family)| (family.title(), of(Some(place))));
+    let named = families().map(|family| (family.title(), of(Some(family))));
     let all = named.chain([(say!(other_workloads), of(None))]);
     all.filter(|(_, experiments)| !experiments.is_empty()).collect()
 }
@@ -85,8 +79,8 @@ fn capacity(paper: &Paper) -> Rows<KeyRow<'_>> {
         .text(say!(load), |row| row.point.load_words())
         .col(say!(throughput), Short, |row| spread(row.point.throughput(), row.point.repeats))
         .class("strong")
-        .text(say!(unit), |row| match row.point.tpcc {
-            Some(_) => Message::from("tpmC"),
+        .text(say!(unit), |row| match row.point.main {
+            Some((metric, _)) => metric_name(metric),
             None => say!(transactions_s),
         })
         .col(say!(vcpu), Plain, |row| vcpu(paper, row))

@@ -3,7 +3,6 @@
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, strong};
 use crate::evidence::{Experiment, Gap, Paper, RunFacts, Trial};
 use crate::evidence::{Scaling, SteadyRow};
-use crate::families::FAMILIES;
 use crate::format::{
     self,
     Format::{Fixed, Percent, Right, Short, Whole},
@@ -139,7 +138,7 @@ fn met(paper: &Paper) -> Vec<Met<'_>> {
 pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
     let all = met(paper);
     let has_failures =
-        |own: &Experiment| FAMILIES.into_iter().any(|family| family.has_failures(own));
+        |own: &Experiment| own.family.is_some_and(|family| family.has_failures(paper, own));
     if all.is_empty() {
         blocks.paragraph(match paper.experiments.iter().any(has_failures) {
             true => say!(queries_that_were_given_up_or),

@@ -2,16 +2,16 @@
 
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, link, spread};
-use crate::evidence::{KeyRow, Paper, Target, scaling};
-use crate::families::{self, FAMILIES};
+use crate::evidence::{Experiment, KeyRow, Paper, Point, Target, metric_name, scaling};
+use crate::families::families;
 use crate::findings::fault::FaultTrials;
 use crate::format::{
     self,
     Format::{Ms, Short, Whole},
 };
 use crate::text::{Lang, Message};
-use dyno_facts::Purpose;
-use dyno_facts::say;
+use dyno_facts::{Purpose, say};
+use dyno_statistics::Metric;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -31,28 +31,30 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks.styled(Style::Lead, lead);
     blocks.extend(super::verdict::blocks(paper, lang));
     blocks.table(best(paper));
-    FAMILIES.into_iter().filter_map(|f| f.summary(paper)).for_each(|own| blocks.table(own));
+    families().filter_map(|family| family.summary(paper)).for_each(|own| blocks.table(own));
     blocks
 }
 
 /// The best point of each experiment and target.
 pub(super) fn best(paper: &Paper) -> Rows<KeyRow<'_>> {
-    let has_tpmc = paper.experiments.iter().any(|experiment| experiment.tpcc.is_some());
     let title = say!(the_load_level_with_the_most);
-    Rows::new(title, paper.key_rows())
+    let rows = paper.key_rows();
+    let own = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
+    let of = |point: &Point, metric: Metric| {
+        let (_, figure) = point.main.filter(|(own, _)| *own == metric)?;
+        Some(spread(figure, point.repeats))
+    };
+    let table = Rows::new(title, rows)
         .text(say!(experiment), |row| {
             let to = format!("#experiment-{}", row.index + 1);
             let again = row.point.purpose == Purpose::Confirm;
             Cell::from(link(&row.experiment.title, to))
                 .with_if(again, || vec![Span::plain(say!(measured_again))])
         })
-        .text(say!(target_2), |row| &row.point.target)
-        .when(has_tpmc, |table| {
-            table
-                .col("tpmC", Short, |row| {
-                    row.point.tpcc.as_ref().map(|tpcc| spread(tpcc.tpmc, row.point.repeats))
-                })
-                .class("strong")
+        .text(say!(target_2), |row| &row.point.target);
+    own.into_iter()
+        .fold(table, |table, metric| {
+            table.col(metric_name(metric), Short, |row| of(row.point, metric)).class("strong")
         })
         .col(say!(workers), Whole, |row| row.point.workers)
         .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
@@ -95,13 +97,12 @@ pub(super) fn headline(paper: &Paper) -> Vec<Message> {
 
 /// A sentence for each experiment and target.
 fn reached(paper: &Paper) -> Vec<Message> {
-    let of_families = paper.experiments.iter().flat_map(|experiment| {
-        FAMILIES.into_iter().flat_map(move |family| family.reached(experiment))
-    });
+    let of_families =
+        paper.experiments.iter().filter_map(|own| Some(own.family?.reached(paper, own)));
     let faults = paper.faults();
     let of_faults = faults.iter().map(FaultTrials::sentence);
-    let of_transactions = paper.key_rows().into_iter().map(best_sentence);
-    of_faults.chain(of_transactions).chain(of_families).collect()
+    let of_transactions = paper.key_rows().into_iter().map(|row| best_sentence(paper, row));
+    of_faults.chain(of_transactions).chain(of_families.flatten()).collect()
 }
 
 fn extent(paper: &Paper) -> Message {
@@ -113,7 +114,7 @@ fn extent(paper: &Paper) -> Message {
         |target: &&Target| paper.trials.iter().any(|trial| trial.target == target.label);
     let targets: Vec<Message> = paper.targets.iter().filter(is_measured).map(describe).collect();
     let points: usize = paper.experiments.iter().map(|experiment| experiment.points.len()).sum();
-    let points = match paper.experiments.iter().any(|experiment| experiment.tpch.is_some()) {
+    let points = match paper.experiments.iter().any(Experiment::is_pass) {
         true => say!(n_points, n = points),
         false => say!(n_load_levels, n = points),
     };
@@ -141,11 +142,12 @@ fn not_ended_well(paper: &Paper) -> Option<Message> {
     (!others.is_empty()).then(|| say!(beside_these_others, others = Message::list(&others)))
 }
 
-fn best_sentence(row: KeyRow<'_>) -> Message {
-    let (experiment, point) = (&row.experiment.title, row.point);
-    if let Some(own) = families::said(|family| family.best(experiment, point)) {
+fn best_sentence(paper: &Paper, row: KeyRow<'_>) -> Message {
+    let own = row.experiment.family;
+    if let Some(own) = own.and_then(|family| family.best(paper, row.experiment, row.point)) {
         return own;
     }
+    let (experiment, point) = (&row.experiment.title, row.point);
     let workers = say!(n_workers, n = point.workers);
     let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));
     match point.p95_us {

@@ -4,8 +4,7 @@ use super::{ended, notes, verdict_of};
 use crate::blocks::{Blocks, Line, Look, Rows, Span, bad, coded};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
-use crate::families::FAMILIES;
-use crate::families::is_pass;
+use crate::families::{families, is_pass};
 use crate::format::Format::{Right, Whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -17,7 +16,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.paragraph(say!(no_trial_has_been_executed_yet));
         return blocks;
     }
-    FAMILIES.into_iter().filter_map(|f| f.trials(paper)).for_each(|own| blocks.table(own));
+    families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));
     let of_transactions = of_transactions(paper);
     if !of_transactions.is_empty() {
         blocks.table(accounting(paper, of_transactions));
@@ -47,7 +46,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 
 /// What a terminal shows of them.
 pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
-    FAMILIES.into_iter().filter_map(|f| f.trials(paper)).for_each(|own| blocks.table(own));
+    families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));
     blocks.table(accounting(paper, of_transactions(paper)));
     for trial in &paper.trials {
         if let TrialStatus::Failed(why) = &trial.summary.status {

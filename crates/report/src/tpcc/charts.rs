@@ -1,7 +1,7 @@
 //! tpmC over time, and response times beside their limits.
 
 use super::rows::{self, ResponseRow};
-use super::words;
+use super::{TpccSection, words};
 use crate::charts::{self, Figure, Rate};
 use crate::evidence::{Experiment, Paper, Trial};
 use crate::format;
@@ -19,16 +19,17 @@ pub(crate) struct Drawings {
     pub(super) over_time: Vec<Figure>,
 }
 
-/// Those of an experiment; none where it is no TPC-C.
-pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, lang: Lang) -> Drawings {
-    if experiment.tpcc.is_none() {
-        return Drawings::default();
-    }
+pub(super) fn drawings(
+    paper: &Paper,
+    experiment: &Experiment,
+    section: &TpccSection,
+    lang: Lang,
+) -> Drawings {
     let own: Vec<&Trial> =
         paper.trials.iter().filter(|trial| trial.summary.experiment == experiment.name).collect();
     let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
     Drawings {
-        responses: responses(paper, experiment, lang),
+        responses: responses(paper, experiment, section, lang),
         over_time: own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect(),
     }
 }
@@ -109,15 +110,17 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
 }
 
 /// Of each target the point with the most tpmC: mean, percentiles, maximum and limit of each kind.
-fn responses(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
-    let section = experiment.tpcc.as_ref()?;
+fn responses(
+    paper: &Paper,
+    experiment: &Experiment,
+    section: &TpccSection,
+    lang: Lang,
+) -> Option<Figure> {
     let best: Vec<(&str, u32)> = paper
         .key_rows()
         .iter()
         .filter(|row| row.experiment.name == experiment.name)
-        .filter_map(|row| {
-            Some((row.point.target.as_str(), row.point.tpcc.as_ref()?.setup.terminals))
-        })
+        .filter_map(|row| Some((row.point.target.as_str(), row.point.terminals()?)))
         .collect();
     let chosen: Vec<&ResponseRow> = section
         .responses

@@ -16,7 +16,7 @@ use rules::RULES;
 pub(crate) use rules::{named, target_has};
 pub(crate) use section::TpccPaper;
 
-use crate::evidence::{SettingRow, Spread, Target, Trial};
+use crate::evidence::{Experiment, Paper, SettingRow, Spread, Trial};
 use crate::format::unique;
 use crate::text::Message;
 use dyno_facts::KindSummary;
@@ -144,20 +144,16 @@ fn has_pauses_of_spec(facts: &TpccFacts) -> bool {
     facts.tpmc_limit.is_some_and(|limit| words::is_of_spec(limit, facts.warehouses))
 }
 
-/// True when the trial's terminals have keying and think times: its sessions are idle by design.
-pub(crate) fn is_paced(trial: &Trial) -> bool {
-    trial.summary.own::<TpccFacts>().is_some_and(|facts| facts.tpmc_limit.is_some())
-}
-
-/// The section of an experiment with these trials; `None` where none of them is TPC-C.
-pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSection> {
-    let own: Vec<&Trial> =
-        trials.iter().copied().filter(|trial| trial.summary.own::<TpccFacts>().is_some()).collect();
+/// The section of an experiment; `None` where none of its trials is TPC-C.
+fn section(paper: &Paper, experiment: &Experiment) -> Option<TpccSection> {
+    let is_own = |trial: &&Trial| trial.summary.own::<TpccFacts>().is_some();
+    let own: Vec<&Trial> = paper.trials_in(experiment).filter(is_own).collect();
     if own.is_empty() {
         return None;
     }
     let facts = || own.iter().filter_map(|trial| trial.summary.own::<TpccFacts>());
-    let settings: Vec<(&str, &[SettingRow])> = targets
+    let settings: Vec<(&str, &[SettingRow])> = paper
+        .targets
         .iter()
         .filter(|target| own.iter().any(|trial| trial.target == target.label))
         .map(|target| (target.label.as_str(), target.settings.as_slice()))
@@ -171,7 +167,8 @@ pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSecti
         shortest_window_s: own.iter().map(|trial| trial.summary.window_s).reduce(f64::min),
         settings: &settings,
     };
-    let points = rows::points(&own);
+    let points: Vec<Vec<&Trial>> =
+        experiment.points.iter().map(|point| paper.trials_of(point)).collect();
     let mut conditions = evidence::conditions(&own);
     let conditions_left_out = evidence::common_reasons(&mut conditions);
     let bounds: Vec<Message> =

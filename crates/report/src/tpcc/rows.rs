@@ -1,7 +1,7 @@
 //! The mix and the response times, by point and kind of transaction.
 
 use super::{TpccSetup, words};
-use crate::evidence::points::{SAMPLES_BEYOND, chosen, groups};
+use crate::evidence::points::SAMPLES_BEYOND;
 use crate::evidence::{Spread, Trial};
 use crate::text::Message;
 use dyno_facts::{Counts, KindSummary, LatencySummary};
@@ -64,11 +64,6 @@ pub struct ResponseRow {
     pub is_within_limit: Option<bool>,
     /// Whether the mean is at most the 90th percentile in every repeat; `None` as above.
     pub is_mean_below_p90: Option<bool>,
-}
-
-/// The trials that each point rests on.
-pub(super) fn points<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
-    groups(trials).iter().filter_map(|group| chosen(group)).map(|(_, trials)| trials).collect()
 }
 
 /// The facts of a kind; of one that the trial does not list, what is known of none.

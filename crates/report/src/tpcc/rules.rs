@@ -2,11 +2,11 @@
 
 use super::rows::{facts_of, p90_us, share_percent};
 use super::{TpccSetup, has_pauses_of_spec, words};
-use crate::evidence::{Experiment, Group, Level, Place, Trial};
-use crate::findings::checks::{Find, Rule};
+use crate::evidence::{Experiment, Group, Level, Paper, Place, Trial};
+use crate::findings::checks::Rule;
 use crate::findings::comparison::counterpart;
 use crate::format::{self, whole};
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{KindSummary, Verdict, say};
 use dyno_tpcc::facts::{ConditionLine, ConditionState, TpccFacts};
@@ -20,208 +20,83 @@ const SKIPS_ALLOWED: f64 = 0.01;
 
 /// In the order of their weight.
 pub(crate) const RULES: &[Rule] = &[
-    Rule {
-        id: "tpcc-audit",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::tpcc_audit_rule,
-        meaning: messages::tpcc_audit_meaning,
-        advice: messages::tpcc_audit_advice,
-        find: Find::Trial(|trial| audit(trial, Verdict::Failed)),
-    },
-    Rule {
-        id: "tpcc-audit-not-made",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_audit_not_made_rule,
-        meaning: messages::tpcc_audit_not_made_meaning,
-        advice: messages::tpcc_audit_not_made_advice,
-        find: Find::Trial(|trial| match trial.summary.own::<TpccFacts>()?.audit.is_empty() {
+    Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, Verdict::Failed)),
+    Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
+        let facts = trial.summary.own::<TpccFacts>()?;
+        let (terminals, warehouses) = (facts.terminals, facts.warehouses);
+        let most = words::TERMINALS_PER_WAREHOUSE * warehouses.max(1);
+        (terminals > most)
+            .then(|| say!(terminals_on_warehouses, terminals = terminals, warehouses = warehouses))
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpcc_audit_not_made, |trial| {
+        match trial.summary.own::<TpccFacts>()?.audit.is_empty() {
             true => Some(say!(no_audit)),
             false => audit(trial, Verdict::NotMade),
-        }),
-    },
-    Rule {
-        id: "tpcc-conditions",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::tpcc_conditions_rule,
-        meaning: messages::tpcc_conditions_meaning,
-        advice: messages::tpcc_conditions_advice,
-        find: Find::Trial(|trial| conditions(trial, Verdict::Failed)),
-    },
-    Rule {
-        id: "tpcc-conditions-not-made",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_conditions_not_made_rule,
-        meaning: messages::tpcc_conditions_not_made_meaning,
-        advice: messages::tpcc_conditions_not_made_advice,
-        find: Find::Trial(|trial| match trial.summary.own::<TpccFacts>()?.conditions.is_empty() {
+        }
+    }),
+    Rule::trial(Group::F, Level::E, checks::tpcc_conditions, |trial| {
+        conditions(trial, Verdict::Failed)
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpcc_conditions_not_made, |trial| {
+        match trial.summary.own::<TpccFacts>()?.conditions.is_empty() {
             true => Some(say!(none_is_on_record)),
             false => conditions(trial, Verdict::NotMade),
-        }),
-    },
-    Rule {
-        id: "tpcc-unlike",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::tpcc_unlike_rule,
-        meaning: messages::tpcc_unlike_meaning,
-        advice: messages::tpcc_unlike_advice,
-        find: Find::Experiment(unlike),
-    },
-    Rule {
-        id: "tpcc-unlike-published",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_unlike_published_rule,
-        meaning: messages::tpcc_unlike_published_meaning,
-        advice: messages::tpcc_unlike_published_advice,
-        find: Find::Experiment(unlike_published),
-    },
-    Rule {
-        id: "tpcc-mix",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_mix_rule,
-        meaning: messages::tpcc_mix_meaning,
-        advice: messages::tpcc_mix_advice,
-        find: Find::Trial(|trial| below_least(trial, true)),
-    },
-    Rule {
-        id: "tpcc-mix-least",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpcc_mix_least_rule,
-        meaning: messages::tpcc_mix_least_meaning,
-        advice: messages::tpcc_mix_least_advice,
-        find: Find::Trial(|trial| below_least(trial, false)),
-    },
-    Rule {
-        id: "tpcc-response",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_response_rule,
-        meaning: messages::tpcc_response_meaning,
-        advice: messages::tpcc_response_advice,
-        find: Find::Trial(slow_kinds),
-    },
-    Rule {
-        id: "tpcc-mean",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_mean_rule,
-        meaning: messages::tpcc_mean_meaning,
-        advice: messages::tpcc_mean_advice,
-        find: Find::Trial(|trial| {
-            kinds_where(trial, |kind| {
-                let p90_us =
-                    p90_us(&kind.latency).filter(|p90_us| kind.latency.mean_us > *p90_us)?;
-                Some(say!(
-                    ms_on_average_90th_percentile_ms,
-                    mean = format::ms(kind.latency.mean_us),
-                    p90 = format::ms(p90_us)
-                ))
-            })
-        }),
-    },
-    Rule {
-        id: "tpcc-unknown",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_unknown_rule,
-        meaning: messages::tpcc_unknown_meaning,
-        advice: messages::tpcc_unknown_advice,
-        find: Find::Trial(|trial| {
-            let unknown = trial.summary.own::<TpccFacts>()?.orders_unknown;
-            (unknown > 0).then(|| say!(new_orders_of_unknown_outcome, n = unknown))
-        }),
-    },
-    Rule {
-        id: "tpcc-skips",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_skips_rule,
-        meaning: messages::tpcc_skips_meaning,
-        advice: messages::tpcc_skips_advice,
-        find: Find::Trial(|trial| {
-            let facts = trial.summary.own::<TpccFacts>()?;
-            let share = facts.deliveries_with_skips as f64 / facts.deliveries.max(1) as f64;
-            (share > SKIPS_ALLOWED).then(|| {
-                say!(
-                    share_percent_of_all,
-                    share = format::percent(share),
-                    all = whole(facts.deliveries as f64)
-                )
-            })
-        }),
-    },
-    Rule {
-        id: "tpcc-above-bound",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::tpcc_above_bound_rule,
-        meaning: messages::tpcc_above_bound_meaning,
-        advice: messages::tpcc_above_bound_advice,
-        find: Find::Trial(|trial| {
-            let facts = trial.summary.own::<TpccFacts>()?;
-            let limit = facts.tpmc_limit.filter(|limit| facts.tpmc > *limit)?;
-            Some(say!(tpmc_at_most, tpmc = format::short(facts.tpmc), limit = whole(limit)))
-        }),
-    },
-    Rule {
-        id: "tpcc-no-pauses",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpcc_no_pauses_rule,
-        meaning: messages::tpcc_no_pauses_meaning,
-        advice: messages::tpcc_no_pauses_advice,
-        find: Find::Trial(|trial| {
-            let facts = trial.summary.own::<TpccFacts>()?;
-            let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
-            let is_above = !has_pauses_of_spec(facts) && per_warehouse > words::PER_WAREHOUSE.1;
-            is_above.then(|| of_warehouse(per_warehouse))
-        }),
-    },
-    Rule {
-        id: "tpcc-below-floor",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpcc_below_floor_rule,
-        meaning: messages::tpcc_below_floor_meaning,
-        advice: messages::tpcc_below_floor_advice,
-        find: Find::Trial(|trial| {
-            let facts = trial.summary.own::<TpccFacts>()?;
-            let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
-            let is_below = has_pauses_of_spec(facts) && per_warehouse < words::PER_WAREHOUSE.0;
-            is_below.then(|| of_warehouse(per_warehouse))
-        }),
-    },
-    Rule {
-        id: "tpcc-interval",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpcc_interval_rule,
-        meaning: messages::tpcc_interval_meaning,
-        advice: messages::tpcc_interval_advice,
-        find: Find::Trial(|trial| {
-            let facts = trial.summary.own::<TpccFacts>()?;
-            let is_short =
-                facts.tpmc_limit.is_some() && trial.summary.window_s < words::LEAST_INTERVAL_S;
-            is_short
-                .then(|| say!(minutes_min, minutes = format::plain(trial.summary.window_s / 60.0)))
-        }),
-    },
-    Rule {
-        id: "tpcc-cached",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpcc_cached_rule,
-        meaning: messages::tpcc_cached_meaning,
-        advice: messages::tpcc_cached_advice,
-        find: Find::Trial(cached),
-    },
+        }
+    }),
+    Rule::experiment_of_paper(Group::F, Level::E, checks::tpcc_unlike, unlike),
+    Rule::experiment_of_paper(Group::F, Level::W, checks::tpcc_unlike_published, unlike_published),
+    Rule::trial(Group::F, Level::W, checks::tpcc_mix, |trial| below_least(trial, true)),
+    Rule::trial(Group::F, Level::I, checks::tpcc_mix_least, |trial| below_least(trial, false)),
+    Rule::trial(Group::F, Level::W, checks::tpcc_response, slow_kinds),
+    Rule::trial(Group::F, Level::W, checks::tpcc_mean, |trial| {
+        kinds_where(trial, |kind| {
+            let p90_us = p90_us(&kind.latency).filter(|p90_us| kind.latency.mean_us > *p90_us)?;
+            Some(say!(
+                ms_on_average_90th_percentile_ms,
+                mean = format::ms(kind.latency.mean_us),
+                p90 = format::ms(p90_us)
+            ))
+        })
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpcc_unknown, |trial| {
+        let unknown = trial.summary.own::<TpccFacts>()?.orders_unknown;
+        (unknown > 0).then(|| say!(new_orders_of_unknown_outcome, n = unknown))
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpcc_skips, |trial| {
+        let facts = trial.summary.own::<TpccFacts>()?;
+        let share = facts.deliveries_with_skips as f64 / facts.deliveries.max(1) as f64;
+        (share > SKIPS_ALLOWED).then(|| {
+            say!(
+                share_percent_of_all,
+                share = format::percent(share),
+                all = whole(facts.deliveries as f64)
+            )
+        })
+    }),
+    Rule::trial(Group::F, Level::E, checks::tpcc_above_bound, |trial| {
+        let facts = trial.summary.own::<TpccFacts>()?;
+        let limit = facts.tpmc_limit.filter(|limit| facts.tpmc > *limit)?;
+        Some(say!(tpmc_at_most, tpmc = format::short(facts.tpmc), limit = whole(limit)))
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpcc_no_pauses, |trial| {
+        let facts = trial.summary.own::<TpccFacts>()?;
+        let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
+        let is_above = !has_pauses_of_spec(facts) && per_warehouse > words::PER_WAREHOUSE.1;
+        is_above.then(|| of_warehouse(per_warehouse))
+    }),
+    Rule::trial(Group::F, Level::I, checks::tpcc_below_floor, |trial| {
+        let facts = trial.summary.own::<TpccFacts>()?;
+        let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
+        let is_below = has_pauses_of_spec(facts) && per_warehouse < words::PER_WAREHOUSE.0;
+        is_below.then(|| of_warehouse(per_warehouse))
+    }),
+    Rule::trial(Group::F, Level::I, checks::tpcc_interval, |trial| {
+        let facts = trial.summary.own::<TpccFacts>()?;
+        let is_short =
+            facts.tpmc_limit.is_some() && trial.summary.window_s < words::LEAST_INTERVAL_S;
+        is_short.then(|| say!(minutes_min, minutes = format::plain(trial.summary.window_s / 60.0)))
+    }),
+    Rule::trial(Group::F, Level::I, checks::tpcc_cached, cached),
 ];
 
 fn of_warehouse(tpmc: f64) -> Message {
@@ -306,11 +181,12 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
 /// What has to be the same on all targets: its name, and how it is told of a setup.
 type Alike = (fn() -> Message, fn(&TpccSetup) -> Message);
 
-fn unlike(experiment: &Experiment) -> Option<Message> {
-    let setups: Vec<(&str, &TpccSetup)> = experiment
+fn unlike(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+    let own = |point| super::point(&paper.trials_of(point));
+    let setups: Vec<(&str, TpccSetup)> = experiment
         .points
         .iter()
-        .filter_map(|point| Some((point.target.as_str(), &point.tpcc.as_ref()?.setup)))
+        .filter_map(|point| Some((point.target.as_str(), own(point)?.setup)))
         .collect();
     let values: [Alike; 4] = [
         (|| say!(profile), |setup| Message::verbatim(setup.profile.as_str())),
@@ -348,12 +224,12 @@ pub(crate) fn named(name: Message, values: Message) -> Message {
     say!(name_values, name = name, values = values)
 }
 
-fn unlike_published(experiment: &Experiment) -> Option<Message> {
+fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
     let rows = rows.filter(|row| row.metrics.contains_key("tpmc"));
     let found = rows.flat_map(|row| {
         row.targets.iter().filter_map(|target| {
-            let point = counterpart(experiment, row, target)?.tpcc.as_ref()?;
+            let point = super::point(&paper.trials_of(counterpart(experiment, row, target)?))?;
             let setup = &point.setup;
             let is_other = |here: u32, there: Option<f64>| there.filter(|t| *t != f64::from(here));
             let loaded = row.conditions.get("warehouses").and_then(|text| text.parse().ok());

@@ -1,11 +1,12 @@
 //! The section of an experiment that is TPC-C.
 
-use super::{AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccSection};
+use super::{AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow};
+use super::{TpccSection, TpccSetup};
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, bad, spread, strong};
 use crate::charts;
 use crate::evidence::{Experiment, Paper, Point, Trial};
 use crate::evidence::{GlossaryRow, glossary_row};
-use crate::families::{FamilyPaper, Method, named};
+use crate::families::{FamilyLevel, FamilyPaper, FamilyScale, Method};
 use crate::findings::checks::Rule;
 use crate::format::{
     self,
@@ -13,7 +14,7 @@ use crate::format::{
 };
 use crate::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
 use crate::text::{Lang, Message};
-use dyno_facts::{FamilyFacts, TrialSummary, say};
+use dyno_facts::{FamilyFacts, FamilyRecord, TrialSummary, say};
 use dyno_statistics::Metric;
 use dyno_tpcc::facts::TpccFacts;
 
@@ -25,8 +26,59 @@ impl FamilyPaper for TpccPaper {
         say!(tpc_c_like)
     }
 
-    fn has(&self, experiment: &Experiment) -> bool {
-        self.has_facts(experiment) || named(experiment, &["tpcc", "tpc-c"])
+    fn name(&self) -> &'static str {
+        TpccFacts::FAMILY
+    }
+
+    fn tests(&self) -> &'static [&'static str] {
+        &["tpcc", "tpc-c"]
+    }
+
+    fn derived_from(&self) -> Option<&'static str> {
+        Some("TPC-C")
+    }
+
+    fn throughput(&self) -> Option<Metric> {
+        Some(Metric::Tpmc)
+    }
+
+    fn replaced(&self) -> &'static [&'static str] {
+        &["data-in-memory"]
+    }
+
+    fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
+        let facts = summary.own::<TpccFacts>()?;
+        let (warehouses, terminals) = (facts.warehouses, facts.terminals);
+        let load = super::words::terminals(terminals);
+        Some(FamilyLevel {
+            setup: super::words::setup(&TpccSetup::of(facts)),
+            size: f64::from(warehouses) * 1e6 + f64::from(terminals),
+            words: say!(
+                warehouses_terminals,
+                warehouses = super::words::warehouses(warehouses),
+                terminals = load.clone()
+            ),
+            name: format!("warehouses={warehouses} terminals={terminals}"),
+            load,
+            terminals: Some(terminals),
+            scale: Some(FamilyScale {
+                name: "warehouses",
+                label: say!(warehouses),
+                value: warehouses.into(),
+            }),
+        })
+    }
+
+    fn is_paced(&self, summary: &TrialSummary) -> bool {
+        summary.own::<TpccFacts>().is_some_and(|facts| facts.tpmc_limit.is_some())
+    }
+
+    fn isolation(&self, summary: &TrialSummary) -> Option<String> {
+        summary.own::<TpccFacts>()?.isolation.clone()
+    }
+
+    fn weight(&self, summary: &TrialSummary, kind: &str) -> Option<f64> {
+        super::rows::facts_of(summary.own()?, kind).map(|kind| kind.share_percent)
     }
 
     fn complete(&self, summary: &mut TrialSummary) {
@@ -40,32 +92,29 @@ impl FamilyPaper for TpccPaper {
         (metric == Metric::Tpmc).then_some(facts.tpmc)
     }
 
-    fn judged(&self, trial: &TrialSummary) -> Option<&'static [Metric]> {
-        trial.own::<TpccFacts>().map(|_| &[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms][..])
+    fn judged(&self) -> Option<&'static [Metric]> {
+        Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms])
     }
 
     fn rules(&self) -> &'static [Rule] {
         super::RULES
     }
 
-    fn has_facts(&self, experiment: &Experiment) -> bool {
-        experiment.tpcc.is_some()
-    }
-
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
         super::method(trials).map(Method::Arrival)
     }
 
-    fn best(&self, experiment: &str, point: &Point) -> Option<Message> {
-        Some(super::words::best(experiment, &point.target, point.tpcc.as_ref()?))
+    fn best(&self, paper: &Paper, experiment: &Experiment, point: &Point) -> Option<Message> {
+        let own = super::point(&paper.trials_of(point))?;
+        Some(super::words::best(&experiment.title, &point.target, &own))
     }
 
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
-        Some(blocks(paper, experiment, experiment.tpcc.as_ref()?, lang))
+        Some(blocks(paper, experiment, &super::section(paper, experiment)?, lang))
     }
 
     fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        Some(terminal(paper, experiment, experiment.tpcc.as_ref()?))
+        Some(terminal(paper, experiment, &super::section(paper, experiment)?))
     }
 
     fn glossary(&self) -> Vec<GlossaryRow> {
@@ -81,7 +130,7 @@ fn blocks(paper: &Paper, experiment: &Experiment, section: &TpccSection, lang: L
     let mut blocks = head(paper, experiment, section);
     blocks.figures(charts::of_experiment(paper, experiment, lang));
     mix_and_responses(section, &mut blocks);
-    let figures = super::drawings(paper, experiment, lang);
+    let figures = super::drawings(paper, experiment, section, lang);
     blocks.figures(figures.responses);
     if figures.over_time.is_empty() {
         blocks.fine(say!(tpmc_over_time_is_not_drawn));
@@ -110,7 +159,7 @@ fn head(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks
     let disclosure =
         [strong(say!(tpc_c_like_2)), Span::plain(" "), Span::plain(&section.disclosure)];
     blocks.styled(Style::Disclosure, disclosure.to_vec());
-    if experiment.points.iter().any(|point| point.tpcc.is_some()) {
+    if !experiment.points.is_empty() {
         blocks.table(levels(paper, experiment));
         let counts = say!(tpmtotal_counts_committed_transactions_of_all);
         let words: Vec<Message> = [counts].into_iter().chain(section.bounds.clone()).collect();
@@ -120,14 +169,13 @@ fn head(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks
 }
 
 fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
-    let own = experiment.points.iter().filter(|point| point.tpcc.is_some());
-    let title = match own.clone().any(|point| point.repeats > 1) {
+    let title = match experiment.points.iter().any(|point| point.repeats > 1) {
         true => say!(tpmc_new_orders_per_minute_whose),
         false => say!(tpmc_new_orders_per_minute_whose_commit),
     };
-    let setup =
-        |point: &Point| point.tpcc.as_ref().map(|tpcc| tpcc.setup.clone()).unwrap_or_default();
-    Rows::new(title, own)
+    let own = |point: &Point| super::point(&paper.trials_of(point));
+    let setup = |point: &Point| own(point).map(|own| own.setup).unwrap_or_default();
+    Rows::new(title, &experiment.points)
         .text(say!(target_2), |p| target_of(&p.target, p.status))
         .col(say!(terminals), Whole, |p| setup(p).terminals)
         .col(say!(sessions), Whole, |p| setup(p).sessions)
@@ -139,10 +187,10 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
         .class("keep")
         .text(say!(flight), |p| setup(p).flight)
         .text(say!(isolation_2), |p| setup(p).isolation)
-        .col("tpmC", Short, |p| p.tpcc.as_ref().map(|tpcc| spread(tpcc.tpmc, p.repeats)))
+        .col("tpmC", Short, |p| own(p).map(|own| spread(own.tpmc, p.repeats)))
         .class("strong")
-        .col("tpmTOTAL", Short, |p| p.tpcc.as_ref().map(|tpcc| spread(tpcc.tpm_total, p.repeats)))
-        .col(say!(tpmc_per_warehouse_2), Short, |p| p.tpcc.as_ref().map(|tpcc| tpcc.per_warehouse))
+        .col("tpmTOTAL", Short, |p| own(p).map(|own| spread(own.tpm_total, p.repeats)))
+        .col(say!(tpmc_per_warehouse_2), Short, |p| own(p).map(|own| own.per_warehouse))
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 

@@ -12,7 +12,7 @@ pub(super) const PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
 /// Least length of a measurement interval, seconds.
 pub(super) const LEAST_INTERVAL_S: f64 = 7200.0;
 /// Terminals of a warehouse (clause 4.2.2).
-const TERMINALS_PER_WAREHOUSE: u32 = 10;
+pub(super) const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 /// The name that the specification gives to a kind of transaction.
 pub(crate) fn kind(name: &str) -> Message {
@@ -47,7 +47,7 @@ pub(super) fn terminals(number: u32) -> Message {
 }
 
 /// `1 warehouse`, `10 warehouses`.
-fn warehouses(number: u32) -> Message {
+pub(super) fn warehouses(number: u32) -> Message {
     say!(n_warehouses, n = number)
 }
 

@@ -3,7 +3,7 @@
 use super::words;
 use super::{PublishedSeconds, QueryCell, TpchSection, TpchTable};
 use crate::charts::{self, Figure};
-use crate::evidence::{Experiment, Paper};
+use crate::evidence::Paper;
 use crate::format;
 use crate::svg::{Axis, Column, Columns, Group, Scale};
 use crate::text::{Lang, Message};
@@ -16,9 +16,7 @@ pub(crate) struct Drawings {
     pub(super) tables: Vec<Vec<Figure>>,
 }
 
-/// Those of an experiment; none where it is no TPC-H.
-pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, lang: Lang) -> Drawings {
-    let Some(section) = &experiment.tpch else { return Drawings::default() };
+pub(super) fn drawings(paper: &Paper, section: &TpchSection, lang: Lang) -> Drawings {
     let of = |table: &TpchTable| {
         [times(paper, section, table, lang), speedups(paper, section, table, lang)]
             .into_iter()

@@ -106,7 +106,7 @@ pub struct CacheRow {
 
 pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
     let row = |point: &Point| {
-        let setup = point.tpch.as_ref()?;
+        let setup = super::setup_of(trials, point)?;
         let is_own =
             |trial: &&Trial| point.trials.contains(&trial.label) && super::is_measured(trial);
         let own: Vec<&Trial> = trials.iter().copied().filter(is_own).collect();

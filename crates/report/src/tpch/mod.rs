@@ -22,9 +22,9 @@ use rules::RULES;
 pub(crate) use section::TpchPaper;
 
 use crate::evidence::settings;
-use crate::evidence::{Point, SettingRow, Target, Trial};
+use crate::evidence::{Experiment, Paper, Point, SettingRow, Target, Trial};
 use crate::text::Message;
-use dyno_facts::{PublishedTable, TrialSummary};
+use dyno_facts::TrialSummary;
 use dyno_tpch::facts::TpchFacts;
 use serde::Serialize;
 
@@ -147,14 +147,24 @@ fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
     (!own.is_empty()).then(|| words::method(&own))
 }
 
-/// The section of an experiment with these trials and points; `None` where none of them is TPC-H.
-pub(crate) fn section(
-    trials: &[&Trial],
-    points: &[Point],
-    targets: &[Target],
-    published: &[&PublishedTable],
-) -> Option<TpchSection> {
-    let own: Vec<&Trial> = trials.iter().copied().filter(|trial| facts(trial).is_some()).collect();
+/// The trials of an experiment that are TPC-H.
+fn trials_of<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Vec<&'a Trial> {
+    paper.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
+}
+
+fn tables_of(paper: &Paper, experiment: &Experiment) -> Vec<TpchTable> {
+    tables::tables(&trials_of(paper, experiment), &experiment.points)
+}
+
+/// What tells a point apart.
+fn setup_of(trials: &[&Trial], point: &Point) -> Option<TpchSetup> {
+    let first = trials.iter().find(|trial| point.trials.contains(&trial.label))?;
+    TpchSetup::of(&first.summary)
+}
+
+/// The section of an experiment; `None` where none of its trials is TPC-H.
+fn section(paper: &Paper, experiment: &Experiment) -> Option<TpchSection> {
+    let (own, points) = (trials_of(paper, experiment), &experiment.points);
     if own.is_empty() {
         return None;
     }
@@ -171,7 +181,7 @@ pub(crate) fn section(
         shown: Shown::of(&tables),
         degrees: words::degrees_set(&tables),
         tables,
-        published: tables::published(published),
+        published: tables::published(experiment),
         wrong: evidence::wrong(&own),
         failures: evidence::failures(&own),
         caches: evidence::caches(&own, points),
@@ -180,7 +190,8 @@ pub(crate) fn section(
         refreshes: evidence::refreshes(&own),
         rewrites: evidence::told(&own, |facts| &facts.rewrites),
         deviations,
-        settings: targets
+        settings: paper
+            .targets
             .iter()
             .filter(is_own)
             .map(settings)

@@ -1,12 +1,12 @@
 //! The checks that only TPC-H needs.
 
+use super::tables::published;
 use super::words::{self, most_of, queries};
-use super::{QUERIES, TpchSetup, facts, plans};
-use crate::evidence::points::chosen;
-use crate::evidence::{Experiment, Finding, Group, Level, Paper, Spot, Trial};
-use crate::findings::checks::{Find, Rule};
+use super::{QUERIES, TpchSetup, facts, plans, setup_of, tables_of, trials_of};
+use crate::evidence::{Experiment, Group, Level, Paper, Trial};
+use crate::findings::checks::Rule;
 use crate::format::{self, unique};
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
 use crate::tpcc::{named, target_has};
 use dyno_facts::{Verdict, say};
@@ -17,244 +17,89 @@ const SHORT_S: f64 = 0.01;
 
 /// In the order of their weight.
 pub(crate) const RULES: &[Rule] = &[
-    Rule {
-        id: "tpch-answers",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::tpch_answers_rule,
-        meaning: messages::tpch_answers_meaning,
-        advice: messages::tpch_answers_advice,
-        find: Find::Trial(|trial| {
-            of_queries(trial, |query| has_verdict(query, Verdict::Failed))
-                .map(|queries| say!(queries_wrong, queries = queries))
-        }),
-    },
-    Rule {
-        id: "tpch-failed",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::tpch_failed_rule,
-        meaning: messages::tpch_failed_meaning,
-        advice: messages::tpch_failed_advice,
-        find: Find::Trial(|trial| {
-            let is_failed = |query: &QueryFacts| matches!(query.outcome, QueryOutcome::Failed(_));
-            let refreshes = &facts(trial)?.refreshes;
-            let refreshes =
-                refreshes.iter().filter(|r| matches!(r.outcome, QueryOutcome::Failed(_)));
-            let refreshes: Vec<Message> = refreshes
-                .map(|r| {
-                    say!(rf_of_pair, function = r.function.to_string(), pair = r.pair.to_string())
-                })
-                .collect();
-            some(of_queries(trial, is_failed).into_iter().chain(refreshes).collect())
-        }),
-    },
-    Rule {
-        id: "tpch-not-compared",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_not_compared_rule,
-        meaning: messages::tpch_not_compared_meaning,
-        advice: messages::tpch_not_compared_advice,
-        find: Find::Trial(|trial| of_queries(trial, |query| has_verdict(query, Verdict::NotMade))),
-    },
-    Rule {
-        id: "tpch-timeouts",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_timeouts_rule,
-        meaning: messages::tpch_timeouts_meaning,
-        advice: messages::tpch_timeouts_advice,
-        find: Find::Trial(|trial| {
-            let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
-            Some(match facts(trial)?.timeout_s {
-                Some(bound) => {
-                    say!(queries_after_s_s, queries = found, s = format::plain(bound))
-                }
-                None => found,
+    Rule::trial(Group::F, Level::E, checks::tpch_answers, |trial| {
+        of_queries(trial, |query| has_verdict(query, Verdict::Failed))
+            .map(|queries| say!(queries_wrong, queries = queries))
+    }),
+    Rule::trial(Group::F, Level::E, checks::tpch_failed, |trial| {
+        let is_failed = |query: &QueryFacts| matches!(query.outcome, QueryOutcome::Failed(_));
+        let refreshes = &facts(trial)?.refreshes;
+        let refreshes = refreshes.iter().filter(|r| matches!(r.outcome, QueryOutcome::Failed(_)));
+        let refreshes: Vec<Message> = refreshes
+            .map(|r| say!(rf_of_pair, function = r.function.to_string(), pair = r.pair.to_string()))
+            .collect();
+        some(of_queries(trial, is_failed).into_iter().chain(refreshes).collect())
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpch_not_compared, |trial| {
+        of_queries(trial, |query| has_verdict(query, Verdict::NotMade))
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpch_timeouts, |trial| {
+        let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
+        Some(match facts(trial)?.timeout_s {
+            Some(bound) => {
+                say!(queries_after_s_s, queries = found, s = format::plain(bound))
+            }
+            None => found,
+        })
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpch_degree, degree),
+    Rule::trial(Group::F, Level::W, checks::tpch_cache_failed, |trial| {
+        let cache = &facts(trial)?.cache;
+        (cache.verdict == Some(Verdict::Failed)).then(|| {
+            let told: Vec<Message> = cache.evidence.to_vec();
+            say!(
+                not_state_evidence,
+                state = words::cache(&cache.state),
+                evidence = Message::sentences(&told)
+            )
+        })
+    }),
+    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_cache_mixed, |paper, experiment| {
+        differing(paper, experiment, &|setup| words::cache(&setup.cache))
+            .map(|states| say!(caches_states, states = states))
+    }),
+    Rule::experiment_of_paper(Group::F, Level::E, checks::tpch_unlike, unlike),
+    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_load_differs, loads_differ),
+    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_plans, plans_changed),
+    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_once, |paper, experiment| {
+        let trials = trials_of(paper, experiment);
+        let once = experiment.points.iter().filter(|point| point.repeats == 1);
+        let once: Vec<Message> = once
+            .filter_map(|point| {
+                Some(words::at_degree(&point.target, setup_of(&trials, point)?.degree))
             })
-        }),
-    },
-    Rule {
-        id: "tpch-degree",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_degree_rule,
-        meaning: messages::tpch_degree_meaning,
-        advice: messages::tpch_degree_advice,
-        find: Find::Trial(degree),
-    },
-    Rule {
-        id: "tpch-cache-failed",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_cache_failed_rule,
-        meaning: messages::tpch_cache_failed_meaning,
-        advice: messages::tpch_cache_failed_advice,
-        find: Find::Trial(|trial| {
-            let cache = &facts(trial)?.cache;
-            (cache.verdict == Some(Verdict::Failed)).then(|| {
-                let told: Vec<Message> = cache.evidence.to_vec();
-                say!(
-                    not_state_evidence,
-                    state = words::cache(&cache.state),
-                    evidence = Message::sentences(&told)
-                )
-            })
-        }),
-    },
-    Rule {
-        id: "tpch-cache-mixed",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_cache_mixed_rule,
-        meaning: messages::tpch_cache_mixed_meaning,
-        advice: messages::tpch_cache_mixed_advice,
-        find: Find::Experiment(|experiment| {
-            differing(experiment, &|setup| words::cache(&setup.cache))
-                .map(|states| say!(caches_states, states = states))
-        }),
-    },
-    Rule {
-        id: "tpch-unlike",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::tpch_unlike_rule,
-        meaning: messages::tpch_unlike_meaning,
-        advice: messages::tpch_unlike_advice,
-        find: Find::Paper(unlike),
-    },
-    Rule {
-        id: "tpch-load-differs",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_load_differs_rule,
-        meaning: messages::tpch_load_differs_meaning,
-        advice: messages::tpch_load_differs_advice,
-        find: Find::Paper(loads_differ),
-    },
-    Rule {
-        id: "tpch-plans",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_plans_rule,
-        meaning: messages::tpch_plans_meaning,
-        advice: messages::tpch_plans_advice,
-        find: Find::Paper(plans_changed),
-    },
-    Rule {
-        id: "tpch-once",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_once_rule,
-        meaning: messages::tpch_once_meaning,
-        advice: messages::tpch_once_advice,
-        find: Find::Experiment(|experiment| {
-            let own = experiment.points.iter().filter(|point| point.tpch.is_some());
-            let once: Vec<Message> = own
-                .filter(|point| point.repeats == 1)
-                .filter_map(|point| {
-                    Some(words::at_degree(&point.target, point.tpch.as_ref()?.degree))
-                })
-                .collect();
-            (!once.is_empty())
-                .then(|| say!(one_trial_points, points = Message::list(&unique(once))))
-        }),
-    },
-    Rule {
-        id: "tpch-refreshed",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_refreshed_rule,
-        meaning: messages::tpch_refreshed_meaning,
-        advice: messages::tpch_refreshed_advice,
-        find: Find::Trial(|trial| {
-            let facts = facts(trial)?;
-            let pairs = facts.load.as_ref()?.refresh_pairs;
-            let is_compared = facts.queries.iter().any(|query| query.answer.is_some());
-            (pairs > 0 && is_compared).then(|| say!(pairs_applied_since_the_load, n = pairs))
-        }),
-    },
-    Rule {
-        id: "tpch-power",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_power_rule,
-        meaning: messages::tpch_power_meaning,
-        advice: messages::tpch_power_advice,
-        find: Find::Trial(power),
-    },
-    Rule {
-        id: "tpch-streams",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::tpch_streams_rule,
-        meaning: messages::tpch_streams_meaning,
-        advice: messages::tpch_streams_advice,
-        find: Find::Trial(streams),
-    },
-    Rule {
-        id: "tpch-unlike-published",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpch_unlike_published_rule,
-        meaning: messages::tpch_unlike_published_meaning,
-        advice: messages::tpch_unlike_published_advice,
-        find: Find::Experiment(unlike_published),
-    },
-    Rule {
-        id: "tpch-plans-by-degree",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpch_plans_by_degree_rule,
-        meaning: messages::tpch_plans_by_degree_meaning,
-        advice: messages::tpch_plans_by_degree_advice,
-        find: Find::Experiment(plans_by_degree),
-    },
-    Rule {
-        id: "tpch-degree-unknown",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpch_degree_unknown_rule,
-        meaning: messages::tpch_degree_unknown_meaning,
-        advice: messages::tpch_degree_unknown_advice,
-        find: Find::Trial(|trial| {
-            let degree = &facts(trial)?.degree;
-            (degree.asked > 0 && !degree.rule.is_empty() && degree.got.is_none())
-                .then(|| say!(asked_got_an_unknown_number, n = degree.asked.to_string()))
-        }),
-    },
-    Rule {
-        id: "tpch-cache-unknown",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpch_cache_unknown_rule,
-        meaning: messages::tpch_cache_unknown_meaning,
-        advice: messages::tpch_cache_unknown_advice,
-        find: Find::Trial(|trial| {
-            let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
-            (!matches!(cache.verdict, Some(Verdict::Passed | Verdict::Failed))).then(|| match cache
-                .state
-                .as_str()
-            {
+            .collect();
+        (!once.is_empty()).then(|| say!(one_trial_points, points = Message::list(&unique(once))))
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpch_refreshed, |trial| {
+        let facts = facts(trial)?;
+        let pairs = facts.load.as_ref()?.refresh_pairs;
+        let is_compared = facts.queries.iter().any(|query| query.answer.is_some());
+        (pairs > 0 && is_compared).then(|| say!(pairs_applied_since_the_load, n = pairs))
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpch_power, power),
+    Rule::trial(Group::F, Level::W, checks::tpch_streams, streams),
+    Rule::experiment_of_paper(Group::F, Level::I, checks::tpch_unlike_published, unlike_published),
+    Rule::experiment_of_paper(Group::F, Level::I, checks::tpch_plans_by_degree, plans_by_degree),
+    Rule::trial(Group::F, Level::I, checks::tpch_degree_unknown, |trial| {
+        let degree = &facts(trial)?.degree;
+        (degree.asked > 0 && !degree.rule.is_empty() && degree.got.is_none())
+            .then(|| say!(asked_got_an_unknown_number, n = degree.asked.to_string()))
+    }),
+    Rule::trial(Group::F, Level::I, checks::tpch_cache_unknown, |trial| {
+        let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
+        (!matches!(cache.verdict, Some(Verdict::Passed | Verdict::Failed))).then(|| {
+            match cache.state.as_str() {
                 "" => words::unknown(),
                 state => say!(state_not_proven, state = words::cache(state)),
-            })
-        }),
-    },
-    Rule {
-        id: "tpch-short",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::tpch_short_rule,
-        meaning: messages::tpch_short_meaning,
-        advice: messages::tpch_short_advice,
-        find: Find::Trial(|trial| {
-            of_queries(trial, |query| {
-                query.outcome == QueryOutcome::Answered && query.seconds < SHORT_S
-            })
-        }),
-    },
+            }
+        })
+    }),
+    Rule::trial(Group::F, Level::I, checks::tpch_short, |trial| {
+        of_queries(trial, |query| {
+            query.outcome == QueryOutcome::Answered && query.seconds < SHORT_S
+        })
+    }),
 ];
 
 fn has_verdict(query: &QueryFacts, wanted: Verdict) -> bool {
@@ -295,11 +140,16 @@ fn degree(trial: &Trial) -> Option<Message> {
 }
 
 /// Values of the experiment's points, where there are several: `cold: a; warm: b`.
-fn differing(experiment: &Experiment, of: &dyn Fn(&TpchSetup) -> Message) -> Option<Message> {
+fn differing(
+    paper: &Paper,
+    experiment: &Experiment,
+    of: &dyn Fn(&TpchSetup) -> Message,
+) -> Option<Message> {
+    let trials = trials_of(paper, experiment);
     let mut by_value: Vec<(Message, Vec<Message>)> = Vec::new();
     for point in &experiment.points {
-        let Some(setup) = &point.tpch else { continue };
-        let (value, place) = (of(setup), words::at_degree(&point.target, setup.degree));
+        let Some(setup) = setup_of(&trials, point) else { continue };
+        let (value, place) = (of(&setup), words::at_degree(&point.target, setup.degree));
         match by_value.iter_mut().find(|(known, _)| *known == value) {
             Some((_, places)) => places.push(place),
             None => by_value.push((value, vec![place])),
@@ -308,18 +158,6 @@ fn differing(experiment: &Experiment, of: &dyn Fn(&TpchSetup) -> Message) -> Opt
     let is_one = by_value.len() < 2;
     let told = by_value.into_iter().map(|(value, places)| named(value, Message::list(&places)));
     some(told.collect()).filter(|_| !is_one)
-}
-
-/// What is found in each TPC-H experiment of a paper.
-fn by_experiment(paper: &Paper, find: impl Fn(&[&Trial]) -> Option<Message>) -> Vec<Finding> {
-    let of_one = |experiment: &Experiment| {
-        let is_own =
-            |trial: &&Trial| trial.summary.experiment == experiment.name && facts(trial).is_some();
-        let own: Vec<&Trial> = paper.trials.iter().filter(is_own).collect();
-        let place = Spot::experiment(&experiment.name);
-        find(&own).map(|value| Finding { place, value })
-    };
-    paper.experiments.iter().filter_map(of_one).collect()
 }
 
 /// What the targets of some trials have, where it is not the same of all: `a 1, b 0.1`.
@@ -340,7 +178,7 @@ fn by_target(trials: &[&Trial], of: &dyn Fn(&Trial) -> Message) -> Option<Messag
     (!is_same).then(|| Message::joined(&told, ", ", "，"))
 }
 
-fn unlike(paper: &Paper) -> Vec<Finding> {
+fn unlike(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     type Alike = (fn() -> Message, fn(&TpchFacts, &Trial) -> Message);
     const VALUES: [Alike; 4] = [
         (|| say!(scale_factor), |facts, _| Message::verbatim(format::plain(facts.scale))),
@@ -354,18 +192,16 @@ fn unlike(paper: &Paper) -> Vec<Finding> {
             },
         ),
     ];
-    by_experiment(paper, |trials| {
-        let difference = |(name, of): &Alike| {
-            let of =
-                |trial: &Trial| facts(trial).map_or(Message::default(), |facts| of(facts, trial));
-            by_target(trials, &of).map(|told| named(name(), told))
-        };
-        some(VALUES.iter().filter_map(difference).collect())
-    })
+    let trials = trials_of(paper, experiment);
+    let difference = |(name, of): &Alike| {
+        let of = |trial: &Trial| facts(trial).map_or(Message::default(), |facts| of(facts, trial));
+        by_target(&trials, &of).map(|told| named(name(), told))
+    };
+    some(VALUES.iter().filter_map(difference).collect())
 }
 
 /// The steps of a load that give a table its keys, indexes and statistics.
-fn loads_differ(paper: &Paper) -> Vec<Finding> {
+fn loads_differ(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     const STEPS: [&str; 4] = ["primary-keys", "foreign-keys", "indexes", "analyze"];
     let steps = |trial: &Trial| {
         let load = facts(trial).and_then(|facts| facts.load.as_ref());
@@ -381,21 +217,19 @@ fn loads_differ(paper: &Paper) -> Vec<Finding> {
             (Some(_), false) => say!(with_steps, steps = Message::list(&found)),
         }
     };
-    by_experiment(paper, |trials| by_target(trials, &steps))
+    by_target(&trials_of(paper, experiment), &steps)
 }
 
-fn plans_changed(paper: &Paper) -> Vec<Finding> {
-    by_experiment(paper, |trials| {
-        let changed = crate::evidence::points::groups(trials).into_iter().filter_map(|group| {
-            let (_, own) = chosen(&group)?;
-            let numbers: Vec<u8> =
-                (1..=QUERIES).filter(|query| plans::is_changed(*query, &own)).collect();
-            let setup = TpchSetup::of(&own[0].summary)?;
-            (!numbers.is_empty())
-                .then(|| on(queries(&numbers), words::at_degree(&own[0].target, setup.degree)))
-        });
-        some(changed.collect())
-    })
+fn plans_changed(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+    let changed = experiment.points.iter().filter_map(|point| {
+        let own = paper.trials_of(point);
+        let numbers: Vec<u8> =
+            (1..=QUERIES).filter(|query| plans::is_changed(*query, &own)).collect();
+        let setup = setup_of(&own, point)?;
+        (!numbers.is_empty())
+            .then(|| on(queries(&numbers), words::at_degree(&point.target, setup.degree)))
+    });
+    some(changed.collect())
 }
 
 /// `Q5 on main`.
@@ -403,14 +237,13 @@ fn on(queries: Message, target: Message) -> Message {
     say!(queries_on_target, queries = queries, target = target)
 }
 
-fn plans_by_degree(experiment: &Experiment) -> Option<Message> {
-    let section = experiment.tpch.as_ref()?;
+fn plans_by_degree(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     let of_table = |table: &super::TpchTable| {
         let differs = |row: &&super::PlanRow| row.cells.iter().any(|cell| cell.differs_from_first);
         let numbers: Vec<u8> = table.plans.iter().filter(differs).map(|row| row.query).collect();
         (!numbers.is_empty()).then(|| on(most_of(&numbers), Message::from(&table.target)))
     };
-    some(section.tables.iter().filter_map(of_table).collect())
+    some(tables_of(paper, experiment).iter().filter_map(of_table).collect())
 }
 
 fn power(trial: &Trial) -> Option<Message> {
@@ -454,10 +287,10 @@ fn streams(trial: &Trial) -> Option<Message> {
     some(found.into_iter().flatten().collect())
 }
 
-fn unlike_published(experiment: &Experiment) -> Option<Message> {
-    let section = experiment.tpch.as_ref()?;
+fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+    let published = published(experiment);
+    let published = published.first()?;
     let of_table = |table: &super::TpchTable| {
-        let published = section.published.first()?;
         let here = table.setup.scale;
         let scale = published.scale.filter(|there| *there != here).map(|there| {
             say!(scale_factor_instead_of, here = format::plain(here), there = format::plain(there))
@@ -473,5 +306,5 @@ fn unlike_published(experiment: &Experiment) -> Option<Message> {
         some([scale, degrees].into_iter().flatten().collect())
             .map(|told| named(Message::from(&table.target), told))
     };
-    some(section.tables.iter().filter_map(of_table).collect())
+    some(tables_of(paper, experiment).iter().filter_map(of_table).collect())
 }

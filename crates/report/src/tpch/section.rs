@@ -1,15 +1,16 @@
 //! The section of an experiment that is TPC-H.
 
 use super::load;
+use super::tables::published_query;
 use super::{
     DegreeColumn, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow, Speedup, Told,
-    TpchSection, TpchTable, words,
+    TpchSection, TpchSetup, TpchTable, words,
 };
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, Style, Table, Value, bad, coded, emphasis};
 use crate::blocks::{lines, link, number, spread, strong};
 use crate::evidence::{Experiment, Paper, Spread, Trial};
 use crate::evidence::{GlossaryRow, glossary_row};
-use crate::families::{FamilyPaper, Method, named};
+use crate::families::{FamilyLevel, FamilyPaper, Method};
 use crate::findings::checks::Rule;
 use crate::format::{
     self,
@@ -17,8 +18,7 @@ use crate::format::{
 };
 use crate::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
 use crate::text::{Lang, Message};
-use dyno_facts::Verdict;
-use dyno_facts::{TrialSummary, say};
+use dyno_facts::{FamilyRecord, PublishedTable, TrialSummary, Verdict, say};
 use dyno_statistics::Metric;
 use dyno_tpch::facts::{QueryOutcome, TpchFacts};
 
@@ -30,18 +30,59 @@ impl FamilyPaper for TpchPaper {
         say!(tpc_h_like)
     }
 
-    fn has(&self, experiment: &Experiment) -> bool {
-        self.has_facts(experiment) || named(experiment, &["tpch", "tpc-h"])
+    fn name(&self) -> &'static str {
+        TpchFacts::FAMILY
+    }
+
+    fn tests(&self) -> &'static [&'static str] {
+        &["tpch", "tpc-h"]
+    }
+
+    fn derived_from(&self) -> Option<&'static str> {
+        Some("TPC-H")
+    }
+
+    fn is_pass(&self) -> bool {
+        true
+    }
+
+    fn priced(&self) -> Option<Metric> {
+        Some(Metric::Qphh)
+    }
+
+    fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
+        let setup = TpchSetup::of(summary)?;
+        let load = say!(degree_degree, degree = setup.degree.to_string());
+        Some(FamilyLevel {
+            setup: words::setup(&setup),
+            size: setup.degree.into(),
+            words: match setup.test.as_str() {
+                "queries" => load.clone(),
+                test => say!(test_degree, test = test, degree = load.clone()),
+            },
+            name: format!("{} degree={}", setup.test, setup.degree),
+            load,
+            terminals: None,
+            scale: None,
+        })
+    }
+
+    fn is_measured(&self, summary: &TrialSummary) -> bool {
+        summary.own::<TpchFacts>().is_some_and(|facts| !facts.queries.is_empty())
+    }
+
+    fn progress(&self, summary: &TrialSummary) -> Option<Message> {
+        Some(say!(n_queries_executed, n = summary.own::<TpchFacts>()?.queries.len()))
+    }
+
+    fn judges(&self, data_check: &str) -> bool {
+        data_check == super::ANSWERS
     }
 
     fn complete(&self, summary: &mut TrialSummary) {
         if let Some(facts) = summary.own::<TpchFacts>().cloned() {
             facts.set_totals(summary);
         }
-    }
-
-    fn is_pass(&self, summary: &TrialSummary) -> bool {
-        summary.own::<TpchFacts>().is_some()
     }
 
     fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
@@ -54,17 +95,12 @@ impl FamilyPaper for TpchPaper {
         }
     }
 
-    fn judged(&self, trial: &TrialSummary) -> Option<&'static [Metric]> {
-        let judged = &[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh][..];
-        self.is_pass(trial).then_some(judged)
+    fn judged(&self) -> Option<&'static [Metric]> {
+        Some(&[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh])
     }
 
     fn rules(&self) -> &'static [Rule] {
         super::RULES
-    }
-
-    fn has_facts(&self, experiment: &Experiment) -> bool {
-        experiment.tpch.is_some()
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
@@ -72,33 +108,33 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
-        Some(blocks(paper, experiment, experiment.tpch.as_ref()?, lang))
+        Some(blocks(paper, experiment, &super::section(paper, experiment)?, lang))
     }
 
     fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        Some(terminal(paper, experiment, experiment.tpch.as_ref()?))
+        Some(terminal(paper, experiment, &super::section(paper, experiment)?))
     }
 
     fn summary(&self, paper: &Paper) -> Option<Table> {
-        Some(summary(paper).into())
+        let tables = paper.experiments.iter().map(|own| super::tables_of(paper, own));
+        Some(summary(paper, &tables.collect::<Vec<_>>()).into())
     }
 
     fn trials(&self, paper: &Paper) -> Option<Table> {
         Some(trials(paper).into())
     }
 
-    fn reached(&self, experiment: &Experiment) -> Vec<Message> {
-        let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
-        tables.map(|table| words::best(&experiment.title, table)).collect()
+    fn reached(&self, paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+        let tables = super::tables_of(paper, experiment);
+        tables.iter().map(|table| words::best(&experiment.title, table)).collect()
     }
 
-    fn shows(&self, experiment: &Experiment, title: &Message) -> bool {
-        let mut published = experiment.tpch.iter().flat_map(|section| &section.published);
-        published.any(|own| own.title == *title)
+    fn shows(&self, _: &Experiment, table: &PublishedTable) -> bool {
+        table.rows.iter().any(|row| published_query(row).is_some())
     }
 
-    fn has_failures(&self, experiment: &Experiment) -> bool {
-        experiment.tpch.as_ref().is_some_and(|section| !section.failures.is_empty())
+    fn has_failures(&self, paper: &Paper, experiment: &Experiment) -> bool {
+        !super::evidence::failures(&super::trials_of(paper, experiment)).is_empty()
     }
 
     fn glossary(&self) -> Vec<GlossaryRow> {
@@ -109,7 +145,7 @@ impl FamilyPaper for TpchPaper {
 /// The section with its charts.
 fn blocks(paper: &Paper, experiment: &Experiment, section: &TpchSection, lang: Lang) -> Blocks {
     let mut blocks = head(paper, experiment, section);
-    let figures = super::drawings(paper, experiment, lang);
+    let figures = super::drawings(paper, section, lang);
     for (table, figures) in section.tables.iter().zip(figures.tables) {
         queries(section, table, &mut blocks);
         blocks.figures(figures);
@@ -174,12 +210,14 @@ fn answers(degree: &DegreeColumn) -> Span {
 }
 
 /// All experiments with queries, for the summary of a paper.
-fn summary(paper: &Paper) -> Rows<(usize, &Experiment, OfTable<'_>)> {
+fn summary<'a>(
+    paper: &'a Paper,
+    tables: &'a [Vec<TpchTable>],
+) -> Rows<(usize, &'a Experiment, OfTable<'a>)> {
     let of = |index, experiment| move |own| (index, experiment, own);
-    let all = paper.experiments.iter().enumerate().flat_map(|(index, experiment)| {
-        let tables = experiment.tpch.as_ref().map_or(&[][..], |section| &section.tables);
-        degrees(tables).map(of(index, experiment))
-    });
+    let experiments = paper.experiments.iter().zip(tables).enumerate();
+    let all = experiments
+        .flat_map(|(index, (experiment, tables))| degrees(tables).map(of(index, experiment)));
     let whole = |figure: Option<Spread>, degree: &DegreeColumn| {
         figure.map(|figure| spread(figure, degree.totals).bound(bound(degree)))
     };

@@ -2,7 +2,7 @@
 
 use super::plans::{self, PlanRow};
 use super::{QUERIES, TpchSetup, facts, words};
-use crate::evidence::{Point, Spread, Trial};
+use crate::evidence::{Experiment, Point, Spread, Trial};
 use crate::format::unique;
 use crate::text::Message;
 use dyno_facts::{PublishedRow, PublishedTable, Verdict};
@@ -162,7 +162,9 @@ pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
     };
     for (place, point) in points.iter().enumerate() {
         // A test of refresh functions alone has none.
-        let Some(setup) = point.tpch.as_ref().filter(|_| has_queries(point)) else { continue };
+        let Some(setup) = super::setup_of(trials, point).filter(|_| has_queries(point)) else {
+            continue;
+        };
         let like = |degree: u32| TpchSetup { degree, ..setup.clone() };
         let same = |group: &&mut (&str, TpchSetup, Vec<usize>)| {
             group.0 == point.target && group.1 == like(group.1.degree)
@@ -397,8 +399,8 @@ pub(super) fn published_query(row: &PublishedRow) -> Option<(u8, u32, f64)> {
 }
 
 /// The published tables that tell times of queries.
-pub(super) fn published(tables: &[&PublishedTable]) -> Vec<PublishedSeconds> {
-    let one = |table: &&PublishedTable| {
+pub(super) fn published(experiment: &Experiment) -> Vec<PublishedSeconds> {
+    let one = |table: &PublishedTable| {
         let found: Vec<(u8, u32, f64)> = table.rows.iter().filter_map(published_query).collect();
         let mut degrees: Vec<u32> = found.iter().map(|(_, degree, _)| *degree).collect();
         degrees.sort_unstable();
@@ -428,5 +430,5 @@ pub(super) fn published(tables: &[&PublishedTable]) -> Vec<PublishedSeconds> {
             totals,
         })
     };
-    tables.iter().filter_map(one).collect()
+    experiment.published.iter().filter_map(|shown| one(&shown.table)).collect()
 }

@@ -109,7 +109,7 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
     let mut orders = synthetic::tpcc::tpcc();
     orders.header.targets[0].price = Some(Price { per_hour: 2.0, currency: "CNY".to_owned() });
     let paper = Paper::new(&[orders], &[]);
-    let tpmc = paper.key_rows()[0].point.tpcc.as_ref().expect("TPC-C").tpmc.median;
+    let tpmc = paper.key_rows()[0].point.main.expect("tpmC").1.median;
     let row = &paper.costs[0].rows[1];
     assert_eq!(row.what, "hourly price per 1,000 tpmC");
     assert!((row.amount - 2000.0 / tpmc).abs() < 1e-9);

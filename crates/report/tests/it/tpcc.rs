@@ -1,6 +1,6 @@
 //! What papers say of TPC-C.
 
-use crate::support::{elements, golden};
+use crate::support::{elements, golden, number, table};
 use crate::synthetic::tpcc::{published, tpcc};
 use crate::synthetic::{HOSTILE, own_mut};
 use dyno_facts::{TrialStatus, Verdict};
@@ -25,40 +25,29 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     golden("tpcc.md", &paper.markdown(Lang::En));
     let orders = &paper.experiments[0];
     let point = &orders.points[0];
-    let figures = point.tpcc.as_ref().expect("TPC-C");
-    assert_eq!((point.repeats, figures.setup.terminals, figures.orders_unknown), (2, 10, 3));
+    let (_, tpmc) = point.main.expect("tpmC");
+    let terminals = point.level.as_ref().and_then(|level| level.terminals);
+    assert_eq!((point.repeats, terminals, point.is_paced), (2, Some(10), false));
     let committed = |trial: usize| paper.trials[trial].summary.kinds[0].counts.committed as f64;
     // Twelve seconds: five times as many a minute.
-    assert_eq!((figures.tpmc.max, figures.tpmc.min), (committed(0) * 5.0, committed(1) * 5.0));
-    assert_eq!(figures.per_warehouse, figures.tpmc.median / 2.0);
-    assert!(figures.limit.is_none() && figures.bound.to_string().contains("does not apply"));
-    let paced = paper.experiments[1].points[0].tpcc.as_ref().expect("TPC-C");
-    assert_eq!((paced.limit, paced.floor), (Some(25.72), Some(18.0)));
-    assert!(
-        paced.bound.to_string().contains("within what the specification wants"),
-        "{}",
-        paced.bound
-    );
-    let hurried = changed(|facts| facts.tpmc_limit = Some(51.44));
-    let hurried = &hurried.experiments[0];
-    let figures = hurried.points[0].tpcc.as_ref().expect("TPC-C");
-    assert_eq!((figures.limit, figures.floor), (Some(51.44), None));
-    assert!(
-        figures.bound.to_string().contains("not those of the specification"),
-        "{}",
-        figures.bound
-    );
-    let section = hurried.tpcc.as_ref().expect("a section");
-    assert!(
-        section
-            .deviations
-            .iter()
-            .any(|sentence| sentence.to_string().starts_with("Keying and think"))
-    );
+    assert_eq!((tpmc.max, tpmc.min), (committed(0) * 5.0, committed(1) * 5.0));
+    let levels = table(&paper, "tpmC: New-Orders per minute");
+    let per_warehouse = number(&levels, "standard", "tpmC per warehouse");
+    assert_eq!(per_warehouse, Some(tpmc.median / 2.0));
+    let mix = table(&paper, "The mix");
+    assert_eq!(number(&mix, "New-Order", "Unknown outcome"), Some(3.0));
+    let text = paper.markdown(Lang::En);
+    assert!(text.contains("per warehouse does not apply"), "{text}");
+    assert!(paper.experiments[1].points[0].is_paced);
+    assert!(text.contains("2 warehouses must reach 18 tpmC"), "{text}");
+    assert!(text.contains("within what the specification wants"), "{text}");
+    let hurried = changed(|facts| facts.tpmc_limit = Some(51.44)).markdown(Lang::En);
+    assert!(hurried.contains("not those of the specification"), "{hurried}");
+    assert!(hurried.contains("\n- Keying and think"), "{hurried}");
 
     let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
     let [row] = comparison.rows.as_slice() else { panic!("the other row was not measured") };
-    let measured = orders.points[1].tpcc.as_ref().expect("TPC-C").tpmc;
+    let (_, measured) = orders.points[1].main.expect("tpmC");
     assert_eq!((comparison.load.to_string().as_str(), row.workers), ("Terminals", 1000));
     assert_eq!(row.pairs[0].measured, Some(measured));
     assert_eq!(row.pairs[0].ratio, Some(measured.median / 65_735.14));

@@ -1,10 +1,11 @@
 //! What papers say of TPC-H.
 
-use crate::support::{elements, golden};
+use crate::support::{elements, golden, table};
 use crate::synthetic::tpch::{published, tpch};
 use crate::synthetic::{HOSTILE, Own, own_mut};
 use dyno_facts::{TrialStatus, Verdict};
-use dyno_report::{Check, Lang, Paper, TpchSection, TpchTable};
+use dyno_report::blocks::{Block, Cell, Table, Value, english};
+use dyno_report::{Check, Lang, Paper, Spread, Templates};
 use dyno_store::RunData;
 use dyno_tpch::facts::{PlanFacts, QueryOutcome, TpchFacts};
 
@@ -12,14 +13,24 @@ fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
     paper.checks.iter().find(|check| check.id == id).expect("the check exists")
 }
 
-fn section(paper: &Paper, experiment: usize) -> &TpchSection {
-    paper.experiments[experiment].tpch.as_ref().expect("a section")
+/// The tables of the 22 queries.
+fn seconds(paper: &Paper) -> Vec<Table> {
+    let tables = paper.blocks(&Templates::default(), Lang::En).into_iter();
+    let tables = tables.filter_map(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    });
+    tables.filter(|table| english(&table.caption).starts_with("Seconds of each query")).collect()
 }
 
 /// The table of the target with two degrees.
-fn postgres(paper: &Paper) -> &TpchTable {
-    let tables = &section(paper, 0).tables;
-    tables.iter().find(|table| table.target == "postgres").expect("a table")
+fn postgres(paper: &Paper) -> Table {
+    let is_it = |table: &Table| table.cell("Q1", "2 over 0").is_some();
+    seconds(paper).into_iter().find(is_it).expect("a table")
+}
+
+fn cell<'a>(table: &'a Table, row: &str, column: &str) -> &'a Cell {
+    table.cell(row, column).unwrap_or_else(|| panic!("{row}, {column}: {table:?}"))
 }
 
 fn facts(run: &mut RunData, trial: usize) -> Own<'_, TpchFacts> {
@@ -44,8 +55,6 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     let paper = Paper::new(&[run.clone()], &published());
     golden("tpch.md", &paper.markdown(Lang::En));
     let table = postgres(&paper);
-    let degrees: Vec<u32> = table.degrees.iter().map(|column| column.degree).collect();
-    assert_eq!((degrees.as_slice(), table.degrees[0].repeats), ([0, 2].as_slice(), 3));
     let times = |degree: u32, query: u8| -> Vec<f64> {
         let mut times: Vec<f64> = run
             .trials
@@ -62,22 +71,24 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
         times
     };
     let (serial, parallel) = (times(0, 9), times(2, 9));
-    let row = &table.queries[8];
-    let seconds = row.cells[1].seconds.expect("a time");
-    assert_eq!([seconds.min, seconds.median, seconds.max], parallel[..]);
-    let speedup = row.cells[1].speedup.expect("a speed-up");
-    assert_eq!(speedup.median, serial[1] / parallel[1]);
-    assert_eq!((speedup.min, speedup.max), (serial[0] / parallel[2], serial[2] / parallel[0]));
-    assert!(speedup.bound.is_none() && row.cells[0].speedup.is_none());
-    assert_eq!((row.rows, row.answer), (Some((63, 63)), Some(Verdict::Passed)));
-
-    let [theirs] = section(&paper, 0).published.as_slice() else { panic!("one table") };
-    assert_eq!((theirs.degrees.as_slice(), theirs.scale), ([0, 16].as_slice(), Some(100.0)));
+    let spread = |min, median, max| Value::Spread(Spread { min, median, max });
+    let [low, median, high] = parallel[..] else { panic!("three trials") };
+    assert_eq!(cell(&table, "Q9", "degree 2").value, spread(low, median, high));
+    let speedup = cell(&table, "Q9", "2 over 0");
     assert_eq!(
-        (theirs.seconds[0].as_slice(), theirs.speedups[3]),
-        ([Some(1092.0), Some(1092.0)].as_slice(), Some(4.0))
+        (&speedup.value, speedup.bound),
+        (&spread(serial[0] / high, serial[1] / median, serial[2] / low), "")
     );
-    assert!(section(&paper, 1).published.is_empty());
+    assert_eq!(cell(&table, "Q9", "Rows").value, Value::Range([63.0; 2]));
+    assert_eq!(cell(&table, "Q9", "Answer").english(), "correct");
+
+    for (query, column, figure) in
+        [("Q1", "s, degree 0", 1092.0), ("Q1", "s, degree 16", 1092.0), ("Q4", "16 over 0", 4.0)]
+    {
+        assert_eq!(cell(&table, query, column).number(), Some(figure), "{query}, {column}");
+    }
+    let of_power = seconds(&paper).swap_remove(2);
+    assert!(of_power.cell("Q1", "s, degree 0").is_none(), "published beside the queries alone");
     let text = paper.markdown(Lang::En);
     assert_eq!(text.matches(&format!("Left out: maria, degree=2: {skipped}")).count(), 1);
     assert_eq!(text.matches("Source: A vendor's white paper").count(), 1, "in the section alone");
@@ -110,20 +121,20 @@ fn html_is_well_formed_and_has_the_charts() {
 #[test]
 fn what_was_given_up_or_failed_is_never_a_plain_time() {
     let paper = Paper::new(&[tpch()], &published());
-    let maria = &section(&paper, 0).tables[0];
-    let (slow, broken) = (&maria.queries[17].cells[0], &maria.queries[16].cells[0]);
-    assert_eq!((slow.timed_out, slow.executions, maria.queries[17].rows), (2, 2, None));
-    assert_eq!((broken.failed, broken.executions), (1, 1));
-    let column = &maria.degrees[0];
+    let maria = &seconds(&paper)[0];
+    let (slow, broken) = (cell(maria, "Q18", "degree 0"), cell(maria, "Q17", "degree 0"));
+    assert_eq!((slow.bound, english(&slow.below[0]).as_str()), ("≥", "given up, 2 of 2"));
+    assert_eq!((broken.bound, english(&broken.below[0]).as_str()), ("", "1 failed"));
+    assert_eq!(cell(maria, "Q18", "Rows").value, Value::Missing);
+    let reached = table(&paper, "What was asked for and reached");
+    let total = cell(&reached, "maria (failed)", "Total s");
+    let below: Vec<String> = total.below.iter().map(|line| english(line)).collect();
+    assert_eq!(below, ["with 2 given up", "1 of 2 trials"]);
     assert_eq!(
-        (column.repeats, column.totals, column.penalised.as_slice()),
-        (2, 1, [18, 21].as_slice())
-    );
-    assert_eq!(
-        column.answers.words,
+        cell(&reached, "maria (failed)", "Answers").english(),
         "19 of 22 correct; wrong: Q11; without an answer: Q18 and Q21"
     );
-    assert_eq!(section(&paper, 0).failures.len(), 5);
+    assert_eq!(table(&paper, "Queries without an answer").rows.len(), 5);
     let text = paper.markdown(Lang::En);
     assert!(text.contains("| Q18 | – | – | ≥ 60.0 (**given up, 2 of 2**) |"), "{text}");
     assert!(text.contains("| 6 | maria | 0 | Q17 | 0 | failed: Out of memory"), "{text}");
@@ -138,21 +149,19 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     };
     let bound = |paper: &Paper| {
         let table = postgres(paper);
-        (
-            table.queries[0].cells[1].speedup.expect("one").bound,
-            table.degrees[1].total_speedup.expect("one").bound,
-        )
+        ["Q1", "Total"].map(|row| cell(&table, row, "2 over 0").bound)
     };
-    assert_eq!(bound(&given_up(0)), (Some("at least"), Some("at least")));
-    assert_eq!(bound(&given_up(2)), (Some("at most"), Some("at most")));
+    assert_eq!(bound(&given_up(0)), ["≥", "≥"]);
+    assert_eq!(bound(&given_up(2)), ["≤", "≤"]);
+    let speedup = |paper: &Paper| cell(&postgres(paper), "Q1", "2 over 0").clone();
     let both = changed(|_, facts| facts.queries[0].outcome = QueryOutcome::TimedOut);
-    assert!(postgres(&both).queries[0].cells[1].speedup.is_none());
+    assert_eq!(speedup(&both), Cell { value: Value::Missing, ..Cell::default() });
     let failed = changed(|trial, facts| {
         if trial == 2 {
             facts.queries[0].outcome = QueryOutcome::Failed("gone".to_owned());
         }
     });
-    assert!(postgres(&failed).queries[0].cells[1].speedup.is_none());
+    assert_eq!(speedup(&failed).value, Value::Missing);
 }
 
 /// Where a check found what.
@@ -243,7 +252,7 @@ fn rules_find_what_was_changed() {
         1
     );
     let scale = changed("tpch-unlike", &|facts| facts.scale = 0.1);
-    assert_eq!(scale, ["experiment queries: scale factor: postgres 0.1, 1, maria 1"]);
+    assert_eq!(scale, ["experiment queries: scale factor: maria 1, postgres 0.1, 1"]);
     let mut run = tpch();
     facts(&mut run, 8).queries.swap(3, 4);
     facts(&mut run, 8).refreshes.pop();
@@ -266,9 +275,12 @@ fn an_interrupted_pass_has_a_paper() {
     drop(pass);
     let paper = Paper::new(&[run], &published());
     elements(&paper.html(Lang::En).expect("rendered"));
-    let table = postgres(&paper);
-    assert_eq!(table.degrees[0].answers.right, 4);
-    assert!(table.queries[4].cells[0].seconds.is_none() && table.degrees[0].total_s.is_none());
+    let queries = &seconds(&paper)[0];
+    let answers =
+        cell(&table(&paper, "What was asked for"), "postgres (interrupted)", "Answers").english();
+    assert!(answers.starts_with("4 of 22 correct"), "{answers}");
+    assert_eq!(cell(queries, "Q5", "degree 0").english(), "interrupted");
+    assert_eq!(cell(queries, "Total", "degree 0").value, Value::Missing);
     assert_eq!(check(&paper, "cut-off").findings[0].value, "5 queries executed");
     let text = paper.markdown(Lang::En);
     assert!(text.contains("no total at degree 0, as not all queries ended"), "{text}");
@@ -311,7 +323,7 @@ fn of_several_runs_plans_are_named_and_not_linked() {
     let html = paper.html(Lang::En).expect("rendered");
     elements(&html);
     assert!(!html.contains("href=\"plans/") && html.contains("trial 2/1"));
-    assert_eq!(section(&paper, 0).tables.len(), 4, "two targets of two runs");
+    assert_eq!(seconds(&paper).len(), 4 + 4, "two targets, and two tests, of two runs");
 }
 
 #[test]
@@ -325,8 +337,10 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     drop(alone);
     let paper = Paper::new(&[run], &[]);
     elements(&paper.html(Lang::En).expect("rendered"));
-    let section = section(&paper, 1);
-    assert_eq!((section.tables.len(), section.caches.len(), section.refreshes.len()), (0, 0, 2));
+    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let has = |caption: &str| Table::find(&blocks, caption).is_some();
+    assert!(!has("Seconds of each query") && !has("What the caches held"));
+    assert_eq!(table(&paper, "Refresh functions").rows.len(), 2);
     let text = paper.markdown(Lang::En);
     assert!(text.contains("| 9 | postgres | 2 | 1 | RF1 | 7,500 | 0.800 | well |"), "{text}");
     assert!(!text.contains("| Q1 |"), "{text}");

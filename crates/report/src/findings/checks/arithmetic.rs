@@ -3,10 +3,9 @@
 use super::case::each_node;
 use super::{Rule, generator, parts, percent};
 use crate::evidence::{Group, Level, Trial};
-use crate::families::is_pass;
+use crate::families::Family;
 use crate::messages::checks;
 use crate::text::Message;
-use crate::tpcc;
 use dyno_facts::{GeneratorMember, say};
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
@@ -82,8 +81,13 @@ fn unlikely_inside(trial: &Trial, is_found: fn(&Inside, bool) -> bool) -> Option
 /// `None` where workers may have nothing to do.
 fn inside(trial: &Trial) -> Option<Inside> {
     let summary = &trial.summary;
-    let is_scheduled = summary.rate_per_s.is_some() || tpcc::is_paced(trial) || is_pass(summary);
-    if is_scheduled || summary.window_s <= 0.0 || summary.latency.count == 0 {
+    let family = Family::of(summary);
+    let is_idle = family.is_some_and(|family| family.is_pass() || family.is_paced(summary));
+    if is_idle
+        || summary.rate_per_s.is_some()
+        || summary.window_s <= 0.0
+        || summary.latency.count == 0
+    {
         return None;
     }
     let workers_s = summary.window_s * f64::from(summary.workers.max(1));

@@ -4,7 +4,7 @@
 //! where it is not so, and what to do about it. Each file holds the rules of one group.
 //!
 //! Thresholds are named constants with their source. What is `None` fires nothing; what only a suite states
-//! is marked "stated". The rules of TPC-C and TPC-H stand with their sections. `doc/checks.md` and
+//! is marked "stated". The rules of families stand in their crates. `doc/checks.md` and
 //! `doc/checks.zh.md` list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
 //! that makes it fire and one just beside it that does not.
 
@@ -28,14 +28,15 @@ use crate::evidence::{
     Check, Experiment, Finding, Group, Level, PairedComparison, Paper, Spot, SpotKind, SteadyRow,
     Target, Trial,
 };
-use crate::families::{FAMILIES, FamilyPaper};
+use crate::families::{Family, families};
 use crate::format;
 use crate::text::{Lang, Message};
 use dyno_facts::{CheckTexts, Entry, say};
 use dyno_store::RunData;
 use sides::TargetPair;
 
-pub(crate) struct Rule {
+/// A check as data.
+pub struct Rule {
     pub(crate) id: &'static str,
     pub(crate) group: Group,
     pub(crate) level: Level,
@@ -50,14 +51,14 @@ pub(crate) struct Rule {
 
 /// Declares [`Find`] and, for each of its kinds, the function that makes a rule of it.
 macro_rules! kinds_of_rules {
-    ($($(#[$doc:meta])* $name:ident: $kind:ident($find:ty),)+) => {
+    ($($(#[$doc:meta])* $seen:vis $name:ident: $kind:ident($find:ty),)+) => {
         /// What looks for findings: in one thing after the other, or in the whole.
         pub(crate) enum Find {
             $($(#[$doc])* $kind($find),)+
         }
 
         impl Rule {
-            $(pub(crate) const fn $name(group: Group, level: Level, texts: CheckTexts, find: $find) -> Rule {
+            $($seen const fn $name(group: Group, level: Level, texts: CheckTexts, find: $find) -> Rule {
                 let CheckTexts { id, rule, meaning, advice } = texts;
                 Rule { id, group, level, rule, meaning, advice, find: Find::$kind(find) }
             })+
@@ -66,22 +67,23 @@ macro_rules! kinds_of_rules {
 }
 
 kinds_of_rules! {
-    trial: Trial(fn(&Trial) -> Option<Message>),
-    trial_of_case: TrialOfCase(fn(&Case<'_>, &Trial) -> Option<Message>),
-    target: Target(fn(&Target) -> Option<Message>),
+    pub trial: Trial(fn(&Trial) -> Option<Message>),
+    pub(crate) trial_of_case: TrialOfCase(fn(&Case<'_>, &Trial) -> Option<Message>),
+    pub(crate) target: Target(fn(&Target) -> Option<Message>),
     /// Of targets that were measured.
-    target_of_case: TargetOfCase(fn(&Case<'_>, &Target) -> Option<Message>),
+    pub(crate) target_of_case: TargetOfCase(fn(&Case<'_>, &Target) -> Option<Message>),
     /// Of experiments that have measured something.
-    experiment: Experiment(fn(&Experiment) -> Option<Message>),
-    comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
+    pub(crate) experiment: Experiment(fn(&Experiment) -> Option<Message>),
+    pub experiment_of_paper: ExperimentOfPaper(fn(&Paper, &Experiment) -> Option<Message>),
+    pub(crate) comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
     /// Of windows without a reason to be unsteady.
-    window: Window(fn(&SteadyRow) -> Option<Message>),
-    run: Run(fn(&RunData) -> Option<Message>),
+    pub(crate) window: Window(fn(&SteadyRow) -> Option<Message>),
+    pub(crate) run: Run(fn(&RunData) -> Option<Message>),
     /// Of targets that stand beside each other in an experiment.
-    pair: Pair(fn(&TargetPair<'_>) -> Option<Message>),
-    paper: Paper(fn(&Paper) -> Vec<Finding>),
+    pub(crate) pair: Pair(fn(&TargetPair<'_>) -> Option<Message>),
+    pub(crate) paper: Paper(fn(&Paper) -> Vec<Finding>),
     /// Needs more than the model holds.
-    case: Case(fn(&Case<'_>) -> Vec<Finding>),
+    pub(crate) case: Case(fn(&Case<'_>) -> Vec<Finding>),
 }
 
 /// The rules of every paper, by group; those of families are with their sections.
@@ -100,7 +102,7 @@ const GROUPS: [&[Rule]; 9] = [
 
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
 pub fn check_ids() -> Vec<&'static str> {
-    let of_families = FAMILIES.into_iter().map(FamilyPaper::rules);
+    let of_families = families().map(|family| family.rules());
     let all = GROUPS.into_iter().chain(of_families);
     all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
 }
@@ -108,9 +110,10 @@ pub fn check_ids() -> Vec<&'static str> {
 /// Makes all checks and leaves their numbers at the trials and points that they concern. Checks
 /// that found something come first, the gravest first, accepted ones after the others.
 pub(crate) fn make(paper: &mut Paper, runs: &[RunData]) {
-    let is_there =
-        |family: &&dyn FamilyPaper| paper.experiments.iter().any(|own| family.has_facts(own));
-    let of_families = FAMILIES.into_iter().filter(is_there).map(FamilyPaper::rules);
+    let has_facts = |family: &Family| {
+        paper.trials.iter().any(|trial| Family::of(&trial.summary) == Some(*family))
+    };
+    let of_families = families().filter(has_facts).map(|family| family.rules());
     let groups: Vec<&[Rule]> = GROUPS.into_iter().chain(of_families).collect();
     let case = Case { paper, runs };
     let rules = groups.into_iter().flatten();
@@ -188,12 +191,18 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     let paper = case.paper;
     let trial = |trial: &Trial| Spot::trial(&trial.label);
     let target = |target: &Target| Spot::target(&target.label);
+    let experiment = |own: &Experiment| Spot::experiment(&own.name);
     match rule.find {
         Find::Trial(find) => each(&paper.trials, trial, find),
         Find::TrialOfCase(find) => each(&paper.trials, trial, |trial| find(case, trial)),
         Find::Target(find) => each(&paper.targets, target, find),
         Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
-        Find::Experiment(find) => each(case.measured(), |one| Spot::experiment(&one.name), find),
+        Find::Experiment(find) => {
+            let is_replaced = |family: Family| family.replaced().contains(&rule.id);
+            let experiments = case.measured();
+            each(experiments.filter(|own| !own.family.is_some_and(is_replaced)), experiment, find)
+        }
+        Find::ExperimentOfPaper(find) => each(case.measured(), experiment, |one| find(paper, one)),
         Find::Comparison(find) => each(&paper.verdicts, |of| Spot::comparison(&of.name), find),
         Find::Window(find) => each(time::judged(paper), |row| Spot::trial(&row.trial), find),
         Find::Run(find) => {

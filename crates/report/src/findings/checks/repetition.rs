@@ -104,7 +104,7 @@ type InGroup = fn(&Point, &[&Trial]) -> Option<(Spot, Message)>;
 /// What `find` says of the trials behind a point, with the point's target and load.
 fn each_group(case: &Case<'_>, find: InGroup) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for experiment in case.measured().filter(|experiment| experiment.tpch.is_none()) {
+    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
         for point in &experiment.points {
             let own = case.paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
             let found = find(point, &own.collect::<Vec<_>>());
@@ -150,7 +150,7 @@ fn outliers(_: &Point, trials: &[&Trial]) -> Option<(Spot, Message)> {
 /// Sweeps and searches whose best point no trial has measured again.
 fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for experiment in case.measured().filter(|experiment| experiment.tpch.is_none()) {
+    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
         let trials = case.trials(experiment);
         let targets = case.paper.targets.iter().filter(|target| {
             let own = || trials.iter().filter(|trial| trial.target == target.label);

@@ -89,12 +89,11 @@ fn major_versions(pair: &TargetPair<'_>) -> Option<Message> {
 }
 
 fn single_statement(experiment: &Experiment) -> Option<Message> {
-    let is_asked = experiment.tpch.is_none() && experiment.tpcc.is_none();
     let by_transaction = |point: &crate::evidence::Point| {
         (point.tps.median > 0.0).then(|| point.qps.median / point.tps.median)
     };
     let statements = experiment.points.iter().filter_map(by_transaction).reduce(f64::max)?;
-    (is_asked && statements < SINGLE_STATEMENT)
+    (statements < SINGLE_STATEMENT)
         .then(|| say!(statements_per_transaction, statements = format!("{statements:.1}")))
 }
 

@@ -3,11 +3,11 @@
 
 use super::Case;
 use crate::evidence::{Experiment, Target, Trial, nodes_of};
+use crate::families::Family;
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, TargetFacts, say};
 use dyno_statistics::median;
-use dyno_tpcc::facts::TpccFacts;
 
 /// Two targets that an experiment measured.
 pub(crate) struct TargetPair<'a> {
@@ -143,10 +143,9 @@ impl<'a> Side<'a> {
 
     /// The isolation level of sessions: as a workload asked for it, or as the server gives it.
     pub(super) fn isolation(&self) -> Option<Fact> {
-        let asked = self
-            .trials
-            .iter()
-            .find_map(|trial| trial.summary.own::<TpccFacts>()?.isolation.clone().map(Fact::read));
+        let asked = self.trials.iter().find_map(|trial| {
+            Family::of(&trial.summary)?.isolation(&trial.summary).map(Fact::read)
+        });
         const SETTINGS: [&str; 3] =
             ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
         let of_settings = || {

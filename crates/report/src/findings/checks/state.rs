@@ -35,8 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         sizes(experiment, |times| (IN_MEMORY..=DISK_BOUND).contains(&times))
     }),
     Rule::experiment(Group::E, Level::I, checks::data_in_memory, |experiment| {
-        // Warehouses have a rule of their own.
-        experiment.tpcc.is_none().then(|| sizes(experiment, |times| times < IN_MEMORY))?
+        sizes(experiment, |times| times < IN_MEMORY)
     }),
     Rule::trial(Group::E, Level::W, checks::cold, |trial| {
         let times = trial.summary.data.as_ref()?.size_to_memory()?;
@@ -130,7 +129,7 @@ fn backlog(node: &NodeConditions) -> Option<Message> {
 /// The best points of sweeps whose server had CPU to spare.
 fn idle_server(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for experiment in case.measured().filter(|experiment| experiment.tpch.is_none()) {
+    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
         for target in &case.paper.targets {
             let own = || experiment.points.iter().filter(|point| point.target == target.label);
             let top =

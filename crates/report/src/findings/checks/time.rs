@@ -2,12 +2,11 @@
 
 use super::{Rule, parts};
 use crate::evidence::{Group, Level, LevelChange, Paper, StallRow, SteadyRow, Trial, nodes_of};
-use crate::families::is_pass;
+use crate::families::{Family, is_pass};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, Purpose, say};
-use dyno_tpch::facts::TpchFacts;
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;
@@ -29,17 +28,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule::window(Group::B, Level::W, checks::slow_seconds, slow_seconds),
     Rule::trial(Group::B, Level::W, checks::checkpoint_cycles, checkpoint_cycles),
     Rule::trial(Group::B, Level::W, checks::cut_off, |trial| {
-        let window = || match trial.summary.own::<TpchFacts>() {
-            Some(facts) => say!(n_queries_executed, n = facts.queries.len()),
-            None => {
-                say!(seconds_s_measured, seconds = format::plain(trial.summary.window_s))
-            }
-        };
-        matches!(trial.status, "interrupted" | "running").then(window)
+        let summary = &trial.summary;
+        let own = || Family::of(summary).and_then(|family| family.progress(summary));
+        let window = || say!(seconds_s_measured, seconds = format::plain(summary.window_s));
+        matches!(trial.status, "interrupted" | "running").then(|| own().unwrap_or_else(window))
     }),
     Rule::experiment(Group::B, Level::I, checks::short_window, |experiment| {
-        // The 22 queries take the time that they take.
-        let window_s = experiment.shortest_window_s.filter(|_| experiment.tpch.is_none())?;
+        // The statements of a pass take the time that they take.
+        let window_s = experiment.shortest_window_s.filter(|_| !experiment.is_pass())?;
         let is_short = window_s < LEAST_WINDOW_S;
         is_short.then(|| Message::verbatim(format!("{} s", format::plain(window_s))))
     }),

@@ -2,12 +2,11 @@
 
 use super::{Case, Rule, commas, joined, list, parts, workload};
 use crate::evidence::{Experiment, Group, Level, Trial};
-use crate::families::is_pass;
+use crate::families::{Family, is_pass};
+use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
-use crate::{format, tpch};
 use dyno_facts::{DataCheck, KindSummary, TrialStatus, Verdict, say};
-use dyno_tpcc::facts::TpccFacts;
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
@@ -16,8 +15,6 @@ const ERRORS_UNUSABLE: f64 = 0.01;
 const STATEMENTS: f64 = 0.01;
 /// Chance that a mix that is as planned is found to be off.
 const MIX_CHANCE_Z: f64 = 3.09;
-/// Terminals of a warehouse (clause 4.2.2 of TPC-C).
-const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::trial_failed, |trial| match &trial.summary.status {
@@ -33,13 +30,6 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial_of_case(Group::F, Level::W, checks::mix, |case, trial| {
         unlike_mix(trial, &weights(case.experiment(trial)?, trial)?)
-    }),
-    Rule::trial(Group::F, Level::W, checks::terminals, |trial| {
-        let facts = trial.summary.own::<TpccFacts>()?;
-        let (terminals, warehouses) = (facts.terminals, facts.warehouses);
-        let most = TERMINALS_PER_WAREHOUSE * warehouses.max(1);
-        (terminals > most)
-            .then(|| say!(terminals_on_warehouses, terminals = terminals, warehouses = warehouses))
     }),
     Rule::trial(Group::F, Level::E, checks::errors_1, |trial| {
         errors(trial, |share| share > ERRORS_UNUSABLE)
@@ -86,11 +76,11 @@ fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 
 /// The evidence of a trial's checks that ended like that.
 fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
-    // Answers of TPC-H have rules of their own.
-    // What a fault has cost, too.
+    // What a fault has cost has rules of its own, as some checks of families have.
     let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
+    let family = Family::of(&trial.summary);
     let is_told = |name: &str| {
-        is_pass(&trial.summary) && name == tpch::ANSWERS || has_lost && name == DataCheck::BOOKS
+        family.is_some_and(|family| family.judges(name)) || has_lost && name == DataCheck::BOOKS
     };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
@@ -104,7 +94,7 @@ fn error_share(trial: &Trial) -> Option<f64> {
     if has_fault(trial) {
         return None;
     }
-    // What TPC-H gives up has rules of its own: one of 22 queries is no share of many.
+    // What a pass gives up is for rules of its family: one of a few statements is no share of many.
     let counts = (!is_pass(&trial.summary)).then_some(trial.summary.counts)?;
     (counts.started > 0).then(|| (counts.failed + counts.retries) as f64 / counts.started as f64)
 }
@@ -167,16 +157,13 @@ fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<
 /// The kinds that are drawn, each with its planned weight; `None` where that is not known.
 fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
     let summary = &trial.summary;
-    let of_tpcc = |kind: &KindSummary| {
-        let facts =
-            summary.own::<TpccFacts>()?.kinds.iter().find(|facts| facts.name == kind.name)?;
-        Some(facts.share_percent)
-    };
+    let of_family = |kind: &KindSummary| Family::of(summary)?.weight(summary, &kind.name);
     let of_scripts = |kind: &KindSummary| {
         let script = experiment.scripts.iter().find(|script| script.name == kind.name)?;
         Some(f64::from(script.weight))
     };
-    let weighed = |kind: &'a KindSummary| Some((kind, of_tpcc(kind).or_else(|| of_scripts(kind))?));
+    let weighed =
+        |kind: &'a KindSummary| Some((kind, of_family(kind).or_else(|| of_scripts(kind))?));
     let weights: Option<Vec<(&KindSummary, f64)>> = summary.kinds.iter().map(weighed).collect();
     let weights = weights?;
     let drawn: Vec<_> = weights.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
@@ -225,14 +212,7 @@ fn hot_range(experiment: &Experiment) -> Option<Message> {
 }
 
 fn of_tpc(experiment: &Experiment) -> Option<Message> {
-    let test = experiment.test.to_ascii_lowercase();
-    let family = match () {
-        () if experiment.tpcc.is_some() || test.contains("tpcc") => "TPC-C",
-        () if experiment.tpch.is_some() || test.contains("tpch") => "TPC-H",
-        () if test.contains("pgbench") => "TPC-B",
-        () => return None,
-    };
-    Some(say!(derived_from_benchmark, benchmark = family))
+    experiment.derived_from().map(|benchmark| say!(derived_from_benchmark, benchmark = benchmark))
 }
 
 #[cfg(test)]

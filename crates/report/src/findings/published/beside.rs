@@ -2,14 +2,14 @@
 
 use super::differences::{Here, differences};
 use crate::evidence::{Beside, Experiment, Paper, PerVcpu, Point, Target};
-use crate::findings::comparison::counterpart;
+use crate::findings::comparison::{counterpart, published_metric};
 use crate::text::Message;
-use dyno_facts::{PublishedRow, say};
+use dyno_facts::PublishedRow;
 
 /// The metrics that are told beside published ones, in this order.
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];
 
-/// Every target of every experiment beside its rows. Seconds of TPC-H stand in their own tables.
+/// Every target of every experiment beside its rows. Seconds of statements stand in tables of their families.
 pub(crate) fn beside(paper: &Paper) -> Vec<Beside> {
     let mut found = Vec::new();
     for (index, experiment) in paper.experiments.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(crate) fn beside(paper: &Paper) -> Vec<Beside> {
 }
 
 fn is_in(experiment: &Experiment, target: &Target) -> bool {
-    experiment.tpch.is_none() && experiment.points.iter().any(|p| p.target == target.label)
+    !experiment.is_pass() && experiment.points.iter().any(|p| p.target == target.label)
 }
 
 /// One target in one experiment.
@@ -92,12 +92,7 @@ impl<'a> Side<'a> {
     ) -> Option<Beside> {
         let point = self.point(Some(row))?;
         let published = *row.metrics.get(metric)?;
-        let (name, measured) = match metric {
-            "tps" => (say!(transactions_s), point.tps),
-            "qps" => (say!(statements_s), point.qps),
-            "data_qps" => (Message::from("QPS"), point.data_qps),
-            _ => (Message::from("tpmC"), point.tpcc.as_ref()?.tpmc),
-        };
+        let measured = point.metric(metric)?;
         let own_vcpu = vcpu(self.paper, self.target);
         let per_vcpu = own_vcpu.zip(row.vcpu()).map(|(here, there)| {
             let (measured, published) = (measured.median / here, published / there);
@@ -118,7 +113,7 @@ impl<'a> Side<'a> {
             table: table.clone(),
             row: row.label.clone(),
             is_named,
-            metric: name,
+            metric: published_metric(metric),
             measured,
             repeats: point.repeats,
             published,

@@ -1,7 +1,8 @@
 //! What throughput costs, where the suite states a target's price.
 
-use crate::evidence::{Cost, CostRow, Paper, Point, Target};
+use crate::evidence::{Cost, CostRow, Paper, Point, Spread, Target, figure_of, metric_name};
 use dyno_facts::{Price, say};
+use dyno_statistics::Metric;
 
 /// One for each target with a price and each experiment with a result of it.
 pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
@@ -13,15 +14,16 @@ pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
                 .key_rows()
                 .into_iter()
                 .find(|row| row.index == index && row.point.target == target.label);
-            let mut rows = key.map_or(Vec::new(), |key| of_point(price, key.point));
-            let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
-            let own = tables.filter(|table| table.target == target.label);
-            let degrees = own.flat_map(|table| &table.degrees);
-            let qphh = degrees.filter_map(|degree| degree.qphh).map(|spread| spread.median);
-            rows.extend(qphh.reduce(f64::max).and_then(|best| {
-                let amount = of_rate(price, best)?;
-                Some(CostRow { what: say!(hourly_price_per_1_000_qphh), amount })
-            }));
+            let transactions = key.and_then(|key| of_transactions(price, key.point));
+            let own = experiment.points.iter().filter(|point| point.target == target.label);
+            // Passes have no best point: each may have the figure.
+            let points = match key {
+                Some(key) => vec![key.point],
+                None => own.filter(|_| experiment.is_pass()).collect(),
+            };
+            let metric = experiment.family.and_then(|family| family.priced());
+            let priced = metric.and_then(|metric| of_metric(paper, price, metric, &points));
+            let rows: Vec<CostRow> = transactions.into_iter().chain(priced).collect();
             if !rows.is_empty() {
                 found.push(Cost {
                     experiment_index: index,
@@ -40,21 +42,26 @@ fn price(target: &Target) -> Option<&Price> {
     target.facts.price.as_ref().filter(|price| price.per_hour > 0.0)
 }
 
-fn of_point(price: &Price, point: &Point) -> Vec<CostRow> {
+fn of_transactions(price: &Price, point: &Point) -> Option<CostRow> {
     const PER_HOUR: f64 = 3600.0;
     let tps = point.tps.median;
-    let transactions = (tps > 0.0).then(|| CostRow {
+    (tps > 0.0).then(|| CostRow {
         what: say!(per_million_transactions),
         amount: price.per_hour / (tps * PER_HOUR) * 1e6,
-    });
-    let tpmc = point.tpcc.as_ref().and_then(|tpcc| {
-        let amount = of_rate(price, tpcc.tpmc.median)?;
-        Some(CostRow { what: say!(hourly_price_per_1_000_tpmc), amount })
-    });
-    transactions.into_iter().chain(tpmc).collect()
+    })
 }
 
-/// The hourly price of a thousand of what is done in each unit of time.
-fn of_rate(price: &Price, rate: f64) -> Option<f64> {
-    (rate > 0.0).then(|| price.per_hour / rate * 1e3)
+/// The hourly price of a thousand of what is done in each unit of time, at the best of these points.
+fn of_metric(paper: &Paper, price: &Price, metric: Metric, points: &[&Point]) -> Option<CostRow> {
+    let median = |point: &&Point| {
+        let trials = paper.trials_of(point).into_iter();
+        let figures = trials.filter_map(|trial| figure_of(&trial.summary, metric));
+        Spread::of(figures.collect()).map(|spread| spread.median)
+    };
+    let best = points.iter().filter_map(median).reduce(f64::max).filter(|best| *best > 0.0)?;
+    let what = match metric {
+        Metric::Qphh => say!(hourly_price_per_1_000_qphh),
+        _ => say!(hourly_price_per_1_000, metric = metric_name(metric)),
+    };
+    Some(CostRow { what, amount: price.per_hour / best * 1e3 })
 }

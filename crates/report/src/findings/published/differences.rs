@@ -60,15 +60,14 @@ fn of_machines(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
 
 fn of_load(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
     let workers = unlike(Some(here.point.load()), row.workers()).map(|(own, there)| {
-        match here.point.tpcc.is_some() {
-            true => say!(terminals_instead_of, here = own, there = there),
-            false => say!(workers_instead_of, here = own, there = there),
+        match here.point.terminals() {
+            Some(_) => say!(terminals_instead_of, here = own, there = there),
+            None => say!(workers_instead_of, here = own, there = there),
         }
     });
     let length = unlike(here.window_s, row.number("duration_s"))
         .map(|(here, there)| say!(s_measured_instead_of_s, here = here, there = there));
-    let pauses = here.point.tpcc.as_ref().and_then(|tpcc| tpcc.limit);
-    let pauses = pauses.map(|_| say!(keying_and_think_times));
+    let pauses = here.point.is_paced.then(|| say!(keying_and_think_times));
     let schedule = here.experiment.is_open_loop.then(|| say!(transactions_on_a_schedule));
     [workers, length, pauses, schedule].into_iter().flatten().collect()
 }
@@ -76,7 +75,10 @@ fn of_load(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
 fn of_data(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
     let data = here.point.data.as_ref().map(|data| &data.facts);
     let count = |rows: u64| Some(rows as f64);
-    let warehouses = here.point.tpcc.as_ref().map(|tpcc| f64::from(tpcc.setup.warehouses));
+    let scale = here.point.scale().and_then(|scale| {
+        let (here, there) = unlike(Some(scale.value), row.number(scale.name))?;
+        Some(say!(scale_instead_of, here = here, there = there, scale = &scale.label))
+    });
     let option = |name: &str| {
         // sysbench writes its options with underscores as well as with dashes.
         let options = &here.experiment.options;
@@ -84,8 +86,7 @@ fn of_data(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
         value.parse::<f64>().ok()
     };
     let told = [
-        unlike(warehouses, row.number("warehouses"))
-            .map(|(here, there)| say!(warehouses_instead_of, here = here, there = there)),
+        scale,
         unlike(option("tables"), row.number("tables"))
             .map(|(here, there)| say!(tables_instead_of, here = here, there = there)),
         unlike(option("table_size"), row.number("table_size"))

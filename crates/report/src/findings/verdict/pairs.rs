@@ -1,13 +1,11 @@
 //! From trials to pairs.
 
 use crate::evidence::{PairOrder, Paper, Trial};
+use crate::families::FamilyLevel;
 use crate::format;
 use crate::text::Message;
-use crate::tpcc::TpccSetup;
-use crate::tpch::TpchSetup;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::ratio::LEAST_PAIRS;
-use dyno_tpcc::facts::TpccFacts;
 
 /// Two targets of an experiment that are compared.
 pub(super) struct Duel<'a> {
@@ -25,32 +23,26 @@ pub(super) struct Pairs<'a> {
 }
 
 /// What has to be the same for two trials to be compared.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Level {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Level<'a> {
     workers: u32,
     rate_per_s: Option<f64>,
-    tpcc: Option<TpccSetup>,
-    tpch: Option<TpchSetup>,
+    of_family: Option<&'a FamilyLevel>,
 }
 
-impl Level {
+impl Level<'_> {
     /// Levels are told from the smallest to the largest.
     pub(super) fn size(&self) -> f64 {
-        match (&self.tpch, &self.tpcc) {
-            (Some(setup), _) => f64::from(setup.degree),
-            (_, Some(setup)) => f64::from(setup.warehouses) * 1e6 + f64::from(setup.terminals),
-            _ => self.rate_per_s.unwrap_or(0.0) * 1e6 + f64::from(self.workers),
+        match self.of_family {
+            Some(level) => level.size,
+            None => self.rate_per_s.unwrap_or(0.0) * 1e6 + f64::from(self.workers),
         }
     }
 }
 
-pub(super) fn level_of(trial: &Trial) -> Level {
-    Level {
-        workers: trial.summary.workers,
-        rate_per_s: trial.summary.rate_per_s,
-        tpcc: trial.summary.own::<TpccFacts>().map(TpccSetup::of),
-        tpch: TpchSetup::of(&trial.summary),
-    }
+pub(super) fn level_of(trial: &Trial) -> Level<'_> {
+    let (workers, rate_per_s) = (trial.summary.workers, trial.summary.rate_per_s);
+    Level { workers, rate_per_s, of_family: trial.level.as_ref() }
 }
 
 /// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
@@ -68,7 +60,7 @@ pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec
         paper.trials.iter().filter(is_own).collect()
     };
     let (baseline, candidate) = (own(duel.baseline), own(duel.candidate));
-    let mut levels: Vec<Level> = Vec::new();
+    let mut levels: Vec<Level<'_>> = Vec::new();
     for trial in &baseline {
         let level = level_of(trial);
         if !levels.contains(&level) {
@@ -76,7 +68,7 @@ pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec
         }
     }
     levels.sort_by(|a, b| a.size().total_cmp(&b.size()));
-    let pairs = |level: Level| {
+    let pairs = |level: Level<'_>| {
         let at_level = |trial: &&&'a Trial| level_of(trial) == level;
         let mut found: Vec<(&Trial, &Trial)> = Vec::new();
         for first in baseline.iter().filter(at_level) {
@@ -117,24 +109,11 @@ fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
 
 /// A load level in words.
 pub(super) fn level_words(trial: &Trial) -> Message {
-    let summary = &trial.summary;
-    let Level { workers, tpcc, tpch, .. } = level_of(trial);
-    if let Some(setup) = tpch {
-        let degree = say!(degree_n, n = setup.degree.to_string());
-        return match setup.test.as_str() {
-            "queries" => degree,
-            test => say!(test_degree, test = test, degree = degree),
-        };
+    if let Some(level) = &trial.level {
+        return level.words.clone();
     }
-    if let Some(setup) = tpcc {
-        return say!(
-            warehouses_terminals,
-            warehouses = say!(n_warehouses, n = setup.warehouses),
-            terminals = say!(n_terminals, n = setup.terminals),
-        );
-    }
-    let workers = say!(n_workers, n = workers);
-    match summary.rate_per_s {
+    let workers = say!(n_workers, n = trial.summary.workers);
+    match trial.summary.rate_per_s {
         Some(rate) => {
             say!(at_per_second, workers = workers, rate = format::plain(rate))
         }
@@ -144,13 +123,10 @@ pub(super) fn level_words(trial: &Trial) -> Message {
 
 /// The same for names that are the same in all languages.
 pub(super) fn level_name(trial: &Trial) -> String {
-    let Level { workers, tpcc, tpch, .. } = level_of(trial);
-    if let Some(setup) = tpch {
-        return format!("{} degree={}", setup.test, setup.degree);
+    if let Some(level) = &trial.level {
+        return level.name.clone();
     }
-    if let Some(setup) = tpcc {
-        return format!("warehouses={} terminals={}", setup.warehouses, setup.terminals);
-    }
+    let workers = trial.summary.workers;
     match trial.summary.rate_per_s {
         Some(rate) => format!("workers={workers} rate={}", format::plain(rate)),
         None => format!("workers={workers}"),

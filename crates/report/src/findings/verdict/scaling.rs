@@ -26,9 +26,9 @@ fn of_target(experiment: &Experiment, experiment_index: usize, target: &str) -> 
             && point.status == "complete"
             && !point.has_fault
             && point.rate_per_s.is_none()
-            && point.tpch.is_none()
+            && !experiment.is_pass()
             // With pauses throughput follows the number of terminals, whatever the system does.
-            && point.tpcc.as_ref().is_none_or(|tpcc| tpcc.limit.is_none())
+            && !point.is_paced
     };
     let own = experiment.points.iter().filter(is_own);
     let points: Vec<(f64, f64)> =

@@ -222,13 +222,13 @@ pub(super) const TPCH: &[Case] = &[
     },
     Case {
         id: "tpch-unlike",
-        evidence: "scale factor: postgres 0.1, 1, maria 1",
+        evidence: "scale factor: maria 1, postgres 0.1, 1",
         fires: |runs| queries(runs, &ALL, |facts| facts.scale = 0.1),
         silent: |runs| queries(runs, &ALL, |_| {}),
     },
     Case {
         id: "tpch-load-differs",
-        evidence: "experiment queries: postgres with primary keys, foreign keys",
+        evidence: "experiment queries: maria with primary keys, secondary indexes",
         fires: |runs| queries(runs, &ALL, |_| {}),
         silent: |runs| queries(runs, &[1, 2], |_| {}),
     },

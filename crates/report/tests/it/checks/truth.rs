@@ -169,7 +169,7 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| scripts(runs, 0.75),
     },
     Case {
-        id: "terminals",
+        id: "tpcc-terminals",
         evidence: "101 terminals on 10 warehouses",
         fires: |runs| terminals(runs, 101),
         silent: |runs| terminals(runs, 100),
