@@ -45,4 +45,4 @@ pub use summary::{
     TrialSummary,
 };
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};
-pub use trial::TrialIdentity;
+pub use trial::{TrialIdentity, TrialStart};

@@ -1,10 +1,11 @@
 //! What is stored and shown of a trial.
 
 use crate::{
-    Conditions, Counts, DataCheck, DataFacts, FamilyFacts, FaultFacts, HostSample, Message,
-    Purpose, StatementCounts, StatementLatency,
+    Conditions, Counts, DataCheck, FaultFacts, HostSample, Message, StatementCounts,
+    StatementLatency, TrialIdentity,
 };
 use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
 
 /// Version of everything that is written to a run folder.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -84,10 +85,11 @@ pub struct GeneratorSummary {
 }
 
 /// How a trial ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialStatus {
     /// As planned.
+    #[default]
     Complete,
     /// Stopped by the user; what was measured until then is kept.
     Interrupted,
@@ -95,41 +97,23 @@ pub enum TrialStatus {
     Failed(Message),
 }
 
-/// One trial as it is stored in `trials/<n>.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+/// One trial as it is stored in `trials/<n>.json`. Fields of its identity read as its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct TrialSummary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     /// Number within the run, from 1.
     pub trial: u32,
-    /// The plan's stable name of the point and repeat, for resuming.
-    pub step: String,
-    /// Experiment it belongs to.
-    pub experiment: String,
-    /// Target it ran on.
-    pub target: String,
-    /// Workload and test, such as `oltp_read_only`.
-    pub test: String,
-    pub workers: u32,
-    /// Repeat of the same point, from 1.
-    pub repeat: u32,
-    /// Offered transactions per second; `None` in a closed loop.
-    pub rate_per_s: Option<f64>,
-    /// What it was executed for.
-    #[serde(default)]
-    pub purpose: Purpose,
+    #[serde(flatten)]
+    pub identity: TrialIdentity,
     /// How it ended.
     pub status: TrialStatus,
     /// RFC 3339, UTC: when the measured window opened.
     pub started_at: String,
     /// Seconds to connect and prepare all workers.
     pub connect_s: f64,
-    /// Seconds of warm-up before the window.
-    pub warmup_s: f64,
     /// Length of the measured window in seconds.
     pub window_s: f64,
-    /// Seed of the random streams.
-    pub seed: u64,
     /// Transactions by how they ended.
     pub counts: Counts,
     /// Begun and not ended when the window closed.
@@ -158,9 +142,6 @@ pub struct TrialSummary {
     pub generator: GeneratorSummary,
     /// Notes for the reader, in sentences.
     pub notes: Vec<Message>,
-    /// The data; `None` where the workload says nothing of them.
-    #[serde(default)]
-    pub data: Option<DataFacts>,
     /// Command by command; empty where the workload doesn't measure them one by one.
     #[serde(default)]
     pub statement_latencies: Vec<StatementLatency>,
@@ -173,9 +154,20 @@ pub struct TrialSummary {
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,
-    /// What only the family of the workload records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own: Option<FamilyFacts>,
+}
+
+impl Deref for TrialSummary {
+    type Target = TrialIdentity;
+
+    fn deref(&self) -> &TrialIdentity {
+        &self.identity
+    }
+}
+
+impl DerefMut for TrialSummary {
+    fn deref_mut(&mut self) -> &mut TrialIdentity {
+        &mut self.identity
+    }
 }
 
 impl TrialSummary {

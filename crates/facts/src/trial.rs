@@ -1,12 +1,11 @@
 //! What a trial is, known before it runs.
 
 use crate::{
-    Conditions, Counts, DataFacts, FamilyFacts, GeneratorSummary, LatencySummary, Purpose,
-    SCHEMA_VERSION, StatementCounts, TrialStatus, TrialSummary,
+    DataFacts, FamilyFacts, GeneratorSummary, Purpose, SCHEMA_VERSION, TrialStatus, TrialSummary,
 };
 use serde::{Deserialize, Serialize};
 
-/// What a trial is, known before it runs: enough to summarise it after a kill -9.
+/// What a trial is, known before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TrialIdentity {
@@ -29,16 +28,10 @@ pub struct TrialIdentity {
     pub warmup_s: f64,
     /// Seed of the random streams.
     pub seed: u64,
-    /// Loops (threads) that drive the load.
-    pub loops: u32,
-    /// Names of the kinds of transactions, in the order of the frames.
-    pub kinds: Vec<String>,
-    /// RFC 3339, UTC: when it began; filled by the store when empty.
-    pub began_at: String,
     /// The data it runs on; `None` where the workload says nothing of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFacts>,
-    /// What the family of the workload records, as far as that is known before it begins.
+    /// What only the family of the workload records: before it begins, what is known by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<FamilyFacts>,
 }
@@ -46,43 +39,37 @@ pub struct TrialIdentity {
 impl TrialIdentity {
     /// The summary of a trial of which nothing was measured.
     pub fn summary(self, status: TrialStatus) -> TrialSummary {
+        let schema_version = SCHEMA_VERSION;
+        TrialSummary { schema_version, identity: self, status, ..TrialSummary::default() }
+    }
+}
+
+/// A trial that has begun, as it is stored in `trials/<n>.partial.json`: enough to summarise it after a kill -9.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct TrialStart {
+    /// [`SCHEMA_VERSION`] of the writer; filled by the store.
+    pub schema_version: u32,
+    /// Number within the run, from 1; filled by the store.
+    pub trial: u32,
+    #[serde(flatten)]
+    pub identity: TrialIdentity,
+    /// Loops (threads) that drive the load.
+    pub loops: u32,
+    /// Names of the kinds of transactions, in the order of the frames.
+    pub kinds: Vec<String>,
+    /// RFC 3339, UTC: when it began; filled by the store when empty.
+    pub began_at: String,
+}
+
+impl TrialStart {
+    /// The summary of the trial as long as nothing was measured.
+    pub fn summary(self, status: TrialStatus) -> TrialSummary {
         TrialSummary {
-            schema_version: SCHEMA_VERSION,
-            trial: 0,
-            step: self.step,
-            experiment: self.experiment,
-            target: self.target,
-            test: self.test,
-            workers: self.workers,
-            repeat: self.repeat,
-            rate_per_s: self.rate_per_s,
-            purpose: self.purpose,
-            status,
+            trial: self.trial,
             started_at: self.began_at,
-            connect_s: 0.0,
-            warmup_s: self.warmup_s,
-            window_s: 0.0,
-            seed: self.seed,
-            counts: Counts::default(),
-            in_flight: 0,
-            tps: 0.0,
-            qps: 0.0,
-            offered: None,
-            statements: StatementCounts::default(),
-            wasted: StatementCounts::default(),
-            latency: LatencySummary::default(),
-            service: None,
-            lateness: None,
-            kinds: Vec::new(),
-            errors: Vec::new(),
             generator: GeneratorSummary { loops: self.loops, ..GeneratorSummary::default() },
-            notes: Vec::new(),
-            data: self.data,
-            statement_latencies: Vec::new(),
-            conditions: Conditions::default(),
-            checks: Vec::new(),
-            fault: None,
-            own: self.own,
+            ..self.identity.summary(status)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a run folder that a killed dyno left behind to its paper.
 
 use dyno_core::{DbError, ErrorClass, Tally};
-use dyno_facts::{HostSample, RunHeader, TrialIdentity};
+use dyno_facts::{HostSample, RunHeader, TrialIdentity, TrialStart};
 use dyno_record::{Frame, Interval, Phase};
 use dyno_report::blocks::{Cell, Table};
 use dyno_report::{Lang, Paper, Templates};
@@ -42,10 +42,11 @@ fn a_killed_run_has_a_paper_whose_totals_add_up() {
         test: "oltp_point_select".to_owned(),
         workers: 4,
         repeat: 1,
-        kinds: vec!["oltp_point_select".to_owned()],
         ..TrialIdentity::default()
     };
-    let mut trial = run.begin_trial(identity).expect("begun");
+    let kinds = vec!["oltp_point_select".to_owned()];
+    let start = TrialStart { identity, kinds, ..TrialStart::default() };
+    let mut trial = run.begin_trial(start).expect("begun");
     for (index, committed) in [1000, 1000, 0, 0, 1000].into_iter().enumerate() {
         trial.interval(&interval(index as u32, committed)).expect("stored");
     }

@@ -12,7 +12,7 @@ use crate::muster::{Lost, Muster, secrets};
 use crate::output;
 use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
-use dyno_facts::{Message, PlanStep, PlannedTrial, Route, TargetFacts, TrialStatus, TrialSummary};
+use dyno_facts::{GeneratorMember, Message, PlanStep, PlannedTrial, Route, TargetFacts};
 use dyno_fleet::{Done, Fleet, Performance, Task};
 use dyno_suite::Plan;
 use std::path::{Path, PathBuf};
@@ -121,18 +121,16 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// Adds what only a fleet has to say, and gives the workload what it would know had this process driven
-    /// the trial. Returns why that is not all, where load generators were lost.
+    /// What only a fleet has to say. Gives the workload what it would know had this process driven the trial.
     ///
     /// # Errors
     /// What was left can't be read.
-    pub(super) fn tell<F: Driven>(
+    pub(super) fn share<F: Driven>(
         self,
         family: &F,
         workload: &F::Workload,
-        summary: &mut TrialSummary,
-    ) -> Result<Option<Message>, Failure> {
-        let Some(performance) = self.performance else { return Ok(None) };
+    ) -> Result<FleetShare, Failure> {
+        let Some(performance) = self.performance else { return Ok(FleetShare::default()) };
         let Performance { mut members, left, lost, notes, .. } = *performance;
         for left in left.iter().filter(|left| !left.is_empty()) {
             let kept = serde_json::from_slice(left).map_err(|error| {
@@ -150,15 +148,18 @@ impl<'a> Team<'a> {
                 member.nodes = part.nodes.into_iter().map(|node| node.name).collect();
             }
         }
-        summary.conditions.members = members;
-        summary.notes.extend(notes);
-        if lost.is_empty() {
-            return Ok(None);
-        }
-        let why = Message::sentences(&lost);
-        summary.status = TrialStatus::Failed(why.clone());
-        Ok(Some(why))
+        let lost = (!lost.is_empty()).then(|| Message::sentences(&lost));
+        Ok(FleetShare { members, notes, lost })
     }
+}
+
+/// What a fleet adds to a trial; nothing where this process made the load.
+#[derive(Default)]
+pub(crate) struct FleetShare {
+    pub(crate) members: Vec<GeneratorMember>,
+    pub(crate) notes: Vec<Message>,
+    /// Why not all that was done is known: load generators were lost.
+    pub(crate) lost: Option<Message>,
 }
 
 /// Whether load generators share the trials of an experiment. A pass over queries is one client's, and who

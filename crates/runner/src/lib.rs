@@ -40,7 +40,7 @@ dyno_facts::catalogue!();
 pub use fleet::RunFleet;
 pub use permits::Permits;
 pub use repetition::TrialFigures;
-pub use summary::{TrialName, summarise};
+pub use summary::{identity, kinds, summarise};
 
 use crate::databases::{Reached, reach_planned};
 use crate::failure::Failure;

@@ -3,15 +3,17 @@
 
 use crate::failure::Failure;
 use crate::family::After;
+use crate::fleet::FleetShare;
 use crate::nodes::{Sampling, sampled};
 use crate::output;
 use crate::progress::Progress;
 use crate::summary::resident_mib;
-use crate::trial::{Done, Job, conclude};
+use crate::trial::{Done, Job, Parts, store};
 use dyno_core::{Driver, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{
-    GeneratorConditions, GeneratorSummary, HostSample, TrialIdentity, TrialStatus, TrialSummary,
+    Conditions, GeneratorConditions, GeneratorSummary, HostSample, TrialIdentity, TrialStart,
+    TrialSummary,
 };
 use dyno_observe::{GeneratorWatch, HostSampler, run_delay_of_process};
 use dyno_reactor::monotonic_now;
@@ -22,37 +24,30 @@ use std::cell::{Cell, RefCell};
 
 /// A pass that can begin.
 pub struct Pass<'a> {
-    /// The identity as far as the family knows it: test, workers, loops, and its own facts.
+    /// The identity as far as the family knows it: test, workers, and its own facts.
     pub identity: TrialIdentity,
+    /// Sessions at once, each with a thread.
+    pub loops: u32,
     /// What is shown beside experiment and target.
     pub title: &'a str,
     /// Executions that are planned.
     pub length: u64,
 }
 
-/// Has a family execute a trial, and stores it. What `execute` returns writes status and totals into the
-/// summary, and says the rest.
+/// Has a family execute a trial, and stores it. What `execute` returns says what was measured, and the rest.
 ///
 /// # Errors
 /// When it can't begin, or can't be stored.
-pub fn drive_pass<D: Driver, T: FnOnce(&mut TrialSummary) -> After>(
+pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     driver: &D,
     job: Job<'_>,
     pass: Pass<'_>,
     execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T, Failure>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, nodes, run, control, .. } = job;
-    let place = format!("{} on {}", step.experiment, step.target);
-    let identity = TrialIdentity {
-        step: step.id.clone(),
-        experiment: step.experiment.clone(),
-        target: step.target.clone(),
-        repeat: planned.repeat,
-        seed: planned.seed,
-        purpose,
-        ..pass.identity
-    };
-    let mut writer = run.begin_trial(identity)?;
+    let (place, identity) = (job.place(), job.identity(pass.identity));
+    let Job { nodes, run, control, .. } = job;
+    let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };
+    let mut writer = run.begin_trial(start)?;
     let looked = nodes.look();
     writer.server(Moment::Before, &nodes.facts(&looked))?;
     let series = writer.node_series()?;
@@ -77,8 +72,8 @@ pub fn drive_pass<D: Driver, T: FnOnce(&mut TrialSummary) -> After>(
     if let Some(error) = error.into_inner() {
         return Err(error.into());
     }
-    let told = match passed {
-        Ok(told) => told,
+    let measured = match passed {
+        Ok(measured) => measured,
         Err(_) if control.is_stopped() => return Ok(Done::INTERRUPTED),
         Err(failure) => return Err(failure.at(&place)),
     };
@@ -87,11 +82,13 @@ pub fn drive_pass<D: Driver, T: FnOnce(&mut TrialSummary) -> After>(
     }
     let looked_again = nodes.look_again(&seen);
     writer.server(Moment::After, &nodes.facts(&looked_again))?;
-    let mut summary = writer.identity().clone().summary(TrialStatus::Complete);
-    let after = told(&mut summary);
-    generator.into_inner().store(&mut summary);
-    nodes.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
-    conclude(writer, summary, after, progress, &place)
+    let (measured, after) = measured(writer.start().clone());
+    let measured = generator.into_inner().added(measured);
+    let looks = (&looked[..], &looked_again[..]);
+    let surroundings = nodes.surround(driver.dialect(), looks, &seen, None, &measured);
+    let fleet = FleetShare::default();
+    let parts = Parts { measured, headroom: None, surroundings, fleet, fault: None, after };
+    store(writer, parts, progress, &place)
 }
 
 /// Stores what has ended, and shows it.
@@ -207,20 +204,21 @@ impl OwnWatch {
         });
     }
 
-    /// What is stored. The CPU of the whole process stands for that of its busiest loop: it is never
-    /// less.
-    fn store(self, trial: &mut TrialSummary) {
+    /// Adds what is known of the load generator. The CPU of the whole process stands for that of its busiest
+    /// loop: it is never less.
+    fn added(self, measured: TrialSummary) -> TrialSummary {
         let OwnUse { host, conditions, cpu_ns } = self.ended.unwrap_or_default();
-        trial.conditions.generator = conditions;
-        let statements = trial.statements.total().max(1) as f64;
-        trial.generator = GeneratorSummary {
-            loops: trial.generator.loops,
+        let statements = measured.statements.total().max(1) as f64;
+        let generator = GeneratorSummary {
+            loops: measured.generator.loops,
             loops_cpu_s: cpu_ns as f64 / 1e9,
-            busiest_loop_share: (cpu_ns as f64 / 1e9 / trial.window_s.max(1e-9)).min(1.0),
+            busiest_loop_share: (cpu_ns as f64 / 1e9 / measured.window_s.max(1e-9)).min(1.0),
             cpu_us_per_statement: cpu_ns as f64 / 1e3 / statements,
             resident_mib: resident_mib(),
             host,
             ..GeneratorSummary::default()
         };
+        let conditions = Conditions { generator: conditions, ..Conditions::default() };
+        TrialSummary { generator, conditions, ..measured }
     }
 }

@@ -1,74 +1,50 @@
 //! From what the engine gives back to what is stored.
 
+use dyno_core::Workload;
 use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
-use dyno_facts::say;
 use dyno_facts::{
-    Conditions, GeneratorSummary, LatencySummary, Message, Purpose, SCHEMA_VERSION, TrialStatus,
-    TrialSummary,
+    Conditions, GeneratorSummary, Message, TrialIdentity, TrialStatus, TrialSummary, say,
 };
 use dyno_reactor::monotonic_now;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// What names a trial.
-#[derive(Clone, Debug, Default)]
-pub struct TrialName {
-    /// The plan's stable name of point and repeat.
-    pub step: String,
-    pub experiment: String,
-    pub target: String,
-    pub test: String,
-    /// Repeat, from 1.
-    pub repeat: u32,
-    /// What it is executed for.
-    pub purpose: Purpose,
-    /// True for all trials of a search, which goes on when a rate is missed.
-    pub is_search: bool,
-    /// Names of the kinds of transactions.
-    pub kinds: Vec<String>,
+/// What a trial is as far as the order to the engine says it.
+pub fn identity(test: impl Into<String>, spec: &TrialSpec) -> TrialIdentity {
+    TrialIdentity {
+        test: test.into(),
+        workers: spec.workers,
+        repeat: 1,
+        rate_per_s: spec.rate_per_s,
+        warmup_s: spec.warmup as f64 / 1e9,
+        seed: spec.seed,
+        ..TrialIdentity::default()
+    }
 }
 
-/// The summary of a trial that has just ended.
-pub fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
+/// Names of the kinds of transactions.
+pub fn kinds<W: Workload>(workload: &W) -> Vec<String> {
+    workload.transactions().iter().map(|kind| kind.name.clone()).collect()
+}
+
+/// What the engine has measured in a trial. A search goes on when a rate is missed: that is no failure then.
+pub fn summarise(
+    identity: TrialIdentity,
+    kinds: &[String],
+    spec: &TrialSpec,
+    result: &TrialResult,
+    is_search: bool,
+) -> TrialSummary {
     let mut summary = TrialSummary {
-        schema_version: SCHEMA_VERSION,
-        trial: 0,
-        step: name.step.clone(),
-        experiment: name.experiment.clone(),
-        target: name.target.clone(),
-        test: name.test.clone(),
-        workers: spec.workers,
-        repeat: name.repeat,
-        rate_per_s: spec.rate_per_s,
-        purpose: name.purpose,
-        status: status(spec, result, name.is_search),
         started_at: started_at(result),
         connect_s: result.connect as f64 / 1e9,
-        warmup_s: spec.warmup as f64 / 1e9,
-        window_s: 0.0,
-        seed: spec.seed,
-        counts: Default::default(),
-        in_flight: 0,
-        tps: 0.0,
-        qps: 0.0,
         offered: result.offered,
-        statements: Default::default(),
-        wasted: Default::default(),
-        latency: LatencySummary::default(),
-        service: None,
-        lateness: None,
-        kinds: Vec::new(),
-        errors: Vec::new(),
         generator: generator(result),
-        notes: notes(spec, result, name.is_search),
-        data: None,
-        statement_latencies: Vec::new(),
+        notes: notes(spec, result, is_search),
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
-        fault: None,
-        checks: Vec::new(),
-        own: None,
+        ..identity.summary(status(spec, result, is_search))
     };
-    dyno_record::set_totals(&mut summary, &result.total, &name.kinds, result.length());
+    dyno_record::set_totals(&mut summary, &result.total, kinds, result.length());
     summary
 }
 
@@ -79,7 +55,6 @@ fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatu
     if result.ended == Ended::Interrupted {
         return TrialStatus::Interrupted;
     }
-    // A search goes on until a rate is missed.
     if let (Some(missed), false) = (missed(spec, result), is_search) {
         return TrialStatus::Failed(missed);
     }
@@ -167,8 +142,8 @@ mod tests {
         let counts = Counts { started: 5, committed: 3, ..Counts::default() };
         result.total.kinds[0].counts = counts;
         result.ended = Ended::Miscounted { started: 5, ended: 3, in_flight: 1 };
-        let name = TrialName { kinds: vec!["one".to_owned()], ..TrialName::default() };
-        let summary = summarise(&name, &TrialSpec::closed(1), &result);
+        let (spec, kinds) = (TrialSpec::closed(1), ["one".to_owned()]);
+        let summary = summarise(identity("one", &spec), &kinds, &spec, &result, false);
         let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
         assert_eq!(summary.status, TrialStatus::Failed(why.into()));
         assert_eq!(summary.kinds[0].counts, counts);

@@ -3,7 +3,8 @@
 use super::repetition::{Clock, Next, TrialFigures};
 use super::{repetition, search};
 use dyno_facts::{
-    Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStatus,
+    Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStart,
+    TrialStatus,
 };
 use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite};
@@ -75,7 +76,8 @@ fn store(
     summary.counts.committed = (tps * 10.0) as u64;
     summary.latency.count = summary.counts.committed;
     summary.latency.p99_us = p99_us;
-    let writer = run.begin_trial(identity).expect("a trial");
+    let writer =
+        run.begin_trial(TrialStart { identity, ..TrialStart::default() }).expect("a trial");
     writer.finish(summary).expect("stored");
 }
 

@@ -2,19 +2,19 @@
 
 use super::family::{After, Driven, Ran};
 use super::fault::Injection;
-use super::fleet::Team;
+use super::fleet::{FleetShare, Team};
 use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
-use super::{TrialName, summarise};
 use crate::calibration::Calibration;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Progress, TrialProgress};
+use crate::summary::{self, kinds, summarise};
 use crate::table::number;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::{
-    DataCheck, DataFacts, Event, FamilyFacts, Message, PlanStep, PlannedTrial, Purpose,
-    TrialIdentity, TrialStatus, TrialSummary, Verdict, say,
+    Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial, Purpose,
+    TrialIdentity, TrialStart, TrialStatus, TrialSummary, Verdict, say,
 };
 use dyno_record::{FaultWatch, Interval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
@@ -37,6 +37,19 @@ impl Job<'_> {
     /// Experiment and target, for errors.
     pub fn place(&self) -> String {
         format!("{} on {}", self.step.experiment, self.step.target)
+    }
+
+    /// What its trial is; `known` says what does not stand in the plan.
+    pub(crate) fn identity(&self, known: TrialIdentity) -> TrialIdentity {
+        TrialIdentity {
+            step: self.step.id.clone(),
+            experiment: self.step.experiment.clone(),
+            target: self.step.target.clone(),
+            repeat: self.planned.repeat,
+            seed: self.planned.seed,
+            purpose: self.purpose,
+            ..known
+        }
     }
 }
 
@@ -68,38 +81,30 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, nodes, fault, mut team, run, control } = job;
-    let target = &step.target;
-    let place = format!("{} on {target}", step.experiment);
-    let mut spec = trial_spec(planned);
+    let place = job.place();
+    let mut spec = trial_spec(job.planned);
     family.tune(&mut spec);
-    if let Some(fault) = fault {
+    if let Some(fault) = job.fault {
         fault.tune(&mut spec);
     }
-    let ready = match family.look_before(driver.primary(), &spec, &run.next_stem()) {
+    let ready = match family.look_before(driver.primary(), &spec, &job.run.next_stem()) {
         // What it was asked to leave off is no failure.
-        Err(_) if control.is_stopped() => {
+        Err(_) if job.control.is_stopped() => {
             return Ok(Done::INTERRUPTED);
         }
         looked => looked.map_err(|failure| failure.at(&place))?,
     };
     for warning in &ready.warnings {
-        output::talk(&format!("warning: {}: {warning}", step.experiment));
+        output::talk(&format!("warning: {}: {warning}", job.step.experiment));
     }
-    let workload = ready.workload;
-    let name = TrialName {
-        step: step.id.clone(),
-        experiment: step.experiment.clone(),
-        target: target.clone(),
-        test: ready.test,
-        repeat: planned.repeat,
-        purpose,
-        is_search: planned.purpose == Purpose::Search,
-        kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
-    };
+    let (workload, data, own) = (ready.workload, ready.data, ready.own);
+    let identity =
+        job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
+    let Job { planned, purpose, nodes, fault, mut team, run, control, .. } = job;
     let calibration = Calibration::of(&run.header().environment);
-    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.own))?;
-    let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
+    let start = started(identity.clone(), &spec, kinds(&workload));
+    let mut writer = run.begin_trial(start)?;
+    let title = format!("{place}, {}", what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
     let parties = Parties { workload: &workload, driver, nodes: &nodes, fault, place: &place };
     let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
@@ -107,37 +112,75 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
         return Ok(Done::INTERRUPTED);
     };
     let Measured { result, client, seen, before, after, watch, progress } = measured;
-    let mut summary = summarise(&name, &spec, &result);
-    let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
-    if !team.is_fleet() {
-        summary.conditions.generator.headroom = calibration.and_then(headroom);
-    }
-    let lost = team.tell(family, &workload, &mut summary).map_err(|failure| failure.at(&place))?;
-    let client = Some(&client).filter(|_| lost.is_none());
-    nodes.surround(driver.dialect(), (&before, &after), &seen, client, &mut summary);
-    let ran = Ran { spec: &spec, summary: &summary, lost: lost.as_ref() };
+    let is_search = planned.purpose == Purpose::Search;
+    let measured = summarise(identity, &kinds(&workload), &spec, &result, is_search);
+    let headroom =
+        |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, measured.qps);
+    let headroom = calibration.filter(|_| !team.is_fleet()).and_then(headroom);
+    let fleet = team.share(family, &workload).map_err(|failure| failure.at(&place))?;
+    let client = Some(&client).filter(|_| fleet.lost.is_none());
+    let looks = (&before[..], &after[..]);
+    let surroundings = nodes.surround(driver.dialect(), looks, &seen, client, &measured);
+    let ran = Ran { spec: &spec, summary: &measured, lost: fleet.lost.as_ref() };
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
-    summary.data = ready.data;
-    if let Some((fault, watch)) = fault.zip(watch) {
-        fault.tell(&watch, after.lost.take(), &mut summary);
-    }
-    conclude(writer, summary, after, progress, &place)
+    let lost = after.lost.take();
+    let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
+    let parts = Parts { measured, headroom, surroundings, fleet, fault, after };
+    store(writer, parts, progress, &place)
 }
 
-/// Adds what the family says, judges the trial by its checks, and stores it.
-pub(crate) fn conclude(
+/// What the summary of a trial is made of.
+pub(crate) struct Parts {
+    /// What the engine measured, or the family.
+    pub(crate) measured: TrialSummary,
+    pub(crate) headroom: Option<f64>,
+    /// What the nodes were like.
+    pub(crate) surroundings: Conditions,
+    pub(crate) fleet: FleetShare,
+    /// What was done to a node, and why it did not happen.
+    pub(crate) fault: Option<(FaultFacts, Option<Message>)>,
+    /// What the family says after it.
+    pub(crate) after: After,
+}
+
+/// The summary of a trial, judged by its checks. True when a check of the data failed.
+fn conclude(parts: Parts) -> (TrialSummary, bool) {
+    let Parts { measured, headroom, surroundings, fleet, fault, after } = parts;
+    let (fault, no_fault) = fault.unzip();
+    let denial = denial(&after, fault.as_ref());
+    let is_denied = denial.is_some();
+    let status = fleet.lost.map_or(measured.status, TrialStatus::Failed);
+    let failure = no_fault.flatten().or(denial).or_else(|| unproven(&after));
+    let status = match (status, failure) {
+        (TrialStatus::Complete, Some(why)) => TrialStatus::Failed(why),
+        (status, _) => status,
+    };
+    let mut generator = measured.conditions.generator;
+    generator.headroom = headroom.or(generator.headroom);
+    let own = after.own.or(measured.identity.own);
+    let summary = TrialSummary {
+        identity: TrialIdentity { own, ..measured.identity },
+        status,
+        notes: [measured.notes, fleet.notes, after.notes].concat(),
+        statement_latencies: after.statements,
+        conditions: Conditions { generator, members: fleet.members, ..surroundings },
+        fault,
+        checks: after.checks,
+        ..measured
+    };
+    (summary, is_denied)
+}
+
+/// Stores a trial that has ended, and says how.
+pub(crate) fn store(
     writer: TrialWriter<'_>,
-    mut summary: TrialSummary,
-    after: After,
+    mut parts: Parts,
     progress: Progress,
     place: &str,
 ) -> Result<Done, Failure> {
-    summary.statement_latencies = after.statements;
-    summary.checks = after.checks;
-    summary.own = after.own.or(summary.own);
-    summary.notes.extend(after.notes);
-    let is_denied = deny(&mut summary, &after.unproven);
-    let figures = after.headline.unwrap_or_else(|| {
+    let headline = parts.after.headline.take();
+    let (summary, is_denied) = conclude(parts);
+    let figures = headline.unwrap_or_else(|| {
         let rates = format!("{} tx/s, {} statements/s", number(summary.tps), number(summary.qps));
         with_p95(&rates, &summary)
     });
@@ -244,25 +287,20 @@ fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
     events
 }
 
-/// A trial whose data are wrong afterwards is not usable, however well it ended; nor is one of which checks
-/// are `unproven`.
-fn deny(summary: &mut TrialSummary, unproven: &[String]) -> bool {
+/// Why a trial whose data are wrong afterwards is not usable, however well it ended.
+fn denial(after: &After, fault: Option<&FaultFacts>) -> Option<Message> {
     // What a fault has cost is the result of its trial, and no reason to throw that away.
-    let has_lost = summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|lost| lost > 0);
-    let is_result = |check: &DataCheck| has_lost && check.name == DataCheck::BOOKS;
-    let mut failures = summary.checks.iter().filter(|check| check.verdict == Verdict::Failed);
-    let failed = failures.find(|check| !is_result(check));
-    let why =
-        failed.map(|check| say!(check_failed, name = &check.name, evidence = &check.evidence));
-    // What was acknowledged and could not be looked for is not proven to be there.
-    let unproven = summary.checks.iter().find(|check| unproven.contains(&check.name));
-    let unproven =
-        unproven.map(|check| say!(check_not_made, name = &check.name, evidence = &check.evidence));
-    let is_denied = why.is_some();
-    if let (Some(why), TrialStatus::Complete) = (why.or(unproven), &summary.status) {
-        summary.status = TrialStatus::Failed(why);
-    }
-    is_denied
+    let has_lost = fault.and_then(|fault| fault.lost).is_some_and(|lost| lost > 0);
+    let is_result = |check: &&DataCheck| has_lost && check.name == DataCheck::BOOKS;
+    let mut failures = after.checks.iter().filter(|check| check.verdict == Verdict::Failed);
+    let failed = failures.find(|check| !is_result(check))?;
+    Some(say!(check_failed, name = &failed.name, evidence = &failed.evidence))
+}
+
+/// What was acknowledged and could not be looked for is not proven to be there.
+fn unproven(after: &After) -> Option<Message> {
+    let unproven = after.checks.iter().find(|check| after.unproven.contains(&check.name))?;
+    Some(say!(check_not_made, name = &unproven.name, evidence = &unproven.evidence))
 }
 
 /// What load is made and what for, in words.
@@ -297,30 +335,10 @@ pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
     }
 }
 
-fn identity(
-    name: &TrialName,
-    spec: &TrialSpec,
-    data: Option<DataFacts>,
-    own: Option<FamilyFacts>,
-) -> TrialIdentity {
+fn started(identity: TrialIdentity, spec: &TrialSpec, kinds: Vec<String>) -> TrialStart {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    TrialIdentity {
-        step: name.step.clone(),
-        experiment: name.experiment.clone(),
-        target: name.target.clone(),
-        test: name.test.clone(),
-        workers: spec.workers,
-        repeat: name.repeat,
-        purpose: name.purpose,
-        rate_per_s: spec.rate_per_s,
-        warmup_s: spec.warmup as f64 / 1e9,
-        seed: spec.seed,
-        loops: spec.loops.unwrap_or(cores).min(spec.workers),
-        kinds: name.kinds.clone(),
-        data,
-        own,
-        ..TrialIdentity::default()
-    }
+    let loops = spec.loops.unwrap_or(cores).min(spec.workers);
+    TrialStart { identity, loops, kinds, ..TrialStart::default() }
 }
 
 /// Stores every interval as it comes and shows it.

@@ -1,6 +1,6 @@
 //! What a browser, a stranger and Prometheus get over the wire.
 
-use dyno_facts::{HostSample, RunHeader, RunStatus, TrialIdentity};
+use dyno_facts::{HostSample, RunHeader, RunStatus, TrialIdentity, TrialStart};
 use dyno_record::{Frame, Interval, Phase};
 use dyno_serve::{Running, Server, Settings, Token};
 use dyno_store::{Run, TrialWriter};
@@ -53,17 +53,17 @@ fn status(answer: &(String, String)) -> &str {
     answer.0.split(' ').nth(1).unwrap_or_default()
 }
 
-fn identity() -> TrialIdentity {
-    TrialIdentity {
+fn start() -> TrialStart {
+    let identity = TrialIdentity {
         step: "reads/main/workers=8/repeat=1".to_owned(),
         experiment: "reads".to_owned(),
         target: "main".to_owned(),
         test: "oltp_read_only".to_owned(),
         workers: 8,
         repeat: 1,
-        kinds: vec!["oltp_read_only".to_owned()],
         ..TrialIdentity::default()
-    }
+    };
+    TrialStart { identity, kinds: vec!["oltp_read_only".to_owned()], ..TrialStart::default() }
 }
 
 fn interval(writer: &mut TrialWriter<'_>, index: u32) {
@@ -203,7 +203,7 @@ fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut run = run(folder.path());
     let (address, running) = serve(folder.path());
-    let mut writer = run.begin_trial(identity()).expect("a trial");
+    let mut writer = run.begin_trial(start()).expect("a trial");
     (0..5).for_each(|index| interval(&mut writer, index));
     let open = || send(address, "/live", &welcome(address));
     let stream = open();
@@ -243,7 +243,7 @@ fn prometheus_is_told_what_runs() {
     let ask = || ask(address, "/metrics", &welcome(address));
     assert!(ask().0.contains("content-type: text/plain; version=0.0.4"));
     let mut run = run(folder.path());
-    let mut writer = run.begin_trial(identity()).expect("a trial");
+    let mut writer = run.begin_trial(start()).expect("a trial");
     (0..3).for_each(|index| interval(&mut writer, index));
     let text = ask().1;
     let labels = "experiment=\"reads\",target=\"main\",test=\"oltp_read_only\",workers=\"8\"";
@@ -272,7 +272,7 @@ fn runs_are_listed_compared_and_printed() {
     let mut names = Vec::new();
     for _ in 0..2 {
         let mut run = run(folder.path());
-        let mut writer = run.begin_trial(identity()).expect("a trial");
+        let mut writer = run.begin_trial(start()).expect("a trial");
         interval(&mut writer, 0);
         drop(writer);
         let path = run.finish(RunStatus::Interrupted).expect("stored");

@@ -1,12 +1,12 @@
 //! Reading run folders, also while they grow.
 
 use crate::files::read_whole_lines;
-use crate::trial::{Moment, Partial};
+use crate::trial::Moment;
 use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
 use dyno_facts::{
     Event, Message, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    TrialStatus, TrialSummary, say,
+    TrialStart, TrialStatus, TrialSummary, say,
 };
 use dyno_record::Latencies;
 use serde::de::DeserializeOwned;
@@ -226,13 +226,13 @@ fn trial(
     let summary = match stored {
         Some(summary) => summary,
         None => {
-            let partial = versioned::<Partial>(path, &format!("trials/{number}.partial.json"))?;
-            let Some(partial) = partial.and_then(|partial| undamaged(partial, warnings)) else {
+            let start = versioned::<TrialStart>(path, &format!("trials/{number}.partial.json"))?;
+            let Some(start) = start.and_then(|start| undamaged(start, warnings)) else {
                 return Ok(None);
             };
-            if partial.identity.kinds.is_empty() {
+            if start.kinds.is_empty() {
                 let text = read_whole_lines(&file("executed.jsonl"))?.unwrap_or_default();
-                let (summary, damaged) = recover::interrupted_lists(partial, &text);
+                let (summary, damaged) = recover::interrupted_lists(start, &text);
                 let name = format!("trials/{number}.executed.jsonl");
                 warnings.extend(damaged.into_iter().map(|(line, why)| {
                     let number = line.to_string();
@@ -242,7 +242,7 @@ fn trial(
             } else {
                 let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
                 let events = events.iter().filter(|event| event.trial == Some(number));
-                recover::interrupted(partial, &series, &text, events)
+                recover::interrupted(start, &series, &text, events)
             }
         }
     };

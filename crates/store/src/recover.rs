@@ -1,17 +1,16 @@
 //! The summary of a trial that was cut off, from its series, histograms and events.
 
 use crate::histograms;
-use crate::trial::Partial;
 use dyno_facts::say;
 use dyno_facts::{
     Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
-    LatencySummary, Message, SeriesRow, StatementCounts, TrialStatus, TrialSummary,
+    LatencySummary, Message, SeriesRow, StatementCounts, TrialStart, TrialStatus, TrialSummary,
 };
 use dyno_record::Latencies;
 use std::collections::BTreeMap;
 
 pub(crate) fn interrupted<'a>(
-    partial: Partial,
+    start: TrialStart,
     series: &[SeriesRow],
     histogram_log: &str,
     events: impl Iterator<Item = &'a Event>,
@@ -22,7 +21,7 @@ pub(crate) fn interrupted<'a>(
     // out, so that everything is about the same window.
     let until_s = rows.last().map_or(0.0, |row| row.begins_s + row.length_s / 2.0);
     let (by_tag, damaged) = histograms::merge(histogram_log, until_s);
-    let tags = histograms::tags(&partial.identity.kinds);
+    let tags = histograms::tags(&start.kinds);
     let counts = counts(&rows);
     let statements = StatementCounts {
         reads: rows.iter().map(|row| row.reads).sum(),
@@ -34,9 +33,8 @@ pub(crate) fn interrupted<'a>(
     let per_s = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
     let mut latency = Latencies::new();
     tags.iter().filter_map(|tag| by_tag.get(tag)).for_each(|kind| latency.add(kind));
-    let identity = partial.identity;
     let mut notes = vec![say!(trial_cut_off)];
-    let kinds = kinds(&identity.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
+    let kinds = kinds(&start.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
     let ended_well = counts.committed + counts.rolled_back;
     if latency.count() != ended_well || damaged > 0 {
         notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
@@ -45,9 +43,8 @@ pub(crate) fn interrupted<'a>(
     let errors = errors(
         events.filter(|event| event.at_s.is_some_and(|at_s| (0.0..until_s).contains(&at_s))),
     );
-    let generator = generator(&rows, identity.loops, statements.total() + wasted_statements);
+    let generator = generator(&rows, start.loops, statements.total() + wasted_statements);
     TrialSummary {
-        trial: partial.trial,
         window_s,
         counts,
         in_flight: counts.in_flight(),
@@ -63,17 +60,17 @@ pub(crate) fn interrupted<'a>(
         errors,
         generator,
         notes,
-        ..identity.summary(TrialStatus::Interrupted)
+        ..start.summary(TrialStatus::Interrupted)
     }
 }
 
 /// A trial that no engine drove and that was cut off: `executed_lines` are elements of its family's lists.
 /// Returns the numbers of damaged ones, and what is wrong with them.
 pub(crate) fn interrupted_lists(
-    mut partial: Partial,
+    mut start: TrialStart,
     executed_lines: &str,
 ) -> (TrialSummary, Vec<(usize, String)>) {
-    let own = &mut partial.identity.own;
+    let own = &mut start.identity.own;
     let mut damaged = Vec::new();
     for (number, line) in (1..).zip(executed_lines.lines()) {
         let why = match serde_json::from_str(line) {
@@ -85,8 +82,7 @@ pub(crate) fn interrupted_lists(
         };
         damaged.push((number, why));
     }
-    let mut summary = partial.identity.summary(TrialStatus::Interrupted);
-    summary.trial = partial.trial;
+    let mut summary = start.summary(TrialStatus::Interrupted);
     summary.notes.push(say!(pass_cut_off));
     (summary, damaged)
 }

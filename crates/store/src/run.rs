@@ -6,7 +6,7 @@ use crate::files::{LineFile, write_json};
 use crate::read::{self, trial_numbers};
 use crate::trial::TrialWriter;
 use dyno_facts::{
-    Event, RunHeader, RunStatus, SCHEMA_VERSION, TrialIdentity, TrialStatus, TrialSummary,
+    Event, RunHeader, RunStatus, SCHEMA_VERSION, TrialStart, TrialStatus, TrialSummary,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -126,16 +126,13 @@ impl Run {
     ///
     /// # Errors
     /// When the folder can't be written.
-    pub fn begin_trial(
-        &mut self,
-        mut identity: TrialIdentity,
-    ) -> Result<TrialWriter<'_>, StoreError> {
+    pub fn begin_trial(&mut self, mut start: TrialStart) -> Result<TrialWriter<'_>, StoreError> {
         self.last_trial += 1;
-        if identity.began_at.is_empty() {
-            identity.began_at = now_utc();
+        (start.schema_version, start.trial) = (SCHEMA_VERSION, self.last_trial);
+        if start.began_at.is_empty() {
+            start.began_at = now_utc();
         }
-        let number = self.last_trial;
-        TrialWriter::begin(self, number, identity)
+        TrialWriter::begin(self, start)
     }
 
     /// Stores an event; the time is filled in where it is empty.

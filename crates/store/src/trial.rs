@@ -6,23 +6,14 @@ use crate::run::Run;
 use crate::{StoreError, series};
 use dyno_facts::say;
 use dyno_facts::{
-    Event, EventKind, Message, NodeFacts, NodeRow, SCHEMA_VERSION, SeriesRow, TrialIdentity,
+    Event, EventKind, Message, NodeFacts, NodeRow, SCHEMA_VERSION, SeriesRow, TrialStart,
     TrialSummary,
 };
 use dyno_record::{Interval, Phase};
 use hdrhistogram::serialization::V2DeflateSerializer;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fs;
 use std::path::PathBuf;
-
-/// `trials/<n>.partial.json`.
-#[derive(Debug, Serialize, schemars::JsonSchema, Deserialize)]
-pub(crate) struct Partial {
-    pub(crate) schema_version: u32,
-    pub(crate) trial: u32,
-    #[serde(flatten)]
-    pub(crate) identity: TrialIdentity,
-}
 
 /// When server facts were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +38,7 @@ impl Moment {
 pub struct TrialWriter<'run> {
     run: &'run mut Run,
     number: u32,
-    identity: TrialIdentity,
+    start: TrialStart,
     tags: Vec<String>,
     series: LineFile,
     histograms: LineFile,
@@ -66,22 +57,18 @@ pub fn no_commit() -> Message {
 }
 
 impl<'run> TrialWriter<'run> {
-    pub(crate) fn begin(
-        run: &'run mut Run,
-        number: u32,
-        identity: TrialIdentity,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn begin(run: &'run mut Run, start: TrialStart) -> Result<Self, StoreError> {
+        let number = start.trial;
         let mut series = LineFile::open(file(run, number, "csv"))?;
         series.append(series::header_line().as_bytes())?;
         let mut histograms = LineFile::open(file(run, number, "hlog"))?;
         histograms.append(histograms::header_text(number).as_bytes())?;
-        let tags = histograms::tags(&identity.kinds);
-        let partial = Partial { schema_version: SCHEMA_VERSION, trial: number, identity };
-        write_json(&file(run, number, "partial.json"), &partial)?;
+        let tags = histograms::tags(&start.kinds);
+        write_json(&file(run, number, "partial.json"), &start)?;
         Ok(TrialWriter {
             run,
             number,
-            identity: partial.identity,
+            start,
             tags,
             series,
             histograms,
@@ -97,9 +84,8 @@ impl<'run> TrialWriter<'run> {
         self.number
     }
 
-    /// What the trial is.
-    pub fn identity(&self) -> &TrialIdentity {
-        &self.identity
+    pub fn start(&self) -> &TrialStart {
+        &self.start
     }
 
     /// Stores one interval: histograms, then errors, reconnects and gaps as events, then the line of

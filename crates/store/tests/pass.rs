@@ -1,7 +1,8 @@
 //! A trial that no engine drives: what its family has recorded survives the death of the process that ran it.
 
 use dyno_facts::{
-    FamilyFacts, FamilyRecord, Message, RunHeader, TrialIdentity, TrialStatus, TrialSummary,
+    FamilyFacts, FamilyRecord, Message, RunHeader, TrialIdentity, TrialStart, TrialStatus,
+    TrialSummary,
 };
 use dyno_store::{Run, read};
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,8 @@ impl FamilyRecord for Pass {
     const FAMILY: &'static str = "pass";
 }
 
-fn identity() -> TrialIdentity {
-    TrialIdentity {
+fn start() -> TrialStart {
+    let identity = TrialIdentity {
         step: "pass/main/degree=2/repeat=1".to_owned(),
         experiment: "pass".to_owned(),
         target: "main".to_owned(),
@@ -29,7 +30,8 @@ fn identity() -> TrialIdentity {
         repeat: 1,
         own: Some(FamilyFacts::new(&Pass { degree: 2, ..Pass::default() })),
         ..TrialIdentity::default()
-    }
+    };
+    TrialStart { identity, ..TrialStart::default() }
 }
 
 fn whole() -> Pass {
@@ -41,7 +43,7 @@ fn whole() -> Pass {
 fn killed(dir: &Path) -> PathBuf {
     let mut run = Run::create(dir, RunHeader::new("pass", Vec::new(), 1)).expect("a run");
     let path = run.path().to_owned();
-    let mut writer = run.begin_trial(identity()).expect("a trial");
+    let mut writer = run.begin_trial(start()).expect("a trial");
     writer.executed("refreshes", &whole().refreshes[0]).expect("stored");
     whole().queries.iter().for_each(|query| writer.executed("queries", query).expect("stored"));
     path
@@ -104,7 +106,7 @@ fn plans_are_files_of_the_run() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = Run::create(dir.path(), RunHeader::new("pass", Vec::new(), 1)).expect("a run");
     let path = run.path().to_owned();
-    let writer = run.begin_trial(identity()).expect("a trial");
+    let writer = run.begin_trial(start()).expect("a trial");
     let name = writer.plan("q09.json", "[{\"Plan\": 1}]").expect("stored");
     assert_eq!(name, "trials/1.plans/q09.json");
     assert_eq!(fs::read_to_string(path.join(&name)).expect("the plan"), "[{\"Plan\": 1}]");

@@ -2,8 +2,8 @@
 
 use dyno_core::{DbError, ErrorClass, Tally};
 use dyno_facts::{
-    Event, EventKind, GeneratorSummary, HostSample, Message, NodeFacts, NodeRow, RunHeader,
-    RunStatus, SCHEMA_VERSION, ServerFacts, TrialIdentity, TrialStatus, TrialSummary,
+    Event, EventKind, HostSample, Message, NodeFacts, NodeRow, RunHeader, RunStatus,
+    SCHEMA_VERSION, ServerFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
 };
 use dyno_record::{Frame, Interval, Phase};
 use dyno_store::{Moment, Run, list, read};
@@ -15,8 +15,8 @@ fn header() -> RunHeader {
     RunHeader::new("quickstart", command, 42)
 }
 
-fn identity(step: &str) -> TrialIdentity {
-    TrialIdentity {
+fn start(step: &str) -> TrialStart {
+    let identity = TrialIdentity {
         step: step.to_owned(),
         experiment: "reads".to_owned(),
         target: "main".to_owned(),
@@ -24,9 +24,13 @@ fn identity(step: &str) -> TrialIdentity {
         workers: 8,
         repeat: 1,
         seed: 42,
+        ..TrialIdentity::default()
+    };
+    TrialStart {
+        identity,
         loops: 2,
         kinds: vec!["oltp_read_only".to_owned()],
-        ..TrialIdentity::default()
+        ..TrialStart::default()
     }
 }
 
@@ -52,43 +56,12 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
     let mut total = Frame::new(1, false);
     intervals.iter().for_each(|interval| total.add(&interval.frame));
     let mut summary = TrialSummary {
-        schema_version: SCHEMA_VERSION,
         trial,
-        step: step.to_owned(),
-        experiment: "reads".to_owned(),
-        target: "main".to_owned(),
-        test: "oltp_read_only".to_owned(),
-        workers: 8,
-        repeat: 1,
-        rate_per_s: None,
-        status: TrialStatus::Complete,
         started_at: "2026-11-21T21:10:30Z".to_owned(),
         connect_s: 0.1,
-        warmup_s: 1.0,
-        window_s: 0.0,
-        seed: 42,
-        counts: Default::default(),
-        in_flight: 0,
-        tps: 0.0,
-        qps: 0.0,
-        offered: None,
-        statements: Default::default(),
-        wasted: Default::default(),
-        latency: Default::default(),
-        service: None,
-        lateness: None,
-        kinds: Vec::new(),
-        errors: Vec::new(),
-        generator: GeneratorSummary { loops: 2, ..GeneratorSummary::default() },
-        notes: Vec::new(),
-        data: None,
-        statement_latencies: Vec::new(),
-        conditions: Default::default(),
-        purpose: Default::default(),
-        fault: None,
-        checks: Vec::new(),
-        own: None,
+        ..start(step).summary(TrialStatus::Complete)
     };
+    summary.warmup_s = 1.0;
     let names = ["oltp_read_only".to_owned()];
     dyno_record::set_totals(&mut summary, &total, &names, intervals.len() as u64 * 1_000_000_000);
     summary
@@ -106,7 +79,7 @@ fn measured() -> Vec<Interval> {
 fn run_with_trial(dir: &Path, ends: bool) -> std::path::PathBuf {
     let mut run = Run::create(dir, header()).expect("created");
     let path = run.path().to_owned();
-    let mut trial = run.begin_trial(identity("reads/main/8/1")).expect("begun");
+    let mut trial = run.begin_trial(start("reads/main/8/1")).expect("begun");
     assert_eq!(trial.number(), 1);
     trial.interval(&interval(Phase::WarmUp, 0, -1.0, 10)).expect("stored");
     measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
@@ -132,7 +105,7 @@ fn a_summary_of_before_statements_were_measured_is_read() {
 fn a_complete_run_round_trips() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = Run::create(dir.path(), header()).expect("created");
-    let mut trial = run.begin_trial(identity("a")).expect("begun");
+    let mut trial = run.begin_trial(start("a")).expect("begun");
     let facts = ServerFacts { product: "MariaDB".to_owned(), ..ServerFacts::default() };
     let nodes = NodeFacts::from([("primary".to_owned(), facts)]);
     trial.server(Moment::Before, &nodes).expect("stored");
@@ -211,7 +184,7 @@ fn a_killed_trial_knows_what_each_kind_has_committed() {
     let mut run = Run::create(dir.path(), header()).expect("created");
     let path = run.path().to_owned();
     let kinds = vec!["payment".to_owned(), "new_order".to_owned()];
-    let mixed = TrialIdentity { kinds, ..identity("orders/main/8/1") };
+    let mixed = TrialStart { kinds, ..start("orders/main/8/1") };
     let mut trial = run.begin_trial(mixed).expect("begun");
     trial.interval(&of_two_kinds(0, 40, 30)).expect("stored");
     trial.interval(&of_two_kinds(1, 60, 70)).expect("stored");
@@ -264,7 +237,7 @@ fn a_run_goes_on_after_a_kill() {
     {
         let mut run = Run::open(&path).expect("opened");
         assert!(run.is_complete("reads/main/8/1"));
-        let mut cut_off = run.begin_trial(identity("reads/main/8/2")).expect("begun");
+        let mut cut_off = run.begin_trial(start("reads/main/8/2")).expect("begun");
         cut_off.interval(&measured()[0]).expect("stored");
     }
     let torn = fs::read_to_string(path.join("events.jsonl")).expect("read") + "{\"kind\":\"no";
@@ -272,7 +245,7 @@ fn a_run_goes_on_after_a_kill() {
     let mut run = Run::open(&path).expect("opened");
     assert!(!run.is_complete("reads/main/8/2"));
     run.event(Event::new(EventKind::Note, "resumed")).expect("stored");
-    let again = run.begin_trial(identity("reads/main/8/2")).expect("begun");
+    let again = run.begin_trial(start("reads/main/8/2")).expect("begun");
     assert_eq!(again.number(), 3);
     again.finish(summary(3, "reads/main/8/2", &measured())).expect("stored");
     run.finish(RunStatus::Complete).expect("stored");
@@ -357,12 +330,12 @@ fn a_disk_that_fills_up_keeps_what_was_written() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = Run::create(dir.path(), header()).expect("created");
     let path = run.path().to_owned();
-    let mut trial = run.begin_trial(identity("a")).expect("begun");
+    let mut trial = run.begin_trial(start("a")).expect("begun");
     trial.interval(&measured()[0]).expect("stored");
     drop(trial);
     // The next trial's series lies on a full disk.
     std::os::unix::fs::symlink("/dev/full", path.join("trials/2.csv")).expect("linked");
-    let error = run.begin_trial(identity("b")).err().expect("full");
+    let error = run.begin_trial(start("b")).err().expect("full");
     assert!(error.to_string().contains("trials/2.csv"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("space")), "{error:?}");
     drop(run);

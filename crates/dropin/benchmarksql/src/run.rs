@@ -9,14 +9,14 @@ use super::results::{Request, Results, RunInfo, next_run};
 use super::settings::{Length, Place, Reader, Run};
 use super::verdict::{Worth, worth};
 use super::{Source, shown, warn};
-use dyno_core::{Dialect, Driver, Nanos, SECOND, Session, Workload};
+use dyno_core::{Dialect, Driver, Nanos, SECOND, Session};
 use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec};
-use dyno_facts::{FamilyFacts, SeriesRow, TrialStatus, TrialSummary};
+use dyno_facts::{FamilyFacts, SeriesRow, TrialIdentity, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
 use dyno_runner::databases::{Database, Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::trial_json::JsonFile;
-use dyno_runner::{TrialName, summarise};
+use dyno_runner::{identity, kinds, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
@@ -360,17 +360,11 @@ impl Job<'_> {
     }
 
     fn summary(&self, workload: &Tpcc, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
-        let kinds = workload.transactions().iter().map(|kind| kind.name.clone()).collect();
-        let name = TrialName {
-            kinds,
-            test: self.settings.profile.name.to_owned(),
-            target: self.place.target.to_string(),
-            repeat: 1,
-            ..TrialName::default()
-        };
+        let target = self.place.target.to_string();
+        let identity = TrialIdentity { target, ..identity(self.settings.profile.name, spec) };
         // A limit that is not reached is no rate that was missed.
         let unlimited = TrialSpec { rate_per_s: None, ..spec.clone() };
-        TrialSummary { rate_per_s: spec.rate_per_s, ..summarise(&name, &unlimited, result) }
+        summarise(identity, &kinds(workload), &unlimited, result, false)
     }
 
     fn write_json(

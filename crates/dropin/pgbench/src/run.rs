@@ -9,7 +9,7 @@ use super::scripts::{Loader, words};
 use super::settings::{Length, Settings};
 use super::setup::{Tables, set_up};
 use super::{Exit, VERSION, figures, has_secret};
-use dyno_core::{Dialect, ErrorClass, Nanos, SECOND, Workload};
+use dyno_core::{Dialect, ErrorClass, Nanos, SECOND};
 use dyno_drivers::Database;
 use dyno_drivers::target::Target;
 use dyno_engine::{
@@ -21,7 +21,7 @@ use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_runner::output;
 use dyno_runner::trial_json::JsonFile;
-use dyno_runner::{TrialName, summarise};
+use dyno_runner::{identity, kinds, summarise};
 use dyno_store::HistogramLog;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -167,9 +167,8 @@ impl Job<'_> {
         rows: Vec<SeriesRow>,
     ) -> Result<(), Refusal> {
         let kinds = kinds(workload);
-        let test = kinds.join(", ");
-        let name = TrialName { kinds, test, repeat: 1, ..TrialName::default() };
-        let mut summary = summarise(&name, spec, result);
+        let identity = identity(kinds.join(", "), spec);
+        let mut summary = summarise(identity, &kinds, spec, result, false);
         let stopped = stopped(result);
         if stopped > 0 {
             summary.status =
@@ -245,10 +244,6 @@ fn cut_line(settings: &Settings, cut: u32) -> String {
          counted",
         settings.clients
     )
-}
-
-fn kinds(workload: &PgBench) -> Vec<String> {
-    workload.transactions().iter().map(|kind| kind.name.clone()).collect()
 }
 
 fn talk(talk: Talk<'_>) {

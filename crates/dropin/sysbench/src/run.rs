@@ -16,7 +16,7 @@ use dyno_facts::SeriesRow;
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_record::{Interval, Window};
 use dyno_runner::trial_json::JsonFile;
-use dyno_runner::{TrialName, summarise};
+use dyno_runner::{identity, summarise};
 use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
 use dyno_sysbench::{DRIVE_ON, Options, Sysbench};
 use std::sync::Arc;
@@ -73,8 +73,9 @@ pub(super) fn run(database: &Database, mut job: Job<'_>, console: &mut Console) 
         }
     };
     if let Some(json) = json {
-        let name = trial_name(&job.options);
-        let summary = summarise(&name, &spec, &result);
+        let test = job.options.test.name().to_owned();
+        let summary =
+            summarise(identity(&test, &spec), std::slice::from_ref(&test), &spec, &result, false);
         let more = &settings.percentiles;
         if let Err(message) = json.write(job.command_line, summary, &result.total, more, rows) {
             console.fatal(message);
@@ -88,11 +89,6 @@ pub(super) fn run(database: &Database, mut job: Job<'_>, console: &mut Console) 
 fn time_as_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(1, |since| since.as_nanos() as u64).max(1)
-}
-
-fn trial_name(options: &Options) -> TrialName {
-    let test = options.test.name().to_owned();
-    TrialName { kinds: vec![test.clone()], test, repeat: 1, ..TrialName::default() }
 }
 
 /// What stands before the first measurement, blank lines included.

@@ -20,7 +20,7 @@ use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
 use dyno_facts::{
     Event, EventKind, FaultAction, FaultFacts, FaultPlan, FaultStep, Message, PlanStep, Role,
-    TargetFacts, TrialStatus, TrialSummary, say,
+    TargetFacts, say,
 };
 use dyno_observe::Asked;
 use dyno_reactor::monotonic_now;
@@ -192,21 +192,8 @@ impl<'a> Injection<'a> {
         self.told().answers.iter().map(reads).collect()
     }
 
-    /// Writes what is known of the fault into the summary; `lost` is what the workload found. A trial
-    /// in which it did not happen has failed.
-    pub(super) fn tell(
-        &self,
-        watch: &FaultWatch,
-        lost: Option<LostWork>,
-        summary: &mut TrialSummary,
-    ) {
-        summary.fault = Some(self.facts(watch, lost));
-        if let (Some(why), TrialStatus::Complete) = (self.failure(), &summary.status) {
-            summary.status = TrialStatus::Failed(why);
-        }
-    }
-
-    fn facts(&self, watch: &FaultWatch, lost: Option<LostWork>) -> FaultFacts {
+    /// What is known of the fault; `lost` is what the workload found.
+    pub(super) fn facts(&self, watch: &FaultWatch, lost: Option<LostWork>) -> FaultFacts {
         let has_happened = self.failure().is_none();
         let mut told = self.told().clone();
         // A clean shutdown is a fault from its begin on, however long it takes.
@@ -237,7 +224,7 @@ impl<'a> Injection<'a> {
     }
 
     /// Why the trial is none of this fault: it did not happen.
-    fn failure(&self) -> Option<Message> {
+    pub(super) fn failure(&self) -> Option<Message> {
         let told = self.told();
         let never = || told.at_s.is_none().then(|| say!(fault_never_came));
         told.failure.clone().or_else(never)

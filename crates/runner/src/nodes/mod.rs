@@ -19,8 +19,8 @@ use crate::databases::{self, Database, Reached, with_driver};
 use client::preparing;
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
 use dyno_facts::{
-    Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts, TargetFacts, Together,
-    TrialSummary,
+    Conditions, Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
+    TargetFacts, Together, TrialSummary,
 };
 use dyno_observe::{Asked, NodeLook, Seen, commits_grown, glance, look, node_conditions};
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
@@ -149,23 +149,24 @@ impl<'a> Nodes<'a> {
         both.map(|(node, looked)| (node.name.clone(), looked.look.facts.clone())).collect()
     }
 
-    /// Writes into the summary what surrounded the trial. `client` is what the client did from the
-    /// first look to the second, where that is known.
+    /// What the nodes were like around a trial in which `measured` was found. `client` is what the client did
+    /// from the first look to the second, where that is known.
     pub(super) fn surround(
         &self,
         dialect: Dialect,
         (before, after): (&[Looked], &[Looked]),
         seen: &AllSeen,
         client: Option<&Client>,
-        summary: &mut TrialSummary,
-    ) {
+        measured: &TrialSummary,
+    ) -> Conditions {
         let none = Seen::default();
+        let mut conditions = Conditions::default();
         let mut commits = Some(0);
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
             let seen = seen.nodes.get(index).unwrap_or(&none);
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
-            found.cpu_share = node.same_host.then_some(summary.generator.host.cpu_share);
+            found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
             found.down = found.down.take().or_else(|| away().cloned());
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
@@ -177,18 +178,18 @@ impl<'a> Nodes<'a> {
             if !self.is_only_a_way(node) {
                 commits = commits.zip(grown).map(|(sum, grown)| sum + grown);
             }
-            summary.conditions.nodes.insert(node.name.clone(), found);
+            conditions.nodes.insert(node.name.clone(), found);
         }
-        self.lags_of_replicas(seen, summary);
+        self.lags_of_replicas(seen, &mut conditions.nodes);
         let unplaced = self.unplaced(seen);
         let freshness = seen.freshness.clone();
-        summary.conditions.freshness = freshness.map(|found| Freshness { unplaced, ..found });
+        conditions.freshness = freshness.map(|found| Freshness { unplaced, ..found });
         // Autocommit is no commit to MySQL.
         let asked = if dialect == Dialect::Postgres { unplaced } else { 0 };
         let commits = commits.map(|commits: u64| commits.saturating_sub(asked));
         let commits = commits.filter(|&commits| commits > 0);
-        let client = client.map(|client| client.commits(dialect, summary.in_flight));
-        let preparing = preparing(dialect, summary.workers, self.tables.len());
+        let client = client.map(|client| client.commits(dialect, measured.in_flight));
+        let preparing = preparing(dialect, measured.workers, self.tables.len());
         // Where preparing weighs as much as what is looked for, nothing can be compared.
         let is_comparable = |client: &u64| commits.is_some() && preparing * 200 <= *client;
         // A transaction of two shards is committed on both, and by XA, which servers count apart.
@@ -196,12 +197,13 @@ impl<'a> Nodes<'a> {
         let client = client.filter(is_comparable).filter(|_| !is_sharded);
         if self.is_several() {
             let through_endpoint = self.list.iter().any(|node| node.role == Role::Endpoint);
-            summary.conditions.together =
+            conditions.together =
                 Some(Together { commits, client_commits: client, through_endpoint });
-        } else if let Some(only) = summary.conditions.nodes.get_mut(&self.list[0].name) {
+        } else if let Some(only) = conditions.nodes.get_mut(&self.list[0].name) {
             // Each question to an endpoint may be answered by another node.
             only.client_commits = client.filter(|_| self.list[0].role != Role::Endpoint);
         }
+        conditions
     }
 
     /// Statements of dyno's own that went through an endpoint: some node behind it has counted them.
@@ -223,13 +225,13 @@ impl<'a> Nodes<'a> {
     }
 
     /// A primary sees of its replicas what they don't know themselves: what they have not received.
-    fn lags_of_replicas(&self, seen: &AllSeen, summary: &mut TrialSummary) {
+    fn lags_of_replicas(&self, seen: &AllSeen, nodes: &mut BTreeMap<String, NodeConditions>) {
         let of_primaries = self.list.iter().zip(&seen.nodes);
         let of_primaries = of_primaries.filter(|(node, _)| node.role == Role::Primary);
         for (name, lags_s) in of_primaries.flat_map(|(_, seen)| &seen.lags_s) {
             let is_replica =
                 self.list.iter().any(|node| node.role == Role::ReadOnly && node.name == *name);
-            let Some(found) = summary.conditions.nodes.get_mut(name).filter(|_| is_replica) else {
+            let Some(found) = nodes.get_mut(name).filter(|_| is_replica) else {
                 continue;
             };
             let told = Seen { lags_s: [(name.clone(), lags_s.clone())].into(), ..Seen::default() };
@@ -330,7 +332,7 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
 mod tests {
     use super::*;
     use dyno_drivers::target::Target;
-    use dyno_facts::{CommitWait, StatementCounts, TrialIdentity, TrialStatus};
+    use dyno_facts::{CommitWait, StatementCounts};
     use dyno_observe::{NodeState, Sample};
 
     const ROLES: [(&str, Role); 4] = [
@@ -396,13 +398,13 @@ mod tests {
         seen.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);
         seen.nodes[2].lags_s.insert("itself".to_owned(), vec![0.0, 1.0]);
         seen.nodes[3].lags_s.insert("itself".to_owned(), vec![2.0]);
-        let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
-        let looks = (&before[..], &after[..]);
-        nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(1200)), &mut summary);
-        let found = &summary.conditions.nodes;
+        let (looks, measured) = ((&before[..], &after[..]), TrialSummary::default());
+        let conditions =
+            nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(1200)), &measured);
+        let found = &conditions.nodes;
         let commits = |name: &str| found[name].commits;
         assert_eq!(["all", "n1", "n2", "n3"].map(commits), [None, Some(1000), Some(200), Some(2)]);
-        let together = summary.conditions.together.as_ref().expect("several nodes");
+        let together = conditions.together.as_ref().expect("several nodes");
         assert_eq!((together.commits, together.client_commits), (Some(1202), Some(1200)));
         assert!(together.through_endpoint);
         assert!(found.values().all(|node| node.client_commits.is_none()));
@@ -434,11 +436,7 @@ mod tests {
         let asked = |all, reads, writes| Asked { all, reads, writes };
         seen.leave_out(&[(0, asked(7, 4, 2)), (1, asked(5, 0, 3)), (2, asked(10, 8, 0))].into());
         let looks = (&before[..], &after[..]);
-        let found = |dialect| {
-            let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
-            nodes.surround(dialect, looks, &seen, None, &mut summary);
-            summary.conditions
-        };
+        let found = |dialect| nodes.surround(dialect, looks, &seen, None, &TrialSummary::default());
         let conditions = found(Dialect::Postgres);
         let of = |name: &str| {
             let node = &conditions.nodes[name];
@@ -461,19 +459,18 @@ mod tests {
         nodes.list = vec![nodes.list.remove(1)];
         nodes.is_listed = false;
         let (before, after) = ([looked(0, None)], [looked(1000, None)]);
-        let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
         let looks = (&before[..], &after[..]);
-        let seen = AllSeen::default();
-        nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &mut summary);
-        let found = &summary.conditions.nodes["n1"];
+        let (seen, measured) = (AllSeen::default(), TrialSummary::default());
+        let surround = |nodes: &Nodes<'_>| {
+            nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &measured)
+        };
+        let conditions = surround(&nodes);
+        let found = &conditions.nodes["n1"];
         assert_eq!((found.commits, found.client_commits), (Some(1000), Some(990)));
-        assert_eq!((&found.role, &summary.conditions.together), (&None, &None));
+        assert_eq!((&found.role, &conditions.together), (&None, &None));
         nodes.list[0].role = Role::Endpoint;
-        nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &mut summary);
-        assert_eq!(
-            summary.conditions.nodes["n1"].client_commits, None,
-            "nobody knows who answered"
-        );
+        let found = &surround(&nodes).nodes["n1"];
+        assert_eq!(found.client_commits, None, "nobody knows who answered");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::progress::{self, Known, Progress};
 use super::tail::Tail;
 use super::view::{self, EventView, RunView, TrialView};
 use super::{State, Update};
-use dyno_facts::{Event, ExperimentFacts, RunHeader, RunStatus, TrialIdentity, TrialSummary};
+use dyno_facts::{Event, ExperimentFacts, RunHeader, RunStatus, TrialStart, TrialSummary};
 use dyno_store::{is_growing, read_header};
 use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,11 +193,9 @@ impl RunFollower {
     }
 
     fn begin(&mut self, number: u32, updates: &mut Vec<Update>) {
-        let Some(identity) = read::<TrialIdentity>(&self.path, number, "partial.json") else {
-            return;
-        };
-        let began_at = identity.began_at.clone();
-        let view = TrialView::running(number, identity);
+        let Some(start) = read::<TrialStart>(&self.path, number, "partial.json") else { return };
+        let began_at = start.began_at.clone();
+        let view = TrialView::running(start);
         self.show(view, began_at, updates);
     }
 

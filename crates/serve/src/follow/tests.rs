@@ -3,7 +3,7 @@
 use super::*;
 use dyno_facts::{
     Event, EventKind, HostSample, PlanStep, PlannedTrial, RunHeader, RunPlan, RunStatus,
-    StepAction, TrialIdentity, TrialStatus,
+    StepAction, TrialIdentity, TrialStart, TrialStatus,
 };
 use dyno_record::{Frame, Interval, Phase};
 use dyno_store::{Run, TrialWriter};
@@ -28,17 +28,17 @@ fn begin(runs: &Path, suite: &str) -> Run {
     Run::create(runs, header).expect("a run")
 }
 
-fn identity(repeat: u32) -> TrialIdentity {
-    TrialIdentity {
+fn start(repeat: u32) -> TrialStart {
+    let identity = TrialIdentity {
         step: format!("reads/main/workers=8/repeat={repeat}"),
         experiment: "reads".to_owned(),
         target: "main".to_owned(),
         test: "oltp_read_only".to_owned(),
         workers: 8,
         repeat,
-        kinds: vec!["oltp_read_only".to_owned()],
         ..TrialIdentity::default()
-    }
+    };
+    TrialStart { identity, kinds: vec!["oltp_read_only".to_owned()], ..TrialStart::default() }
 }
 
 fn interval(writer: &mut TrialWriter<'_>, index: u32) {
@@ -94,7 +94,7 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
     assert_eq!(known(&heard), (String::new(), vec![], 0));
     let mut run = begin(folder.path(), "s");
     heard.extend(early.poll());
-    let mut writer = run.begin_trial(identity(1)).expect("a trial");
+    let mut writer = run.begin_trial(start(1)).expect("a trial");
     interval(&mut writer, 0);
     heard.extend(early.poll());
     interval(&mut writer, 1);
@@ -106,14 +106,14 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
     assert!(early.poll().is_empty(), "nothing is told twice");
 
     interval(&mut writer, 3);
-    let summary = writer.identity().clone().summary(TrialStatus::Complete);
+    let summary = writer.start().clone().summary(TrialStatus::Complete);
     writer.finish(summary).expect("stored");
     heard.extend(early.poll());
     let one_ended = ("running".to_owned(), vec!["complete".to_owned()], 4);
     assert_eq!(known(&heard), one_ended, "the last rows come with the end: {:?}", names(&heard));
-    let mut writer = run.begin_trial(identity(2)).expect("a trial");
+    let mut writer = run.begin_trial(start(2)).expect("a trial");
     interval(&mut writer, 0);
-    let summary = writer.identity().clone().summary(TrialStatus::Failed("why".into()));
+    let summary = writer.start().clone().summary(TrialStatus::Failed("why".into()));
     // A whole trial between two looks.
     writer.finish(summary).expect("stored");
     run.event(Event::new(EventKind::Note, "a note")).expect("stored");
@@ -137,7 +137,7 @@ fn the_end_of_a_run_is_survived_and_the_next_one_shown() {
     let progress = follower.run().expect("a run").progress();
     assert_eq!((progress.done, progress.total), (2, 2), "who is complete has done all");
     let mut second = begin(folder.path(), "b");
-    second.begin_trial(identity(1)).expect("a trial");
+    second.begin_trial(start(1)).expect("a trial");
     let told = follower.poll();
     assert_eq!((names(&told), known(&told).0.as_str()), (vec!["state"], "running"));
     assert_eq!(follower.run().map(RunFollower::path), Some(second.path()));
@@ -148,7 +148,7 @@ fn the_end_of_a_run_is_survived_and_the_next_one_shown() {
 fn a_killed_run_is_told_to_be_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut run = begin(folder.path(), "s");
-    let mut writer = run.begin_trial(identity(1)).expect("a trial");
+    let mut writer = run.begin_trial(start(1)).expect("a trial");
     interval(&mut writer, 0);
     let mut follower = Follower::new(folder.path(), None);
     let mut heard = follower.poll();

@@ -1,8 +1,8 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
 use dyno_facts::{
-    Bilingual, Event, EventKind, Purpose, RunHeader, RunStatus, SeriesRow, TrialIdentity,
-    TrialStatus, TrialSummary,
+    Bilingual, Event, EventKind, Purpose, RunHeader, RunStatus, SeriesRow, TrialStart, TrialStatus,
+    TrialSummary,
 };
 use dyno_report::completed;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -127,9 +127,9 @@ pub(crate) struct TrialView {
 
 impl TrialView {
     /// A trial of which there is no summary yet.
-    pub(crate) fn running(number: u32, identity: TrialIdentity) -> Self {
-        let kinds = identity.kinds.clone();
-        let summary = TrialSummary { trial: number, ..identity.summary(TrialStatus::Complete) };
+    pub(crate) fn running(start: TrialStart) -> Self {
+        let kinds = start.kinds.clone();
+        let summary = start.summary(TrialStatus::Complete);
         TrialView { status: "running", kinds, ..TrialView::ended(&summary) }
     }
 

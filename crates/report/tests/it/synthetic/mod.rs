@@ -11,7 +11,7 @@ use dyno_facts::{
     Counts, Environment, ErrorSummary, Event, EventKind, ExperimentFacts, FamilyFacts,
     FamilyRecord, GeneratorSummary, HostSample, KindSummary, Lang, LatencySummary, Message,
     PublishedRow, PublishedTable, RunHeader, RunPlan, RunStatus, SCHEMA_VERSION, SecretUrl,
-    SeriesRow, ServerFacts, StatementCounts, TargetFacts, TrialStatus, TrialSummary,
+    SeriesRow, ServerFacts, StatementCounts, TargetFacts, TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_store::{RunData, TrialData};
 use std::collections::BTreeMap;
@@ -144,9 +144,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         ..StatementCounts::default()
     };
     let latency = latency(committed, mean_us);
-    let summary = TrialSummary {
-        schema_version: SCHEMA_VERSION,
-        trial: number,
+    let identity = TrialIdentity {
         step: format!("{}/{}/{}/{}", shape.experiment, shape.target, shape.workers, shape.repeat),
         experiment: shape.experiment.to_owned(),
         target: shape.target.to_owned(),
@@ -154,13 +152,15 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         workers: shape.workers,
         repeat: shape.repeat,
         rate_per_s: shape.rate_per_s,
-        purpose: Default::default(),
-        status: TrialStatus::Complete,
+        warmup_s: 5.0,
+        seed: 42,
+        ..TrialIdentity::default()
+    };
+    let summary = TrialSummary {
+        trial: number,
         started_at: "2026-11-21T21:11:00Z".to_owned(),
         connect_s: 0.042,
-        warmup_s: 5.0,
         window_s,
-        seed: 42,
         counts,
         in_flight: u64::from(shape.workers),
         tps: committed as f64 / window_s,
@@ -174,13 +174,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         kinds: vec![KindSummary { name: "oltp_read_only".to_owned(), counts, statements, latency }],
         errors: errors(failed),
         generator: generator(&statements, window_s),
-        notes: Vec::new(),
-        data: None,
-        statement_latencies: Vec::new(),
-        conditions: Default::default(),
-        fault: None,
-        checks: Vec::new(),
-        own: None,
+        ..identity.summary(TrialStatus::Complete)
     };
     let mut data = TrialData::new(summary, series);
     data.before = [("primary".to_owned(), facts(0))].into();

@@ -9,7 +9,7 @@ use crate::run::{Answerer, PlanFile, RunError, RunOptions, Test, Watch, run};
 use crate::state::{Loaded, loaded};
 use dyno_core::Driver;
 use dyno_engine::Control;
-use dyno_facts::{FamilyFacts, TrialIdentity, TrialStatus, TrialSummary, say};
+use dyno_facts::{FamilyFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{After, Done, Job, Pass, PassWatch, ask, drive_pass};
 
@@ -46,24 +46,22 @@ pub(super) fn trial<D: Driver>(
         identity: TrialIdentity {
             test: test.name().to_owned(),
             workers: streams(test),
-            loops: sessions(test),
             own: Some(FamilyFacts::new(&known(&asked, found))),
             ..TrialIdentity::default()
         },
+        loops: sessions(test),
         title: &format!("{} at degree {degree}", test.name()),
         length: length(test),
     };
     drive_pass(driver, job, pass, |watch| {
         let ran = run(driver, &asked, &Storing(watch), &|| control.is_stopped());
         let facts = ran.map_err(|error| run_failure(&error))?;
-        Ok(move |summary: &mut TrialSummary| {
-            summary.status = status(&facts, test, control);
-            facts.set_totals(summary);
-            After {
-                checks: answers_check(summary).into_iter().collect(),
-                headline: Some(headline(summary)),
-                ..After::default()
-            }
+        Ok(move |start: TrialStart| {
+            let mut measured = start.summary(status(&facts, test, control));
+            facts.set_totals(&mut measured);
+            let checks = answers_check(&measured).into_iter().collect();
+            let headline = Some(headline(&measured));
+            (measured, After { checks, headline, ..After::default() })
         })
     })
 }
