@@ -11,7 +11,6 @@ use dyno_tpcc::{FlightMode, Isolation};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What follows the help of the verb.
 pub(crate) const HELP: &str = "\
 Examples:
   dyno benchmarksql build props.pg                         runDatabaseBuild.sh props.pg
@@ -27,7 +26,6 @@ A file may hold dyno's own URLs: conn=mysql://host/db, conn=postgres://host/db, 
 conn=sqlite:file. A password that the file doesn't have is looked for in ~/.pgpass or ~/.my.cnf,
 and asked for at a terminal.";
 
-/// What can be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create the tables, load them, make keys and indexes, count and analyze the rows.
@@ -47,7 +45,6 @@ Examples:
     Destroy(SourceArguments),
 }
 
-/// Does what a script of BenchmarkSQL would do.
 pub(crate) fn run(command: Command) -> ExitCode {
     let command = match command {
         Command::Build(arguments) => BenchmarksqlCommand::Build(arguments.into()),
@@ -230,7 +227,6 @@ const PROFILES: &[(&str, &Profile)] = &[("bmsql-5.0", &BMSQL_5_0), ("spec", &SPE
 const CHECKS: &[(&str, CheckTime)] =
     &[("none", CheckTime::Never), ("after", CheckTime::After), ("both", CheckTime::BeforeAndAfter)];
 
-/// Understands the words of a table.
 fn choice<T: Copy + Send + Sync>(
     table: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {

@@ -5,7 +5,6 @@ use dyno_fleet::{FLEET, NatsOptions, NatsSecret, Versions};
 use dyno_runner::muster::Lost;
 use std::path::PathBuf;
 
-/// Where NATS is, and how one logs in there.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct NatsArguments {
     /// NATS server through which load generators are reached, such as nats://HOST:4222 or
@@ -31,7 +30,6 @@ pub(crate) struct NatsArguments {
 }
 
 impl NatsArguments {
-    /// The same for the library; `None` without a URL.
     pub(crate) fn options(&self) -> Option<NatsOptions> {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let password = || set("DYNO_NATS_PASSWORD").map(NatsSecret::Password);
@@ -45,7 +43,6 @@ impl NatsArguments {
     }
 }
 
-/// What this program speaks.
 pub(crate) fn versions() -> Versions {
     Versions::this(env!("CARGO_PKG_VERSION"))
 }

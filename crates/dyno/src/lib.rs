@@ -115,7 +115,6 @@ enum Verb {
 
 static FAMILIES: OnceLock<Families> = OnceLock::new();
 
-/// The families of this process.
 fn families() -> Families {
     FAMILIES.get().copied().unwrap_or(&[])
 }
@@ -195,5 +194,4 @@ pub fn main(families: Families) -> ExitCode {
     }
 }
 
-/// What a verb returns.
 type Done = Result<(), Failure>;

@@ -5,7 +5,6 @@ use dyno_facts::HostSample;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One interval of a trial, over all loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     pub phase: Phase,

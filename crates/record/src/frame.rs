@@ -100,7 +100,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// An empty frame for `kinds` kinds of transactions.
     pub fn new(kinds: usize, scheduled: bool) -> Self {
         Frame {
             began: Nanos::MAX,

@@ -118,7 +118,6 @@ impl Latencies {
         self.histogram.value_at_percentile(percent).clamp(self.min, self.max)
     }
 
-    /// The histogram itself, for interval logs and charts.
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
     }

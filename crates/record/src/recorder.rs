@@ -15,7 +15,6 @@ pub struct Times {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Phase {
-    /// Running, not measured.
     WarmUp,
     Measured,
 }

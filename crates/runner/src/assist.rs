@@ -17,7 +17,6 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// A part that is to be driven.
 pub struct Assist<'a> {
     order: &'a Order,
     reporter: &'a mut Reporter,
@@ -106,9 +105,6 @@ fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
 }
 
 /// Drives the part that [`Assist`] describes; `None` when it was stopped before it began.
-///
-/// # Errors
-/// When it can't begin.
 pub(crate) fn drive_part<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
@@ -198,7 +194,6 @@ fn read(plan: &serde_json::Value) -> Result<Plan, Failure> {
     }
 }
 
-/// An embedded database can't be a target of a fleet.
 pub(super) fn embedded(target: &str) -> Failure {
     Failure::usage(format!(
         "The target {target} is an embedded database, which no other machine can reach."

@@ -13,11 +13,9 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calibration {
-    /// Name of the machine.
     pub host: String,
     /// Of the program that measured.
     pub binary_sha256: String,
-    /// In the order in which they were measured.
     pub points: Vec<Point>,
 }
 
@@ -27,9 +25,7 @@ pub struct Calibration {
 pub struct Point {
     /// `mysql` or `postgres`.
     pub protocol: String,
-    /// How many sent statements.
     pub workers: u32,
-    /// Answered statements.
     pub statements_per_s: f64,
     /// Of the client alone.
     pub cpu_us_per_statement: f64,
@@ -47,9 +43,6 @@ impl Calibration {
     }
 
     /// Keeps it; returns where.
-    ///
-    /// # Errors
-    /// When there is no place, or it can't be written.
     pub fn keep(&self) -> Result<PathBuf, Failure> {
         let Some(file) = file() else {
             return Err(Failure::new("There is no place to keep the calibration.")

@@ -17,7 +17,6 @@ pub(super) const BACK_WITHIN: Nanos = 120 * SECOND;
 pub struct Command<'a> {
     /// Told to the command as `DYNO_TARGET`.
     pub target: &'a str,
-    /// Names and values of what else it is told.
     pub told: &'a [(&'a str, &'a str)],
     /// What is executed by `sh -c`.
     pub text: &'a str,
@@ -29,7 +28,6 @@ pub struct Command<'a> {
     pub limit: Option<Nanos>,
 }
 
-/// How long a command took, in seconds from its begin.
 pub struct Took {
     /// Until it had ended.
     pub ended_s: f64,
@@ -39,9 +37,6 @@ pub struct Took {
 
 /// Runs the command, and kills it with all that it has started when `is_stopped` or its time is over;
 /// false when it was stopped.
-///
-/// # Errors
-/// A command that fails or takes too long.
 pub(super) async fn execute(
     command: &Command<'_>,
     is_stopped: impl Fn() -> bool,
@@ -75,9 +70,6 @@ pub(super) async fn execute(
 }
 
 /// Runs the command and waits until the server answers; `None` when the user has stopped it.
-///
-/// # Errors
-/// A command that fails, a server that does not come back.
 pub async fn run<D: Driver>(
     driver: &D,
     command: &Command<'_>,

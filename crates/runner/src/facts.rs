@@ -5,7 +5,6 @@ use dyno_facts::TargetFacts;
 use dyno_suite::Plan;
 use std::collections::BTreeMap;
 
-/// The targets of a plan, with what was found.
 pub(super) fn targets(plan: &Plan, reached: &BTreeMap<String, Reached>) -> Vec<TargetFacts> {
     let mut targets = plan.targets.clone();
     for target in &mut targets {

@@ -9,12 +9,10 @@ use dyno_store::StoreError;
 use dyno_suite::SuiteError;
 use dyno_topology::ClusterError;
 
-/// What went wrong, how to mend it, and the exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Full sentences; may have several lines.
     pub message: Message,
-    /// A remedy.
     pub hint: Option<String>,
     /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check or a check of the data, 5 a gate that is
     /// proven broken.
@@ -22,7 +20,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Something failed.
     pub fn new(message: impl Into<Message>) -> Self {
         Failure { message: message.into(), hint: None, code: 1 }
     }
@@ -47,12 +44,10 @@ impl Failure {
         Failure { message: Message::joined(&[place.into(), self.message], ": ", "："), ..self }
     }
 
-    /// Adds a remedy.
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         self.hinted(Some(hint))
     }
 
-    /// Adds a remedy, where there is one.
     pub fn hinted(self, hint: Option<impl Into<String>>) -> Self {
         Failure { hint: hint.map(Into::into).or(self.hint), ..self }
     }

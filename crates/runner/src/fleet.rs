@@ -17,7 +17,6 @@ use dyno_fleet::{Done, Fleet, Performance, Task};
 use dyno_suite::Plan;
 use std::path::{Path, PathBuf};
 
-/// Load generators of a run, and which were lost.
 pub struct RunFleet {
     pub(super) generators: Fleet,
     lost: Lost,
@@ -27,9 +26,6 @@ pub struct RunFleet {
 
 impl RunFleet {
     /// Waits for the load generators; `None` when the user has stopped it.
-    ///
-    /// # Errors
-    /// NATS can't be reached, or too few come.
     pub fn gather(muster: &Muster, control: &Control) -> Result<Option<Self>, Failure> {
         let gathered = Fleet::gather(&muster.options, &output::talk, &|| control.is_stopped())?;
         let Some(generators) = gathered else { return Ok(None) };
@@ -49,7 +45,6 @@ impl RunFleet {
     }
 }
 
-/// Who makes the load of one trial.
 pub(crate) struct Team<'a> {
     fleet: Option<&'a mut RunFleet>,
     plan: &'a Plan,
@@ -70,15 +65,10 @@ impl<'a> Team<'a> {
         Team { fleet, plan, step, planned, run: run.to_owned(), performance: None }
     }
 
-    /// True where a fleet makes the load.
     pub(super) fn is_fleet(&self) -> bool {
         self.fleet.is_some()
     }
 
-    /// Has the trial driven.
-    ///
-    /// # Errors
-    /// As [`drive`].
     pub(super) fn drive<W: Workload, D: Driver>(
         &mut self,
         workload: &W,
@@ -122,9 +112,6 @@ impl<'a> Team<'a> {
     }
 
     /// What only a fleet has to say. Gives the workload what it would know had this process driven the trial.
-    ///
-    /// # Errors
-    /// What was left can't be read.
     pub(super) fn share<F: Driven>(
         self,
         family: &F,
@@ -164,9 +151,6 @@ pub(crate) struct FleetShare {
 
 /// Whether load generators share the trials of an experiment. A pass over queries is one client's, and who
 /// takes over after a fault only this process knows.
-///
-/// # Errors
-/// What must not be sent to another machine.
 pub(super) fn is_shared(
     plan: &Plan,
     name: &str,

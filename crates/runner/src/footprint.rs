@@ -9,7 +9,6 @@ pub struct Footprint {
     /// The tables with their indexes, on SQLite all that is in the file; `None` when the server
     /// doesn't say.
     pub size_bytes: Option<u64>,
-    /// The setting that holds the memory.
     pub memory_setting: &'static str,
     /// Its value; `None` when the server doesn't say.
     pub memory_bytes: Option<u64>,

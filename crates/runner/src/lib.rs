@@ -365,9 +365,6 @@ impl Runner<'_> {
 }
 
 /// Looks at the options of all experiments of a plan, and notes in it what comparisons find in the data.
-///
-/// # Errors
-/// The first that is wrong.
 pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure> {
     let writes = |planned| experiment(families, plan, planned).map(|family| family.writes());
     let writes: Vec<bool> = plan.experiments.iter().map(writes).collect::<Result<_, _>>()?;
@@ -380,9 +377,6 @@ pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure>
 }
 
 /// Looks whether load generators on other machines can drive the plan; says what this process does alone.
-///
-/// # Errors
-/// What they can't drive.
 pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
     if let Some(target) = plan.targets.iter().find(|target| !assist::is_server(target.url.expose()))
     {

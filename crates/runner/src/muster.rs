@@ -14,12 +14,9 @@ pub enum Lost {
     Fail,
 }
 
-/// The fleet that a run asks for.
 #[derive(Clone, Debug)]
 pub struct Muster {
-    /// Who is called, and how many.
     pub options: FleetOptions,
-    /// What follows a loss.
     pub lost: Lost,
 }
 

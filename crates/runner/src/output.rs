@@ -8,9 +8,6 @@ use std::sync::OnceLock;
 /// Where words go, and who answers questions.
 pub trait Streams: Send + Sync {
     /// Writes data (standard output).
-    ///
-    /// # Errors
-    /// The reader has gone away.
     fn data(&self, bytes: &[u8]) -> io::Result<()>;
 
     /// Writes talk (standard error). Nobody can be told when that is closed.
@@ -26,15 +23,10 @@ pub trait Streams: Send + Sync {
     fn can_ask(&self) -> bool;
 
     /// Asks for a password, which is not shown.
-    ///
-    /// # Errors
-    /// The terminal can't be read.
     fn ask_password(&self, prompt: &str) -> io::Result<String>;
 }
 
-/// A bar that shows how far something is.
 pub trait ProgressView: Send + Sync {
-    /// Sets how many units there are.
     fn set_length(&self, length: u64);
 
     /// `position` units are done; `message` says more.
@@ -43,11 +35,9 @@ pub trait ProgressView: Send + Sync {
     /// Calls `print` while the bar is out of the way.
     fn suspend(&self, print: &mut dyn FnMut());
 
-    /// Removes the bar.
     fn clear(&self);
 }
 
-/// The streams of this process.
 static STREAMS: OnceLock<&'static dyn Streams> = OnceLock::new();
 
 /// Says where words go. The first call of a process counts.
@@ -55,7 +45,6 @@ pub fn install(streams: &'static dyn Streams) {
     let _ = STREAMS.set(streams);
 }
 
-/// The streams, where there are any.
 pub(crate) fn streams() -> Option<&'static dyn Streams> {
     STREAMS.get().copied()
 }
@@ -67,7 +56,6 @@ pub fn data(text: &str) {
     }
 }
 
-/// Prints a line of talk.
 pub fn talk(text: &str) {
     // What servers and other machines say may end up here: it must not command the terminal.
     let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
@@ -81,7 +69,6 @@ pub fn talk_unended(text: &str) {
     }
 }
 
-/// Prints an error and its remedy.
 pub fn error(failure: &Failure) {
     talk(&format!("error: {}", failure.message.to_string().trim_end()));
     if let Some(hint) = &failure.hint {
@@ -94,7 +81,6 @@ pub fn is_watched() -> bool {
     streams().is_some_and(Streams::is_watched)
 }
 
-/// The stream of data as a writer.
 #[derive(Clone, Copy, Debug)]
 pub struct DataWriter;
 
@@ -108,7 +94,6 @@ impl Write for DataWriter {
     }
 }
 
-/// The stream of talk as a writer.
 #[derive(Clone, Copy, Debug)]
 pub struct TalkWriter;
 

@@ -3,7 +3,6 @@
 use dyno_facts::{Message, TableOrigin, say};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the tables of one target come from.
 type Known = BTreeMap<String, TableOrigin>;
 
 /// Notes where `tables` come from, those in `existing` being there now. What the run has begun to
@@ -21,9 +20,7 @@ pub(super) fn look(known: &mut Known, tables: &[String], existing: &BTreeSet<Str
 /// The tables of an experiment, as a cleanup sees them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// To be dropped.
     pub(super) made: Vec<String>,
-    /// To be kept.
     pub(super) found: Vec<String>,
 }
 

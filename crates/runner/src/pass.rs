@@ -22,7 +22,6 @@ use dyno_store::{Moment, StoreError, TrialWriter};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 
-/// A pass that can begin.
 pub struct Pass<'a> {
     /// The identity as far as the family knows it: test, workers, and its own facts.
     pub identity: TrialIdentity,
@@ -30,14 +29,10 @@ pub struct Pass<'a> {
     pub loops: u32,
     /// What is shown beside experiment and target.
     pub title: &'a str,
-    /// Executions that are planned.
     pub length: u64,
 }
 
 /// Has a family execute a trial, and stores it. What `execute` returns says what was measured, and the rest.
-///
-/// # Errors
-/// When it can't begin, or can't be stored.
 pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     driver: &D,
     job: Job<'_>,
@@ -155,7 +150,6 @@ impl PassWatch<'_, '_> {
     }
 }
 
-/// Follows this machine and this process.
 struct OwnWatch {
     sampler: HostSampler,
     watch: GeneratorWatch,
@@ -173,7 +167,6 @@ struct OwnUse {
 }
 
 impl OwnWatch {
-    /// The time begins.
     fn begin() -> Self {
         let now = monotonic_now();
         OwnWatch {

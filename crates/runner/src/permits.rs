@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 /// What stands before the folder of a cluster of `dyno cluster`.
 const CLUSTER: &str = "cluster:";
 
-/// What a load generator may reach.
 #[derive(Clone, Debug, Default)]
 pub struct Permits {
     /// Addresses; all that are reached over TCP where its user has named none.
@@ -21,7 +20,6 @@ pub struct Permits {
     own: Vec<SecretUrl>,
 }
 
-/// An address that was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// A host, and its port unless all are meant.
@@ -32,9 +30,6 @@ enum Place {
 impl Permits {
     /// Reads `HOST`, `HOST:PORT`, the path of a socket or `cluster:FOLDER`; without any, nothing is forbidden
     /// that is reached over TCP.
-    ///
-    /// # Errors
-    /// What is none of these, a cluster that can't be opened.
     pub fn new(named: &[String]) -> Result<Self, Failure> {
         let mut permits = Permits::default();
         for text in named.iter().map(|text| text.trim()) {
@@ -60,9 +55,6 @@ impl Permits {
     }
 
     /// Looks whether all that a target is reached by may be.
-    ///
-    /// # Errors
-    /// An address that may not, or a file of this machine that decides over passwords.
     pub(super) fn check(&self, target: &TargetFacts) -> Result<(), Failure> {
         let nodes = target.nodes.iter().map(|node| node.url.clone());
         let urls: Vec<SecretUrl> = match target.nodes.is_empty() {

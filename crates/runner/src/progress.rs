@@ -27,7 +27,6 @@ impl Progress {
         Progress { bar, title: title.to_owned(), told: Mutex::new(now), begun: now }
     }
 
-    /// Sets how many units there are.
     pub fn set_length(&self, length: u64) {
         if let Some(bar) = &self.bar {
             bar.set_length(length);
@@ -85,7 +84,6 @@ impl Progress {
     }
 }
 
-/// Follows a load.
 pub struct LoadProgress {
     progress: Progress,
     planned: AtomicU64,
@@ -93,13 +91,11 @@ pub struct LoadProgress {
 }
 
 impl LoadProgress {
-    /// A load named `title`.
     pub fn new(title: &str) -> Self {
         let progress = Progress::new(title, 0, "rows");
         LoadProgress { progress, planned: AtomicU64::new(0), rows: AtomicU64::new(0) }
     }
 
-    /// Done.
     pub fn finish(self, text: &str) {
         self.progress.finish(text);
     }
@@ -138,7 +134,6 @@ impl LoadObserver for LoadProgress {
     }
 }
 
-/// Follows a trial.
 pub struct TrialProgress {
     pub(crate) progress: Progress,
     seconds: u64,
@@ -151,7 +146,6 @@ impl TrialProgress {
         TrialProgress { progress: Progress::new(title, seconds, "s"), seconds }
     }
 
-    /// Workers get connected.
     pub fn connected(&self, connected: u32, of: u32) {
         self.progress.at(0, self.seconds, &format!("connected {connected} of {of} workers"));
     }

@@ -21,7 +21,6 @@ pub struct TrialFigures {
     pub judged_metrics: fn(&TrialSummary) -> &'static [Metric],
 }
 
-/// What becomes of a trial of the plan.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
     /// It is executed, as it is here.
@@ -32,7 +31,6 @@ pub(super) enum Next {
     Over,
 }
 
-/// How long experiments have taken so far.
 #[derive(Debug)]
 pub(super) struct Clock {
     pub(super) figures: TrialFigures,

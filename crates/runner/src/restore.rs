@@ -20,9 +20,6 @@ pub(super) fn data_state(restore: &Restore, writes: bool) -> String {
 impl Runner<'_> {
     /// Restores the data as the experiment wants it; false when the user has stopped it. Data that no
     /// trial has touched since this process loaded them are left alone.
-    ///
-    /// # Errors
-    /// When the data can't be restored.
     pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool, Failure> {
         let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
         if self.fresh.contains(self.plan.owner(&step.target)) {

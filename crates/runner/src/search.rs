@@ -17,7 +17,6 @@ const FIRST_SHARE: f64 = 0.5;
 /// A percentile is told from so many transactions beyond it.
 const BEYOND: f64 = 10.0;
 
-/// What becomes of a step of a search.
 pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
     let of_search = plan
         .experiment(&step.experiment)
@@ -65,7 +64,6 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial
     }
 }
 
-/// The steps of the same search.
 fn steps<'a>(
     plan: &'a Plan,
     step: &PlanStep,

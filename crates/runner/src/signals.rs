@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 /// The signal that came first. Signals belong to the whole process, so does this.
 static FIRST: AtomicU8 = AtomicU8::new(SIGINT as u8);
 
-/// When it came.
 static CAME: OnceLock<Instant> = OnceLock::new();
 
 /// True after the first Ctrl-C or SIGTERM, for work that is no trial.

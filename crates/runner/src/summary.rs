@@ -82,7 +82,6 @@ fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<Message
     notes
 }
 
-/// When the window opened, as UTC.
 fn started_at(result: &TrialResult) -> String {
     let ago = monotonic_now().saturating_sub(result.window.opens);
     let opened = OffsetDateTime::now_utc() - std::time::Duration::from_nanos(ago);

@@ -46,7 +46,6 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Thousands apart: 1234567 as 1,234,567.
 pub fn grouped(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
     let mut text = String::from(sign);

@@ -19,7 +19,6 @@ use dyno_facts::{
 use dyno_record::{FaultWatch, Interval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
 
-/// A trial of a plan, and where it is stored.
 pub struct Job<'a> {
     pub step: &'a PlanStep,
     pub planned: &'a PlannedTrial,
@@ -27,7 +26,6 @@ pub struct Job<'a> {
     pub(super) nodes: Nodes<'a>,
     /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
-    /// Who makes the load.
     pub(super) team: Team<'a>,
     pub run: &'a mut Run,
     pub control: &'a Control,
@@ -53,13 +51,9 @@ impl Job<'_> {
     }
 }
 
-/// What became of a trial.
 pub enum Done {
-    /// It was executed and is stored.
     Ended {
-        /// How it ended.
         status: TrialStatus,
-        /// True when a check of the data failed.
         is_denied: bool,
     },
     /// The target can't execute it: why, in a sentence.
@@ -73,9 +67,6 @@ impl Done {
 }
 
 /// Runs one trial by the engine and stores it.
-///
-/// # Errors
-/// When it can't begin, or can't be stored.
 pub(crate) fn drive_trial<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
@@ -129,17 +120,13 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     store(writer, parts, progress, &place)
 }
 
-/// What the summary of a trial is made of.
 pub(crate) struct Parts {
-    /// What the engine measured, or the family.
     pub(crate) measured: TrialSummary,
     pub(crate) headroom: Option<f64>,
-    /// What the nodes were like.
     pub(crate) surroundings: Conditions,
     pub(crate) fleet: FleetShare,
     /// What was done to a node, and why it did not happen.
     pub(crate) fault: Option<(FaultFacts, Option<Message>)>,
-    /// What the family says after it.
     pub(crate) after: After,
 }
 
@@ -171,7 +158,6 @@ fn conclude(parts: Parts) -> (TrialSummary, bool) {
     (summary, is_denied)
 }
 
-/// Stores a trial that has ended, and says how.
 pub(crate) fn store(
     writer: TrialWriter<'_>,
     mut parts: Parts,
@@ -203,7 +189,6 @@ pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
     format!("{rates}, p95 {} ms", number(summary.latency.p95_us / 1e3))
 }
 
-/// Who takes part in a trial.
 struct Parties<'a, W, D> {
     workload: &'a W,
     driver: &'a D,
@@ -213,7 +198,6 @@ struct Parties<'a, W, D> {
     place: &'a str,
 }
 
-/// What a trial has left.
 struct Measured {
     result: TrialResult,
     client: Client,
@@ -314,7 +298,6 @@ pub(super) fn what(spec: &TrialSpec, purpose: Purpose) -> String {
     format!("{}{rate}{why}", who(spec))
 }
 
-/// Who makes the load, in words.
 fn who(spec: &TrialSpec) -> String {
     match spec.terminals {
         Some(terminals) => format!("{terminals} terminals over {} sessions", spec.workers),
@@ -341,7 +324,6 @@ fn started(identity: TrialIdentity, spec: &TrialSpec, kinds: Vec<String>) -> Tri
     TrialStart { identity, loops, kinds, ..TrialStart::default() }
 }
 
-/// Stores every interval as it comes and shows it.
 struct StoringObserver<'a, 'run> {
     writer: &'a mut TrialWriter<'run>,
     sampling: &'a Sampling,

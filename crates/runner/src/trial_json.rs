@@ -33,9 +33,6 @@ struct Document<'a> {
 
 impl JsonFile {
     /// Creates the file for a result of `program`; `-` is stdout.
-    ///
-    /// # Errors
-    /// A sentence that names the file.
     pub fn create(program: &'static str, path: &Path) -> Result<Self, String> {
         let out: Box<dyn Write> = if path.as_os_str() == "-" {
             Box::new(io::BufWriter::new(DataWriter))
@@ -47,10 +44,6 @@ impl JsonFile {
         Ok(JsonFile { program, path: path.to_owned(), out })
     }
 
-    /// Writes the result.
-    ///
-    /// # Errors
-    /// A sentence that names the file.
     pub fn write(
         mut self,
         command_line: &[String],

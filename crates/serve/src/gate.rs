@@ -20,10 +20,6 @@ const DRAWN: usize = 24;
 pub struct Token(String);
 
 impl Token {
-    /// Draws a token.
-    ///
-    /// # Errors
-    /// When the system has no random bytes.
     pub fn draw() -> Result<Token, ServeError> {
         let mut bytes = [0; DRAWN];
         rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(
@@ -76,10 +72,8 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What becomes of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is answered.
     Welcome,
     /// It brought the token in its URL: the browser keeps it as a cookie and asks for this instead.
     Again(String),

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A line of the history.
 #[derive(Debug, Serialize)]
 struct Line {
     folder: String,
@@ -141,7 +140,6 @@ fn broken(error: &dyn std::fmt::Display) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
 }
 
-/// Two runs side by side.
 #[derive(Debug, Serialize)]
 struct Compared {
     /// Labels of all targets in the paper, in its order, with the number of their run from 1.

@@ -21,7 +21,6 @@ const POLL: Duration = Duration::from_millis(500);
 /// Something is sent at least this often, so that a page that has gone away is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What can be asked for.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Wanted {
     /// Name of a run; without it the one that is executed.
@@ -37,7 +36,6 @@ pub(crate) async fn live(State(app): State<Arc<App>>, Query(wanted): Query<Wante
     Sse::new(events(follower, app.stopped.clone(), seat)).keep_alive(keep_alive).into_response()
 }
 
-/// A trial of a run.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WantedTrial {
     run: String,

@@ -24,7 +24,6 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 struct Exposition(String);
 
 impl Exposition {
-    /// Begins a metric.
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string can't fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -40,7 +39,6 @@ impl Exposition {
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    /// A metric with one sample.
     fn single(&mut self, name: &str, kind: &str, help: &str, labels: &[(&str, &str)], value: f64) {
         self.metric(name, kind, help);
         self.sample(name, labels, value);

@@ -18,7 +18,6 @@ use tokio::sync::{Mutex, Semaphore, watch};
 /// Pages that can be open at once: each has the run folder looked at.
 const SEATS: usize = 32;
 
-/// What all answers need.
 pub(crate) struct App {
     pub(crate) runs: PathBuf,
     pub(crate) published: fn(&RunData) -> Vec<PublishedTable>,

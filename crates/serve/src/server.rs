@@ -18,10 +18,8 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// Lower than that of the loops that make load (nice value).
 const PRIORITY: i32 = 10;
 
-/// What is served, where, and to whom.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The folder of runs.
     pub runs: PathBuf,
     /// Address and port; port 0 takes a free one.
     pub listen: SocketAddr,
@@ -75,7 +73,6 @@ impl Server {
         Ok(Server { listener, address, token, settings })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -93,9 +90,6 @@ impl Server {
     }
 
     /// Answers in a thread of its own until [`Running`] is dropped.
-    ///
-    /// # Errors
-    /// When the thread can't be made.
     pub fn start(self) -> Result<Running, ServeError> {
         let (stop, stopped) = watch::channel(false);
         let thread = std::thread::Builder::new()
@@ -159,9 +153,6 @@ pub struct Running {
 
 impl Running {
     /// Waits until it fails or another thread ends the process.
-    ///
-    /// # Errors
-    /// What it failed with.
     pub fn wait(mut self) -> Result<(), ServeError> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(answered)) => answered,

@@ -2,7 +2,6 @@
 
 use dyno_facts::{Event, Message, say};
 
-/// A line of the file.
 pub(crate) fn line(event: &Event) -> Vec<u8> {
     // Strings and finite numbers: serialising them can't fail, and JSON escapes line ends.
     let mut line = serde_json::to_vec(event).unwrap_or_default();

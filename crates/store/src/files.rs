@@ -9,9 +9,6 @@ use std::time::Duration;
 
 /// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a
 /// mixture.
-///
-/// # Errors
-/// When the file can't be written; the old text is kept.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
@@ -33,7 +30,6 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Replaces `path` by `value` as JSON.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let mut text = serde_json::to_vec_pretty(value).map_err(|error| {
         StoreError::new(format!("{} can't be stored: {error}.", path.display()))
@@ -105,7 +101,6 @@ impl LineFile {
     }
 }
 
-/// The part of `text` that consists of whole lines.
 pub(crate) fn whole_lines(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     &text[..end]

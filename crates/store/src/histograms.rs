@@ -42,7 +42,6 @@ pub(crate) fn header_text(trial: u32) -> String {
     )
 }
 
-/// The lines of one measured interval.
 pub(crate) fn lines(
     interval: &Interval,
     tags: &[String],
@@ -110,19 +109,12 @@ pub struct HistogramLog {
 
 impl HistogramLog {
     /// Makes the file, for a trial with these kinds of transactions.
-    ///
-    /// # Errors
-    /// When it can't be written.
     pub fn create(path: &Path, kinds: &[String]) -> io::Result<Self> {
         let mut file = File::create(path)?;
         file.write_all(header_text(1).as_bytes())?;
         Ok(HistogramLog { file, tags: tags(kinds), serializer: V2DeflateSerializer::new() })
     }
 
-    /// Adds the lines of a measured interval.
-    ///
-    /// # Errors
-    /// When they can't be written.
     pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         let text = lines(interval, &self.tags, &mut self.serializer).map_err(io::Error::other)?;
         self.file.write_all(&text)

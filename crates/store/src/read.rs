@@ -15,11 +15,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A run as it was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunData {
     pub path: PathBuf,
-    /// `run.json`.
     pub header: RunHeader,
     /// Trials by number, those that were cut off included.
     pub trials: Vec<TrialData>,
@@ -31,7 +29,6 @@ pub struct RunData {
     pub warnings: Vec<Message>,
 }
 
-/// A trial as it was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialData {
     /// Its summary; of a trial without one, what its series and histograms add up to.
@@ -66,9 +63,6 @@ impl TrialData {
     /// The latencies of the whole window in nanoseconds, by kind of transaction; with a schedule
     /// also `service` (begin to end) and `lateness` (due to begin). Read when asked for: logs of
     /// long trials are large.
-    ///
-    /// # Errors
-    /// When the file can't be read.
     pub fn histograms(&self) -> Result<BTreeMap<String, Latencies>, StoreError> {
         let text = read_whole_lines(&self.histograms)?.unwrap_or_default();
         Ok(histograms::merge(&text, f64::INFINITY).0)
@@ -82,7 +76,6 @@ pub struct RunEntry {
     pub path: PathBuf,
     /// `run.json`, or why it can't be read.
     pub header: Result<RunHeader, StoreError>,
-    /// Trials with a summary.
     pub trials_ended: usize,
     /// True when a dyno is writing to it right now.
     pub is_growing: bool,
@@ -118,9 +111,6 @@ pub fn read(path: &Path) -> Result<RunData, StoreError> {
 }
 
 /// The runs in `dir`, oldest first; a missing folder holds none.
-///
-/// # Errors
-/// When the folder exists and can't be read.
 pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -142,9 +132,6 @@ pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
 }
 
 /// Reads `run.json` alone.
-///
-/// # Errors
-/// When the folder is no run, or was written by another version of dyno.
 pub fn header(path: &Path) -> Result<RunHeader, StoreError> {
     match versioned(path, "run.json")? {
         Some(header) => header,

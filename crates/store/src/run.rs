@@ -28,9 +28,6 @@ pub struct Run {
 
 impl Run {
     /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too, where it is missing).
-    ///
-    /// # Errors
-    /// When the folder can't be made or written.
     pub fn create(dir: &Path, mut header: RunHeader) -> Result<Run, StoreError> {
         header.schema_version = SCHEMA_VERSION;
         if header.started_at.is_empty() {
@@ -92,9 +89,6 @@ impl Run {
     }
 
     /// Changes `run.json`.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn update(&mut self, change: impl FnOnce(&mut RunHeader)) -> Result<(), StoreError> {
         change(&mut self.header);
         self.save()
@@ -123,9 +117,6 @@ impl Run {
     }
 
     /// Begins the next trial.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn begin_trial(&mut self, mut start: TrialStart) -> Result<TrialWriter<'_>, StoreError> {
         self.last_trial += 1;
         (start.schema_version, start.trial) = (SCHEMA_VERSION, self.last_trial);
@@ -136,9 +127,6 @@ impl Run {
     }
 
     /// Stores an event; the time is filled in where it is empty.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn event(&mut self, mut event: Event) -> Result<(), StoreError> {
         if event.at.is_empty() {
             event.at = now_utc();
@@ -152,17 +140,11 @@ impl Run {
     }
 
     /// Removes the folder of a run that could not even begin.
-    ///
-    /// # Errors
-    /// When the folder can't be removed.
     pub fn discard(self) -> Result<(), StoreError> {
         fs::remove_dir_all(&self.path).map_err(|error| StoreError::io("remove", &self.path, &error))
     }
 
     /// Ends the run.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, StoreError> {
         self.header.status = status;
         self.header.finished_at = Some(now_utc());

@@ -149,17 +149,11 @@ impl<'run> TrialWriter<'run> {
 
     /// Stores an event of this trial. Errors and reconnects that are counted in the intervals
     /// are stored by [`TrialWriter::interval`] already.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn event(&mut self, event: Event) -> Result<(), StoreError> {
         self.run.event(Event { trial: Some(self.number), ..event })
     }
 
     /// Stores an element of a list of the family's record, so that it survives the death of this process.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn executed<T: Serialize>(&mut self, list: &str, element: &T) -> Result<(), StoreError> {
         let mut file = match self.executed.take() {
             Some(file) => file,
@@ -172,9 +166,6 @@ impl<'run> TrialWriter<'run> {
 
     /// Stores a plan as the server wrote it; returns its file within the run folder, such as
     /// `trials/3.plans/q09.json`.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn plan(&self, name: &str, text: &str) -> Result<String, StoreError> {
         let folder = file(self.run, self.number, "plans");
         fs::create_dir_all(&folder)
@@ -185,9 +176,6 @@ impl<'run> TrialWriter<'run> {
 
     /// The file for what nodes say while the trial runs. It is written on its own, so another thread
     /// can do that.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn node_series(&self) -> Result<NodeSeries, StoreError> {
         let mut lines = LineFile::open(file(self.run, self.number, "nodes.csv"))?;
         lines.append(series::node_header_line().as_bytes())?;
@@ -195,9 +183,6 @@ impl<'run> TrialWriter<'run> {
     }
 
     /// Stores what the target's nodes (by name) say of themselves.
-    ///
-    /// # Errors
-    /// When the folder can't be written.
     pub fn server(&mut self, moment: Moment, nodes: &NodeFacts) -> Result<(), StoreError> {
         write_json(&self.run.path().join("server").join(moment.file(self.number)), nodes)
     }

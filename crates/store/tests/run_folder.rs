@@ -90,18 +90,6 @@ fn run_with_trial(dir: &Path, ends: bool) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_summary_of_before_statements_were_measured_is_read() {
-    let new = serde_json::to_value(summary(1, "a", &measured())).expect("JSON");
-    let mut old = new.clone();
-    for name in ["data", "statement_latencies", "checks"] {
-        let fields = old.as_object_mut().expect("an object");
-        assert!(fields.remove(name).is_some(), "{name}");
-    }
-    let read: TrialSummary = serde_json::from_value(old).expect("an older summary");
-    assert_eq!(read, summary(1, "a", &measured()));
-}
-
-#[test]
 fn a_complete_run_round_trips() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = Run::create(dir.path(), header()).expect("created");

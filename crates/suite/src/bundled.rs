@@ -4,7 +4,6 @@
 pub struct BundledSuite {
     /// The name under which it can be run from anywhere.
     pub name: &'static str,
-    /// The text of its file.
     pub text: &'static str,
 }
 
@@ -20,12 +19,10 @@ macro_rules! suites {
 /// What stands before the names of bundled suites where others have a path.
 pub(crate) const BUNDLED_PREFIX: &str = "bundled:";
 
-/// A script that bundled suites refer to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BundledScript {
     /// Its file, relative to the suites.
     pub(crate) name: &'static str,
-    /// What is in it.
     pub(crate) text: &'static str,
 }
 
@@ -38,17 +35,14 @@ macro_rules! scripts {
     };
 }
 
-/// All bundled scripts.
 pub(crate) fn scripts() -> &'static [BundledScript] {
     scripts!["pgbench/read-only.sql", "pgbench/read-write.sql"]
 }
 
-/// The bundled script of this name.
 pub(crate) fn script(name: &str) -> Option<&'static str> {
     scripts().iter().find(|script| script.name == name).map(|script| script.text)
 }
 
-/// All bundled suites.
 pub fn bundled() -> &'static [BundledSuite] {
     suites![
         "quickstart",

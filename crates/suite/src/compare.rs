@@ -27,7 +27,6 @@ pub struct Compare {
     pub baseline: Written<String>,
     /// The others; empty where `is_aa`.
     pub candidates: Vec<Written<String>>,
-    /// How long trials are repeated.
     pub stop: StopRule,
     /// The baseline is measured twice, the second time under another name: what differs then is noise.
     pub is_aa: bool,
@@ -43,27 +42,13 @@ pub fn stop_rule(half_width: Option<f64>, budget_s: Option<f64>) -> StopRule {
     StopRule { pairs_least, pairs_most, half_width, budget_s }
 }
 
-/// What an experiment does beyond measuring its points once.
-#[derive(Clone, Debug, Default)]
-pub struct Beyond {
-    /// What is compared.
-    pub compare: Option<Compare>,
-    /// Conditions on the results, as they are written.
-    pub gates: Vec<Written<String>>,
-    /// The search for the highest rate.
-    pub search: Option<RateSearch>,
-    /// How often the best point of a sweep is measured again, or the result of a search; 0 is never.
-    pub confirm: u32,
-    /// How the data come back to their first state.
-    pub restore: Restore,
-}
-
-/// Takes all keys of this; of an unknown workload as well.
+/// Takes all keys of this, of an unknown workload as well; returns what is compared.
 pub(crate) fn read(
     sheet: &Sheet<'_>,
     table: &mut Reader<'_, '_>,
     workload: Option<&WorkloadOffer>,
-) -> Beyond {
+    facts: &mut ExperimentFacts,
+) -> Option<Compare> {
     let compare = table
         .take("compare")
         .and_then(|(span, value)| Reader::of_value(sheet, "`compare`", span, value))
@@ -74,18 +59,19 @@ pub(crate) fn read(
             table.note(&gate.span, problem(&mistake));
         }
     }
-    let search = read_search(table, workload);
-    let confirm = read_confirm(table).unwrap_or(match search {
+    facts.gates = gates.into_iter().map(|gate| gate.value).collect();
+    facts.search = read_search(table, workload);
+    facts.confirm = read_confirm(table).unwrap_or(match facts.search {
         Some(_) => CONFIRMATIONS,
         None => 0,
     });
-    let restore = match table.text("restore").map(|text| text.value) {
+    facts.restore = match table.text("restore").map(|text| text.value) {
         None => Restore::None,
         Some(text) if text == "none" => Restore::None,
         Some(text) if text == "reload" => Restore::Reload,
         Some(command) => Restore::Command(command),
     };
-    Beyond { compare, gates, search, confirm, restore }
+    compare
 }
 
 fn problem(mistake: &Mistake) -> Problem {
@@ -263,7 +249,7 @@ pub(crate) fn plan(
     targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<String>,
 ) {
-    let Some(wanted) = &experiment.beyond.compare else { return };
+    let Some(wanted) = &experiment.compare else { return };
     let baseline = &wanted.baseline.value;
     let is_there = |name: &String| planned.targets.contains(name);
     let candidates: Vec<String> = match wanted.is_aa {

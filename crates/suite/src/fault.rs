@@ -4,7 +4,7 @@
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, short};
 use crate::suite::Written;
-use dyno_facts::{FaultAction, FaultPlan};
+use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan};
 use toml::de::DeValue;
 
 /// Seconds between two lines of the interval series where the suite doesn't say it: the times of a
@@ -15,43 +15,35 @@ const ANSWER_LIMIT_S: f64 = 5.0;
 /// The throughput before the fault needs some time to be known.
 const BEFORE_LEAST_S: f64 = 1.0;
 
-/// What the rest of an experiment must be like.
-pub(crate) struct Surroundings {
-    pub(crate) duration_s: Option<f64>,
-    pub(crate) is_search: bool,
-    /// A trial is a pass over queries.
-    pub(crate) is_pass: bool,
-}
-
-/// Takes the key `fault` of an experiment.
+/// Takes the key `fault` of an experiment; `facts` are what the rest of it says.
 pub(crate) fn read(
     sheet: &Sheet<'_>,
     experiment: &mut Reader<'_, '_>,
-    around: &Surroundings,
+    facts: &ExperimentFacts,
 ) -> Option<FaultPlan> {
     let (span, value) = experiment.take("fault")?;
     let note = |message: &str, hint: &str| {
         sheet.note(&span, Problem::new(message).hint(hint));
     };
-    if around.is_pass {
+    if !facts.degrees.is_empty() {
         note(
             "A pass over queries has no moment for a fault.",
             "Faults belong to experiments whose trials have a length.",
         );
-    } else if around.duration_s.is_none() {
+    } else if facts.duration_s.is_none() {
         note(
             "A trial with a fault needs a length: it has no `duration_s`.",
             "Add `duration_s = 60`, so that there is a time before the fault and one after it.",
         );
     }
-    if around.is_search {
+    if facts.search.is_some() {
         note(
             "A search for the highest rate can't have a fault in its trials.",
             "Leave `objective` out.",
         );
     }
     let table = Reader::of_value(sheet, "`fault`", span.clone(), value)?;
-    read_table(table, around.duration_s)
+    read_table(table, facts.duration_s)
 }
 
 fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<FaultPlan> {

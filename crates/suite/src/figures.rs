@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::problem::Problem;
 use crate::source::Source;
 
-/// A condition's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -28,7 +27,6 @@ impl Value {
         }
     }
 
-    /// The number, if it is one.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -46,7 +44,6 @@ impl fmt::Display for Value {
     }
 }
 
-/// A published table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The files' name without extension.
@@ -70,12 +67,10 @@ pub struct Figure {
     pub rows: Vec<Row>,
 }
 
-/// A column of a published table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// The name in the CSV file.
     pub name: String,
-    /// What it holds.
     pub role: ColumnRole,
     /// What it means, in words.
     pub meaning: String,
@@ -83,14 +78,11 @@ pub struct Column {
     pub unit: Option<String>,
 }
 
-/// What a column of a published table holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnRole {
     /// The row's name; also a condition.
     Label,
-    /// A condition of the measurement.
     Condition,
-    /// A result.
     Metric {
         /// dyno's name of the metric, such as `tps`.
         metric: String,
@@ -108,7 +100,6 @@ pub struct Row {
     pub number: usize,
     /// All conditions: of the figure, of the row, of the column.
     pub conditions: BTreeMap<String, Value>,
-    /// Results by metric.
     pub metrics: BTreeMap<String, f64>,
 }
 
@@ -242,7 +233,6 @@ struct Sidecar {
     columns: BTreeMap<String, SidecarColumn>,
 }
 
-/// A text in both languages.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Words {
@@ -312,12 +302,10 @@ static ALL: LazyLock<Vec<Figure>> = LazyLock::new(|| {
     TEXTS.iter().filter_map(|texts| parse(texts).ok()).collect()
 });
 
-/// All bundled figures.
 pub fn all() -> &'static [Figure] {
     &ALL
 }
 
-/// The bundled figure of this name.
 pub fn figure(name: &str) -> Option<&'static Figure> {
     ALL.iter().find(|figure| figure.name == name)
 }

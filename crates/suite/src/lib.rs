@@ -32,7 +32,7 @@ mod targets;
 mod versus;
 
 pub use bundled::{BundledSuite, bundled};
-pub use compare::{Beyond, Compare, half_width, seconds, stop_rule};
+pub use compare::{Compare, half_width, seconds, stop_rule};
 pub use plan::{Overrides, Plan};
 pub use problem::{Place, Problem, SuiteError};
 pub use suite::{Experiment, Link, Node, OptionEntry, OptionPart, Suite, Target, Written};

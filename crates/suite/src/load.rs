@@ -2,6 +2,7 @@
 //! parallel degrees.
 
 use dyno_core::offer::{Levels, WorkloadOffer};
+use dyno_facts::ExperimentFacts;
 
 use crate::problem::Problem;
 use crate::reader::Reader;
@@ -13,20 +14,11 @@ const OF_TIME: [&str; 7] =
 /// The largest parallel degree of a product that is known.
 const DEGREE_MAX: u64 = 1_024;
 
-/// The load that an experiment makes.
-pub(crate) struct Load {
-    pub(crate) workers: Vec<u32>,
-    pub(crate) degrees: Vec<u32>,
-    pub(crate) rates: Vec<f64>,
-    pub(crate) warmup_s: f64,
-    pub(crate) duration_s: Option<f64>,
-    pub(crate) events: Option<u64>,
-    pub(crate) interval_s: f64,
-    pub(crate) percentiles: Vec<f64>,
-}
-
 /// Takes all keys that say how much load there is; of an unknown workload those of most.
-pub(crate) fn read(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Load> {
+pub(crate) fn read(
+    table: &mut Reader<'_, '_>,
+    workload: Option<&WorkloadOffer>,
+) -> Option<ExperimentFacts> {
     match workload.map(|workload| (workload.name, workload.levels)) {
         Some((name, Levels::Degrees)) => read_passes(table, name),
         Some((name, Levels::Workers)) => {
@@ -41,44 +33,41 @@ pub(crate) fn read(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>)
     }
 }
 
-fn read_time(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Load> {
+fn read_time(
+    table: &mut Reader<'_, '_>,
+    workload: Option<&WorkloadOffer>,
+) -> Option<ExperimentFacts> {
     let workers = read_workers(table, workload);
     let rates = table.numbers("rate", &(0.001..=100_000_000.0));
     let (duration_s, events) = read_length(table);
     let warmup_s = table.number("warmup_s", 0.0..=86_400.0);
     let interval_s = table.number("interval_s", 0.1..=3_600.0);
     let percentiles = table.numbers("percentiles", &(0.001..=100.0));
-    Some(Load {
+    Some(ExperimentFacts {
         workers: workers?,
-        degrees: Vec::new(),
         rates: rates.map_or_else(Vec::new, values),
         warmup_s: warmup_s.unwrap_or(0.0),
         duration_s,
         events,
         interval_s: interval_s.unwrap_or(1.0),
         percentiles: percentiles.map_or_else(|| vec![50.0, 95.0, 99.0], values),
+        ..ExperimentFacts::default()
     })
 }
 
 /// Passes over queries: as long as they take.
-fn read_passes(table: &mut Reader<'_, '_>, workload: &str) -> Option<Load> {
+fn read_passes(table: &mut Reader<'_, '_>, workload: &str) -> Option<ExperimentFacts> {
     let degrees = table.wholes("degrees", &(0..=DEGREE_MAX));
     let hint = "A trial is one pass over the queries, as long as it takes; `degrees = [0, 16]` \
                 makes a point of each parallel degree.";
     refuse(table, &OF_TIME, workload, hint);
-    Some(Load {
-        workers: Vec::new(),
+    Some(ExperimentFacts {
         degrees: degrees.map_or_else(|| vec![0], numbers),
-        rates: Vec::new(),
-        warmup_s: 0.0,
-        duration_s: None,
-        events: None,
         interval_s: 1.0,
-        percentiles: Vec::new(),
+        ..ExperimentFacts::default()
     })
 }
 
-/// Notes keys that a workload does not have.
 fn refuse(table: &mut Reader<'_, '_>, keys: &[&'static str], workload: &str, hint: &str) {
     for key in keys {
         if let Some((span, _)) = table.take(key) {

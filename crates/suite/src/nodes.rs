@@ -5,7 +5,6 @@ use dyno_facts::{Role, Route, SecretUrl, TargetNode};
 use crate::problem::Problem;
 use crate::suite::Target;
 
-/// How a target is reached.
 pub(crate) struct Way {
     /// Empty where there is one node that isn't of a cluster.
     pub(crate) nodes: Vec<TargetNode>,

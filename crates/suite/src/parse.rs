@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dyno_core::offer::{Levels, TestOffer, WorkloadOffer};
+use dyno_core::offer::{TestOffer, WorkloadOffer};
 use dyno_core::options::Shape;
-use dyno_facts::{Price, Role, Route, SecretUrl, SuiteFacts, TargetFacts, password_variable};
+use dyno_facts::{
+    ExperimentFacts, Price, Role, Route, SecretUrl, SuiteFacts, TargetFacts, password_variable,
+};
 use toml::de::DeValue;
 
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
@@ -85,7 +87,6 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     })
 }
 
-/// A required `name`.
 fn read_name(table: &mut Reader<'_, '_>) -> Option<Written<String>> {
     let name = table.required_text("name", "Add `name = \"...\"`.")?;
     check_name(table, &name).then_some(name)
@@ -281,18 +282,17 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     };
     let has_interval = table.has("interval_s");
     let load = load::read(&mut table, workload);
-    let beyond = compare::read(sheet, &mut table, workload);
-    let around = fault::Surroundings {
-        duration_s: load.as_ref().and_then(|load| load.duration_s),
-        is_search: beyond.search.is_some(),
-        is_pass: workload.is_some_and(|workload| workload.levels == Levels::Degrees),
-    };
-    let fault = fault::read(sheet, &mut table, &around);
-    let read_only = read_read_only(&mut table, &beyond);
-    let has_rates = load.as_ref().is_some_and(|load| !load.rates.is_empty());
-    let repeats = read_repeats(&mut table, &beyond, has_rates);
-    let prepare = table.flag("prepare");
-    let cleanup = table.flag("cleanup");
+    let is_loaded = load.is_some();
+    let mut facts = load.unwrap_or_default();
+    let compare = compare::read(sheet, &mut table, workload, &mut facts);
+    facts.fault = fault::read(sheet, &mut table, &facts);
+    if facts.fault.is_some() && !has_interval {
+        facts.interval_s = fault::INTERVAL_S;
+    }
+    let read_only = read_read_only(&mut table, compare.is_some());
+    facts.repeats = read_repeats(&mut table, compare.is_some(), &facts);
+    facts.prepare = table.flag("prepare").unwrap_or(true);
+    facts.cleanup = table.flag("cleanup").unwrap_or(true);
     let published = match table.take("published") {
         Some((_, value)) => read_links(sheet, &table, value),
         None => Vec::new(),
@@ -300,42 +300,30 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     table.finish(EXPERIMENT_SYNONYMS, |_, known| {
         format!("{known} An option of the test belongs into `options = {{ NAME = VALUE }}`.")
     });
-    let name = name?;
-    let load = load?;
-    let (test, offer) = test?;
-    Some(Experiment {
-        title: title.unwrap_or_else(|| name.value.clone()),
+    let (name, (test, offer), options) = (name?, test?, options?);
+    facts.name.clone_from(&name.value);
+    facts.title = title.unwrap_or_else(|| name.value.clone());
+    facts.workload = workload?.name.to_owned();
+    facts.test.clone_from(&test.value);
+    facts.options = options.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect();
+    let sizing = offer.size;
+    is_loaded.then_some(Experiment {
         name,
-        workload: workload?.name.to_owned(),
+        facts,
         test,
-        sizing: offer.size,
+        sizing,
         targets,
         read_only,
-        options: options?,
-        workers: load.workers,
-        degrees: load.degrees,
-        rates: load.rates,
-        warmup_s: load.warmup_s,
-        duration_s: load.duration_s,
-        events: load.events,
-        repeats,
-        interval_s: match fault {
-            Some(_) if !has_interval => fault::INTERVAL_S,
-            _ => load.interval_s,
-        },
-        prepare: prepare.unwrap_or(true),
-        cleanup: cleanup.unwrap_or(true),
-        percentiles: load.percentiles,
-        fault,
-        beyond,
+        options,
+        compare,
         published,
     })
 }
 
 /// Numbers of read-only nodes. A comparison names its targets, so there are no parts of them.
-fn read_read_only(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> Vec<Written<u64>> {
+fn read_read_only(table: &mut Reader<'_, '_>, is_compared: bool) -> Vec<Written<u64>> {
     let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
-    if let (Some(first), Some(_)) = (read_only.first(), &beyond.compare) {
+    if let (Some(first), true) = (read_only.first(), is_compared) {
         let message = format!("{} has both `compare` and `read_only`.", table.name);
         let hint = "Each number of read-only nodes is a target of its own: leave one of them out.";
         table.note(&first.span, Problem::new(message).hint(hint));
@@ -344,12 +332,13 @@ fn read_read_only(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> Vec<W
 }
 
 /// Trials per point; a comparison and a search have words of their own for that.
-fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond, has_rates: bool) -> u32 {
+fn read_repeats(table: &mut Reader<'_, '_>, is_compared: bool, facts: &ExperimentFacts) -> u32 {
     let has_repeats = table.has("repeats");
-    let instead = match (&beyond.compare, &beyond.search) {
-        (Some(_), _) => Some("Write `pairs` in the comparison instead."),
-        (None, Some(_)) => Some("Write `confirm = N` for the trials that confirm the result."),
-        (None, None) => None,
+    let is_search = facts.search.is_some();
+    let instead = match (is_compared, is_search) {
+        (true, _) => Some("Write `pairs` in the comparison instead."),
+        (false, true) => Some("Write `confirm = N` for the trials that confirm the result."),
+        (false, false) => None,
     };
     if let Some(hint) = instead.filter(|_| has_repeats)
         && let Some((span, _)) = table.take("repeats")
@@ -358,12 +347,12 @@ fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond, has_rates:
         table.note(&span, Problem::new(message).hint(hint));
         return 1;
     }
-    if beyond.search.is_some() && beyond.compare.is_some() {
+    if is_search && is_compared {
         let message = format!("{} has both `compare` and `objective`.", table.name);
         let hint = "A search chooses the rates of each target: there are no pairs. Leave one out.";
         table.note(&table.span.clone(), Problem::new(message).hint(hint));
     }
-    if beyond.search.is_some() && has_rates {
+    if is_search && !facts.rates.is_empty() {
         let message = format!("{} has both `rate` and `objective`.", table.name);
         let hint = "An objective searches for the rate: leave `rate` out.";
         table.note(&table.span.clone(), Problem::new(message).hint(hint));
@@ -579,7 +568,7 @@ fn check_experiment(
     }
     let known: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
     let published = experiment.published.iter().flat_map(|link| &link.targets);
-    let compare = experiment.beyond.compare.iter();
+    let compare = experiment.compare.iter();
     let compared = compare.flat_map(|compare| compare.candidates.iter().chain([&compare.baseline]));
     for target in experiment.targets.iter().flatten().chain(published).chain(compared.clone()) {
         // Without any readable target the real problem has been said already.
@@ -598,9 +587,10 @@ fn check_experiment(
             }
         }
     }
-    let levels = experiment.workers.len() * experiment.rates.len().max(1);
-    let is_sweep = levels > 1 || experiment.degrees.len() > 1;
-    if experiment.beyond.confirm > 0 && experiment.beyond.search.is_none() && !is_sweep {
+    let facts = &experiment.facts;
+    let levels = facts.workers.len() * facts.rates.len().max(1);
+    let is_sweep = levels > 1 || facts.degrees.len() > 1;
+    if facts.confirm > 0 && facts.search.is_none() && !is_sweep {
         let message = "There is no best point to confirm: the experiment has one point.";
         let hint = "Give several numbers of workers, or leave `confirm` out.";
         sheet.note(&experiment.name.span, Problem::new(message).hint(hint));

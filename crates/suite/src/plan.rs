@@ -1,6 +1,5 @@
 //! What will be executed.
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use dyno_facts::{
@@ -22,7 +21,6 @@ use crate::suite::{Experiment, Node, OptionPart, Suite, Target, Written};
 use crate::targets::{check_data, plan_targets};
 use crate::versus::{self, Versus};
 
-/// What the user said beside the suite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// URLs by names of targets: they set or replace those of the suite.
@@ -32,9 +30,7 @@ pub struct Overrides {
     pub nodes: Vec<(String, Vec<TargetNode>)>,
     /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
     pub shrink: Option<f64>,
-    /// Caps every number of workers.
     pub max_workers: Option<u32>,
-    /// Replaces the suite's seed.
     pub seed: Option<u64>,
     /// Two targets that are compared in all experiments, instead of what these say themselves.
     pub compare: Option<Versus>,
@@ -100,11 +96,8 @@ impl Overrides {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     pub facts: RunPlan,
-    /// The seed of all random streams.
     pub seed: u64,
-    /// The targets that are measured, in the order of the suite.
     pub targets: Vec<TargetFacts>,
-    /// The experiments that are executed, in the order of the suite.
     pub experiments: Vec<ExperimentFacts>,
     /// Checks whose findings end the run with exit code 4.
     pub denied: Vec<String>,
@@ -124,7 +117,6 @@ impl Deref for Plan {
 }
 
 impl Plan {
-    /// Writes the plan into the header of a run.
     pub fn store(&self, header: &mut RunHeader) {
         header.title.clone_from(&self.suite.title);
         header.plan = Some(self.facts.clone());
@@ -210,12 +202,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The experiment of this name.
     pub fn experiment(&self, name: &str) -> Option<&ExperimentFacts> {
         self.experiments.iter().find(|experiment| experiment.name == name)
     }
 
-    /// The target of this name.
     pub fn target(&self, name: &str) -> Option<&TargetFacts> {
         self.targets.iter().find(|target| target.name == name)
     }
@@ -370,7 +360,7 @@ fn plan_experiments(
             without.push(planned.name);
             continue;
         }
-        if planned.workers != experiment.workers {
+        if planned.workers != experiment.facts.workers {
             capped.push(planned.name.clone());
         }
         planned.scripts = scripts::read(suite, experiment)?;
@@ -404,7 +394,7 @@ fn plan_experiment(
     overrides: &Overrides,
 ) -> ExperimentFacts {
     let shrink = overrides.shrink.unwrap_or(1.0);
-    let named = |name: &str| match (&experiment.targets, &experiment.beyond.compare) {
+    let named = |name: &str| match (&experiment.targets, &experiment.compare) {
         (Some(list), _) => list.iter().any(|target| target.value == name),
         (None, Some(compare)) => {
             compare.candidates.iter().chain([&compare.baseline]).any(|other| other.value == name)
@@ -416,9 +406,8 @@ fn plan_experiment(
     let names: Vec<String> =
         own.map(|target| target.name.clone()).filter(|name| named(name)).collect();
     let measured: Vec<&Target> = names.iter().filter_map(|name| suite.target(name)).collect();
-    let entries = experiment.options.iter();
-    let mut options: BTreeMap<String, String> =
-        entries.map(|entry| (entry.name.clone(), entry.value.clone())).collect();
+    let full = &experiment.facts;
+    let mut options = full.options.clone();
     let sizing = experiment.sizing.as_ref();
     if let Some(sizing) = sizing.filter(|_| shrink < 1.0) {
         shrink::data(sizing, &mut options, shrink);
@@ -426,47 +415,30 @@ fn plan_experiment(
     // In full size it is the workload that refuses too many.
     let of_data =
         sizing.filter(|_| shrink < 1.0).and_then(|sizing| shrink::workers_max(sizing, &options));
-    let mut gates: Vec<String> =
-        experiment.beyond.gates.iter().map(|gate| gate.value.clone()).collect();
-    gates.extend(overrides.gates.iter().cloned());
     let most_workers = [overrides.max_workers, of_data].into_iter().flatten().min();
-    let duration_s = experiment.duration_s.map(|duration| shrink::seconds(duration, shrink));
+    let duration_s = full.duration_s.map(|duration| shrink::seconds(duration, shrink));
     // Where both end the window, the count must not end it sooner than it did in full size.
-    let shorter = match (experiment.duration_s, duration_s) {
-        (Some(full), Some(shrunk)) => shrunk / full,
+    let shorter = match (full.duration_s, duration_s) {
+        (Some(full_s), Some(shrunk_s)) => shrunk_s / full_s,
         _ => shrink,
     };
     ExperimentFacts {
-        name: experiment.name.value.clone(),
-        title: experiment.title.clone(),
-        workload: experiment.workload.clone(),
-        test: experiment.test.value.clone(),
         data: sizing.and_then(|sizing| shrink::data_size(sizing, &options)),
         options,
-        scripts: Vec::new(),
         targets: names,
-        workers: cap_workers(experiment, most_workers),
-        degrees: experiment.degrees.clone(),
-        rates: experiment.rates.clone(),
-        warmup_s: shrink::seconds(experiment.warmup_s, shrink),
+        workers: cap_workers(&full.workers, most_workers),
+        warmup_s: shrink::seconds(full.warmup_s, shrink),
         duration_s,
-        events: experiment.events.map(|events| shrink::events(events, shorter)),
-        repeats: experiment.repeats,
-        interval_s: experiment.interval_s.min(duration_s.unwrap_or(f64::INFINITY)),
-        prepare: experiment.prepare,
-        cleanup: experiment.cleanup,
-        percentiles: experiment.percentiles.clone(),
-        comparison: None,
-        gates,
-        search: experiment.beyond.search.clone(),
-        confirm: experiment.beyond.confirm,
-        restore: experiment.beyond.restore.clone(),
-        fault: experiment.fault.as_ref().map(|fault| shrink::fault(fault, shorter)),
+        events: full.events.map(|events| shrink::events(events, shorter)),
+        interval_s: full.interval_s.min(duration_s.unwrap_or(f64::INFINITY)),
+        gates: [&full.gates[..], &overrides.gates].concat(),
+        fault: full.fault.as_ref().map(|fault| shrink::fault(fault, shorter)),
         published: experiment
             .published
             .iter()
             .filter_map(|link| published::table(experiment, link, &measured))
             .collect(),
+        ..full.clone()
     }
 }
 
@@ -482,11 +454,11 @@ fn names(written: &[Written<String>], given: &[String], opposite: &[String]) -> 
     names
 }
 
-fn cap_workers(experiment: &Experiment, cap: Option<u32>) -> Vec<u32> {
+fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
     let cap = cap.unwrap_or(u32::MAX);
     let mut workers = Vec::new();
-    for &wanted in &experiment.workers {
-        let kept = wanted.min(cap);
+    for &number in wanted {
+        let kept = number.min(cap);
         if !workers.contains(&kept) {
             workers.push(kept);
         }

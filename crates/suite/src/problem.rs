@@ -7,7 +7,6 @@ use dyno_core::nearest;
 
 use crate::source::{Source, Span};
 
-/// A place in a suite file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file as it was named by the user, or `bundled:NAME.toml`.
@@ -41,11 +40,8 @@ impl fmt::Display for Place {
 /// line underlined, and a `hint:` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// A full sentence.
     pub message: String,
-    /// Where, if it is in a file.
     pub place: Option<Place>,
-    /// A remedy, if one is known.
     pub hint: Option<String>,
 }
 

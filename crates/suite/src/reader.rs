@@ -18,10 +18,8 @@ use crate::suite::Written;
 
 pub(crate) type Value<'t> = &'t Spanned<DeValue<'t>>;
 
-/// Where problems of one file are collected.
 pub(crate) struct Sheet<'s> {
     pub(crate) source: &'s Source,
-    /// The workloads that the file may name.
     pub(crate) offers: &'s [WorkloadOffer],
     problems: RefCell<Vec<(usize, Problem)>>,
 }
@@ -31,12 +29,10 @@ impl<'s> Sheet<'s> {
         Sheet { source, offers, problems: RefCell::default() }
     }
 
-    /// Notes a problem at `span`.
     pub(crate) fn note(&self, span: &Span, problem: Problem) {
         self.problems.borrow_mut().push((span.start, problem.at(self.source, span)));
     }
 
-    /// All problems in the order of the file.
     pub(crate) fn into_problems(self) -> Vec<Problem> {
         let mut problems = self.problems.into_inner();
         problems.sort_by_key(|(start, _)| *start);
@@ -44,7 +40,6 @@ impl<'s> Sheet<'s> {
     }
 }
 
-/// One table of the file.
 pub(crate) struct Reader<'s, 't> {
     pub(crate) sheet: &'t Sheet<'s>,
     /// How messages call the table, such as `[suite]`.
@@ -89,13 +84,11 @@ impl<'s, 't> Reader<'s, 't> {
         self.sheet.note(span, problem);
     }
 
-    /// Takes a key; its span and value.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<(Span, Value<'t>)> {
         self.asked.push(key);
         self.entries.remove(key)
     }
 
-    /// Notes that a key is missing.
     pub(crate) fn missing(&self, key: &str, hint: &str) {
         let message = format!("{} has no `{key}`.", self.name);
         self.note(&self.span, Problem::new(message).hint(hint));
@@ -111,14 +104,12 @@ impl<'s, 't> Reader<'s, 't> {
         self.entries.get(key).map(|(span, _)| span.clone())
     }
 
-    /// Notes that a key is missing, if it is.
     pub(crate) fn require(&self, key: &str, hint: &str) {
         if !self.has(key) {
             self.missing(key, hint);
         }
     }
 
-    /// A text that must be there.
     pub(crate) fn required_text(
         &mut self,
         key: &'static str,
@@ -162,7 +153,6 @@ impl<'s, 't> Reader<'s, 't> {
         self.item_text(key, value)
     }
 
-    /// `true` or `false`.
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
         let (_, value) = self.take(key)?;
         match value.get_ref() {
@@ -171,13 +161,11 @@ impl<'s, 't> Reader<'s, 't> {
         }
     }
 
-    /// A whole number in a range.
     pub(crate) fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         let (_, value) = self.take(key)?;
         self.item_whole(key, value, &range).map(|written| written.value)
     }
 
-    /// A number in a range.
     pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
         let (_, value) = self.take(key)?;
         self.item_number(key, value, &range).map(|written| written.value)

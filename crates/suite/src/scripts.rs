@@ -12,7 +12,6 @@ use crate::suite::{Experiment, OptionEntry, Suite};
 /// A longer script is refused: it is some other file.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Reads the scripts of an experiment, in their order.
 pub(crate) fn read(suite: &Suite, experiment: &Experiment) -> Result<Vec<ScriptFacts>, SuiteError> {
     let is_script = |entry: &&OptionEntry| entry.name.starts_with("scripts.");
     let named: Vec<&OptionEntry> = experiment.options.iter().filter(is_script).collect();

@@ -5,7 +5,6 @@ use dyno_core::offer::{DataSizing, Scale};
 use dyno_facts::{DataSize, FaultPlan};
 use std::collections::BTreeMap;
 
-/// Of a workload, by name.
 type Options = BTreeMap<String, String>;
 
 /// A table is not shrunk below this many rows: ranges of 100 rows must still fit.
@@ -31,7 +30,6 @@ pub(crate) fn fault(fault: &FaultPlan, shrink: f64) -> FaultPlan {
     FaultPlan { at_s: part(fault.at_s), heal_after_s, ..fault.clone() }
 }
 
-/// A number of transactions.
 pub(crate) fn events(events: u64, shrink: f64) -> u64 {
     ((events as f64 * shrink).round() as u64).max(EVENTS_MIN).min(events)
 }

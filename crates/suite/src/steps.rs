@@ -61,7 +61,6 @@ pub(crate) fn expand(
     steps
 }
 
-/// Makes the steps of one experiment.
 struct Maker<'a> {
     experiment: &'a ExperimentFacts,
     seed: u64,
@@ -247,7 +246,6 @@ fn shuffled<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> 
     order
 }
 
-/// Gives every trial its number.
 pub(crate) fn numbered(mut steps: Vec<PlanStep>) -> Vec<PlanStep> {
     let mut number = 0;
     for step in &mut steps {

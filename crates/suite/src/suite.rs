@@ -2,18 +2,17 @@
 
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, WorkloadOffer};
-use dyno_facts::{FaultPlan, Role, Route, SecretUrl, SuiteFacts, TargetFacts};
+use dyno_facts::{ExperimentFacts, Role, Route, SecretUrl, SuiteFacts, TargetFacts};
 use toml::de::DeTable;
 
 use crate::bundled::{BUNDLED_PREFIX, bundled};
-use crate::compare::Beyond;
+use crate::compare::Compare;
 use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
 use crate::problem::{Problem, SuiteError};
 use crate::reader::{Reader, Sheet};
 use crate::source::{Source, Span};
 
-/// A value and where it stands in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written<T> {
     pub value: T,
@@ -41,16 +40,13 @@ pub struct Suite {
     pub(crate) text: Source,
 }
 
-/// A database system under test.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// `NAME` of `[target.NAME]`.
     pub name: Written<String>,
     /// One line for people.
     pub title: Option<String>,
-    /// Product and version.
     pub product: Option<String>,
-    /// What the file states of it.
     pub facts: TargetFacts,
     /// The nodes; a target with `url` has one of role primary.
     pub nodes: Vec<Node>,
@@ -63,7 +59,6 @@ impl Target {
     /// The keys by which rows of published figures can be matched with targets.
     pub const KEYS: [&str; 4] = ["class", "product", "vcpu", "memory_gib"];
 
-    /// The value of one of [`Target::KEYS`].
     pub fn value(&self, key: &str) -> Option<FigureValue> {
         match key {
             "class" => Some(self.facts.class.clone())
@@ -77,12 +72,10 @@ impl Target {
     }
 }
 
-/// One server of a target.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its name; without one, its role and number.
     pub name: Option<Written<String>>,
-    /// What it does.
     pub role: Role,
     /// How to reach it; absent if the user has to say.
     pub url: Option<Written<SecretUrl>>,
@@ -97,14 +90,11 @@ impl Node {
 /// Points that belong together.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Unique in the suite.
     pub name: Written<String>,
-    /// One line for people; the name if not given.
-    pub title: String,
-    /// Such as `sysbench`.
-    pub workload: String,
-    /// Such as `oltp_read_only`.
-    pub test: Written<String>,
+    /// What the file says of it, in full size. Targets, what is compared, scripts and published figures stand
+    /// beside it: a plan takes those of the targets that have a URL.
+    pub facts: ExperimentFacts,
+    pub(crate) test: Written<String>,
     /// The options that say how much data the test has.
     pub sizing: Option<DataSizing>,
     /// Names of targets; `None` means all.
@@ -115,37 +105,10 @@ pub struct Experiment {
     /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1`
     /// in a list.
     pub options: Vec<OptionEntry>,
-    /// Numbers of workers, no doubles; empty if a trial is a pass over queries.
-    pub workers: Vec<u32>,
-    /// Parallel degrees of a pass over queries, no doubles; 0 is off. Empty otherwise.
-    pub degrees: Vec<u32>,
-    /// Offered rates in transactions per second; empty means a closed loop.
-    pub rates: Vec<f64>,
-    /// Seconds before the measured window.
-    pub warmup_s: f64,
-    /// Seconds of the measured window.
-    pub duration_s: Option<f64>,
-    /// The window ends after this many transactions.
-    pub events: Option<u64>,
-    /// Trials per point.
-    pub repeats: u32,
-    /// Seconds between two lines of the interval series.
-    pub interval_s: f64,
-    /// Load the data before the first trial.
-    pub prepare: bool,
-    /// Remove the data after the last trial.
-    pub cleanup: bool,
-    /// Percentiles of the latency that are reported, in (0, 100].
-    pub percentiles: Vec<f64>,
-    /// What is done to a node in each trial.
-    pub fault: Option<FaultPlan>,
-    /// Comparison, gates, search, confirmation, restoring.
-    pub beyond: Beyond,
-    /// Published figures to stand beside the results.
+    pub compare: Option<Compare>,
     pub published: Vec<Link>,
 }
 
-/// One value of an option of a workload.
 #[derive(Clone, Debug)]
 pub struct OptionEntry {
     /// The name with underscores; with a dot and a key where the option is a table or a list.
@@ -156,7 +119,6 @@ pub struct OptionEntry {
     pub(crate) value_span: Span,
 }
 
-/// Which part of an option is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionPart {
     /// The name: it is unknown or does not fit.
@@ -164,10 +126,8 @@ pub enum OptionPart {
     Value,
 }
 
-/// A reference to a published figure.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The figure's name.
     pub figure: Written<String>,
     /// Only rows in which these columns or conditions have these values.
     pub filter: Vec<(Written<String>, FigureValue)>,
@@ -203,9 +163,6 @@ impl Suite {
 
     /// Reads the text of a suite. `file` is what error messages call it; without a name they say no
     /// places: the text was made of something else. `offers` are the workloads that it may name.
-    ///
-    /// # Errors
-    /// All problems with their places, in the order of the file.
     pub fn parse(file: &str, text: &str, offers: &[WorkloadOffer]) -> Result<Suite, SuiteError> {
         let source = Source { file: file.to_string(), text: text.to_string() };
         let root = DeTable::parse(text).map_err(|error| {
@@ -224,7 +181,6 @@ impl Suite {
         }
     }
 
-    /// The target of this name.
     pub fn target(&self, name: &str) -> Option<&Target> {
         self.targets.iter().find(|target| target.name.value == name)
     }

@@ -17,7 +17,6 @@ pub(crate) fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
     }
 }
 
-/// The same database under another name.
 pub(crate) fn twin(target: &TargetFacts) -> TargetFacts {
     TargetFacts {
         name: twin_name(&target.name),
@@ -76,7 +75,6 @@ fn take(target: &mut TargetFacts, way: Way) {
     (target.nodes, target.route) = (way.nodes, way.route);
 }
 
-/// How many of these nodes take no writes.
 fn readers(nodes: &[TargetNode]) -> usize {
     nodes.iter().filter(|node| node.role == Role::ReadOnly).count()
 }

@@ -1,20 +1,18 @@
 //! `dyno run SUITE --compare A B`: a suite's experiments on two targets, in pairs.
 
-use dyno_facts::{Role, StopRule, TargetFacts};
+use dyno_facts::{ExperimentFacts, Role, StopRule, TargetFacts};
 
-use crate::compare::{Beyond, Compare};
+use crate::compare::Compare;
 use crate::parse::is_name;
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Experiment, Node, Suite, Target, Written};
 
-/// Two targets that are compared in all experiments of a suite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Versus {
     /// The target that ratios are taken to.
     pub baseline: String,
     /// The other; the same name measures the noise.
     pub candidate: String,
-    /// How long trials are repeated.
     pub stop: StopRule,
 }
 
@@ -49,7 +47,7 @@ pub(crate) fn apply(
             left_out.join(", ")
         ));
     }
-    let searches = kept.iter().filter(|experiment| experiment.beyond.search.is_some());
+    let searches = kept.iter().filter(|experiment| experiment.facts.search.is_some());
     let searches: Vec<&str> = searches.map(|experiment| experiment.name.value.as_str()).collect();
     if !searches.is_empty() {
         notes.push(format!(
@@ -64,15 +62,12 @@ pub(crate) fn apply(
         .map(|experiment| Experiment {
             targets: None,
             read_only: Vec::new(),
-            beyond: Beyond {
-                compare: Some(Compare {
-                    baseline: written(&versus.baseline),
-                    candidates: names[1..].iter().map(written).collect(),
-                    stop: versus.stop,
-                    is_aa: names.len() == 1,
-                }),
-                ..experiment.beyond.clone()
-            },
+            compare: Some(Compare {
+                baseline: written(&versus.baseline),
+                candidates: names[1..].iter().map(written).collect(),
+                stop: versus.stop,
+                is_aa: names.len() == 1,
+            }),
             ..experiment.clone()
         })
         .collect();
@@ -117,7 +112,7 @@ fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a Experiment>, Vec<S
 fn sharing_data<'a>(experiments: impl Iterator<Item = &'a Experiment>) -> Vec<Vec<&'a Experiment>> {
     let mut groups: Vec<Vec<&Experiment>> = Vec::new();
     for experiment in experiments {
-        match groups.last_mut().filter(|_| !experiment.prepare) {
+        match groups.last_mut().filter(|_| !experiment.facts.prepare) {
             Some(group) => group.push(experiment),
             None => groups.push(vec![experiment]),
         }
@@ -126,20 +121,21 @@ fn sharing_data<'a>(experiments: impl Iterator<Item = &'a Experiment>) -> Vec<Ve
 }
 
 fn is_same_load(a: &Experiment, b: &Experiment) -> bool {
-    let options = |experiment: &Experiment| {
-        let entries = experiment.options.iter();
-        let mut options: Vec<_> =
-            entries.map(|entry| (entry.name.clone(), entry.value.clone())).collect();
-        options.sort();
-        options
-    };
     let load = |experiment: &Experiment| {
-        (
-            (experiment.workload.clone(), experiment.test.value.clone()),
-            (experiment.workers.clone(), experiment.degrees.clone(), experiment.rates.clone()),
-            (experiment.warmup_s, experiment.duration_s, experiment.events),
-            experiment.beyond.search.clone(),
-        )
+        let facts = &experiment.facts;
+        ExperimentFacts {
+            workload: facts.workload.clone(),
+            test: facts.test.clone(),
+            options: facts.options.clone(),
+            workers: facts.workers.clone(),
+            degrees: facts.degrees.clone(),
+            rates: facts.rates.clone(),
+            warmup_s: facts.warmup_s,
+            duration_s: facts.duration_s,
+            events: facts.events,
+            search: facts.search.clone(),
+            ..ExperimentFacts::default()
+        }
     };
-    load(a) == load(b) && options(a) == options(b)
+    load(a) == load(b)
 }

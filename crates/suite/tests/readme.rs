@@ -47,7 +47,7 @@ fn its_examples_are_valid() {
     let text = format!("{HEAD}{EXPERIMENT}duration_s = 60\n{fault}");
     let suite =
         Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(suite.experiments[0].fault.as_ref().map(|fault| fault.at_s), Some(20.0));
+    assert_eq!(suite.experiments[0].facts.fault.as_ref().map(|fault| fault.at_s), Some(20.0));
     blocks.retain(|block| !is_fault(block));
     assert_eq!(blocks.len(), 6);
     let suite =

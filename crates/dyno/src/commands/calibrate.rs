@@ -13,7 +13,6 @@ use dyno_runner::{output, signals};
 use dyno_sysbench::{Options, Sysbench, Test};
 use std::sync::Arc;
 
-/// What `dyno calibrate` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

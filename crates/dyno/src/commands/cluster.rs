@@ -12,10 +12,8 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The folder of a cluster unless told otherwise.
 const DIR: &str = "dyno-cluster";
 
-/// The part of the help with examples.
 pub(crate) const HELP: &str = "\
 Examples:
   dyno cluster up mariadb --replicas 2 --replication semi-sync
@@ -31,7 +29,6 @@ templates in the size of this machine; --set changes them. The account `dyno` an
 the password is in the file `password` of the folder, which only its owner can read. `down` stops everything
 and removes the folder, also after an `up` that was killed.";
 
-/// What can be done with a cluster.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make a cluster and start it.
@@ -263,7 +260,6 @@ fn change(
     Ok(())
 }
 
-/// What `status --json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     folder: &'a Path,

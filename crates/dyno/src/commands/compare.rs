@@ -10,7 +10,6 @@ use dyno_statistics::gate::Gate;
 use dyno_store::RunData;
 use std::path::PathBuf;
 
-/// What `dyno compare` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -60,10 +59,6 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     tell(&paper, arguments.lang)
 }
 
-/// Gates that can be understood.
-///
-/// # Errors
-/// At the first that can't.
 pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
     for gate in gates {
         gate.parse::<Gate>().map_err(|mistake| {

@@ -13,9 +13,6 @@ use dyno_suite::Plan;
 use std::path::Path;
 
 /// Refuses checks to deny or to allow that don't exist.
-///
-/// # Errors
-/// The first of them, with the nearest name.
 pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
     let known = check_ids();
     for id in plan.denied.iter().chain(&plan.allowed) {
@@ -32,9 +29,6 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 }
 
 /// Writes the paper, prints tables, checks and gates, and says how the run is to be judged.
-///
-/// # Errors
-/// When the run can't be read or the paper can't be written.
 pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     let data = dyno_store::read(&outcome.path)?;
     // The last word of the output.

@@ -14,7 +14,6 @@ use std::time::Duration;
 /// How long the end waits for the coordinator to take what was measured last.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What `dyno generator` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

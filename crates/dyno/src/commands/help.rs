@@ -9,7 +9,6 @@ use dyno_core::options::{fill, help};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 
-/// What `dyno help` takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A verb, or a workload of suites, whose options are listed then.
@@ -17,7 +16,6 @@ pub(crate) struct Arguments {
     topic: Vec<String>,
 }
 
-/// What `dyno completion` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,7 +54,6 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
-/// The tests and the options of a workload.
 fn describe_workload(workload: &WorkloadOffer) -> String {
     let tests: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
     let name = workload.name;

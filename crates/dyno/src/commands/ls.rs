@@ -8,7 +8,6 @@ use dyno_runner::table::layout;
 use dyno_store::RunEntry;
 use std::path::PathBuf;
 
-/// What `dyno ls` takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Folder in which runs are kept.

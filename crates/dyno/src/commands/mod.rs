@@ -24,10 +24,6 @@ use std::path::{Path, PathBuf};
 /// Where runs are kept unless told otherwise.
 pub(crate) const RUNS: &str = "dyno-runs";
 
-/// Reads runs and says what is damaged in them.
-///
-/// # Errors
-/// When one can't be found or read.
 pub(crate) fn read_runs(runs: &Path, names: &[String]) -> Result<Vec<RunData>, Failure> {
     let read = |name: &String| {
         let data = dyno_store::read(&find_run(runs, name)?)?;

@@ -26,7 +26,6 @@ pub(crate) enum Format {
     Json,
 }
 
-/// A language of papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Language {
     /// English.
@@ -44,7 +43,6 @@ impl From<Language> for Lang {
     }
 }
 
-/// What is written of a paper, and with which templates.
 #[derive(Debug)]
 pub(crate) struct Forms {
     /// Formats in the order in which they are written.
@@ -56,7 +54,6 @@ pub(crate) struct Forms {
 }
 
 impl Default for Forms {
-    /// What a run leaves in its folder.
     fn default() -> Self {
         Forms {
             formats: vec![Format::Html, Format::Md, Format::Csv, Format::Json],
@@ -66,7 +63,6 @@ impl Default for Forms {
     }
 }
 
-/// What `dyno paper` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -162,9 +158,6 @@ pub(crate) fn paper_of(runs: &[RunData]) -> Paper {
 
 /// Writes `paper.*` into a folder and tells each file as soon as it is there: should the PDF fail,
 /// the others are written.
-///
-/// # Errors
-/// When a file can't be rendered or written.
 pub(crate) fn write_paper(
     runs: &[RunData],
     out: &Path,

@@ -5,7 +5,6 @@ use crate::Done;
 use dyno_suite::Overrides;
 use std::path::PathBuf;
 
-/// What `dyno quickstart` takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Folder in which runs are kept.

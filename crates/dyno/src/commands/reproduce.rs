@@ -12,7 +12,6 @@ use dyno_runner::output;
 use dyno_suite::{Overrides, Plan};
 use std::path::{Path, PathBuf};
 
-/// What `dyno reproduce` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -68,9 +67,6 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 /// A run folder may come from anywhere, and its plan may hold commands of the shell.
-///
-/// # Errors
-/// It does, and nobody has allowed them.
 fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
     let commands = commands(plan);
     if commands.is_empty() || are_allowed {
@@ -87,7 +83,6 @@ fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
     Err(Failure::usage(message).with_hint("`--allow-commands` runs them."))
 }
 
-/// The plan that a run has executed.
 fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
     Plan::of_run(header).ok_or_else(|| {
         Failure::usage(format!("{} has no plan to execute again.", path.display()))

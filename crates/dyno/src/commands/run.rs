@@ -22,7 +22,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What `dyno run` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -80,7 +79,6 @@ pub(crate) struct Arguments {
     fleet: FleetArguments,
 }
 
-/// Who makes the load, where it isn't this process.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several load generators")]
 struct FleetArguments {
@@ -106,7 +104,6 @@ impl FleetArguments {
     }
 }
 
-/// What is compared, how often, and what the result must be.
 #[derive(Debug, clap::Args)]
 struct Comparing {
     /// Compare two targets in all experiments, in pairs: ratios are B by A. Names that the suite
@@ -197,7 +194,6 @@ fn pairs(text: &str) -> Option<(u32, u32)> {
     (least <= most).then_some((least, most))
 }
 
-/// Runs a suite to its end and prints the results.
 pub(crate) fn run_suite(
     suite: &str,
     overrides: &Overrides,
@@ -217,9 +213,7 @@ pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
 
 /// Where a run is kept, and which one is gone on with.
 pub(crate) struct Keeping<'a> {
-    /// The folder of runs.
     pub(crate) dir: &'a Path,
-    /// Begin a new run in any case.
     pub(crate) new: bool,
     /// The folder of the run whose plan is executed again.
     pub(crate) reproduces: Option<String>,
@@ -227,7 +221,6 @@ pub(crate) struct Keeping<'a> {
     pub(crate) muster: Option<Muster>,
 }
 
-/// A run that has ended.
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
     /// How it ended, gates and checks judged.
@@ -235,9 +228,6 @@ pub(crate) struct Kept {
 }
 
 /// Executes a plan to its end and prints the results.
-///
-/// # Errors
-/// When it could not begin, or its results can't be read.
 pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failure> {
     ending::refuse_unknown_checks(plan)?;
     let plan = &mut plan.clone();

@@ -14,7 +14,6 @@ pub(crate) const LISTEN: &str = "127.0.0.1:0";
 /// The environment variable that may hold the token.
 const TOKEN_VARIABLE: &str = "DYNO_SERVE_TOKEN";
 
-/// What `dyno serve` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -69,9 +68,6 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 /// Serves the page beside a run until what is returned is dropped.
-///
-/// # Errors
-/// When it can't be served there.
 pub(crate) fn beside(runs: &Path, listen: &str) -> Result<Running, Failure> {
     let server = bind(runs, listen, None, Vec::new())?;
     let url = server.url();

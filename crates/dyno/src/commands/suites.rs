@@ -8,7 +8,6 @@ use dyno_runner::output;
 use dyno_runner::table::{grouped, layout};
 use dyno_suite::{Overrides, Plan, Suite, bundled};
 
-/// What `dyno suites` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -16,7 +16,6 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
-/// What `gen` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The .tbl files equal dbgen's byte for byte, also those of parts (dbgen -C N: lineitem.tbl.1, ...) and

@@ -9,7 +9,6 @@ use dyno_runner::table::number;
 use dyno_runner::{output, signals};
 use dyno_tpch::load::{LoadOptions, Step, TpchLoadReport, destroy, load};
 
-/// What `load` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The steps are those of the paper: create, load, primary-keys, foreign-keys, indexes, analyze. A missing
@@ -50,7 +49,6 @@ pub(crate) struct Arguments {
     force: bool,
 }
 
-/// What `drop` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Drops the eight tables and what a load has noted, also where a load was interrupted. Tables that are
@@ -136,7 +134,6 @@ fn told(report: &TpchLoadReport) -> String {
     format!("{text}, all counted and added up in {:.1} s{size}", report.verify_s)
 }
 
-/// A line for each step.
 fn table(report: &TpchLoadReport) -> String {
     let mut text = "step\tseconds\trows\n".to_owned();
     for step in &report.load.steps {
@@ -145,7 +142,6 @@ fn table(report: &TpchLoadReport) -> String {
     text
 }
 
-/// Prints what is dropped.
 struct Told;
 
 impl LoadObserver for Told {

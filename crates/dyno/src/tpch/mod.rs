@@ -9,11 +9,9 @@ use crate::Done;
 use dyno_runner::failure::Failure;
 use dyno_tpch::generate::check_scale;
 
-/// What follows the help of the verb.
 pub(crate) const HELP: &str = "\
 The results are derived from TPC-H and are not comparable with published TPC-H results.";
 
-/// What can be done.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Write the tables or the refresh sets as files, byte for byte as dbgen does.
@@ -34,7 +32,6 @@ pub(crate) enum Command {
     Refresh(run::RefreshArguments),
 }
 
-/// Does one of the verbs.
 pub(crate) fn main(command: &Command) -> Done {
     match command {
         Command::Gen(arguments) => generate::run(arguments),

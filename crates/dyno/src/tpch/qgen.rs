@@ -9,7 +9,6 @@ use dyno_tpch::parameters::{Choice, order, parameters, seed_is_usable};
 use dyno_tpch::queries::{LAST, Q15, text};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What `qgen` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Parameters are qgen's for the same seed and scale factor. The texts are those that dyno runs: limits are

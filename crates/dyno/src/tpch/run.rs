@@ -15,7 +15,6 @@ use std::path::PathBuf;
 /// The name of a target that was given none.
 const TARGET: &str = "target";
 
-/// What `run` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Executes Q1 to Q22 in order and times each whole, at each degree; holds every answer against the right
@@ -33,7 +32,6 @@ pub(crate) struct RunArguments {
     queries: Queries,
 }
 
-/// What `power` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Executes refresh function 1, the queries in the order of stream 0, and refresh function 2 (clause 5.3.3).
@@ -51,7 +49,6 @@ pub(crate) struct PowerArguments {
     no_refresh: bool,
 }
 
-/// What `throughput` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Executes several streams of queries at once, each in its own order, and a stream of refresh functions
@@ -76,7 +73,6 @@ pub(crate) struct ThroughputArguments {
     no_refresh: bool,
 }
 
-/// What `refresh` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Executes pairs of refresh functions: 1 inserts new orders and their lines, 2 deletes old ones. The
@@ -92,7 +88,6 @@ pub(crate) struct RefreshArguments {
     pairs: u32,
 }
 
-/// Where, and how often.
 #[derive(Debug, clap::Args)]
 struct Place {
     /// Scale factor of the data that are there (`dyno tpch load` makes them).
@@ -112,7 +107,6 @@ struct Place {
     new: bool,
 }
 
-/// How the queries are executed.
 #[derive(Debug, clap::Args)]
 struct Queries {
     /// Parallel degrees, with commas between; 0 is off.
@@ -179,7 +173,6 @@ pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
     execute(&text, &arguments.place)
 }
 
-/// `[suite]` and the targets.
 fn head(place: &Place, verb: &str, what: &str) -> Result<String, Failure> {
     let title = format!("TPC-H: {what} at scale factor {}", usable_scale(place.scale)?);
     let mut text = format!("[suite]\nname = \"tpch-{verb}\"\ntitle = {}\n", quoted(&title));

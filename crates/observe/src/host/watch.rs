@@ -68,7 +68,6 @@ struct Counters {
     links: Vec<Link>,
 }
 
-/// A network interface whose speed is known.
 #[derive(Clone, Debug, PartialEq)]
 struct Link {
     name: String,

@@ -11,9 +11,6 @@ use std::path::Path;
 const SCHEME: &str = "cluster:";
 
 /// Adds a target given as `NAME=URL`, `NAME:ROLE=URL` or `NAME=cluster:FOLDER`.
-///
-/// # Errors
-/// What can't be understood, a cluster that can't be opened.
 pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> {
     match text.split_once('=').and_then(|(name, url)| Some((name, url.strip_prefix(SCHEME)?))) {
         Some((name, folder)) if !name.contains(':') => {
@@ -25,9 +22,6 @@ pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> 
 }
 
 /// The URL on which data are loaded and checked, where `url` is a cluster; else `url` itself.
-///
-/// # Errors
-/// The cluster can't be opened, or no node of it takes writes.
 pub(crate) fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(Cow::Borrowed(url)) };
     let nodes = cluster_nodes(folder)?;
@@ -50,10 +44,6 @@ pub(crate) fn secret_url(node: &TargetNode) -> SecretUrl {
     of_cluster.unwrap_or_else(|| node.url.clone())
 }
 
-/// The nodes of the cluster in a folder, with their passwords.
-///
-/// # Errors
-/// It can't be opened.
 pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>, Failure> {
     let cluster = Cluster::open(Path::new(folder)).map_err(failure)?;
     // A run is gone on with from wherever its user stands.

@@ -17,10 +17,6 @@ use dyno_observe::read_facts;
 use dyno_reactor::block_on;
 use std::time::Instant;
 
-/// What the server behind a driver says of itself.
-///
-/// # Errors
-/// When it can't be reached or refuses the log-in.
 pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
     let mut session = driver.connect(0).await?;
     let facts = read_facts(&mut session).await;
@@ -33,13 +29,9 @@ pub fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbErr
     block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
 }
 
-/// A target that has been reached once.
 pub struct Reached {
-    /// How to speak to it.
     pub database: Database,
-    /// What it said of itself.
     pub facts: ServerFacts,
-    /// True when it runs on this machine.
     pub same_host: bool,
     /// Its nodes in the order of the plan; empty where no plan has named it.
     pub nodes: Vec<ReachedNode>,
@@ -47,17 +39,11 @@ pub struct Reached {
 
 /// Finds the password of target `name`, connects once and asks the server who it is. When
 /// the server refuses and somebody sits at the terminal, asks for the password.
-///
-/// # Errors
-/// In words, with the remedy.
 pub fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
     reach_target(cluster::loading_url(url)?.parse().map_err(url_failure)?, Some(name))
 }
 
 /// The same for a target that has been read; without a name, no variable holds its password.
-///
-/// # Errors
-/// As [`reach`].
 pub fn reach_target(target: Target, name: Option<&str>) -> Result<Reached, Failure> {
     let (target, first) = open_first(target, name, &mut Typed::default())?;
     reached(&target, first)
@@ -191,9 +177,6 @@ fn is_denied(error: &DbError) -> bool {
 }
 
 /// Asks for a password, which is not shown.
-///
-/// # Errors
-/// When nobody can be asked.
 pub fn ask(prompt: &str) -> Result<Secret, Failure> {
     let streams = output::streams().ok_or_else(|| Failure::new("Nobody can be asked."))?;
     let typed = streams.ask_password(prompt);

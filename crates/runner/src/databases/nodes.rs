@@ -9,7 +9,6 @@ use dyno_drivers::target::Target;
 use dyno_facts::{Role, Route, ServerFacts, TargetFacts, TargetNode};
 use std::path::Path;
 
-/// A node that has been reached once.
 pub struct ReachedNode {
     /// Its name in the plan; of a target with one node, the target's.
     pub name: String,
@@ -17,9 +16,7 @@ pub struct ReachedNode {
     pub role: Role,
     /// How to speak to this node alone, wherever the load goes.
     pub database: Database,
-    /// What it said of itself.
     pub facts: ServerFacts,
-    /// True when it runs on this machine.
     pub same_host: bool,
 }
 
@@ -86,7 +83,6 @@ fn reach_node(
     Ok((place, ReachedNode { name, role, database, facts, same_host }))
 }
 
-/// How sessions find their nodes.
 struct Ways {
     /// Of the load.
     way: Way,

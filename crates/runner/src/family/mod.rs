@@ -56,9 +56,6 @@ pub trait Family: Sized {
     }
 
     /// Looks at the options of an experiment; nothing is connected yet.
-    ///
-    /// # Errors
-    /// The first wrong option, with its place in the suite file.
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure>;
 
     /// What the user should know of the options, in sentences.
@@ -66,7 +63,6 @@ pub trait Family: Sized {
         Vec::new()
     }
 
-    /// Whether trials may change the data.
     fn writes(&self) -> bool {
         true
     }
@@ -77,20 +73,13 @@ pub trait Family: Sized {
     }
 
     /// Whether this can be done on a database; called before anything is touched.
-    ///
-    /// # Errors
-    /// What can't be done, with the remedy.
     fn fits<D: Driver>(&self, _driver: &D) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Loads the data, or what an interrupted load has left undone; says what was done.
-    ///
-    /// # Errors
-    /// With the remedy.
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure>;
 
-    /// The tables that hold the data.
     fn tables(&self) -> Vec<String>;
 
     /// Those of [`Family::tables`] that no transaction works on.
@@ -100,15 +89,9 @@ pub trait Family: Sized {
 
     /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
     /// the ones that exist, and what belongs to them.
-    ///
-    /// # Errors
-    /// What the database answered.
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure>;
 
     /// Drops `tables`, which are some of [`Family::tables`].
-    ///
-    /// # Errors
-    /// With the remedy.
     fn remove<D: Driver>(
         &self,
         driver: &D,
@@ -120,23 +103,14 @@ pub trait Family: Sized {
 /// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.
 pub trait Trials: Family {
     /// Runs one trial and stores it.
-    ///
-    /// # Errors
-    /// When it can't begin, or can't be stored.
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure>;
 
     /// Whether load generators on other machines can share its trials; else this process drives them alone.
-    ///
-    /// # Errors
-    /// What must not be sent to another machine.
     fn takes_fleet(&self) -> Result<bool, Failure> {
         Ok(false)
     }
 
     /// Drives a part of a trial for another process; `None` when it was stopped before it began.
-    ///
-    /// # Errors
-    /// When it can't begin, or can't be shared.
     fn assist<D: Driver>(&self, _driver: &D, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
         Err(Failure::new(format!("The trials of {} can't be shared.", Self::OFFER.name)))
     }
@@ -158,7 +132,6 @@ impl<F: Driven> Trials for F {
 
 /// A family whose trials the engine drives: workers execute transactions for some time.
 pub trait Driven: Family {
-    /// What the engine drives.
     type Workload: Workload;
     /// What was found before a trial and is needed to judge the data after it.
     type Before;
@@ -179,9 +152,6 @@ pub trait Driven: Family {
 
     /// Makes the workload of a part of a trial ([`TrialSpec::part`]). The data have been looked at already,
     /// by whoever shares the trial out. `stem` as above, in a folder of this load generator's own.
-    ///
-    /// # Errors
-    /// When the part can't be driven.
     fn part<D: Driver>(
         &self,
         driver: &D,
@@ -190,26 +160,16 @@ pub trait Driven: Family {
     ) -> Result<Self::Workload, Failure>;
 
     /// What the workload of a part has kept itself, once the part has been driven.
-    ///
-    /// # Errors
-    /// When it can't be read again.
     fn leave(&self, _workload: &Self::Workload) -> Result<Option<Self::Kept>, Failure> {
         Ok(None)
     }
 
     /// Adds what the workload of a part has kept to the workload of the whole: once per part and before
     /// [`Driven::look_after`].
-    ///
-    /// # Errors
-    /// When it is of another workload.
     fn absorb(&self, _workload: &Self::Workload, _kept: Self::Kept) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// See [`Trials::takes_fleet`].
-    ///
-    /// # Errors
-    /// What must not be sent to another machine.
     fn takes_fleet(&self) -> Result<bool, Failure> {
         Ok(true)
     }
@@ -235,15 +195,11 @@ pub trait Driven: Family {
     }
 }
 
-/// [`drive_on`] for one workload.
 pub type DriveOn<W> =
     fn(&Database, &W, &TrialSpec, &Control, &mut dyn Observer) -> Result<TrialResult, DriveError>;
 
 /// Drives a trial on a database. A family has a `static` of this for its drop-in: the code for each driver is then
 /// compiled in the crate of the family, once for suites and the drop-in.
-///
-/// # Errors
-/// See [`drive`].
 pub fn drive_on<W: Workload>(
     database: &Database,
     workload: &W,
@@ -256,19 +212,15 @@ pub fn drive_on<W: Workload>(
 
 /// What a load needs beside its options.
 pub struct LoadOrder<'a> {
-    /// Seed of all random streams.
     pub seed: u64,
     /// True when the server runs on this machine.
     pub same_host: bool,
-    /// Who is told of its progress.
     pub observer: &'a LoadProgress,
 }
 
-/// The remedy for tables that are missing or too small.
 pub const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
                                load them with the same options before.";
 
-/// The remedy for a load that was cut off.
 pub const GOES_ON_HINT: &str = "The same command goes on with what has been loaded.";
 
 /// Tables that make one data set and are dropped together: one that exists speaks for all.
@@ -296,9 +248,6 @@ pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
 }
 
 /// Asks a question in a session of its own.
-///
-/// # Errors
-/// Those of the question and of the session.
 pub fn ask<D: Driver, T, E: Into<Failure>>(
     driver: &D,
     question: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
@@ -325,13 +274,10 @@ pub fn load_failure(error: &LoadError, of_data: &str) -> Failure {
     }
 }
 
-/// A trial that can begin.
 pub struct Ready<F: Driven> {
-    /// What the engine drives.
     pub workload: F::Workload,
     /// For [`Driven::look_after`].
     pub before: F::Before,
-    /// The test's name in reports.
     pub test: String,
     /// The data, where the workload says something of them.
     pub data: Option<DataFacts>,
@@ -341,9 +287,7 @@ pub struct Ready<F: Driven> {
     pub warnings: Vec<String>,
 }
 
-/// A trial that has ended.
 pub struct Ran<'a> {
-    /// What was asked of the engine.
     pub spec: &'a TrialSpec,
     /// What was measured; the workload's own part is still to come.
     pub summary: &'a TrialSummary,
@@ -367,11 +311,9 @@ impl Ran<'_> {
 pub struct After {
     /// Command by command.
     pub statements: Vec<StatementLatency>,
-    /// Checks of the data.
     pub checks: Vec<DataCheck>,
     /// What only the family records.
     pub own: Option<FamilyFacts>,
-    /// Notes for the reader, in sentences.
     pub notes: Vec<Message>,
     /// Names of checks that were wanted and could not be made: without them the trial proves nothing.
     pub unproven: Vec<String>,

@@ -11,15 +11,12 @@ use dyno_store::RunData;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 
-/// An experiment with valid options.
 type Read = Result<Box<dyn AnyFamily>, Failure>;
 
-/// A family in the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyEntry {
     /// What suites are read with.
     pub offer: WorkloadOffer,
-    /// The messages of its crate.
     pub catalogue: Catalogue,
     /// What is printed last of all when a run has ended.
     pub last_words: fn(&RunData) -> String,
@@ -40,7 +37,6 @@ impl FamilyEntry {
     }
 }
 
-/// The families that a process knows.
 pub type Families = &'static [FamilyEntry];
 
 /// What suites are read with.

@@ -14,7 +14,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const BACK_WITHIN: Nanos = 60 * SECOND;
 
 impl Injection<'_> {
-    /// From the begin of the trial to its end.
     pub(super) fn run(&self) {
         let is_due = |at_s: f64| self.window.get().is_some() && self.now_s() >= at_s;
         while !is_due(self.plan.at_s) {
@@ -45,7 +44,6 @@ impl Injection<'_> {
         &self.nodes[node].name
     }
 
-    /// Does it. False when that failed.
     fn inject(&self) -> bool {
         let (action, name) = (self.plan.action, self.name(self.node));
         // The moment is that before it is done: the load feels it while it is being done.

@@ -12,9 +12,7 @@ use std::path::Path;
 
 /// Who kills, starts and promotes nodes.
 pub(super) enum Hands {
-    /// dyno itself.
     Cluster(Box<Cluster>),
-    /// The suite's commands.
     Commands(Commands),
 }
 
@@ -73,7 +71,6 @@ impl Hands {
         }
     }
 
-    /// Does the fault to a node.
     pub(super) fn inject(&mut self, action: FaultAction, node: &str) -> Result<(), Failure> {
         let cluster = match self {
             Hands::Commands(commands) => return commands.inject(),
@@ -109,7 +106,6 @@ impl Hands {
         Ok(Some(healed))
     }
 
-    /// Makes a node the primary.
     pub(super) fn promote(&mut self, node: &str) -> Result<(), Failure> {
         match self {
             Hands::Cluster(cluster) => Ok(cluster.promote(node)?),
@@ -146,7 +142,6 @@ impl Commands {
         self.run(self.promote.as_deref(), does, "promote_command", heir, signals::has_come)
     }
 
-    /// Executes one that there is.
     fn run(
         &self,
         text: Option<&str>,

@@ -36,7 +36,6 @@ use std::time::Duration;
 /// is broken off leaves nodes that nobody wants.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// True once that is over.
 fn is_given_up() -> bool {
     signals::came_before(GRACE)
 }
@@ -61,12 +60,10 @@ impl LostWork {
     }
 }
 
-/// A fault for one trial.
 pub(crate) struct Injection<'a> {
     plan: &'a FaultPlan,
     database: &'a Database,
     nodes: &'a [ReachedNode],
-    /// The node that it is done to.
     node: usize,
     /// The node that takes over, where the suite wants one to.
     heir: Option<usize>,
@@ -76,14 +73,11 @@ pub(crate) struct Injection<'a> {
     told: Mutex<Told>,
 }
 
-/// What has happened so far.
 #[derive(Clone, Debug, Default)]
 struct Told {
     /// When the fault began, in seconds from the opening of the window.
     at_s: Option<f64>,
-    /// When it had been done.
     done_s: f64,
-    /// When the node was brought back.
     healed_at_s: Option<f64>,
     /// True once that was tried: it is tried once.
     is_ended: bool,
@@ -149,7 +143,6 @@ impl<'a> Injection<'a> {
         })
     }
 
-    /// Follows the intervals of its trial.
     pub(super) fn watch(&self) -> FaultWatch {
         FaultWatch::new(self.plan.at_s)
     }
@@ -179,7 +172,6 @@ impl<'a> Injection<'a> {
         })
     }
 
-    /// What happened since the last call.
     pub(super) fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.told().events)
     }

@@ -14,12 +14,10 @@ use dyno_reactor::{now, sleep_until, timeout};
 const PATIENCE: Nanos = 1800 * SECOND;
 /// How long one answer may take.
 const ANSWER: Nanos = 10 * SECOND;
-/// Between two questions.
 const STEP: Nanos = 20 * MILLISECOND;
 /// Waiting longer than this is told.
 const LONG: Nanos = SECOND;
 
-/// How waiting for a replica ended.
 enum Ended {
     /// It has all, after this time.
     Reached(Nanos),
@@ -66,7 +64,6 @@ fn where_is<D: Driver>(driver: &D) -> Result<Option<Position>, DbError> {
     })
 }
 
-/// One replica that is waited for.
 struct Wait<'a> {
     primary: &'a str,
     node: &'a str,

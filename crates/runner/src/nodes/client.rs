@@ -18,7 +18,6 @@ impl Client {
         Client { kinds: Vec::new(), rolls_back_reads }
     }
 
-    /// Counts an interval.
     pub(crate) fn add(&mut self, interval: &Interval) {
         self.kinds.resize(interval.frame.kinds.len(), Default::default());
         for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {

@@ -11,7 +11,6 @@ use dyno_reactor::{block_on, now, sleep_until, timeout};
 use dyno_record::Window;
 use std::collections::BTreeMap;
 
-/// Between two writes.
 const EVERY: Nanos = 250 * MILLISECOND;
 /// How often a write that is not shown is looked for at first.
 const STEP: Nanos = 2 * MILLISECOND;
@@ -26,7 +25,6 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS dyno_freshness (id INTEGER NOT 
 const READ: &str = "SELECT n FROM dyno_freshness WHERE id = 1";
 const DROP: &str = "DROP TABLE IF EXISTS dyno_freshness";
 
-/// What was found, and what that took.
 #[derive(Debug, Default)]
 pub(super) struct Probed {
     /// `None` where nothing could be written or read.
@@ -65,7 +63,6 @@ struct Probe<'a> {
     probed: &'a mut Probed,
     /// Whether the load only reads: writes then go to the primary, beside it.
     is_spread: bool,
-    /// Read-only nodes.
     readers: u32,
 }
 

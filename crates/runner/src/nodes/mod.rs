@@ -29,7 +29,6 @@ use std::collections::BTreeMap;
 /// Time limit for all questions before or after a trial.
 const PATIENCE: Nanos = 60 * SECOND;
 
-/// The nodes of a target, for one trial.
 pub(crate) struct Nodes<'a> {
     /// In the order of the plan, at least one.
     list: Vec<Node<'a>>,
@@ -37,22 +36,18 @@ pub(crate) struct Nodes<'a> {
     is_listed: bool,
     /// The target as the load reaches it.
     load: &'a Database,
-    /// How the load reaches the nodes.
     route: Route,
-    /// The tables of the workload.
     tables: Vec<String>,
     /// Whether they are asked while the trial runs.
     is_sampled: bool,
 }
 
-/// A node of a target.
 struct Node<'a> {
     /// Its name in the paper.
     name: String,
     role: Role,
     /// This node alone, wherever the load goes.
     database: &'a Database,
-    /// True when it runs on this machine.
     same_host: bool,
 }
 
@@ -62,7 +57,6 @@ pub(super) struct Looked {
     away: Option<Message>,
 }
 
-/// What was seen of the nodes while a trial ran.
 #[derive(Default)]
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
@@ -114,7 +108,6 @@ impl<'a> Nodes<'a> {
         Nodes { list, is_listed, load: &reached.database, route, tables, is_sampled }
     }
 
-    /// What they say before a trial.
     pub(super) fn look(&self) -> Vec<Looked> {
         // What an endpoint is asked, some node behind it counts: it goes first.
         let mut looks: Vec<Option<Looked>> = self
@@ -143,7 +136,6 @@ impl<'a> Nodes<'a> {
         self.list.iter().enumerate().map(again).collect()
     }
 
-    /// What is stored of a look.
     pub(super) fn facts(&self, looked: &[Looked]) -> NodeFacts {
         let both = self.list.iter().zip(looked).filter(|(node, _)| !self.is_only_a_way(node));
         both.map(|(node, looked)| (node.name.clone(), looked.look.facts.clone())).collect()
@@ -252,9 +244,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// What a node is asked.
 enum Asking<'a> {
-    /// The way to it.
     Way,
     /// All, before a trial; these are the tables.
     Before(&'a [String]),

@@ -15,7 +15,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Between two samples.
 const EVERY: Nanos = SECOND;
 /// How long an answer may take.
 const PATIENCE: Nanos = 5 * SECOND;
@@ -96,7 +95,6 @@ pub(crate) fn sampled<T>(
     })
 }
 
-/// The threads that watch a trial.
 struct Watching<'scope> {
     nodes: Vec<Option<ScopedJoinHandle<'scope, Seen>>>,
     probe: Option<ScopedJoinHandle<'scope, Probed>>,

@@ -62,7 +62,6 @@ pub(crate) struct Current {
     executed: Tail,
 }
 
-/// What was stored of a trial while it ran.
 #[derive(Debug, Serialize)]
 pub(crate) struct Stored {
     rows: Vec<RowView>,
@@ -70,7 +69,6 @@ pub(crate) struct Stored {
     queries: Vec<QueryView>,
 }
 
-/// Reads what was stored of a trial while it ran.
 pub(crate) fn stored(run: &Path, number: u32) -> Stored {
     let view = TrialView { number, ..TrialView::default() };
     let mut trial = Current::new(run, view, String::new());

@@ -26,12 +26,10 @@ use std::time::{Duration, Instant};
 /// How often all runs are looked at while none is executed.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// Everything that is known at a moment.
 #[derive(Debug, Serialize)]
 pub(crate) struct State {
     /// Names of the numbers of a row.
     columns: &'static [&'static str],
-    /// The run; `None` when there is none yet.
     run: Option<RunView>,
     progress: Progress,
     /// Trials that have begun, by number.
@@ -40,16 +38,13 @@ pub(crate) struct State {
     rows: Vec<RowView>,
     nodes: Vec<NodeRow>,
     queries: Vec<QueryView>,
-    /// The last events.
     events: Vec<EventView>,
 }
 
-/// What the page is told.
 #[derive(Debug)]
 pub(crate) enum Update {
     /// Forget everything, this is how it stands.
     State(Box<State>),
-    /// The run itself has changed.
     Run(Box<RunView>),
     /// A trial stands otherwise than before.
     Trial(Box<TrialView>),
@@ -57,20 +52,16 @@ pub(crate) enum Update {
     Show(Box<TrialView>),
     /// Intervals of the last trial that have ended.
     Rows(Vec<RowView>),
-    /// What its nodes said.
     Nodes(Vec<NodeRow>),
     /// Queries of it that have ended.
     Queries(Vec<QueryView>),
-    /// What happened beside the numbers.
     Events(Vec<EventView>),
-    /// How far the run has come.
     Progress(Progress),
     /// The server ends; the page keeps what it has.
     Goodbye,
 }
 
 impl Update {
-    /// Name of the event that is sent.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Update::State(_) => "state",
@@ -86,7 +77,6 @@ impl Update {
         }
     }
 
-    /// What is sent with it.
     pub(crate) fn json(&self) -> String {
         let json = match self {
             Update::State(state) => serde_json::to_string(state),
@@ -147,7 +137,6 @@ impl Follower {
         vec![Update::State(Box::new(self.state()))]
     }
 
-    /// The run that is followed.
     pub(crate) fn run(&self) -> Option<&RunFollower> {
         self.run.as_ref()
     }

@@ -6,14 +6,11 @@ use std::collections::BTreeSet;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// How far a run has come.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Progress {
-    /// Steps that are done.
     pub(crate) done: usize,
     /// Steps that can't be executed on their target, or need not be any more.
     pub(crate) skipped: usize,
-    /// Steps of the plan.
     pub(crate) total: usize,
     /// The step that is executed now; `None` when nothing is.
     pub(crate) step: Option<String>,
@@ -42,7 +39,6 @@ pub(crate) struct Known<'a> {
     pub(crate) since: &'a str,
     /// Experiments that end as soon as they know enough.
     pub(crate) sequential: BTreeSet<&'a str>,
-    /// Whether somebody executes it.
     pub(crate) is_running: bool,
 }
 

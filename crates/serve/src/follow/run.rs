@@ -19,7 +19,6 @@ const EVENTS: usize = 200;
 /// The guess of the remaining time is told again when it is off by as many seconds.
 const DRIFT_S: f64 = 2.0;
 
-/// A run, as far as it was read.
 #[derive(Debug)]
 pub(crate) struct RunFollower {
     path: PathBuf,
@@ -32,9 +31,7 @@ pub(crate) struct RunFollower {
     told_at: OffsetDateTime,
     since: String,
     folder: Changes,
-    /// Trials with a summary.
     ended: BTreeMap<u32, TrialView>,
-    /// The last trial.
     current: Option<Current>,
     events: Tail,
     happened: Vec<EventView>,
@@ -97,7 +94,6 @@ impl RunFollower {
         updates
     }
 
-    /// Everything that is known.
     pub(crate) fn state(&self) -> State {
         let current = self.current.as_ref();
         let running = current.filter(|current| !self.ended.contains_key(&current.view.number));
@@ -176,7 +172,6 @@ impl RunFollower {
         }
     }
 
-    /// A trial has a summary.
     fn end(&mut self, number: u32, updates: &mut Vec<Update>) {
         let Some(summary) = read::<TrialSummary>(&self.path, number, "json") else { return };
         let view = TrialView::ended(&summary);

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// A file, and how far it was read.
 #[derive(Debug)]
 pub(crate) struct Tail {
     path: PathBuf,

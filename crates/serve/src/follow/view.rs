@@ -11,12 +11,10 @@ use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RunView {
-    /// Name of its folder.
     pub(crate) folder: String,
     pub(crate) title: String,
     pub(crate) suite: String,
     pub(crate) status: &'static str,
-    /// Why it failed.
     pub(crate) why: Bilingual,
     pub(crate) started_at: String,
     pub(crate) finished_at: Option<String>,
@@ -25,7 +23,6 @@ pub(crate) struct RunView {
     pub(crate) experiments: Vec<ExperimentView>,
 }
 
-/// A target of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct TargetView {
     pub(crate) name: String,
@@ -33,7 +30,6 @@ pub(crate) struct TargetView {
     pub(crate) class: String,
 }
 
-/// An experiment of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ExperimentView {
     pub(crate) name: String,
@@ -75,7 +71,6 @@ impl RunView {
     }
 }
 
-/// The last part of a run's path.
 pub(crate) fn folder_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -105,7 +100,6 @@ pub(crate) struct TrialView {
     pub(crate) degree: Option<String>,
     pub(crate) purpose: Purpose,
     pub(crate) status: &'static str,
-    /// Why it failed.
     pub(crate) why: Bilingual,
     pub(crate) started_at: String,
     pub(crate) warmup_s: f64,
@@ -133,7 +127,6 @@ impl TrialView {
         TrialView { status: "running", kinds, ..TrialView::ended(&summary) }
     }
 
-    /// A trial as its summary tells it.
     pub(crate) fn ended(summary: &TrialSummary) -> Self {
         let summary = &completed(summary);
         let (status, why) = match &summary.status {

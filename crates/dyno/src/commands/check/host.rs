@@ -20,7 +20,6 @@ const FILES: u64 = 16_384;
 /// Each reading of these clocks leaves the CPU or the kernel's fast path: more than a microsecond.
 const SLOW_CLOCKS: [&str; 3] = ["hpet", "acpi_pm", "jiffies"];
 
-/// How a setting stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Fine,
@@ -44,7 +43,6 @@ impl Verdict {
     }
 }
 
-/// A setting of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Setting {
     name: String,
@@ -56,7 +54,6 @@ struct Setting {
     command: String,
 }
 
-/// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HostReport {
     cpus: usize,
@@ -157,7 +154,6 @@ impl HostReport {
     }
 }
 
-/// The files of a machine.
 struct Machine<'a> {
     root: &'a Path,
 }

@@ -19,7 +19,6 @@ use host::HostReport;
 use report::Report;
 use std::path::{Path, PathBuf};
 
-/// What `dyno check` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Of TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
@@ -99,7 +98,6 @@ fn refuse_missing_file(url: &str) -> Result<(), Failure> {
     }
 }
 
-/// What a database holds.
 enum Contents {
     Tpcc(Loaded, Stage),
     Pgbench,

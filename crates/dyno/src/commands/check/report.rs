@@ -5,7 +5,6 @@ use dyno_runner::table::{grouped, layout};
 use dyno_tpcc::settle::Settlement;
 use serde_json::{Value, json};
 
-/// How a condition was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Holds,
@@ -28,14 +27,12 @@ impl Verdict {
     }
 }
 
-/// One condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) id: &'static str,
     pub(super) rule: String,
     pub(super) verdict: Verdict,
     pub(super) violations: u64,
-    /// The first violations.
     pub(super) keys: Vec<String>,
     /// Both sides were compared in dyno.
     pub(super) is_driver_side: bool,
@@ -85,7 +82,6 @@ impl Line {
     }
 }
 
-/// What came of a ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LedgerReport {
     pub(super) path: String,
@@ -165,13 +161,10 @@ impl LedgerReport {
     }
 }
 
-/// All that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report {
     pub(super) workload: &'static str,
-    /// What was looked at.
     pub(super) title: String,
-    /// Further sentences.
     pub(super) facts: Vec<String>,
     pub(super) ledger: Option<LedgerReport>,
     pub(super) lines: Vec<Line>,

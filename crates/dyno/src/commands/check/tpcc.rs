@@ -17,7 +17,6 @@ use std::time::Instant;
 /// The name of the ledger among those of conditions.
 const LEDGER: &str = "ledger";
 
-/// What is to be checked.
 pub(super) struct Wanted {
     /// All of them unless some were named.
     conditions: Vec<&'static Condition>,

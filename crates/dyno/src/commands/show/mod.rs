@@ -7,7 +7,6 @@ use dyno_report::Lang;
 use dyno_runner::output;
 use std::path::PathBuf;
 
-/// What `dyno show` takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A run: its folder, its name, the beginning of its name, or `last`.
