@@ -2,10 +2,8 @@
 
 use crate::{ClusterError, Product, Result, StateNode};
 use dyno_core::{Columns, DbError, Driver, Row, Rows, SECOND, Session};
-use dyno_drivers::Target;
-use dyno_drivers::mysql::MysqlDriver;
-use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::target::Secret;
+use dyno_drivers::{Database, Target, with_driver};
 use dyno_reactor::{block_on, now, timeout};
 
 /// The account that arranges replication.
@@ -32,7 +30,6 @@ impl Rows for Answer {
 }
 
 impl Answer {
-    /// The first value; empty where there is none.
     pub(crate) fn single(&self) -> &str {
         let value = self.rows.first().and_then(|row| row.first()).and_then(Option::as_deref);
         value.unwrap_or_default()
@@ -64,13 +61,11 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    /// As the account that arranges things.
+    /// As the account that arranges replication.
     pub(crate) fn for_admin(node: &StateNode, password: &str, limit_s: u64) -> Result<Self> {
         let database = if node.product == Product::Postgres { "postgres" } else { "" };
         Self::of(node, ADMIN, password, database, limit_s)
     }
-
-    /// As anybody.
     pub(crate) fn of(
         node: &StateNode,
         user: &str,
@@ -85,7 +80,6 @@ impl Admin {
         Ok(Admin { name: node.name.clone(), target, limit_s })
     }
 
-    /// Executes one statement and returns its answer.
     pub(crate) fn ask(&self, sql: &str) -> Result<Answer> {
         let mut tables = self.ask_all(&[sql])?;
         Ok(tables.pop().unwrap_or_default())
@@ -94,33 +88,19 @@ impl Admin {
     /// Executes statements in one session and returns their answers.
     pub(crate) fn ask_all(&self, statements: &[&str]) -> Result<Vec<Answer>> {
         self.try_all(statements).map_err(|error| {
-            let mut message = format!("{}: {error}", self.name);
-            if !message.ends_with('.') {
-                message.push('.');
-            }
-            ClusterError::new(message)
+            let message = format!("{}: {error}", self.name);
+            ClusterError::new(message.trim_end_matches('.').to_owned() + ".")
         })
     }
 
-    pub(crate) fn try_all(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
-        let lost = |why: String| DbError::lost(why);
-        block_on(async {
-            let due = now() + self.limit_s * SECOND;
-            let answered = timeout(due, self.talk(statements)).await;
-            answered.unwrap_or_else(|_| {
-                Err(lost(format!("There was no answer within {} s.", self.limit_s)))
+    fn try_all(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
+        let database = Database::open(&self.target)?;
+        let talk = async { with_driver!(&database, driver => talk(driver, statements).await) };
+        block_on(timeout(now() + self.limit_s * SECOND, talk))
+            .map_err(|error| DbError::lost(error.to_string()))?
+            .unwrap_or_else(|_| {
+                Err(DbError::lost(format!("There was no answer within {} s.", self.limit_s)))
             })
-        })
-        .unwrap_or_else(|error| Err(lost(error.to_string())))
-    }
-
-    async fn talk(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
-        match self.target.dialect {
-            dyno_core::Dialect::Postgres => {
-                talk(&PostgresDriver::new(&self.target)?, statements).await
-            }
-            _ => talk(&MysqlDriver::new(&self.target)?, statements).await,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::folder::{Folder, FolderLock, Secrets, random_hex};
 use crate::process::Wanted;
-use crate::request::{Replication, Request, Watch};
+use crate::request::Request;
 use crate::state::FORMAT;
 use crate::{Account, ClusterError, EndpointKind, Product, Result, State, StateNode, TopologyKind};
 use crate::{endpoint, machine, mysql, network, programs};
@@ -12,13 +12,10 @@ use std::path::Path;
 const USER: &str = "dyno";
 /// Shards of a sharded cluster, as many as the papers' smallest.
 const SHARDS: usize = 4;
-/// What the endpoint is called.
 pub(crate) const ENDPOINT: &str = "endpoint";
 
-/// A local cluster of real servers.
-///
-/// A value can be kept while other processes change the cluster: each change reads `cluster.json` again,
-/// under a lock.
+/// A local cluster of real servers. Each change reads `cluster.json` again, under a lock: other processes may
+/// change the cluster while a value is kept.
 pub struct Cluster {
     pub(crate) folder: Folder,
     pub(crate) state: State,
@@ -29,8 +26,9 @@ pub struct Cluster {
 
 impl Cluster {
     /// Makes a cluster and returns when it is ready: every node takes log-ins, every read-only node
-    /// streams. What was started is taken down again if that fails, or if `watch` says so.
-    pub fn up(request: &Request, watch: &mut dyn Watch) -> Result<Self> {
+    /// streams. Takes everything down again if that fails or [`Request::is_stopped`] says so. `step` gets a
+    /// sentence for each step.
+    pub fn up(request: &Request, step: &mut dyn FnMut(&str)) -> Result<Self> {
         request.check()?;
         let mut state = plan(request)?;
         check_programs(&state)?;
@@ -47,12 +45,12 @@ impl Cluster {
         state.home = Some(folder.home()?);
         // From here on `down` finds everything, whatever happens to this process.
         folder.save(&state)?;
-        let made = Self::make(&folder, state, watch);
+        let made = Self::make(&folder, state, request.is_stopped, step);
         made.map_err(|error| {
-            watch.step("Taking down what was started.");
+            step("Taking down what was started.");
             let down =
                 Folder::open(folder.path()).and_then(|(folder, state)| take_down(&folder, &state));
-            // Why it was not made is what counts, also when something of it is left.
+            // The cause counts, also when something is left.
             match down {
                 Ok(()) => error,
                 Err(left) => ClusterError {
@@ -67,22 +65,27 @@ impl Cluster {
         })
     }
 
-    fn make(folder: &Folder, state: State, watch: &mut dyn Watch) -> Result<Self> {
+    fn make(
+        folder: &Folder,
+        state: State,
+        is_stopped: fn() -> bool,
+        step: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
         let secrets = folder.make_secrets()?;
         if state.isolated {
             network::make(&state)?;
         }
-        let mut cluster = Cluster { folder: folder.clone(), state, secrets, is_stopped: || false };
+        let mut cluster = Cluster { folder: folder.clone(), state, secrets, is_stopped };
         for node in &cluster.state.nodes {
             cluster.folder.make_inside(&node.name, cluster.state.run_as)?;
         }
-        cluster.make_nodes(watch)?;
-        cluster.make_endpoint(watch)?;
+        cluster.make_nodes(step)?;
+        cluster.make_endpoint(step)?;
         cluster.state.is_ready = true;
         cluster.save()?;
-        cluster.wait_for_acknowledgements(&|| watch.is_stopped())?;
+        cluster.wait_for_acknowledgements()?;
         // Steps that had nothing to wait for did not look.
-        if watch.is_stopped() {
+        if is_stopped() {
             return Err(ClusterError::stopped());
         }
         Ok(cluster)
@@ -99,8 +102,7 @@ impl Cluster {
         Ok(Cluster { folder, state, secrets, is_stopped: || false })
     }
 
-    /// The same, whose changes give up waiting as soon as `is_stopped` says so. What was begun stays as it is
-    /// then, such as a server that is still starting.
+    /// A cluster whose changes give up waiting as soon as `is_stopped` says so. What was begun stays.
     #[must_use]
     pub fn stopped_by(self, is_stopped: fn() -> bool) -> Self {
         Cluster { is_stopped, ..self }
@@ -133,9 +135,13 @@ impl Cluster {
         self.position(name).map(|at| &self.state.nodes[at])
     }
 
-    /// The node that takes writes, if the cluster has one.
     pub fn primary(&self) -> Option<&StateNode> {
         self.state.nodes.iter().find(|node| node.role == "primary")
+    }
+
+    /// The node that takes writes, or an error.
+    pub(crate) fn need_primary(&self) -> Result<&StateNode> {
+        self.primary().ok_or_else(|| ClusterError::new("No node takes writes."))
     }
 
     pub fn account(&self) -> Result<Account> {
@@ -152,7 +158,6 @@ impl Cluster {
         Ok(self.url(self.node(name)?, Some(&password)))
     }
 
-    /// The URL of a node without a password.
     pub(crate) fn url(&self, node: &StateNode, password: Option<&str>) -> String {
         let password = password.map(|text| format!(":{text}")).unwrap_or_default();
         format!(
@@ -173,7 +178,7 @@ impl Cluster {
         })
     }
 
-    /// Begins a change: nobody else may, and what others have changed is read.
+    /// Begins a change: takes the lock and reads the state that others may have changed.
     pub(crate) fn change(&mut self) -> Result<FolderLock> {
         let lock = self.folder.lock()?;
         self.state = Folder::open(self.folder.path())?.1;
@@ -183,16 +188,12 @@ impl Cluster {
     pub(crate) fn save(&self) -> Result<()> {
         self.folder.save(&self.state)
     }
-
-    pub(crate) fn replication(&self) -> Replication {
-        Replication::named(&self.state.replication).unwrap_or_default()
-    }
 }
 
 fn take_down(folder: &Folder, state: &State) -> Result<()> {
     let known = state.nodes.iter().filter(|node| node.pid != 0);
     let known = known.map(StateNode::process).collect();
-    // All that they hold is removed, so that there is nothing to be shut down cleanly.
+    // Everything they hold is removed, so nothing needs a clean shutdown.
     Wanted::cluster(&state.id, folder.path(), known).kill()?;
     network::remove(state)?;
     folder.remove()
@@ -244,7 +245,7 @@ fn plan(request: &Request) -> Result<State> {
         id: random_hex(8)?,
         home: None,
         topology: request.topology,
-        replication: request.replication.name().to_owned(),
+        replication: request.replication,
         endpoint,
         user: USER.to_owned(),
         database: USER.to_owned(),

@@ -1,5 +1,3 @@
-//! What can go wrong with a cluster.
-
 use std::fmt;
 
 pub(crate) type Result<T, E = ClusterError> = std::result::Result<T, E>;
@@ -8,7 +6,7 @@ pub(crate) type Result<T, E = ClusterError> = std::result::Result<T, E>;
 pub struct ClusterError {
     pub message: String,
     pub hint: Option<String>,
-    /// True when the work was given up because somebody asked for that.
+    /// True when the user asked to stop.
     pub is_stopped: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What can be done to a node on purpose.
+//! Faults: kill, stop, start, freeze a node.
 
 use crate::process::{LOOK_EACH, Wanted};
 use crate::{Cluster, ClusterError, Product, Result, StateNode};
@@ -31,11 +31,10 @@ impl Cluster {
     /// Shuts a node down cleanly and returns when it is gone.
     pub fn stop(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
-        let is_stopped = self.is_stopped;
-        self.shut_down(name, &is_stopped)
+        self.shut_down(name, self.is_stopped)
     }
 
-    pub(crate) fn shut_down(&mut self, name: &str, is_stopped: &dyn Fn() -> bool) -> Result<()> {
+    pub(crate) fn shut_down(&mut self, name: &str, is_stopped: fn() -> bool) -> Result<()> {
         let node = self.node(name)?;
         let process = node.process();
         if process.is_frozen() {
@@ -77,10 +76,10 @@ impl Cluster {
         // Children of a killed PostgreSQL hold its shared memory until they notice.
         self.processes(node).kill()?;
         self.launch(name)?;
-        if self.node(name)?.role == "endpoint" {
-            return self.wait_for_endpoint(&self.is_stopped);
+        match self.node(name)?.role.as_str() {
+            "endpoint" => self.wait_for_endpoint(),
+            _ => self.wait_for_log_in(name),
         }
-        self.wait_for_log_in(name, &self.is_stopped)
     }
 
     /// Stops all processes of a node in their tracks (SIGSTOP): connections stay open, nothing is

@@ -16,21 +16,17 @@ const LOCK: &str = "lock";
 const PASSWORD: &str = "password";
 const SECRETS: &str = "secrets.json";
 
-/// Passwords that only this crate needs.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Secrets {
-    /// Of the account that arranges replication.
     pub(crate) admin: String,
-    /// Of the account by which read-only nodes read from the primary.
     pub(crate) replication: String,
-    /// Of the account by which MySQL Router reads who is who.
+    /// Of the account by which MySQL Router reads its metadata.
     pub(crate) metadata: String,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(PathBuf);
 
-/// What could not be done with a file or folder.
 pub(crate) fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
     failed!("{} can't be {doing}: {error}.", path.display())
 }
@@ -54,7 +50,6 @@ pub(crate) fn random_hex(bytes: usize) -> Result<String> {
     Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The right to change a cluster.
 #[derive(Debug)]
 pub(crate) struct FolderLock(File);
 
@@ -67,12 +62,11 @@ impl Drop for FolderLock {
 }
 
 impl Folder {
-    /// Makes the folder of a new cluster.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|error| failed("made", path, &error))?;
         let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
         let entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
-        // All that an `up` leaves which is killed before it has begun.
+        // An `up` that was killed early leaves only the lock.
         let mut others =
             entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name() != LOCK));
         if path.join(STATE).is_file() {
@@ -91,7 +85,6 @@ impl Folder {
         Ok(Folder(path))
     }
 
-    /// The folder of a cluster that was made.
     pub(crate) fn open(path: &Path) -> Result<(Self, State)> {
         let file = path.join(STATE);
         let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
@@ -121,14 +114,14 @@ impl Folder {
         }
     }
 
-    /// What tells this folder from a copy of it.
+    /// Identifies this folder: a copy differs.
     pub(crate) fn home(&self) -> Result<Home> {
         let metadata = fs::metadata(&self.0).map_err(|error| failed("read", &self.0, &error))?;
         Ok(Home { path: self.0.clone(), device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// True for the folder itself, also where it was moved to another place; numbers of file systems may
-    /// change when the machine starts.
+    /// True for the folder itself, also after it was moved; numbers of file systems may change when the
+    /// machine starts.
     fn is(&self, home: &Home) -> Result<bool> {
         let own = self.home()?;
         Ok(own.path == home.path || (own.device, own.inode) == (home.device, home.inode))
@@ -138,7 +131,6 @@ impl Folder {
         &self.0
     }
 
-    /// Keeps everybody else from changing the cluster while the lock lives.
     pub(crate) fn lock(&self) -> Result<FolderLock> {
         let path = self.0.join(LOCK);
         let file = OpenOptions::new()
@@ -159,7 +151,7 @@ impl Folder {
         }
     }
 
-    /// Writes `cluster.json` as a whole, so that it can be read at any moment.
+    /// Replaces `cluster.json` at once, so that it can be read at any moment.
     pub(crate) fn save(&self, state: &State) -> Result<()> {
         let path = self.0.join(STATE);
         let new = self.0.join("cluster.json.new");
@@ -174,7 +166,6 @@ impl Folder {
         write().map_err(|error| failed("written", &path, &error))
     }
 
-    /// Makes the passwords of the cluster.
     pub(crate) fn make_secrets(&self) -> Result<Secrets> {
         let secrets = Secrets {
             admin: random_hex(16)?,
@@ -213,7 +204,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// Says so when the servers' user can't get through to the folder.
+    /// Fails when the servers' user can't get through to the folder.
     pub(crate) fn check_reach(&self, owner: Option<(u32, u32)>) -> Result<()> {
         let Some((user, group)) = owner else { return Ok(()) };
         for ancestor in self.0.ancestors() {
@@ -234,7 +225,7 @@ impl Folder {
 
     pub(crate) fn remove(&self) -> Result<()> {
         let mut last = Ok(());
-        // Servers that were killed a moment ago may still have been writing.
+        // Servers killed a moment ago may still have been writing.
         for _ in 0..3 {
             // `cluster.json` goes last: what is left after a crash must be found by the next `down`.
             last = self.remove_all_but_state().and_then(|()| fs::remove_dir_all(&self.0));
@@ -268,7 +259,7 @@ pub(crate) fn may(metadata: &Metadata, user: u32, group: u32, right: u32) -> boo
     metadata.mode() >> shift & right == right
 }
 
-/// Looks whether the system takes the path of a unix socket of `bytes` bytes below a folder.
+/// Fails where a unix socket of `bytes` bytes below a folder has too long a path.
 pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<()> {
     if path.as_os_str().len() + bytes <= SOCKET_PATH_MAX {
         return Ok(());
@@ -292,7 +283,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| failed("written", path, &error))
 }
 
-/// Copies a data folder whose server doesn't run; holes stay holes as far as the system can do that.
+/// Copies a data folder whose server doesn't run.
 pub(crate) fn copy_folder(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> Result<()> {
     let copy = || -> io::Result<()> {
         let mut open = vec![(from.to_owned(), to.to_owned())];
@@ -316,7 +307,7 @@ pub(crate) fn copy_folder(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> 
     copy().map_err(|error| failed("copied", from, &error))
 }
 
-/// Gives a file or folder to the user of the servers, where that is another one.
+/// Gives a file or folder to the user of the servers, if there is one.
 pub(crate) fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     match owner {
         Some((user, group)) => chown(path, Some(user), Some(group)),

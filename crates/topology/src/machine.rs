@@ -1,19 +1,17 @@
-//! What this machine has for servers.
+//! Free ports and memory of this machine.
 
 use crate::Result;
 use crate::folder::random_hex;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Ports of servers lie below those that the system gives to clients: a server that is started again
-/// must find its port free.
+/// Ports of servers lie below those that the system gives to clients: a restarted server must find its port free.
 const PORTS: std::ops::Range<u16> = 13_000..31_000;
 /// Least cache of a server, MiB.
 const CACHE_MIB_MIN: u64 = 64;
 
-/// Ports of the loopback address that are free now.
 pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
-    // From a random place on: two clusters that are made at once must not choose alike.
+    // From a random place on: two clusters made at once must not choose alike.
     let random = u64::from_str_radix(&random_hex(4)?, 16).unwrap_or_default();
     let span = u64::from(PORTS.end - PORTS.start);
     let begin = u16::try_from(random % span).unwrap_or_default();
@@ -30,8 +28,8 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     Ok(free)
 }
 
-/// The cache of one of `servers`, MiB: the papers give most of a machine's memory to one server; here all
-/// of them, the load and the file cache share it, so that they get half of what is free.
+/// The cache of one of `servers`, MiB: half of the free memory for all servers; the load and the file cache share the
+/// rest.
 pub(crate) fn cache_mib(servers: usize) -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available_kib = text
@@ -48,7 +46,6 @@ fn share_mib(available_kib: u64, servers: usize) -> u64 {
     (share / CACHE_MIB_MIN * CACHE_MIB_MIN).max(CACHE_MIB_MIN)
 }
 
-/// Processors that this process may use.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,42 +1,38 @@
-//! How a cluster's nodes come to life.
+//! Nodes of a new cluster: data folders, start, replication.
 
 use crate::admin::Admin;
 use crate::cluster::product_of;
 use crate::mysql::replication::{self, Stream};
-use crate::process::{LOOK_EACH, Owner, last_lines};
-use crate::request::Watch;
-use crate::{Cluster, ClusterError, Launch, Product, Result, StateNode, TopologyKind};
+use crate::process::{LOOK_EACH, Launch, last_lines, start};
+use crate::{Cluster, ClusterError, Product, Result, StateNode, TopologyKind};
 use crate::{mysql, network, postgres};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it takes log-ins, and a read-only node until it streams. A crash of
-/// a busy server takes a while to recover from, and a Java proxy minutes to start on a busy machine.
+/// Time limit for a server to take log-ins, and for a read-only node to stream. Recovery of a busy server takes a
+/// while, and a Java proxy minutes to start on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(300);
 /// Seconds for one statement that arranges something.
 const STATEMENT_LIMIT_S: u64 = 60;
-/// Seconds for a question to a server that may not be there yet.
+/// Seconds for a question to a server that may not answer.
 pub(crate) const PROBE_LIMIT_S: u64 = 5;
 
 impl Cluster {
     /// Makes data folders, starts the servers and arranges replication.
-    pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<()> {
+    pub(crate) fn make_nodes(&mut self, step: &mut dyn FnMut(&str)) -> Result<()> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
-        let nodes = count(servers.len(), product.name());
-        watch.step(&format!("Making the data folders of {nodes}."));
-        let is_stopped = || watch.is_stopped();
-        if product == Product::Postgres {
-            postgres::make_data(&self.state, &servers, &self.secrets, &is_stopped)?;
-        } else {
-            mysql::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
+        step(&format!("Making the data folders of {}.", count(servers.len(), product.name())));
+        match product {
+            Product::Postgres => postgres::make_data(self, &servers)?,
+            _ => mysql::make_data(self, &servers)?,
         }
-        watch.step("Starting the servers.");
+        step("Starting the servers.");
         for node in &servers {
             self.launch(&node.name)?;
         }
         for node in &servers {
-            self.wait_for_log_in(&node.name, &|| watch.is_stopped())?;
+            self.wait_for_log_in(&node.name)?;
             // It made the accounts of the first start, and holds passwords.
             let _ = fs::remove_file(node.folder.join("accounts.sql"));
         }
@@ -46,25 +42,21 @@ impl Cluster {
         if replicas.is_empty() {
             return Ok(());
         }
-        watch.step(&format!("Starting replication to {}.", count(replicas.len(), "read-only")));
-        let is_stopped = || watch.is_stopped();
+        step(&format!("Starting replication to {}.", count(replicas.len(), "read-only")));
         if product == Product::Postgres {
             postgres::replication::make_slots(self, &servers[0])?;
         } else {
             for node in &replicas {
-                let primary = &servers[0];
-                replication::follow(
-                    &self.admin(node)?,
-                    product,
-                    primary,
-                    &self.secrets.replication,
-                )?;
+                self.follow_mysql(node, &servers[0])?;
             }
         }
-        for node in &replicas {
-            self.wait_until_streaming(&node.name, &is_stopped)?;
-        }
-        Ok(())
+        replicas.iter().try_for_each(|node| self.wait_until_streaming(&node.name))
+    }
+
+    /// Has a node of MariaDB or MySQL follow `source` from what it has.
+    pub(crate) fn follow_mysql(&self, node: &StateNode, source: &StateNode) -> Result<()> {
+        let password = &self.secrets.replication;
+        replication::follow(&self.admin(node)?, node.product, source, password)
     }
 
     /// The nodes that hold data.
@@ -72,17 +64,15 @@ impl Cluster {
         self.state.nodes.iter().filter(|node| node.role != "endpoint")
     }
 
-    /// How to arrange something on a node.
     pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin> {
         Admin::for_admin(node, &self.secrets.admin, STATEMENT_LIMIT_S)
     }
 
-    /// How to ask a node that may not answer.
+    /// An [`Admin`] of a node that may not answer.
     pub(crate) fn probe(&self, node: &StateNode) -> Result<Admin> {
         Admin::for_admin(node, &self.secrets.admin, PROBE_LIMIT_S)
     }
 
-    /// How a server is started that isn't running.
     fn launch_of(&self, node: &StateNode) -> Result<Launch> {
         let number = self.position(&node.name)? + 1;
         match node.product {
@@ -94,32 +84,29 @@ impl Cluster {
         }
     }
 
-    /// Starts a node's process and writes down which one it is.
+    /// Starts a node's process and stores its number.
     pub(crate) fn launch(&mut self, name: &str) -> Result<()> {
         let at = self.position(name)?;
-        let launch = self.launch_of(&self.state.nodes[at])?;
-        let namespace = network::namespace(&self.state, &self.state.nodes[at]);
-        let owner = Owner {
-            namespace: namespace.as_deref(),
-            ..Owner::of(&self.state, &self.state.nodes[at])
-        };
-        let process = owner.start(&launch)?;
+        let node = &self.state.nodes[at];
+        let launch = self.launch_of(node)?;
+        let namespace = network::namespace(&self.state, node);
+        let process = start(&self.state, node, namespace.as_deref(), &launch)?;
         let node = &mut self.state.nodes[at];
         (node.pid, node.pid_started_ticks) = (process.pid, process.started_ticks);
         self.save()
     }
 
-    pub(crate) fn wait_for_log_in(&self, name: &str, is_stopped: &dyn Fn() -> bool) -> Result<()> {
+    pub(crate) fn wait_for_log_in(&self, name: &str) -> Result<()> {
         let node = self.node(name)?;
         let admin = self.probe(node)?;
-        wait_for(is_stopped, node, || {
+        self.wait_for(node, || {
             let Err(error) = admin.ask("SELECT 1") else { return Ok(None) };
             self.check_alive(node)?;
             Ok(Some(format!("doesn't take log-ins: {}", error.message)))
         })
     }
 
-    /// Says with what words a server has ended.
+    /// Fails with the end of the log when a server has ended.
     pub(crate) fn check_alive(&self, node: &StateNode) -> Result<()> {
         if node.process().is_alive() {
             return Ok(());
@@ -144,15 +131,11 @@ impl Cluster {
     }
 
     /// Waits until a read-only node streams and has what the primary had when this was called.
-    pub(crate) fn wait_until_streaming(
-        &self,
-        name: &str,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<()> {
+    pub(crate) fn wait_until_streaming(&self, name: &str) -> Result<()> {
         let node = self.node(name)?;
-        let primary = self.primary().ok_or_else(|| ClusterError::new("No node takes writes."))?;
+        let primary = self.need_primary()?;
         let admin = self.probe(node)?;
-        wait_for(is_stopped, node, || {
+        self.wait_for(node, || {
             self.check_alive(node)?;
             let Some(stream) = self.stream(node, &admin)? else {
                 return Err(failed!("Node {name} follows nobody."));
@@ -160,10 +143,10 @@ impl Cluster {
             let why = stream.error.unwrap_or_else(|| "no error is given".to_owned());
             Ok((!stream.is_running).then(|| format!("doesn't follow {}: {why}", primary.name)))
         })?;
-        self.catch_up(node, primary, is_stopped)
+        self.catch_up(node, primary)
     }
 
-    /// What a read-only node says of its replication; `None` where it has none.
+    /// The state of a node's replication; `None` where it has none.
     pub(crate) fn stream(&self, node: &StateNode, admin: &Admin) -> Result<Option<Stream>> {
         match node.product {
             Product::Postgres => postgres::replication::stream(admin),
@@ -172,32 +155,27 @@ impl Cluster {
     }
 
     /// Waits until a node has applied what `source` has now.
-    pub(crate) fn catch_up(
-        &self,
-        node: &StateNode,
-        source: &StateNode,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<()> {
+    pub(crate) fn catch_up(&self, node: &StateNode, source: &StateNode) -> Result<()> {
         let (admin, of_source) = (self.admin(node)?, self.admin(source)?);
         let what = || format!("doesn't catch up with {}", source.name);
         if node.product == Product::Postgres {
             let position = postgres::replication::position(&of_source)?;
-            return wait_for(is_stopped, node, || {
+            return self.wait_for(node, || {
                 Ok((postgres::replication::applied(&admin)? < position).then(what))
             });
         }
         let position = replication::position(&of_source, source.product)?;
-        wait_for(is_stopped, node, || {
+        self.wait_for(node, || {
             Ok((!replication::wait_for(&admin, node.product, &position, 1)?).then(what))
         })
     }
 
-    /// Has the primary wait for its read-only nodes, where that was asked for.
-    pub(crate) fn wait_for_acknowledgements(&self, is_stopped: &dyn Fn() -> bool) -> Result<()> {
+    /// Has the primary wait for its read-only nodes, if the request asked for that.
+    pub(crate) fn wait_for_acknowledgements(&self) -> Result<()> {
         let Some(primary) = self.primary() else { return Ok(()) };
         let replicas = || self.servers().filter(|node| node.role == "read_only");
         let present = replicas().filter(|node| node.pid != 0).count();
-        let wanted = self.replication().acknowledgements(replicas().count()).min(present);
+        let wanted = self.state.replication.acknowledgements(replicas().count()).min(present);
         if wanted == 0 {
             return Ok(());
         }
@@ -207,15 +185,34 @@ impl Cluster {
         } else {
             replication::wait_for_replicas(&admin, primary.product, true)?;
         }
-        let name = self.replication().name();
+        let name = self.state.replication.name();
         let what = || format!("is not acknowledged to, which {name} replication needs");
-        wait_for(is_stopped, primary, || {
+        self.wait_for(primary, || {
             let acknowledging = match primary.product {
                 Product::Postgres => postgres::replication::acknowledging(&admin)?,
                 product => replication::acknowledging(&admin, product)?,
             };
             Ok((acknowledging < wanted).then(what))
         })
+    }
+
+    /// Asks again and again what a node still lacks, until that is nothing.
+    pub(crate) fn wait_for(
+        &self,
+        node: &StateNode,
+        mut lacks: impl FnMut() -> Result<Option<String>>,
+    ) -> Result<()> {
+        let begin = Instant::now();
+        let mut last = String::new();
+        while begin.elapsed() < READY_WITHIN {
+            if (self.is_stopped)() {
+                return Err(ClusterError::stopped());
+            }
+            let Some(lacking) = lacks()? else { return Ok(()) };
+            last = lacking;
+            std::thread::sleep(LOOK_EACH);
+        }
+        Err(not_in_time(node, &last))
     }
 }
 
@@ -227,23 +224,4 @@ fn count(number: usize, kind: &str) -> String {
 pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
     failed!("Node {} {what}; that took longer than {} s.", node.name, READY_WITHIN.as_secs())
         .with_hint(format!("its log is {}", node.log().display()))
-}
-
-/// Asks again and again what a node still lacks, until that is nothing.
-pub(crate) fn wait_for(
-    is_stopped: &dyn Fn() -> bool,
-    node: &StateNode,
-    mut lacks: impl FnMut() -> Result<Option<String>>,
-) -> Result<()> {
-    let begin = Instant::now();
-    let mut last = String::new();
-    while begin.elapsed() < READY_WITHIN {
-        if is_stopped() {
-            return Err(ClusterError::stopped());
-        }
-        let Some(lacking) = lacks()? else { return Ok(()) };
-        last = lacking;
-        std::thread::sleep(LOOK_EACH);
-    }
-    Err(not_in_time(node, &last))
 }

@@ -1,4 +1,4 @@
-//! Nodes with a network of their own: a namespace each, joined by a bridge, whose link can be cut.
+//! Nodes with a network of their own: a namespace each, joined by a bridge; their links can be cut.
 
 use crate::{Cluster, ClusterError, Result, State, StateNode};
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ pub(crate) fn namespace(state: &State, node: &StateNode) -> Option<String> {
         .then(|| format!("dyno-{}-{}", tag(state), node.name))
 }
 
-/// What tells the networks of two clusters apart; names of links have at most 15 bytes.
+/// Distinguishes the networks of clusters; names of links have at most 15 bytes.
 fn tag(state: &State) -> &str {
     state.id.get(..6).unwrap_or(&state.id)
 }
@@ -24,16 +24,16 @@ fn link(state: &State, node: &StateNode) -> String {
     format!("dyno{}{}", tag(state), node.name)
 }
 
-/// How many networks of 256 addresses the range for benchmarks of network devices has, 198.18.0.0/15.
+/// Networks of 256 addresses in the range for benchmarks of network devices, 198.18.0.0/15.
 const PREFIXES: u32 = 512;
-/// Of an address, these bits are the network's.
+/// Bits of an address that are the network's.
 const PREFIX_BITS: u32 = 24;
 
 type Network = (Ipv4Addr, u32);
 
 /// The first three numbers of addresses that no network of this machine has.
 pub(crate) fn free_prefix(state: &State) -> Result<String> {
-    // From a drawn place on: two clusters that are made at once rarely choose alike.
+    // From a random place on: two clusters made at once rarely choose alike.
     let begin = u32::from_str_radix(tag(state), 16).unwrap_or_default();
     free_from(begin, &networks()?).ok_or_else(|| {
         ClusterError::new("All networks below 198.18.0.0/15 are taken on this machine.")
@@ -61,7 +61,7 @@ fn networks() -> Result<Vec<Network>> {
         let (address, bits) = address.split_once('/').unwrap_or((address, "32"));
         Some((address.parse().ok()?, bits.parse().ok()?))
     };
-    Ok(ip_says("-4 -o addr show")?.lines().filter_map(network).collect())
+    Ok(ip("-4 -o addr show")?.lines().filter_map(network).collect())
 }
 
 /// Whether a network has addresses with these first three numbers.
@@ -86,11 +86,7 @@ pub(crate) fn check() -> Result<()> {
     crate::programs::need(&["setpriv"], "util-linux").map(drop)
 }
 
-fn ip(words: &str) -> Result<()> {
-    ip_says(words).map(drop)
-}
-
-fn ip_says(words: &str) -> Result<String> {
+fn ip(words: &str) -> Result<String> {
     let failed = |why: String| {
         failed!("`ip {words}` failed: {why}").with_hint(
             "networks of their own need root's full rights; leave --isolated out without them",
@@ -158,6 +154,7 @@ impl Cluster {
         self.set_link(name, "down")
     }
 
+    /// Ends a [partition](Cluster::partition).
     pub fn heal(&mut self, name: &str) -> Result<()> {
         self.set_link(name, "up")
     }
@@ -174,7 +171,7 @@ impl Cluster {
                  freezing a node silences it without that",
             ));
         }
-        ip(&format!("link set {} {direction}", link(&self.state, node)))
+        ip(&format!("link set {} {direction}", link(&self.state, node))).map(drop)
     }
 }
 

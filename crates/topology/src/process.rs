@@ -1,23 +1,24 @@
-//! Processes of a cluster: started detached, known by number and time of their start, or by a mark in
-//! their environment when nobody lived to write that down.
+//! Processes of a cluster: started detached, known by number and start time, or by a mark in their environment when
+//! no file names them.
 
-use crate::{ClusterError, Launch, Result, State, StateNode};
+use crate::{Cluster, ClusterError, Result, State, StateNode};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The variable that marks a process as part of a cluster: `ID/NODE`.
 const MARK: &str = "DYNO_CLUSTER_NODE";
-/// How often a process is looked at that should end or get ready.
+/// Pause between two looks at a process.
 pub(crate) const LOOK_EACH: Duration = Duration::from_millis(20);
 const LEAVE_WITHIN: Duration = Duration::from_secs(60);
 
-/// A process that is told apart from a later one with its number.
+/// A process, distinct from a later one with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -56,7 +57,7 @@ impl Process {
         self.is_alive() && stat(self.pid).is_some_and(|stat| stat.state == 'T')
     }
 
-    /// Sends a signal, if the process still is the one that is meant.
+    /// Sends a signal, unless another process has the number now.
     pub(crate) fn signal(self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         let (Some(pid), true) = (pid, self.is_alive()) else { return Ok(()) };
@@ -68,26 +69,25 @@ impl Process {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) node: &'a str,
-    /// User and group, if they are to be changed.
-    pub(crate) run_as: Option<(u32, u32)>,
-    pub(crate) namespace: Option<&'a str>,
+/// A program that is started detached, and goes on when dyno has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    pub(crate) program: PathBuf,
+    /// Its arguments, without passwords.
+    pub(crate) arguments: Vec<OsString>,
+    /// Variables beside those of this process.
+    pub(crate) environment: Vec<(String, OsString)>,
+    pub(crate) folder: PathBuf,
+    pub(crate) log: PathBuf,
 }
 
-impl<'a> Owner<'a> {
-    /// That of a node, in the network of this process.
-    pub(crate) fn of(state: &'a State, node: &'a StateNode) -> Self {
-        Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None }
-    }
-    /// The command of a launch, in a session of its own: a Ctrl-C at the terminal is not meant for it.
-    fn command(&self, launch: &Launch) -> Command {
-        let mut words: Vec<std::ffi::OsString> = vec!["setsid".into()];
-        if let Some(namespace) = self.namespace {
+impl Launch {
+    /// The command, in a session of its own: a Ctrl-C at the terminal is not meant for it.
+    fn command(&self, state: &State, node: &StateNode, namespace: Option<&str>) -> Command {
+        let mut words: Vec<OsString> = vec!["setsid".into()];
+        if let Some(namespace) = namespace {
             words.extend(["ip", "netns", "exec", namespace].map(Into::into));
-            if let Some((user, group)) = self.run_as {
+            if let Some((user, group)) = state.run_as {
                 // Only root may enter a namespace, so the user is changed after that.
                 words.push("setpriv".into());
                 words.push(format!("--reuid={user}").into());
@@ -95,66 +95,65 @@ impl<'a> Owner<'a> {
                 words.push("--clear-groups".into());
             }
         }
-        words.push(launch.program.clone().into());
+        words.push(self.program.clone().into());
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).args(&launch.arguments).current_dir(&launch.folder);
-        if let (None, Some((user, group))) = (self.namespace, self.run_as) {
+        command.args(&words[1..]).args(&self.arguments).current_dir(&self.folder);
+        if let (None, Some((user, group))) = (namespace, state.run_as) {
             command.uid(user).gid(group);
         }
-        command.env(MARK, format!("{}/{}", self.id, self.node)).env_remove("NOTIFY_SOCKET");
-        command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
+        command.env(MARK, format!("{}/{}", state.id, node.name)).env_remove("NOTIFY_SOCKET");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null());
         command
     }
 
-    fn output(&self, launch: &Launch) -> Result<Command> {
-        let failed = |error: io::Error| {
-            failed!("The log {} can't be written: {error}.", launch.log.display())
-        };
-        let log = File::options().create(true).append(true).open(&launch.log).map_err(failed)?;
-        let mut command = self.command(launch);
+    fn spawn(&self, mut command: Command) -> Result<Child> {
+        let failed =
+            |error: io::Error| failed!("The log {} can't be written: {error}.", self.log.display());
+        let log = File::options().create(true).append(true).open(&self.log).map_err(failed)?;
         command.stdout(log.try_clone().map_err(failed)?).stderr(log);
-        Ok(command)
+        command.spawn().map_err(|error| self.cannot_run(&error))
     }
 
-    /// Starts a server, which goes on when this program has ended.
-    pub(crate) fn start(&self, launch: &Launch) -> Result<Process> {
-        let mut child = self.output(launch)?.spawn().map_err(|error| cannot_run(launch, &error))?;
-        let pid = child.id();
-        // Waited for, so that a server that ends is gone, not a zombie.
-        let process = Process::of(pid);
-        std::thread::spawn(move || child.wait());
-        process.ok_or_else(|| {
-            failed!("{} ended at once: {}", launch.program.display(), last_lines(&launch.log))
-        })
+    fn cannot_run(&self, error: &io::Error) -> ClusterError {
+        failed!("{} can't be run: {error}.", self.program.display())
     }
+}
 
-    /// Runs a command of the preparation to its end. `is_stopped` is asked meanwhile.
-    pub(crate) fn run(&self, launch: &Launch, is_stopped: &dyn Fn() -> bool) -> Result<()> {
-        let spawned = self.output(launch)?.spawn();
-        let mut child = spawned.map_err(|error| cannot_run(launch, &error))?;
-        loop {
-            let ended = child.try_wait().map_err(|error| cannot_run(launch, &error))?;
-            match ended {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(ended_badly(launch, status)),
-                None if is_stopped() => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(ClusterError::stopped());
-                }
-                None => std::thread::sleep(LOOK_EACH),
+/// Starts a server, which goes on when this program has ended.
+pub(crate) fn start(
+    state: &State,
+    node: &StateNode,
+    namespace: Option<&str>,
+    launch: &Launch,
+) -> Result<Process> {
+    let mut child = launch.spawn(launch.command(state, node, namespace))?;
+    // Waited for, so that a server that ends is gone, not a zombie.
+    let process = Process::of(child.id());
+    std::thread::spawn(move || child.wait());
+    process.ok_or_else(|| {
+        failed!("{} ended at once: {}", launch.program.display(), last_lines(&launch.log))
+    })
+}
+
+/// Runs a command of the preparation to its end, in the network of this process.
+pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Result<()> {
+    let mut child = launch.spawn(launch.command(&cluster.state, node, None))?;
+    loop {
+        match child.try_wait().map_err(|error| launch.cannot_run(&error))? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => {
+                let (program, log) = (launch.program.display(), last_lines(&launch.log));
+                return Err(failed!("{program} ended with {status}: {log}"));
             }
+            None if (cluster.is_stopped)() => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(ClusterError::stopped());
+            }
+            None => std::thread::sleep(LOOK_EACH),
         }
     }
-}
-
-fn cannot_run(launch: &Launch, error: &io::Error) -> ClusterError {
-    failed!("{} can't be run: {error}.", launch.program.display())
-}
-
-fn ended_badly(launch: &Launch, status: ExitStatus) -> ClusterError {
-    failed!("{} ended with {status}: {}", launch.program.display(), last_lines(&launch.log))
 }
 
 pub(crate) fn last_lines(log: &Path) -> String {
@@ -174,7 +173,6 @@ pub(crate) struct Wanted {
     /// `ID/`, or `ID/NODE` for those of one node.
     mark: Vec<u8>,
     is_whole: bool,
-    /// Folder of the cluster or of the node.
     folder: PathBuf,
     known: Vec<Process>,
 }
@@ -197,8 +195,8 @@ impl Wanted {
         })
     }
 
-    /// PostgreSQL's children write their title over the environment, and outlive a killed parent for a
-    /// moment: they work in the data folder, where nobody else executes that program.
+    /// PostgreSQL's children write their title over the environment, and outlive a killed parent for a moment: they
+    /// are found by the data folder that they work in.
     fn is_orphan(&self, pid: u32) -> bool {
         let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
         let in_folder = link("cwd").is_ok_and(|folder| folder.starts_with(&self.folder));
@@ -208,7 +206,7 @@ impl Wanted {
             })
     }
 
-    /// Those that live now, parents before their children where that is known.
+    /// Living processes, parents before their children where that is known.
     pub(crate) fn find(&self) -> Vec<Process> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -237,7 +235,7 @@ impl Wanted {
         found
     }
 
-    /// Sends a signal to all, again until no further ones turn up.
+    /// Sends a signal to all, until no further ones turn up.
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         let mut done: Vec<Process> = Vec::new();
         loop {

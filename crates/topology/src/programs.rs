@@ -1,11 +1,11 @@
-//! Where the servers' programs are, and as whom they run.
+//! Programs of servers, and the user who runs them.
 
 use crate::Result;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where packages put servers that they don't put on the path of users.
+/// Places of servers that packages keep off the path of users.
 const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/usr/bin"];
 const NOBODY: (u32, u32) = (65_534, 65_534);
 
@@ -18,7 +18,7 @@ pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
     found.into_iter().find(|path| path.is_file())
 }
 
-/// The same, or an error that names the package.
+/// As [`find`], or an error that names the package.
 pub(crate) fn need(names: &[&str], package: &str) -> Result<PathBuf> {
     find(names).ok_or_else(|| {
         failed!("The program {} is not installed.", names.join(" or "))
@@ -31,8 +31,7 @@ pub(crate) fn libraries(root: &Path) -> PathBuf {
     root.join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH))
 }
 
-/// The loader of an unpacked system and what comes before the arguments of its `program`, whose libraries are in
-/// `folders`.
+/// The loader of an unpacked system and the words before the arguments of its `program`; `folders` hold the libraries.
 pub(crate) fn loaded(
     root: &Path,
     program: &Path,
@@ -80,7 +79,7 @@ fn account(name: &str) -> Option<(u32, u32)> {
     })
 }
 
-/// As whom servers run when dyno is run by root: the first of these users that exists, else `nobody`.
+/// User and group of servers when root runs dyno: the first of these users that exists, else `nobody`.
 pub(crate) fn unprivileged(names: &[&str]) -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;

@@ -1,13 +1,15 @@
-//! What is asked of `dyno cluster up`.
+//! Arguments of `dyno cluster up`.
 
 use crate::{ClusterError, EndpointKind, Result, TopologyKind, endpoint};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Most read-only nodes of a cluster, as many as the papers measured.
 pub const REPLICAS_MAX: u32 = 8;
 
 /// What a commit on the primary waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Replication {
     #[default]
     Async,
@@ -26,26 +28,20 @@ impl Replication {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        [Replication::Async, Replication::SemiSync, Replication::Quorum]
-            .into_iter()
-            .find(|replication| replication.name() == name)
-    }
-
-    /// How many read-only nodes must acknowledge a commit.
+    /// Number of read-only nodes that must acknowledge a commit.
     pub fn acknowledgements(self, replicas: usize) -> usize {
         match self {
             Replication::Async => 0,
             Replication::SemiSync => replicas.min(1),
-            // Of n + 1 nodes, floor((n + 1) / 2) + 1 are a majority, and the primary is one of them.
+            // Of n + 1 nodes, floor((n + 1) / 2) + 1 are a majority; the primary is one of them.
             Replication::Quorum => replicas.div_ceil(2),
         }
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Request {
-    /// The folder that it becomes; must not exist or be empty.
+    /// The folder of the cluster; must not exist or be empty.
     pub dir: PathBuf,
     pub topology: TopologyKind,
     /// Read-only nodes beside the primary, 0 to [`REPLICAS_MAX`]; not for `Sharded`.
@@ -59,10 +55,12 @@ pub struct Request {
     /// A folder that MySQL was unpacked to.
     pub mysql: Option<PathBuf>,
     pub endpoint_options: endpoint::Options,
+    /// True to give up, and take down what was started.
+    pub is_stopped: fn() -> bool,
 }
 
 impl Request {
-    /// A cluster of this shape with nothing but its first nodes.
+    /// A cluster with nothing but its first nodes.
     pub fn new(dir: impl Into<PathBuf>, topology: TopologyKind) -> Self {
         Request {
             dir: dir.into(),
@@ -74,6 +72,7 @@ impl Request {
             isolated: false,
             mysql: None,
             endpoint_options: endpoint::Options::default(),
+            is_stopped: || false,
         }
     }
 
@@ -130,7 +129,7 @@ impl Request {
         wrong(message.to_owned(), hint)
     }
 
-    /// A value must not be able to add lines of its own to a configuration.
+    /// A value must not add lines of its own to a configuration.
     fn check_settings(&self) -> Result<()> {
         let is_name = |name: &str| {
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -144,22 +143,4 @@ impl Request {
         }
         Ok(())
     }
-}
-
-/// Is told how far `up` has come, and asked whether it should go on.
-pub trait Watch {
-    /// A step begins, in words for the user.
-    fn step(&mut self, text: &str);
-
-    /// True when the work is to be given up, and what was started taken down again.
-    fn is_stopped(&self) -> bool {
-        false
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Watch for Silent {
-    fn step(&mut self, _text: &str) {}
 }

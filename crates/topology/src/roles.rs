@@ -2,25 +2,24 @@
 
 use crate::admin::Admin;
 use crate::folder::{FolderLock, copy_folder, failed};
-use crate::make::{not_in_time, wait_for};
+use crate::make::not_in_time;
 use crate::mysql::replication;
 use crate::{Cluster, ClusterError, Product, Result, StateNode, postgres};
 use std::fs;
 
 /// Seconds for asking a node that may be cut off from the network.
 const CUT_OFF_LIMIT_S: u64 = 1;
-/// The same where nodes can't be cut off: one that lives and isn't frozen is only busy. A primary that is
-/// taken for gone keeps what nobody else has received, which is lost then.
+/// The same where nodes can't be cut off: a slow one is only busy, and a primary that is taken for gone loses what no
+/// other node has received.
 const BUSY_LIMIT_S: u64 = 10;
-/// A shutdown within a change of roles is waited for in any case: what comes next starts a node again.
+/// A change of roles always waits for its shutdowns: the next step starts a node again.
 const NEVER: fn() -> bool = || false;
 
 impl Cluster {
-    /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them
-    /// has received is lost: the node first applies all of its own, and fetches what another one has
-    /// beyond that. A primary that still answers is stopped from writing first, and has all its
-    /// writes passed on. The old primary is a read-only node that follows nobody until it
-    /// [rejoins](Cluster::rejoin).
+    /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them has received
+    /// is lost: the node applies all of its own, then fetches what another one has beyond that. A primary that still
+    /// answers first stops writing and passes all its writes on. The old primary is a read-only node that follows
+    /// nobody until it [rejoins](Cluster::rejoin).
     pub fn promote(&mut self, name: &str) -> Result<()> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
@@ -57,7 +56,7 @@ impl Cluster {
         self.renew_endpoint()
     }
 
-    /// Begins a change of roles, unless it would be broken off at its first wait.
+    /// Begins a change of roles, unless it would stop at its first wait.
     fn change_roles(&mut self) -> Result<FolderLock> {
         match (self.is_stopped)() {
             true => Err(ClusterError::stopped()),
@@ -75,7 +74,7 @@ impl Cluster {
                 .is_ok()
     }
 
-    /// A primary that answers hands over in an orderly way.
+    /// Has a primary that answers hand over in an orderly way.
     fn retire_primary(&mut self, next: &StateNode) -> Result<()> {
         let Some(old) = self.primary().cloned() else { return Ok(()) };
         if !self.is_answering(&old) {
@@ -83,13 +82,13 @@ impl Cluster {
         }
         if old.product == Product::Postgres {
             // It sends everything to its standbys before it leaves.
-            return self.shut_down(&old.name, &NEVER);
+            return self.shut_down(&old.name, NEVER);
         }
         let admin = self.admin(&old)?;
         admin.ask(replication::set_read_only(old.product, true))?;
-        let caught_up = self.catch_up(next, &old, &self.is_stopped);
+        let caught_up = self.catch_up(next, &old);
         if caught_up.is_err() {
-            // Somebody has to take writes.
+            // One node has to take writes.
             admin.ask(replication::set_read_only(old.product, false))?;
         }
         caught_up
@@ -102,7 +101,7 @@ impl Cluster {
             let admin = self.admin(one)?;
             replication::stop_receiving(&admin, product)?;
             let received = replication::received(&admin, product)?;
-            wait_for(&self.is_stopped, one, || {
+            self.wait_for(one, || {
                 let is_applied = replication::wait_for(&admin, product, &received, 1)?;
                 Ok((!is_applied).then(|| "doesn't apply what it has received".to_owned()))
             })?;
@@ -111,8 +110,8 @@ impl Cluster {
         for other in others {
             let position = replication::position(&self.admin(other)?, product)?;
             if !replication::has(&admin, product, &position)? {
-                replication::follow(&admin, product, other, &self.secrets.replication)?;
-                self.catch_up(node, other, &self.is_stopped)?;
+                self.follow_mysql(node, other)?;
+                self.catch_up(node, other)?;
             }
         }
         Ok(())
@@ -120,27 +119,24 @@ impl Cluster {
 
     fn take_over_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let (product, admin) = (node.product, self.admin(node)?);
-        let is_synchronous = self.replication().acknowledgements(others.len()) > 0;
+        let is_synchronous = self.state.replication.acknowledgements(others.len()) > 0;
         replication::follow_nobody(&admin, product)?;
-        if self.replication().acknowledgements(1) > 0 {
+        if self.state.replication.acknowledgements(1) > 0 {
             replication::acknowledge(&admin, product, false)?;
             replication::wait_for_replicas(&admin, product, is_synchronous)?;
         }
         admin.ask(replication::set_read_only(product, false))?;
-        for other in others {
-            replication::follow(&self.admin(other)?, product, node, &self.secrets.replication)?;
-        }
-        Ok(())
+        others.iter().try_for_each(|other| self.follow_mysql(other, node))
     }
 
-    /// The same for PostgreSQL, whose standbys can follow each other.
+    /// As [`Cluster::fetch_rest_mysql`], for PostgreSQL, whose standbys can follow each other.
     fn fetch_rest_postgres(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let admin = self.admin(node)?;
         for other in others {
             let position = postgres::replication::position(&self.admin(other)?)?;
             if postgres::replication::position(&admin)? < position {
                 postgres::replication::follow(self, node, Some(other))?;
-                self.catch_up(node, other, &self.is_stopped)?;
+                self.catch_up(node, other)?;
             }
         }
         Ok(())
@@ -158,20 +154,19 @@ impl Cluster {
         postgres::replication::reconfigure(self, node)
     }
 
-    /// Has a node that was out, such as an old primary, follow the primary again, with exactly the
-    /// primary's data. Returns when it has caught up. What only this node had is lost; where that can't
-    /// be taken back, its data folder is made anew from another node's, which is shut down meanwhile
-    /// (MariaDB, MySQL; PostgreSQL copies from the running primary).
+    /// Has a node that was out, such as an old primary, follow the primary again with exactly its data. Returns when it
+    /// has caught up. Transactions that only this node had are lost; where they can't be undone, the data folder is
+    /// made anew from another node's, which is shut down meanwhile (MariaDB, MySQL; PostgreSQL copies from the
+    /// running primary).
     pub fn rejoin(&mut self, name: &str) -> Result<()> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
             return Err(failed!("Node {name} can't rejoin: it is {}.", node.role));
         }
-        let primary =
-            self.primary().cloned().ok_or_else(|| ClusterError::new("No node takes writes."))?;
+        let primary = self.need_primary()?.clone();
         if self.is_answering(&node) {
-            self.shut_down(name, &NEVER)?;
+            self.shut_down(name, NEVER)?;
         } else {
             self.processes(&node).kill()?;
             self.set_stopped(name)?;
@@ -179,13 +174,13 @@ impl Cluster {
         match node.product {
             Product::Postgres => {
                 postgres::replication::make_slots(self, &primary)?;
-                postgres::copy_primary(&self.state, &primary, &node, &self.is_stopped)?;
+                postgres::copy_primary(self, &primary, &node)?;
                 self.start_again(name)?;
             }
             _ => self.rejoin_mysql(&node, &primary)?,
         }
-        self.wait_until_streaming(name, &self.is_stopped)?;
-        self.wait_for_acknowledgements(&self.is_stopped)?;
+        self.wait_until_streaming(name)?;
+        self.wait_for_acknowledgements()?;
         self.renew_endpoint()
     }
 
@@ -197,14 +192,14 @@ impl Cluster {
             self.copy_from_another(node, primary)?;
         }
         replication::begin_from_own(&admin, product)?;
-        if self.replication().acknowledgements(1) > 0 {
+        if self.state.replication.acknowledgements(1) > 0 {
             replication::acknowledge(&admin, product, true)?;
         }
-        replication::follow(&admin, product, primary, &self.secrets.replication)
+        self.follow_mysql(node, primary)
     }
 
-    /// Makes a node's data folder anew as a copy of one whose server is shut down for that: a read-only
-    /// node's if there is another one, else the primary's.
+    /// Makes a node's data folder anew as a copy of a read-only node's, else of the primary's, whose server is shut
+    /// down meanwhile.
     fn copy_from_another(&mut self, node: &StateNode, primary: &StateNode) -> Result<()> {
         let spare = self
             .servers()
@@ -214,10 +209,10 @@ impl Cluster {
             .unwrap_or(primary)
             .clone();
         if spare.name != primary.name {
-            self.catch_up(&spare, primary, &self.is_stopped)?;
+            self.catch_up(&spare, primary)?;
         }
-        self.shut_down(&node.name, &NEVER)?;
-        self.shut_down(&spare.name, &NEVER)?;
+        self.shut_down(&node.name, NEVER)?;
+        self.shut_down(&spare.name, NEVER)?;
         let data = node.data();
         let copied = fs::remove_dir_all(&data)
             .map_err(|error| failed("removed", &data, &error))

@@ -1,12 +1,12 @@
-//! `cluster.json`: what a cluster consists of.
+//! `cluster.json`.
 
-use crate::process::Process;
-use crate::{Launch, endpoint};
+use crate::process::{Launch, Process};
+use crate::{Replication, endpoint};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The newest version of `cluster.json` that this program reads, and the one it writes.
+/// The version of `cluster.json` that this program writes, the newest that it reads.
 pub(crate) const FORMAT: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,23 +63,12 @@ impl Product {
     }
 }
 
-/// Who logs in. The password is made for each cluster and kept in a file that only its owner can read.
+/// The load's account. The password is made for each cluster and kept in a file that only its owner can read.
 #[derive(Clone)]
 pub struct Account {
     pub user: String,
     pub password: String,
-    /// The database that is made for the load.
     pub database: String,
-}
-
-/// A server that an endpoint stands in front of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Backend {
-    pub name: String,
-    /// `primary`, `read_only` or `shard`.
-    pub role: String,
-    /// Its port on 127.0.0.1.
-    pub port: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,14 +77,13 @@ pub struct StateNode {
     pub product: Product,
     /// `primary`, `read_only`, `endpoint` or `shard`; changes when a read-only node is promoted.
     pub role: String,
-    /// Its address: 127.0.0.1, or that of its own network namespace in an isolated cluster.
+    /// 127.0.0.1, or the address in its own network namespace.
     pub host: String,
     pub port: u16,
     pub folder: PathBuf,
-    /// Its process, while it was started; 0 when it was stopped.
+    /// Its process; 0 when it was stopped.
     pub pid: u32,
-    /// When that process began, in clock ticks after the start of the system: a process that has got the
-    /// same number later isn't taken for it.
+    /// Start of that process, in clock ticks after the start of the system: identifies it beside its number.
     pub pid_started_ticks: u64,
 }
 
@@ -112,7 +100,7 @@ impl StateNode {
         self.folder.join("server.log")
     }
 
-    /// A program in the folder of the node, whose output goes to the node's log.
+    /// A program in the node's folder, whose output goes to the node's log.
     pub(crate) fn launch(&self, program: PathBuf, arguments: Vec<OsString>) -> Launch {
         let (folder, log) = (self.folder.clone(), self.log());
         Launch { program, arguments, environment: Vec::new(), folder, log }
@@ -123,26 +111,23 @@ impl StateNode {
 pub struct Home {
     pub path: PathBuf,
     pub device: u64,
-    /// Its number there, which a folder keeps where it is moved to.
+    /// Its number there, which a moved folder keeps.
     pub inode: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub format: u32,
-    /// Drawn for each cluster: the mark by which its processes are known, whatever happened to the
-    /// process that started them.
+    /// Random: the mark by which its processes are known.
     pub id: String,
-    /// Where it was made: a copy of that folder is no cluster.
+    /// The place where it was made: a copy of that folder is no cluster.
     pub home: Option<Home>,
     pub topology: TopologyKind,
-    /// What a commit waits for: `async`, `semi-sync` or `quorum`.
-    pub replication: String,
+    pub replication: Replication,
     pub endpoint: Option<EndpointKind>,
     pub user: String,
-    /// The database that was made for the load.
     pub database: String,
-    /// User and group as whom the servers run, where root made the cluster.
+    /// User and group of the servers, where root made the cluster.
     pub run_as: Option<(u32, u32)>,
     /// True when each node has a network namespace of its own.
     pub isolated: bool,
@@ -150,10 +135,10 @@ pub struct State {
     pub mysql: Option<PathBuf>,
     /// Memory for the cache of one server, MiB.
     pub cache_mib: u64,
-    /// True once all nodes were ready; a cluster without it can only be taken down.
+    /// True once all nodes were ready; before, it can only be taken down.
     pub is_ready: bool,
     pub endpoint_options: endpoint::Options,
-    /// Settings of the servers that were asked for, beside those of the template.
+    /// Settings of the servers beside those of the template.
     pub settings: Vec<(String, String)>,
     /// All nodes, the primary first, the endpoint last.
     pub nodes: Vec<StateNode>,

@@ -1,4 +1,4 @@
-//! How a cluster is.
+//! Health of a cluster's nodes.
 
 use crate::{Cluster, Result, StateNode};
 use serde::Serialize;
@@ -8,9 +8,8 @@ use serde::Serialize;
 pub enum Health {
     /// It takes log-ins; a read-only node streams.
     Up,
-    /// It runs and doesn't do its work; the status says why.
+    /// It runs and doesn't work; the status says why.
     Failing,
-    /// Its processes are stopped in their tracks.
     Frozen,
     Down,
 }
@@ -30,22 +29,21 @@ impl Health {
 pub struct NodeStatus {
     pub name: String,
     pub product: String,
-    /// `primary`, `read_only`, `endpoint` or `shard`.
     pub role: String,
     pub url: String,
     /// Its process; 0 when it was stopped.
     pub pid: u32,
     pub health: Health,
-    /// Seconds by which a read-only node is behind, as it says itself.
+    /// Seconds behind the primary, by the node's own account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_s: Option<f64>,
-    /// Why it doesn't do its work.
+    /// Why it doesn't work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl Cluster {
-    /// How each node is. Nodes that don't answer cost a few seconds each.
+    /// The status of each node. Nodes that don't answer cost a few seconds each.
     pub fn status(&self) -> Vec<NodeStatus> {
         self.state.nodes.iter().map(|node| self.status_of(node)).collect()
     }

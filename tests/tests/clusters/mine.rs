@@ -2,7 +2,7 @@
 
 use dyno_core::{DbError, Table};
 use dyno_testkit::{Ran, Scratch, ask, dyno, skipped, wait_until};
-use dyno_topology::{Cluster, Health, Request, Silent, TopologyKind, endpoint};
+use dyno_topology::{Cluster, Health, Request, TopologyKind, endpoint};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) fn up(
         skipped(test, &missing.message);
         return None;
     }
-    match Cluster::up(&request, &mut Silent) {
+    match Cluster::up(&request, &mut |_| ()) {
         Ok(cluster) => Some(Mine { cluster, scratch }),
         Err(error) if error.message.contains("not installed") => {
             skipped(test, &error.to_string());

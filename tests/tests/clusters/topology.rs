@@ -2,9 +2,7 @@
 
 use crate::mine::{Mine, up};
 use dyno_testkit::{Scratch, skipped};
-use dyno_topology::{
-    Cluster, EndpointKind, Health, Replication, Request, Silent, TopologyKind, Watch,
-};
+use dyno_topology::{Cluster, EndpointKind, Health, Replication, Request, TopologyKind};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -276,7 +274,7 @@ fn down_leaves_nothing() {
     let Some(mine) = mine else { return };
     let pid = mine.cluster.nodes()[0].pid;
     assert!(fs::exists(format!("/proc/{pid}")).unwrap());
-    let again = Cluster::up(&Request::new(mine.dir(), TopologyKind::Mariadb), &mut Silent);
+    let again = Cluster::up(&Request::new(mine.dir(), TopologyKind::Mariadb), &mut |_| ());
     let error = again.err().expect("the folder is in use");
     assert!(error.message.ends_with("holds a cluster already."), "{error}");
     assert!(error.hint.unwrap().contains("dyno cluster down --dir"));
@@ -310,27 +308,21 @@ fn a_copy_is_no_cluster(dir: &Path, pid: u32) {
     assert_eq!(status.unwrap()[0].health, Health::Up);
 }
 
-/// Asks to stop after so many steps.
-struct StopAfter(u32);
-
-impl Watch for StopAfter {
-    fn step(&mut self, _text: &str) {
-        self.0 = self.0.saturating_sub(1);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.0 == 0
-    }
-}
-
 #[test]
 fn what_is_stopped_is_taken_down() {
+    static STEPS_LEFT: AtomicU32 = AtomicU32::new(0);
     for steps in 1..=3 {
         let scratch = Scratch::new();
         let dir = scratch.file("c");
         let mut request = Request::new(&dir, TopologyKind::Mariadb);
         request.replicas = 1;
-        let error = match Cluster::up(&request, &mut StopAfter(steps)) {
+        request.is_stopped = || STEPS_LEFT.load(Ordering::Relaxed) == 0;
+        STEPS_LEFT.store(steps, Ordering::Relaxed);
+        let mut step = |_: &str| {
+            let _ = STEPS_LEFT
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        };
+        let error = match Cluster::up(&request, &mut step) {
             Err(error) if error.message.contains("not installed") => {
                 skipped("what_is_stopped_is_taken_down", &error.to_string());
                 return;
@@ -349,7 +341,7 @@ fn a_server_that_ends_by_itself_is_quoted() {
     let dir = scratch.file("c");
     let mut request = Request::new(&dir, TopologyKind::Mariadb);
     request.settings.push(("no_such_setting".to_owned(), "1".to_owned()));
-    match Cluster::up(&request, &mut Silent) {
+    match Cluster::up(&request, &mut |_| ()) {
         Err(error) if error.message.contains("not installed") => {
             skipped("a_server_that_ends_by_itself_is_quoted", &error.to_string());
         }
@@ -366,7 +358,7 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     let refused = |change: &dyn Fn(&mut Request)| {
         let mut request = Request::new(&dir, TopologyKind::Mariadb);
         change(&mut request);
-        let error = Cluster::up(&request, &mut Silent).err().expect("it can't be");
+        let error = Cluster::up(&request, &mut |_| ()).err().expect("it can't be");
         assert!(error.hint.is_some(), "{error}");
         error.message
     };

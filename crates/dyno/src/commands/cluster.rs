@@ -6,7 +6,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::{output, signals, table};
 use dyno_topology::{
     Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
-    Watch, endpoint,
+    endpoint,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -190,21 +190,9 @@ impl Up {
                 allow_any_address: self.allow_any_address,
                 ..endpoint::Options::default()
             },
+            is_stopped: signals::has_come,
             ..Request::new(&self.folder.dir, TopologyKind::Mariadb)
         }
-    }
-}
-
-/// Talks about each step, and gives up at Ctrl-C.
-struct Talk;
-
-impl Watch for Talk {
-    fn step(&mut self, text: &str) {
-        output::talk(text);
-    }
-
-    fn is_stopped(&self) -> bool {
-        signals::has_come()
     }
 }
 
@@ -235,7 +223,7 @@ fn up(arguments: &Up) -> Done {
         output::talk("Stopping. Once more ends at once and leaves the rest to `down`.")
     })
     .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
-    let cluster = Cluster::up(&arguments.request(), &mut Talk)?;
+    let cluster = Cluster::up(&arguments.request(), &mut output::talk)?;
     output::talk(&format!("Ready after {:.1} s.", begin.elapsed().as_secs_f64()));
     output::data(&nodes_table(&cluster.status()));
     let dir = arguments.folder.dir.display();
@@ -264,7 +252,7 @@ fn change(
 struct Document<'a> {
     folder: &'a Path,
     topology: TopologyKind,
-    replication: &'a str,
+    replication: Replication,
     endpoint: Option<EndpointKind>,
     user: &'a str,
     database: &'a str,
@@ -280,7 +268,7 @@ fn status(arguments: &Status) -> Done {
         let document = Document {
             folder: cluster.folder(),
             topology: state.topology,
-            replication: &state.replication,
+            replication: state.replication,
             endpoint: state.endpoint,
             user: &state.user,
             database: &state.database,

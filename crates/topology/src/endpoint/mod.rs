@@ -1,32 +1,31 @@
-//! What stands in front of the nodes of a cluster: one address for all of them.
+//! Endpoints: one address for all nodes of a cluster.
 //!
-//! Each endpoint is prepared in its folder (configuration, passwords in files that only its user can read) and
-//! started by whoever manages the cluster. It is prepared anew whenever roles change. Nothing is downloaded: what
-//! isn't on this machine is named with the way to get it.
+//! Each endpoint is prepared in its folder (configuration, passwords in files that only its user can read) before
+//! each start, for the roles of the moment. Nothing is downloaded: an error names how to get missing software.
 
-pub mod pgpool;
-pub mod router;
-pub mod shardingsphere;
+mod pgpool;
+pub(crate) mod router;
+mod shardingsphere;
 
 use crate::folder::{self, failed, give};
-use crate::{Account, Backend, ClusterError, EndpointKind, Launch, Place, Result};
+use crate::process::Launch;
+use crate::{Account, ClusterError, EndpointKind, Result, StateNode};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What can be said about an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
-    /// A folder that holds the program, unpacked; without it the program is looked for on this machine.
+    /// The folder of the unpacked program; without it the program is searched on this machine.
     pub software: Option<PathBuf>,
     /// Client connections that it takes at once.
     pub clients_max: u32,
     /// Tables of sysbench that a sharded cluster spreads, `sbtest1` to this number.
     pub sysbench_tables: u32,
-    /// Whether the endpoint may listen on all addresses of this machine if it can't be told otherwise.
+    /// Whether an endpoint that can't be bound to one address may listen on all addresses.
     pub allow_any_address: bool,
-    /// The account that Router reads its metadata with, [`router::USER`]; its password. Other endpoints don't need it.
+    /// The password of Router's account for its metadata.
     #[serde(skip)]
     pub metadata_password: String,
 }
@@ -43,7 +42,7 @@ impl Default for Options {
     }
 }
 
-/// Whether the endpoint's program is here; asked before anything is started.
+/// Whether the endpoint's program is installed.
 pub fn check(kind: EndpointKind, options: &Options) -> Result<()> {
     match kind {
         EndpointKind::Pgpool => pgpool::Software::find(options).map(drop),
@@ -52,82 +51,82 @@ pub fn check(kind: EndpointKind, options: &Options) -> Result<()> {
     }
 }
 
-/// Writes an endpoint's configuration into its folder, and says how it is started. The backends are those of the
-/// moment: a primary and read-only nodes, or shards.
-pub fn prepare(
-    kind: EndpointKind,
-    place: &Place,
-    backends: &[Backend],
-    account: &Account,
-    options: &Options,
-) -> Result<Launch> {
+/// An endpoint and the nodes behind it: a primary and read-only nodes, or shards.
+pub(crate) struct Front<'a> {
+    pub(crate) node: &'a StateNode,
+    pub(crate) run_as: Option<(u32, u32)>,
+    pub(crate) backends: Vec<&'a StateNode>,
+    pub(crate) account: Account,
+    pub(crate) options: Options,
+}
+
+/// Writes the configuration of an endpoint into its folder; returns how it is started.
+pub(crate) fn prepare(kind: EndpointKind, front: &Front<'_>) -> Result<Launch> {
+    let password = &front.account.password;
     let spoils = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-    if account.password.is_empty() || account.password.contains(spoils) {
-        // Every endpoint has its own rules of quoting; those of dyno's clusters need none.
+    if password.is_empty() || password.contains(spoils) {
+        // Every endpoint quotes in another way; passwords of dyno's clusters need no quotes.
         return Err(ClusterError::new(
             "The password of a cluster's account must consist of letters and digits.",
         ));
     }
     match kind {
-        EndpointKind::Pgpool => pgpool::prepare(place, backends, account, options),
-        EndpointKind::Shardingsphere => shardingsphere::prepare(place, backends, account, options),
-        EndpointKind::Router => router::prepare(place, backends, account, options),
+        EndpointKind::Pgpool => pgpool::prepare(front),
+        EndpointKind::Shardingsphere => shardingsphere::prepare(front),
+        EndpointKind::Router => router::prepare(front),
     }
 }
 
-fn primary_and_readers(
-    backends: &[Backend],
-) -> Result<(&Backend, impl Iterator<Item = &Backend> + Clone)> {
-    let primary = backends.iter().find(|backend| backend.role == "primary");
-    let primary =
-        primary.ok_or_else(|| ClusterError::new("An endpoint needs a primary behind it."))?;
-    Ok((primary, backends.iter().filter(|backend| backend.role == "read_only")))
-}
-
-/// Writes a file that only the endpoint's user can read: it may hold a password.
-fn write_private(place: &Place, name: &str, text: &str) -> Result<PathBuf> {
-    let path = place.folder.join(name);
-    if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-        let made = fs::create_dir(folder).and_then(|()| hand_over(place, folder));
-        made.map_err(|error| failed("made", folder, &error))?;
+impl Front<'_> {
+    fn primary(&self) -> Result<&StateNode> {
+        let primary = self.with_role("primary").next();
+        primary.ok_or_else(|| ClusterError::new("An endpoint needs a primary behind it."))
     }
-    folder::write_private(&path, text, place.run_as)?;
-    Ok(path)
-}
 
-fn hand_over(place: &Place, path: &Path) -> std::io::Result<()> {
-    give(path, place.run_as)
-}
-
-/// The file itself where the endpoint's user can get to it, else a copy in the endpoint's folder: software unpacked in
-/// the home of root serves a cluster that doesn't run as root, too.
-fn within_reach(place: &Place, file: &Path) -> Result<PathBuf> {
-    if is_within_reach(place, file) {
-        return Ok(file.to_owned());
+    fn with_role(&self, role: &str) -> impl Iterator<Item = &StateNode> {
+        self.backends.iter().copied().filter(move |node| node.role == role)
     }
-    let folder = place.folder.join("software");
-    let name = file.file_name().unwrap_or_default();
-    let copy = folder.join(name);
-    let make = || {
-        fs::create_dir_all(&folder)?;
-        hand_over(place, &folder)?;
-        fs::copy(file, &copy)?;
-        hand_over(place, &copy)
-    };
-    make().map_err(|error| failed("written", &copy, &error))?;
-    Ok(copy)
+
+    /// Writes a file that only the endpoint's user can read.
+    fn write_private(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.node.folder.join(name);
+        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+            let made = fs::create_dir(folder).and_then(|()| give(folder, self.run_as));
+            made.map_err(|error| failed("made", folder, &error))?;
+        }
+        folder::write_private(&path, text, self.run_as)?;
+        Ok(path)
+    }
+
+    /// The file itself where the endpoint's user can read it, else a copy in the endpoint's folder: software in the
+    /// home of root serves a cluster that doesn't run as root.
+    fn within_reach(&self, file: &Path) -> Result<PathBuf> {
+        if self.is_within_reach(file) {
+            return Ok(file.to_owned());
+        }
+        let folder = self.node.folder.join("software");
+        let copy = folder.join(file.file_name().unwrap_or_default());
+        let make = || {
+            fs::create_dir_all(&folder)?;
+            give(&folder, self.run_as)?;
+            fs::copy(file, &copy)?;
+            give(&copy, self.run_as)
+        };
+        make().map_err(|error| failed("written", &copy, &error))?;
+        Ok(copy)
+    }
+
+    fn is_within_reach(&self, file: &Path) -> bool {
+        let Some((user, group)) = self.run_as else { return true };
+        let Ok(file) = file.canonicalize() else { return false };
+        let may = |path: &Path, right: u32| {
+            fs::metadata(path).is_ok_and(|metadata| folder::may(&metadata, user, group, right))
+        };
+        may(&file, 4) && file.ancestors().skip(1).all(|folder| may(folder, 1))
+    }
 }
 
-fn is_within_reach(place: &Place, file: &Path) -> bool {
-    let Some((user, group)) = place.run_as else { return true };
-    let Ok(file) = file.canonicalize() else { return false };
-    let may = |path: &Path, right: u32| {
-        fs::metadata(path).is_ok_and(|metadata| folder::may(&metadata, user, group, right))
-    };
-    may(&file, 4) && file.ancestors().skip(1).all(|folder| may(folder, 1))
-}
-
-/// The folder that was asked for, or that a variable of the environment names.
+/// The folder that the options or an environment variable name.
 fn software(options: &Options, variable: &str) -> Option<PathBuf> {
     let named = || std::env::var_os(variable).filter(|value| !value.is_empty());
     options.software.clone().or_else(|| named().map(PathBuf::from))
@@ -136,29 +135,40 @@ fn software(options: &Options, variable: &str) -> Option<PathBuf> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::Product;
     use std::os::unix::fs::MetadataExt;
 
     pub(crate) fn account() -> Account {
         Account { user: "dyno".into(), password: "s3cret".into(), database: "dyno".into() }
     }
 
-    pub(crate) fn backends(roles: &[&str]) -> Vec<Backend> {
-        let backend = |(number, role): (u16, &&str)| Backend {
+    /// Nodes of these roles with the ports 5401, 5402 ..., the endpoint with 5499 last.
+    pub(crate) fn nodes(folder: &Path, roles: &[&str]) -> Vec<StateNode> {
+        let node = |number: usize, role: &str, port: u16| StateNode {
             name: format!("n{number}"),
-            role: (*role).to_owned(),
-            port: 5400 + number,
+            product: Product::Mariadb,
+            role: role.to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port,
+            folder: folder.to_owned(),
+            pid: 1,
+            pid_started_ticks: 1,
         };
-        (1..).zip(roles).map(backend).collect()
+        let servers = (1..).zip(roles).zip(5401..);
+        let servers = servers.map(|((number, role), port)| node(number, role, port));
+        servers.chain([node(99, "endpoint", 5499)]).collect()
     }
 
-    pub(crate) fn place(folder: &Path) -> Place {
-        Place { folder: folder.to_owned(), port: 5499, run_as: None }
+    pub(crate) fn front(nodes: &[StateNode]) -> Front<'_> {
+        let (node, backends) = nodes.split_last().unwrap();
+        let (account, options) = (account(), Options::default());
+        Front { node, run_as: None, backends: backends.iter().collect(), account, options }
     }
 
     #[test]
     fn files_with_passwords_are_their_owners() {
         let folder = tempfile::tempdir().unwrap();
-        let path = write_private(&place(folder.path()), "conf/a", "text").unwrap();
+        let path = front(&nodes(folder.path(), &[])).write_private("conf/a", "text").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::read_to_string(path).unwrap(), "text");
     }
@@ -166,15 +176,10 @@ pub(crate) mod tests {
     #[test]
     fn a_password_that_would_need_quotes_is_refused_without_being_shown() {
         let folder = tempfile::tempdir().unwrap();
-        let account = Account { password: "it's: {x}".into(), ..account() };
-        let error = prepare(
-            EndpointKind::Pgpool,
-            &place(folder.path()),
-            &backends(&["primary"]),
-            &account,
-            &Options::default(),
-        )
-        .unwrap_err();
+        let nodes = nodes(folder.path(), &["primary"]);
+        let mut front = front(&nodes);
+        front.account.password = "it's: {x}".into();
+        let error = prepare(EndpointKind::Pgpool, &front).unwrap_err();
         assert!(error.message.contains("letters and digits"), "{error}");
         assert!(!error.message.contains("it's"), "{error}");
     }
@@ -186,13 +191,13 @@ pub(crate) mod tests {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let file = folder.path().join("x.jar");
         fs::write(&file, "jar").unwrap();
-        let own = place(folder.path());
-        assert_eq!(within_reach(&own, &file).unwrap(), file);
+        let nodes = nodes(folder.path(), &[]);
+        assert_eq!(front(&nodes).within_reach(&file).unwrap(), file);
         // A number of nobody: it has no rights in a private folder.
-        let other = Place { run_as: Some((4_000_000, 4_000_000)), ..own };
-        assert!(!is_within_reach(&other, &file));
+        let other = Front { run_as: Some((4_000_000, 4_000_000)), ..front(&nodes) };
+        assert!(!other.is_within_reach(&file));
         if rustix::process::geteuid().is_root() {
-            let copy = within_reach(&other, &file).unwrap();
+            let copy = other.within_reach(&file).unwrap();
             assert_eq!(fs::read_to_string(&copy).unwrap(), "jar");
             assert_eq!(fs::metadata(&copy).unwrap().uid(), 4_000_000);
         }

@@ -1,30 +1,29 @@
-//! pgpool-II over a PostgreSQL primary and its standbys: reads of statements outside of transactions that wrote are
-//! spread over the standbys, everything else goes to the primary.
-//!
-//! Prepared statements are slow through it: the primary parses each of them, too.
+//! pgpool-II over a PostgreSQL primary and its standbys: spreads reads outside of transactions that wrote over the
+//! standbys. The primary parses each prepared statement, too.
 
-use super::{Options, primary_and_readers, software, within_reach, write_private};
+use super::{Front, Options, software};
 use crate::folder::fits_socket;
-use crate::{Account, Backend, ClusterError, Launch, Place, Result, programs};
+use crate::process::Launch;
+use crate::{ClusterError, Result, programs};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Libraries that the package asks for; the system rarely has them.
+/// Libraries of the package that systems rarely have.
 const LIBRARIES: [&str; 3] = ["libpcp.so.2", "libmemcached.so.11", "libhashkit.so.2"];
-/// What the names of pgpool's sockets take of a path, in bytes.
+/// Length of the names of pgpool's sockets, in bytes.
 const SOCKET_NAME_BYTES: usize = 15;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Software {
+#[derive(Debug)]
+pub(super) struct Software {
     program: PathBuf,
-    /// Libraries that stand beside it, for a program that isn't installed.
+    /// Libraries beside a program that isn't installed.
     libraries: Vec<PathBuf>,
 }
 
 impl Software {
-    /// Finds pgpool in the given folder, in that of `DYNO_PGPOOL`, else where packages put it.
-    pub fn find(options: &Options) -> Result<Self> {
+    /// Searches the given folder, that of `DYNO_PGPOOL`, or the places of packages.
+    pub(super) fn find(options: &Options) -> Result<Self> {
         let Some(root) = software(options, "DYNO_PGPOOL") else {
             let program = programs::find(&["pgpool"]).ok_or_else(|| {
                 ClusterError::new("pgpool-II is not installed.").with_hint(
@@ -49,80 +48,47 @@ impl Software {
     }
 }
 
-/// Writes `pgpool.conf`, who may log in, and the password for the servers.
-pub fn prepare(
-    place: &Place,
-    backends: &[Backend],
-    account: &Account,
-    options: &Options,
-) -> Result<Launch> {
-    let software = Software::find(options)?;
-    fits_socket(&place.folder, SOCKET_NAME_BYTES)?;
-    let conf = write_private(place, "pgpool.conf", &configuration(place, backends, options)?)?;
-    let pcp = write_private(place, "pcp.conf", "")?;
+pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
+    let software = Software::find(&front.options)?;
+    fits_socket(&front.node.folder, SOCKET_NAME_BYTES)?;
+    let conf = front.write_private("pgpool.conf", &configuration(front)?)?;
+    let pcp = front.write_private("pcp.conf", "")?;
     let hba = "host all all 127.0.0.1/32 scram-sha-256\n";
-    let hba = write_private(place, "pool_hba.conf", hba)?;
+    let hba = front.write_private("pool_hba.conf", hba)?;
     // In clear, because scram asks the servers for a proof that only the password itself can give.
-    let password = format!("{}:TEXT{}\n", account.user, account.password);
-    write_private(place, "pool_passwd", &password)?;
-    let mut environment = Vec::new();
+    let password = format!("{}:TEXT{}\n", front.account.user, front.account.password);
+    front.write_private("pool_passwd", &password)?;
     let mut folders: Vec<PathBuf> = Vec::new();
     for library in &software.libraries {
-        if let Some(folder) = within_reach(place, library)?.parent()
-            && !folders.iter().any(|known| known == folder)
-        {
-            folders.push(folder.to_owned());
-        }
+        folders.extend(front.within_reach(library)?.parent().map(PathBuf::from));
     }
-    if !folders.is_empty() {
-        let joined = folders.iter().map(|f| f.as_os_str()).collect::<Vec<_>>();
-        environment.push(("LD_LIBRARY_PATH".to_owned(), joined.join(&OsString::from(":"))));
-    }
+    folders.dedup();
     // What an earlier start remembers of nodes may be wrong by now.
     let mut arguments = vec![OsString::from("-n"), OsString::from("-D")];
     for (option, file) in [("-f", conf), ("-F", pcp), ("-a", hba)] {
         arguments.extend([option.into(), file.into()]);
     }
-    Ok(Launch {
-        program: within_reach(place, &software.program)?,
-        arguments,
-        environment,
-        folder: place.folder.clone(),
-        log: place.folder.join("pgpool.log"),
-    })
+    let mut launch = front.node.launch(front.within_reach(&software.program)?, arguments);
+    if !folders.is_empty() {
+        let path = folders.iter().map(|folder| folder.as_os_str()).collect::<Vec<_>>();
+        launch.environment.push(("LD_LIBRARY_PATH".to_owned(), path.join(&OsString::from(":"))));
+    }
+    Ok(launch)
 }
 
-fn configuration(place: &Place, backends: &[Backend], options: &Options) -> Result<String> {
-    let (primary, readers) = primary_and_readers(backends)?;
-    let (folder, port) = (place.folder.display(), place.port);
+fn configuration(front: &Front<'_>) -> Result<String> {
+    let primary = front.primary()?;
     let mut text = format!(
-        "listen_addresses = '127.0.0.1'\n\
-         port = {port}\n\
-         socket_dir = '{folder}'\n\
-         pcp_listen_addresses = ''\n\
-         pcp_socket_dir = '{folder}'\n\
-         logdir = '{folder}'\n\
-         work_dir = '{folder}'\n\
-         pid_file_name = '{folder}/pgpool.pid'\n\
-         log_destination = 'stderr'\n\
-         enable_pool_hba = on\n\
-         pool_passwd = 'pool_passwd'\n\
-         allow_clear_text_frontend_auth = off\n\
-         num_init_children = {clients}\n\
-         max_pool = 1\n\
-         memory_cache_enabled = off\n\
-         backend_clustering_mode = 'streaming_replication'\n\
-         load_balance_mode = on\n\
-         statement_level_load_balance = on\n\
-         disable_load_balance_on_write = 'transaction'\n\
-         sr_check_period = 0\n\
-         health_check_period = 0\n",
-        clients = options.clients_max.max(1),
+        include_str!("pgpool.conf"),
+        folder = front.node.folder.display(),
+        port = front.node.port,
+        clients = front.options.clients_max.max(1),
     );
     // With standbys behind it the primary takes no reads.
-    let primary_weight = u8::from(readers.clone().next().is_none());
+    let primary_weight = u8::from(front.with_role("read_only").next().is_none());
     let primary = (primary, primary_weight, "ALWAYS_PRIMARY|DISALLOW_TO_FAILOVER");
-    let readers = readers.map(|backend| (backend, 1, "DISALLOW_TO_FAILOVER"));
+    let readers = front.with_role("read_only").map(|node| (node, 1, "DISALLOW_TO_FAILOVER"));
+
     for (number, (backend, weight, flag)) in std::iter::once(primary).chain(readers).enumerate() {
         // Writing into a String can't fail.
         let _ = write!(
@@ -140,16 +106,18 @@ fn configuration(place: &Place, backends: &[Backend], options: &Options) -> Resu
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{backends, place};
+    use super::super::tests::{front, nodes};
     use super::*;
 
     #[test]
     fn reads_go_to_standbys_and_to_a_primary_that_is_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let place = place(folder.path());
-        let options = Options { clients_max: 20, ..Options::default() };
-        let nodes = backends(&["read_only", "primary", "read_only"]);
-        let text = configuration(&place, &nodes, &options).unwrap();
+        let configuration = |roles: &[&str]| {
+            let nodes = nodes(folder.path(), roles);
+            let options = Options { clients_max: 20, ..Options::default() };
+            configuration(&Front { options, ..front(&nodes) })
+        };
+        let text = configuration(&["read_only", "primary", "read_only"]).unwrap();
         for line in [
             "listen_addresses = '127.0.0.1'",
             "port = 5499",
@@ -163,9 +131,9 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }
-        let alone = configuration(&place, &backends(&["primary"]), &options).unwrap();
+        let alone = configuration(&["primary"]).unwrap();
         assert!(alone.contains("backend_weight0 = 1"), "{alone}");
-        assert!(configuration(&place, &backends(&["read_only"]), &options).is_err());
+        assert!(configuration(&["read_only"]).is_err());
     }
 
     #[test]

@@ -3,28 +3,27 @@
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{Folder, Secrets, copy_folder, fits_socket, write, write_private};
-use crate::process::Owner;
+use crate::folder::{copy_folder, fits_socket, write, write_private};
+use crate::process::{Launch, run};
 use crate::{
-    ClusterError, Launch, Product, Replication, Result, State, StateNode, machine, programs,
+    Cluster, ClusterError, Product, Replication, Result, State, StateNode, machine, programs,
 };
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the account of the load may do: everything with data, and look; no change of the server itself, and
-/// no writing where `read_only` forbids it.
+/// Rights of the load's account: everything with data, and observation; no change of the server itself, and no
+/// writing where `read_only` forbids it.
 const PRIVILEGES: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD, PROCESS, REFERENCES, INDEX, \
     ALTER, SHOW DATABASES, CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, REPLICATION CLIENT, CREATE VIEW, \
     SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER";
 
-/// The server's program and what comes before its options.
 #[derive(Default)]
 struct Server {
     program: PathBuf,
     before: Vec<OsString>,
-    /// Lines of the configuration that say where its files are.
+    /// Lines of the configuration with the places of its files.
     files: String,
 }
 
@@ -52,7 +51,7 @@ fn is_mariadb(path: &Path) -> bool {
     })
 }
 
-/// MySQL in a folder of its own, with the libraries of its own system: its loader starts it.
+/// MySQL unpacked with the libraries of its own system: its loader starts it.
 fn unpacked(root: &Path) -> Result<Server> {
     let program = root.join("usr/sbin/mysqld");
     let libraries = programs::libraries(root);
@@ -82,44 +81,36 @@ pub(crate) fn check(state: &State, product: Product) -> Result<()> {
     Ok(())
 }
 
-/// Makes the data folders of all nodes: one is made by the server, the others are copies of it. Several
-/// at once are said to have failed, and it is slower, too.
-pub(crate) fn make_data(
-    folder: &Folder,
-    state: &State,
-    nodes: &[StateNode],
-    secrets: &Secrets,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<()> {
+/// Makes the data folders of all nodes: the server makes one, the others are copies of it.
+pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
-    let accounts = accounts(folder, state, secrets, first.product)?;
-    let initial = first.folder.join("accounts.sql");
+    let run_as = cluster.state.run_as;
+    let accounts = accounts(cluster, first.product)?;
+    let initial = |node: &StateNode| node.folder.join("accounts.sql");
     for node in nodes {
-        let path = node.folder.join("accounts.sql");
-        write_private(&path, &accounts, state.run_as)?;
+        write_private(&initial(node), &accounts, run_as)?;
     }
-    if first.product == Product::Mariadb {
-        install_mariadb(state, first, is_stopped)?;
-    } else {
-        initialize_mysql(state, first, &initial, is_stopped)?;
+    match first.product {
+        Product::Mariadb => install_mariadb(cluster, first)?,
+        _ => initialize_mysql(cluster, first, &initial(first))?,
     }
     for node in &nodes[1..] {
-        if is_stopped() {
+        if (cluster.is_stopped)() {
             return Err(ClusterError::stopped());
         }
-        copy_folder(&first.data(), &node.data(), state.run_as)?;
+        copy_folder(&first.data(), &node.data(), run_as)?;
     }
     for node in nodes {
         // MySQL takes copies with the same identity for one server.
         let _ = fs::remove_file(node.data().join("auto.cnf"));
         if first.product == Product::Mysql {
-            let _ = fs::remove_file(node.folder.join("accounts.sql"));
+            let _ = fs::remove_file(initial(node));
         }
     }
     Ok(())
 }
 
-fn install_mariadb(state: &State, node: &StateNode, is_stopped: &dyn Fn() -> bool) -> Result<()> {
+fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
     let names = ["mariadb-install-db", "mysql_install_db"];
     let arguments = vec![
         "--no-defaults".into(),
@@ -131,16 +122,11 @@ fn install_mariadb(state: &State, node: &StateNode, is_stopped: &dyn Fn() -> boo
         joined("--datadir=", &node.data()),
     ];
     let launch = node.launch(programs::need(&names, "mariadb-server-core")?, arguments);
-    Owner::of(state, node).run(&launch, is_stopped)
+    run(cluster, node, &launch)
 }
 
-fn initialize_mysql(
-    state: &State,
-    node: &StateNode,
-    accounts: &Path,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<()> {
-    let server = server(state, Product::Mysql)?;
+fn initialize_mysql(cluster: &Cluster, node: &StateNode, accounts: &Path) -> Result<()> {
+    let server = server(&cluster.state, Product::Mysql)?;
     let configuration = node.folder.join("initialize.cnf");
     let text = format!(
         "[mysqld]\n{}datadir={}\ntmpdir={}\ninnodb_redo_log_capacity=128M\nmysqlx=OFF\nsecure-file-priv=NULL\n",
@@ -151,24 +137,23 @@ fn initialize_mysql(
     write(&configuration, &text)?;
     let mut arguments = server.before;
     arguments.push(joined("--defaults-file=", &configuration));
-    // The password that this draws and logs is that of an account which the file removes.
+    // The log holds the password of an account which the file removes.
     arguments.push("--initialize".into());
     arguments.push(joined("--init-file=", accounts));
-    Owner::of(state, node).run(&node.launch(server.program, arguments), is_stopped)
+    run(cluster, node, &node.launch(server.program, arguments))
 }
 
-fn joined(option: &str, path: &Path) -> OsString {
+pub(crate) fn joined(option: &str, path: &Path) -> OsString {
     let mut word = OsString::from(option);
     word.push(path);
     word
 }
 
-/// Statements, one a line, that a server executes before it lets anybody in: the accounts of the cluster
-/// take the place of those of a fresh data folder. They are no part of the binary log, since every node
-/// begins with them.
-fn accounts(folder: &Folder, state: &State, secrets: &Secrets, product: Product) -> Result<String> {
-    let password = folder.password()?;
-    let (user, admin, repl) = (&state.user, ADMIN, REPLICATION);
+/// Statements, one a line, that a server executes before the first log-in: the accounts of the cluster replace those
+/// of a fresh data folder. They stay out of the binary log, since every node begins with them.
+fn accounts(cluster: &Cluster, product: Product) -> Result<String> {
+    let (password, secrets) = (cluster.folder.password()?, &cluster.secrets);
+    let (user, admin, repl) = (&cluster.state.user, ADMIN, REPLICATION);
     let is_mariadb = product == Product::Mariadb;
     let monitor = if is_mariadb { ", SLAVE MONITOR" } else { "" };
     let mut lines = vec!["SET SESSION sql_log_bin=0".to_owned()];
@@ -208,8 +193,7 @@ pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<L
     Ok(node.launch(server.program, arguments))
 }
 
-/// The template: what the papers' RDS instances have (every commit flushed in redo and binary log),
-/// with caches of this machine's size.
+/// As the papers' RDS instances (every commit flushed in redo and binary log), with caches of this machine's size.
 fn configuration_text(state: &State, node: &StateNode, number: usize, files: &str) -> String {
     let (folder, data) = (node.folder.display(), node.data());
     let mut text = format!(
@@ -246,9 +230,7 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
             "super-read-only=ON\n"
         });
     }
-    if state.replication == Replication::SemiSync.name()
-        || state.replication == Replication::Quorum.name()
-    {
+    if state.replication != Replication::Async {
         text.push_str(&semi_sync(state, node));
     }
     for (name, value) in &state.settings {
@@ -259,8 +241,7 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
 
 fn semi_sync(state: &State, node: &StateNode) -> String {
     let is_replica = node.role == "read_only";
-    // Before the cluster is ready nobody is there yet whom a primary could wait for, nor when all others
-    // were taken out.
+    // Before the cluster is ready, or when all others were taken out, a primary has nobody to wait for.
     let is_alone = !state.nodes.iter().any(|node| node.role == "read_only" && node.pid != 0);
     let waits = if is_replica || is_alone || !state.is_ready { "OFF" } else { "ON" };
     let acknowledges = if is_replica { "ON" } else { "OFF" };
@@ -271,8 +252,7 @@ fn semi_sync(state: &State, node: &StateNode) -> String {
         );
     }
     let replicas = state.nodes.iter().filter(|node| node.role == "read_only").count();
-    let count =
-        Replication::named(&state.replication).unwrap_or_default().acknowledgements(replicas);
+    let count = state.replication.acknowledgements(replicas);
     format!(
         "plugin-load-add=semisync_source.so\nplugin-load-add=semisync_replica.so\n\
          rpl-semi-sync-source-wait-point=AFTER_SYNC\nrpl-semi-sync-source-timeout=10000\n\

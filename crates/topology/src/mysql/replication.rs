@@ -5,11 +5,18 @@ use crate::{Product, Result, StateNode};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stream {
-    /// True when it receives and applies.
     pub(crate) is_running: bool,
     pub(crate) error: Option<String>,
-    /// Seconds behind the primary, as it says itself.
+    /// Seconds behind the primary, by the node's own account.
     pub(crate) lag_s: Option<f64>,
+}
+
+fn replica(product: Product) -> &'static str {
+    if product == Product::Mariadb { "slave" } else { "replica" }
+}
+
+fn source(product: Product) -> &'static str {
+    if product == Product::Mariadb { "master" } else { "source" }
 }
 
 /// Has a node follow `source` from what it has.
@@ -19,32 +26,29 @@ pub(crate) fn follow(
     source: &StateNode,
     password: &str,
 ) -> Result<()> {
-    let (host, port) = (&source.host, source.port);
-    let user = REPLICATION;
-    if product == Product::Mariadb {
-        let change = format!(
+    let (host, port, user, replica) = (&source.host, source.port, REPLICATION, replica(product));
+    let change = match product {
+        Product::Mariadb => format!(
             "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}', \
-             MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
-        );
-        admin.ask_all(&["STOP SLAVE", &change, "START SLAVE"])?;
-    } else {
-        let change = format!(
+       MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
+        ),
+        _ => format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST='{host}', SOURCE_PORT={port}, SOURCE_USER='{user}', \
-             SOURCE_PASSWORD='{password}', SOURCE_AUTO_POSITION=1, SOURCE_SSL=1, SOURCE_CONNECT_RETRY=1"
-        );
-        admin.ask_all(&["STOP REPLICA", &change, "START REPLICA"])?;
-    }
-    Ok(())
+       SOURCE_PASSWORD='{password}', SOURCE_AUTO_POSITION=1, SOURCE_SSL=1, SOURCE_CONNECT_RETRY=1"
+        ),
+    };
+    let (stop, start) = (format!("STOP {replica}"), format!("START {replica}"));
+    admin.ask_all(&[&stop, &change, &start]).map(drop)
 }
 
-/// What the node says of its replication; `None` where it has none.
+/// The state of a node's replication; `None` where it has none.
 pub(crate) fn stream(admin: &Admin, product: Product) -> Result<Option<Stream>> {
-    let answer = admin.ask(show(product))?;
+    let answer = admin.ask(&show(product))?;
     Ok((!answer.is_empty()).then(|| read(&answer)))
 }
 
-fn show(product: Product) -> &'static str {
-    if product == Product::Mariadb { "SHOW SLAVE STATUS" } else { "SHOW REPLICA STATUS" }
+fn show(product: Product) -> String {
+    format!("SHOW {} STATUS", replica(product))
 }
 
 fn read(answer: &Answer) -> Stream {
@@ -57,7 +61,7 @@ fn read(answer: &Answer) -> Stream {
     Stream { is_running: receives && applies, error, lag_s }
 }
 
-/// What a node has executed, in the words of its product.
+/// What a node has executed, in the form of its product.
 pub(crate) fn position(admin: &Admin, product: Product) -> Result<String> {
     let sql = if product == Product::Mariadb {
         // `gtid_current_pos` leaves out what another server wrote before this one's data were copied.
@@ -85,14 +89,14 @@ pub(crate) fn wait_for(
 
 /// Has the primary wait for its read-only nodes from now on, or not any more.
 pub(crate) fn wait_for_replicas(admin: &Admin, product: Product, waits: bool) -> Result<()> {
-    let word = if product == Product::Mariadb { "master" } else { "source" };
+    let word = source(product);
     let value = if waits { "ON" } else { "OFF" };
     admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
 
 /// How many read-only nodes acknowledge to this primary.
 pub(crate) fn acknowledging(admin: &Admin, product: Product) -> Result<usize> {
-    let word = if product == Product::Mariadb { "master" } else { "source" };
+    let word = source(product);
     let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
     Ok(answer.named(&["Value"]).parse().unwrap_or(0))
 }
@@ -109,30 +113,24 @@ pub(crate) fn set_read_only(product: Product, is_read_only: bool) -> &'static st
 
 /// Ends receiving; what was received goes on being applied.
 pub(crate) fn stop_receiving(admin: &Admin, product: Product) -> Result<()> {
-    let sql =
-        if product == Product::Mariadb { "STOP SLAVE IO_THREAD" } else { "STOP REPLICA IO_THREAD" };
-    admin.ask(sql).map(drop)
+    admin.ask(&format!("STOP {} IO_THREAD", replica(product))).map(drop)
 }
 
 /// What a node has received, applied or not.
 pub(crate) fn received(admin: &Admin, product: Product) -> Result<String> {
-    let answer = admin.ask(show(product))?;
+    let answer = admin.ask(&show(product))?;
     Ok(answer.named(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
 }
 
 /// Ends replication and forgets whom the node followed.
 pub(crate) fn follow_nobody(admin: &Admin, product: Product) -> Result<()> {
-    let statements = if product == Product::Mariadb {
-        ["STOP SLAVE", "RESET SLAVE ALL"]
-    } else {
-        ["STOP REPLICA", "RESET REPLICA ALL"]
-    };
-    admin.ask_all(&statements).map(drop)
+    let word = replica(product);
+    admin.ask_all(&[&format!("STOP {word}"), &format!("RESET {word} ALL")]).map(drop)
 }
 
 /// Has a node acknowledge what it receives, from its next connection to the primary on.
 pub(crate) fn acknowledge(admin: &Admin, product: Product, acknowledges: bool) -> Result<()> {
-    let word = if product == Product::Mariadb { "slave" } else { "replica" };
+    let word = replica(product);
     let value = if acknowledges { "ON" } else { "OFF" };
     admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
@@ -147,8 +145,7 @@ pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<boo
     Ok(admin.ask(&sql)?.single() == "1")
 }
 
-/// True when a node has transactions of its own that the primary hasn't: those that it wrote when it was the
-/// primary and that no other node had received.
+/// True when a node has transactions that the primary lacks: written as the primary, received by no other node.
 pub(crate) fn has_diverged(admin: &Admin, primary: &Admin, product: Product) -> Result<bool> {
     if product == Product::Mariadb {
         let sql = "SELECT @@GLOBAL.gtid_binlog_state";
@@ -159,7 +156,7 @@ pub(crate) fn has_diverged(admin: &Admin, primary: &Admin, product: Product) -> 
     Ok(!has(primary, product, &own)?)
 }
 
-/// Lets replication go on after the last transaction that the node has, whoever wrote it.
+/// Lets replication go on after the last transaction that the node has, by any server.
 pub(crate) fn begin_from_own(admin: &Admin, product: Product) -> Result<()> {
     follow_nobody(admin, product)?;
     if product == Product::Mariadb {

@@ -3,13 +3,14 @@
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{Secrets, copy_folder, failed, write, write_private};
-use crate::process::Owner;
-use crate::{Cluster, ClusterError, Launch, Replication, Result, State, StateNode, programs};
+use crate::folder::{copy_folder, failed, write, write_private};
+use crate::mysql::joined;
+use crate::process::{Launch, run};
+use crate::{Cluster, ClusterError, Result, State, StateNode, programs};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
 
@@ -21,58 +22,37 @@ fn pass_file(node: &StateNode) -> PathBuf {
     node.folder.join("pgpass")
 }
 
-fn run(
-    state: &State,
-    node: &StateNode,
-    program: &str,
-    arguments: Vec<OsString>,
-    environment: Vec<(String, OsString)>,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<()> {
-    let program = programs::postgres_folder(&PROGRAMS)?.join(program);
-    let launch = Launch { environment, ..node.launch(program, arguments) };
-    Owner::of(state, node).run(&launch, is_stopped)
-}
-
-/// Makes the data folders of all nodes: the standbys begin as copies of the primary's, which has never
-/// been started.
-pub(crate) fn make_data(
-    state: &State,
-    nodes: &[StateNode],
-    secrets: &Secrets,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<()> {
+/// Makes the data folders of all nodes: the standbys begin as copies of the primary's, which was never started.
+pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
+    let run_as = cluster.state.run_as;
     let password = first.folder.join("initial");
-    write_private(&password, &secrets.admin, state.run_as)?;
-    let mut word = OsString::from("--pwfile=");
-    word.push(&password);
-    let mut arguments: Vec<OsString> = vec!["-D".into(), first.data().into(), word];
+    write_private(&password, &cluster.secrets.admin, run_as)?;
+    let mut arguments: Vec<OsString> =
+        vec!["-D".into(), first.data().into(), joined("--pwfile=", &password)];
     let words = "-A scram-sha-256 -E UTF8 --locale=C --no-instructions --no-sync -U";
     arguments.extend(words.split(' ').chain([ADMIN]).map(Into::into));
-    run(state, first, "initdb", arguments, Vec::new(), is_stopped)?;
-    remove(&password)?;
+    let initdb = programs::postgres_folder(&PROGRAMS)?.join("initdb");
+    run(cluster, first, &first.launch(initdb, arguments))?;
+    fs::remove_file(&password).map_err(|error| failed("removed", &password, &error))?;
+    // Databases and replication, from all addresses, never without a password.
     // Databases and replication alike, from wherever the server listens, never without a password.
     write(
         &first.data().join("pg_hba.conf"),
         "host all all all scram-sha-256\nhost replication all all scram-sha-256\n",
     )?;
     for node in nodes {
-        let line = format!("*:*:*:{REPLICATION}:{}\n", secrets.replication);
-        write_private(&pass_file(node), &line, state.run_as)?;
+        let line = format!("*:*:*:{REPLICATION}:{}\n", cluster.secrets.replication);
+        write_private(&pass_file(node), &line, run_as)?;
     }
     for node in &nodes[1..] {
-        if is_stopped() {
+        if (cluster.is_stopped)() {
             return Err(ClusterError::stopped());
         }
-        copy_folder(&first.data(), &node.data(), state.run_as)?;
+        copy_folder(&first.data(), &node.data(), run_as)?;
         write(&node.data().join("standby.signal"), "")?;
     }
     Ok(())
-}
-
-fn remove(path: &Path) -> Result<()> {
-    fs::remove_file(path).map_err(|error| failed("removed", path, &error))
 }
 
 pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch> {
@@ -81,23 +61,17 @@ pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch> {
     Ok(node.launch(program, vec!["-D".into(), node.data().into()]))
 }
 
-/// Whom a node follows by its role.
+/// The node that a node follows by its role.
 pub(crate) fn source_of<'a>(state: &'a State, node: &StateNode) -> Option<&'a StateNode> {
     let is_standby = node.role == "read_only";
     state.nodes.iter().find(|other| is_standby && other.role == "primary")
 }
 
-/// Writes the configuration; a running server takes most of it by `pg_reload_conf`.
 pub(crate) fn configure(state: &State, node: &StateNode, source: Option<&StateNode>) -> Result<()> {
     write(&node.data().join("postgresql.conf"), &configuration_text(state, node, source))
 }
 
-fn quoted(path: &Path) -> String {
-    path.display().to_string().replace('\'', "''")
-}
-
-/// The template: what the papers' servers have (a large cache, few checkpoints), with durability as it
-/// comes and sizes of this machine.
+/// As the papers' servers (a large cache, few checkpoints), with default durability and sizes of this machine.
 fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode>) -> String {
     let cache = state.cache_mib;
     let mut text = format!(
@@ -115,12 +89,13 @@ fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode
     if let Some(source) = source {
         let _ = writeln!(
             text,
+            // Quoted as a setting, and once more as a value of the connection string.
             "primary_conninfo = 'host={} port={} user={REPLICATION} application_name={} \
-             passfile=''{}'''",
+       passfile=''{}'''",
             source.host,
             source.port,
             node.name,
-            quoted(&pass_file(node)).replace('\'', "''")
+            pass_file(node).display().to_string().replace('\'', "''''")
         );
         if source.role == "primary" {
             let _ = writeln!(text, "primary_slot_name = '{}'", node.name);
@@ -136,14 +111,12 @@ fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode
     text
 }
 
-/// Whom a commit waits for. Nodes that were taken out don't count, nor does anybody before the cluster
-/// is ready: nobody would be there to answer.
+/// Standbys that a commit waits for: none that were taken out, and none before the cluster is ready.
 fn synchronous_names(state: &State) -> String {
     let standbys = || state.nodes.iter().filter(|node| node.role == "read_only");
     let names: Vec<&str> =
         standbys().filter(|node| node.pid != 0).map(|node| node.name.as_str()).collect();
-    let replication = Replication::named(&state.replication).unwrap_or_default();
-    let wanted = replication.acknowledgements(standbys().count()).min(names.len());
+    let wanted = state.replication.acknowledgements(standbys().count()).min(names.len());
     if wanted == 0 || !state.is_ready {
         return String::new();
     }
@@ -174,13 +147,8 @@ pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<()
     admin.ask_all(&statements).map(drop)
 }
 
-/// Makes the data folder of a standby anew, from the primary as it runs.
-pub(crate) fn copy_primary(
-    state: &State,
-    primary: &StateNode,
-    node: &StateNode,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<()> {
+/// Makes the data folder of a standby anew from the running primary.
+pub(crate) fn copy_primary(cluster: &Cluster, primary: &StateNode, node: &StateNode) -> Result<()> {
     let folder = node.data();
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| failed("removed", &folder, &error))?;
@@ -189,7 +157,9 @@ pub(crate) fn copy_primary(
     let mut arguments: Vec<OsString> = vec!["-d".into(), connection.into(), "-D".into()];
     arguments.push(folder.clone().into());
     arguments.extend("-X stream -c fast --no-sync -w".split(' ').map(Into::into));
-    let environment = vec![("PGPASSFILE".to_owned(), pass_file(node).into())];
-    run(state, node, "pg_basebackup", arguments, environment, is_stopped)?;
+    let program = programs::postgres_folder(&PROGRAMS)?.join("pg_basebackup");
+    let mut launch = node.launch(program, arguments);
+    launch.environment.push(("PGPASSFILE".to_owned(), pass_file(node).into()));
+    run(cluster, node, &launch)?;
     write(&folder.join("standby.signal"), "")
 }

@@ -5,7 +5,7 @@ use crate::mysql::replication::Stream;
 use crate::postgres::{configure, source_of};
 use crate::{Cluster, Result, StateNode};
 
-/// Makes the slots that keep what the standbys still need. They ask until they find them.
+/// Makes the slots that keep the log for standbys.
 pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<()> {
     let admin = cluster.admin(primary)?;
     for node in cluster.servers().filter(|node| node.name != primary.name) {
@@ -18,7 +18,7 @@ pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<()> {
     Ok(())
 }
 
-/// What a standby says of its stream; `None` on a node that is none.
+/// The state of a standby's stream; `None` on a node that is none.
 pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
     let answer = admin.ask(
         "SELECT pg_is_in_recovery(), (SELECT status FROM pg_stat_wal_receiver), \
@@ -55,12 +55,12 @@ fn number(text: &str) -> Result<u64> {
     text.parse().map_err(|_| failed!("`{text}` is no position in the log."))
 }
 
-/// Rewrites the configuration of a running node for its role and has the server read it.
+/// Rewrites the configuration of a running node for its role and reloads it.
 pub(crate) fn reconfigure(cluster: &Cluster, node: &StateNode) -> Result<()> {
     follow(cluster, node, source_of(cluster.state(), node))
 }
 
-/// The same with somebody else to follow.
+/// Has a node follow another source than its role says.
 pub(crate) fn follow(
     cluster: &Cluster,
     node: &StateNode,

@@ -1,43 +1,26 @@
 //! Apache ShardingSphere-Proxy 5.1.0 for MySQL's protocol: in front of a primary and read-only nodes, whose reads it
 //! spreads, also prepared ones; or as the SQL layer over shards.
 //!
-//! What has to be known of it is in its configuration here: the state of a transaction is kept by the thread that
-//! serves a connection, so there must be as many threads as connections, or reads of open transactions go to
-//! read-only nodes. It listens on all addresses and has no option for that, so a small program of our own starts it,
-//! which needs a JDK.
+//! The thread that serves a connection keeps the state of its transaction: with fewer threads than connections, reads of
+//! open transactions go to read-only nodes. The proxy always listens on all addresses, so a small program of dyno, which
+//! needs a JDK, starts it.
 
 mod rules;
 
-use super::{Options, primary_and_readers, software, within_reach, write_private};
-use crate::folder::failed;
+use super::{Front, Options, software};
+use crate::folder::{failed, give};
+use crate::mysql::joined;
+use crate::process::Launch;
 use crate::programs::find;
-use crate::{Account, Backend, ClusterError, Launch, Place, Result};
+use crate::{Account, ClusterError, Result, StateNode};
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LAUNCHER: &str = include_str!("Loopback.java");
-/// The version that Maven Central has last, and whose behaviour is known here.
+/// The last version on Maven Central.
 const VERSION: &str = "5.1.0";
-/// The project that names the proxy and its JDBC driver to Maven; also what a user is told to save.
+/// The project that names the proxy and its JDBC driver to Maven; the hint for users repeats it.
 const POM: &str = include_str!("pom.xml");
-/// The log goes to the output of the process.
-const LOGBACK: &str = "<configuration>\n  <appender name=\"console\" \
-    class=\"ch.qos.logback.core.ConsoleAppender\">\n    <encoder><pattern>%d{HH:mm:ss.SSS} \
-    %-5level %logger{20}: %msg%n</pattern></encoder>\n  </appender>\n  <root level=\"warn\"><appender-ref \
-    ref=\"console\"/></root>\n</configuration>\n";
-
-/// What the distributed transactions of shards need; takes the place of the proxy's own file, whose five minutes a
-/// transaction of a loader may need and more.
-const TRANSACTIONS: &str = "com.atomikos.icatch.serial_jta_transactions=false\n\
-    com.atomikos.icatch.automatic_resource_registration=false\n\
-    com.atomikos.icatch.default_jta_timeout=3600000\ncom.atomikos.icatch.max_timeout=3600000\n\
-    com.atomikos.icatch.max_actives=10000\ncom.atomikos.icatch.checkpoint_interval=50000\n\
-    com.atomikos.icatch.enable_logging=true\ncom.atomikos.icatch.log_base_name=xa_tx\n\
-    com.atomikos.icatch.log_base_dir=./logs\n";
-
-/// Where the proxy can be had.
 fn how_to_get() -> String {
     format!(
         "save this as pom.xml: {} ; then `mvn dependency:copy-dependencies -DoutputDirectory=lib` \
@@ -48,26 +31,21 @@ fn how_to_get() -> String {
     )
 }
 
-/// A proxy on this machine, and the Java that executes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Software {
+pub(super) struct Software {
     java: PathBuf,
-    /// Whether this Java can compile the launcher.
     has_compiler: bool,
     jars: Jars,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
 enum Jars {
-    /// All of them, found in a folder.
     Found(Vec<PathBuf>),
     /// In the local repository of Maven, which this program copies them from.
     Repository(PathBuf),
 }
 
 impl Software {
-    /// Finds the proxy in the given folder, in that of `DYNO_SHARDINGSPHERE` or in Maven's local repository.
-    pub fn find(options: &Options) -> Result<Self> {
+    /// Searches the given folder, that of `DYNO_SHARDINGSPHERE`, or Maven's local repository.
+    pub(super) fn find(options: &Options) -> Result<Self> {
         let java = find(&["java"]).ok_or_else(|| {
             ClusterError::new("ShardingSphere-Proxy needs Java, which is not installed.")
                 .with_hint("install a JDK of version 11 or newer, such as openjdk-17-jdk-headless")
@@ -92,7 +70,7 @@ impl Software {
     }
 }
 
-/// The jars of a folder: in `lib` and `ext-lib`, as the distribution has them, or in the folder itself.
+/// The jars of a folder: in `lib` and `ext-lib`, the layout of the distribution, or in the folder itself.
 fn jars_in(root: &Path) -> Result<Vec<PathBuf>> {
     let is_jar = |path: &PathBuf| path.extension() == Some(OsStr::new("jar"));
     let mut jars: Vec<PathBuf> = [root.join("lib"), root.join("ext-lib"), root.to_owned()]
@@ -130,9 +108,9 @@ fn in_repository() -> Result<PathBuf> {
 }
 
 /// Copies the jars out of Maven's local repository; nothing is downloaded.
-fn copy_from_repository(maven: &Path, place: &Place) -> Result<Vec<PathBuf>> {
-    let project = write_private(place, "pom.xml", POM)?;
-    let lib = place.folder.join("software");
+fn copy_from_repository(maven: &Path, front: &Front<'_>) -> Result<Vec<PathBuf>> {
+    let project = front.write_private("pom.xml", POM)?;
+    let lib = front.node.folder.join("software");
     let mut output = OsString::from("-DoutputDirectory=");
     output.push(&lib);
     let ran = Command::new(maven)
@@ -149,93 +127,66 @@ fn copy_from_repository(maven: &Path, place: &Place) -> Result<Vec<PathBuf>> {
     }
     let jars = jars_in(&lib)?;
     for path in jars.iter().chain([&lib]) {
-        super::hand_over(place, path).map_err(|error| failed("written", path, &error))?;
+        give(path, front.run_as).map_err(|error| failed("written", path, &error))?;
     }
     Ok(jars)
 }
 
 /// Writes the configuration: rules for shards if there are any, else for a primary and read-only nodes.
-pub fn prepare(
-    place: &Place,
-    backends: &[Backend],
-    account: &Account,
-    options: &Options,
-) -> Result<Launch> {
+pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
+    let Front { node, account, options, .. } = front;
     let software = Software::find(options)?;
-    let shards: Vec<&Backend> = backends.iter().filter(|node| node.role == "shard").collect();
+    let shards: Vec<&StateNode> = front.with_role("shard").collect();
     let rules = if shards.is_empty() {
-        let (primary, readers) = primary_and_readers(backends)?;
-        let readers: Vec<&Backend> = readers.collect();
-        rules::splitting(primary, &readers, account, options)
+        let readers: Vec<&StateNode> = front.with_role("read_only").collect();
+        rules::splitting(front.primary()?, &readers, account, options)
     } else {
         rules::sharding(&shards, account, options)
     };
     let is_sharded = !shards.is_empty();
-    write_private(place, "conf/server.yaml", &server(account, options, is_sharded))?;
-    write_private(place, &format!("conf/config-{}.yaml", account.database), &rules)?;
-    write_private(place, "conf/logback.xml", LOGBACK)?;
-    write_private(place, "conf/transactions.properties", TRANSACTIONS)?;
-    let launcher = write_private(place, "Loopback.java", LAUNCHER)?;
+    front.write_private("conf/server.yaml", &server(account, options, is_sharded))?;
+    front.write_private(&format!("conf/config-{}.yaml", account.database), &rules)?;
+    front.write_private("conf/logback.xml", include_str!("logback.xml"))?;
+    let transactions = include_str!("transactions.properties");
+    front.write_private("conf/transactions.properties", transactions)?;
+    let launcher = front.write_private("Loopback.java", include_str!("Loopback.java"))?;
     let jars = match &software.jars {
         Jars::Found(jars) => {
-            jars.iter().map(|jar| within_reach(place, jar)).collect::<Result<Vec<_>, _>>()?
+            jars.iter().map(|jar| front.within_reach(jar)).collect::<Result<_>>()?
         }
-        Jars::Repository(maven) => copy_from_repository(maven, place)?,
+        Jars::Repository(maven) => copy_from_repository(maven, front)?,
     };
-    let conf = place.folder.join("conf");
-    let mut class_path = OsString::from(&place.folder);
-    for entry in std::iter::once(&conf).chain(&jars) {
+    let mut class_path = OsString::from(&node.folder);
+    for entry in std::iter::once(&node.folder.join("conf")).chain(&jars) {
         class_path.push(":");
         class_path.push(entry);
     }
     let mut arguments: Vec<OsString> =
         ["-Xmx1g", "-XX:+UseParallelGC", "-Djava.net.preferIPv4Stack=true"].map(Into::into).into();
-    arguments.extend([temporary(place), "-cp".into(), class_path]);
-    if software.has_compiler {
-        arguments.push(launcher.into());
-    } else {
-        arguments.push("org.apache.shardingsphere.proxy.Bootstrap".into());
-    }
-    arguments.push(place.port.to_string().into());
+    arguments.extend([joined("-Djava.io.tmpdir=", &node.folder), "-cp".into(), class_path]);
+    arguments.push(match software.has_compiler {
+        true => launcher.into(),
+        false => "org.apache.shardingsphere.proxy.Bootstrap".into(),
+    });
+    arguments.push(node.port.to_string().into());
     // Bootstrap takes it for the name of a resource, the loader for that of a file below the class path.
     arguments.push("/conf".into());
-    Ok(Launch {
-        program: software.java,
-        arguments,
-        environment: Vec::new(),
-        // Two proxies in one folder would share the log of their distributed transactions.
-        folder: place.folder.clone(),
-        log: place.folder.join("shardingsphere.log"),
-    })
-}
-
-fn temporary(place: &Place) -> OsString {
-    let mut option = OsString::from("-Djava.io.tmpdir=");
-    option.push(&place.folder);
-    option
+    // In the node's own folder: two proxies in one folder would share the log of their distributed transactions.
+    Ok(node.launch(software.java, arguments))
 }
 
 fn server(account: &Account, options: &Options, is_sharded: bool) -> String {
-    let mut text = format!(
-        "rules:\n\
-         - !AUTHORITY\n  users: [\"{}@%:{}\"]\n  provider: {{type: ALL_PRIVILEGES_PERMITTED}}\n\
-         - !TRANSACTION\n",
-        account.user, account.password
-    );
-    text.push_str(if is_sharded {
-        "  defaultType: XA\n  providerType: Atomikos\n"
-    } else {
-        "  defaultType: LOCAL\n"
-    });
-    // Each connection has to have a thread of its own, or the state of transactions gets mixed up.
-    let threads = options.clients_max.max(16);
-    let _ = write!(
-        text,
-        "props:\n  max-connections-size-per-query: 1\n  kernel-executor-size: 16\n  sql-show: false\n  \
-         check-table-metadata-enabled: false\n  proxy-backend-executor-suitable: OLTP\n  \
-         proxy-frontend-executor-size: {threads}\n"
-    );
-    text
+    format!(
+        include_str!("server.yaml"),
+        user = account.user,
+        password = account.password,
+        transactions = match is_sharded {
+            true => "XA\n  providerType: Atomikos",
+            false => "LOCAL",
+        },
+        // Each connection needs a thread of its own, or the states of transactions get mixed up.
+        threads = options.clients_max.max(16),
+    )
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What the proxy does with statements: spread reads over read-only nodes, or rows over shards.
+//! Rules of the proxy: spread reads over read-only nodes, or rows over shards.
 
 use super::Options;
-use crate::{Account, Backend};
+use crate::{Account, StateNode};
 use std::fmt::Write as _;
 
-/// TPC-C's tables and the warehouse that spreads each. Rows of one warehouse are on one shard.
+/// TPC-C's tables and their columns of the warehouse. Rows of one warehouse are on one shard.
 const BY_WAREHOUSE: [(&str, &str); 8] = [
     ("bmsql_warehouse", "w_id"),
     ("bmsql_district", "d_w_id"),
@@ -22,13 +22,13 @@ const CONNECTION: &str = "useSSL=false&allowPublicKeyRetrieval=true&serverTimezo
 
 fn sources<'a>(
     text: &mut String,
-    sources: impl IntoIterator<Item = (String, &'a Backend)>,
+    sources: impl IntoIterator<Item = (String, &'a StateNode)>,
     account: &Account,
     options: &Options,
 ) {
     let Account { user, password, database } = account;
     let _ = write!(text, "schemaName: {database}\ndataSources:\n");
-    // What looks at the nodes and at the load has connections of its own.
+    // Observers have connections beside those of the load.
     let pool = options.clients_max.max(16) + 16;
     for (name, backend) in sources {
         let _ = write!(
@@ -43,8 +43,8 @@ fn sources<'a>(
 
 /// One primary and read-only nodes that take turns statement by statement.
 pub(super) fn splitting(
-    primary: &Backend,
-    readers: &[&Backend],
+    primary: &StateNode,
+    readers: &[&StateNode],
     account: &Account,
     options: &Options,
 ) -> String {
@@ -66,9 +66,9 @@ pub(super) fn splitting(
     text
 }
 
-/// Rows by the number of their warehouse (TPC-C) or their own (sysbench), modulo the number of shards; the catalogue of
-/// TPC-C and its configuration on each of them; every other table whole on the first one.
-pub(super) fn sharding(shards: &[&Backend], account: &Account, options: &Options) -> String {
+/// Rows by the number of their warehouse (TPC-C) or their own (sysbench), modulo the number of shards; TPC-C's items and
+/// configuration on each shard; every other table whole on the first one.
+pub(super) fn sharding(shards: &[&StateNode], account: &Account, options: &Options) -> String {
     let mut text = String::new();
     let named = shards.iter().enumerate().map(|(number, node)| (format!("ds_{number}"), *node));
     sources(&mut text, named, account, options);
@@ -105,12 +105,12 @@ pub(super) fn sharding(shards: &[&Backend], account: &Account, options: &Options
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::tests::{account, backends};
+    use super::super::super::tests::{account, nodes};
     use super::*;
 
     #[test]
     fn reads_take_turns_over_all_read_only_nodes() {
-        let nodes = backends(&["primary", "read_only", "read_only"]);
+        let nodes = nodes("".as_ref(), &["primary", "read_only", "read_only"]);
         let text = splitting(&nodes[0], &[&nodes[1], &nodes[2]], &account(), &Options::default());
         assert!(text.contains("write-data-source-name: w, read-data-source-names: \"r0,r1\""));
         for (name, port) in [("w", 5401), ("r0", 5402), ("r1", 5403)] {
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn every_table_of_both_loads_is_spread_over_all_shards() {
-        let nodes = backends(&["shard", "shard", "shard", "shard"]);
-        let shards: Vec<&Backend> = nodes.iter().collect();
+        let nodes = nodes("".as_ref(), &["shard"; 4]);
+        let shards: Vec<&StateNode> = nodes[..4].iter().collect();
         let options = Options { sysbench_tables: 3, ..Options::default() };
         let text = sharding(&shards, &account(), &options);
         assert_eq!(text.matches("ds_${0..3}.").count(), 8 + 3);
