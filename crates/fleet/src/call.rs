@@ -2,7 +2,7 @@
 
 use crate::error::{FleetError, FleetResult};
 use crate::packet::{pack, unpack};
-use crate::protocol::{Answer, Hello, Question, check_name};
+use crate::protocol::{Answer, Ask, Hello, Question, check_name};
 use async_nats::client::Request;
 use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt;
@@ -12,18 +12,17 @@ use tokio::time::{Instant, timeout_at};
 
 pub(crate) type Answered = Result<(Answer, Vec<u8>), Silence>;
 
-/// How long one answer may take before it is asked again.
+/// Time limit of one answer, after which the question is asked again.
 pub(crate) const ONE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// Nobody listens there.
     Nobody,
-    /// It did not come in time.
     Late,
     Other(String),
 }
 
+/// Calls the load generators at `subject` for `time`.
 pub(crate) async fn who(
     client: &Client,
     subject: String,
@@ -36,13 +35,13 @@ pub(crate) async fn who(
     let inbox = client.new_inbox();
     let mut answers =
         client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
-    let call = pack(&Question::Who, b"").into();
+    let call = pack(&Question { run: String::new(), ask: Ask::Who }, b"").into();
     let called = client.publish_with_reply(subject, inbox, call).await;
     called.map_err(|error| failed(error.to_string()))?;
     let until = Instant::now() + time;
     let mut found: Vec<Hello> = Vec::new();
     while let Ok(Some(message)) = timeout_at(until, answers.next()).await {
-        // That nobody listens, NATS says with an empty message.
+        // NATS answers with an empty message that nobody listens.
         if message.status.is_some() {
             break;
         }
@@ -55,7 +54,7 @@ pub(crate) async fn who(
     Ok(found)
 }
 
-/// The id becomes part of a subject and the name is shown: whoever answers may have written anything there.
+/// Checks the id, which becomes part of a subject, and the name, which is shown: both come from outside.
 fn is_plain(hello: &Hello) -> bool {
     [&hello.id, &hello.name].iter().all(|word| check_name("load generator", word).is_ok())
 }
@@ -77,7 +76,7 @@ pub(crate) async fn ask(
     Ok((answer, body.to_vec()))
 }
 
-/// Asks several once and at the same time: who is silent takes no time from the others.
+/// Asks several at the same time: silent ones take no time from the others.
 pub(crate) async fn ask_all(
     client: &Client,
     subjects: Vec<String>,
@@ -87,7 +86,7 @@ pub(crate) async fn ask_all(
     join_all(subjects.into_iter().map(|subject| ask(client, subject, question, time))).await
 }
 
-/// Asks until there is an answer, for `patience`: the question can be asked twice without harm.
+/// Asks until there is an answer, for `patience`. The question must be harmless when asked twice.
 pub(crate) async fn insist(
     client: &Client,
     subject: String,
@@ -101,7 +100,7 @@ pub(crate) async fn insist(
             Ok(answer) => return Ok(answer),
             Err(silence) if Instant::now() >= until => return Err(silence),
             Err(Silence::Late) => {}
-            // After a loss of the connection it takes a moment until everybody listens again.
+            // After a loss of the connection it takes a moment until all listen again.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
@@ -138,11 +137,12 @@ mod tests {
                     }
                 };
                 let patience = Duration::from_secs(60);
-                let asking = ask_all(&client, subjects, &Question::Who, patience);
+                let who = Question { run: String::new(), ask: Ask::Who };
+                let asking = ask_all(&client, subjects, &who, patience);
                 let (answers, ()) = futures_util::future::join(asking, answering).await;
                 // It listens and says nothing, as a process that hangs.
                 let time = Duration::from_millis(50);
-                let silent = ask(&client, "asked.0".to_owned(), &Question::Who, time).await;
+                let silent = ask(&client, "asked.0".to_owned(), &who, time).await;
                 assert_eq!(silent, Err(Silence::Late));
                 answers
             })

@@ -1,7 +1,7 @@
-//! What the clock of another machine shows.
+//! The offset of another machine's clock.
 //!
-//! A question and its answer bound it: the other clock was read between them. Of several rounds the one with the
-//! shortest round trip bounds it best.
+//! A question and its answer bound it: the other clock was read between them. Of several rounds, the one with the
+//! shortest round trip counts.
 
 use dyno_core::Nanos;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,9 +15,7 @@ pub(crate) fn calendar_now() -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) asked: Nanos,
-    /// What the other monotonic clock showed.
     pub(crate) there: Nanos,
-    /// What the other calendar showed.
     pub(crate) calendar_there: i64,
     pub(crate) answered: Nanos,
     pub(crate) calendar_here: i64,
@@ -29,14 +27,13 @@ impl Round {
     }
 }
 
-/// What is known of another clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// What the other monotonic clock shows more than the one here, nanoseconds.
+    /// The other monotonic clock minus the one here, nanoseconds.
     pub ahead: i64,
-    /// What the other calendar shows more than the one here, nanoseconds.
+    /// The other calendar minus the one here, nanoseconds.
     pub calendar_ahead: i64,
-    /// Both are known to this many nanoseconds to either side: half of the round trip.
+    /// Half of the round trip: both are known to this many nanoseconds to either side.
     pub bound: Nanos,
 }
 
@@ -56,7 +53,7 @@ impl ClockOffset {
         here.saturating_add_signed(self.ahead)
     }
 
-    /// What is to be added to the times of the other clock to have them on the one here.
+    /// The summand that moves times of the other clock to the one here.
     pub(crate) fn back(&self) -> i64 {
         self.ahead.saturating_neg()
     }

@@ -6,7 +6,7 @@ use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
 use crate::generator::LEASE;
 use crate::nats::ended_thread;
-use crate::protocol::{Answer, Order, Question, Report, TargetSecret};
+use crate::protocol::{Answer, Ask, Order, Question, Report, TargetSecret};
 use crate::trial::{Part, Told, Trial};
 use async_nats::Client;
 use dyno_core::{Nanos, SECOND};
@@ -20,17 +20,17 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// How often a load generator is asked that has had nothing to say.
+/// How often a load generator without news is asked.
 const POLL: Duration = Duration::from_millis(50);
 /// How long a load generator may be busy with the trial before.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// How long a load generator that is cut off may still make load after it was given up: until its lease is over,
-/// which it looks at each second, and what it had begun has ended.
+/// How long a load generator that was given up may still make load: until its lease is over, which it checks each
+/// second, and what it had begun has ended.
 const GHOST: Nanos = (LEASE.as_secs() - PATIENCE.as_secs() + 4) * SECOND;
 
 pub struct Task<'a> {
-    /// The plan in its stored form; as little of it as the trial needs.
+    /// The plan in its stored form, cut down to the trial.
     pub plan: serde_json::Value,
     pub experiment: &'a str,
     /// The target, under the name that has a URL.
@@ -38,26 +38,25 @@ pub struct Task<'a> {
     pub planned: &'a dyno_facts::PlannedTrial,
     /// The URLs of the target and its nodes, with their passwords; sent only where both ends are encrypted.
     pub secrets: Vec<TargetSecret>,
-    /// What is asked of the engine, for the whole.
+    /// The whole trial.
     pub spec: &'a TrialSpec,
     pub kinds: usize,
-    /// Gets sentences for the user.
+    /// Receives sentences for the user.
     pub tell: &'a dyn Fn(&str),
 }
 
 #[derive(Debug)]
 pub struct Performance {
-    /// What all load generators measured, as if one had.
+    /// The exact sum of what all load generators measured.
     pub result: TrialResult,
-    /// Each of them.
     pub members: Vec<GeneratorMember>,
-    /// What the workload of each of them keeps itself; those that were lost leave nothing.
+    /// What the workload of each of them keeps itself; lost ones leave nothing.
     pub left: Vec<Vec<u8>>,
     /// Why load generators were given up in the trial, in sentences.
     pub lost: Vec<Message>,
-    /// The same of those that were given up since the trial before; the others have done their part.
+    /// The same of those given up since the trial before; the others have done their part.
     pub lost_before: Vec<Message>,
-    /// For the reader, in sentences.
+    /// Sentences for the reader.
     pub notes: Vec<Message>,
 }
 
@@ -80,9 +79,8 @@ pub(crate) enum Attempt {
 }
 
 impl Fleet {
-    /// Has the load generators drive a trial together. Where one is lost before the trial begins, the others
-    /// begin without it; what is lost later is in the result.
-    /// On an error nothing was measured.
+    /// Has the load generators drive a trial together. When one is lost before the trial begins, the others begin
+    /// without it; later losses are in the result. After an error nothing was measured.
     pub fn drive(
         &mut self,
         task: &Task<'_>,
@@ -126,12 +124,11 @@ impl Fleet {
         let mut gone = Gone::default();
         let parts = self.parts(task, &mut gone)?;
         if gone.ids.is_empty() {
-            // Those that are ready hold sessions and wait: nobody would ever start them.
-            self.prepare(task, &parts, &mut gone)
-                .inspect_err(|_| parts.iter().for_each(|part| self.send_stop(&part.member)))?;
+            // Load generators that are ready hold sessions and wait for a start that never comes.
+            self.prepare(task, &parts, &mut gone).inspect_err(|_| self.stop_all(&parts))?;
         }
         if !gone.ids.is_empty() {
-            parts.iter().for_each(|part| self.send_stop(&part.member));
+            self.stop_all(&parts);
             return Ok(Attempt::Thinned(gone));
         }
         let (reports, _followers) = self.follow(&parts);
@@ -164,7 +161,7 @@ impl Fleet {
             let ids = ids.map(|member| member.hello.id.clone()).collect();
             self.drop_members(&ids);
         }
-        // Before anybody looks at the data or begins the next trial.
+        // Before the data are checked or the next trial begins.
         while last_loss.is_some_and(|lost| monotonic_now() < lost + GHOST) && !control.is_stopped()
         {
             std::thread::sleep(POLL);
@@ -172,7 +169,6 @@ impl Fleet {
         attempt
     }
 
-    /// Shares the trial out to the members that answer.
     fn parts(&self, task: &Task<'_>, gone: &mut Gone) -> FleetResult<Vec<Part>> {
         // With fewer workers than load generators, some have nothing to do.
         let count = (self.members.len() as u32).min(task.spec.workers.max(1));
@@ -193,7 +189,7 @@ impl Fleet {
         let order = |(number, part): (usize, &Part)| {
             let member = &part.member;
             let order = self.order(task, number as u32, parts.len() as u32, member);
-            let question = Question::Prepare { run: self.run.clone(), order: Box::new(order) };
+            let question = self.question(Ask::Prepare(Box::new(order)));
             prepare(self.link.client.clone(), member.subject.clone(), question)
         };
         let orders: Vec<_> = parts.iter().enumerate().map(order).collect();
@@ -231,39 +227,40 @@ impl Fleet {
         }
     }
 
-    /// Asks all parts for their reports until they are over.
     fn follow(&self, parts: &[Part]) -> (Receiver<(usize, Told)>, Followers) {
         let (sender, receiver) = channel();
         let follow = |(number, part): (usize, &Part)| {
             let (client, to) = self.way_to(&part.member);
-            let question = (self.run.clone(), self.trial);
-            self.link.spawn(follow(client, to, question, number, sender.clone()))
+            let (run, trial, sender) = (self.run.clone(), self.trial, sender.clone());
+            self.link.spawn(follow(client, to, (run, trial), number, sender))
         };
         let followers = parts.iter().enumerate().map(follow).collect();
         (receiver, Followers(followers))
     }
 
-    /// Ends a trial; that it was heard shows in what is reported.
+    fn stop_all(&self, parts: &[Part]) {
+        parts.iter().for_each(|part| self.send_stop(&part.member));
+    }
+
+    /// Ends a trial; the member's reports show that it was heard.
     pub(crate) fn send_stop(&self, member: &Member) {
-        let question = Question::Stop { run: self.run.clone(), trial: self.trial };
-        self.send(member, question);
+        self.send(member, Ask::Stop { trial: self.trial });
     }
 
     /// Begins a trial at a moment of the member's clock.
     pub(crate) fn send_start(&self, member: &Member, at: u64) {
-        let question = Question::Start { run: self.run.clone(), trial: self.trial, at };
-        self.send(member, question);
+        self.send(member, Ask::Start { trial: self.trial, at });
     }
 
-    fn send(&self, member: &Member, question: Question) {
-        let (client, to) = self.way_to(member);
+    fn send(&self, member: &Member, ask: Ask) {
+        let ((client, to), question) = (self.way_to(member), self.question(ask));
         self.link.spawn(async move {
             let _ = insist(&client, to, &question, PATIENCE).await;
         });
     }
 }
 
-/// Has a load generator make ready, once it is no longer busy with the trial before.
+/// Has a load generator make ready, after the trial before.
 async fn prepare(client: Client, to: String, question: Question) -> Answered {
     let until = Instant::now() + BUSY;
     loop {
@@ -281,7 +278,7 @@ fn lose(gone: &mut Gone, member: &Member, why: Message) {
     gone.why.push(say!(generator_given_up, name = &member.hello.name, why = why));
 }
 
-/// The tasks that ask; they end with the trial.
+/// The tasks that ask for reports; they end with the trial.
 struct Followers(Vec<AbortHandle>);
 
 impl Drop for Followers {
@@ -290,7 +287,7 @@ impl Drop for Followers {
     }
 }
 
-/// Asks one load generator for its reports until its part is over or it has been silent for too long.
+/// Asks one load generator for its reports until its part is over or its silence too long.
 async fn follow(
     client: Client,
     subject: String,
@@ -301,7 +298,8 @@ async fn follow(
     let mut inbox = Inbox::default();
     let mut heard = Instant::now();
     loop {
-        let question = Question::Poll { run: run.clone(), trial, after: inbox.received() };
+        let ask_more = Ask::Poll { trial, after: inbox.received() };
+        let question = Question { run: run.clone(), ask: ask_more };
         let mut pause = POLL;
         match ask(&client, subject.clone(), &question, Duration::from_secs(1)).await {
             Ok((Answer::Flow { offset }, bytes)) => {

@@ -1,4 +1,4 @@
-//! What can go wrong with a fleet.
+//! Errors of a fleet.
 
 use std::fmt;
 

@@ -1,11 +1,13 @@
-//! The coordinator's side: who works for a run.
+//! The coordinator's side: the load generators of a run.
 
 use crate::NatsOptions;
 use crate::call::{ask, ask_all, insist, who};
 use crate::clock::{ClockOffset, Round, calendar_now};
 use crate::error::{FleetError, FleetResult};
 use crate::nats::Link;
-use crate::protocol::{Answer, Hello, Question, Versions, call_subject, check_name, own_subject};
+use crate::protocol::{
+    Answer, Ask, Hello, Question, Versions, call_subject, check_name, own_subject,
+};
 use async_nats::Client;
 use dyno_facts::FleetMember;
 use dyno_reactor::monotonic_now;
@@ -18,11 +20,10 @@ use std::time::{Duration, Instant};
 /// How long a run waits for its load generators.
 const GATHER: Duration = Duration::from_secs(60);
 const CALL: Duration = Duration::from_millis(500);
-/// Between two calls.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How often members are told that the run goes on.
+/// How often members hear that the run goes on.
 const KEEP: Duration = Duration::from_secs(2);
-/// Questions about a clock; the one with the shortest round trip counts.
+/// Questions about a clock.
 const ROUNDS: usize = 24;
 /// How long a load generator may be silent before it is given up.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,11 +31,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct FleetOptions {
     pub nats: NatsOptions,
-    /// The fleet's name: only load generators of the same name are called.
+    /// The fleet's name: only its load generators are called.
     pub fleet: String,
-    /// Load generators that are needed.
     pub generators: u32,
-    /// What the coordinator speaks.
     pub versions: Versions,
 }
 
@@ -55,11 +54,11 @@ pub struct Fleet {
     pub(crate) trial: u64,
     fleet: String,
     wanted: usize,
-    /// All that have worked for it so far.
+    /// All members so far, lost ones too.
     known: Vec<FleetMember>,
     /// The subjects of the members, for the task that keeps them.
     kept: Arc<Mutex<Vec<String>>>,
-    /// Load generators that were refused, by their ids: the user is told once.
+    /// Ids of load generators that were refused: the user hears of each once.
     refused: BTreeSet<String>,
     events: Receiver<&'static str>,
 }
@@ -74,8 +73,8 @@ impl std::fmt::Debug for Fleet {
 }
 
 impl Fleet {
-    /// Connects and waits until enough load generators work for the run; `None` when `stopped` says so before.
-    /// `tell` gets sentences for the user.
+    /// Connects and waits until enough load generators work for the run; `None` when `stopped` says so before. `tell`
+    /// gets sentences for the user.
     pub fn gather(
         options: &FleetOptions,
         tell: &dyn Fn(&str),
@@ -110,7 +109,7 @@ impl Fleet {
             if begun.elapsed() >= GATHER {
                 return Err(fleet.too_few(&options.nats));
             }
-            // Where nobody listens, NATS says so at once.
+            // NATS answers at once when nobody listens.
             std::thread::sleep(PAUSE);
             if told.replace(found) != Some(found) {
                 tell(&format!(
@@ -135,7 +134,7 @@ impl Fleet {
         ))
     }
 
-    /// All load generators that have worked for the run, those that were lost among them.
+    /// All load generators that have worked for the run, lost ones too.
     pub fn known(&self) -> &[FleetMember] {
         &self.known
     }
@@ -148,7 +147,7 @@ impl Fleet {
         self.wanted
     }
 
-    /// Calls for load generators until there are as many as are wanted.
+    /// Calls for load generators until there are enough.
     pub(crate) fn recruit(&mut self, time: Duration, tell: &dyn Fn(&str)) -> FleetResult<()> {
         if self.members.len() >= self.wanted {
             return Ok(());
@@ -175,7 +174,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Why a load generator can't be taken, in a sentence.
+    /// Why a load generator can't be a member, in a sentence.
     fn unfit(&self, hello: &Hello) -> Option<String> {
         let name = &hello.name;
         if hello.versions != self.versions {
@@ -190,12 +189,12 @@ impl Fleet {
 
     fn join(&mut self, hello: Hello) {
         let subject = own_subject(&self.fleet, &hello.id);
-        let question = Question::Join { run: self.run.clone() };
+        let question = self.question(Ask::Join);
         let (client, to) = (self.link.client.clone(), subject.clone());
         let joined = self
             .link
             .wait(async move { insist(&client, to, &question, Duration::from_secs(3)).await });
-        // Somebody else was faster, or it has just left.
+        // Another run was faster, or it has just left.
         if !matches!(joined, Ok(Ok((Answer::Done, _)))) {
             return;
         }
@@ -207,29 +206,32 @@ impl Fleet {
         self.members.push(Member { hello, subject });
     }
 
-    /// Tells the members all the time that the run goes on, also where a trial takes long to prepare.
+    /// Tells the members all the time that the run goes on, also during long preparations.
     fn keep(&self) {
         let (client, kept) = (self.link.client.clone(), Arc::clone(&self.kept));
-        let question = Question::Keep { run: self.run.clone() };
+        let question = self.question(Ask::Keep);
         self.link.spawn(async move {
             loop {
                 tokio::time::sleep(KEEP).await;
                 let subjects = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // Who is silent is missed by the trial, not here.
+                // The trial notices silent members.
                 let _ = ask_all(&client, subjects, &question, KEEP).await;
             }
         });
     }
 
-    /// Gives up members, by their ids.
     pub(crate) fn drop_members(&mut self, ids: &BTreeSet<String>) {
         for member in self.members.iter().filter(|member| ids.contains(&member.hello.id)) {
             self.dismiss(member);
         }
         self.members.retain(|member| !ids.contains(&member.hello.id));
-        // Who was lost once doesn't come back under the same process: it may still be at the old trial.
+        // A lost process doesn't come back: it may still be at the old trial.
         self.refused.extend(ids.iter().cloned());
         self.kept().retain(|subject| self.members.iter().any(|member| member.subject == *subject));
+    }
+
+    pub(crate) fn question(&self, ask: Ask) -> Question {
+        Question { run: self.run.clone(), ask }
     }
 
     pub(crate) fn way_to(&self, member: &Member) -> (Client, String) {
@@ -245,26 +247,25 @@ impl Fleet {
     }
 
     fn dismiss(&self, member: &Member) {
-        let (client, to) = self.way_to(member);
-        let question = Question::Leave { run: self.run.clone() };
+        let ((client, to), question) = (self.way_to(member), self.question(Ask::Leave));
         self.link.spawn(async move {
             let _ = ask(&client, to, &question, Duration::from_secs(1)).await;
         });
     }
 
-    /// What became of the connection to NATS since the last time, in sentences.
+    /// News of the connection to NATS since the last call, in sentences.
     pub(crate) fn connection_notes(&self) -> impl Iterator<Item = &'static str> {
         self.events.try_iter()
     }
 
-    /// Reads the clocks of members, all at the same time; `None` for those that don't answer.
+    /// Reads the clocks of members at the same time; `None` for members that don't answer.
     pub(crate) fn clocks<'a>(
         &self,
         members: impl Iterator<Item = &'a Member>,
     ) -> FleetResult<Vec<Option<ClockOffset>>> {
         let read = |member: &Member| {
             let (client, to) = self.way_to(member);
-            let question = Question::Clock { run: self.run.clone() };
+            let question = self.question(Ask::Clock);
             async move { ClockOffset::of(&rounds(&client, to, &question).await) }
         };
         let all: Vec<_> = members.map(read).collect();
@@ -272,7 +273,7 @@ impl Fleet {
     }
 }
 
-/// Reads a clock several times; what has no answer ends it.
+/// Reads a clock several times, up to the first missing answer.
 async fn rounds(client: &Client, to: String, question: &Question) -> Vec<Round> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
@@ -290,10 +291,10 @@ async fn rounds(client: &Client, to: String, question: &Question) -> Vec<Round> 
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        let question = Question::Leave { run: self.run.clone() };
+        let question = self.question(Ask::Leave);
         let (client, subjects) = (self.link.client.clone(), self.subjects());
         let _ = self.link.wait(async move {
-            // Who doesn't hear it is free when nothing more is heard of the run.
+            // A member that doesn't hear it is free when its lease is over.
             let _ = ask_all(&client, subjects, &question, Duration::from_secs(1)).await;
         });
     }

@@ -1,7 +1,7 @@
-//! The way of reports from a load generator to the coordinator: a flow of bytes with offsets.
+//! Reports on their way from a load generator to the coordinator: a flow of bytes with offsets.
 //!
-//! The coordinator asks for what comes after the last byte that it has. So a question or an answer that was lost is
-//! asked again, nothing is taken twice, and a report may be longer than a message of NATS.
+//! The coordinator asks for what comes after the last byte that it has. So lost questions and answers are asked again,
+//! nothing is taken twice, and a report may be longer than a message of NATS.
 
 use crate::error::FleetResult;
 use crate::packet::{pack, unpack};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Keeps reports until they were received.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// Bytes that were received and are forgotten.
+    /// Bytes that were received and forgotten.
     forgotten: u64,
     bytes: VecDeque<u8>,
 }
@@ -36,7 +36,7 @@ impl Outbox {
         self.bytes.is_empty()
     }
 
-    /// Where the first byte stands that is still kept.
+    /// The offset of the first byte that is still kept.
     pub(crate) fn offset(&self) -> u64 {
         self.forgotten
     }
@@ -53,7 +53,7 @@ impl Inbox {
         self.received
     }
 
-    /// Takes `bytes` that stand at `offset`, those of them that are new. An answer that came late or twice has none.
+    /// Takes the new ones of `bytes`, which stand at `offset`. A late or repeated answer has none.
     pub(crate) fn take(&mut self, offset: u64, bytes: &[u8]) {
         let Some(known) = self.received.checked_sub(offset) else { return };
         let Some(new) = bytes.get(known as usize..) else { return };

@@ -1,14 +1,12 @@
-//! Several load generators over NATS: the work of one trial is split over them, they start together, and
-//! what they measured is merged exactly.
+//! Several load generators over NATS: they split the work of one trial and start together; their measurements are
+//! merged exactly.
 //!
-//! [`Fleet`] is the coordinator's side, [`Generator`] that of a load generator. Neither prints, and neither knows
-//! workloads: the coordinator is given a plan and gives back a result, a load generator gives out orders and is told
-//! what became of them.
+//! [`Fleet`] is the coordinator's side, [`Generator`] that of a load generator. Neither prints or knows workloads: the
+//! coordinator takes a plan and returns a result, a load generator hands out orders and takes their results.
 //!
-//! A trial: the coordinator asks each load generator to connect; when all are ready, they are told a moment
-//! of their own monotonic clocks to begin at. Intervals are joined as they come ([`dyno_engine::Joined`]).
-//! A load generator that gives no sign of life for 10 s is given up; one that nobody asks for 20 s is free
-//! again.
+//! A trial: the coordinator has each load generator connect; when all are ready, each gets a moment of its own
+//! monotonic clock to begin at. Intervals are joined as they come ([`dyno_engine::Joined`]). A load generator that
+//! is silent for 10 s is given up; one that nobody asks for 20 s is free again.
 
 mod call;
 mod clock;

@@ -19,19 +19,19 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
 pub struct NatsOptions {
-    /// `nats://HOST:4222` or `tls://HOST:4222`, with user and password where they are needed; several servers of
-    /// a cluster are joined by commas.
+    /// `nats://HOST:4222` or `tls://HOST:4222`, with user and password where needed; servers of a cluster are joined
+    /// by commas.
     pub url: SecretUrl,
     /// The password or the token, where the URL has none.
     pub secret: Option<NatsSecret>,
     /// A file with credentials (JWT and key).
     pub credentials: Option<PathBuf>,
-    /// Certificates that sign the server's, in PEM; without them those of the system do.
+    /// PEM certificates that sign the server's; without them the system's.
     pub authority: Option<PathBuf>,
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// What NATS is told beside a user's name. Shows itself without the secret.
+/// The secret beside a user's name; Debug hides it.
 #[derive(Clone)]
 pub enum NatsSecret {
     Password(String),
@@ -45,7 +45,6 @@ impl std::fmt::Debug for NatsSecret {
 }
 
 impl NatsOptions {
-    /// A server that asks for no login, or has it in its URL.
     pub fn new(url: impl Into<String>) -> Self {
         NatsOptions {
             url: SecretUrl::new(url),
@@ -62,7 +61,7 @@ impl NatsOptions {
         is_asked || self.url.expose().split(',').all(|url| url.trim().starts_with("tls://"))
     }
 
-    /// The servers without users, as a token may stand in their place.
+    /// The servers without users: a token may stand in their place.
     pub fn shown(&self) -> String {
         let host = |url: &str| match url.rsplit_once('@') {
             Some((_, host)) => host.to_owned(),
@@ -141,7 +140,7 @@ impl NatsOptions {
             })
             .event_callback(move |event| {
                 let told = match event {
-                    // The first time it is no news.
+                    // The first connection is no news.
                     Event::Connected => {
                         let was_lost = was_lost.swap(false, Ordering::Relaxed);
                         was_lost.then_some("The connection to NATS stands again.")
@@ -178,7 +177,7 @@ impl NatsOptions {
 
 type Login = (String, Option<String>);
 
-/// Undoes percent-encoding; what is no valid code stays as it is.
+/// Undoes percent-encoding; invalid codes stay.
 fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
@@ -192,7 +191,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Connects, once; later losses are mended without end. `events` is told of them, in sentences.
+    /// Connects once; later losses are mended without end. `events` gets sentences about them.
     pub(crate) fn open(options: &NatsOptions, events: Sender<&'static str>) -> FleetResult<Link> {
         let options = options.clone();
         let system = |error: std::io::Error| {
@@ -240,7 +239,7 @@ pub(crate) fn ended_thread() -> FleetError {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // What was said last must leave before the connection ends.
+        // The last messages must leave before the connection ends.
         let client = self.client.clone();
         let _ = self.wait(async move {
             let _ = tokio::time::timeout(Duration::from_secs(1), client.flush()).await;

@@ -1,4 +1,4 @@
-//! The form of all that is sent: a head in JSON, and bytes that JSON would only swell.
+//! The form of all messages: a head in JSON, and bytes that JSON would only swell.
 
 use crate::error::{FleetError, FleetResult};
 use serde::Serialize;

@@ -1,8 +1,8 @@
-//! What coordinator and load generators say to each other.
+//! Messages between coordinator and load generators.
 //!
-//! The coordinator asks and a load generator answers, each question by core NATS's request and reply. A question may
-//! be asked twice (an answer was lost) and then changes nothing more. What a load generator has to say of itself waits
-//! in its [`crate::flow`] until it is asked, so an answer is also its sign of life.
+//! The coordinator asks and a load generator answers, by core NATS's request and reply. A question may be asked twice
+//! (an answer was lost) and then changes nothing more. Reports of a load generator wait in its [`crate::flow`] until
+//! they are asked for, so an answer is also its sign of life.
 
 use crate::error::{FleetError, FleetResult};
 use dyno_core::Nanos;
@@ -12,20 +12,19 @@ use dyno_record::{Interval, Window};
 use serde::{Deserialize, Serialize};
 
 pub(crate) const PROTOCOL: u32 = 1;
-/// The name of a fleet that has got none.
+/// The name of a fleet without a name.
 pub const FLEET: &str = "default";
 
-/// Where the load generators of a fleet hear the call for all of them.
+/// The subject of calls for all load generators of a fleet.
 pub(crate) fn call_subject(fleet: &str) -> String {
     format!("dyno.{fleet}.call")
 }
 
-/// Where one load generator hears.
 pub(crate) fn own_subject(fleet: &str, id: &str) -> String {
     format!("dyno.{fleet}.generator.{id}")
 }
 
-/// Looks whether a name can be part of a subject of NATS.
+/// Checks that a name can be part of a subject of NATS.
 pub fn check_name(what: &str, name: &str) -> FleetResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {
@@ -35,18 +34,16 @@ pub fn check_name(what: &str, name: &str) -> FleetResult<()> {
         .with_hint("Letters, digits, `-` and `_` make one, at most 64 of them."))
 }
 
-/// What must be the same at both ends: a plan has one meaning only.
+/// What must be equal at both ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
-    /// Of these messages.
     pub protocol: u32,
-    /// Of what is measured.
     pub schema: u32,
     pub dyno: String,
 }
 
 impl Versions {
-    /// Those of this program, which is called `dyno` of that version.
+    /// Those of this program of that version.
     pub fn this(dyno: &str) -> Self {
         Versions { protocol: PROTOCOL, schema: dyno_facts::SCHEMA_VERSION, dyno: dyno.to_owned() }
     }
@@ -66,15 +63,14 @@ pub struct Hello {
     pub id: String,
     pub versions: Versions,
     pub run: Option<String>,
-    /// True where its connection to NATS is refused unless it is encrypted.
+    /// True where an unencrypted connection to NATS is refused.
     pub is_tls: bool,
     pub environment: Environment,
-    /// Its machine's addresses, loopback left out.
     pub addresses: Vec<String>,
 }
 
-/// A password of a target, for load generators that can't find it themselves: only sent where both ends are
-/// encrypted. Shows itself without the URL.
+/// A password of a target, for load generators that can't find it themselves: sent only where both ends are encrypted.
+/// Debug hides the URL.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetSecret {
     pub target: String,
@@ -91,15 +87,15 @@ impl std::fmt::Debug for TargetSecret {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// Number of the trial among those that the coordinator has ordered.
+    /// Number among the coordinator's trials.
     pub trial: u64,
     pub versions: Versions,
-    /// The plan in its stored form, without steps, and with this experiment and its target only.
+    /// The plan in its stored form, without steps, with this experiment and its target only.
     pub plan: serde_json::Value,
     pub experiment: String,
     /// The target, under the name that has a URL.
     pub target: String,
-    /// The trial of the plan, with rates and workers of the whole.
+    /// The planned trial, with rates and workers of the whole.
     pub planned: dyno_facts::PlannedTrial,
     /// Number of this load generator in the trial, from 0.
     pub generator: u32,
@@ -107,112 +103,51 @@ pub struct Order {
     pub secrets: Vec<TargetSecret>,
 }
 
+/// A question of a run; that of [`Ask::Who`] is empty.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Question {
+    pub(crate) run: String,
+    pub(crate) ask: Ask,
+}
+
+/// `Join`: work for this run and no other until it leaves, or its lease is over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Question {
+pub(crate) enum Ask {
     Who,
-    /// Work for this run and no other until it leaves, or isn't heard of any more.
-    Join {
-        run: String,
-    },
-    Keep {
-        run: String,
-    },
-    Clock {
-        run: String,
-    },
-    Prepare {
-        run: String,
-        order: Box<Order>,
-    },
-    Start {
-        run: String,
-        trial: u64,
-        at: Nanos,
-    },
-    Stop {
-        run: String,
-        trial: u64,
-    },
-    Poll {
-        run: String,
-        trial: u64,
-        after: u64,
-    },
-    Leave {
-        run: String,
-    },
+    Join,
+    Keep,
+    Clock,
+    Prepare(Box<Order>),
+    Start { trial: u64, at: Nanos },
+    Stop { trial: u64 },
+    Poll { trial: u64, after: u64 },
+    Leave,
 }
 
-impl Question {
-    /// The run that asks; `None` where it doesn't matter.
-    pub(crate) fn run(&self) -> Option<&str> {
-        match self {
-            Question::Who => None,
-            Question::Join { run }
-            | Question::Keep { run }
-            | Question::Clock { run }
-            | Question::Prepare { run, .. }
-            | Question::Start { run, .. }
-            | Question::Stop { run, .. }
-            | Question::Poll { run, .. }
-            | Question::Leave { run } => Some(run),
-        }
-    }
-}
-
+/// `Done`: now or before. `Busy`: it works for another run, or for none. `Flow`: what stands at this offset is the body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// To [`Question::Who`].
     Here(Box<Hello>),
-    /// Done, or done before.
     Done,
-    /// Not done: it works for another run, or for none.
-    Busy {
-        run: Option<String>,
-    },
-    /// Not done: why, in a sentence.
-    Refused {
-        why: String,
-    },
-    Clock {
-        monotonic: Nanos,
-        calendar: i64,
-    },
-    /// To [`Question::Poll`]: what stands at this offset is the body.
-    Flow {
-        offset: u64,
-    },
+    Busy { run: Option<String> },
+    Refused { why: String },
+    Clock { monotonic: Nanos, calendar: i64 },
+    Flow { offset: u64 },
 }
 
+/// `Ready`: all workers are, and wait for the start. `Left`: the body is what the workload keeps itself; before `Ended`.
+/// `Failed`: the trial could not begin, or was stopped before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    Connected {
-        connected: u32,
-        of: u32,
-    },
-    /// All workers are; it waits for the start.
+    Connected { connected: u32, of: u32 },
     Ready,
-    Note {
-        text: String,
-    },
-    Released {
-        window: Window,
-    },
-    Interval {
-        interval: Box<Interval>,
-    },
-    /// What the workload keeps itself is the body; comes before the end.
+    Note { text: String },
+    Released { window: Window },
+    Interval { interval: Box<Interval> },
     Left,
-    Ended {
-        result: Box<TrialResult>,
-    },
-    /// It could not begin, or was stopped before.
-    Failed {
-        message: String,
-        hint: Option<String>,
-        is_interrupted: bool,
-    },
+    Ended { result: Box<TrialResult> },
+    Failed { message: String, hint: Option<String>, is_interrupted: bool },
 }

@@ -1,4 +1,4 @@
-//! What the coordinator knows of a trial while its load generators drive it.
+//! The coordinator's view of a running trial.
 
 use crate::clock::ClockOffset;
 use crate::drive::{Attempt, Done, Gone, Performance, Task};
@@ -12,17 +12,17 @@ use dyno_reactor::monotonic_now;
 use dyno_record::{Interval, Window};
 use std::collections::BTreeSet;
 
-/// How far ahead the start is agreed, beside some round trips.
+/// Time between the agreement and the start, beside some round trips.
 const LEAD: Nanos = 300 * MILLISECOND;
-/// How long a load generator may take to look at the data, beside connecting.
+/// Time limit of a load generator for checking the data, beside connecting.
 const LOOKING: Nanos = 300 * SECOND;
-/// How long it may have nothing to report, beside what the trial explains.
+/// How long it may report nothing, beside what the trial explains.
 const SILENCE: Nanos = 30 * SECOND;
 
 #[derive(Debug)]
 pub(crate) enum Told {
     Report(Report, Vec<u8>),
-    /// It is given up: why, in a sentence that doesn't name it.
+    /// It is given up: why, in a sentence without its name.
     Lost(Message),
 }
 
@@ -42,24 +42,18 @@ pub(crate) struct Part {
     clock: ClockOffset,
     connected: u32,
     is_ready: bool,
-    /// On its own clock.
     window: Option<Window>,
     left: Vec<u8>,
     heard: Nanos,
     end: Option<End>,
 }
 
+/// `Stopped`: before the start; `is_own`: by its own user, as nobody here had asked for it.
 #[derive(Debug)]
 enum End {
     Ended(Box<TrialResult>),
-    Failed {
-        message: String,
-        hint: Option<String>,
-    },
-    /// It was stopped before the start; `is_own`: by its own user, as nobody here had asked for it.
-    Stopped {
-        is_own: bool,
-    },
+    Failed { message: String, hint: Option<String> },
+    Stopped { is_own: bool },
     Lost(Message),
 }
 
@@ -132,18 +126,17 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// True when nothing more is to be expected of anybody.
     pub(crate) fn is_over(&self) -> bool {
         self.parts.iter().all(|part| part.end.is_some())
     }
 
-    /// When the last load generator was given up that may still make load.
+    /// The time of the last loss of a load generator that may still make load.
     pub(crate) fn last_loss(&self) -> Option<Nanos> {
         self.started.as_ref()?;
         self.parts.iter().filter(|part| part.lost().is_some()).map(|part| part.heard).max()
     }
 
-    /// Takes what was heard of load generator `number`.
+    /// Takes news of load generator `number`.
     pub(crate) fn take(
         &mut self,
         number: usize,
@@ -208,7 +201,7 @@ impl<'a> Trial<'a> {
     fn ended(&mut self, number: usize, mut result: Box<TrialResult>) {
         let part = &mut self.parts[number];
         result.shift(part.clock.back());
-        // What no policy survives ends the trial of one load generator, so it ends that of all.
+        // An error that no policy survives ends the trial of all load generators.
         let ends_all = matches!(result.ended, Ended::Aborted(_));
         if result.ended == Ended::Interrupted && !self.is_stopping {
             self.lost.push(say!(generator_stopped, name = part.name()));
@@ -243,7 +236,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Does what is due: the start, a stop that was asked for, the end of patience; shows what is complete.
+    /// Does what is due: the start, a requested stop, the end of patience; shows complete intervals.
     pub(crate) fn look(&mut self, control: &Control, observer: &mut dyn Observer) {
         if control.is_stopped() {
             self.stop();
@@ -274,8 +267,8 @@ impl<'a> Trial<'a> {
     fn start(&mut self) {
         // Clocks drift apart while the parts are made ready, which may take minutes.
         for part in &mut self.parts {
-            // One after the other, as each is known the better the less else is asked. Who is silent now is soon
-            // lost, before the start.
+            // One after the other: fewer questions at a time make each answer more exact. A silent one is lost soon,
+            // before the start.
             let read = self.fleet.clocks(std::iter::once(&part.member)).unwrap_or_default();
             let Some(clock) = read.into_iter().flatten().next() else { return };
             part.clock = clock;
@@ -307,8 +300,8 @@ impl<'a> Trial<'a> {
             let message = format!("load generator {}: {message}", part.name());
             return Err(FleetError { message, hint: hint.clone() });
         }
-        // Where one is stopped by its own user between the agreement and the start, nobody has been told of a
-        // start yet: the others may begin again.
+        // When its own user stops one between the agreement and the start, no start was announced yet: the others
+        // may begin again.
         let is_own = |part: &Part| matches!(part.end, Some(End::Stopped { is_own: true }));
         let is_left = !self.is_told && self.parts.iter().any(is_own);
         let Some((at, mut joined)) = self.started.take().filter(|_| !is_left) else {
@@ -321,7 +314,7 @@ impl<'a> Trial<'a> {
                 Some(End::Lost(why)) => {
                     results.extend(joined.lose(number, DbError::lost(why.to_string())));
                 }
-                // It was stopped between the agreement and the start.
+                // Stopped between the agreement and the start.
                 _ => return Ok(Attempt::Done(Done::Interrupted)),
             }
         }
@@ -406,7 +399,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The window of a trial that starts at `at`, as it is planned.
+/// The planned window of a trial that starts at `at`.
 fn planned_window(spec: &TrialSpec, at: Nanos) -> Window {
     let opens = at + spec.warmup;
     let closes = match spec.duration.filter(|_| !spec.finish_begun) {

@@ -1,7 +1,7 @@
-//! A load generator: waits for orders, and is asked what became of them.
+//! A load generator: waits for orders and answers questions about them.
 //!
-//! It only ever answers. What its trial reports waits in an outbox until the coordinator asks for it; when nobody has
-//! asked for [`LEASE`], the coordinator is gone, its trial is stopped and the load generator is free again.
+//! It only ever answers. Reports of its trial wait in an outbox until the coordinator asks for them; when it has not
+//! asked for [`LEASE`], the trial is stopped and the load generator is free again.
 
 use crate::NatsOptions;
 use crate::clock::calendar_now;
@@ -10,7 +10,7 @@ use crate::flow::Outbox;
 use crate::nats::Link;
 use crate::packet::{pack, unpack};
 use crate::protocol::{
-    Answer, Hello, Order, Question, Report, Versions, call_subject, check_name, own_subject,
+    Answer, Ask, Hello, Order, Question, Report, Versions, call_subject, check_name, own_subject,
 };
 use async_nats::{Client, Message, Subscriber};
 use dyno_core::Nanos;
@@ -22,15 +22,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// After so long without a word from the coordinator it is taken for gone. Longer than the patience of the
-/// coordinator, which otherwise would count on a load generator that has left.
+/// Time without a word from the coordinator after which it is gone. Longer than the coordinator's patience, which
+/// otherwise would count on a load generator that has left.
 pub const LEASE: Duration = Duration::from_secs(20);
-/// How long somebody with the same name may take to answer.
+/// Time limit for the answer of a load generator with the same name.
 const SAME_NAME: Duration = Duration::from_millis(500);
-/// What of a message of NATS is left for the head of an answer.
+/// Part of a message of NATS that the head of an answer may take.
 const HEAD: usize = 1024;
 
-/// Something for who runs the load generator.
+/// Work or news for the owner of the load generator.
 #[derive(Debug)]
 pub enum Event {
     Work(Box<Assignment>),
@@ -44,7 +44,7 @@ pub struct Generator {
     events: Receiver<Event>,
 }
 
-/// What the thread of NATS and the trial share.
+/// Shared by the thread of NATS and the trial.
 #[derive(Debug)]
 struct Desk {
     state: Mutex<State>,
@@ -54,10 +54,10 @@ struct Desk {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The run that it works for, and when that was heard of last.
+    /// The run that it works for, and when that was heard last.
     run: Option<(String, Instant)>,
     job: Option<Job>,
-    /// The number of the trial that is still being executed, also when its run has gone.
+    /// The trial that is still being executed, also when its run has gone.
     busy_with: Option<u64>,
 }
 
@@ -77,8 +77,7 @@ enum Start {
 }
 
 impl Generator {
-    /// Connects and begins to listen. Without a `name` it takes the host's, with a number behind it where there is
-    /// one of this name already.
+    /// Connects and begins to listen. Without a `name` it takes the host's, with a number where that is taken.
     pub fn open(
         nats: &NatsOptions,
         fleet: &str,
@@ -114,7 +113,6 @@ impl Generator {
         &self.hello.name
     }
 
-    /// Waits for work; `None` once `stopped` says so.
     pub fn next(&self, stopped: &dyn Fn() -> bool) -> Option<Event> {
         while !stopped() {
             match self.events.recv_timeout(Duration::from_millis(200)) {
@@ -146,7 +144,7 @@ impl Generator {
         let subscribed = self.link.wait(async move {
             let [call, own] = subjects;
             let both = [client.subscribe(call).await, client.subscribe(own).await];
-            // The server knows of them before anybody is told that this load generator is there.
+            // The server knows both before this load generator answers a call.
             let _ = client.flush().await;
             both.into_iter().collect::<Result<Vec<_>, _>>()
         })?;
@@ -170,7 +168,7 @@ impl Generator {
     }
 }
 
-/// The name that was asked for, or one that nobody has.
+/// The name that was asked for, or a free one.
 fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> FleetResult<String> {
     let client = link.client.clone();
     let call = call_subject(fleet);
@@ -197,9 +195,9 @@ fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Fleet
     Ok(names.find(|name| !taken.contains(name)).unwrap_or(plain))
 }
 
-/// This machine's addresses, loopback and link-local ones left out.
+/// This machine's addresses without loopback and link-local ones.
 fn addresses() -> Vec<String> {
-    // The kernel's own list for IPv4: local addresses stand before the line that calls them so.
+    // The kernel's own list for IPv4: a local address stands before the line that says so.
     let table = std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
     let mut found: Vec<String> = Vec::new();
     let mut last = "";
@@ -224,7 +222,7 @@ async fn answer_all(client: Client, mut questions: Subscriber, desk: Arc<Desk>, 
             Ok((question, _)) => desk.answer(question, &hello, most),
             Err(error) => (Answer::Refused { why: error.message }, Vec::new()),
         };
-        // An answer that is lost is asked for again.
+        // The coordinator asks again for a lost answer.
         let _ = client.publish(reply, pack(&answer, &body).into()).await;
     }
 }
@@ -246,62 +244,59 @@ impl Desk {
     ) -> (Answer, Vec<u8>) {
         let (mut state, mut body) = (self.lock(), Vec::new());
         let of = state.run.as_ref().map(|(run, _)| run.clone());
-        let answer = match (&mut state.run, question.run()) {
-            (_, None) => Answer::Here(Box::new(Hello { run: of, ..hello.clone() })),
-            (Some((run, heard)), Some(asking)) if run == asking => {
+        let answer = match (&mut state.run, &question.ask) {
+            (_, Ask::Who) => Answer::Here(Box::new(Hello { run: of, ..hello.clone() })),
+            (Some((run, heard)), _) if *run == question.run => {
                 *heard = Instant::now();
-                let answer = self.answer_own(&mut state, question, hello, most, &mut body);
+                let answer = self.answer_own(&mut state, question.ask, hello, most, &mut body);
                 drop(state);
                 self.changed.notify_all();
                 answer
             }
-            (None, Some(asking)) if matches!(question, Question::Join { .. }) => {
-                state.run = Some((asking.to_owned(), Instant::now()));
-                self.note(format!("Working for the run {asking}."));
+            (None, Ask::Join) => {
+                self.note(format!("Working for the run {}.", question.run));
+                state.run = Some((question.run, Instant::now()));
                 Answer::Done
             }
-            // Whoever has left has left, also if the answer was lost.
-            (None, _) if matches!(question, Question::Leave { .. }) => Answer::Done,
+            // Leaving twice is no error: the first answer may have been lost.
+            (None, Ask::Leave) => Answer::Done,
             _ => Answer::Busy { run: of },
         };
         (answer, body)
     }
 
-    /// Answers the run that it works for; `body` gets what goes with the answer, at most `most` bytes.
+    /// Answers the run that it works for; `body` gets at most `most` bytes beside the answer.
     fn answer_own(
         self: &Arc<Self>,
         state: &mut State,
-        question: Question,
+        ask: Ask,
         hello: &Hello,
         most: usize,
         body: &mut Vec<u8>,
     ) -> Answer {
-        match question {
-            Question::Prepare { order, .. } => return self.prepare(state, *order, hello),
-            Question::Poll { trial, after, .. } => {
+        match ask {
+            Ask::Prepare(order) => return self.prepare(state, *order, hello),
+            Ask::Poll { trial, after } => {
                 let Some(job) = job(state, trial) else { return unknown(trial) };
                 *body = job.outbox.after(after, most);
                 return Answer::Flow { offset: job.outbox.offset() };
             }
-            Question::Start { trial, at, .. } => {
+            Ask::Start { trial, at } => {
                 let Some(job) = job(state, trial) else { return unknown(trial) };
                 if job.start == Start::Open {
                     job.start = Start::At(at);
                 }
             }
-            Question::Stop { trial, .. } => {
+            Ask::Stop { trial } => {
                 if let Some(job) = job(state, trial) {
                     job.stop();
                 }
             }
-            Question::Clock { .. } => {
-                let calendar = calendar_now();
-                return Answer::Clock { monotonic: monotonic_now(), calendar };
+            Ask::Clock => {
+                return Answer::Clock { monotonic: monotonic_now(), calendar: calendar_now() };
             }
-            Question::Leave { .. } => {
-                self.leave(state, "The run has ended; waiting for the next one.");
-            }
-            Question::Who | Question::Join { .. } | Question::Keep { .. } => {}
+            Ask::Leave => self.leave(state, "The run has ended; waiting for the next one."),
+            Ask::Who | Ask::Join | Ask::Keep => {}
         }
         Answer::Done
     }
@@ -340,14 +335,14 @@ impl Desk {
         }
     }
 
-    /// Says that all is ready and waits until the coordinator names the moment.
+    /// Reports that all is ready and waits until the coordinator names the moment.
     fn wait_for_start(&self, trial: u64, now: Nanos) -> Option<Nanos> {
         let mut state = self.lock();
         job(&mut state, trial)?.outbox.push(&Report::Ready, b"");
         loop {
             let job = job(&mut state, trial)?;
             match job.start {
-                // By its own user: each question of the coordinator wakes it to look.
+                // Stopped by its own user: each question of the coordinator wakes it to look.
                 _ if job.control.as_ref().is_some_and(|control| control.is_stopped()) => {
                     return None;
                 }
@@ -360,13 +355,13 @@ impl Desk {
     }
 
     fn report(&self, trial: u64, report: &Report, body: &[u8]) {
-        // Of a run that is gone nobody wants to know.
+        // Reports of a run that is gone are dropped.
         if let Some(job) = job(&mut self.lock(), trial) {
             job.outbox.push(report, body);
         }
     }
 
-    /// Lets a run go that isn't heard of any more.
+    /// Leaves a run after [`LEASE`] without a word from it.
     fn expire(&self, now: Instant) {
         let mut state = self.lock();
         let is_gone =
@@ -423,23 +418,22 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Starts the trial at the agreed moment, and stops it when the coordinator says so or is gone.
+    /// Starts the trial at the agreed moment; stops it when the coordinator stops it or is gone.
     pub fn control(&self) -> Arc<Control> {
         Arc::clone(&self.control)
     }
 
-    /// Tells the user of the coordinator something, a sentence.
+    /// Shows the user of the coordinator a sentence.
     pub fn note(&self, text: &str) {
         self.desk.report(self.trial, &Report::Note { text: text.to_owned() }, b"");
     }
 
-    /// The trial is over; `left` is what the workload keeps itself.
     pub fn ended(self, result: TrialResult, left: &[u8]) {
         self.desk.report(self.trial, &Report::Left, left);
         self.desk.report(self.trial, &Report::Ended { result: Box::new(result) }, b"");
     }
 
-    /// The trial could not begin: why, in sentences. `is_interrupted`: because it was stopped.
+    /// Reports in sentences why the trial could not begin. `is_interrupted`: because it was stopped.
     pub fn failed(self, message: &str, hint: Option<&str>, is_interrupted: bool) {
         let (message, hint) = (message.to_owned(), hint.map(str::to_owned));
         let report = Report::Failed { message, hint, is_interrupted };

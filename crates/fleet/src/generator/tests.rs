@@ -33,15 +33,19 @@ fn order(trial: u64, dyno: &str) -> Question {
         generators: 1,
         secrets: Vec::new(),
     };
-    Question::Prepare { run: "r".to_owned(), order: Box::new(order) }
+    by("r", Ask::Prepare(Box::new(order)))
+}
+
+fn by(run: &str, ask: Ask) -> Question {
+    Question { run: run.to_owned(), ask }
 }
 
 fn join(run: &str) -> Question {
-    Question::Join { run: run.to_owned() }
+    by(run, Ask::Join)
 }
 
 fn poll(trial: u64, after: u64) -> Question {
-    Question::Poll { run: "r".to_owned(), trial, after }
+    by("r", Ask::Poll { trial, after })
 }
 
 fn assignments(told: &Receiver<Event>) -> Vec<Assignment> {
@@ -61,14 +65,14 @@ fn it_works_for_one_run_until_that_is_gone() {
     assert_eq!(ask(join("r")), Answer::Done);
     let busy = Answer::Busy { run: Some("r".to_owned()) };
     assert_eq!(ask(join("other")), busy);
-    assert_eq!(ask(Question::Leave { run: "other".to_owned() }), busy);
+    assert_eq!(ask(by("other", Ask::Leave)), busy);
     desk.expire(Instant::now());
     assert_eq!(ask(join("other")), busy);
     desk.expire(Instant::now() + LEASE + Duration::from_secs(1));
     assert_eq!(ask(join("other")), Answer::Done);
-    assert_eq!(ask(Question::Leave { run: "other".to_owned() }), Answer::Done);
-    assert_eq!(ask(Question::Leave { run: "other".to_owned() }), Answer::Done);
-    let Answer::Here(here) = ask(Question::Who) else { panic!("it says who it is") };
+    assert_eq!(ask(by("other", Ask::Leave)), Answer::Done);
+    assert_eq!(ask(by("other", Ask::Leave)), Answer::Done);
+    let Answer::Here(here) = ask(by("", Ask::Who)) else { panic!("it says who it is") };
     assert_eq!(*here, hello);
 }
 
@@ -136,12 +140,11 @@ fn the_start_is_agreed_once_and_not_after_a_stop() {
         ask(join("r"));
         ask(order(1, "1.0"));
         let control = assignments(&told).remove(0).reporter.control();
-        let run = || "r".to_owned();
         if is_stopped {
-            ask(Question::Stop { run: run(), trial: 1 });
+            ask(by("r", Ask::Stop { trial: 1 }));
         }
-        ask(Question::Start { run: run(), trial: 1, at: 700 });
-        ask(Question::Start { run: run(), trial: 1, at: 900 });
+        ask(by("r", Ask::Start { trial: 1, at: 700 }));
+        ask(by("r", Ask::Start { trial: 1, at: 900 }));
         assert_eq!(control.is_stopped(), is_stopped);
         assert_eq!(desk.wait_for_start(1, 5), (!is_stopped).then_some(700));
         // What comes too late starts at once.
@@ -157,7 +160,7 @@ fn who_is_stopped_by_its_own_user_does_not_start() {
     let assignment = assignments(&told).remove(0);
     assignment.reporter.control().stop();
     assert_eq!(desk.wait_for_start(1, 5), None);
-    desk.answer(Question::Start { run: "r".to_owned(), trial: 1, at: 700 }, &hello, 1000);
+    desk.answer(by("r", Ask::Start { trial: 1, at: 700 }), &hello, 1000);
     assert_eq!(desk.wait_for_start(1, 5), None);
 }
 
