@@ -33,7 +33,7 @@ struct Text {
     end_mark: u8,
 }
 
-/// Where in the binary format the next bytes belong.
+/// The part of the binary format that the next bytes belong to.
 #[derive(Clone, Copy)]
 enum Expect {
     Header,
@@ -46,7 +46,7 @@ enum Expect {
 
 struct Binary {
     expect: Expect,
-    /// Bytes of a fixed part that came in pieces.
+    /// Bytes of a fixed part, which may come in pieces.
     part: [u8; 19],
     filled: usize,
     /// Bytes left of a part that is only skipped.
@@ -200,7 +200,7 @@ impl Binary {
         Ok(())
     }
 
-    /// A fixed part is complete.
+    /// Takes a complete fixed part.
     fn part(&mut self, counted: &mut Counted<'_>) -> Result<(), String> {
         let [a, b, c, d, ..] = self.part;
         match self.expect {
@@ -236,7 +236,7 @@ impl Binary {
         Ok(())
     }
 
-    /// A skipped part or an empty field is over.
+    /// Goes on after a skipped part or an empty field.
     fn next_field(&mut self) {
         if matches!(self.expect, Expect::Extension) {
             self.expect = Expect::FieldCount;
@@ -253,7 +253,7 @@ mod tests {
     use crate::sql::{Dialect, Plan, parse};
 
     fn rows_of(sql: &str, dialect: Dialect, data: &[u8], piece: usize) -> Result<u64, String> {
-        let mut plan = Plan::new();
+        let mut plan = Plan::default();
         parse(sql.as_bytes(), 0, dialect, &mut plan)?;
         let mut bulk = BulkRows::new(&plan.load.expect("a load"));
         for part in data.chunks(piece) {

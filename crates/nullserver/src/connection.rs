@@ -7,10 +7,9 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
-/// Bytes read and thrown away after a violation, so that the client can read why; then the
-/// connection is cut.
+/// Bytes read and thrown away after a violation, before the connection is cut: the client shall read the error.
 const DISCARD_MAX: usize = 1024 * 1024;
-/// A buffer for torn messages that grew beyond this is given back.
+/// A larger buffer for torn messages is freed.
 const HELD_MAX: usize = 64 * 1024;
 
 pub(crate) enum Protocol {
@@ -18,13 +17,11 @@ pub(crate) enum Protocol {
     Postgres(postgres::Connection),
 }
 
-/// What the loop has to do with a connection after it was served.
+/// State of a connection after it was served. `Blocked`: its socket takes no more bytes. `Unblocked`: it does again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Open,
-    /// The socket takes no more: wait until it does.
     Blocked,
-    /// It takes bytes again: wait for input only.
     Unblocked,
     Closed,
 }
@@ -32,12 +29,12 @@ pub(crate) enum Fate {
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
     pub(crate) protocol: Protocol,
-    /// Received bytes that are not answered yet.
+    /// Received bytes without an answer.
     held: Vec<u8>,
-    /// Answers the socket did not take yet.
+    /// Answers that the socket did not take yet.
     unsent: Vec<u8>,
     closing: bool,
-    /// Set by a violation: bytes that may still be thrown away.
+    /// After a violation: bytes that may still be thrown away.
     discard: Option<usize>,
 }
 
@@ -66,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// Answers whatever there is to answer after an event.
+    /// Answers complete requests after an event.
     pub(crate) fn serve(
         &mut self,
         flags: EventFlags,
@@ -75,8 +72,7 @@ impl Connection {
     ) -> Fate {
         let was_blocked = !self.unsent.is_empty();
         match self.try_serve(flags, lent, input) {
-            Err(_) => Fate::Closed,
-            Ok(false) => Fate::Closed,
+            Err(_) | Ok(false) => Fate::Closed,
             Ok(true) => match self.fate() {
                 Fate::Open if was_blocked => Fate::Unblocked,
                 fate => fate,
@@ -108,7 +104,7 @@ impl Connection {
                 self.answer(&[], lent)?;
             }
         }
-        // Input may have come while the socket was blocked; edges are told only once.
+        // Input may have come while the socket was blocked; epoll reports an edge only once.
         let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         while self.unsent.is_empty() && !self.closing {
             let room = input.len();
@@ -202,7 +198,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends; what the socket does not take is kept.
+    /// Sends; keeps bytes that the socket does not take.
     fn send(&mut self, mut bytes: &[u8]) -> Result<(), Errno> {
         while !bytes.is_empty() {
             match send(&self.socket, bytes, SendFlags::NOSIGNAL) {

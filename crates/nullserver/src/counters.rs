@@ -1,12 +1,11 @@
-//! What the server counts. Each loop has cells of its own, so counting takes no lock and no locked
-//! instruction; reading sums the loops.
+//! Counters of the server. Each loop has its own cells, so counting takes no lock and no locked instruction; reading
+//! sums the loops.
 
-use crate::sql::Kind;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that one loop writes and everybody may read.
+/// A number that one loop writes and all may read.
 #[derive(Debug, Default)]
 pub(crate) struct Cell(AtomicU64);
 
@@ -18,11 +17,15 @@ impl Cell {
 }
 
 macro_rules! counters {
-    (
-        $($(#[$doc:meta])* $name:ident,)*;
-        $($(#[$about:meta])* $kind:ident = $executed:ident,)*
-    ) => {
-        /// Counts of one protocol since the server started.
+(
+$($(#[$doc:meta])* $name:ident,)*;
+$($(#[$about:meta])* $kind:ident $(@$default:ident)? = $executed:ident,)*
+) => {
+/// Commands, for the counters and for the transaction state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind { $($(#[$default])? $kind,)* }
+
+/// Counts of one protocol since the server started.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct ProtocolCounters {
@@ -54,8 +57,8 @@ macro_rules! counters {
                 [$((stringify!($name), self.$name),)*].into_iter().chain(statements)
             }
 
-            /// Executed statements of all kinds: what a client counts as its queries.
-            pub fn statements(&self) -> u64 {
+/// Executed statements of all kinds.
+pub fn statements(&self) -> u64 {
                 [$(self.$executed),*].iter().sum()
             }
         }
@@ -67,22 +70,19 @@ counters! {
     logins,
     /// Clients with a wrong password.
     logins_refused,
-    /// Requests against the protocol; each closed its connection.
-    violations,
-    /// COM_QUERY packets or Query messages.
-    query,
-    /// COM_STMT_PREPARE packets or Parse messages.
-    prepare,
-    /// COM_STMT_EXECUTE packets or Execute messages.
-    execute,
+/// Requests against the protocol; each closed its connection.
+violations,
+query,
+/// COM_STMT_PREPARE packets or Parse messages.
+prepare,
+execute,
     bind,
     describe,
     sync,
     flush,
-    /// COM_STMT_CLOSE packets or Close messages.
-    close,
-    /// COM_STMT_RESET and COM_RESET_CONNECTION packets.
-    reset,
+close,
+/// COM_STMT_RESET and COM_RESET_CONNECTION packets.
+reset,
     ping,
     init_db,
     set_option,
@@ -93,30 +93,27 @@ counters! {
     /// Rows received by LOAD DATA and COPY.
     rows_loaded,
     ;
-    /// Executed statements that are empty.
-    Empty = empty,
-    Select = select,
-    /// Executed INSERT and REPLACE statements.
-    Insert = insert,
-    Update = update,
-    Delete = delete,
-    /// Executed BEGIN and START TRANSACTION statements.
-    Begin = begin,
-    /// Executed COMMIT and END statements.
-    Commit = commit,
+Empty @default = empty,
+Select = select,
+/// INSERT and REPLACE statements.
+Insert = insert,
+Update = update,
+Delete = delete,
+/// BEGIN and START TRANSACTION statements.
+Begin = begin,
+/// COMMIT and END statements.
+Commit = commit,
     Rollback = rollback,
     Set = set,
     Show = show,
     Use = use_database,
     Load = load,
-    /// Executed CREATE, DROP, ALTER and TRUNCATE statements.
-    Ddl = ddl,
-    /// Other executed statements.
-    Other = other,
+/// CREATE, DROP, ALTER and TRUNCATE statements.
+Ddl = ddl,
+Other = other,
 }
 
-/// What the server counted. Displays as one JSON object; counters that are 0 are left out, except
-/// `violations`.
+/// Displays as one JSON object without counters that are 0, except `violations`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -144,7 +141,7 @@ impl fmt::Display for Counters {
     }
 }
 
-/// Violations whose text is kept; later ones are only counted.
+/// Violations with a text; later ones are only counted.
 const NOTES_MAX: usize = 20;
 
 #[derive(Debug, Default)]

@@ -1,7 +1,6 @@
-//! A null server: it answers the MySQL and the PostgreSQL protocol with canned rows, so that only a
-//! client's own cost shows when a load generator runs against it. It checks every byte of every
-//! request; a request against the protocol is answered with an error, closes its connection and is
-//! counted, so a benchmark can prove that it did not win by sending less.
+//! A null server: it answers the MySQL and the PostgreSQL protocol with canned rows, so that only the cost of a load
+//! generator itself shows. It checks every byte of every request; a request against the protocol is answered with an
+//! error, closes its connection and is counted, so a benchmark can prove that it did not win by sending less.
 //!
 //! The code shares nothing with dyno's own codecs: each tests the other.
 

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     match run(Config::parse()) {
         Ok(code) => code,
         Err(error) => {
-            // Nobody is left to be told if stderr is gone.
+            // Without stderr the error has no reader.
             let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::FAILURE
         }

@@ -1,6 +1,6 @@
-//! What the loop and the two protocols say to each other.
+//! Types shared by the loop and the two protocols.
 
-use crate::counters::{Cells, Notes};
+use crate::counters::{Cells, Kind, Notes};
 use crate::sql::{Plan, PlanCache};
 use crate::{Config, PostgresAuth};
 use std::hash::{BuildHasher, RandomState};
@@ -12,17 +12,15 @@ pub(crate) const LOGIN_MAX: usize = 10_000;
 /// Answers collected before they are sent, in bytes; one answer may exceed it.
 pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 
-/// The error tells a request against the protocol, in words.
+/// The error describes a request against the protocol.
 pub(crate) type Checked<T> = Result<T, String>;
 
-/// Why a connection stopped reading requests.
+/// The step after the reading of requests. `NeedsInput`: the rest is no complete message. `Send`: enough was answered
+/// for one send; call again after it. `Close`: after sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The rest of the input is no complete message.
     NeedsInput,
-    /// Enough was answered for one send; call again after it.
     Send,
-    /// The client said good-bye, or was refused; close after sending.
     Close,
 }
 
@@ -32,6 +30,17 @@ pub(crate) struct Lent<'a> {
     /// Answers that are not sent yet.
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) shared: &'a mut LoopState,
+}
+
+impl Lent<'_> {
+    /// Counts an executed statement.
+    #[inline]
+    pub(crate) fn count(&self, plan: &Plan) {
+        self.cells.statement(plan.kind);
+        if plan.kind == Kind::Insert {
+            self.cells.rows_inserted.add(plan.affected);
+        }
+    }
 }
 
 pub(crate) struct LoopState {
@@ -56,7 +65,7 @@ impl LoopState {
             is_empty: config.is_empty,
             mysql_plans: PlanCache::default(),
             postgres_plans: PlanCache::default(),
-            plan: Plan::new(),
+            plan: Plan::default(),
             hasher: RandomState::new(),
             salts: 0,
             connection_ids: (index as u32) << 24,

@@ -36,10 +36,9 @@ pub enum PostgresAuth {
     Cleartext,
 }
 
-/// A server that answers the MySQL and the PostgreSQL protocol with canned rows and checks every
-/// request, so that only a client's own cost shows. Binds 127.0.0.1 only. Prints one JSON line of
-/// counters to stdout when it is stopped by SIGTERM or SIGINT; exits with 1 if there were protocol
-/// violations.
+/// A server that answers the MySQL and the PostgreSQL protocol with canned rows and checks every request, so that only
+/// a client's own cost shows. Binds 127.0.0.1 only. SIGTERM and SIGINT stop it: then it prints one JSON line of
+/// counters to stdout and exits with 1 after protocol violations.
 #[derive(Clone, Debug, Default, Parser)]
 #[command(version)]
 pub struct Config {
@@ -55,18 +54,16 @@ pub struct Config {
     /// Folder of PostgreSQL's Unix socket, .s.PGSQL.PORT.
     #[arg(long, value_name = "FOLDER")]
     pub postgres_socket_dir: Option<PathBuf>,
-    /// Loops, each with a thread of its own.
+    /// Loops, each with its own thread.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64).map(usize::from))]
     pub threads: usize,
-    /// A password every user must have; without it any user with any password is let in. Visible in
-    /// the process list: for tests only.
+    /// The password of all users; without it any password is right. Visible in the process list: for tests only.
     #[arg(long)]
     pub password: Option<String>,
-    /// How PostgreSQL clients prove the password.
+    /// Form in which PostgreSQL clients send the password.
     #[arg(long, value_enum, default_value_t)]
     pub postgres_auth: PostgresAuth,
-    /// The catalog shows no table, as clients that are about to make some expect it; else it shows
-    /// sbtest1.
+    /// Shows no table in the catalog, for clients that create tables; else it shows sbtest1.
     #[arg(long = "empty")]
     pub is_empty: bool,
 }
@@ -75,11 +72,11 @@ pub struct Config {
 #[non_exhaustive]
 pub struct Report {
     pub counters: Counters,
-    /// The first violations in words; the counters have their number.
+    /// The first violations; the counters have their number.
     pub violations: Vec<String>,
 }
 
-/// The counters of one loop, on cache lines of their own.
+/// The counters of one loop, on their own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct LoopCells {
@@ -132,7 +129,7 @@ struct Shared {
 pub struct Handle {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<io::Result<()>>>,
-    /// As it runs: with the ports that were taken.
+    /// With the ports that were bound.
     pub config: Config,
     files: Vec<PathBuf>,
 }
@@ -177,7 +174,7 @@ pub fn start(mut config: Config) -> io::Result<Handle> {
 }
 
 impl Handle {
-    /// What was counted so far. Requests a client has an answer to are in it.
+    /// All counters so far, with every request that was answered.
     pub fn counters(&self) -> Counters {
         let mut counters = Counters::default();
         for cells in &self.shared.cells {
@@ -191,7 +188,7 @@ impl Handle {
         self.shared.notes.all()
     }
 
-    /// Cuts all connections, stops the loops and reports.
+    /// Cuts all connections and stops the loops.
     pub fn stop(mut self) -> io::Result<Report> {
         self.halt()?;
         Ok(Report { counters: self.counters(), violations: self.violations() })
@@ -203,7 +200,7 @@ impl Handle {
             inbox.wake();
         }
         for file in self.files.drain(..) {
-            // Somebody else may have removed it.
+            // Another process may have removed it.
             let _ = std::fs::remove_file(file);
         }
         for thread in self.threads.drain(..) {
@@ -218,7 +215,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Whoever wants the error calls stop().
+        // stop() returns the error.
         let _ = self.halt();
     }
 }
@@ -272,14 +269,13 @@ struct Loop {
     epoll: OwnedFd,
     shared: Arc<Shared>,
     listeners: Vec<Listener>,
-    /// Accepting failed for want of files: try again when a connection closes.
+    /// No file was left for accepting: it is tried again when a connection closes.
     starved: bool,
     dealt: usize,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
     state: LoopState,
-    /// Buffers of the loop. Connections borrow them, so an idle connection owns nearly nothing and a
-    /// busy loop stays in the cache.
+    /// Buffers of the loop, which connections borrow: idle ones own nearly nothing and a busy loop stays in the cache.
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -441,7 +437,7 @@ impl Loop {
     }
 }
 
-/// Without OUT: a Unix socket would report it for every answer the client takes.
+/// Without OUT, which a Unix socket would report for each answer that the client takes.
 fn interest() -> EventFlags {
     EventFlags::IN | EventFlags::RDHUP | EventFlags::ET
 }

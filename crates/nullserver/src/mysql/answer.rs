@@ -1,5 +1,5 @@
-//! Writes the packets of answers. Within a result all rows are equal, so the first one is encoded
-//! and the others are copies with another packet number.
+//! Writes the packets of answers. All rows of a result are equal: the first one is encoded, the others are copies with
+//! another packet number.
 
 use super::capability::{CACHE_METADATA, DEPRECATE_EOF};
 use crate::sql::{Column, Plan, Rows, Statement, Value, write_decimal};
@@ -37,14 +37,10 @@ impl Answer<'_> {
         self.out[start..start + 3].copy_from_slice(&[a, b, c]);
     }
 
-    fn packet(&mut self, payload: &[u8]) {
+    pub(super) fn packet(&mut self, payload: &[u8]) {
         let start = self.begin();
         self.out.extend_from_slice(payload);
         self.finish(start);
-    }
-
-    pub(super) fn raw(mut self, payload: &[u8]) {
-        self.packet(payload);
     }
 
     pub(super) fn ok(mut self, affected: u64) {
@@ -68,11 +64,7 @@ impl Answer<'_> {
     }
 
     /// The end of rows: an OK packet that begins with 0xfe, or an EOF packet.
-    pub(super) fn end(mut self) {
-        self.end_of_rows();
-    }
-
-    fn end_of_rows(&mut self) {
+    pub(super) fn end_of_rows(&mut self) {
         let [low, high] = self.status.to_le_bytes();
         if self.capabilities & DEPRECATE_EOF != 0 {
             self.packet(&[0xfe, 0, 0, low, high, 0, 0]);
@@ -81,7 +73,7 @@ impl Answer<'_> {
         }
     }
 
-    /// EOF between columns and rows, for clients that still want it.
+    /// EOF between columns and rows, for older clients.
     fn end_of_columns(&mut self) {
         if self.capabilities & DEPRECATE_EOF == 0 {
             self.end_of_rows();
@@ -119,7 +111,7 @@ impl Answer<'_> {
         }
     }
 
-    /// A result set. Without `with_columns` the definitions are left out if the client caches them.
+    /// A result set. Without `with_columns`, clients that cache definitions get none.
     pub(super) fn result(
         mut self,
         sql: &[u8],

@@ -6,8 +6,8 @@ use crate::sql::{Plan, Value, is_decimal};
 /// Parameters whose integer a row count may depend on: BETWEEN's bounds are among the first.
 const BOUNDS_MAX: usize = 64;
 
-/// Checks what follows the statement id and gives the number of rows of the result. `types` are
-/// those of the last execution and are replaced if the client sends new ones.
+/// Checks the bytes behind the statement id; returns the number of rows of the result. `types` are those of the last
+/// execution; new ones of the client replace them.
 pub(super) fn check(body: &[u8], sql: &[u8], plan: &Plan, types: &mut Vec<u8>) -> Checked<u64> {
     let mut fields = Fields::new(body);
     let [flags, iterations @ ..] = fields.array::<5>()?;
@@ -64,7 +64,7 @@ enum Bound<'a> {
     Null,
     Integer(i64),
     Bytes(&'a [u8]),
-    /// Numbers and times nobody looks into.
+    /// Numbers and times.
     Opaque,
 }
 
@@ -111,7 +111,7 @@ fn sized<'a>(fields: &mut Fields<'a>, lengths: &[u8], kind: u8) -> Checked<Bound
     Ok(Bound::Opaque)
 }
 
-/// A length-encoded length. What it promises is checked when the bytes are taken.
+/// A length-encoded length; the reader of the bytes checks it.
 pub(super) fn length(fields: &mut Fields<'_>) -> Checked<usize> {
     Ok(match fields.u8()? {
         short @ 0..=250 => short.into(),

@@ -32,7 +32,7 @@ impl Connection {
         payload.extend_from_slice(NATIVE);
         payload.push(0);
         self.sequence = 0;
-        self.answer(lent.out, 0).raw(&payload);
+        self.answer(lent.out, 0).packet(&payload);
     }
 
     pub(super) fn login(&mut self, lent: &mut Lent<'_>, payload: &[u8]) -> Checked<Next> {
@@ -45,7 +45,7 @@ impl Connection {
                     switch.push(0);
                     switch.extend_from_slice(&self.salt);
                     switch.push(0);
-                    self.answer(lent.out, 0).raw(&switch);
+                    self.answer(lent.out, 0).packet(&switch);
                     self.phase = Phase::AuthSwitch;
                     return Ok(Next::NeedsInput);
                 }

@@ -6,17 +6,17 @@ mod execute;
 mod login;
 
 use crate::bulk::BulkRows;
+use crate::counters::Kind;
 use crate::protocol::{
     Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, expect_empty,
 };
-use crate::sql::{Dialect, Kind, Plan, Statement, parse};
+use crate::sql::{Dialect, Plan, Statement, parse};
 use answer::{Answer, Encoding};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 const STATEMENTS_MAX: usize = 65_536;
 
-/// Capability bits, see the protocol's documentation.
 mod capability {
     pub(super) const LONG_PASSWORD: u64 = 1;
     pub(super) const FOUND_ROWS: u64 = 1 << 1;
@@ -37,7 +37,7 @@ mod capability {
     pub(super) const DEPRECATE_EOF: u64 = 1 << 24;
     pub(super) const ZSTD: u64 = 1 << 26;
     pub(super) const QUERY_ATTRIBUTES: u64 = 1 << 27;
-    /// MariaDB's own bits live above 32. This one: a result may leave out columns already known.
+    /// Of MariaDB, whose own bits are above 32: a result may leave out known columns.
     pub(super) const CACHE_METADATA: u64 = 1 << 36;
 
     pub(super) const ANNOUNCED: u64 = FOUND_ROWS
@@ -55,7 +55,7 @@ mod capability {
         | PLUGIN_AUTH_LENENC
         | DEPRECATE_EOF
         | CACHE_METADATA;
-    /// Bits that change what goes over the wire: a client may set them only if they were announced.
+    /// Bits that change the protocol and were not announced: a client may not set them.
     pub(super) const NEVER: u64 = COMPRESS | SSL | ZSTD | QUERY_ATTRIBUTES;
 }
 
@@ -74,7 +74,6 @@ struct Prepared {
 enum Phase {
     /// The greeting is out.
     Login,
-    /// The client was asked for another authentication answer.
     AuthSwitch,
     Command,
     Infile(BulkRows),
@@ -108,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// Answers complete packets; `consumed` tells how much of the input they were.
+    /// Answers complete packets; adds their bytes to `consumed`.
     pub(crate) fn feed(
         &mut self,
         lent: &mut Lent<'_>,
@@ -219,7 +218,7 @@ impl Connection {
             0x1b => {
                 cells.set_option.add(1);
                 self.set_option(body)?;
-                self.answer(lent.out, 0).end();
+                self.answer(lent.out, 0).end_of_rows();
             }
             0x1f => {
                 expect_empty(body, "COM_RESET_CONNECTION")?;
@@ -255,7 +254,7 @@ impl Connection {
 
     /// All statements of a text; each gets a result.
     fn query(&mut self, lent: &mut Lent<'_>, sql: &[u8]) -> Checked<()> {
-        let mut plan = std::mem::replace(&mut lent.shared.plan, Plan::new());
+        let mut plan = std::mem::take(&mut lent.shared.plan);
         let result = self.statements_of(lent, sql, &mut plan);
         lent.shared.plan = plan;
         result
@@ -293,7 +292,7 @@ impl Connection {
         plan: &Plan,
         more: u16,
     ) -> Checked<()> {
-        lent.cells.statement(plan.kind);
+        lent.count(plan);
         self.follow(plan.kind);
         if plan.kind == Kind::Empty {
             self.answer(lent.out, more).error(1065, b"42000", "Query was empty");
@@ -306,9 +305,6 @@ impl Connection {
             self.answer(lent.out, 0).infile(load.file.of(sql));
             self.phase = Phase::Infile(BulkRows::new(load));
         } else if plan.columns.is_empty() {
-            if plan.kind == Kind::Insert {
-                lent.cells.rows_inserted.add(plan.affected);
-            }
             self.answer(lent.out, more).ok(plan.affected);
         } else {
             let rows = lent.shared.row_count(sql, plan);
@@ -363,12 +359,9 @@ impl Connection {
         let rows = execute::check(body, sql, plan, &mut prepared.types)?;
         let with_columns = !prepared.columns_known;
         prepared.columns_known = true;
-        lent.cells.statement(plan.kind);
+        lent.count(plan);
         self.follow(plan.kind);
         if plan.columns.is_empty() {
-            if plan.kind == Kind::Insert {
-                lent.cells.rows_inserted.add(plan.affected);
-            }
             self.answer(lent.out, 0).ok(plan.affected);
         } else {
             lent.cells.rows_sent.add(rows);

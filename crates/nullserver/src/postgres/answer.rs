@@ -1,8 +1,8 @@
-//! Writes the messages of answers. All rows of a result are equal, so the first one is encoded and
-//! the others are copies.
+//! Writes the messages of answers. All rows of a result are equal: the first one is encoded, the others are copies.
 
 use super::extended::{oid, type_of};
-use crate::sql::{Column, Format, Kind, Load, Plan, Value, write_decimal};
+use crate::counters::Kind;
+use crate::sql::{Column, Format, Load, Plan, Value, write_decimal};
 use std::io::Write as _;
 
 const TIMESTAMP: &[u8] = b"2024-01-01 00:00:00";
@@ -82,7 +82,7 @@ pub(super) fn key(out: &mut Vec<u8>, id: u32) {
     finish(out, start);
 }
 
-/// ParameterDescription; a type nobody told is text, as in a real server.
+/// ParameterDescription; an open type is text, as in a real server.
 pub(super) fn parameters(out: &mut Vec<u8>, types: &[u32]) {
     let start = begin(out, b't');
     out.extend_from_slice(&(types.len() as u16).to_be_bytes());

@@ -29,7 +29,7 @@ pub(super) mod oid {
 
 pub(super) struct Prepared {
     statement: Rc<Statement>,
-    /// Types of the parameters; 0 where neither the client nor a known column tells.
+    /// Types of the parameters; 0 where neither the client nor a known column has one.
     types: Box<[u32]>,
 }
 
@@ -47,10 +47,9 @@ pub(super) struct Extended {
     unnamed_portal: Option<Portal>,
     statements: HashMap<Box<[u8]>, Prepared>,
     portals: HashMap<Box<[u8]>, Portal>,
-    /// Messages of a batch came, its Sync did not.
+    /// Messages of a batch came, but not its Sync.
     in_batch: bool,
-    /// An error was told: the rest of the batch is not executed. Only a failed COPY leads here, and
-    /// a client that goes on without Sync after it would be checked no more.
+    /// After a failed COPY the rest of the batch is not executed, so messages before Sync could not be checked.
     failed: bool,
 }
 
@@ -200,7 +199,7 @@ impl Extended {
         Ok(())
     }
 
-    /// Reads Execute; gives the portal and the most rows to send (0: all).
+    /// Reads Execute; returns the portal and the most rows to send (0: all).
     pub(super) fn portal_to_execute(&mut self, body: &[u8]) -> Checked<(&mut Portal, u64)> {
         self.begin()?;
         let mut fields = Fields::new(body);
@@ -277,7 +276,7 @@ pub(super) fn type_of(value: Value) -> u32 {
     }
 }
 
-/// Checks a parameter against its type; gives its value if it is an integer.
+/// Checks a parameter against its type; returns its value if it is an integer.
 fn integer(value: &[u8], kind: u32, binary: bool, index: usize) -> Checked<Option<i64>> {
     let wrong = |what: &str| Err(format!("parameter {} is not {what}", index + 1));
     let integer = match (binary, value) {
@@ -304,7 +303,7 @@ fn integer(value: &[u8], kind: u32, binary: bool, index: usize) -> Checked<Optio
             return if fits { Ok(None) } else { wrong("of its type's length") };
         }
         oid::NUMERIC if !binary && !is_decimal(value) => return wrong("a number"),
-        // A type nobody told: clients that leave it open send text.
+        // An open type: such clients send text.
         _ => return Ok(integer.filter(|_| !binary)),
     };
     match integer {

@@ -12,8 +12,8 @@ const SSL: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
 const VERSION_3: u32 = 3;
 
-/// Settings every session is told, as libpq and the drivers expect them.
-const TOLD: [&str; 8] = [
+/// Settings sent to each session, as libpq and the drivers expect them.
+const REPORTED: [&str; 8] = [
     "client_encoding",
     "DateStyle",
     "integer_datetimes",
@@ -63,7 +63,7 @@ impl Connection {
         Ok(Next::NeedsInput)
     }
 
-    /// Reads the startup parameters; gives the protocol options among them, which nobody here knows.
+    /// Reads the startup parameters; returns the protocol options among them, all of them unknown.
     fn parameters<'a>(&mut self, fields: &mut Fields<'a>) -> Checked<Vec<&'a [u8]>> {
         let mut options = Vec::new();
         loop {
@@ -117,7 +117,7 @@ impl Connection {
         self.phase = Phase::Ready;
         answer::authentication(lent.out, 0, b"");
         answer::parameter(lent.out, "server_version", POSTGRES_VERSION);
-        for name in TOLD {
+        for name in REPORTED {
             let value = variable(name.as_bytes(), Dialect::Postgres).unwrap_or_default();
             answer::parameter(lent.out, name, value);
         }

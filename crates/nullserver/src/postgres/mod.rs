@@ -6,10 +6,11 @@ mod extended;
 mod login;
 
 use crate::bulk::BulkRows;
+use crate::counters::Kind;
 use crate::protocol::{
     Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, expect_empty,
 };
-use crate::sql::{Dialect, Kind, Plan, parse};
+use crate::sql::{Dialect, Plan, parse};
 use extended::Extended;
 
 enum Phase {
@@ -17,13 +18,11 @@ enum Phase {
     Startup,
     Password,
     Ready,
-    CopyIn(CopyIn),
-}
-
-struct CopyIn {
-    bulk: BulkRows,
-    /// Started by Execute: Sync and Flush are ignored until it ends, and a Sync must follow.
-    is_extended: bool,
+    /// `is_extended`: started by Execute. Sync and Flush are ignored until it ends, and a Sync must follow.
+    CopyIn {
+        bulk: BulkRows,
+        is_extended: bool,
+    },
 }
 
 pub(crate) struct Connection {
@@ -47,7 +46,7 @@ impl Connection {
         }
     }
 
-    /// Answers complete messages; `consumed` tells how much of the input they were.
+    /// Answers complete messages; adds their bytes to `consumed`.
     pub(crate) fn feed(
         &mut self,
         lent: &mut Lent<'_>,
@@ -77,11 +76,11 @@ impl Connection {
     fn message(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
         match &mut self.phase {
             Phase::Ready => self.request(lent, kind, body),
-            Phase::CopyIn(copy) if kind == b'd' => {
-                copy.bulk.feed(body)?;
+            Phase::CopyIn { bulk, .. } if kind == b'd' => {
+                bulk.feed(body)?;
                 Ok(Next::NeedsInput)
             }
-            Phase::CopyIn(_) => self.copy_control(lent, kind, body),
+            Phase::CopyIn { .. } => self.copy_control(lent, kind, body),
             Phase::Password | Phase::Startup => self.password(lent, kind, body),
         }
     }
@@ -146,7 +145,7 @@ impl Connection {
             return Err("a Query message has trailing bytes".into());
         }
         self.extended.forget_unnamed();
-        let mut plan = std::mem::replace(&mut lent.shared.plan, Plan::new());
+        let mut plan = std::mem::take(&mut lent.shared.plan);
         let result = self.statements_of(lent, sql, &mut plan);
         lent.shared.plan = plan;
         result
@@ -164,13 +163,12 @@ impl Connection {
             }
             count += 1;
             start = plan.end;
-            lent.cells.statement(plan.kind);
+            lent.count(plan);
             self.follow(plan.kind);
             if let Some(load) = &plan.load {
                 answer::copy_in(lent.out, load);
-                let copy = CopyIn { bulk: BulkRows::new(load), is_extended: false };
-                self.phase = Phase::CopyIn(copy);
-                let mut rest = Plan::new();
+                self.phase = Phase::CopyIn { bulk: BulkRows::new(load), is_extended: false };
+                let mut rest = Plan::default();
                 parse(sql, start, Dialect::Postgres, &mut rest)?;
                 if rest.kind != Kind::Empty {
                     return Err("COPY is not the last statement of its text".into());
@@ -184,7 +182,6 @@ impl Connection {
                 answer::rows(lent.out, sql, &plan.columns, 0, rows);
                 lent.cells.rows_sent.add(rows);
             }
-            count_inserted(lent, plan);
             answer::complete(lent.out, sql, plan, rows);
         }
         if count == 0 {
@@ -201,12 +198,10 @@ impl Connection {
         let (sql, plan) = (&statement.sql[..], &statement.plan);
         if !portal.started {
             portal.started = true;
-            lent.cells.statement(plan.kind);
-            count_inserted(lent, plan);
+            lent.count(plan);
             if let Some(load) = &plan.load {
                 answer::copy_in(lent.out, load);
-                let copy = CopyIn { bulk: BulkRows::new(load), is_extended: true };
-                self.phase = Phase::CopyIn(copy);
+                self.phase = Phase::CopyIn { bulk: BulkRows::new(load), is_extended: true };
                 return Ok(());
             }
         }
@@ -241,17 +236,19 @@ impl Connection {
 
     /// Anything but data while a COPY runs.
     fn copy_control(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
-        let Phase::CopyIn(copy) = &mut self.phase else { return Err(unexpected(kind)) };
-        let is_extended = copy.is_extended;
+        let Phase::CopyIn { bulk, is_extended } = &mut self.phase else {
+            return Err(unexpected(kind));
+        };
+        let is_extended = *is_extended;
         match kind {
             b'S' | b'H' if is_extended => {
                 return expect_empty(body, "Sync").map(|()| Next::NeedsInput);
             }
             b'c' => {
                 expect_empty(body, "CopyDone")?;
-                copy.bulk.finish()?;
-                lent.cells.rows_loaded.add(copy.bulk.rows);
-                answer::copied(lent.out, copy.bulk.rows);
+                bulk.finish()?;
+                lent.cells.rows_loaded.add(bulk.rows);
+                answer::copied(lent.out, bulk.rows);
             }
             b'f' => {
                 let Some((0, reason)) = body.split_last() else {
@@ -269,12 +266,6 @@ impl Connection {
             answer::ready(lent.out, self.in_transaction);
         }
         Ok(Next::NeedsInput)
-    }
-}
-
-fn count_inserted(lent: &Lent<'_>, plan: &Plan) {
-    if plan.kind == Kind::Insert {
-        lent.cells.rows_inserted.add(plan.affected);
     }
 }
 

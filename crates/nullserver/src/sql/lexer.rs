@@ -1,5 +1,4 @@
-//! Splits SQL into tokens without copying. Comments vanish here, `/*! ... */` included: no answer
-//! depends on an engine clause.
+//! Splits SQL into tokens without copying. Comments vanish, `/*! ... */` too: no answer depends on an engine clause.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -38,7 +37,7 @@ pub(crate) enum Token {
     End,
 }
 
-/// The error says why a text is not a statement; the answer is an error and a violation.
+/// The error says why a text is not a statement.
 pub(crate) type Parsed<T> = Result<T, &'static str>;
 
 /// Statements of more parameters are refused; both protocols count them in 16 bits.
@@ -63,7 +62,7 @@ impl<'a> Lexer<'a> {
         self.dialect
     }
 
-    /// Where the next token is looked for.
+    /// The offset behind the last token.
     pub(crate) fn position(&self) -> usize {
         self.pos
     }

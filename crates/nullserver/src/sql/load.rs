@@ -1,9 +1,10 @@
-//! `LOAD DATA LOCAL INFILE` and `COPY ... FROM STDIN`: how the rows that follow are written.
+//! `LOAD DATA LOCAL INFILE` and `COPY ... FROM STDIN`: the format of the rows.
 
 use super::lexer::{Parsed, Span, Token};
 use super::names::{table_columns, words};
 use super::parser::{Parser, integer};
-use super::plan::{Format, Kind, Load};
+use super::plan::{Format, Load};
+use crate::counters::Kind;
 
 // Options of COPY and LOAD DATA.
 words! { pub(crate) enum Word, option:
@@ -13,36 +14,30 @@ words! { pub(crate) enum Word, option:
     Stdin = b"stdin", Csv = b"csv", Binary = b"binary", Delimiter = b"delimiter", Header = b"header",
 }
 
-/// The bytes of a text format while its options are read.
-struct Marks {
-    field: u8,
-    line: u8,
-    escape: u8,
-    quote: u8,
-}
-
 impl Parser<'_, '_> {
     /// `LOAD DATA LOCAL INFILE 'f' ... INTO TABLE t [FIELDS ...] [LINES ...] [(columns)]`.
     pub(super) fn load_data(&mut self) -> Parsed<()> {
         self.plan.kind = Kind::Load;
-        let mut marks = Marks { field: b'\t', line: b'\n', escape: b'\\', quote: 0 };
+        let (mut field, mut line, mut escape, mut quote) = (b'\t', b'\n', b'\\', 0);
         let mut load = Load { format: Format::Binary, columns: 0, file: Span::default(), skip: 0 };
         let (mut local, mut lines) = (false, false);
         let mut token = self.next()?;
         loop {
             match token {
                 Token::End | Token::Symbol(b';') => break,
-                Token::Symbol(b'(') if load.columns == 0 => load.columns = self.name_list()?,
+                Token::Symbol(b'(') if load.columns == 0 => {
+                    load.columns = self.name_list()?.len() as u32
+                }
                 Token::Word => match option(self.lexer.text()) {
                     Word::Local => local = true,
                     Word::Infile => load.file = self.expect_text()?,
                     Word::Table => self.plan.table = self.expect_name()?,
                     Word::Fields => lines = false,
                     Word::Lines => lines = true,
-                    Word::Terminated if lines => marks.line = self.by_mark()?,
-                    Word::Terminated => marks.field = self.by_mark()?,
-                    Word::Enclosed => marks.quote = self.by_mark()?,
-                    Word::Escaped => marks.escape = self.by_mark()?,
+                    Word::Terminated if lines => line = self.by_mark()?,
+                    Word::Terminated => field = self.by_mark()?,
+                    Word::Enclosed => quote = self.by_mark()?,
+                    Word::Escaped => escape = self.by_mark()?,
                     Word::Ignore => {
                         token = self.next()?;
                         if token != Token::Number {
@@ -68,7 +63,6 @@ impl Parser<'_, '_> {
         if !local || load.file.is_empty() || self.plan.table.is_empty() {
             return Err("LOAD DATA needs LOCAL INFILE 'file' INTO TABLE name");
         }
-        let Marks { field, line, escape, quote } = marks;
         load.format = Format::Text { field, line, escape, quote };
         self.set_load(load);
         Ok(())
@@ -85,7 +79,7 @@ impl Parser<'_, '_> {
             token = self.next()?;
         }
         if token == Token::Symbol(b'(') {
-            columns = self.name_list()?;
+            columns = self.name_list()?.len() as u32;
             token = self.next()?;
         }
         let from = token == Token::Word && option(self.lexer.text()) == Word::From;
@@ -117,16 +111,11 @@ impl Parser<'_, '_> {
                 _ => {}
             }
         }
-        Ok(match (binary, csv) {
-            (true, _) => Format::Binary,
-            (_, true) => {
-                Format::Text { field: field.unwrap_or(b','), line: b'\n', escape: 0, quote: b'"' }
-            }
-            _ => {
-                let field = field.unwrap_or(b'\t');
-                Format::Text { field, line: b'\n', escape: b'\\', quote: 0 }
-            }
-        })
+        if binary {
+            return Ok(Format::Binary);
+        }
+        let (mark, escape, quote) = if csv { (b',', 0, b'"') } else { (b'\t', b'\\', 0) };
+        Ok(Format::Text { field: field.unwrap_or(mark), line: b'\n', escape, quote })
     }
 
     fn set_load(&mut self, mut load: Load) {
@@ -148,19 +137,6 @@ impl Parser<'_, '_> {
         match self.next()? {
             Token::Word => Ok(self.lexer.span),
             _ => Err("a table name is missing"),
-        }
-    }
-
-    /// Names between parentheses, the first of which was read.
-    fn name_list(&mut self) -> Parsed<u32> {
-        let mut count = 0;
-        loop {
-            match self.next()? {
-                Token::Word => count += 1,
-                Token::Symbol(b',') => {}
-                Token::Symbol(b')') => return Ok(count),
-                _ => return Err("a column list holds something that is no name"),
-            }
         }
     }
 

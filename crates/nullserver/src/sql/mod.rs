@@ -11,8 +11,9 @@ mod tpc;
 pub(crate) use lexer::{Dialect, Parsed};
 pub(crate) use names::{MYSQL_VERSION, POSTGRES_VERSION, variable};
 pub(crate) use parser::parse;
-pub(crate) use plan::{Column, Format, Kind, Load, Plan, Rows, Value, is_decimal, write_decimal};
+pub(crate) use plan::{Column, Format, Load, Plan, Rows, Value, is_decimal, write_decimal};
 
+use crate::counters::Kind;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -23,7 +24,7 @@ pub(crate) struct Statement {
     pub(crate) plan: Plan,
 }
 
-/// Plans kept per loop. A client with more different texts than that pays for parsing them again.
+/// Plans kept per loop; further texts are parsed again.
 const CACHED_MAX: usize = 10_000;
 /// Longer texts (multi-row inserts) are not kept.
 const CACHED_BYTES_MAX: usize = 4_096;
@@ -40,9 +41,9 @@ impl PlanCache {
         if let Some(statement) = self.plans.get(sql) {
             return Ok(Rc::clone(statement));
         }
-        let mut plan = Plan::new();
+        let mut plan = Plan::default();
         parse(sql, 0, dialect, &mut plan)?;
-        let mut rest = Plan::new();
+        let mut rest = Plan::default();
         parse(sql, plan.end, dialect, &mut rest)?;
         if rest.kind != Kind::Empty || rest.end < sql.len() {
             return Err("a prepared text holds more than one statement");

@@ -1,14 +1,12 @@
-//! What the names in a statement stand for: columns, functions, variables, keywords.
+//! The meaning of names in a statement: columns, functions, variables, keywords.
 
 use super::lexer::Dialect;
 use super::plan::Value;
 use super::tpc;
 
-/// The version both the greeting and `SELECT VERSION()` tell, so that clients choose MariaDB's
-/// dialect and its metadata caching.
+/// With this version clients choose MariaDB's dialect and its metadata caching.
 pub(crate) const MYSQL_VERSION: &str = "5.5.5-10.11.6-MariaDB";
 const MYSQL_VERSION_PLAIN: &str = "10.11.6-MariaDB";
-/// What a PostgreSQL client is told in `server_version`.
 pub(crate) const POSTGRES_VERSION: &str = "15.0";
 const POSTGRES_VERSION_LONG: &str = "PostgreSQL 15.0 (dyno null server)";
 
@@ -49,7 +47,7 @@ macro_rules! words {
 }
 pub(super) use words;
 
-// A clause ends a select list without FROM; a connective stands between a column and its parameter.
+// A `Clause` ends a select list without FROM; a `Connective` stands between a column and its parameter.
 words! { pub(crate) enum Keyword, keyword:
     Select = b"select", Insert = b"insert", Replace = b"replace", Update = b"update", Delete = b"delete",
     Begin = b"begin", Start = b"start", Commit = b"commit", End = b"end", Rollback = b"rollback",
@@ -62,7 +60,7 @@ words! { pub(crate) enum Keyword, keyword:
     Connective = b"not" | b"or" | b"is" | b"by",
 }
 
-/// What a column of this name holds. Columns that nobody declared hold the number 1.
+/// The value of a column; unknown columns hold the number 1.
 pub(crate) fn column_value(name: &[u8]) -> Value {
     lowered(name, known_column).unwrap_or(Value::Int(1))
 }
@@ -76,7 +74,7 @@ fn known_column(lower: &[u8]) -> Option<Value> {
         b"filler" => Some(Value::Char(b"")),
         b"mtime" => Some(Value::Timestamp),
         b"table_name" | b"tablename" => Some(Value::Text(TABLE)),
-        // pgbench looks whether pgbench_accounts is partitioned and what kind of table it is.
+        // pgbench asks whether pgbench_accounts is partitioned and for its kind of table.
         b"partstrat" => Some(Value::Null),
         b"relkind" => Some(Value::Text(b"r")),
         b"current_user" | b"session_user" => Some(Value::Text(b"null")),
@@ -85,7 +83,7 @@ fn known_column(lower: &[u8]) -> Option<Value> {
     }
 }
 
-/// What a parameter beside this column must be, if the column is one of the known ones.
+/// The value that a parameter beside this column must fit, if the column is known.
 pub(crate) fn column_parameter(name: &[u8]) -> Option<Value> {
     lowered(name, known_column).filter(|value| *value != Value::Null)
 }
@@ -112,7 +110,7 @@ pub(crate) fn is_aggregate(name: &[u8]) -> bool {
     lowered(name, |lower| matches!(lower, b"sum" | b"count" | b"avg" | b"min" | b"max"))
 }
 
-/// What a function returns; `argument` is its first literal.
+/// The value of a function; `argument` is its first literal.
 pub(crate) fn function_value(name: &[u8], argument: &[u8], dialect: Dialect) -> Value {
     lowered(name, |lower| match lower {
         b"sum" | b"avg" => Value::Sum(501_250),
@@ -130,7 +128,7 @@ pub(crate) fn function_value(name: &[u8], argument: &[u8], dialect: Dialect) -> 
     })
 }
 
-/// What `@@name` or `SHOW name` tells.
+/// The value of `@@name` or `SHOW name`.
 pub(crate) fn variable_value(name: &[u8], dialect: Dialect) -> Value {
     let text = variable(name, dialect).unwrap_or("0");
     match text.parse() {

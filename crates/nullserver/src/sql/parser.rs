@@ -2,14 +2,15 @@
 
 use super::lexer::{Dialect, Lexer, Parsed, Span, Token};
 use super::names::{Keyword, TABLE, column_parameter, keyword, table_columns, variable_value};
-use super::plan::{Column, Kind, Name, Operand, Plan, Rows, Value};
+use super::plan::{Column, Name, Operand, Plan, Rows, Value};
 use super::tpc;
+use crate::counters::Kind;
 
 pub(super) struct Parser<'a, 'p> {
     pub(super) sql: &'a [u8],
     pub(super) lexer: Lexer<'a>,
     pub(super) plan: &'p mut Plan,
-    /// The last identifier, which a following parameter is compared with or assigned to.
+    /// The last identifier, which a following parameter belongs to.
     beside: Span,
     /// Position of `*` in the select list.
     pub(super) star: Option<usize>,
@@ -40,7 +41,7 @@ impl Parser<'_, '_> {
         Ok(token)
     }
 
-    /// Remembers what a parameter stands beside, unless an earlier use told.
+    /// Remembers the column beside a parameter, unless an earlier use had one.
     fn note_param(&mut self, index: u16, value: Option<Value>) {
         let index = usize::from(index);
         if self.plan.params.len() <= index {
@@ -147,7 +148,7 @@ impl Parser<'_, '_> {
         let mut token = self.next()?;
         loop {
             match (token, self.keyword_of(token)) {
-                (Token::Symbol(b'('), _) => self.insert_columns()?,
+                (Token::Symbol(b'('), _) => self.plan.insert_columns = self.name_list()?,
                 (_, Some(Keyword::Values)) => break,
                 (_, Some(Keyword::Select | Keyword::Set | Keyword::With)) => {
                     self.plan.affected = 1;
@@ -164,18 +165,20 @@ impl Parser<'_, '_> {
         self.scan(token)
     }
 
-    fn insert_columns(&mut self) -> Parsed<()> {
+    /// Names between parentheses, the first of which was read; their memory is that of `insert_columns`.
+    pub(super) fn name_list(&mut self) -> Parsed<Vec<Span>> {
+        let mut names = std::mem::take(&mut self.plan.insert_columns);
         loop {
             match self.next()? {
-                Token::Word => self.plan.insert_columns.push(self.lexer.span),
+                Token::Word => names.push(self.lexer.span),
                 Token::Symbol(b',') => {}
-                Token::Symbol(b')') => return Ok(()),
-                _ => return Err("the column list of INSERT holds something that is no name"),
+                Token::Symbol(b')') => return Ok(names),
+                _ => return Err("a column list holds something that is no name"),
             }
         }
     }
 
-    /// The rows behind VALUES; gives the token after them.
+    /// The rows behind VALUES; returns the token after them.
     fn tuples(&mut self) -> Parsed<Token> {
         let known = table_columns(self.plan.table.of(self.sql)).unwrap_or_default();
         let mut values = self.plan.insert_columns.len();
@@ -198,7 +201,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// One row behind its `(`; gives the number of values.
+    /// One row behind its `(`; returns the number of values.
     fn tuple(&mut self, known: &[&[u8]]) -> Parsed<usize> {
         let (mut depth, mut count) = (0u32, 1usize);
         loop {
@@ -221,7 +224,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Reads to the end of the statement and picks up what the answer depends on.
+    /// Reads to the end of the statement and picks up the basis of the answer.
     pub(super) fn scan(&mut self, mut token: Token) -> Parsed<()> {
         let mut depth = 0u32;
         loop {
@@ -255,7 +258,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Behind a keyword outside parentheses; gives the token to go on with.
+    /// Behind a keyword outside parentheses; returns the token to go on with.
     fn clause(&mut self, word: Keyword) -> Parsed<Token> {
         match word {
             Keyword::From if self.plan.table.is_empty() => {

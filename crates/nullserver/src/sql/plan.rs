@@ -1,33 +1,14 @@
-//! What a statement asks for, as far as an answer needs it.
+//! The content of a statement, as far as an answer needs it.
 
 use super::lexer::{Dialect, Span};
 use super::names;
+use crate::counters::Kind;
 use std::io::Write as _;
 
 /// Most rows a range answers, so that one hostile statement cannot ask for a gigabyte.
 pub(crate) const ROWS_MAX: u64 = 1_000;
-/// Most columns of a result; result formats of PostgreSQL are kept in one word.
+/// Most columns of a result: PostgreSQL's result formats are kept in one word.
 pub(crate) const COLUMNS_MAX: usize = 64;
-
-/// Commands, for the counters and for the transaction state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Kind {
-    #[default]
-    Empty,
-    Select,
-    Insert,
-    Update,
-    Delete,
-    Begin,
-    Commit,
-    Rollback,
-    Set,
-    Show,
-    Use,
-    Load,
-    Ddl,
-    Other,
-}
 
 /// One value of a row. The same value stands in every row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +21,7 @@ pub(crate) enum Value {
     Big(i64),
     /// MySQL sums into DECIMAL, PostgreSQL into bigint.
     Sum(i64),
-    /// DECIMAL with so many digits behind the point, at most 4; the integer is in its last digit.
+    /// DECIMAL with this many digits behind the point, at most 4; the integer counts its last digit.
     Decimal(i64, u8),
     /// CHAR(n).
     Char(&'static [u8]),
@@ -92,6 +73,12 @@ pub(crate) enum Rows {
     Variables(Span),
 }
 
+impl Default for Rows {
+    fn default() -> Self {
+        Rows::Count(1)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Bytes between fields, after rows, before an escaped byte and around a field (0: none).
@@ -111,14 +98,14 @@ pub(crate) struct Load {
     pub(crate) skip: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
     /// Empty: the answer is no result set.
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Rows,
     pub(crate) affected: u64,
-    /// What each parameter stands beside: a column's value, if it is a known column.
+    /// The value of the column beside each parameter, if it is known.
     pub(crate) params: Vec<Option<Value>>,
     pub(crate) table: Span,
     pub(crate) load: Option<Load>,
@@ -131,35 +118,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new() -> Self {
-        Plan {
-            kind: Kind::Empty,
-            columns: Vec::new(),
-            rows: Rows::Count(1),
-            affected: 0,
-            params: Vec::new(),
-            table: Span::default(),
-            load: None,
-            tag: [Span::default(); 2],
-            end: 0,
-            insert_columns: Vec::new(),
-        }
-    }
-
+    /// Empties the plan and keeps its memory.
     pub(crate) fn clear(&mut self) {
-        self.kind = Kind::Empty;
-        self.columns.clear();
-        self.rows = Rows::Count(1);
-        self.affected = 0;
-        self.params.clear();
-        self.table = Span::default();
-        self.load = None;
-        self.tag = [Span::default(); 2];
-        self.end = 0;
-        self.insert_columns.clear();
+        let Plan { mut columns, mut params, mut insert_columns, .. } = std::mem::take(self);
+        columns.clear();
+        params.clear();
+        insert_columns.clear();
+        *self = Plan { columns, params, insert_columns, ..Plan::default() };
     }
 
-    /// Whether the catalog is asked which tables there are.
+    /// True for a query of the catalog's tables.
     pub(crate) fn lists_tables(&self) -> bool {
         let first = self.columns.first().map(|column| column.value);
         self.rows == Rows::Count(1) && first == Some(Value::Text(names::TABLE))
@@ -212,7 +180,7 @@ pub(crate) fn is_decimal(text: &[u8]) -> bool {
     points <= 1 && numbers > 0 && numbers + points == digits.len()
 }
 
-/// LIKE with `%` and `_`; letters match whatever their case.
+/// LIKE with `%` and `_`, without regard to case.
 fn like(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern, text) {
         ([], _) => text.is_empty(),

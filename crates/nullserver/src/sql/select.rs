@@ -20,7 +20,7 @@ struct Item {
 }
 
 impl Parser<'_, '_> {
-    /// Reads the list behind SELECT or RETURNING; gives the token that ended it.
+    /// Reads the list behind SELECT or RETURNING; returns the token that ended it.
     pub(super) fn items(&mut self) -> Parsed<Token> {
         let mut token = self.next()?;
         while self.keyword_of(token) == Some(Keyword::Distinct) {
@@ -150,7 +150,7 @@ impl Parser<'_, '_> {
         self.column(name, item.value)
     }
 
-    /// Puts the table's columns where `*` stood and settles the number of rows.
+    /// Puts the table's columns in the place of `*` and settles the number of rows.
     pub(super) fn finish_select(&mut self) -> Parsed<()> {
         if let Some(at) = self.star {
             let unknown: &[&[u8]] = &[b"1"];

@@ -3,7 +3,7 @@ use super::plan::{Name, Operand, ROWS_MAX};
 use super::*;
 
 fn plan(sql: &str, dialect: Dialect) -> Plan {
-    let mut plan = Plan::new();
+    let mut plan = Plan::default();
     parse(sql.as_bytes(), 0, dialect, &mut plan).expect(sql);
     plan
 }
@@ -26,7 +26,7 @@ fn values(plan: &Plan) -> Vec<Value> {
 }
 
 fn fault(sql: &str, dialect: Dialect) -> &'static str {
-    parse(sql.as_bytes(), 0, dialect, &mut Plan::new()).expect_err(sql)
+    parse(sql.as_bytes(), 0, dialect, &mut Plan::default()).expect_err(sql)
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn decimals_are_written_with_all_their_digits() {
 #[test]
 fn statements_of_one_text_are_taken_one_by_one() {
     let sql = b"BEGIN; /* ; */ UPDATE t SET a = ';' -- ;\n; COMMIT ; ";
-    let (mut plan, mut start, mut kinds) = (Plan::new(), 0, Vec::new());
+    let (mut plan, mut start, mut kinds) = (Plan::default(), 0, Vec::new());
     while start < sql.len() {
         parse(sql, start, Dialect::Postgres, &mut plan).expect("valid");
         kinds.push(plan.kind);

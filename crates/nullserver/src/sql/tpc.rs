@@ -1,5 +1,4 @@
-//! What the columns of TPC schemas hold: they begin with a letter or two of their table (`d_tax`,
-//! `ol_amount`), and the rest of the name tells.
+//! Values of the columns of TPC schemas, by the name behind a letter or two of the table (`d_tax`, `ol_amount`).
 
 use super::names::lowered;
 use super::plan::Value;
@@ -43,14 +42,12 @@ pub(super) fn column_value(lower: &[u8]) -> Option<Value> {
     })
 }
 
-/// The highest value a key has: who looks for more finds nothing. TPC-C orders items that don't
-/// exist (clause 2.4.1.5).
+/// The highest value of a key. TPC-C orders items that don't exist (clause 2.4.1.5).
 pub(super) fn last_key(name: &[u8]) -> Option<i64> {
     lowered(name, |lower| (lower == b"i_id").then_some(100_000))
 }
 
-/// Rows of a table that a statement finds which orders them by part of its key: customers of one
-/// name, lines of one order. Others find one.
+/// Rows that a statement finds when it orders a table by part of its key: customers of one name, lines of one order.
 pub(super) fn rows_in_order(table: &[u8]) -> u64 {
     lowered(table, |lower| match lower {
         _ if lower.ends_with(b"order_line") => 10,
