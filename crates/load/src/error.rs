@@ -67,7 +67,6 @@ impl LoadError {
         }
     }
 
-    /// The database's own error, if it was one.
     pub fn db_error(&self) -> Option<&DbError> {
         match self {
             LoadError::Session { error, .. } => Some(error),

@@ -42,7 +42,6 @@ pub struct StoredRows<'a> {
 }
 
 impl<'a> StoredRows<'a> {
-    /// Nothing is stored yet.
     pub fn new(observer: &'a dyn LoadObserver) -> Self {
         StoredRows { observer, rows: AtomicU64::new(0), how: Mutex::new(None) }
     }

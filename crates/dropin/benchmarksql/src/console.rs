@@ -6,7 +6,6 @@ use std::io::Write;
 use std::path::Path;
 use time::OffsetDateTime;
 
-/// Where lines go.
 pub(super) struct Console<'a> {
     clock: &'a WallClock,
     /// Lines are talk where standard output is for something else.
@@ -48,7 +47,6 @@ impl<'a> Console<'a> {
         !self.to_stderr && output::is_watched()
     }
 
-    /// Replaces the running average.
     pub(super) fn running(&mut self, text: &str) {
         let back = "\u{8}".repeat(self.shown);
         self.shown = text.len();

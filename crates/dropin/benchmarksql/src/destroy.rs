@@ -7,7 +7,6 @@ use dyno_load::LoadObserver;
 use dyno_runner::databases::{reach_target, with_driver};
 use dyno_runner::output;
 
-/// Prints what is dropped.
 struct Told;
 
 impl LoadObserver for Told {

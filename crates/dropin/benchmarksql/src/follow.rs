@@ -11,7 +11,6 @@ use dyno_runner::failure::Failure;
 /// Shows the running average, and keeps the intervals where they are asked for.
 pub(super) struct Follower<'a, 'b> {
     pub(super) console: &'a mut Console<'b>,
-    /// True when intervals are kept.
     pub(super) keeps: bool,
     pub(super) rows: Vec<SeriesRow>,
     /// The result directory and what it is told at the begin.

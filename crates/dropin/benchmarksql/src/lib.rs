@@ -33,7 +33,6 @@ pub enum BenchmarksqlCommand {
     Build(BenchmarksqlBuild),
     /// Run the transactions and print what was measured.
     Run(BenchmarksqlRun),
-    /// Drop the tables.
     Destroy(Source),
 }
 

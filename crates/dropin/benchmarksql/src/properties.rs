@@ -12,7 +12,6 @@ pub(super) enum Place {
     Override,
 }
 
-/// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -42,7 +41,6 @@ impl fmt::Display for Unreadable {
 }
 
 impl Properties {
-    /// Reads a file.
     pub(super) fn open(path: &Path) -> Result<Self, Unreadable> {
         let file = path.display().to_string();
         let bytes = std::fs::read(path).map_err(|error| {

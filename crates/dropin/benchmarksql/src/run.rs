@@ -49,7 +49,6 @@ pub struct BenchmarksqlRun {
     pub seed: Option<u64>,
     /// A profile that the file does not ask for.
     pub profile: Option<&'static Profile>,
-    /// When the consistency conditions are checked.
     pub checks: CheckTime,
     /// Where every order is recorded durably.
     pub ledger: Option<PathBuf>,
@@ -241,7 +240,6 @@ impl Job<'_> {
         })
     }
 
-    /// Opens the ledger, where one is asked for.
     fn ledger(&self, loaded: &Loaded, before: &Books) -> Result<Option<LedgerFile>, Failure> {
         let Some(path) = &self.arguments.ledger else { return Ok(None) };
         let target = self.place.target.to_string();

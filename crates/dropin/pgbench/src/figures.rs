@@ -25,7 +25,6 @@ fn latency(latency: &run::Latency) -> Option<Latency> {
     })
 }
 
-/// What the report says of each script.
 pub(super) fn scripts(workload: &PgBench, per_command: bool) -> Vec<Script> {
     let statistics = workload.statistics();
     let scripts = workload.options().scripts.iter().zip(&statistics.scripts);

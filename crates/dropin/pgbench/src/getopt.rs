@@ -11,7 +11,6 @@ pub(super) struct OptionWord<I> {
     pub(super) is_newer: bool,
 }
 
-/// What the next words were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Given<I> {
     /// An option; the text is empty when it takes no value.

@@ -50,7 +50,6 @@ pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The accounts so far.
 struct Rows {
     begun: Instant,
     /// Rows of an earlier load: they say nothing about the speed of this one.
@@ -86,7 +85,6 @@ fn remaining(elapsed: Duration, loaded: u64, missing: u64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
-/// Prints what happens.
 struct Lines {
     quiet: bool,
     /// Accounts when all are there.

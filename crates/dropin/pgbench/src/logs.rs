@@ -17,7 +17,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Text is handed to the system in pieces of about this size.
 const PIECE: usize = 64 << 10;
 
-/// What the threads of a run share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Processed transactions that took longer than `-L`.
@@ -67,7 +66,6 @@ pub(super) fn open(
     seeds.threads.into_iter().enumerate().map(follower).collect()
 }
 
-/// Follows the transactions of one thread.
 struct Follower {
     file: Option<LogFile>,
     late_limit: Nanos,

@@ -55,7 +55,6 @@ pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Resu
     job.run(&reached.database, scripts, json)
 }
 
-/// Prints what pgbench prints to standard output.
 fn print(settings: &Settings, text: &str) {
     if settings.json_to_stdout() {
         output::talk(text.trim_end_matches('\n'));

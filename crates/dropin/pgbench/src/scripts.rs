@@ -73,7 +73,6 @@ struct Loaded {
     script: Script,
 }
 
-/// Loads scripts in the order of their options.
 #[derive(Default)]
 pub(super) struct Loader {
     loaded: Vec<Loaded>,

@@ -15,7 +15,6 @@ pub(super) struct Connection {
     pub(super) target: Option<String>,
 }
 
-/// When a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     Transactions(u32),

@@ -12,7 +12,6 @@ use dyno_pgbench::script::Script;
 use dyno_runner::databases::with_driver;
 use dyno_runner::output;
 
-/// What a run knows of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tables {
     pub(super) scale: i64,

@@ -16,7 +16,6 @@ use std::path::Path;
 pub(super) enum Script {
     /// No plain word at all.
     None,
-    /// A test that dyno runs.
     Test(Test),
     /// 0.5's `parallel_prepare.lua`, whose `run` is what others call `prepare`.
     ParallelPrepare,

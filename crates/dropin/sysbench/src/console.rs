@@ -47,7 +47,6 @@ impl Console {
         self.text(Level::Notice, format_args!("{line}\n"));
     }
 
-    /// A line that only the curious see.
     pub(super) fn info(&mut self, line: impl Display) {
         self.text(Level::Info, format_args!("{line}\n"));
     }
@@ -57,12 +56,10 @@ impl Console {
         self.text(Level::Debug, format_args!("DEBUG: {line}\n"));
     }
 
-    /// A line that should be read.
     pub(super) fn warning(&mut self, line: impl Display) {
         self.text(Level::Warning, format_args!("WARNING: {line}\n"));
     }
 
-    /// Why it ends.
     pub(super) fn fatal(&mut self, line: impl Display) {
         self.text(Level::Fatal, format_args!("FATAL: {line}\n"));
     }

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 const BUCKETS: usize = 1_024;
 const LOWEST_MS: f64 = 0.001;
 const HIGHEST_MS: f64 = 100_000.0;
-/// Length of the longest bar.
 const BAR: f64 = 40.0;
 
 fn buckets_per_e() -> f64 {
@@ -49,7 +48,6 @@ fn print(buckets: &[u64]) -> String {
     text
 }
 
-/// The histogram in sysbench's shape.
 pub(super) fn histogram(latencies: &Latencies) -> String {
     print(&fill(latencies))
 }

@@ -11,7 +11,6 @@ use dyno_sysbench::{Options, cleanup, prepare, prewarm};
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 
-/// One of the commands that change the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LoadCommand {
     Prepare,
@@ -68,7 +67,6 @@ impl LoadObserver for Lines<'_> {
     }
 }
 
-/// Carries out one command.
 pub(super) fn load(
     database: &Database,
     command: LoadCommand,

@@ -4,7 +4,6 @@
 use dyno_engine::TrialResult;
 use std::fmt::Write as _;
 
-/// Where the figures come from.
 pub(super) struct Notes<'a> {
     pub(super) result: &'a TrialResult,
     /// `--errors`: the whole breakdown, also when there was none.

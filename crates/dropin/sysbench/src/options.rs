@@ -9,7 +9,6 @@ use dyno_drivers::Secret;
 use dyno_drivers::net::TlsMode;
 use dyno_runner::percentiles::percentiles;
 
-/// What kind of value an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `on` or `off`; `--name` alone is `on`.
@@ -62,7 +61,6 @@ impl GeneralOption {
 }
 
 impl Settings {
-    /// The defaults of the table.
     pub(super) fn new() -> Self {
         let mut settings = Settings::default();
         for option in OPTIONS.iter().filter(|option| !option.default.is_empty()) {
@@ -120,7 +118,6 @@ fn pgsql_errors(value: &str) -> Result<IgnoredErrors, String> {
     Err("all, or a list of SQLSTATEs (five letters or digits) with commas".to_owned())
 }
 
-/// Writes one row of the table.
 macro_rules! option {
     ($group:ident $kind:ident $name:literal [$default:literal] $help:literal,
      |$settings:ident, $value:ident| $set:expr) => {
@@ -272,7 +269,6 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
         |s, v| s.sqlite_db = path(v).ok_or("the name of a file")?),
 ];
 
-/// A deprecated name and the one that replaced it.
 pub(super) const DEPRECATED: [(&str, &str); 4] = [
     ("tx-rate", "rate"),
     ("max-requests", "events"),

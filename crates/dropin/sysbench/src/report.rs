@@ -47,7 +47,6 @@ pub(super) struct Fairness {
 }
 
 impl Fairness {
-    /// Of a whole trial.
     pub(super) fn of_workers(workers: &[WorkerStats]) -> Self {
         let events = workers.iter().map(|worker| worker.transactions as f64);
         let busy = workers.iter().map(|worker| seconds(worker.busy));

@@ -27,7 +27,6 @@ pub(super) struct Job<'a> {
     pub(super) command_line: &'a [String],
 }
 
-/// Runs a test and prints what it did.
 pub(super) fn run(database: &Database, mut job: Job<'_>, console: &mut Console) -> Exit {
     let settings = job.settings;
     let json = match settings

@@ -45,7 +45,6 @@ impl ForcedShutdown {
     }
 }
 
-/// Which kind of database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DbDriver {
     #[default]
@@ -59,7 +58,6 @@ impl DbDriver {
         [("mysql", DbDriver::Mysql), ("pgsql", DbDriver::Pgsql), ("sqlite", DbDriver::Sqlite)];
 }
 
-/// The shape of the intermediate reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ReportFormat {
     /// sysbench's lines.
@@ -109,7 +107,6 @@ pub(super) enum IgnoredErrors {
     Codes(Vec<String>),
 }
 
-/// Options of the MySQL driver.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MysqlSettings {
     pub(super) hosts: Vec<String>,
@@ -127,7 +124,6 @@ pub(super) struct MysqlSettings {
     pub(super) port_given: bool,
 }
 
-/// Options of the PostgreSQL driver.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PgsqlSettings {
     pub(super) hosts: Vec<String>,

@@ -11,7 +11,6 @@ pub(super) fn switch(value: &str) -> Result<bool, String> {
     }
 }
 
-/// A whole number in a range.
 pub(super) fn whole<N: TryFrom<u64>>(value: &str, low: u64, high: u64) -> Result<N, String> {
     let expected = || format!("a whole number from {low} to {high}");
     let number: u64 = value.parse().map_err(|_| expected())?;
@@ -41,7 +40,6 @@ pub(super) fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// A list of whole numbers in a range.
 pub(super) fn whole_list<N: TryFrom<u64>>(
     value: &str,
     low: u64,

@@ -98,7 +98,6 @@ impl Balances {
     }
 }
 
-/// By how much the sums have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change(pub Balances);
 
@@ -153,7 +152,6 @@ impl Change {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger(Vec<Vec<Book>>);
 
-/// How a script changes a book.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Booking {
     /// Adds the variable of this name, once per transaction.

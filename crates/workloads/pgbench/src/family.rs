@@ -30,7 +30,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
 
-/// Drives a trial for the drop-in.
 pub static DRIVE_ON: DriveOn<PgBench> = drive_on;
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
@@ -41,7 +40,6 @@ const OTHER_DATA_HINT: &str = "Drop the tables pgbench_accounts, pgbench_branche
 /// Lines that scripts and clients may print in one trial.
 const LINES_MAX: u32 = 20;
 
-/// An experiment with scripts of pgbench.
 struct PgbenchFamily {
     test: String,
     options: PgbenchSettings,
@@ -336,7 +334,6 @@ fn part(spec: &TrialSpec) -> Part {
     }
 }
 
-/// Looks for every row of the history that was acknowledged.
 fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> LostWork {
     let after = match ask(driver, async |session| history(session).await) {
         Ok(after) => after,

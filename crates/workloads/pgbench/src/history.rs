@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 /// The columns that tell rows apart: the time of the server is not known to the client.
 const COLUMNS: [&str; 4] = ["tid", "bid", "aid", "delta"];
 
-/// What a transaction wrote into the history.
 type Written = [i64; 4];
 
 /// Variables of a script that hold what it writes into the history, in the order of the columns.
@@ -50,7 +49,6 @@ impl Journal {
         Journal { variables, clients: (0..clients).map(|_| Mutex::default()).collect() }
     }
 
-    /// The numbers of the variables that a script writes.
     #[inline]
     pub(crate) fn variables(&self, script: usize) -> Option<[u32; 4]> {
         self.variables.get(script).copied().flatten()

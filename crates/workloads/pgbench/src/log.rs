@@ -4,7 +4,6 @@
 use crate::random::PgRng;
 use std::fmt::Write;
 
-/// How a logged transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logged {
     /// It was done, and took so long: microseconds, from the scheduled begin where there is one.
@@ -19,7 +18,6 @@ pub enum Logged {
     OtherFailure,
 }
 
-/// One transaction that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Number of the client, from 0.

@@ -5,7 +5,6 @@ use crate::script::{QueryMode, Script, find_builtin};
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
 use dyno_core::options::{Kind, OptionError, OptionRow, read};
 
-/// pgbench as suites name it.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "pgbench",
     tests: &[test("tpcb-like"), test("simple-update"), test("select-only"), test("script")],
@@ -90,13 +89,10 @@ pub enum Vacuum {
     All,
 }
 
-/// Valid options of an experiment.
 pub struct PgbenchSettings {
     pub scripts: Vec<(Script, u32)>,
-    /// How statements are sent.
     pub mode: QueryMode,
     pub scale: u32,
-    /// Variables of the scripts.
     pub defines: Vec<(String, String)>,
     /// Loops; `None` is one per core.
     pub jobs: Option<u32>,

@@ -19,10 +19,8 @@ use std::path::Path;
 
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
 
-/// Drives a trial for the drop-in.
 pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;
 
-/// An experiment with a test of sysbench.
 struct SysbenchFamily {
     options: Options,
     most_workers: u32,

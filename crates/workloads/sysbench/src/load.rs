@@ -27,7 +27,6 @@ const RESUME: &str =
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrepareReport {
-    /// Tables of the data set.
     pub tables: u32,
     /// Tables that held all their rows and indexes before.
     pub tables_complete: u32,

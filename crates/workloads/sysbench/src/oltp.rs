@@ -200,7 +200,6 @@ enum IdSource {
     Unique,
 }
 
-/// What one worker of these tests keeps.
 #[derive(Debug)]
 pub(crate) struct OltpWorker {
     rng: Rng,
@@ -290,7 +289,6 @@ impl OltpWorker {
     }
 }
 
-/// One attempt at a transaction.
 struct Flow<'a, S: Session> {
     oltp: &'a Oltp,
     worker: &'a mut OltpWorker,

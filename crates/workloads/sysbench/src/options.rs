@@ -172,7 +172,6 @@ pub struct Options {
     pub table_size: u32,
     /// Rows per range select, at least 1.
     pub range_size: u32,
-    /// Point selects per transaction.
     pub point_selects: u32,
     /// Range selects per transaction.
     pub simple_ranges: u32,

@@ -12,17 +12,14 @@ fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Why options were refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionError {
-    /// The test does not know the option.
     Unknown {
         name: String,
         value: String,
         /// A known name that may have been meant.
         nearest: Option<String>,
     },
-    /// The value can't be used.
     Value {
         /// The name as the help prints it.
         name: String,

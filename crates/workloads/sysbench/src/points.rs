@@ -8,7 +8,6 @@ use dyno_core::{
     DbError, Dialect, Discard, Outcome, Param, ParamType, Rng, Session, Statement, Tally, WorkerId,
 };
 
-/// What all workers share.
 #[derive(Debug)]
 pub(crate) struct RandomKeys {
     template: String,

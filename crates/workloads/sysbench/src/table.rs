@@ -4,7 +4,6 @@ use crate::options::{LegacyTest, Options, Test};
 use crate::parse::{distribution, engine_transactions, exact_switch, number, switch, whole, word};
 use dyno_core::options::{OptionDoc, Shape};
 
-/// What kind of value an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     /// `on` or `off`; `--name` alone is `on`.
@@ -15,7 +14,6 @@ pub enum OptionKind {
     Text,
 }
 
-/// Which tests know an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionGroup {
     /// All tests: the random numbers.
@@ -41,7 +39,6 @@ pub struct OptionSpec {
     /// The default as it would be typed; empty when there is none.
     pub default: &'static str,
     pub help: &'static str,
-    /// Which tests know it.
     pub group: OptionGroup,
     pub(crate) set: fn(&mut Options, &str) -> Result<(), String>,
 }
@@ -108,7 +105,6 @@ const PLACEHOLDERS_MAX: u32 = 65_535;
 const ROWS_MAX: u32 = i32::MAX as u32;
 const COUNT_MAX: u32 = 1_000_000;
 
-/// Writes one row of the table.
 macro_rules! option {
     ($group:ident $kind:ident $name:literal [$default:literal] $help:literal,
      |$options:ident, $value:ident| $set:expr) => {

@@ -24,7 +24,6 @@ enum Script {
     BulkInsert,
 }
 
-/// What one worker keeps between transactions.
 #[derive(Debug)]
 pub struct Worker(State);
 

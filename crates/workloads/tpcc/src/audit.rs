@@ -22,7 +22,6 @@ const LEAST_IN_CLASS: f64 = 4.0;
 /// Drawn values by class.
 type Histogram = [u64; CLASSES];
 
-/// What workers have executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counters {
     /// Transactions that were begun, however they ended: what terminals have chosen.
@@ -247,7 +246,6 @@ fn lines_bound(orders: u64) -> f64 {
 pub struct Share {
     /// Such as `remote_lines`.
     pub name: &'static str,
-    /// How often it happened.
     pub count: u64,
     /// How often it could have happened.
     pub of: u64,
@@ -276,7 +274,6 @@ impl Share {
         Share { bound: bound.min(self.bound), ..self }
     }
 
-    /// Its name in papers.
     pub fn title(&self) -> Message {
         match self.name {
             "mix_new_order" => say!(audit_mix_new_order),
@@ -307,7 +304,6 @@ impl Share {
 pub struct Skew {
     /// `items`, `customers`, `last_names` or `mix`.
     pub name: &'static str,
-    /// Values drawn.
     pub draws: u64,
     /// Chi-square of 16 classes of about equal probability, or of the five kinds.
     pub distance: f64,
@@ -320,7 +316,6 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// Its name in papers.
     pub fn title(&self) -> Message {
         match self.name {
             "items" => say!(audit_items),

@@ -79,7 +79,6 @@ async fn rows<S: Session>(
     answer.rows.iter().map(|row| row.iter().zip(decimals).map(number).collect()).collect()
 }
 
-/// A sentence for each difference.
 pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<Message> {
     let mut problems = Vec::new();
     let mut wrong = |what: Message, found: i64, counted: Counted| {

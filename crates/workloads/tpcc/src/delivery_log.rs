@@ -19,7 +19,6 @@ const HEADER: &str = "queued,began,ended,w_id,o_carrier_id,outcome,o_id_1,o_id_2
 const BUFFER_BYTES: usize = 4_096;
 const LINE_BYTES: usize = 256;
 
-/// The file, for all workers.
 #[derive(Debug)]
 pub(crate) struct DeliveryLog {
     path: PathBuf,
@@ -28,7 +27,6 @@ pub(crate) struct DeliveryLog {
 }
 
 impl DeliveryLog {
-    /// Creates the file with its header.
     pub(crate) fn create(path: &Path) -> Result<Arc<Self>, TpccError> {
         let created = File::create(path).and_then(|mut file| {
             file.write_all(HEADER.as_bytes())?;
@@ -105,7 +103,6 @@ impl DeliveryNotes {
         DeliveryNotes { log: Arc::clone(log), text, origin_ms }
     }
 
-    /// Notes a deferred Delivery that is over.
     pub(crate) fn note(&mut self, ended: &Ended, warehouse: i64, carrier: i64, orders: &[i64]) {
         for time in [ended.due, ended.began, ended.ended] {
             let text = self.utc(time).text();

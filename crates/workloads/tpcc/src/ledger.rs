@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A new order of the district with this index.
     Order {
         district: usize,
         order: Order,
@@ -20,7 +19,6 @@ pub(crate) enum Entry {
         district: usize,
         cents: u64,
     },
-    /// So many orders delivered.
     Delivery {
         orders: u64,
     },
@@ -87,7 +85,6 @@ pub struct DistrictBooks {
     pub paid_cents: Counted,
 }
 
-/// The books of all districts.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     districts: Vec<District>,
@@ -106,7 +103,6 @@ impl Ledger {
         }
     }
 
-    /// Notes a step in the file, if there is one.
     #[inline]
     fn record(&self, step: Step, entry: Entry) -> Result<(), DbError> {
         match (&self.file, entry) {
@@ -163,7 +159,6 @@ impl Ledger {
         }
     }
 
-    /// The database has acknowledged the commit.
     #[inline]
     pub(crate) fn acknowledged(&self, entry: Entry) -> Result<(), DbError> {
         self.answered(entry);

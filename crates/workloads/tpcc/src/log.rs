@@ -48,7 +48,6 @@ impl WorkerLog {
         WorkerLog { log: Arc::clone(log), entries: Vec::with_capacity(BLOCK), handed_over: 0 }
     }
 
-    /// Notes a transaction that counts.
     #[inline]
     pub(crate) fn note(&mut self, ended: &Ended, skipped: u32) {
         if !ended.is_measured || ended.outcome == Outcome::Skipped {

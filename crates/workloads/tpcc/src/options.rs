@@ -165,13 +165,11 @@ impl CheckTime {
     /// Warehouses whose check takes minutes: it is not made twice.
     const LARGE: u32 = 10;
 
-    /// The default for so many warehouses.
     pub fn usual(warehouses: u32) -> Self {
         if warehouses > Self::LARGE { CheckTime::After } else { CheckTime::BeforeAndAfter }
     }
 }
 
-/// Valid options of an experiment.
 #[derive(Debug)]
 pub struct TpccSettings {
     /// The profile, with the weights and the binding that options give it.

@@ -116,9 +116,7 @@ pub enum ReadOnlyEnd {
 /// A declared way of running TPC-C.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
-    /// The name in suites and reports.
     pub name: &'static str,
-    /// How transactions are chosen.
     pub choice: Choice,
     /// How terminals are bound to warehouses.
     pub binding: Binding,

@@ -14,9 +14,7 @@ pub(crate) fn stream(seed: u64, purpose: &str, warehouse: u32, district: u32) ->
 pub struct NuRand {
     /// Governs the skew: 255, 1023 or 8191.
     pub a: u64,
-    /// Lowest value.
     pub low: u64,
-    /// Highest value.
     pub high: u64,
     /// Shifts the values; in 0..=a.
     pub c: u64,
@@ -97,12 +95,10 @@ impl Constants {
         NuRand { a: 1_023, low: 1, high: u64::from(crate::CUSTOMERS), c: self.c_id }
     }
 
-    /// The distribution of items' numbers.
     pub fn item(&self) -> NuRand {
         NuRand { a: 8_191, low: 1, high: u64::from(crate::ITEMS), c: self.i_id }
     }
 
-    /// The distribution of the numbers behind last names.
     pub fn last_name(&self) -> NuRand {
         NuRand { a: 255, low: 0, high: 999, c: self.c_last }
     }
@@ -179,7 +175,6 @@ pub(crate) fn zip(rng: &mut Rng) -> [u8; 9] {
     zip
 }
 
-/// Length of the longest last name.
 pub(crate) const LAST_NAME_BYTES: usize = 16;
 
 /// The last name of a number in 0..=999: a syllable for each of its three digits (clause 4.3.2.3).
@@ -194,7 +189,6 @@ pub(crate) fn last_name(number: u64) -> Short<LAST_NAME_BYTES> {
     name
 }
 
-/// Puts a list into random order.
 pub(crate) fn shuffle<T>(list: &mut [T], rng: &mut Rng) {
     for last in (1..list.len()).rev() {
         list.swap(last, rng.uniform(0, last as u64) as usize);

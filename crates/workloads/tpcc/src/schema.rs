@@ -204,7 +204,6 @@ impl Table {
         }
     }
 
-    /// The names of its columns, in their order.
     pub(crate) fn columns(self) -> Vec<&'static str> {
         self.typed_columns().iter().map(|&(name, _)| name).collect()
     }

@@ -23,7 +23,6 @@ pub enum Instead {
     Other,
 }
 
-/// An acknowledged order that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// O_W_ID.
@@ -49,7 +48,6 @@ impl Lost {
     }
 }
 
-/// What came of a ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settlement {
     pub acknowledged: u64,

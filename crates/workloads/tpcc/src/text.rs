@@ -109,7 +109,6 @@ impl Decimal {
         Decimal { scaled, text, start: at }
     }
 
-    /// An amount of money.
     #[inline]
     pub(crate) fn cents(cents: i64) -> Self {
         Decimal::new(cents, 2)
@@ -186,7 +185,6 @@ pub struct Timestamp(pub i64);
 pub(crate) const TIMESTAMP_BYTES: usize = 23;
 
 impl Timestamp {
-    /// Now, by the clock of this machine.
     pub fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(since.as_millis() as i64)

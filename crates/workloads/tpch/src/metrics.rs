@@ -13,7 +13,6 @@ const LARGEST_RATIO: f64 = 1000.0;
 pub enum Timed {
     /// The queries in one session, with or without refresh functions.
     Single,
-    /// Several sessions at once.
     Streams {
         streams: u32,
         /// From the first submission to the last answer, seconds.

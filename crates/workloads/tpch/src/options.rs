@@ -156,7 +156,6 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
 
 const CACHES: [&str; 3] = ["warm", "cold", "as-is"];
 
-/// What is done to the caches before a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
     /// Tables and indexes are read into memory.
@@ -167,7 +166,6 @@ pub enum Cache {
     AsFound,
 }
 
-/// Where the values in the queries come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
     Default,
@@ -176,14 +174,12 @@ enum Values {
     Seed(u64),
 }
 
-/// Valid options of an experiment.
 #[derive(Debug)]
 pub struct TpchSettings {
     pub test: Test,
     pub scale: f64,
     /// Seconds after which a query is cancelled.
     pub timeout_s: Option<f64>,
-    /// What is done to the caches before a trial.
     pub cache: Cache,
     /// Which plans are taken.
     pub plans: Plans,

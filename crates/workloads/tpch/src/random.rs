@@ -13,7 +13,6 @@ impl Stream {
         Stream(seed % MODULUS * power(skipped) % MODULUS)
     }
 
-    /// The next number.
     #[inline]
     pub(crate) fn draw(&mut self) -> u64 {
         self.0 = self.0 * MULTIPLIER % MODULUS;

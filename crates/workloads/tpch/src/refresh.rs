@@ -19,7 +19,6 @@ const ORDERS_EACH: u64 = 100;
 /// Where the database keeps how far a pair has come.
 const POSITION: &str = "refresh_position";
 
-/// What is to be executed next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Number of the pair, from 1.

@@ -33,9 +33,7 @@ pub enum Type {
     /// Hundredths, exact where the engine has decimals.
     Decimal,
     Date,
-    /// Fixed length.
     Char(u16),
-    /// Variable length.
     Varchar(u16),
 }
 

@@ -25,9 +25,7 @@ const REFRESH_PAIRS: &str = "refresh_pairs";
 /// What a complete database says of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// Scale factor of the data.
     pub scale: f64,
-    /// Whether the ten foreign keys were made.
     pub foreign_keys: bool,
     /// Whether the 14 secondary indexes were made.
     pub indexes: bool,
@@ -52,7 +50,6 @@ pub(crate) enum Found {
     Complete(Box<Loaded>),
 }
 
-/// A piece of a load that is done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Done {
     /// Such as `load/lineitem.7` or `primary-keys/orders`.

@@ -34,7 +34,6 @@ const WORDS_MAX: usize = 2_000;
 
 #[derive(Debug)]
 pub(super) struct Place<'a> {
-    /// The folder of the files.
     pub(super) data: &'a Path,
     pub(super) run: u32,
     /// The start of the session, once it is known. Nothing is written before.
@@ -176,7 +175,6 @@ fn follow(
     Ok(warnings)
 }
 
-/// Where samples come from.
 #[derive(Debug)]
 enum Source {
     Here(Here),

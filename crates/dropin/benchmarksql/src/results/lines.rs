@@ -191,7 +191,6 @@ impl Drop for ResultLines {
     }
 }
 
-/// The writer's thread.
 fn write(queue: &Queue, mut file: File, format: Format, opens: &OnceLock<Nanos>) -> Summary {
     let mut summary = Summary::default();
     let (mut batch, mut text) = (Vec::new(), HEADER.to_owned());

@@ -37,7 +37,6 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Request<'a> {
     /// The property `resultDirectory`.
     pub(super) template: &'a str,
-    /// The bytes of the properties file.
     pub(super) properties: &'a [u8],
     /// Keys and values, in turn, that replace those of the file.
     pub(super) overrides: &'a [String],
@@ -66,7 +65,6 @@ pub(super) struct RunInfo {
     pub(super) keying_time_multiplier: f64,
 }
 
-/// A result directory that is being written.
 #[derive(Debug)]
 pub(super) struct Results {
     // What writes into the folder ends before it.

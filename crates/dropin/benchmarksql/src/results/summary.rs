@@ -136,7 +136,6 @@ impl Summary {
         &self.0[kind as usize]
     }
 
-    /// Committed New-Orders.
     fn orders(&self) -> u64 {
         let OfType { count, rolled_back, errors, .. } = self.of(Type::NewOrder);
         count - rolled_back - errors

@@ -29,7 +29,6 @@ pub(super) struct Place {
     /// As the properties have it: `postgres`, `mysql`, `mariadb` or `sqlite`.
     pub(super) db: String,
     pub(super) target: Target,
-    /// Warehouses to load, or to use.
     pub(super) warehouses: u32,
 }
 
@@ -40,7 +39,6 @@ pub(super) struct Build {
     pub(super) csv: Option<Csv>,
 }
 
-/// CSV files to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Csv {
     /// What precedes the names of the files.
@@ -144,7 +142,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where the database is and who logs in.
     pub(super) fn place(&mut self) -> Result<Place, Failure> {
         let db = self.db()?;
         let Some(conn) = self.given("conn") else {

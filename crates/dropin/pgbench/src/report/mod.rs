@@ -28,7 +28,6 @@ impl Counts {
     }
 }
 
-/// Latencies of what was processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Latency {
     pub(super) average_ms: f64,

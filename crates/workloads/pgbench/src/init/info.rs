@@ -7,7 +7,6 @@ use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_load::query::{answer, number};
 use std::fmt;
 
-/// What the tables say about themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableInfo {
     /// Rows of `pgbench_branches`.
@@ -28,7 +27,6 @@ pub enum TableInfoError {
 }
 
 impl TableInfoError {
-    /// pgbench's remedy when there are no tables.
     pub fn hint(&self, database: &str) -> Option<String> {
         let no_tables = match self {
             TableInfoError::Count(error) => is_missing_table(error),

@@ -40,7 +40,6 @@ const FREEZE_SINCE: u32 = 14;
 pub struct InitReport {
     /// The steps in the order in which they ran, and how long each took.
     pub steps: Vec<(Step, Duration)>,
-    /// What became of the accounts.
     pub loaded: LoadReport,
     /// Sessions that loaded accounts.
     pub connections: u32,
@@ -73,7 +72,6 @@ pub fn initialize<D: Driver>(
     })
 }
 
-/// One statement of a step.
 async fn command<S: Session>(
     session: &mut S,
     step: Step,
@@ -84,7 +82,6 @@ async fn command<S: Session>(
     done.map(drop).map_err(|error| failed(step, doing)(error).with_sql(sql))
 }
 
-/// What the steps so far have done.
 #[derive(Default)]
 struct Done {
     report: InitReport,
@@ -92,13 +89,11 @@ struct Done {
     unfrozen: bool,
 }
 
-/// An initialization in progress.
 struct Init<'a, D: Driver> {
     driver: &'a D,
     loader: &'a LoadSessions<'a, D>,
     schema: Schema<'a>,
     observer: &'a dyn LoadObserver,
-    /// True when accounts are committed.
     is_stored: &'a AtomicBool,
 }
 

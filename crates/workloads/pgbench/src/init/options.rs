@@ -6,7 +6,6 @@ use std::fmt;
 
 /// Accounts per unit of scale; also the rows that a parallel load commits at once.
 pub const ACCOUNTS_PER_BRANCH: u32 = 100_000;
-/// Tellers per unit of scale.
 pub const TELLERS_PER_BRANCH: u32 = 10;
 /// The largest scale: tellers are numbered by a 32-bit integer.
 pub const SCALE_MAX: u32 = i32::MAX as u32 / TELLERS_PER_BRANCH;
@@ -42,7 +41,6 @@ impl fmt::Display for Step {
     }
 }
 
-/// Why a list of steps is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepsError {
     message: String,
@@ -170,7 +168,6 @@ pub struct InitOptions {
     pub partitions: u32,
     /// How they divide it; without effect when there are none.
     pub partition_method: PartitionMethod,
-    /// Where the tables go.
     pub tablespace: Option<String>,
     /// Where the indexes of the primary keys go.
     pub index_tablespace: Option<String>,

@@ -15,7 +15,6 @@ pub(crate) const TELLERS: &str = "pgbench_tellers";
 pub const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
 /// All tables, each after those that have a foreign key to it.
 const CHILDREN_FIRST: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
-/// The order in which pgbench creates the tables.
 const CREATED: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
 const VACUUMED: [&str; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
 /// Tables with a primary key, and its column.
@@ -29,14 +28,12 @@ const FOREIGN_KEYS: [(&str, &str, &str); 5] = [
     (HISTORY, "aid", ACCOUNTS),
 ];
 
-/// A statement and the table it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) table: &'static str,
     pub(crate) sql: String,
 }
 
-/// A key that a step creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) table: &'static str,
@@ -45,7 +42,6 @@ pub(crate) struct Key {
     pub(crate) sql: String,
 }
 
-/// What the statements depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schema<'a> {
     pub(crate) options: &'a InitOptions,

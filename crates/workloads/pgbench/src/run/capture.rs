@@ -5,7 +5,6 @@ use crate::script::{Names, Store, is_variable_name};
 use dyno_core::{Columns, Executed, Row, Rows};
 use std::fmt::Write;
 
-/// What becomes of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Variable(u32),
@@ -73,7 +72,6 @@ impl Captured {
     }
 }
 
-/// Captures the answers to one execution.
 pub(super) struct Capture<'a> {
     pub(super) store: &'a Store,
     pub(super) names: &'a Names,
@@ -173,7 +171,6 @@ fn push_cell<R: Row>(row: &R, column: usize, text: &mut String) {
     }
 }
 
-/// Counts the results of a chain of statements.
 #[derive(Debug, Default)]
 pub(super) struct CountResults(pub(super) u32);
 

@@ -182,7 +182,6 @@ impl PgBench {
     }
 }
 
-/// What an expression of a client sees.
 pub(super) struct ClientScope<'a> {
     pub(super) variables: &'a mut Variables,
     pub(super) rng: &'a mut PgRng,

@@ -32,7 +32,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The scripts of a run on one dialect.
 pub struct PgBench {
     options: Options,
     dialect: Dialect,
@@ -240,7 +239,6 @@ fn check(options: &Options) -> Result<(), String> {
     }
 }
 
-/// The journal of a run's scripts.
 fn journal(options: &Options, names: &mut Names) -> Journal {
     let scripts = options.history_of.iter().map(|text| {
         let variables = history::variables(text)?;

@@ -38,7 +38,6 @@ pub struct Options {
     pub scale: i64,
     /// Variables of all clients and their texts.
     pub defines: Vec<(String, String)>,
-    /// The seed of all random streams.
     pub seed: u64,
     /// Whether the latency of each command is measured.
     pub statement_latencies: bool,

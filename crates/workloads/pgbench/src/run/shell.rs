@@ -21,7 +21,6 @@ pub(super) struct Shell {
     text: String,
 }
 
-/// Puts a command together.
 pub(super) fn command(
     words: &[Word],
     variables: &mut Variables,

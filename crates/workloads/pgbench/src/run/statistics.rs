@@ -3,7 +3,6 @@
 use dyno_core::{Ended, ErrorClass, Nanos, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// Latencies, summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     pub count: u64,
@@ -25,7 +24,6 @@ impl Latency {
         self.sum_squares += value * value;
     }
 
-    /// Adds all of another.
     pub fn merge(&mut self, other: &Latency) {
         if other.count == 0 {
             return;
@@ -125,7 +123,6 @@ impl ScriptStatistics {
         }
     }
 
-    /// Adds all of another of the same script.
     pub fn merge(&mut self, other: &ScriptStatistics) {
         self.latency.merge(&other.latency);
         self.lag.merge(&other.lag);
@@ -143,7 +140,6 @@ impl ScriptStatistics {
     }
 }
 
-/// Statistics of a trial by script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// In the order of the options.

@@ -4,9 +4,7 @@ use super::{QueryMode, Script, ScriptError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// The name on the command line.
     pub name: &'static str,
-    /// The name in reports.
     pub description: &'static str,
     pub text: &'static str,
 }

@@ -92,7 +92,6 @@ pub(crate) enum Action {
     EndPipeline,
 }
 
-/// How long to sleep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
     Units(i64),

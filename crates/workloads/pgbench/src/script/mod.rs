@@ -39,7 +39,6 @@ use scanner::Scanner;
 use sql::{End, SqlLexer};
 use std::collections::HashMap;
 
-/// How statements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum QueryMode {
     /// As text, with variables put in.

@@ -25,7 +25,6 @@ pub(crate) enum Op {
     Jump(u32),
 }
 
-/// A compiled expression.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
@@ -38,7 +37,6 @@ pub(crate) trait Scope {
     fn load(&mut self, variable: u32, stack: &mut Vec<Value>) -> Result<(), String>;
     /// The client's random stream.
     fn rng(&mut self) -> &mut PgRng;
-    /// Shows a value to the user.
     fn debug(&mut self, value: Value);
 }
 

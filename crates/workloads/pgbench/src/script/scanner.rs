@@ -37,7 +37,6 @@ const WORDS: [&str; 14] = [
     "TRUE", "FALSE",
 ];
 
-/// A place in the text of a script.
 #[derive(Clone, Debug)]
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
@@ -79,7 +78,6 @@ impl<'a> Scanner<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// What follows this place.
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
     }

@@ -14,7 +14,6 @@ use dyno_load::query;
 /// Violations that are listed by key.
 const LISTED: usize = 10;
 
-/// Which database is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Loaded, and no transaction has run yet.
@@ -85,7 +84,6 @@ const DERIVED: [(&str, &str); 6] = [
     ),
 ];
 
-/// The derived table that a name stands for.
 fn derived(name: &str) -> &'static str {
     DERIVED.iter().find(|(known, _)| *known == name).map_or("", |(_, table)| table)
 }
@@ -265,7 +263,6 @@ pub const CONDITIONS: [Condition; 23] = [
 ];
 
 impl Condition {
-    /// What has to hold, in a sentence.
     pub fn rule(&self) -> Message {
         Message::of(self.rule, [])
     }
@@ -294,7 +291,6 @@ impl Condition {
         is_refusal && self.joins_warehouses()
     }
 
-    /// The statement that counts the violations.
     pub fn count_sql(&self) -> String {
         format!("SELECT count(*) FROM {}", self.violations())
     }
@@ -374,7 +370,6 @@ pub struct Examined {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub condition: Condition,
-    /// Rows that violate it.
     pub violations: u64,
     pub keys: Vec<String>,
 }

@@ -38,7 +38,6 @@ use std::path::{Path, PathBuf};
 /// TPC-C, for the registry.
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(crate::CATALOGUE);
 
-/// Drives a trial for the drop-in.
 pub static DRIVE_ON: DriveOn<crate::Tpcc> = drive_on;
 
 /// An experiment with TPC-C.
@@ -48,7 +47,6 @@ struct TpccFamily {
     has_fault: bool,
 }
 
-/// The remedy for tables of another load.
 const OTHER_DATA_HINT: &str = "Drop the tables whose names begin with bmsql_, use another database, or write the \
                                number of warehouses that is there into the suite.";
 

@@ -19,7 +19,6 @@ pub struct Need {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What the database says of its load.
     pub loaded: Loaded,
     /// What the user should know, in sentences.
     pub warnings: Vec<String>,
@@ -61,7 +60,6 @@ impl From<PreflightError> for Failure {
     }
 }
 
-/// A ledger's error with its remedy.
 pub fn ledger_failure(error: &LedgerError) -> Failure {
     Failure::new(error.to_string()).hinted(error.hint())
 }

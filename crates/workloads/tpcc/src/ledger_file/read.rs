@@ -26,7 +26,6 @@ pub struct Recorded {
     pub runs: u32,
     /// True when the last run came to its end; else it was killed, or it is going on.
     pub is_ended: bool,
-    /// Commits that the database refused.
     pub refused: u64,
     /// Lines that a crash cut off, and that do not count.
     pub torn: u64,
@@ -40,7 +39,6 @@ impl Recorded {
         self.districts.iter().map(|district| district.acknowledged.len() as u64).sum()
     }
 
-    /// Orders of unknown outcome.
     pub fn unknown(&self) -> u64 {
         self.districts.iter().map(|district| district.unknown.len() as u64).sum()
     }

@@ -21,7 +21,6 @@ const NOTED: u64 = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvFile {
-    /// The table that its rows belong to.
     pub table: &'static str,
     pub columns: Vec<&'static str>,
     pub path: PathBuf,

@@ -235,7 +235,6 @@ async fn make_key<S: Session>(
     execute(session, doing, &key.sql).await
 }
 
-/// A chunk that is not there yet.
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     chunk: Chunk,

@@ -156,7 +156,6 @@ pub(crate) async fn inspect<S: Session>(
     }
 }
 
-/// Notes in the configuration that a load begins.
 pub(crate) async fn begin<S: Session>(
     session: &mut S,
     options: &LoadOptions,

@@ -47,14 +47,12 @@ pub struct Terminal {
     pub(crate) chosen: u8,
 }
 
-/// How a customer is named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Who {
     Id(i64),
     Name(u64, Short<LAST_NAME_BYTES>),
 }
 
-/// A line of an order as it was entered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LineInput {
     /// Its place on the form, from 1.

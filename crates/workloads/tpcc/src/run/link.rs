@@ -17,7 +17,6 @@ pub enum FlightMode {
 }
 
 impl FlightMode {
-    /// The name in suites and reports.
     pub fn name(self) -> &'static str {
         match self {
             FlightMode::Statement => "statement",
@@ -26,7 +25,6 @@ impl FlightMode {
     }
 }
 
-/// What a worker keeps for its flights.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     results: Vec<Result<Executed, DbError>>,

@@ -87,7 +87,6 @@ enum Input {
     StockLevel(StockLevelInput),
 }
 
-/// What one worker keeps between transactions.
 #[derive(Debug)]
 pub struct Worker {
     /// Its own, or the one that it works for.
@@ -179,12 +178,10 @@ impl Tpcc {
         &self.options
     }
 
-    /// NURand's constants of the run.
     pub fn constants(&self) -> Constants {
         self.constants
     }
 
-    /// The isolation that sessions ask for.
     pub fn isolation(&self) -> Isolation {
         self.isolation
     }

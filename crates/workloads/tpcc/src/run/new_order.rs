@@ -16,7 +16,6 @@ const STOCK_COLUMNS: usize = 12;
 /// The first s_dist_xx in the row of stock.
 const FIRST_DIST: usize = 2;
 
-/// What the database said of one line.
 #[derive(Clone, Copy, Debug, Default)]
 struct LineAnswer {
     price_cents: i64,
@@ -89,7 +88,6 @@ impl Rows for NewOrderRows {
 /// What the terminal shows of an order (clause 2.4.3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderShown {
-    /// The order's number.
     pub order: i64,
     /// The total in cents, with discount and taxes.
     pub total_cents: i64,

@@ -43,11 +43,9 @@ impl Isolation {
     }
 }
 
-/// What is run on which part of the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TpccOptions {
     pub profile: Profile,
-    /// How statements travel.
     pub flight: FlightMode,
     /// Warehouses used: 1 to those loaded.
     pub warehouses: u32,

@@ -74,7 +74,6 @@ const DATA_COLUMNS: usize = 1;
 /// Where c_credit stands in the customer's answer.
 const CREDIT: usize = 10;
 
-/// Longest c_data.
 const DATA_BYTES: usize = 500;
 
 #[derive(Debug, Default)]

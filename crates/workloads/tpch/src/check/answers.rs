@@ -26,7 +26,6 @@ pub fn reference(query: u8, scale: f64) -> Option<Expected> {
     Some(Expected { table: Table { rows }, source, has_ties: true })
 }
 
-/// The specification's own answers.
 fn specified(query: u8) -> Option<Vec<Row>> {
     if query == 11 {
         return stored(query, MENDED_Q11);

@@ -5,7 +5,6 @@ use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_facts::{Message, say};
 use dyno_load::query::answer;
 
-/// A degree that was set in a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Applied {
     /// The statements that set it, as they were sent.

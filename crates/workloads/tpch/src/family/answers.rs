@@ -50,7 +50,6 @@ fn share(right: usize, compared: usize, executed: usize) -> Message {
     }
 }
 
-/// In what an answer is wrong.
 fn differences(query: &QueryFacts) -> Option<Message> {
     let answer = query.answer.as_ref()?;
     let (name, differences) =

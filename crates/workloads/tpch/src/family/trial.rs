@@ -13,7 +13,6 @@ use dyno_facts::{FamilyFacts, TrialIdentity, TrialStart, TrialStatus, TrialSumma
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{After, Done, Job, Pass, PassWatch, ask, drive_pass};
 
-/// Runs one trial and stores it.
 pub(super) fn trial<D: Driver>(
     options: &TpchSettings,
     driver: &D,
@@ -66,7 +65,6 @@ pub(super) fn trial<D: Driver>(
     })
 }
 
-/// What the database says of its load.
 fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
     let found = ask(driver, async |session| {
         loaded(session).await.map_err(|error| match &error {
@@ -94,7 +92,6 @@ fn unprepared(scale: f64) -> String {
     )
 }
 
-/// Streams of queries at once.
 fn streams(test: Test) -> u32 {
     match test {
         Test::Throughput { streams, .. } => streams,

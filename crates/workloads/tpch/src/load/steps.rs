@@ -28,7 +28,6 @@ impl Step {
         Step::Analyze,
     ];
 
-    /// The name in reports and options.
     pub fn name(self) -> &'static str {
         match self {
             Step::Create => "create",

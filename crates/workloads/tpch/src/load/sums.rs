@@ -12,7 +12,6 @@ use dyno_load::{LoadError, while_doing};
 /// A sum for each column, in the order of the table.
 pub(crate) type Sums = Vec<i128>;
 
-/// Columns of the widest table.
 const WIDEST: usize = 16;
 
 /// Rows on their way, added up: of one piece, whose sums fit 64 bits.

@@ -9,7 +9,6 @@ pub use order::order;
 use crate::random;
 use dyno_facts::{Message, say};
 
-/// Which parameters a query gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// Those of the query's validation.

@@ -20,7 +20,6 @@ impl Rewrite {
         (self.change)(text)
     }
 
-    /// One sentence for people.
     pub fn message(&self) -> Message {
         let queries: Vec<String> = self.queries.iter().map(|query| format!("Q{query}")).collect();
         Message::of(self.entry, [("queries", queries.join(", ").into())])

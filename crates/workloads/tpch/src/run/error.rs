@@ -22,7 +22,6 @@ pub enum RunError {
     /// The folder of answers can't be used, or the kernel refused an event loop.
     System {
         doing: String,
-        /// What the system answered.
         error: io::Error,
     },
 }
@@ -37,7 +36,6 @@ impl RunError {
         }
     }
 
-    /// The database's own error, if it was one.
     pub fn db_error(&self) -> Option<&DbError> {
         match self {
             RunError::Session { error, .. } => Some(error),

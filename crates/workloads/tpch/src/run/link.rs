@@ -20,7 +20,6 @@ pub(super) struct Opening<'a, D> {
     pub(super) degree: u32,
 }
 
-/// A stream's session.
 pub(super) struct Link<S> {
     pub(super) session: S,
     pub(super) applied: Applied,

@@ -91,7 +91,6 @@ pub struct RunOptions {
     pub q15_view: bool,
     /// Seconds after which a query is cancelled; `None` is no bound.
     pub timeout_s: Option<f64>,
-    /// Whether plans are taken.
     pub plans: Plans,
     /// Folder in which the first trial of a run leaves its answers, for those at scales and
     /// parameters without stored answers; `None` keeps none.
@@ -131,7 +130,6 @@ pub trait Watch {
     fn note(&self, _text: &str) {}
 }
 
-/// Watches nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 

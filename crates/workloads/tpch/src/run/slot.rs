@@ -13,7 +13,6 @@ const GENTLE_ATTEMPTS: u32 = 2;
 /// How long the server gets to stop a statement before nobody waits for it any more.
 const PATIENCE: Nanos = 12 * SECOND;
 
-/// Why a statement is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// It has passed its bound.
@@ -42,7 +41,6 @@ pub(super) struct Attempt {
     pub(super) is_hard: bool,
 }
 
-/// What one stream is executing.
 #[derive(Default)]
 pub(super) struct Slot {
     state: Mutex<State>,

@@ -32,7 +32,6 @@ pub(super) struct Query {
     pub(super) tidy: Option<String>,
 }
 
-/// The jobs of one session.
 pub(super) struct Stream {
     /// The stream in results; 0 where there is one.
     pub(super) number: u32,

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why files were not written.
 #[derive(Debug)]
 pub enum FileError {
     /// A file is there already.
@@ -17,7 +16,6 @@ pub enum FileError {
         /// The system's reason.
         error: io::Error,
     },
-    /// A file can't be written.
     Write {
         path: PathBuf,
         /// The system's reason.

@@ -4,7 +4,6 @@ use crate::schema::Table;
 use dyno_core::{RowSource, RowWriter};
 use dyno_wire::decimal::{push_double, push_int};
 
-/// How a row becomes a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// As dbgen writes it: `|` behind every column.

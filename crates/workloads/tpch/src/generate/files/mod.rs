@@ -34,12 +34,10 @@ pub struct FileOptions {
     pub scale: f64,
     /// The folder that gets the files; it is made if it does not exist.
     pub folder: PathBuf,
-    /// How rows are written.
     pub format: Format,
     pub content: Content,
     /// Threads, at least 1.
     pub threads: usize,
-    /// Replaces files that exist.
     pub overwrite: bool,
 }
 
@@ -304,7 +302,6 @@ impl Job {
     }
 }
 
-/// A chunk on its way into its file.
 struct Piece<'a> {
     job: &'a Job,
     chunk: u32,

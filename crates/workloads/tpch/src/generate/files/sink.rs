@@ -58,7 +58,6 @@ impl Sink {
         &self.path
     }
 
-    /// Bytes written so far.
     pub(super) fn bytes(&self) -> u64 {
         self.lock().bytes
     }
