@@ -15,7 +15,6 @@ mod initialize;
 mod logs;
 mod numbers;
 mod open_files;
-mod options;
 mod progress;
 mod refusal;
 mod report;

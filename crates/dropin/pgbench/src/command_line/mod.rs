@@ -1,15 +1,16 @@
 //! From words to settings, in the order in which pgbench looks at them: what is wrong first is said,
 //! scripts are loaded when their option is met.
 
+mod options;
+
 use super::getopt::{Given, Words};
 use super::numbers::{leading_double, leading_int, option_int, scanned_u64};
-use super::open_files;
-use super::options::{Mode, Name, OPTIONS};
 use super::refusal::Refusal;
 use super::scripts::{self, Source};
 use super::settings::Settings;
 use dyno_pgbench::init::{PartitionMethod, Step};
 use dyno_pgbench::script::{Builtin, QueryMode};
+use options::{Mode, OPTIONS};
 
 /// What pgbench does while it reads its options.
 pub(super) trait Host {
@@ -68,7 +69,11 @@ pub(super) fn read(
     while let Some(next) = given.next() {
         match next.map_err(Refusal::words)? {
             Given::Operand(operand) => operands.push(operand),
-            Given::Option(name, value) => reader.take(name, &value)?,
+            Given::Option(option, value) => {
+                option.apply(&mut reader, &value)?;
+                reader.only_run |= option.mode == Mode::Run;
+                reader.only_initialize |= option.mode == Mode::Initialize;
+            }
         }
     }
     reader.complete(operands)
@@ -113,176 +118,24 @@ struct Reader<'h> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, name: Name, value: &str) -> Result<(), Stop> {
-        match name {
-            Name::Builtin if value == "list" => return Err(Stop::List),
-            Name::ShowScript => return Err(Stop::Show(scripts::find(value)?)),
-            Name::Builtin | Name::File | Name::SelectOnly | Name::SkipSomeUpdates => {
-                self.take_script(name, value)?;
-            }
-            _ => match name.mode() {
-                Mode::Initialize => self.take_of_initialization(name, value)?,
-                Mode::Any => self.take_of_both(name, value)?,
-                Mode::Run => {
-                    self.take_of_log(name, value)?;
-                    self.take_of_run(name, value)?;
-                }
-            },
+    fn builtin(&mut self, value: &str) -> Result<(), Stop> {
+        if value == "list" {
+            return Err(Stop::List);
         }
-        // pgbench 15 has no -i with -j, so that pair is free for an initialization in parallel.
-        self.only_run |= name.mode() == Mode::Run;
-        self.only_initialize |= name.mode() == Mode::Initialize;
-        Ok(())
+        let (script, weight) = scripts::split_weight(value)?;
+        Ok(self.host.load(Source::Builtin(scripts::find(script)?), weight)?)
     }
 
-    fn take_script(&mut self, name: Name, value: &str) -> Result<(), Refusal> {
-        let (source, weight) = match name {
-            Name::SelectOnly => (Source::Builtin(scripts::find("select-only")?), 1),
-            Name::SkipSomeUpdates => (Source::Builtin(scripts::find("simple-update")?), 1),
-            Name::Builtin => {
-                let (script, weight) = scripts::split_weight(value)?;
-                (Source::Builtin(scripts::find(script)?), weight)
-            }
-            _ => {
-                let (script, weight) = scripts::split_weight(value)?;
-                (Source::File(script.to_owned()), weight)
-            }
-        };
-        self.host.load(source, weight)
+    fn file(&mut self, value: &str) -> Result<(), Stop> {
+        let (script, weight) = scripts::split_weight(value)?;
+        Ok(self.host.load(Source::File(script.to_owned()), weight)?)
     }
 
-    fn take_of_both(&mut self, name: Name, value: &str) -> Result<(), Refusal> {
-        let settings = &mut self.settings;
-        let connection = &mut settings.connection;
-        let text = Some(value.to_owned());
-        match name {
-            Name::Initialize => settings.initialize = true,
-            Name::Host => connection.host = text,
-            Name::Port => connection.port = text,
-            Name::Username => connection.user = text,
-            Name::Dbname => connection.dbname = text,
-            Name::Target => connection.target = text,
-            Name::Debug => settings.debug = true,
-            Name::NoVacuum => settings.vacuum = false,
-            Name::Scale => settings.scale = Some(at_least(value, "-s/--scale", 1)?),
-            Name::Jobs => settings.threads = at_least(value, "-j/--jobs", 1)?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn take_of_initialization(&mut self, name: Name, value: &str) -> Result<(), Refusal> {
-        let Settings { init, quiet, partition_method_given, .. } = &mut self.settings;
-        match name {
-            Name::Fillfactor => {
-                let percent = option_int(value, "-F/--fillfactor", 10, 100)?;
-                init.fillfactor = percent.unsigned_abs() as u8;
-            }
-            Name::InitSteps => {
-                init.steps = Step::parse_all(value).map_err(|error| {
-                    let refusal = Refusal::error(&error);
-                    match error.detail() {
-                        Some(detail) => refusal.with_detail(detail),
-                        None => refusal,
-                    }
-                })?;
-            }
-            Name::Quiet => *quiet = true,
-            Name::UnloggedTables => init.unlogged = true,
-            Name::Tablespace => init.tablespace = Some(value.to_owned()),
-            Name::IndexTablespace => init.index_tablespace = Some(value.to_owned()),
-            Name::ForeignKeys => init.foreign_keys = true,
-            Name::Partitions => init.partitions = at_least(value, "--partitions", 0)?,
-            Name::PartitionMethod => {
-                let methods = [PartitionMethod::Range, PartitionMethod::Hash];
-                let named = |method: &PartitionMethod| value.eq_ignore_ascii_case(method.name());
-                init.partition_method = methods.into_iter().find(named).ok_or_else(|| {
-                    format!(
-                        "invalid partition method, expecting \"range\" or \"hash\", got: \"{value}\""
-                    )
-                })?;
-                *partition_method_given = true;
-            }
-            Name::Resume => init.resume = true,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn take_of_log(&mut self, name: Name, value: &str) -> Result<(), Refusal> {
-        let settings = &mut self.settings;
-        match name {
-            Name::Log => settings.log.wanted = true,
-            Name::LogPrefix => settings.log.prefix = Some(value.to_owned()),
-            Name::SamplingRate => {
-                let rate = leading_double(value);
-                if rate <= 0.0 || rate > 1.0 {
-                    return Err(Refusal::error(format_args!("invalid sampling rate: \"{value}\"")));
-                }
-                settings.log.sampling_rate = Some(rate);
-            }
-            Name::AggregateInterval => {
-                settings.log.aggregate_s = Some(at_least(value, "--aggregate-interval", 1)?);
-            }
-            Name::Progress => settings.progress_s = Some(at_least(value, "-P/--progress", 1)?),
-            Name::ProgressTimestamp => settings.progress_timestamp = true,
-            Name::ReportPerCommand => settings.report_per_command = true,
-            Name::FailuresDetailed => settings.failures_detailed = true,
-            Name::VerboseErrors => settings.verbose_errors = true,
-            Name::Json => settings.json = Some(value.into()),
-            Name::Hdr => settings.hdr = Some(value.into()),
-            Name::Percentiles => {
-                settings.percentiles = percentiles(value)?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn take_of_run(&mut self, name: Name, value: &str) -> Result<(), Refusal> {
-        let settings = &mut self.settings;
-        let above_0 = |what: &str| match leading_double(value) {
-            number if number > 0.0 => Ok(number),
-            _ => Err(Refusal::error(format_args!("invalid {what}: \"{value}\""))),
-        };
-        match name {
-            Name::Client => {
-                settings.clients = at_least(value, "-c/--clients", 1)?;
-                open_files::allow(settings.clients)?;
-            }
-            Name::Connect => settings.connect_each = true,
-            Name::Define => settings.variables.push(variable(value)?),
-            Name::LatencyLimit => {
-                settings.late_limit_us = (above_0("latency limit")? * 1000.0) as u64;
-            }
-            Name::Rate => settings.rate_per_s = Some(above_0("rate limit")?),
-            Name::Protocol => {
-                let named = |mode: &QueryMode| mode.name() == value;
-                settings.mode = QueryMode::ALL
-                    .into_iter()
-                    .find(named)
-                    .ok_or_else(|| format!("invalid query mode (-M): \"{value}\""))?;
-            }
-            Name::Time => settings.seconds = Some(at_least(value, "-T/--time", 1)?),
-            Name::Transactions => {
-                settings.transactions = Some(at_least(value, "-t/--transactions", 1)?);
-            }
-            Name::VacuumAll => settings.vacuum_accounts = true,
-            Name::RandomSeed => {
-                settings.seed = random_seed(value, self.host).map_err(|refusal| {
-                    refusal.then("error while setting random seed from --random-seed option")
-                })?;
-            }
-            Name::MaxTries => {
-                settings.max_tries = u32::try_from(leading_int(value))
-                    .map_err(|_| format!("invalid number of maximum tries: \"{value}\""))?;
-            }
-            Name::ExitOnAbort => settings.exit_on_abort = true,
-            Name::ContinueOnError => settings.continue_on_error = true,
-            Name::CheckBalances => settings.check_balances = true,
-            Name::Warmup => settings.warmup_s = at_least(value, "--warmup", 0)?,
-            _ => {}
-        }
+    fn random_seed(&mut self, value: &str) -> Result<(), Stop> {
+        let seed = random_seed(value, self.host);
+        self.settings.seed = seed.map_err(|refusal| {
+            refusal.then("error while setting random seed from --random-seed option")
+        })?;
         Ok(())
     }
 
@@ -335,6 +188,48 @@ impl Reader<'_> {
         settings.init.connections = settings.threads;
         Ok(())
     }
+}
+
+fn init_steps(value: &str) -> Result<Vec<Step>, Refusal> {
+    Step::parse_all(value).map_err(|error| {
+        let refusal = Refusal::error(&error);
+        match error.detail() {
+            Some(detail) => refusal.with_detail(detail),
+            None => refusal,
+        }
+    })
+}
+
+fn partition_method(value: &str) -> Result<PartitionMethod, String> {
+    let methods = [PartitionMethod::Range, PartitionMethod::Hash];
+    let named = |method: &PartitionMethod| value.eq_ignore_ascii_case(method.name());
+    methods.into_iter().find(named).ok_or_else(|| {
+        format!("invalid partition method, expecting \"range\" or \"hash\", got: \"{value}\"")
+    })
+}
+
+fn protocol(value: &str) -> Result<QueryMode, Refusal> {
+    let mode = QueryMode::ALL.into_iter().find(|mode| mode.name() == value);
+    mode.ok_or_else(|| Refusal::error(format_args!("invalid query mode (-M): \"{value}\"")))
+}
+
+fn sampling_rate(value: &str) -> Result<f64, Refusal> {
+    let rate = leading_double(value);
+    let is_share = rate > 0.0 && rate <= 1.0;
+    let refused = || Refusal::error(format_args!("invalid sampling rate: \"{value}\""));
+    is_share.then_some(rate).ok_or_else(refused)
+}
+
+fn max_tries(value: &str) -> Result<u32, Refusal> {
+    u32::try_from(leading_int(value)).map_err(|_| {
+        Refusal::error(format_args!("invalid number of maximum tries: \"{value}\""))
+    })
+}
+
+fn above_0(value: &str, what: &str) -> Result<f64, Refusal> {
+    let number = leading_double(value);
+    let refused = || Refusal::error(format_args!("invalid {what}: \"{value}\""));
+    (number > 0.0).then_some(number).ok_or_else(refused)
 }
 
 /// `NAME=VALUE` of `-D`.
