@@ -141,7 +141,7 @@ fn files(options: &LoadOptions, dialect: Dialect, csv: &Csv) -> Done {
         Ok(files) => files,
         Err(error) => {
             progress.clear();
-            return Err(Failure::new(error.to_string()).with_hint(
+            return Err(Failure::new(error).with_hint(
                 "fileLocation is a prefix: a folder has to exist, and needs its / at the end",
             ));
         }

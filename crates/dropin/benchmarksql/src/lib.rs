@@ -74,7 +74,7 @@ impl Source {
 
 fn open(file: &Path) -> Result<Properties, Failure> {
     Properties::open(file).map_err(|error| {
-        Failure::usage(error.to_string())
+        Failure::usage(error)
             .with_hint("name a properties file of BenchmarkSQL, such as run/props.pg")
     })
 }

@@ -1,6 +1,5 @@
 //! Java's `.properties` files, as BenchmarkSQL reads them.
 
-use std::fmt;
 use std::path::Path;
 
 /// Where a value stands.
@@ -30,27 +29,16 @@ pub(super) struct Properties {
     pub(super) repeated: Vec<(String, usize)>,
 }
 
-/// Why a file can't be read: a sentence with its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable(String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl Properties {
-    pub(super) fn open(path: &Path) -> Result<Self, Unreadable> {
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
         let file = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| {
-            Unreadable(format!("The properties file {file} can't be read: {error}."))
-        })?;
+        let bytes = std::fs::read(path)
+            .map_err(|error| format!("The properties file {file} can't be read: {error}."))?;
         Self::parse(&file, &bytes)
     }
 
     /// Reads the text of the file called `file`.
-    pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, Unreadable> {
+    pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, String> {
         let mut properties =
             Properties { file: file.to_owned(), text: bytes.to_vec(), ..Properties::default() };
         let text = decode(bytes);
@@ -67,7 +55,7 @@ impl Properties {
                 logical.push_str(next.trim_start_matches(is_blank));
             }
             let entry = entry(&logical, number)
-                .map_err(|problem| Unreadable(format!("{file}:{number}: {problem}")))?;
+                .map_err(|problem| format!("{file}:{number}: {problem}"))?;
             properties.put(entry);
         }
         Ok(properties)
@@ -255,7 +243,7 @@ mod tests {
     fn bad_escapes_have_a_place() {
         let error = Properties::parse("props.pg", b"a=1\nb=\\u12g4\n").expect_err("no digit");
         assert_eq!(
-            error.to_string(),
+            error,
             "props.pg:2: \\u has to be followed by four hexadecimal digits."
         );
     }

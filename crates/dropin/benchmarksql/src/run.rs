@@ -229,8 +229,7 @@ impl Job<'_> {
             delivery_log: log,
             ..self.arguments.tpcc(self.settings, self.place, loaded, self.seed)
         };
-        let mut workload = Tpcc::new(options, loaded, dialect)
-            .map_err(|error| Failure::usage(error.to_string()))?;
+        let mut workload = Tpcc::new(options, loaded, dialect).map_err(Failure::usage)?;
         if let Some(ledger) = self.ledger(loaded, before.books())? {
             workload = workload.with_ledger(ledger);
         }

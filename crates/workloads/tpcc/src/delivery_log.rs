@@ -1,7 +1,6 @@
 //! The result file of deferred Deliveries (clause 2.7.2.2): what was queued when, executed when, and
 //! which orders it delivered.
 
-use crate::run::TpccError;
 use crate::text::Timestamp;
 use dyno_core::{DbError, Ended, MILLISECOND, Nanos, Outcome};
 use std::fmt::Write as _;
@@ -27,21 +26,21 @@ pub(crate) struct DeliveryLog {
 }
 
 impl DeliveryLog {
-    pub(crate) fn create(path: &Path) -> Result<Arc<Self>, TpccError> {
+    pub(crate) fn create(path: &Path) -> Result<Arc<Self>, String> {
         let created = File::create(path).and_then(|mut file| {
             file.write_all(HEADER.as_bytes())?;
             Ok(file)
         });
-        let file = created.map_err(|error| TpccError(sentence(path, &error)))?;
+        let file = created.map_err(|error| sentence(path, &error))?;
         let (path, file) = (path.to_owned(), Mutex::new(file));
         Ok(Arc::new(DeliveryLog { path, file, error: OnceLock::new() }))
     }
 
     /// What is written so far, without the header.
-    pub(crate) fn lines(&self) -> Result<String, TpccError> {
+    pub(crate) fn lines(&self) -> Result<String, String> {
         let text = std::fs::read_to_string(&self.path).map_err(|error| {
             let path = self.path.display();
-            TpccError(format!("The log of deliveries {path} cannot be read: {error}."))
+            format!("The log of deliveries {path} cannot be read: {error}.")
         })?;
         Ok(text.strip_prefix(HEADER).unwrap_or_default().to_owned())
     }
@@ -197,7 +196,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_of_the_run() {
         let path = Path::new("/dev/full");
-        let error = DeliveryLog::create(path).unwrap_err().to_string();
+        let error = DeliveryLog::create(path).unwrap_err();
         assert!(
             error.starts_with("The log of deliveries /dev/full cannot be written: "),
             "{error}"

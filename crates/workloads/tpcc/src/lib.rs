@@ -34,7 +34,7 @@ dyno_facts::catalogue!();
 pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
 pub use run::{
-    FlightMode, Isolation, Kept, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,
+    FlightMode, Isolation, Kept, OrderShown, Staff, Terminal, Tpcc, TpccOptions, Worker,
     prepared_statements,
 };
 pub use text::Timestamp;

@@ -327,8 +327,7 @@ impl TpccSettings {
         let usual = BMSQL_5_0.choice.shares();
         let weight = |kind: Kind| self.weights[kind.index()].unwrap_or(usual[kind.index()]);
         let [payment, order_status, delivery, stock_level] = WEIGHTS.map(weight);
-        let profile = self.profile.with_weights(payment, order_status, delivery, stock_level);
-        profile.map_err(|error| error.to_string())
+        self.profile.with_weights(payment, order_status, delivery, stock_level)
     }
 
     /// How terminals choose and where they work, in a sentence.

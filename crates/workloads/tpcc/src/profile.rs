@@ -1,7 +1,5 @@
 //! What is run how. The transactions are the same code; a profile is data.
 
-use std::fmt;
-
 /// The five transactions (clauses 2.4 to 2.8), in the order of all tables here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -193,18 +191,6 @@ pub const SPEC: Profile = Profile {
     read_only_end: ReadOnlyEnd::Commit,
 };
 
-/// Why a profile can't be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProfileError(String);
-
-impl fmt::Display for ProfileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ProfileError {}
-
 impl Profile {
     pub const ALL: [&'static Profile; 2] = [&BMSQL_5_0, &SPEC];
 
@@ -220,14 +206,14 @@ impl Profile {
         order_status: u32,
         delivery: u32,
         stock_level: u32,
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<Self, String> {
         let others = [payment, order_status, delivery, stock_level];
         let taken: u64 = others.iter().map(|&weight| u64::from(weight)).sum();
         let Some(new_order) = 100_u64.checked_sub(taken) else {
-            return Err(ProfileError(format!(
+            return Err(format!(
                 "The weights of Payment, Order-Status, Delivery and Stock-Level add up to {taken}, \
                  which is more than 100."
-            )));
+            ));
         };
         let weights = [new_order as u32, payment, order_status, delivery, stock_level];
         Ok(Profile { choice: Choice::Weights(weights), ..self })
@@ -271,7 +257,7 @@ mod tests {
         let profile = BMSQL_5_0.with_weights(40, 5, 5, 5).unwrap();
         assert_eq!(profile.choice, Choice::Weights([45, 40, 5, 5, 5]));
         let error = BMSQL_5_0.with_weights(98, 1, 1, 1).unwrap_err();
-        assert!(error.to_string().contains("add up to 101"), "{error}");
+        assert!(error.contains("add up to 101"), "{error}");
         assert_eq!(Profile::named("spec"), Some(&SPEC));
         assert_eq!(Profile::named("tpcc"), None);
     }

@@ -308,9 +308,12 @@ fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
     }
 }
 
-fn percentiles(value: &str) -> Result<Vec<f64>, String> {
-    let refused =
-        |takes| format!("invalid value \"{value}\" for option --percentiles: it takes {takes}");
+fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
+    let refused = |takes: String| {
+        Refusal::error(format_args!(
+            "invalid value \"{value}\" for option --percentiles: it takes {takes}"
+        ))
+    };
     let percentiles = dyno_runner::percentiles::percentiles(value).map_err(refused)?;
     match percentiles.is_empty() {
         true => Err(refused("at least one number, such as 99".to_owned())),

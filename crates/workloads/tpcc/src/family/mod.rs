@@ -165,12 +165,11 @@ impl Driven for TpccFamily {
     }
 
     fn leave(&self, workload: &crate::Tpcc) -> Result<Option<Kept>, Failure> {
-        let kept = workload.leave();
-        kept.map(Some).map_err(|error| Failure::new(sentence(&error.to_string())))
+        workload.leave().map(Some).map_err(Failure::new)
     }
 
     fn absorb(&self, workload: &crate::Tpcc, kept: Kept) -> Result<(), Failure> {
-        workload.absorb(kept).map_err(|error| Failure::new(sentence(&error.to_string())))
+        workload.absorb(kept).map_err(Failure::new)
     }
 
     fn look_after<D: Driver>(
@@ -243,8 +242,7 @@ impl TpccFamily {
         if self.options.delivery_log {
             options.delivery_log = Some(stem.with_extension("deliveries.csv"));
         }
-        crate::Tpcc::new(options, loaded, driver.dialect())
-            .map_err(|error| Failure::new(sentence(&error.to_string())))
+        crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)
     }
 
     async fn look<S: Session>(

@@ -9,10 +9,9 @@ use crate::random::Constants;
 use crate::schema::{CONFIG, Table};
 use dyno_core::{Dialect, Rng, RowSource, RowWriter};
 use dyno_load::LoadObserver;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
@@ -26,21 +25,6 @@ pub struct CsvFile {
     pub path: PathBuf,
     pub rows: u64,
 }
-
-/// Why a file could not be written.
-#[derive(Debug)]
-pub struct CsvError {
-    path: PathBuf,
-    error: io::Error,
-}
-
-impl fmt::Display for CsvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "The file {} can't be written: {}.", self.path.display(), self.error)
-    }
-}
-
-impl std::error::Error for CsvError {}
 
 /// The name of a table's file without `.csv`, and its first columns where BenchmarkSQL has them in
 /// another order than the table: the place of each of these in the table.
@@ -72,7 +56,7 @@ pub fn write_csv(
     dialect: Dialect,
     (prefix, null): (&str, &str),
     observer: &dyn LoadObserver,
-) -> Result<Vec<CsvFile>, CsvError> {
+) -> Result<Vec<CsvFile>, String> {
     let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
     let common = Common { seed: options.seed, dialect, loaded_at: options.loaded_at, constants };
     let chunks = chunks::all(options.warehouses);
@@ -95,7 +79,7 @@ pub fn write_csv(
             let written = write_table(common, *table, chunks, file, null, observer);
             if let Err(error) = written {
                 has_failed.store(true, Ordering::Relaxed);
-                return Err(CsvError { path: file.path.clone(), error });
+                return Err(unwritten(&file.path, &error));
             }
         }
         Ok(())
@@ -150,7 +134,11 @@ fn write_table(
     fs::rename(part, &file.path)
 }
 
-fn write_config(warehouses: u32, constants: &Constants, prefix: &str) -> Result<CsvFile, CsvError> {
+fn unwritten(path: &Path, error: &io::Error) -> String {
+    format!("The file {} can't be written: {error}.", path.display())
+}
+
+fn write_config(warehouses: u32, constants: &Constants, prefix: &str) -> Result<CsvFile, String> {
     let rows = config_rows(warehouses, constants);
     let text: String = rows.iter().map(|(name, value)| format!("{name},{value}\n")).collect();
     let path = PathBuf::from(format!("{prefix}config.csv"));
@@ -159,7 +147,7 @@ fn write_config(warehouses: u32, constants: &Constants, prefix: &str) -> Result<
             let columns = vec!["cfg_name", "cfg_value"];
             Ok(CsvFile { table: CONFIG, columns, path, rows: rows.len() as u64 })
         }
-        Err(error) => Err(CsvError { path, error }),
+        Err(error) => Err(unwritten(&path, &error)),
     }
 }
 

@@ -13,7 +13,7 @@ mod rows;
 mod state;
 mod verify;
 
-pub use csv::{CsvError, CsvFile, write_csv};
+pub use csv::{CsvFile, write_csv};
 pub use dyno_load::{LoadError, LoadReport};
 pub use state::{Loaded, existing_tables, foreign_keys, loaded};
 pub use verify::cardinalities;

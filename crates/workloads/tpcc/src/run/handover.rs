@@ -1,6 +1,6 @@
 //! What a workload has kept itself, for the load generator that shared out the trial.
 
-use super::{Tpcc, TpccError};
+use super::Tpcc;
 use crate::audit::Counters;
 use crate::ledger::{Counted, DistrictBooks};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Kept {
 
 impl Tpcc {
     /// What this workload has kept itself, after its trial.
-    pub fn leave(&self) -> Result<Kept, TpccError> {
+    pub fn leave(&self) -> Result<Kept, String> {
         let districts = (0..self.ledger.districts()).map(|index| self.ledger.district(index));
         let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();
         let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -52,12 +52,10 @@ impl Tpcc {
     ///
     /// # Errors
     /// When it used more warehouses than this one; nothing is added then.
-    pub fn absorb(&self, left: Kept) -> Result<(), TpccError> {
+    pub fn absorb(&self, left: Kept) -> Result<(), String> {
         let districts = self.ledger.districts() as u64;
         if left.districts.iter().any(|(index, _)| u64::from(*index) >= districts) {
-            return Err(TpccError(
-                "Another load generator has used more warehouses than this run.".to_owned(),
-            ));
+            return Err("Another load generator has used more warehouses than this run.".to_owned());
         }
         for (index, books) in &left.districts {
             self.ledger.absorb(*index as usize, books);

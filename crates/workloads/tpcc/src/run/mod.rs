@@ -21,7 +21,7 @@ pub use handover::Kept;
 pub use inputs::Terminal;
 pub use link::FlightMode;
 pub use new_order::OrderShown;
-pub use options::{Isolation, Staff, TpccError, TpccOptions};
+pub use options::{Isolation, Staff, TpccOptions};
 pub use statements::prepared_statements;
 
 use crate::audit::{Audit, Counters, Expected};
@@ -117,13 +117,13 @@ impl Worker {
 
 impl Tpcc {
     /// A run on a database that `loaded` describes, for sessions of `dialect`.
-    pub fn new(options: TpccOptions, loaded: &Loaded, dialect: Dialect) -> Result<Self, TpccError> {
+    pub fn new(options: TpccOptions, loaded: &Loaded, dialect: Dialect) -> Result<Self, String> {
         let most = loaded.warehouses.min(WAREHOUSES_MAX);
         if !(1..=most).contains(&options.warehouses) {
-            return Err(TpccError(format!(
+            return Err(format!(
                 "A run can use 1 to {most} warehouses, because {most} are loaded, not {}.",
                 options.warehouses
-            )));
+            ));
         }
         options.check()?;
         let mut rng = Rng::new(options.seed, "tpcc run", 0);
@@ -493,7 +493,7 @@ mod tests {
         for warehouses in [0, 4] {
             let options = TpccOptions { warehouses, ..TpccOptions::new(SPEC, &loaded, 7) };
             let error = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap_err();
-            assert!(error.to_string().contains("3 are loaded"), "{error}");
+            assert!(error.contains("3 are loaded"), "{error}");
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::DISTRICTS;
 use crate::load::Loaded;
 use crate::profile::{Choice, Kind, PerKind, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
 use dyno_core::Dialect;
-use std::fmt;
 use std::path::PathBuf;
 
 /// How isolated transactions are (clause 3.4).
@@ -134,30 +133,18 @@ impl TpccOptions {
             .then(|| TPMC_PER_WAREHOUSE_MAX * f64::from(self.warehouses) / slowdown)
     }
 
-    pub(crate) fn check(&self) -> Result<(), TpccError> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let multipliers = [("keying", self.keying_multiplier), ("think", self.think_multiplier)];
         for (name, multiplier) in multipliers {
             if !(0.0..=1e6).contains(&multiplier) {
-                return Err(TpccError(format!(
+                return Err(format!(
                     "The multiplier of {name} times must be from 0 to 1,000,000, not {multiplier}."
-                )));
+                ));
             }
         }
         Ok(())
     }
 }
-
-/// Why a run can't be made, in a sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TpccError(pub(crate) String);
-
-impl fmt::Display for TpccError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TpccError {}
 
 #[cfg(test)]
 mod tests {
@@ -193,7 +180,7 @@ mod tests {
         assert_eq!(none.tpmc_max(), None);
         for multiplier in [-1.0, f64::NAN, f64::INFINITY] {
             let wrong = TpccOptions { think_multiplier: multiplier, ..options(SPEC, 1) };
-            assert!(wrong.check().unwrap_err().to_string().contains("think"));
+            assert!(wrong.check().unwrap_err().contains("think"));
         }
     }
 }

@@ -2,195 +2,111 @@
 
 use dyno_core::{DbError, Dialect, ParamType, Session, Statement};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sql {
-    Begin,
-    BeginReadOnly,
-    Commit,
-    Rollback,
-    LockDistrict,
-    CustomerAndTax,
-    TakeOrderNumber,
-    InsertOrder,
-    InsertNewOrder,
-    Item,
-    LockStock,
-    UpdateStock,
-    InsertLine,
-    PayDistrict,
-    District,
-    PayWarehouse,
-    Warehouse,
-    CustomersByName,
-    LockCustomer,
-    CustomerData,
-    PayCustomer,
-    PayBadCustomer,
-    InsertHistory,
-    CustomerStatus,
-    LastOrder,
-    LinesOfOrder,
-    OldestNewOrder,
-    DeleteNewOrder,
-    SetCarrier,
-    CustomerOfOrder,
-    DeliverLines,
-    SumOfLines,
-    CreditCustomer,
-    LowStock,
+/// Makes the enum of the statements and the table of their texts.
+macro_rules! statements {
+    ($($name:ident $text:literal)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Sql {
+            $($name),*
+        }
+
+        const TEXTS: &[(Sql, &str)] = &[$((Sql::$name, $text)),*];
+    };
 }
 
-pub(crate) const COUNT: usize = Sql::LowStock as usize + 1;
-
-/// A parameter is `:i` an integer, `:s` text, `:m` an amount of money, `:t` a point in time.
-const TEXTS: [(Sql, &str); COUNT] = [
-    (Sql::Begin, "BEGIN"),
-    (Sql::BeginReadOnly, "BEGIN"),
-    (Sql::Commit, "COMMIT"),
-    (Sql::Rollback, "ROLLBACK"),
-    (
-        Sql::LockDistrict,
-        "SELECT d_tax, d_next_o_id FROM bmsql_district WHERE d_w_id = :i AND d_id = :i FOR UPDATE",
-    ),
-    (
-        Sql::CustomerAndTax,
+// A parameter is `:i` an integer, `:s` text, `:m` an amount of money, `:t` a point in time.
+statements! {
+    Begin "BEGIN"
+    BeginReadOnly "BEGIN"
+    Commit "COMMIT"
+    Rollback "ROLLBACK"
+    LockDistrict
+        "SELECT d_tax, d_next_o_id FROM bmsql_district WHERE d_w_id = :i AND d_id = :i FOR UPDATE"
+    CustomerAndTax
         "SELECT c_discount, c_last, c_credit, w_tax FROM bmsql_customer JOIN bmsql_warehouse ON \
-         w_id = c_w_id WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i",
-    ),
-    (
-        Sql::TakeOrderNumber,
-        "UPDATE bmsql_district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :i AND d_id = :i",
-    ),
-    (
-        Sql::InsertOrder,
+         w_id = c_w_id WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i"
+    TakeOrderNumber
+        "UPDATE bmsql_district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :i AND d_id = :i"
+    InsertOrder
         "INSERT INTO bmsql_oorder (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, \
-         o_all_local) VALUES (:i, :i, :i, :i, :t, :i, :i)",
-    ),
-    (
-        Sql::InsertNewOrder,
-        "INSERT INTO bmsql_new_order (no_o_id, no_d_id, no_w_id) VALUES (:i, :i, :i)",
-    ),
-    (Sql::Item, "SELECT i_price, i_name, i_data FROM bmsql_item WHERE i_id = :i"),
-    (
-        Sql::LockStock,
+         o_all_local) VALUES (:i, :i, :i, :i, :t, :i, :i)"
+    InsertNewOrder "INSERT INTO bmsql_new_order (no_o_id, no_d_id, no_w_id) VALUES (:i, :i, :i)"
+    Item "SELECT i_price, i_name, i_data FROM bmsql_item WHERE i_id = :i"
+    LockStock
         "SELECT s_quantity, s_data, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, \
          s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10 FROM bmsql_stock WHERE s_w_id = :i \
-         AND s_i_id = :i FOR UPDATE",
-    ),
-    (
-        Sql::UpdateStock,
+         AND s_i_id = :i FOR UPDATE"
+    UpdateStock
         "UPDATE bmsql_stock SET s_quantity = :i, s_ytd = s_ytd + :i, s_order_cnt = s_order_cnt + \
-         1, s_remote_cnt = s_remote_cnt + :i WHERE s_w_id = :i AND s_i_id = :i",
-    ),
-    (
-        Sql::InsertLine,
+         1, s_remote_cnt = s_remote_cnt + :i WHERE s_w_id = :i AND s_i_id = :i"
+    InsertLine
         "INSERT INTO bmsql_order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, \
-         ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES (:i, :i, :i, :i, :i, :i, :i, \
-         :m, :s)",
-    ),
-    (
-        Sql::PayDistrict,
-        "UPDATE bmsql_district SET d_ytd = d_ytd + :m WHERE d_w_id = :i AND d_id = :i",
-    ),
-    (
-        Sql::District,
+         ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES (:i, :i, :i, :i, :i, :i, \
+         :i, :m, :s)"
+    PayDistrict "UPDATE bmsql_district SET d_ytd = d_ytd + :m WHERE d_w_id = :i AND d_id = :i"
+    District
         "SELECT d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM bmsql_district WHERE \
-         d_w_id = :i AND d_id = :i",
-    ),
-    (Sql::PayWarehouse, "UPDATE bmsql_warehouse SET w_ytd = w_ytd + :m WHERE w_id = :i"),
-    (
-        Sql::Warehouse,
+         d_w_id = :i AND d_id = :i"
+    PayWarehouse "UPDATE bmsql_warehouse SET w_ytd = w_ytd + :m WHERE w_id = :i"
+    Warehouse
         "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM bmsql_warehouse WHERE \
-         w_id = :i",
-    ),
-    (
-        Sql::CustomersByName,
+         w_id = :i"
+    CustomersByName
         "SELECT c_id FROM bmsql_customer WHERE c_w_id = :i AND c_d_id = :i AND c_last = :s ORDER \
-         BY c_first",
-    ),
-    (
-        Sql::LockCustomer,
+         BY c_first"
+    LockCustomer
         "SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, \
          c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance FROM bmsql_customer \
-         WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i FOR UPDATE",
-    ),
-    (
-        Sql::CustomerData,
-        "SELECT c_data FROM bmsql_customer WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i",
-    ),
-    (
-        Sql::PayCustomer,
+         WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i FOR UPDATE"
+    CustomerData "SELECT c_data FROM bmsql_customer WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i"
+    PayCustomer
         "UPDATE bmsql_customer SET c_balance = c_balance - :m, c_ytd_payment = c_ytd_payment + \
-         :m, c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i",
-    ),
-    (
-        Sql::PayBadCustomer,
+         :m, c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i"
+    PayBadCustomer
         "UPDATE bmsql_customer SET c_balance = c_balance - :m, c_ytd_payment = c_ytd_payment + \
          :m, c_payment_cnt = c_payment_cnt + 1, c_data = :s WHERE c_w_id = :i AND c_d_id = :i AND \
-         c_id = :i",
-    ),
-    (
-        Sql::InsertHistory,
+         c_id = :i"
+    InsertHistory
         "INSERT INTO bmsql_history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, \
-         h_data) VALUES (:i, :i, :i, :i, :i, :t, :m, :s)",
-    ),
-    (
-        Sql::CustomerStatus,
+         h_data) VALUES (:i, :i, :i, :i, :i, :t, :m, :s)"
+    CustomerStatus
         "SELECT c_first, c_middle, c_last, c_balance FROM bmsql_customer WHERE c_w_id = :i AND \
-         c_d_id = :i AND c_id = :i",
-    ),
-    (
-        Sql::LastOrder,
+         c_d_id = :i AND c_id = :i"
+    LastOrder
         "SELECT o_id, o_entry_d, o_carrier_id FROM bmsql_oorder WHERE o_w_id = :i AND o_d_id = :i \
          AND o_c_id = :i AND o_id = (SELECT max(o_id) FROM bmsql_oorder WHERE o_w_id = :i AND \
-         o_d_id = :i AND o_c_id = :i)",
-    ),
-    (
-        Sql::LinesOfOrder,
+         o_d_id = :i AND o_c_id = :i)"
+    LinesOfOrder
         "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM \
          bmsql_order_line WHERE ol_w_id = :i AND ol_d_id = :i AND ol_o_id = :i ORDER BY ol_w_id, \
-         ol_d_id, ol_o_id, ol_number",
-    ),
-    (
-        Sql::OldestNewOrder,
+         ol_d_id, ol_o_id, ol_number"
+    OldestNewOrder
         "SELECT no_o_id FROM bmsql_new_order WHERE no_w_id = :i AND no_d_id = :i ORDER BY no_o_id \
-         LIMIT 1",
-    ),
-    (
-        Sql::DeleteNewOrder,
-        "DELETE FROM bmsql_new_order WHERE no_w_id = :i AND no_d_id = :i AND no_o_id = :i",
-    ),
-    (
-        Sql::SetCarrier,
-        "UPDATE bmsql_oorder SET o_carrier_id = :i WHERE o_w_id = :i AND o_d_id = :i AND o_id = :i",
-    ),
-    (
-        Sql::CustomerOfOrder,
-        "SELECT o_c_id FROM bmsql_oorder WHERE o_w_id = :i AND o_d_id = :i AND o_id = :i",
-    ),
-    (
-        Sql::DeliverLines,
+         LIMIT 1"
+    DeleteNewOrder
+        "DELETE FROM bmsql_new_order WHERE no_w_id = :i AND no_d_id = :i AND no_o_id = :i"
+    SetCarrier
+        "UPDATE bmsql_oorder SET o_carrier_id = :i WHERE o_w_id = :i AND o_d_id = :i AND o_id = \
+         :i"
+    CustomerOfOrder
+        "SELECT o_c_id FROM bmsql_oorder WHERE o_w_id = :i AND o_d_id = :i AND o_id = :i"
+    DeliverLines
         "UPDATE bmsql_order_line SET ol_delivery_d = :t WHERE ol_w_id = :i AND ol_d_id = :i AND \
-         ol_o_id = :i",
-    ),
-    (
-        Sql::SumOfLines,
+         ol_o_id = :i"
+    SumOfLines
         "SELECT sum(ol_amount) FROM bmsql_order_line WHERE ol_w_id = :i AND ol_d_id = :i AND \
-         ol_o_id = :i",
-    ),
-    (
-        Sql::CreditCustomer,
+         ol_o_id = :i"
+    CreditCustomer
         "UPDATE bmsql_customer SET c_balance = c_balance + :m, c_delivery_cnt = c_delivery_cnt + \
-         1 WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i",
-    ),
-    (
-        Sql::LowStock,
+         1 WHERE c_w_id = :i AND c_d_id = :i AND c_id = :i"
+    LowStock
         "SELECT count(*) FROM bmsql_stock WHERE s_w_id = :i AND s_quantity < :i AND s_i_id IN \
-         (SELECT ol_i_id FROM bmsql_district JOIN bmsql_order_line ON ol_w_id = d_w_id AND ol_d_id \
-         = d_id AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id WHERE d_w_id = :i AND \
-         d_id = :i)",
-    ),
-];
+         (SELECT ol_i_id FROM bmsql_district JOIN bmsql_order_line ON ol_w_id = d_w_id AND \
+         ol_d_id = d_id AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id WHERE d_w_id = \
+         :i AND d_id = :i)"
+}
+
+pub(crate) const COUNT: usize = TEXTS.len();
 
 /// A text in the words of a dialect, and the types of its parameters.
 pub(crate) fn in_dialect(sql: Sql, dialect: Dialect) -> (String, Vec<ParamType>) {
@@ -244,7 +160,7 @@ impl Statements {
     pub(crate) async fn prepare<S: Session>(session: &mut S) -> Result<Self, DbError> {
         let dialect = session.dialect();
         let mut prepared = [Statement(0); COUNT];
-        for (slot, &(sql, _)) in prepared.iter_mut().zip(&TEXTS) {
+        for (slot, &(sql, _)) in prepared.iter_mut().zip(TEXTS) {
             if is_needless(sql, dialect) {
                 continue;
             }
@@ -274,13 +190,6 @@ fn with_remedy(error: DbError) -> DbError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_statement_has_its_place() {
-        for (at, (sql, _)) in TEXTS.iter().enumerate() {
-            assert_eq!(*sql as usize, at);
-        }
-    }
 
     #[test]
     fn sessions_of_mysql_prepare_no_begin() {

@@ -5,7 +5,7 @@ use super::cache::bring;
 use crate::facts::{DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use crate::load::LoadError;
 use crate::options::TpchSettings;
-use crate::run::{Answerer, PlanFile, RunError, RunOptions, Test, Watch, run};
+use crate::run::{Answerer, PlanFile, RunOptions, Test, Watch, run};
 use crate::state::{Loaded, loaded};
 use dyno_core::Driver;
 use dyno_engine::Control;
@@ -53,8 +53,7 @@ pub(super) fn trial<D: Driver>(
         length: length(test),
     };
     drive_pass(driver, job, pass, |watch| {
-        let ran = run(driver, &asked, &Storing(watch), &|| control.is_stopped());
-        let facts = ran.map_err(|error| run_failure(&error))?;
+        let facts = run(driver, &asked, &Storing(watch), &|| control.is_stopped())?;
         Ok(move |start: TrialStart| {
             let mut measured = start.summary(status(&facts, test, control));
             facts.set_totals(&mut measured);
@@ -177,10 +176,6 @@ fn headline(summary: &TrialSummary) -> String {
         text.push_str(&format!("; {}", remark.to_string().trim_end_matches('.')));
     }
     text
-}
-
-fn run_failure(error: &RunError) -> Failure {
-    Failure::new(sentence(&error.to_string())).hinted(error.hint())
 }
 
 /// Tells what has ended.

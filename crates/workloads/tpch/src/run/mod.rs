@@ -5,7 +5,6 @@
 //! tells the caller. Nothing of that happens between two timed queries of a stream.
 
 mod answers;
-mod error;
 mod facts;
 mod link;
 mod options;
@@ -16,7 +15,6 @@ mod slot;
 mod stream;
 mod watch;
 
-pub use error::RunError;
 pub use options::{PlanFile, Plans, RunOptions, Test, Unwatched, Watch};
 
 use crate::degree::{self, DegreeRule};
@@ -27,8 +25,8 @@ use crate::state::{Loaded, loaded};
 pub use answers::Answerer;
 use answers::Answers;
 use dyno_core::{Driver, Session};
+use dyno_load::{LoadError, while_doing};
 use dyno_reactor::block_on;
-use error::while_doing;
 use link::Opening;
 use qphh::LastPower;
 use stream::News;
@@ -44,7 +42,7 @@ pub fn run<D: Driver>(
     options: &RunOptions,
     watch: &impl Watch,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<TpchFacts, RunError> {
+) -> Result<TpchFacts, LoadError> {
     let mut before = look(driver, options)?;
     let rule = before.rule.clone();
     let rule = rule.as_ref();
@@ -100,7 +98,7 @@ fn complete_pair<D: Driver>(
     before: &mut Before,
     watch: &impl Watch,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<(), RunError> {
+) -> Result<(), LoadError> {
     let (pair, function) = (before.position.pair, before.position.function);
     if before.position.is_whole() {
         return Ok(());
@@ -122,13 +120,13 @@ fn complete_pair<D: Driver>(
         _ => {}
     })?;
     if let Some(problem) = problem {
-        return Err(RunError::Refused {
-            problem: format!(
+        return Err(LoadError::data(
+            format!(
                 "RF{function} of pair {pair}, which was interrupted earlier, can't be completed: \
                  {problem}"
             ),
-            hint: "drop the data and load them again if this remains".to_owned(),
-        });
+            "drop the data and load them again if this remains",
+        ));
     }
     before.position = Position::start_of(pair + 1);
     before.loaded.load.refresh_pairs = pair;
@@ -143,7 +141,7 @@ struct Before {
     last_power: Option<LastPower>,
 }
 
-fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, RunError> {
+fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, LoadError> {
     let looked = block_on(async {
         let connected = driver.connect(0).await;
         let mut session = connected.map_err(while_doing("connecting to the database"))?;
@@ -151,32 +149,31 @@ fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, RunError>
         session.close().await;
         before
     });
-    let doing = "making an event loop".to_owned();
-    looked.unwrap_or_else(|error| Err(RunError::System { doing, error }))
+    looked.map_err(LoadError::Loop)?
 }
 
-async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<Before, RunError> {
+async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<Before, LoadError> {
     let scale = options.scale;
-    let refused = |problem, hint| RunError::Refused { problem, hint };
     let found = loaded(session).await.map_err(|error| {
         let hint = error.hint().unwrap_or("load the data with dyno tpch load").to_owned();
-        refused(error.to_string(), hint)
+        LoadError::data(error.to_string(), hint)
     })?;
     let load = || format!("load the data: dyno tpch load --scale {scale}");
     let Some(loaded) = found else {
-        return Err(refused("The database holds no TPC-H data.".to_owned(), load()));
+        return Err(LoadError::data("The database holds no TPC-H data.", load()));
     };
     if loaded.scale != scale {
         let problem =
             format!("The database holds TPC-H at scale factor {}, not {scale}.", loaded.scale);
-        return Err(refused(problem, format!("ask for --scale {}, or load again", loaded.scale)));
+        let hint = format!("ask for --scale {}, or load again", loaded.scale);
+        return Err(LoadError::data(problem, hint));
     }
     let rule = match &options.rule {
         Some(rule) => match rule.objection(session).await {
             Ok(None) => Some(rule.clone()),
             Ok(Some(problem)) => {
-                let hint = "leave degree_rule out: the product is then detected".to_owned();
-                return Err(refused(problem, hint));
+                let hint = "leave degree_rule out: the product is then detected";
+                return Err(LoadError::data(problem, hint));
             }
             Err(error) => return Err(while_doing("asking for the product")(error)),
         },
@@ -186,8 +183,8 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
     let position = position.map_err(while_doing("asking for the refresh functions applied"))?;
     let pairs = options.test.pairs();
     if matches!(options.test, Test::Throughput { streams: 0, .. } | Test::Refresh { pairs: 0 }) {
-        let problem = "The test has nothing to execute.".to_owned();
-        return Err(refused(problem, "ask for 1 stream or pair at least".to_owned()));
+        let problem = "The test has nothing to execute.";
+        return Err(LoadError::data(problem, "ask for 1 stream or pair at least"));
     }
     if position.pair.saturating_add(pairs) > SET_MAX + 1 {
         let problem = format!(
@@ -195,7 +192,7 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
              {SET_MAX} exist: {pairs} more can't be.",
             position.pair - 1
         );
-        return Err(refused(problem, load()));
+        return Err(LoadError::data(problem, load()));
     }
     let last_power = qphh::last_power(session).await;
     let last_power = last_power.map_err(while_doing("asking for the last power test"))?;

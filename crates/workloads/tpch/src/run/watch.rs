@@ -1,12 +1,12 @@
 //! The thread that watches over the streams: starts them together, stops what passes its bound or
 //! what the user does not want any more, and collects what they tell.
 
-use super::error::{RunError, while_doing};
 use super::link::{Opening, interrupt};
 use super::slot::Slot;
 use super::stream::{News, Stream, Worker};
 use crate::degree::Applied;
 use dyno_core::{Driver, MILLISECOND, Nanos};
+use dyno_load::{LoadError, while_doing};
 use dyno_reactor::{block_on, monotonic_now};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub(super) fn execute<D: Driver>(
     streams: Vec<Stream>,
     stop: &(dyn Fn() -> bool + Sync),
     mut hear: impl FnMut(News),
-) -> Result<(Applied, bool), RunError> {
+) -> Result<(Applied, bool), LoadError> {
     let slots: Vec<Slot> = streams.iter().map(|_| Slot::default()).collect();
     let is_stopped = AtomicBool::new(false);
     let (news, heard) = channel();
@@ -73,8 +73,7 @@ pub(super) fn execute<D: Driver>(
         let ended: io::Result<()> = threads.into_iter().try_for_each(|thread| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        let doing = "making an event loop".to_owned();
-        ended.map_err(|error| RunError::System { doing, error })?;
+        ended.map_err(LoadError::Loop)?;
         let applied = gate.result().map_err(while_doing("opening a session"))?;
         Ok((applied, is_stopped.load(Ordering::Relaxed)))
     })
