@@ -54,8 +54,8 @@ impl Properties {
                 let Some((next, _)) = lines.next() else { break };
                 logical.push_str(next.trim_start_matches(is_blank));
             }
-            let entry = entry(&logical, number)
-                .map_err(|problem| format!("{file}:{number}: {problem}"))?;
+            let entry =
+                entry(&logical, number).map_err(|problem| format!("{file}:{number}: {problem}"))?;
             properties.put(entry);
         }
         Ok(properties)
@@ -242,10 +242,7 @@ mod tests {
     #[test]
     fn bad_escapes_have_a_place() {
         let error = Properties::parse("props.pg", b"a=1\nb=\\u12g4\n").expect_err("no digit");
-        assert_eq!(
-            error,
-            "props.pg:2: \\u has to be followed by four hexadecimal digits."
-        );
+        assert_eq!(error, "props.pg:2: \\u has to be followed by four hexadecimal digits.");
     }
 
     proptest! {

@@ -11,17 +11,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    Order {
-        district: usize,
-        order: Order,
-    },
-    Payment {
-        district: usize,
-        cents: u64,
-    },
-    Delivery {
-        orders: u64,
-    },
+    Order { district: usize, order: Order },
+    Payment { district: usize, cents: u64 },
+    Delivery { orders: u64 },
 }
 
 /// Acknowledged, and sent without an answer.

@@ -221,9 +221,8 @@ fn sampling_rate(value: &str) -> Result<f64, Refusal> {
 }
 
 fn max_tries(value: &str) -> Result<u32, Refusal> {
-    u32::try_from(leading_int(value)).map_err(|_| {
-        Refusal::error(format_args!("invalid number of maximum tries: \"{value}\""))
-    })
+    u32::try_from(leading_int(value))
+        .map_err(|_| Refusal::error(format_args!("invalid number of maximum tries: \"{value}\"")))
 }
 
 fn above_0(value: &str, what: &str) -> Result<f64, Refusal> {
