@@ -6,11 +6,13 @@
 //! - [`Tally`]: what an attempt did, statement by statement.
 //! - [`Rng`]: one random stream per worker and purpose.
 //! - [`offer`], [`options`]: what workloads offer to suites, and their options as tables.
+//! - [`named`]: enums whose variants have names.
 //! - [`nearest`]: the name that a misspelt one was meant to be.
 
 mod address;
 mod capabilities;
 mod error;
+mod named;
 mod nearest;
 pub mod offer;
 pub mod options;

@@ -12,6 +12,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_dropin_benchmarksql::verb_of_script;
 use dyno_dropin_pgbench as pgbench;
 use dyno_dropin_sysbench as sysbench;
+use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{Families, FamilyEntry};
 use dyno_runner::{output, process_list};
@@ -185,13 +186,7 @@ pub fn main(families: Families) -> ExitCode {
         Verb::Pgbench { arguments } => return pgbench::run(arguments, &TerminalStreams),
         Verb::Benchmarksql { command } => return benchmarksql::run(command),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::error(&failure);
-            ExitCode::from(failure.code)
-        }
-    }
+    exit_code(result.map(|()| 0))
 }
 
 type Done = Result<(), Failure>;

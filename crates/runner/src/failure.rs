@@ -39,6 +39,11 @@ impl Failure {
         Failure { code, ..Failure::new(message) }
     }
 
+    /// Ctrl-C or SIGTERM has ended it.
+    pub fn interrupted(message: impl Into<Message>) -> Self {
+        Failure::with_code(signals::exit_code(), message)
+    }
+
     /// Says where it happened, before the message.
     pub fn at(self, place: impl Into<Message>) -> Self {
         Failure { message: Message::joined(&[place.into(), self.message], ": ", "："), ..self }
@@ -74,6 +79,7 @@ impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
         match error {
             DriveError::Connect(error) => Failure::from(&error),
+            DriveError::Interrupted => Failure::interrupted(sentence(&error.to_string())),
             other => Failure::new(sentence(&other.to_string())),
         }
     }
@@ -118,7 +124,7 @@ impl From<SuiteError> for Failure {
 impl From<ClusterError> for Failure {
     fn from(error: ClusterError) -> Self {
         let failure = match error.is_stopped {
-            true => Failure::with_code(signals::exit_code(), say!(cluster_stopped)),
+            true => Failure::interrupted(say!(cluster_stopped)),
             false => Failure::new(error.message),
         };
         failure.hinted(error.hint)

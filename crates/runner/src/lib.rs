@@ -9,6 +9,7 @@ pub mod assist;
 pub mod calibration;
 mod command;
 pub mod databases;
+pub mod exit;
 mod facts;
 pub mod failure;
 pub mod family;

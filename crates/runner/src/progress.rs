@@ -1,8 +1,10 @@
 //! What a person sees while dyno works: bars on a terminal, plain lines elsewhere.
 
+use crate::failure::Failure;
 use crate::output::{self, ProgressView, streams};
+use crate::signals;
 use crate::table::number;
-use dyno_load::LoadObserver;
+use dyno_load::{LoadError, LoadObserver};
 use dyno_record::{Interval, Phase};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -131,6 +133,40 @@ impl LoadObserver for LoadProgress {
 
     fn note(&self, text: &str) {
         self.progress.note(&format!("note: {text}"));
+    }
+}
+
+/// Makes a load that the same command goes on with after Ctrl-C, shows its progress, and what `told` says of it.
+pub fn follow_load<R>(
+    load: impl FnOnce(&LoadProgress) -> Result<R, LoadError>,
+    told: impl FnOnce(&R) -> String,
+) -> Result<R, Failure> {
+    let watched = signals::on_interrupt(|| {
+        output::talk("Stopped. The same command goes on with the load: what is stored is kept.");
+        std::process::exit(i32::from(signals::exit_code()));
+    });
+    if let Err(error) = watched {
+        output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));
+    }
+    let progress = LoadProgress::new("load");
+    match load(&progress) {
+        Ok(report) => {
+            progress.finish(&told(&report));
+            Ok(report)
+        }
+        Err(error) => {
+            progress.clear();
+            Err(error.into())
+        }
+    }
+}
+
+/// Prints the tables that are dropped.
+pub struct DroppedTables;
+
+impl LoadObserver for DroppedTables {
+    fn dropping_table(&self, table: &str) {
+        output::data(&format!("drop table {table};\n"));
     }
 }
 

@@ -7,9 +7,9 @@ use crate::Done;
 use dyno_core::Dialect;
 use dyno_runner::databases::{Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
-use dyno_runner::progress::LoadProgress;
+use dyno_runner::output;
+use dyno_runner::progress::{LoadProgress, follow_load};
 use dyno_runner::table::number;
-use dyno_runner::{output, signals};
 use dyno_tpcc::load::{LoadOptions, LoadReport, load, write_csv};
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 
@@ -158,25 +158,8 @@ fn files(options: &LoadOptions, dialect: Dialect, csv: &Csv) -> Done {
 fn tables(options: &LoadOptions, place: Place) -> Done {
     let Reached { database, facts, .. } = reach_target(place.target, None)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
-    let watched = signals::on_interrupt(|| {
-        output::talk("Stopped. The same command goes on with the load: what is stored is kept.");
-        std::process::exit(i32::from(signals::exit_code()));
-    });
-    if let Err(error) = watched {
-        output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));
-    }
-    let progress = LoadProgress::new("load");
-    let loaded = with_driver!(&database, driver => load(driver, options, &progress));
-    match loaded {
-        Ok(report) => {
-            progress.finish(&told(&report));
-            Ok(())
-        }
-        Err(error) => {
-            progress.clear();
-            Err(error.into())
-        }
-    }
+    let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, options, progress));
+    follow_load(load, told).map(drop)
 }
 
 fn told(report: &LoadReport) -> String {

@@ -3,17 +3,9 @@
 use super::settings::Reader;
 use super::{Source, warn};
 use crate::Done;
-use dyno_load::LoadObserver;
 use dyno_runner::databases::{reach_target, with_driver};
 use dyno_runner::output;
-
-struct Told;
-
-impl LoadObserver for Told {
-    fn dropping_table(&self, table: &str) {
-        output::data(&format!("drop table {table};\n"));
-    }
-}
+use dyno_runner::progress::DroppedTables;
 
 pub(super) fn run(source: &Source) -> Done {
     let properties = source.read()?;
@@ -22,8 +14,7 @@ pub(super) fn run(source: &Source) -> Done {
     warn(&reader.warnings);
     let shown = place.target.to_string();
     let reached = reach_target(place.target, None)?;
-    let dropped =
-        with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &Told))?;
+    let dropped = with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &DroppedTables))?;
     output::talk(&match dropped.len() {
         0 => format!("{shown} has no tables of BenchmarkSQL: nothing was dropped."),
         count => format!("{count} tables of {shown} were dropped."),

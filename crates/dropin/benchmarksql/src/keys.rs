@@ -3,73 +3,28 @@
 use super::properties::{Place, Properties};
 use dyno_core::nearest;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// Read by [`super::settings`].
-    Used,
-    /// Of no meaning here, for this reason; not worth a warning.
-    Silent,
-    /// Of no meaning here, for this reason.
-    Ignored(&'static str),
-    /// Not a key of BenchmarkSQL; what is meant is another one.
-    Mistaken(&'static str),
-}
+/// Keys that [`super::settings`] reads: those of 5.0 and 5.1, then those that only 6 has.
+const USED: &str = "\
+     db conn user password warehouses loadWorkers fileLocation csvNullValue terminals \
+     runTxnsPerTerminal runMins limitTxnsPerMin terminalWarehouseFixed newOrderWeight \
+     paymentWeight orderStatusWeight deliveryWeight stockLevelWeight resultDirectory \
+     osCollectorScript osCollectorInterval osCollectorSSHAddr osCollectorDevices \
+     useStoredProcedures application sutThreads rampupMins rampupSUTMins rampupTerminalMins \
+     reportIntervalSecs keyingTimeMultiplier thinkTimeMultiplier terminalMultiplier \
+     rollbackPercent useWarehouseFrom useWarehouseTo maxDeliveryBGThreads \
+     maxDeliveryBGPerWarehouse restartSUTThreadProbability traceTerminalIO";
 
-use Role::{Ignored, Mistaken, Silent, Used};
-
-/// Keys of 5.0 and 5.1, then those that only 6 has, then what forks and manuals have made of them.
-const KEYS: &[(&str, Role)] = &[
-    ("db", Used),
-    // The class of a Java driver.
-    ("driver", Silent),
-    ("conn", Used),
-    ("user", Used),
-    ("password", Used),
-    ("warehouses", Used),
-    ("loadWorkers", Used),
-    ("fileLocation", Used),
-    ("csvNullValue", Used),
-    ("terminals", Used),
-    ("runTxnsPerTerminal", Used),
-    ("runMins", Used),
-    ("limitTxnsPerMin", Used),
-    ("terminalWarehouseFixed", Used),
-    ("newOrderWeight", Used),
-    ("paymentWeight", Used),
-    ("orderStatusWeight", Used),
-    ("deliveryWeight", Used),
-    ("stockLevelWeight", Used),
-    ("resultDirectory", Used),
-    ("osCollectorScript", Used),
-    ("osCollectorInterval", Used),
-    ("osCollectorSSHAddr", Used),
-    ("osCollectorDevices", Used),
-    ("useStoredProcedures", Used),
-    ("application", Used),
-    ("sutThreads", Used),
-    ("rampupMins", Used),
-    ("rampupSUTMins", Used),
-    ("rampupTerminalMins", Used),
-    ("reportIntervalSecs", Used),
-    ("keyingTimeMultiplier", Used),
-    ("thinkTimeMultiplier", Used),
-    ("terminalMultiplier", Used),
-    ("rollbackPercent", Used),
-    ("useWarehouseFrom", Used),
-    ("useWarehouseTo", Used),
-    ("maxDeliveryBGThreads", Used),
-    ("maxDeliveryBGPerWarehouse", Used),
-    ("restartSUTThreadProbability", Used),
-    ("traceTerminalIO", Used),
-    ("monkeys", Ignored("terminals are tasks here, and need no threads")),
-    ("iConn", Mistaken("conn")),
-    ("iUser", Mistaken("user")),
-    ("iPassword", Mistaken("password")),
-    ("url", Mistaken("conn")),
-    ("username", Mistaken("user")),
-    ("runMinutes", Mistaken("runMins")),
-    ("numTerminals", Mistaken("terminals")),
-    ("numWarehouses", Mistaken("warehouses")),
+/// What is no key, or of no meaning here, and why: what forks and manuals have made of the keys.
+const IGNORED: [(&str, &str); 9] = [
+    ("monkeys", "terminals are tasks here, and need no threads"),
+    ("iConn", "it is no key of BenchmarkSQL; write conn"),
+    ("iUser", "it is no key of BenchmarkSQL; write user"),
+    ("iPassword", "it is no key of BenchmarkSQL; write password"),
+    ("url", "it is no key of BenchmarkSQL; write conn"),
+    ("username", "it is no key of BenchmarkSQL; write user"),
+    ("runMinutes", "it is no key of BenchmarkSQL; write runMins"),
+    ("numTerminals", "it is no key of BenchmarkSQL; write terminals"),
+    ("numWarehouses", "it is no key of BenchmarkSQL; write warehouses"),
 ];
 
 /// Keys that only BenchmarkSQL 6 has and that say how its terminals work: a file with one of them
@@ -89,9 +44,9 @@ pub(super) const VERSION_6: &[&str] = &[
     "useWarehouseTo",
 ];
 
-/// The names that count, for overrides of any case.
+/// The names that count, for overrides of any case. The class of a Java driver is not worth a warning.
 pub(super) fn names() -> Vec<&'static str> {
-    KEYS.iter().filter(|(_, role)| !matches!(role, Mistaken(_))).map(|&(name, _)| name).collect()
+    USED.split(' ').chain(["driver", "monkeys"]).collect()
 }
 
 /// A sentence for each key that does nothing here, with its place. Values are not quoted: one may be
@@ -102,18 +57,15 @@ pub(super) fn warnings(properties: &Properties) -> Vec<String> {
         let file = &properties.file;
         warnings.push(format!("{file}:{line}: {key} is given again further down, which counts."));
     }
+    let names = names();
     for entry in &properties.entries {
         let (place, key) = (properties.place(entry), entry.key.as_str());
-        let role = KEYS.iter().find(|(name, _)| *name == key).map(|&(_, role)| role);
-        let what = match role {
-            Some(Used | Silent) => continue,
-            // Comments in the style of Java.
-            None if entry.place != Place::Override && key.starts_with("//") => continue,
-            Some(Ignored(why)) => format!("{key} is ignored: {why}."),
-            Some(Mistaken(meant)) => {
-                format!("{key} is ignored: it is no key of BenchmarkSQL; write {meant}.")
-            }
-            None => match nearest(key, names()) {
+        // Comments in the style of Java.
+        let is_comment = entry.place != Place::Override && key.starts_with("//");
+        let what = match IGNORED.iter().find(|(name, _)| *name == key) {
+            Some((_, why)) => format!("{key} is ignored: {why}."),
+            None if is_comment || names.contains(&key) => continue,
+            None => match nearest(key, names.iter().copied()) {
                 Some(name) => format!("{key} is unknown and ignored; was {name} meant?"),
                 None => format!("{key} is unknown and ignored."),
             },

@@ -21,6 +21,7 @@ mod verdict;
 pub use build::BenchmarksqlBuild;
 pub use run::BenchmarksqlRun;
 
+use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
 use dyno_runner::output::{self, Streams};
 use properties::Properties;
@@ -83,18 +84,11 @@ pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> Exit
     output::install(streams);
     // While there is one thread: the system's time zone can't be asked for safely later.
     let clock = clock::WallClock::read();
-    let done = match command {
+    exit_code(match command {
         BenchmarksqlCommand::Build(options) => build::run(options).map(|()| 0),
         BenchmarksqlCommand::Run(options) => self::run::run(options, &clock),
         BenchmarksqlCommand::Destroy(source) => destroy::run(source).map(|()| 0),
-    };
-    match done {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            output::error(&failure);
-            ExitCode::from(failure.code)
-        }
-    }
+    })
 }
 
 /// How `build` and `destroy` end.

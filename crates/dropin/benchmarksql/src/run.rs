@@ -9,12 +9,12 @@ use super::results::{Request, Results, RunInfo, next_run};
 use super::settings::{Length, Place, Reader, Run};
 use super::verdict::{Worth, worth};
 use super::{Source, shown, warn};
-use dyno_core::{Dialect, Driver, Nanos, SECOND, Session};
-use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec};
+use dyno_core::{Dialect, Driver, Nanos, SECOND};
+use dyno_engine::{Control, Ended, ErrorPolicy, TrialResult, TrialSpec};
 use dyno_facts::{FamilyFacts, SeriesRow, TrialIdentity, TrialStatus, TrialSummary};
-use dyno_reactor::block_on;
 use dyno_runner::databases::{Database, Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
+use dyno_runner::family::ask;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, kinds, summarise};
 use dyno_runner::{output, signals};
@@ -153,7 +153,7 @@ impl Job<'_> {
         let mut follower = Follower::new(console, json.is_some(), told);
         let driven = DRIVE_ON(database, &workload, &spec, &control, &mut follower);
         let Follower { rows, failure, .. } = follower;
-        let result = driven.map_err(not_begun)?;
+        let result = driven?;
         console.end();
         report::closing(console, clock, &result);
         let limit = tpmc_limit(&workload, self.settings.terminals);
@@ -297,20 +297,15 @@ impl Job<'_> {
             isolation: self.arguments.isolation,
             foreign_keys: None,
         };
-        let looked = block_on(async {
-            let mut session = driver.connect(0).await?;
-            let found = preflight(&mut session, &need).await;
-            session.close().await;
-            found
-        });
-        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-        let found = looked.map_err(|error| match error {
-            PreflightError::TooFew { asked, loaded } => Failure::usage(format!(
-                "numWarehouses cannot be greater than the warehouses loaded in the database: \
-                 {asked} were asked for, {loaded} are loaded."
-            ))
-            .with_hint("lower warehouses, or destroy the database and build it again"),
-            other => other.into(),
+        let found = ask(driver, async |session| {
+            preflight(session, &need).await.map_err(|error| match error {
+                PreflightError::TooFew { asked, loaded } => Failure::usage(format!(
+                    "numWarehouses cannot be greater than the warehouses loaded in the database: \
+                     {asked} were asked for, {loaded} are loaded."
+                ))
+                .with_hint("lower warehouses, or destroy the database and build it again"),
+                other => other.into(),
+            })
         })?;
         warn(&found.warnings);
         Ok(found.loaded)
@@ -398,13 +393,4 @@ fn finish(
     let finished = results.finish(result.length(), tpmc_max);
     warn(&finished?);
     failure.map_or(Ok(()), Err)
-}
-
-fn not_begun(error: DriveError) -> Failure {
-    match error {
-        DriveError::Interrupted => {
-            Failure { code: signals::exit_code(), ..Failure::from(DriveError::Interrupted) }
-        }
-        other => other.into(),
-    }
 }

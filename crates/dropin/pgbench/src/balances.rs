@@ -2,11 +2,12 @@
 
 use super::refusal::Refusal;
 use super::settings::Settings;
-use dyno_core::{DbError, Driver, Session};
+use dyno_core::DbError;
 use dyno_drivers::{Database, with_driver};
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
+use dyno_runner::databases::{in_session, run};
 use dyno_runner::output;
 
 /// The sums before a run, and which of them the scripts must change alike.
@@ -72,12 +73,7 @@ fn text(script: &Script) -> String {
 }
 
 fn read(database: &Database) -> Result<Balances, DbError> {
-    with_driver!(database, driver => dyno_runner::databases::run(async {
-        let mut session = driver.connect(0).await?;
-        let sums = balances(&mut session).await;
-        session.close().await;
-        sums
-    }))
+    with_driver!(database, driver => run(in_session(driver, async |session| balances(session).await)))
 }
 
 fn failed(error: &DbError) -> Refusal {

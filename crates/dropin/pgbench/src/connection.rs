@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::settings::{Connection, Settings};
-use dyno_core::{DbError, Driver, Product, Session};
+use dyno_core::{DbError, Product, Session};
 use dyno_drivers::target::{LibpqOptions, Target, TargetError, find_password};
 use dyno_runner::databases::{self, Database, with_driver};
 use dyno_runner::output;
@@ -73,13 +73,9 @@ fn target(connection: &Connection) -> Result<Target, TargetError> {
 
 fn open(target: &Target) -> Result<(Database, Product), DbError> {
     let database = Database::open(target)?;
-    let product = with_driver!(&database, driver => databases::run(product_of(driver)))?;
+    let product = with_driver!(&database, driver => databases::run(databases::in_session(
+        driver,
+        async |session| Ok(session.product().clone()),
+    )))?;
     Ok((database, product))
-}
-
-async fn product_of<D: Driver>(driver: &D) -> Result<Product, DbError> {
-    let session = driver.connect(0).await?;
-    let product = session.product().clone();
-    session.close().await;
-    Ok(product)
 }

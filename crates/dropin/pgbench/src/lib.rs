@@ -24,6 +24,7 @@ mod settings;
 mod setup;
 
 use command_line::Stop;
+use dyno_runner::exit::Exit;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use refusal::Refusal;
@@ -33,28 +34,6 @@ use std::process::ExitCode;
 
 /// What runs are told that look for a version of pgbench.
 const VERSION: &str = concat!("15.20 (dyno ", env!("CARGO_PKG_VERSION"), ")");
-
-/// How it ends, as pgbench says it to scripts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exit {
-    Done,
-    Failed,
-    /// At least one client stopped before the others.
-    Aborted,
-    /// Ctrl-C or SIGTERM.
-    Interrupted,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Aborted => 2,
-            Exit::Interrupted => dyno_runner::signals::exit_code(),
-        })
-    }
-}
 
 /// Does what pgbench would do with these arguments (without the program's name).
 pub fn run(arguments: Vec<OsString>, streams: &'static dyn Streams) -> ExitCode {

@@ -24,6 +24,7 @@ use command_line::{CommandLine, Script};
 use console::{Console, Level};
 use dyno_core::nearest;
 use dyno_runner::databases::Database;
+use dyno_runner::exit::Exit;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_sysbench::{LegacyTest, Options, Test};
@@ -36,28 +37,6 @@ use std::process::ExitCode;
 const SECRETS: [&str; 2] = ["mysql-password", "pgsql-password"];
 
 const COMMANDS: [&str; 5] = ["prepare", "prewarm", "run", "cleanup", "help"];
-
-/// How it ends, as sysbench says it to scripts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exit {
-    Done,
-    Failed,
-    /// Forced shutdown, or workers that were not ready in time.
-    Forced,
-    /// Ctrl-C or SIGTERM.
-    Interrupted,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Forced => 2,
-            Exit::Interrupted => dyno_runner::signals::exit_code(),
-        })
-    }
-}
 
 /// The version that scripts look for, and the program that answers.
 fn version() -> String {

@@ -1,11 +1,11 @@
 //! The commands `prepare`, `prewarm` and `cleanup`.
 
-use super::Exit;
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::settings::Settings;
 use dyno_drivers::{Database, with_driver};
 use dyno_load::{LoadError, LoadObserver, LoadReport};
+use dyno_runner::exit::Exit;
 use dyno_runner::progress::LoadProgress;
 use dyno_sysbench::{Options, cleanup, prepare, prewarm};
 use std::fmt::Display;

@@ -1,6 +1,5 @@
 //! The command `run`.
 
-use super::Exit;
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::histogram::histogram;
@@ -15,6 +14,7 @@ use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec};
 use dyno_facts::SeriesRow;
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_record::{Interval, Window};
+use dyno_runner::exit::Exit;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, summarise};
 use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
@@ -159,7 +159,7 @@ fn look_before(database: &Database, job: &mut Job<'_>, console: &mut Console) ->
     match &error {
         PreflightError::Db(_) if job.is_too_late(begun) => {
             job.say_too_late(console);
-            return Err(Exit::Forced);
+            return Err(Exit::Aborted);
         }
         PreflightError::Db(db) => job.print(console, db, Place::ThreadInit),
         PreflightError::Unprepared { problem, hint } | PreflightError::Unfit { problem, hint } => {
@@ -233,7 +233,7 @@ fn not_begun(error: DriveError, too_late: bool, job: &Job<'_>, console: &mut Con
     match error {
         DriveError::Connect(_) if too_late => {
             job.say_too_late(console);
-            Exit::Forced
+            Exit::Aborted
         }
         DriveError::Connect(error) => {
             job.print(console, &error, Place::ThreadInit);
@@ -284,7 +284,7 @@ fn ended(
         return Exit::Failed;
     }
     if forced {
-        return Exit::Forced;
+        return Exit::Aborted;
     }
     if let Some(share) = result.missed_rate() {
         console.fatal(format_args!(

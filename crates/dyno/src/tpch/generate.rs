@@ -112,9 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
 fn failure(error: &FileError) -> Failure {
     let failure = match error {
         FileError::Exists { .. } => Failure::usage(error.to_string()),
-        FileError::Stopped => {
-            Failure { code: signals::exit_code(), ..Failure::new(error.to_string()) }
-        }
+        FileError::Stopped => Failure::interrupted(error.to_string()),
         _ => Failure::new(error.to_string()),
     };
     match error.hint() {

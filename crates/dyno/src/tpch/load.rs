@@ -1,12 +1,11 @@
 //! `dyno tpch load` and `dyno tpch drop`.
 
 use crate::Done;
-use dyno_load::LoadObserver;
 use dyno_runner::databases::{Reached, reach, reach_or_create, with_driver};
 use dyno_runner::failure::Failure;
-use dyno_runner::progress::LoadProgress;
+use dyno_runner::output;
+use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
 use dyno_runner::table::number;
-use dyno_runner::{output, signals};
 use dyno_tpch::load::{LoadOptions, Step, TpchLoadReport, destroy, load};
 
 #[derive(Debug, clap::Args)]
@@ -92,25 +91,9 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         force: arguments.force,
         ..LoadOptions::new(arguments.scale)
     };
-    let watched = signals::on_interrupt(|| {
-        output::talk("Stopped. The same command goes on with the load: what is stored is kept.");
-        std::process::exit(i32::from(signals::exit_code()));
-    });
-    if let Err(error) = watched {
-        output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));
-    }
-    let progress = LoadProgress::new("load");
-    match with_driver!(&database, driver => load(driver, &options, &progress)) {
-        Ok(report) => {
-            progress.finish(&told(&report));
-            output::data(&table(&report));
-            Ok(())
-        }
-        Err(error) => {
-            progress.clear();
-            Err(error.into())
-        }
-    }
+    let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, &options, progress));
+    output::data(&table(&follow_load(load, told)?));
+    Ok(())
 }
 
 fn told(report: &TpchLoadReport) -> String {
@@ -142,17 +125,9 @@ fn table(report: &TpchLoadReport) -> String {
     text
 }
 
-struct Told;
-
-impl LoadObserver for Told {
-    fn dropping_table(&self, table: &str) {
-        output::data(&format!("drop table {table};\n"));
-    }
-}
-
 pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
     let Reached { database, .. } = reach("target", &arguments.target)?;
-    let dropped = with_driver!(&database, driver => destroy(driver, &Told))?;
+    let dropped = with_driver!(&database, driver => destroy(driver, &DroppedTables))?;
     output::talk(&match dropped.len() {
         0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),
         count => format!("{count} tables were dropped."),

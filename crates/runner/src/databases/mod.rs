@@ -18,10 +18,18 @@ use dyno_reactor::block_on;
 use std::time::Instant;
 
 pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
+    in_session(driver, async |session| read_facts(session).await).await
+}
+
+/// Does something in a session of its own.
+pub async fn in_session<D: Driver, T>(
+    driver: &D,
+    work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
+) -> Result<T, DbError> {
     let mut session = driver.connect(0).await?;
-    let facts = read_facts(&mut session).await;
+    let done = work(&mut session).await;
     session.close().await;
-    facts
+    done
 }
 
 /// Runs a short task on a loop of its own.
@@ -81,19 +89,15 @@ fn create_database(target: &Target, name: &str) -> Result<(), Failure> {
     server.database = other;
     let quoted = name.replace(quote, &quote.repeat(2));
     let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
-    let created = Database::open(&server)
-        .and_then(|database| with_driver!(&database, driver => run(execute_one(driver, &sql))));
+    let created = Database::open(&server).and_then(|database| {
+        with_driver!(&database, driver => run(in_session(driver, async |session| {
+            session.query(&sql, &mut Discard).await.map(drop)
+        })))
+    });
     created.map_err(|error| {
         Failure::new(sentence(&format!("The database {name} can't be created: {error}")))
             .with_hint("create it by hand, for the user that dyno logs in as")
     })
-}
-
-async fn execute_one<D: Driver>(driver: &D, sql: &str) -> Result<(), DbError> {
-    let mut session = driver.connect(0).await?;
-    let done = session.query(sql, &mut Discard).await;
-    session.close().await;
-    done.map(drop)
 }
 
 /// The first attempt at a target, with its password.

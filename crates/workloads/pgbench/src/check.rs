@@ -5,29 +5,24 @@ use dyno_core::{DbError, Session, Table};
 use dyno_facts::{Message, say};
 use std::collections::BTreeMap;
 
-/// Where amounts are booked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Book {
-    /// `pgbench_accounts.abalance`
-    Accounts,
-    /// `pgbench_tellers.tbalance`
-    Tellers,
-    /// `pgbench_branches.bbalance`
-    Branches,
-    /// `pgbench_history.delta`
-    History,
+dyno_core::named! {
+    /// Where amounts are booked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Book {
+        /// `pgbench_accounts.abalance`
+        Accounts = "accounts",
+        /// `pgbench_tellers.tbalance`
+        Tellers = "tellers",
+        /// `pgbench_branches.bbalance`
+        Branches = "branches",
+        /// `pgbench_history.delta`
+        History = "history",
+    }
 }
 
 impl Book {
-    const ALL: [Book; 4] = [Book::Accounts, Book::Tellers, Book::Branches, Book::History];
-
-    fn table(self) -> &'static str {
-        match self {
-            Book::Accounts => "pgbench_accounts",
-            Book::Tellers => "pgbench_tellers",
-            Book::Branches => "pgbench_branches",
-            Book::History => "pgbench_history",
-        }
+    fn table(self) -> String {
+        format!("pgbench_{}", self.name())
     }
 
     fn column(self) -> &'static str {
@@ -36,15 +31,6 @@ impl Book {
             Book::Tellers => "tbalance",
             Book::Branches => "bbalance",
             Book::History => "delta",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Book::Accounts => "accounts",
-            Book::Tellers => "tellers",
-            Book::Branches => "branches",
-            Book::History => "history",
         }
     }
 }
@@ -246,7 +232,7 @@ fn booking(statement: &str, book: Book) -> Option<Booking> {
 /// The variable of `update TABLE set COLUMN = COLUMN + :VARIABLE where ...`.
 fn added(statement: &str, book: Book) -> Option<String> {
     let (table, column) = (book.table(), book.column());
-    let rest = statement.strip_prefix("update ")?.strip_prefix(table)?.strip_prefix(" set ")?;
+    let rest = statement.strip_prefix("update ")?.strip_prefix(&table)?.strip_prefix(" set ")?;
     let rest = rest.strip_prefix(column)?.trim_start().strip_prefix('=')?.trim_start();
     let rest = rest.strip_prefix(column)?.trim_start().strip_prefix('+')?.trim_start();
     let (variable, rest) = variable(rest)?;
@@ -265,7 +251,7 @@ pub(crate) fn inserted_variable(script: &str, column: &str) -> Option<String> {
 
 /// The variable at the place of `column` in `insert into TABLE (COLUMNS) values (VALUES)`.
 fn inserted(statement: &str, book: Book, column: &str) -> Option<String> {
-    let rest = statement.strip_prefix("insert into ")?.strip_prefix(book.table())?;
+    let rest = statement.strip_prefix("insert into ")?.strip_prefix(&book.table())?;
     let (columns, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
     let at = columns.split(',').position(|name| name.trim() == column)?;
     let rest = rest.trim_start().strip_prefix("values")?.trim_start();

@@ -6,40 +6,20 @@
 
 use dyno_core::Rng;
 
-/// How ids and keys are spread over their range (`--rand-type`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distribution {
-    /// All values alike.
-    Uniform,
-    /// The mean of several uniform numbers: a bell around the middle.
-    Gaussian,
-    /// Most draws hit a small window in the middle. The default of sysbench 1.0 and 0.5.
-    Special,
-    /// A power law: the lowest values are the hottest.
-    Pareto,
-    /// A Zipf law: the lowest values are the hottest. Known from sysbench's master branch.
-    Zipfian,
-}
-
-impl Distribution {
-    /// All distributions, in the order in which help lists them.
-    pub const ALL: [Distribution; 5] = [
-        Distribution::Uniform,
-        Distribution::Gaussian,
-        Distribution::Special,
-        Distribution::Pareto,
-        Distribution::Zipfian,
-    ];
-
-    /// The name used on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Distribution::Uniform => "uniform",
-            Distribution::Gaussian => "gaussian",
-            Distribution::Special => "special",
-            Distribution::Pareto => "pareto",
-            Distribution::Zipfian => "zipfian",
-        }
+dyno_core::named! {
+    /// How ids and keys are spread over their range (`--rand-type`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Distribution {
+        /// All values alike.
+        Uniform = "uniform",
+        /// The mean of several uniform numbers: a bell around the middle.
+        Gaussian = "gaussian",
+        /// Most draws hit a small window in the middle. The default of sysbench 1.0 and 0.5.
+        Special = "special",
+        /// A power law: the lowest values are the hottest.
+        Pareto = "pareto",
+        /// A Zipf law: the lowest values are the hottest. Known from sysbench's master branch.
+        Zipfian = "zipfian",
     }
 }
 

@@ -25,26 +25,28 @@ pub enum Test {
     Legacy(LegacyTest),
 }
 
-/// A script of sysbench 0.5: text queries, one table per transaction, options of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LegacyTest {
-    /// All statements in a transaction.
-    Oltp,
-    /// One point select of `c`.
-    OltpSimple,
-    /// One point select of `pad`.
-    Select,
-    Insert,
-    Delete,
-    UpdateIndex,
-    /// One update of a column without index.
-    UpdateNonIndex,
-    /// Inserts of many rows per statement; the transaction is one row.
-    BulkInsert,
-    /// One select of several random keys of the table `sbtest`.
-    SelectRandomPoints,
-    /// One select of several random key ranges of the table `sbtest`.
-    SelectRandomRanges,
+dyno_core::named! {
+    /// A script of sysbench 0.5: text queries, one table per transaction, options of its own.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LegacyTest {
+        /// All statements in a transaction.
+        Oltp = "oltp",
+        /// One point select of `c`.
+        OltpSimple = "oltp_simple",
+        /// One point select of `pad`.
+        Select = "select",
+        Insert = "insert",
+        Delete = "delete",
+        UpdateIndex = "update_index",
+        /// One update of a column without index.
+        UpdateNonIndex = "update_non_index",
+        /// Inserts of many rows per statement; the transaction is one row.
+        BulkInsert = "bulk_insert",
+        /// One select of several random keys of the table `sbtest`.
+        SelectRandomPoints = "select_random_points",
+        /// One select of several random key ranges of the table `sbtest`.
+        SelectRandomRanges = "select_random_ranges",
+    }
 }
 
 impl Test {
@@ -87,18 +89,7 @@ impl Test {
             Test::SelectRandomPoints => "select_random_points",
             Test::SelectRandomRanges => "select_random_ranges",
             Test::BulkInsert => "bulk_insert",
-            Test::Legacy(legacy) => match legacy {
-                LegacyTest::Oltp => "oltp",
-                LegacyTest::OltpSimple => "oltp_simple",
-                LegacyTest::Select => "select",
-                LegacyTest::Insert => "insert",
-                LegacyTest::Delete => "delete",
-                LegacyTest::UpdateIndex => "update_index",
-                LegacyTest::UpdateNonIndex => "update_non_index",
-                LegacyTest::BulkInsert => "bulk_insert",
-                LegacyTest::SelectRandomPoints => "select_random_points",
-                LegacyTest::SelectRandomRanges => "select_random_ranges",
-            },
+            Test::Legacy(legacy) => legacy.name(),
         }
     }
 

@@ -43,9 +43,7 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     Row::new(
         "flight",
         "statement",
-        Values::Choice(&["statement", "pipelined"], |o, at| {
-            o.flight = [FlightMode::Statement, FlightMode::Pipelined][at];
-        }),
+        Values::Choice(&["statement", "pipelined"], |o, at| o.flight = FlightMode::ALL[at]),
         "`statement`: a round trip for each statement, as papers do. `pipelined`: statements that don't need each \
          other's answers share one",
     ),

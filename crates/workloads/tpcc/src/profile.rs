@@ -1,35 +1,23 @@
 //! What is run how. The transactions are the same code; a profile is data.
 
-/// The five transactions (clauses 2.4 to 2.8), in the order of all tables here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// Enters an order (clause 2.4).
-    NewOrder,
-    /// Books a payment (clause 2.5).
-    Payment,
-    /// Reads a customer's last order (clause 2.6).
-    OrderStatus,
-    /// Delivers the oldest order of each district (clause 2.7).
-    Delivery,
-    /// Counts items of the last 20 orders that run low (clause 2.8).
-    StockLevel,
+dyno_core::named! {
+    /// The five transactions (clauses 2.4 to 2.8), in the order of all tables here.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Kind {
+        /// Enters an order (clause 2.4).
+        NewOrder = "new_order",
+        /// Books a payment (clause 2.5).
+        Payment = "payment",
+        /// Reads a customer's last order (clause 2.6).
+        OrderStatus = "order_status",
+        /// Delivers the oldest order of each district (clause 2.7).
+        Delivery = "delivery",
+        /// Counts items of the last 20 orders that run low (clause 2.8).
+        StockLevel = "stock_level",
+    }
 }
 
 impl Kind {
-    /// All kinds; a kind's place is its index as a transaction of the workload.
-    pub const ALL: [Kind; 5] =
-        [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::NewOrder => "new_order",
-            Kind::Payment => "payment",
-            Kind::OrderStatus => "order_status",
-            Kind::Delivery => "delivery",
-            Kind::StockLevel => "stock_level",
-        }
-    }
-
     /// Index into [`Kind::ALL`] and into every [`PerKind`].
     #[inline]
     pub fn index(self) -> usize {

@@ -10,26 +10,28 @@ pub const LOAD_STATE: &str = "bmsql_load_state";
 /// Numbers the rows of the history on PostgreSQL.
 pub(crate) const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
 
-/// The nine tables of clause 1.3, in an order in which foreign keys find their parents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Table {
-    /// The catalogue, the same for all warehouses.
-    Item,
-    Warehouse,
-    /// Ten of a warehouse.
-    District,
-    /// 3,000 of a district.
-    Customer,
-    /// One row per payment.
-    History,
-    /// One row per order.
-    Order,
-    /// Orders that are not delivered.
-    NewOrder,
-    /// 100,000 of a warehouse.
-    Stock,
-    /// 5 to 15 of an order.
-    OrderLine,
+dyno_core::named! {
+    /// The nine tables of clause 1.3, in an order in which foreign keys find their parents.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Table {
+        /// The catalogue, the same for all warehouses.
+        Item = "bmsql_item",
+        Warehouse = "bmsql_warehouse",
+        /// Ten of a warehouse.
+        District = "bmsql_district",
+        /// 3,000 of a district.
+        Customer = "bmsql_customer",
+        /// One row per payment.
+        History = "bmsql_history",
+        /// One row per order.
+        Order = "bmsql_oorder",
+        /// Orders that are not delivered.
+        NewOrder = "bmsql_new_order",
+        /// 100,000 of a warehouse.
+        Stock = "bmsql_stock",
+        /// 5 to 15 of an order.
+        OrderLine = "bmsql_order_line",
+    }
 }
 
 use Type::{Char, Decimal, Int, Key, Timestamp, Varchar};
@@ -164,32 +166,6 @@ const ORDER_LINE: Columns = &[
 ];
 
 impl Table {
-    pub const ALL: [Table; 9] = [
-        Table::Item,
-        Table::Warehouse,
-        Table::District,
-        Table::Customer,
-        Table::History,
-        Table::Order,
-        Table::NewOrder,
-        Table::Stock,
-        Table::OrderLine,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Table::Item => "bmsql_item",
-            Table::Warehouse => "bmsql_warehouse",
-            Table::District => "bmsql_district",
-            Table::Customer => "bmsql_customer",
-            Table::History => "bmsql_history",
-            Table::Order => "bmsql_oorder",
-            Table::NewOrder => "bmsql_new_order",
-            Table::Stock => "bmsql_stock",
-            Table::OrderLine => "bmsql_order_line",
-        }
-    }
-
     fn typed_columns(self) -> Columns {
         match self {
             Table::Item => ITEM,

@@ -2,25 +2,27 @@
 
 use dyno_core::Dialect;
 
-/// A table, in an order in which foreign keys find their parents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Table {
-    /// 5 rows.
-    Region,
-    /// 25 rows.
-    Nation,
-    /// 10,000 rows for each unit of the scale factor.
-    Supplier,
-    /// 200,000 rows for each unit of the scale factor.
-    Part,
-    /// Four suppliers of each part.
-    Partsupp,
-    /// 150,000 rows for each unit of the scale factor.
-    Customer,
-    /// 1,500,000 rows for each unit of the scale factor.
-    Orders,
-    /// One to seven lines of each order.
-    Lineitem,
+dyno_core::named! {
+    /// A table, in an order in which foreign keys find their parents.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Table {
+        /// 5 rows.
+        Region = "region",
+        /// 25 rows.
+        Nation = "nation",
+        /// 10,000 rows for each unit of the scale factor.
+        Supplier = "supplier",
+        /// 200,000 rows for each unit of the scale factor.
+        Part = "part",
+        /// Four suppliers of each part.
+        Partsupp = "partsupp",
+        /// 150,000 rows for each unit of the scale factor.
+        Customer = "customer",
+        /// 1,500,000 rows for each unit of the scale factor.
+        Orders = "orders",
+        /// One to seven lines of each order.
+        Lineitem = "lineitem",
+    }
 }
 
 /// The type of a column (clause 1.3.1).
@@ -186,32 +188,6 @@ pub const INDEXES: [Index; 14] = [
 ];
 
 impl Table {
-    /// All tables, parents before children.
-    pub const ALL: [Table; 8] = [
-        Table::Region,
-        Table::Nation,
-        Table::Supplier,
-        Table::Part,
-        Table::Partsupp,
-        Table::Customer,
-        Table::Orders,
-        Table::Lineitem,
-    ];
-
-    /// The name in the database and of dbgen's file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Table::Region => "region",
-            Table::Nation => "nation",
-            Table::Supplier => "supplier",
-            Table::Part => "part",
-            Table::Partsupp => "partsupp",
-            Table::Customer => "customer",
-            Table::Orders => "orders",
-            Table::Lineitem => "lineitem",
-        }
-    }
-
     pub fn named(name: &str) -> Option<Table> {
         Table::ALL.into_iter().find(|table| table.name() == name)
     }

@@ -4,40 +4,22 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The types of `result.csv`, in the order of the summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    NewOrder,
-    Payment,
-    OrderStatus,
-    StockLevel,
-    /// What the terminal waits for: the queueing.
-    Delivery,
-    /// What is done in the background.
-    DeliveryBackground,
+dyno_core::named! {
+    /// The types of `result.csv`, in the order of the summary.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Type {
+        NewOrder = "NEW_ORDER",
+        Payment = "PAYMENT",
+        OrderStatus = "ORDER_STATUS",
+        StockLevel = "STOCK_LEVEL",
+        /// What the terminal waits for: the queueing.
+        Delivery = "DELIVERY",
+        /// What is done in the background.
+        DeliveryBackground = "DELIVERY_BG",
+    }
 }
 
 impl Type {
-    pub(super) const ALL: [Type; 6] = [
-        Type::NewOrder,
-        Type::Payment,
-        Type::OrderStatus,
-        Type::StockLevel,
-        Type::Delivery,
-        Type::DeliveryBackground,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Type::NewOrder => "NEW_ORDER",
-            Type::Payment => "PAYMENT",
-            Type::OrderStatus => "ORDER_STATUS",
-            Type::StockLevel => "STOCK_LEVEL",
-            Type::Delivery => "DELIVERY",
-            Type::DeliveryBackground => "DELIVERY_BG",
-        }
-    }
-
     /// What the 90th percentile must not exceed, seconds (clauses 5.2.5.3 and 2.7.2.2).
     fn limit(self) -> &'static str {
         match self {

@@ -201,9 +201,8 @@ fn init_steps(value: &str) -> Result<Vec<Step>, Refusal> {
 }
 
 fn partition_method(value: &str) -> Result<PartitionMethod, String> {
-    let methods = [PartitionMethod::Range, PartitionMethod::Hash];
     let named = |method: &PartitionMethod| value.eq_ignore_ascii_case(method.name());
-    methods.into_iter().find(named).ok_or_else(|| {
+    PartitionMethod::ALL.into_iter().find(named).ok_or_else(|| {
         format!("invalid partition method, expecting \"range\" or \"hash\", got: \"{value}\"")
     })
 }

@@ -8,9 +8,9 @@ mod tpcc;
 use crate::Done;
 use dyno_core::{Driver, Session};
 use dyno_drivers::target::Target;
-use dyno_reactor::block_on;
 use dyno_runner::databases::{self, Reached, with_driver};
 use dyno_runner::failure::Failure;
+use dyno_runner::family::ask;
 use dyno_runner::output;
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
@@ -104,13 +104,7 @@ enum Contents {
 }
 
 fn check<D: Driver>(driver: &D, wanted: &tpcc::Wanted, server: String) -> Result<Report, Failure> {
-    let found = block_on(async {
-        let mut session = driver.connect(0).await.map_err(|error| Failure::from(&error))?;
-        let found = contents(&mut session).await;
-        session.close().await;
-        found
-    });
-    match found.map_err(|error| Failure::new(format!("No event loop: {error}.")))?? {
+    match ask(driver, async |session| contents(session).await)? {
         Contents::Tpcc(loaded, stage) => tpcc::check(driver, wanted, &loaded, stage, server),
         Contents::Pgbench if wanted.is_usual() => pgbench::check(driver, server),
         Contents::Pgbench => Err(Failure::usage(

@@ -4,8 +4,8 @@ use super::report::{Line, Report, Verdict};
 use dyno_core::{DbError, Driver, Session, Table};
 use dyno_pgbench::check::{Balances, balances};
 use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
-use dyno_runner::databases;
 use dyno_runner::failure::Failure;
+use dyno_runner::family::ask;
 use dyno_runner::table::grouped;
 use std::time::Instant;
 
@@ -17,13 +17,7 @@ type Rows = [i64; 3];
 
 pub(super) fn check<D: Driver>(driver: &D, server: String) -> Result<Report, Failure> {
     let begin = Instant::now();
-    let (sums, rows) = databases::run(async {
-        let mut session = driver.connect(0).await?;
-        let found = look(&mut session).await;
-        session.close().await;
-        found
-    })
-    .map_err(|error| Failure::from(&error))?;
+    let (sums, rows) = ask(driver, async |session| look(session).await)?;
     let time_s = begin.elapsed().as_secs_f64();
     Ok(Report {
         workload: "pgbench",

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
-use dyno_core::{Driver, Session, nearest};
+use dyno_core::{Driver, nearest};
 use dyno_runner::databases;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::output;
@@ -162,12 +162,9 @@ fn check_ledger<D: Driver>(driver: &D, recorded: &Recorded) -> Result<LedgerRepo
     let total = recorded.acknowledged();
     let progress = Progress::new("ledger", total, "orders");
     let begin = Instant::now();
-    let settled = databases::run(async {
-        let mut session = driver.connect(0).await?;
-        let settled = settle(&mut session, recorded, |done| progress.at(done, total, "")).await;
-        session.close().await;
-        settled
-    });
+    let settled = databases::run(databases::in_session(driver, async |session| {
+        settle(session, recorded, |done| progress.at(done, total, "")).await
+    }));
     progress.clear();
     if !recorded.is_ended {
         output::talk("note: The last run with this ledger was killed, or it is still going on.");

@@ -15,23 +15,25 @@ pub const BIGINT_SCALE: u32 = 20_000;
 /// MySQL's limit on the partitions of one table.
 const MYSQL_PARTITIONS_MAX: u32 = 8192;
 
-/// One step of the initialization. The letters are pgbench's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// `d`: drops the four tables.
-    DropTables,
-    /// `t`: creates them.
-    CreateTables,
-    /// `g`: fills them with rows made here.
-    ClientData,
-    /// `G`: fills them with rows made by the server.
-    ServerData,
-    /// `v`: vacuums and analyzes them; MySQL and SQLite only analyze.
-    Vacuum,
-    /// `p`: creates the primary keys.
-    PrimaryKeys,
-    /// `f`: creates the foreign keys.
-    ForeignKeys,
+dyno_core::named! {
+    /// One step of the initialization. The letters are pgbench's.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Step {
+        /// `d`: drops the four tables.
+        DropTables = "drop tables",
+        /// `t`: creates them.
+        CreateTables = "create tables",
+        /// `g`: fills them with rows made here.
+        ClientData = "client-side generate",
+        /// `G`: fills them with rows made by the server.
+        ServerData = "server-side generate",
+        /// `v`: vacuums and analyzes them; MySQL and SQLite only analyze.
+        Vacuum = "vacuum",
+        /// `p`: creates the primary keys.
+        PrimaryKeys = "primary keys",
+        /// `f`: creates the foreign keys.
+        ForeignKeys = "foreign keys",
+    }
 }
 
 /// `step g (client-side generate)`
@@ -63,17 +65,6 @@ impl fmt::Display for StepsError {
 impl std::error::Error for StepsError {}
 
 impl Step {
-    /// All steps, in the order in which pgbench lists their letters.
-    pub const ALL: [Step; 7] = [
-        Step::DropTables,
-        Step::CreateTables,
-        Step::ClientData,
-        Step::ServerData,
-        Step::Vacuum,
-        Step::PrimaryKeys,
-        Step::ForeignKeys,
-    ];
-
     /// The letter of `--init-steps`.
     pub fn letter(self) -> char {
         match self {
@@ -84,19 +75,6 @@ impl Step {
             Step::Vacuum => 'v',
             Step::PrimaryKeys => 'p',
             Step::ForeignKeys => 'f',
-        }
-    }
-
-    /// The name in pgbench's last line (`drop tables 0.01 s, ...`).
-    pub fn name(self) -> &'static str {
-        match self {
-            Step::DropTables => "drop tables",
-            Step::CreateTables => "create tables",
-            Step::ClientData => "client-side generate",
-            Step::ServerData => "server-side generate",
-            Step::Vacuum => "vacuum",
-            Step::PrimaryKeys => "primary keys",
-            Step::ForeignKeys => "foreign keys",
         }
     }
 
@@ -132,23 +110,15 @@ impl Step {
     }
 }
 
-/// How `pgbench_accounts` is divided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PartitionMethod {
-    /// Ranges of `aid`.
-    #[default]
-    Range,
-    /// The hash of `aid`.
-    Hash,
-}
-
-impl PartitionMethod {
-    /// The word of the option and of the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            PartitionMethod::Range => "range",
-            PartitionMethod::Hash => "hash",
-        }
+dyno_core::named! {
+    /// How `pgbench_accounts` is divided.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum PartitionMethod {
+        /// Ranges of `aid`.
+        #[default]
+        Range = "range",
+        /// The hash of `aid`.
+        Hash = "hash",
     }
 }
 

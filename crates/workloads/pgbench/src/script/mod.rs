@@ -39,27 +39,16 @@ use scanner::Scanner;
 use sql::{End, SqlLexer};
 use std::collections::HashMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum QueryMode {
-    /// As text, with variables put in.
-    #[default]
-    Simple,
-    /// Parsed each time, variables as parameters.
-    Extended,
-    /// Prepared once per session, variables as parameters.
-    Prepared,
-}
-
-impl QueryMode {
-    pub const ALL: [QueryMode; 3] = [QueryMode::Simple, QueryMode::Extended, QueryMode::Prepared];
-
-    /// The name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            QueryMode::Simple => "simple",
-            QueryMode::Extended => "extended",
-            QueryMode::Prepared => "prepared",
-        }
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum QueryMode {
+        /// As text, with variables put in.
+        #[default]
+        Simple = "simple",
+        /// Parsed each time, variables as parameters.
+        Extended = "extended",
+        /// Prepared once per session, variables as parameters.
+        Prepared = "prepared",
     }
 }
 

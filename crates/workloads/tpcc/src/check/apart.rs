@@ -9,7 +9,7 @@ use super::stream::{Side, merge};
 use super::{Condition, LISTED, Verdict, derived, number, prepare};
 use crate::DISTRICTS;
 use dyno_core::{DbError, Driver, Row, Rows, Session};
-use dyno_reactor::block_on;
+use dyno_runner::databases;
 use std::collections::HashMap;
 
 /// Items of one warehouse that are looked up by one statement.
@@ -251,14 +251,10 @@ pub(super) fn in_session<D: Driver, T>(
     driver: &D,
     work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    let done = block_on(async {
-        let mut session = driver.connect(0).await?;
-        prepare(&mut session).await?;
-        let done = work(&mut session).await;
-        session.close().await;
-        done
-    });
-    done.unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
+    databases::run(databases::in_session(driver, async |session| {
+        prepare(session).await?;
+        work(session).await
+    }))
 }
 
 #[cfg(test)]

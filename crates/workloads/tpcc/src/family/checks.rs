@@ -152,17 +152,15 @@ fn look_in_a_session<D: Driver>(
     with_conditions: bool,
 ) -> Result<Looked<Asked>, DbError> {
     const PATIENCE: Nanos = 100 * MILLISECOND;
-    let look = async {
-        let mut session = driver.connect(0).await?;
-        let books = books(&mut session).await?;
+    let look = databases::in_session(driver, async |session| {
+        let books = books(session).await?;
         let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
         let looked = match with_conditions {
-            true => Some(ask(&mut session, stage).await),
+            true => Some(ask(session, stage).await),
             false => None,
         };
-        session.close().await;
         Ok((books, looked))
-    };
+    });
     databases::run(async {
         let mut looking = pin!(look);
         loop {

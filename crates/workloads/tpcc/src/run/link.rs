@@ -4,24 +4,17 @@ use super::statements::{Sql, Statements};
 use crate::ledger::{Entry, Ledger};
 use dyno_core::{DbError, Dialect, Discard, Executed, Param, Rows, Session, Tally};
 
-/// How many statements share a round trip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum FlightMode {
-    /// One round trip for each statement, as papers measure it. The two batches of a New-Order
-    /// (updates of stock, inserts of lines) take one each, as JDBC's batches do; on PostgreSQL the
-    /// begin travels with the first statement, as with JDBC.
-    #[default]
-    Statement,
-    /// One round trip for statements that do not need each other's answers.
-    Pipelined,
-}
-
-impl FlightMode {
-    pub fn name(self) -> &'static str {
-        match self {
-            FlightMode::Statement => "statement",
-            FlightMode::Pipelined => "pipelined",
-        }
+dyno_core::named! {
+    /// How many statements share a round trip.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum FlightMode {
+        /// One round trip for each statement, as papers measure it. The two batches of a New-Order
+        /// (updates of stock, inserts of lines) take one each, as JDBC's batches do; on PostgreSQL the
+        /// begin travels with the first statement, as with JDBC.
+        #[default]
+        Statement = "statement",
+        /// One round trip for statements that do not need each other's answers.
+        Pipelined = "pipelined",
     }
 }
 

@@ -3,9 +3,10 @@
 use crate::facts::CacheFacts;
 use crate::options::Cache;
 use crate::warm::{as_found, emptied, warm};
-use dyno_core::{DbError, Driver, Session};
+use dyno_core::Driver;
 use dyno_engine::Control;
 use dyno_reactor::{block_on, unless};
+use dyno_runner::databases::in_session;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{Command, run_command};
 
@@ -19,7 +20,12 @@ pub(super) fn bring<D: Driver>(
     let brought = block_on(async {
         match cache {
             Cache::AsFound => Ok(Some(as_found())),
-            Cache::Warm => match unless(|| control.is_stopped(), warmed(driver)).await {
+            Cache::Warm => match unless(
+                || control.is_stopped(),
+                in_session(driver, async |session| warm(session).await),
+            )
+            .await
+            {
                 Some(warmed) => warmed.map(Some).map_err(|error| Failure::from(&error)),
                 None => Ok(None),
             },
@@ -27,13 +33,6 @@ pub(super) fn bring<D: Driver>(
         }
     });
     brought.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
-}
-
-async fn warmed<D: Driver>(driver: &D) -> Result<CacheFacts, DbError> {
-    let mut session = driver.connect(0).await?;
-    let facts = warm(&mut session).await;
-    session.close().await;
-    facts
 }
 
 async fn cooled<D: Driver>(

@@ -6,39 +6,21 @@ use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Table};
 use crate::state::Wanted;
 use dyno_core::Dialect;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    Create,
-    /// The rows, streamed.
-    Load,
-    PrimaryKeys,
-    ForeignKeys,
-    /// The 14 secondary indexes.
-    Indexes,
-    Analyze,
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Step {
+        Create = "create",
+        /// The rows, streamed.
+        Load = "load",
+        PrimaryKeys = "primary-keys",
+        ForeignKeys = "foreign-keys",
+        /// The 14 secondary indexes.
+        Indexes = "indexes",
+        Analyze = "analyze",
+    }
 }
 
 impl Step {
-    pub const ALL: [Step; 6] = [
-        Step::Create,
-        Step::Load,
-        Step::PrimaryKeys,
-        Step::ForeignKeys,
-        Step::Indexes,
-        Step::Analyze,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Step::Create => "create",
-            Step::Load => "load",
-            Step::PrimaryKeys => "primary-keys",
-            Step::ForeignKeys => "foreign-keys",
-            Step::Indexes => "indexes",
-            Step::Analyze => "analyze",
-        }
-    }
-
     pub fn named(name: &str) -> Option<Step> {
         Step::ALL.into_iter().find(|step| step.name() == name)
     }

@@ -43,118 +43,75 @@ impl Format {
         count: &mut u64,
     ) -> bool {
         match self {
-            Format::Tbl => fill(rows, &mut Tbl(out), limit_bytes, count),
-            Format::Csv => fill(rows, &mut Csv(out), limit_bytes, count),
+            Format::Tbl => fill::<false>(rows, out, limit_bytes, count),
+            Format::Csv => fill::<true>(rows, out, limit_bytes, count),
         }
     }
 }
 
-trait Lines: RowWriter {
-    fn length(&self) -> usize;
-    fn end_row(&mut self);
+/// Columns with `,` or `|` behind each.
+struct Columns<'a, const CSV: bool>(&'a mut Vec<u8>);
+
+impl<const CSV: bool> Columns<'_, CSV> {
+    const SEPARATOR: u8 = if CSV { b',' } else { b'|' };
+
+    #[inline]
+    fn end_row(&mut self) {
+        match self.0.last_mut() {
+            // The last comma becomes the end of the row.
+            Some(last) if CSV => *last = b'\n',
+            _ => self.0.push(b'\n'),
+        }
+    }
 }
 
-fn fill<L: Lines>(
+impl<const CSV: bool> RowWriter for Columns<'_, CSV> {
+    #[inline]
+    fn int(&mut self, value: i64) {
+        push_int(self.0, value);
+        self.0.push(Self::SEPARATOR);
+    }
+
+    #[inline]
+    fn double(&mut self, value: f64) {
+        push_double(self.0, value);
+        self.0.push(Self::SEPARATOR);
+    }
+
+    #[inline]
+    fn text(&mut self, value: &[u8]) {
+        self.0.reserve(value.len() + 3);
+        // There are no quotes and no newlines in TPC-H's text.
+        let is_quoted = CSV && value.contains(&b',');
+        if is_quoted {
+            self.0.push(b'"');
+        }
+        self.0.extend_from_slice(value);
+        if is_quoted {
+            self.0.push(b'"');
+        }
+        self.0.push(Self::SEPARATOR);
+    }
+
+    #[inline]
+    fn null(&mut self) {
+        self.0.push(Self::SEPARATOR);
+    }
+}
+
+fn fill<const CSV: bool>(
     rows: &mut impl RowSource,
-    lines: &mut L,
+    out: &mut Vec<u8>,
     limit_bytes: usize,
     count: &mut u64,
 ) -> bool {
-    while lines.length() < limit_bytes {
-        if !rows.next_row(lines) {
+    let mut columns = Columns::<CSV>(out);
+    while columns.0.len() < limit_bytes {
+        if !rows.next_row(&mut columns) {
             return false;
         }
-        lines.end_row();
+        columns.end_row();
         *count += 1;
     }
     true
-}
-
-struct Tbl<'a>(&'a mut Vec<u8>);
-
-impl RowWriter for Tbl<'_> {
-    #[inline]
-    fn int(&mut self, value: i64) {
-        push_int(self.0, value);
-        self.0.push(b'|');
-    }
-
-    #[inline]
-    fn double(&mut self, value: f64) {
-        push_double(self.0, value);
-        self.0.push(b'|');
-    }
-
-    #[inline]
-    fn text(&mut self, value: &[u8]) {
-        self.0.reserve(value.len() + 1);
-        self.0.extend_from_slice(value);
-        self.0.push(b'|');
-    }
-
-    #[inline]
-    fn null(&mut self) {
-        self.0.push(b'|');
-    }
-}
-
-impl Lines for Tbl<'_> {
-    #[inline]
-    fn length(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    fn end_row(&mut self) {
-        self.0.push(b'\n');
-    }
-}
-
-struct Csv<'a>(&'a mut Vec<u8>);
-
-impl RowWriter for Csv<'_> {
-    #[inline]
-    fn int(&mut self, value: i64) {
-        push_int(self.0, value);
-        self.0.push(b',');
-    }
-
-    #[inline]
-    fn double(&mut self, value: f64) {
-        push_double(self.0, value);
-        self.0.push(b',');
-    }
-
-    #[inline]
-    fn text(&mut self, value: &[u8]) {
-        // There are no quotes and no newlines in TPC-H's text.
-        if value.contains(&b',') {
-            self.0.push(b'"');
-            self.0.extend_from_slice(value);
-            self.0.push(b'"');
-        } else {
-            self.0.extend_from_slice(value);
-        }
-        self.0.push(b',');
-    }
-
-    #[inline]
-    fn null(&mut self) {
-        self.0.push(b',');
-    }
-}
-
-impl Lines for Csv<'_> {
-    #[inline]
-    fn length(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    fn end_row(&mut self) {
-        // Every column has written a comma; the last one becomes the end of the row.
-        if let Some(last) = self.0.last_mut() {
-            *last = b'\n';
-        }
-    }
 }
