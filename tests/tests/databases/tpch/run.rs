@@ -5,6 +5,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::Verdict;
+use dyno_load::LoadError;
 use dyno_load::Unobserved;
 use dyno_testkit::{
     MariaDb, Postgres, Scratch, number, server_or_skip, target, wait_until, with_session,
@@ -15,7 +16,7 @@ use dyno_tpch::generate::{refresh, row_count};
 use dyno_tpch::load::{LoadOptions, load};
 use dyno_tpch::parameters::{Choice, order};
 use dyno_tpch::refresh::{self as functions, Position};
-use dyno_tpch::run::{PlanFile, Plans, RunError, RunOptions, Test, Unwatched, Watch, run};
+use dyno_tpch::run::{PlanFile, Plans, RunOptions, Test, Unwatched, Watch, run};
 use dyno_tpch::schema;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +109,7 @@ fn passes(driver: &impl Driver) {
     assert!(!facts.rewrites.is_empty() && !facts.deviations.is_empty());
     let other_scale = RunOptions { scale: 1.0, ..options(Test::Queries) };
     let refused = run(driver, &other_scale, &Unwatched, &never).unwrap_err();
-    assert!(matches!(&refused, RunError::Refused { .. }), "{refused}");
+    assert!(matches!(&refused, LoadError::Data { .. }), "{refused}");
     assert!(refused.to_string().contains("0.01") && refused.hint().is_some());
 }
 
