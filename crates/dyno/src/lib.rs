@@ -12,6 +12,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_dropin_benchmarksql::verb_of_script;
 use dyno_dropin_pgbench as pgbench;
 use dyno_dropin_sysbench as sysbench;
+use dyno_report::FamilyPapers;
 use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{Families, FamilyEntry};
@@ -125,9 +126,10 @@ fn offers() -> Vec<WorkloadOffer> {
     dyno_runner::family::offers(families())
 }
 
-/// The whole program, with these families of workloads.
-pub fn main(families: Families) -> ExitCode {
+/// The whole program, with these families of workloads and what papers say of them.
+pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     let _ = FAMILIES.set(families);
+    dyno_report::register(papers);
     let own = [
         dyno_fleet::CATALOGUE,
         dyno_load::CATALOGUE,

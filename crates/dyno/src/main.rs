@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    dyno::main(dyno_families::FAMILIES)
+    dyno::main(dyno_families::FAMILIES, dyno_families::PAPERS)
 }

@@ -192,26 +192,26 @@ pub struct FamilyScale {
 
 /// A registered family.
 #[derive(Clone, Copy)]
-pub struct Family(&'static dyn FamilyPaper);
+pub struct KnownFamily(&'static dyn FamilyPaper);
 
-impl Family {
+impl KnownFamily {
     /// The family whose facts a trial has recorded.
-    pub(crate) fn of(summary: &TrialSummary) -> Option<Family> {
+    pub(crate) fn of(summary: &TrialSummary) -> Option<KnownFamily> {
         let own = summary.own.as_ref()?;
         families().find(|family| family.name() == own.family)
     }
 
     /// That of an experiment: facts decide before names, as a script of pgbench may be called oltp, and the first
     /// family before the others.
-    pub(crate) fn of_experiment(trials: &[&Trial], test: &str) -> Option<Family> {
+    pub(crate) fn of_experiment(trials: &[&Trial], test: &str) -> Option<KnownFamily> {
         let test = test.to_ascii_lowercase();
-        let is_named = |family: &Family| family.tests().iter().any(|part| test.contains(part));
-        let of_facts = trials.iter().find_map(|trial| Family::of(&trial.summary));
+        let is_named = |family: &KnownFamily| family.tests().iter().any(|part| test.contains(part));
+        let of_facts = trials.iter().find_map(|trial| KnownFamily::of(&trial.summary));
         of_facts.or_else(|| families().find(is_named))
     }
 }
 
-impl Deref for Family {
+impl Deref for KnownFamily {
     type Target = dyn FamilyPaper;
 
     fn deref(&self) -> &Self::Target {
@@ -219,13 +219,13 @@ impl Deref for Family {
     }
 }
 
-impl PartialEq for Family {
+impl PartialEq for KnownFamily {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()
     }
 }
 
-impl fmt::Debug for Family {
+impl fmt::Debug for KnownFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -234,7 +234,8 @@ impl fmt::Debug for Family {
 /// A family that adds nothing but its name.
 pub struct NamedPaper {
     pub name: &'static str,
-    pub title: fn() -> Message,
+    /// The heading of its chapter.
+    pub title: &'static str,
     /// Parts of the names of its tests.
     pub tests: &'static [&'static str],
     pub derived_from: Option<&'static str>,
@@ -246,7 +247,7 @@ impl FamilyPaper for NamedPaper {
     }
 
     fn title(&self) -> Message {
-        (self.title)()
+        self.title.into()
     }
 
     fn tests(&self) -> &'static [&'static str] {
@@ -257,23 +258,6 @@ impl FamilyPaper for NamedPaper {
         self.derived_from
     }
 }
-
-const OWN: FamilyPapers = &[
-    &NamedPaper {
-        name: "sysbench",
-        title: || dyno_facts::say!(sysbench_oltp),
-        tests: &["sysbench", "oltp"],
-        derived_from: None,
-    },
-    &NamedPaper {
-        name: "pgbench",
-        title: || "pgbench".into(),
-        tests: &["pgbench"],
-        derived_from: Some("TPC-B"),
-    },
-    &crate::tpcc::TpccPaper,
-    &crate::tpch::TpchPaper,
-];
 
 /// The families of a process, in the order of their chapters.
 pub type FamilyPapers = &'static [&'static dyn FamilyPaper];
@@ -286,14 +270,14 @@ pub fn register(families: FamilyPapers) {
     let _ = FAMILIES.set(families);
 }
 
-pub(crate) fn families() -> impl Iterator<Item = Family> {
-    FAMILIES.get().copied().unwrap_or(OWN).iter().copied().map(Family)
+pub(crate) fn families() -> impl Iterator<Item = KnownFamily> {
+    FAMILIES.get().copied().unwrap_or_default().iter().copied().map(KnownFamily)
 }
 
 /// A summary with all that follows from what was recorded; a store can't tell that of a trial that was cut off.
 pub fn completed(summary: &TrialSummary) -> TrialSummary {
     let mut summary = summary.clone();
-    if let (TrialStatus::Interrupted, Some(family)) = (&summary.status, Family::of(&summary)) {
+    if let (TrialStatus::Interrupted, Some(family)) = (&summary.status, KnownFamily::of(&summary)) {
         family.complete(&mut summary);
     }
     summary
@@ -301,5 +285,5 @@ pub fn completed(summary: &TrialSummary) -> TrialSummary {
 
 /// Whether a trial is a pass over statements that are timed one by one: it has no transactions.
 pub(crate) fn is_pass(summary: &TrialSummary) -> bool {
-    Family::of(summary).is_some_and(|family| family.is_pass())
+    KnownFamily::of(summary).is_some_and(|family| family.is_pass())
 }

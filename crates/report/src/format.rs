@@ -52,10 +52,10 @@ impl Format {
 }
 
 /// What stands where there is no number.
-pub(crate) const DASH: &str = "\u{2013}";
+pub const DASH: &str = "\u{2013}";
 
 /// A whole number with thousands set apart.
-pub(crate) fn whole(number: f64) -> String {
+pub fn whole(number: f64) -> String {
     let digits = format!("{:.0}", number.abs());
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -68,7 +68,7 @@ pub(crate) fn whole(number: f64) -> String {
 }
 
 /// About three digits that count; above that, whole numbers.
-pub(crate) fn short(number: f64) -> String {
+pub fn short(number: f64) -> String {
     if !number.is_finite() {
         return DASH.to_owned();
     }
@@ -86,7 +86,7 @@ pub(crate) fn short(number: f64) -> String {
 }
 
 /// The same without zeros at the end: for sentences and axes, where nothing is aligned.
-pub(crate) fn plain(number: f64) -> String {
+pub fn plain(number: f64) -> String {
     let text = short(number);
     if !text.contains('.') || text.contains('e') {
         return text;
@@ -100,12 +100,12 @@ pub(crate) fn tenth(seconds: f64) -> String {
 }
 
 /// Microseconds as milliseconds.
-pub(crate) fn ms(us: f64) -> String {
+pub fn ms(us: f64) -> String {
     short(us / 1e3)
 }
 
 /// A share (0 to 1) as percent, without the sign.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0".to_owned(),
         percent if percent.abs() < 0.1 => format!("{percent:.3}"),
@@ -115,7 +115,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// Bytes in the largest unit that leaves at least 1.
-pub(crate) fn bytes(count: f64) -> String {
+pub fn bytes(count: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut size = count;
     let mut unit = 0;
@@ -136,7 +136,7 @@ pub(crate) fn shell_word(word: &str) -> String {
 }
 
 /// Without repetitions, in their order.
-pub(crate) fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
+pub fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
     let mut seen = Vec::new();
     words.retain(|word| {
         let is_new = !seen.contains(word);

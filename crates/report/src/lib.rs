@@ -5,29 +5,27 @@
 //! remark that can't change is not a remark.
 
 pub mod blocks;
-mod charts;
+pub mod charts;
 mod error;
 mod evidence;
 mod families;
 mod findings;
-mod format;
+pub mod format;
 mod forms;
 mod levels;
-mod outcomes;
-mod sections;
-mod svg;
+pub mod outcomes;
+pub mod sections;
+pub mod svg;
 mod templates;
 mod text;
-mod tpcc;
-mod tpch;
 mod write;
 
 dyno_facts::catalogue!();
 
 pub use dyno_facts::{Lang, Message};
 pub use families::{
-    Family, FamilyLevel, FamilyPaper, FamilyPapers, FamilyScale, Method, NamedPaper, completed,
-    register,
+    FamilyLevel, FamilyPaper, FamilyPapers, FamilyScale, KnownFamily, Method, NamedPaper,
+    completed, register,
 };
 
 pub use error::ReportError;
@@ -41,17 +39,9 @@ pub use evidence::{
     Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow, Spot, SpotKind, Spread, Target,
     Trial,
 };
-pub use findings::checks::{Rule, check_ids};
+pub use evidence::{GlossaryRow, SAMPLES_BEYOND, glossary_row, settings_of_queries};
+pub use findings::checks::{Rule, check_ids, parts, unlike};
+pub use findings::comparison::counterpart;
 pub use findings::fault::fault_sentence;
-pub use outcomes::Outcome;
 pub use templates::Templates;
-pub use tpcc::{
-    AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
-    TpccSetup,
-};
-pub use tpch::{
-    AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,
-    PlanLink, PlanRow, PublishedSeconds, QueryCell, QueryRow, QuerySettings, RefreshRow, Shown,
-    Speedup, Told, TpchSection, TpchSetup, TpchTable, WrongAnswer,
-};
 pub use write::schema;

@@ -17,10 +17,10 @@ pub struct Outcome {
 }
 
 /// A verdict and what it rests on.
-pub(crate) type Judged = (Option<Verdict>, Option<Message>);
+pub type Judged = (Option<Verdict>, Option<Message>);
 
 /// Groups trials of the same outcome, in the order of their first.
-pub(crate) fn outcomes(trials: &[&Trial], of: impl Fn(&Trial) -> Judged) -> Vec<Outcome> {
+pub fn outcomes(trials: &[&Trial], of: impl Fn(&Trial) -> Judged) -> Vec<Outcome> {
     let mut groups: Vec<(Judged, Vec<String>)> = Vec::new();
     for trial in trials {
         let judged = of(trial);

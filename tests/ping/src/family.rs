@@ -1,4 +1,4 @@
-//! The family: one option, one fact, one check.
+//! The family: one option, one fact, one check; its table is in `paper`.
 
 use crate::workload::Ping;
 use dyno_core::Driver;

@@ -1,11 +1,15 @@
 //! dyno with one family more.
 
 mod family;
+mod paper;
 mod workload;
 
-use dyno_families::FAMILIES;
+use dyno_families::{FAMILIES, PAPERS};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    dyno::main([FAMILIES, &[family::PING]].concat().leak())
+    dyno::main(
+        [FAMILIES, &[family::PING]].concat().leak(),
+        [PAPERS, &[&paper::PingPaper]].concat().leak(),
+    )
 }

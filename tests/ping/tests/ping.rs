@@ -1,4 +1,4 @@
-//! A family that no generic file names: its suite, its option, its help, its fact, its check.
+//! A family that no generic file names: its suite, its option, its help, its fact, its check, its table in the paper.
 
 use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, only_run, server_or_skip};
 use serde_json::Value;
@@ -36,6 +36,23 @@ fn goes_the_whole_way(url: &str) {
     assert_eq!(trial["own"]["family"], "ping");
     assert_eq!(trial["own"]["facts"]["number"], 7);
     assert_eq!(trial["checks"][0]["evidence"], "All answers were 7.", "{}", trial["checks"]);
+}
+
+#[test]
+fn its_table_is_in_the_paper() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let _ = run(folder, "sqlite:ping.db", "options = { number = 7 }").good();
+    let path = only_run(&folder.join("runs")).expect("there is a run");
+    let path = path.to_string_lossy();
+    let _ = dyno(folder, &["paper", &path, "--format", "html,md", "--out", "p"]).good();
+    let written = |name: &str| fs::read_to_string(folder.join("p").join(name)).expect("written");
+    let (html, markdown) = (written("paper.html"), written("paper.md"));
+    let chapter = "6.1 Pings";
+    assert!(html.contains("<caption>Answers of each trial</caption>"), "{html}");
+    assert!(markdown.contains(chapter), "{markdown}");
+    assert!(markdown.contains("| Trial | Number expected | Other answers |"), "{markdown}");
+    assert!(markdown.contains("| 1 | 7 | 0 |"), "{markdown}");
 }
 
 #[test]

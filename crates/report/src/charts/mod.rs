@@ -9,10 +9,11 @@ mod scale_out;
 pub(crate) mod topology;
 mod verdict;
 
-pub(crate) use over_time::{Rate, of_trials, panel, rate_over_time, stretches};
+pub(crate) use over_time::of_trials;
+pub use over_time::{Rate, panel, rate_over_time, stretches};
 pub(crate) use verdict::drawings;
 
-pub(crate) use crate::blocks::Figure;
+pub use crate::blocks::Figure;
 use crate::evidence::{Experiment, Paper, Point, Spread};
 use crate::format;
 use crate::levels::{Levels, Measure};
@@ -20,13 +21,13 @@ use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, say};
 
-pub(crate) const WIDE: (f64, f64) = (960.0, 360.0);
-pub(crate) const SMALL: (f64, f64) = (470.0, 160.0);
+pub const WIDE: (f64, f64) = (960.0, 360.0);
+pub const SMALL: (f64, f64) = (470.0, 160.0);
 const COLOURS: usize = 7;
 const PUBLISHED: &str = "published";
 
 /// The charts of an experiment.
-pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Figure> {
+pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Figure> {
     let levels = Levels::of(experiment);
     if levels.values.is_empty() || experiment.is_pass() {
         return Vec::new();
@@ -56,12 +57,12 @@ fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
     experiment.points.iter().filter(is_level).filter(move |point| !is_again(point))
 }
 
-pub(crate) fn colour(paper: &Paper, target: &str) -> String {
+pub fn colour(paper: &Paper, target: &str) -> String {
     let place = paper.targets.iter().position(|known| known.label == target).unwrap_or(0);
     format!("s{}", place % COLOURS)
 }
 
-pub(crate) fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
+pub fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
     let scale = Scale::from_zero(0.0, values.fold(0.0, f64::max), ticks);
     Axis::of(label.to_owned(), scale, scale.ticks(ticks))
 }
@@ -196,7 +197,7 @@ fn throughput_caption(measure: &Measure, levels: &Levels, shown: Shown) -> Vec<M
 }
 
 /// Names of the series in their order, with the class of their stroke.
-pub(crate) fn legend(chart: &Chart) -> Vec<(String, String)> {
+pub fn legend(chart: &Chart) -> Vec<(String, String)> {
     let entry = |series: &Series| {
         let stroke = if series.has_line { series.stroke.class() } else { " dots" };
         (series.name.clone(), format!("{}{stroke}", series.class))

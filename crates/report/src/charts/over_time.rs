@@ -80,13 +80,7 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     Some(figure(vec![tps.svg(), latency.svg()], legend(&latency), &caption, lang))
 }
 
-pub(crate) fn panel(
-    trial: &Trial,
-    what: &Message,
-    y: Axis,
-    series: Vec<Series>,
-    lang: Lang,
-) -> Chart {
+pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
     let from = trial.series[0].begins_s;
     let last = &trial.series[trial.series.len() - 1];
     let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
@@ -102,7 +96,7 @@ pub(crate) fn panel(
     }
 }
 
-pub(crate) fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
+pub fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
     series.chunks(series.len().div_ceil(MOST_STRETCHES)).collect()
 }
 
@@ -118,10 +112,10 @@ fn middle(stretch: &[SeriesRow]) -> f64 {
 }
 
 /// A rate over time: the name of the series, what it counts in an interval, per how many seconds.
-pub(crate) struct Rate<'a> {
-    pub(crate) name: &'static str,
-    pub(crate) of: &'a dyn Fn(&SeriesRow) -> f64,
-    pub(crate) per_s: f64,
+pub struct Rate<'a> {
+    pub name: &'static str,
+    pub of: &'a dyn Fn(&SeriesRow) -> f64,
+    pub per_s: f64,
 }
 
 pub(crate) const TPS: Rate<'static> =
@@ -136,7 +130,7 @@ impl Rate<'_> {
     }
 }
 
-pub(crate) fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class: &str) -> Series {
+pub fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class: &str) -> Series {
     let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
     let mean = |stretch: &&[SeriesRow]| (middle(stretch), rate.over(stretch));
     let range = |stretch: &&[SeriesRow]| {

@@ -4,7 +4,7 @@ use super::scaling;
 use crate::evidence::Published;
 use crate::evidence::points;
 use crate::evidence::{Experiment, Target, Trial};
-use crate::families::Family;
+use crate::families::KnownFamily;
 use dyno_facts::{ExperimentFacts, PublishedTable};
 use dyno_store::RunData;
 
@@ -47,7 +47,7 @@ pub(super) fn experiments(
             planned_window_s: facts.duration_s,
             is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
             shortest_window_s: measured.reduce(f64::min),
-            family: Family::of_experiment(&own, &test),
+            family: KnownFamily::of_experiment(&own, &test),
             published: published.into_iter().map(Published::from).collect(),
             node_scaling: scaling::by_nodes(&points, targets),
             points,

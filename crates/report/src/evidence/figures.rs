@@ -1,7 +1,7 @@
 //! The figures of a trial that comparisons and gates are about.
 
 use super::points::SAMPLES_BEYOND;
-use crate::families::{Family, is_pass};
+use crate::families::{KnownFamily, is_pass};
 use crate::text::Message;
 use dyno_facts::{LatencySummary, TrialSummary, say};
 use dyno_statistics::Metric;
@@ -19,7 +19,7 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
         Metric::Tps => (is_measured && !is_pass(trial)).then_some(trial.tps),
         Metric::Qps => (is_measured && !is_pass(trial)).then_some(trial.qps),
         Metric::Tpmc | Metric::TotalS | Metric::GeometricMeanS | Metric::Qphh => {
-            Family::of(trial)?.figure(trial, metric)
+            KnownFamily::of(trial)?.figure(trial, metric)
         }
         Metric::MeanMs => ms(SAMPLES_BEYOND, |latency| latency.mean_us),
         Metric::P50Ms => ms(0.5, |latency| latency.p50_us),
@@ -38,7 +38,7 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 /// (statements from transactions, in a closed loop the mean latency from the throughput) only one is
 /// judged: every judgement costs the others some power.
 pub fn judged_metrics(trial: &TrialSummary) -> &'static [Metric] {
-    let own = Family::of(trial).and_then(|family| family.judged());
+    let own = KnownFamily::of(trial).and_then(|family| family.judged());
     own.unwrap_or(match trial.rate_per_s {
         Some(_) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
         None => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],

@@ -23,12 +23,15 @@ pub use model::{
     Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Paper, Place, Point, PointData,
     RunFacts, SettingRow, Spot, SpotKind, Target, Trial,
 };
-pub(crate) use model::{DISK_BOUND, GlossaryRow, IN_MEMORY, glossary_row};
+pub(crate) use model::{DISK_BOUND, IN_MEMORY};
+pub use model::{GlossaryRow, glossary_row};
 pub(crate) use nodes::{
     is_autocommit, node_role, nodes_of, only_reads, place_of_role, reads, reads_of,
 };
+pub use points::SAMPLES_BEYOND;
 pub use published::{Beside, Comparison, ComparisonRow, Cost, CostRow, Pair, PerVcpu, Published};
 pub use scaling::NodeScaling;
+pub use settings::of_queries as settings_of_queries;
 pub use verdicts::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
     SteadyRow, VerdictRow,
@@ -108,7 +111,7 @@ impl Paper {
     }
 
     /// The trials of an experiment, target by target.
-    pub(crate) fn trials_in(&self, experiment: &Experiment) -> impl Iterator<Item = &Trial> {
+    pub fn trials_in(&self, experiment: &Experiment) -> impl Iterator<Item = &Trial> {
         let place = |trial: &Trial| self.targets.iter().position(|own| own.label == trial.target);
         let own = self.trials.iter().filter(|trial| trial.summary.experiment == experiment.name);
         let mut own: Vec<&Trial> = own.collect();
@@ -117,7 +120,7 @@ impl Paper {
     }
 
     /// The trials that the figures of a point rest on.
-    pub(crate) fn trials_of(&self, point: &Point) -> Vec<&Trial> {
+    pub fn trials_of(&self, point: &Point) -> Vec<&Trial> {
         self.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect()
     }
 

@@ -5,7 +5,7 @@ use crate::blocks::{Level, Spread};
 use crate::evidence::{
     Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
 };
-use crate::families::{Family, FamilyLevel};
+use crate::families::{FamilyLevel, KnownFamily};
 use crate::text::Message;
 use dyno_facts::{
     ComparisonFacts, DataFacts, Event, NodeRow, Purpose, RunHeader, ScriptFacts, SeriesRow,
@@ -131,7 +131,7 @@ pub struct Experiment {
     /// Throughput by the number of read-only nodes, where targets differ in it.
     pub node_scaling: Vec<NodeScaling>,
     /// `None` where no registered family knows it.
-    pub family: Option<Family>,
+    pub family: Option<KnownFamily>,
 }
 
 /// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
@@ -140,9 +140,9 @@ pub(crate) const IN_MEMORY: f64 = 0.8;
 pub(crate) const DISK_BOUND: f64 = 1.2;
 
 /// A word and what it means here.
-pub(crate) type GlossaryRow = (Message, Message);
+pub type GlossaryRow = (Message, Message);
 
-pub(crate) fn glossary_row(word: Message, meaning: Message) -> GlossaryRow {
+pub fn glossary_row(word: Message, meaning: Message) -> GlossaryRow {
     (word, meaning)
 }
 

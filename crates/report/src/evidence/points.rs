@@ -2,14 +2,14 @@
 
 use crate::evidence::{Experiment, figure_of};
 use crate::evidence::{Point, PointData, Spread, Trial};
-use crate::families::{Family, FamilyLevel, FamilyScale};
+use crate::families::{FamilyLevel, FamilyScale, KnownFamily};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{LatencySummary, Purpose, say};
 use dyno_statistics::Metric;
 
 /// A percentile rests on at least this many samples beyond it.
-pub(crate) const SAMPLES_BEYOND: f64 = 10.0;
+pub const SAMPLES_BEYOND: f64 = 10.0;
 
 /// The trials of one experiment by load level, in the order of targets in which they come.
 pub(crate) fn groups<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
@@ -59,8 +59,8 @@ fn key(trial: &Trial) -> Key<'_> {
 pub(crate) fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
     let with = |status: &str| -> Vec<&Trial> {
         let is_measured = |trial: &&Trial| {
-            let has_own = |family: Family| family.is_measured(&trial.summary);
-            trial.summary.window_s > 0.0 || Family::of(&trial.summary).is_some_and(has_own)
+            let has_own = |family: KnownFamily| family.is_measured(&trial.summary);
+            trial.summary.window_s > 0.0 || KnownFamily::of(&trial.summary).is_some_and(has_own)
         };
         let measured = group.iter().copied().filter(is_measured);
         measured.filter(|trial| trial.status == status).collect()
@@ -85,7 +85,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
         Spread::of(values?)
     };
     let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
-    let family = Family::of(&first.summary);
+    let family = KnownFamily::of(&first.summary);
     let main = |metric: Metric| {
         let values = trials.iter().filter_map(|trial| figure_of(&trial.summary, metric));
         Some((metric, Spread::of(values.collect())?))
@@ -127,7 +127,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
 
 impl Point {
     /// Users whose work the workers execute by turns.
-    pub(crate) fn terminals(&self) -> Option<u32> {
+    pub fn terminals(&self) -> Option<u32> {
         self.level.as_ref()?.terminals
     }
 
@@ -192,7 +192,7 @@ impl Experiment {
 
 impl Spread {
     /// Median, lowest and highest; `None` of nothing.
-    pub(crate) fn of(mut values: Vec<f64>) -> Option<Spread> {
+    pub fn of(mut values: Vec<f64>) -> Option<Spread> {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
         let middle = values.len() / 2;

@@ -125,7 +125,7 @@ pub struct Comparison {
     pub method: Message,
     /// What a reader must know before comparing.
     pub note: Option<Message>,
-    /// What the load level is: `Workers`, or `Terminals` of TPC-C.
+    /// What the load level is: `Workers` or `Terminals`.
     pub load: Message,
     /// What the columns count, in a sentence; empty where the titles say it.
     pub counts: Message,
@@ -150,7 +150,7 @@ pub struct ComparisonRow {
     pub conditions: Vec<String>,
     /// Label of the target that was measured.
     pub target: String,
-    /// Its workers; its terminals where it is TPC-C.
+    /// Its terminals where it has any, else its workers.
     pub workers: u32,
     /// How it was run, where that stands beside every number; empty for most workloads.
     pub setup: Message,

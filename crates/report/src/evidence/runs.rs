@@ -4,7 +4,7 @@ use super::figure_of;
 use super::nodes;
 use crate::evidence::settings;
 use crate::evidence::{Counter, Gap, Place, RunFacts, Target, Trial};
-use crate::families::{Family, completed};
+use crate::families::{KnownFamily, completed};
 use crate::format::shell_word;
 use dyno_facts::{
     EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, say,
@@ -114,7 +114,7 @@ pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial
             counters: counters(data),
             series: data.series.clone(),
             nodes: data.nodes.clone(),
-            level: Family::of(&summary).and_then(|family| family.level(&summary)),
+            level: KnownFamily::of(&summary).and_then(|family| family.level(&summary)),
             summary,
             checks: Vec::new(),
         }

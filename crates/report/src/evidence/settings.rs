@@ -186,7 +186,7 @@ const OF_QUERIES: &[(&str, Meaning)] = &[
 ];
 
 /// The settings that decide how queries are executed, as far as the server has them.
-pub(crate) fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
+pub fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
     let row = |(name, meaning): &(&'static str, Meaning)| {
         Some(SettingRow {
             name: (*name).to_owned(),

@@ -57,7 +57,7 @@ fn cells<'a>(experiment: &'a Experiment, of_table: impl Fn(&&Published) -> bool)
 }
 
 /// What was measured in the place of a published row.
-pub(crate) fn counterpart<'a>(
+pub fn counterpart<'a>(
     experiment: &'a Experiment,
     row: &PublishedRow,
     target: &str,

@@ -88,7 +88,7 @@ fn commits<'a>(paper: &'a Paper) -> Rows<&'a Target> {
 }
 
 /// Settings with what they decide.
-pub(crate) fn of_settings(caption: Message, rows: &[SettingRow]) -> Rows<&SettingRow> {
+pub fn of_settings(caption: Message, rows: &[SettingRow]) -> Rows<&SettingRow> {
     Rows::new(caption, rows)
         .look("text")
         .text(say!(setting), |row| code(&row.name))

@@ -21,8 +21,8 @@ mod summary;
 mod trials;
 mod verdict;
 
-pub(crate) use fairness::of_settings as settings;
-pub(crate) use trials::{place, shades};
+pub use fairness::of_settings as settings;
+pub use trials::{place, shades};
 
 use crate::blocks::{Block, Blocks, Cell, Line, Look, Span, Style, Value, bad, emphasis, strong};
 use crate::evidence::{Paper, Target};
@@ -109,12 +109,12 @@ fn limits(paper: &Paper, _: Lang) -> Blocks {
 }
 
 /// Sentences as the items of a list.
-pub(crate) fn plain_items(texts: &[Message]) -> Vec<Line> {
+pub fn plain_items(texts: &[Message]) -> Vec<Line> {
     texts.iter().map(|text| vec![Span::plain(text)]).collect()
 }
 
 /// Numbers of checks with their levels.
-pub(crate) fn notes(paper: &Paper, numbers: &[usize]) -> Cell {
+pub fn notes(paper: &Paper, numbers: &[usize]) -> Cell {
     let level = |number: &usize| paper.checks[*number - 1].level;
     match numbers.is_empty() {
         true => Cell::blank(),
@@ -133,7 +133,7 @@ pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> Line {
 }
 
 /// How a trial or the trials of a point ended.
-pub(crate) fn ended(status: &str) -> Message {
+pub fn ended(status: &str) -> Message {
     match status {
         "complete" => say!(complete),
         "interrupted" => say!(interrupted),
@@ -143,7 +143,7 @@ pub(crate) fn ended(status: &str) -> Message {
 }
 
 /// A target, and how its trials ended where they did not end well.
-pub(crate) fn target_of(target: &str, status: &str) -> Line {
+pub fn target_of(target: &str, status: &str) -> Line {
     let mut line = vec![Span::plain(target)];
     if status != "complete" {
         line.push(Span::plain(" ("));
@@ -163,7 +163,7 @@ pub(crate) fn yes_or_no(is_so: bool) -> Message {
 }
 
 /// How a check of the data ended.
-pub(crate) fn verdict_of(verdict: Verdict) -> Span {
+pub fn verdict_of(verdict: Verdict) -> Span {
     match verdict {
         Verdict::Passed => Span::plain(say!(passed)),
         Verdict::Failed => bad(say!(failed_2)),
@@ -172,7 +172,7 @@ pub(crate) fn verdict_of(verdict: Verdict) -> Span {
 }
 
 /// How something ended, in which trials; brief where what passed needs no evidence.
-pub(crate) fn outcomes(outcomes: &[Outcome], is_brief: bool) -> Line {
+pub fn outcomes(outcomes: &[Outcome], is_brief: bool) -> Line {
     let told = |outcome: &Outcome| {
         let mut line = Line::new();
         if let Some(trials) = &outcome.trials {
@@ -193,7 +193,7 @@ pub(crate) fn outcomes(outcomes: &[Outcome], is_brief: bool) -> Line {
 }
 
 /// Spans with a text between them.
-pub(crate) fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> Line {
+pub fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> Line {
     let mut line = Line::new();
     for span in spans {
         if !line.is_empty() {
@@ -220,7 +220,7 @@ pub(crate) fn names<T: AsRef<str>>(names: &[T]) -> Message {
 }
 
 /// A strong text where something is wrong, a plain one elsewhere.
-pub(crate) fn bad_if(is_bad: bool, text: impl Into<Message>) -> Span {
+pub fn bad_if(is_bad: bool, text: impl Into<Message>) -> Span {
     if is_bad { bad(text) } else { Span::plain(text) }
 }
 

@@ -5,7 +5,7 @@ use crate::blocks::{Blocks, Cell, Rows, Span, spread};
 use crate::evidence::{Beside, PerVcpu, Published};
 use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
-use crate::families::Family;
+use crate::families::KnownFamily;
 use crate::format::{
     self,
     Format::{Percent, Right, Short, Whole},
@@ -34,7 +34,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for table in &experiment.published {
             let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
-            let shows = |family: Family| family.shows(experiment, &table.table);
+            let shows = |family: KnownFamily| family.shows(experiment, &table.table);
             let is_told = experiment.family.is_some_and(shows);
             if !(is_told || is_compared(table) && is_whole) {
                 rows_of(paper, table, Some(index), &mut blocks);

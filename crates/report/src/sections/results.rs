@@ -4,7 +4,7 @@ use super::{experiment, notes, yes_or_no};
 use crate::blocks::{Blocks, Rows, link, spread};
 use crate::evidence::{Cost, CostRow};
 use crate::evidence::{Experiment, KeyRow, Paper, metric_name};
-use crate::families::{Family, families};
+use crate::families::{KnownFamily, families};
 use crate::format::{
     self,
     Format::{Plain, Right, Short},
@@ -52,7 +52,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 
 /// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
 fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
-    let of = |wanted: Option<Family>| -> Vec<(usize, &Experiment)> {
+    let of = |wanted: Option<KnownFamily>| -> Vec<(usize, &Experiment)> {
         paper.experiments.iter().enumerate().filter(|(_, own)| own.family == wanted).collect()
     };
     let named = families().map(|family| (family.title(), of(Some(family))));

@@ -62,7 +62,7 @@ pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
 }
 
 /// What the shades of charts over time mean.
-pub(crate) fn shades(warm: Message) -> Line {
+pub fn shades(warm: Message) -> Line {
     let mut line = vec![Span::plain(say!(zero_is_the_opening_of_the))];
     let shades = [
         ("warm", warm),
@@ -77,7 +77,7 @@ pub(crate) fn shades(warm: Message) -> Line {
 }
 
 /// The experiment and the target of a trial.
-pub(crate) fn place(trial: &Trial) -> String {
+pub fn place(trial: &Trial) -> String {
     format!("{}, {}", trial.summary.experiment, trial.target)
 }
 

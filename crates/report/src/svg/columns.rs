@@ -5,51 +5,51 @@ use std::fmt::Write;
 
 /// A bar.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Column {
+pub struct Column {
     /// Where it ends; `None` leaves a gap.
-    pub(crate) value: Option<f64>,
+    pub value: Option<f64>,
     /// Lowest and highest of what it stands for.
-    pub(crate) low_high: Option<(f64, f64)>,
+    pub low_high: Option<(f64, f64)>,
     /// True when the value is only a bound: the true one is larger.
-    pub(crate) is_bound: bool,
+    pub is_bound: bool,
     /// Instead of a bar that has no value.
-    pub(crate) absent: Option<&'static str>,
+    pub absent: Option<&'static str>,
     /// At its end.
-    pub(crate) text: String,
+    pub text: String,
     /// What it says when pointed at.
-    pub(crate) title: String,
+    pub title: String,
 }
 
 /// Bars side by side, and values of others as round marks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Group {
-    pub(crate) name: String,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) marks: Vec<Option<f64>>,
+pub struct Group {
+    pub name: String,
+    pub columns: Vec<Column>,
+    pub marks: Vec<Option<f64>>,
 }
 
 /// A chart of such groups. Of several bars the first is hollow and the last is solid, those between
 /// are shaded, so that they can be told apart without colours; so are the marks.
 #[derive(Clone, Debug)]
-pub(crate) struct Columns {
-    pub(crate) width: f64,
-    pub(crate) height: f64,
+pub struct Columns {
+    pub width: f64,
+    pub height: f64,
     /// For those who can't see it.
-    pub(crate) description: String,
+    pub description: String,
     /// Colour class of the bars.
-    pub(crate) class: String,
-    pub(crate) y: Axis,
+    pub class: String,
+    pub y: Axis,
     /// Where bars begin.
-    pub(crate) base: f64,
+    pub base: f64,
     /// A line across: where values that are only bounds end.
-    pub(crate) limit: Option<f64>,
+    pub limit: Option<f64>,
     /// What the arrow above a value says that is only a bound.
-    pub(crate) bound_name: String,
+    pub bound_name: String,
     /// Names of the bars of a group.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// Names of the marks of a group.
-    pub(crate) mark_names: Vec<String>,
-    pub(crate) groups: Vec<Group>,
+    pub mark_names: Vec<String>,
+    pub groups: Vec<Group>,
 }
 
 const TOP: f64 = 44.0;
@@ -63,7 +63,7 @@ fn shade(place: usize, of: usize) -> f64 {
 
 impl Columns {
     /// The chart as an `<svg>` element.
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         let left = self.y.letters() as f64 * LETTER + 14.0;
         let right = self.width - 8.0;
         let bottom = self.height - BOTTOM;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// What a mark looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     Ring,
     /// A disc: the figure that counts.
     Disc,
@@ -15,19 +15,19 @@ pub(crate) enum Mark {
 
 /// A row: its name, colour class, marks from left to right, its limit, and words behind it.
 #[derive(Clone, Debug)]
-pub(crate) struct MarkRow {
-    pub(crate) name: String,
-    pub(crate) class: String,
-    pub(crate) marks: Vec<(Mark, f64)>,
-    pub(crate) limit: Option<f64>,
-    pub(crate) text: String,
+pub struct MarkRow {
+    pub name: String,
+    pub class: String,
+    pub marks: Vec<(Mark, f64)>,
+    pub limit: Option<f64>,
+    pub text: String,
 }
 
 const ROW: f64 = 26.0;
 const TOP: f64 = 30.0;
 
 /// The rows as an `<svg>` element; `legend` names the marks and the limit.
-pub(crate) fn marks(
+pub fn marks(
     width: f64,
     description: &str,
     axis: &Axis,

@@ -7,10 +7,10 @@ mod forest;
 mod marks;
 mod scale;
 
-pub(crate) use columns::{Column, Columns, Group};
+pub use columns::{Column, Columns, Group};
 pub(crate) use forest::{ForestGroup, ForestRow, forest};
-pub(crate) use marks::{Mark, MarkRow, marks};
-pub(crate) use scale::Scale;
+pub use marks::{Mark, MarkRow, marks};
+pub use scale::Scale;
 
 use crate::format;
 use crate::text::is_wide;
@@ -23,23 +23,23 @@ pub(crate) fn letters(text: &str) -> usize {
 
 /// An axis with its ticks.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// What it shows, with the unit.
-    pub(crate) label: String,
-    pub(crate) scale: Scale,
+    pub label: String,
+    pub scale: Scale,
     /// Position and text.
-    pub(crate) ticks: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// With these ticks.
-    pub(crate) fn of(label: String, scale: Scale, ticks: Vec<f64>) -> Axis {
+    pub fn of(label: String, scale: Scale, ticks: Vec<f64>) -> Axis {
         let ticks = ticks.into_iter().map(|value| (value, format::plain(value))).collect();
         Axis { label, scale, ticks }
     }
 
     /// Length of the longest tick label.
-    pub(crate) fn letters(&self) -> usize {
+    pub fn letters(&self) -> usize {
         self.ticks.iter().map(|(_, text)| letters(text)).max().unwrap_or(0)
     }
 
@@ -64,7 +64,7 @@ impl Axis {
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stroke {
+pub enum Stroke {
     Solid,
     Dashed,
     Dotted,
@@ -72,7 +72,7 @@ pub(crate) enum Stroke {
 
 impl Stroke {
     /// The class with a space in front, or nothing.
-    pub(crate) fn class(self) -> &'static str {
+    pub fn class(self) -> &'static str {
         match self {
             Stroke::Solid => "",
             Stroke::Dashed => " dashed",
@@ -83,24 +83,24 @@ impl Stroke {
 
 /// A line with its points, and perhaps a band around it.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
-    pub(crate) name: String,
+pub struct Series {
+    pub name: String,
     /// Colour class, such as `s0` or `published`.
-    pub(crate) class: String,
-    pub(crate) stroke: Stroke,
+    pub class: String,
+    pub stroke: Stroke,
     /// In the order of x; `None` breaks the line.
-    pub(crate) points: Vec<(f64, Option<f64>)>,
+    pub points: Vec<(f64, Option<f64>)>,
     /// x, lowest, highest.
-    pub(crate) band: Vec<(f64, f64, f64)>,
-    pub(crate) has_dots: bool,
-    pub(crate) has_line: bool,
+    pub band: Vec<(f64, f64, f64)>,
+    pub has_dots: bool,
+    pub has_line: bool,
     /// Message at its end.
-    pub(crate) end_label: Option<String>,
+    pub end_label: Option<String>,
 }
 
 impl Series {
     /// A solid line without dots.
-    pub(crate) fn line(name: String, class: String, points: Vec<(f64, Option<f64>)>) -> Series {
+    pub fn line(name: String, class: String, points: Vec<(f64, Option<f64>)>) -> Series {
         let (band, stroke) = (Vec::new(), Stroke::Solid);
         Series {
             name,
@@ -115,34 +115,34 @@ impl Series {
     }
 
     /// The values of all of them.
-    pub(crate) fn values(all: &[Series]) -> Vec<f64> {
+    pub fn values(all: &[Series]) -> Vec<f64> {
         all.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value).collect()
     }
 }
 
 /// A shaded stretch of the x axis.
 #[derive(Clone, Debug)]
-pub(crate) struct Shade {
-    pub(crate) from: f64,
-    pub(crate) to: f64,
+pub struct Shade {
+    pub from: f64,
+    pub to: f64,
     /// Such as `gap`.
-    pub(crate) class: &'static str,
-    pub(crate) title: String,
+    pub class: &'static str,
+    pub title: String,
 }
 
 /// A chart of lines.
 #[derive(Clone, Debug)]
-pub(crate) struct Chart {
-    pub(crate) width: f64,
-    pub(crate) height: f64,
+pub struct Chart {
+    pub width: f64,
+    pub height: f64,
     /// For those who can't see it.
-    pub(crate) description: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+    pub description: String,
+    pub x: Axis,
+    pub y: Axis,
     /// Room for so many letters left of the plot, so that charts above each other align.
-    pub(crate) left_letters: usize,
-    pub(crate) shades: Vec<Shade>,
-    pub(crate) series: Vec<Series>,
+    pub left_letters: usize,
+    pub shades: Vec<Shade>,
+    pub series: Vec<Series>,
 }
 
 /// The drawing area in the units of the view box.
@@ -174,7 +174,7 @@ impl Chart {
     }
 
     /// The chart as an `<svg>` element.
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         let plot = self.plot();
         let x = |value: f64| plot.left + self.x.scale.position(value) * (plot.right - plot.left);
         let y = |value: f64| plot.bottom - self.y.scale.position(value) * (plot.bottom - plot.top);

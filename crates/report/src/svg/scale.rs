@@ -2,7 +2,7 @@
 
 /// Maps values to 0 (begin of the axis) to 1 (its end).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Scale {
+pub enum Scale {
     Linear { from: f64, to: f64 },
     Log { from: f64, to: f64 },
 }
@@ -10,7 +10,7 @@ pub(crate) enum Scale {
 impl Scale {
     /// A linear scale from 0 (or `lowest`, when that is below) to the tick above `highest`, for
     /// about `ticks` ticks.
-    pub(crate) fn from_zero(lowest: f64, highest: f64, ticks: usize) -> Self {
+    pub fn from_zero(lowest: f64, highest: f64, ticks: usize) -> Self {
         let from = lowest.min(0.0);
         let to = if highest > from { highest } else { from + 1.0 };
         let step = step((to - from) / ticks.max(1) as f64);
@@ -18,37 +18,37 @@ impl Scale {
     }
 
     /// A logarithmic scale that holds both values, which must be above 0, at its ends.
-    pub(crate) fn log(lowest: f64, highest: f64) -> Self {
+    pub fn log(lowest: f64, highest: f64) -> Self {
         let from = lowest.max(f64::MIN_POSITIVE);
         Scale::Log { from, to: if highest > from { highest } else { from * 10.0 } }
     }
 
     /// A logarithmic scale that ends at 1, 2 or 5 times a power of ten.
-    pub(crate) fn round_log(lowest: f64, highest: f64) -> Self {
+    pub fn round_log(lowest: f64, highest: f64) -> Self {
         let below = ladder(lowest, lowest * 10.0).into_iter().rfind(|at| *at <= lowest);
         let above = ladder(highest / 10.0, highest * 10.0).into_iter().find(|at| *at >= highest);
         Scale::log(below.unwrap_or(lowest), above.unwrap_or(highest))
     }
 
-    pub(crate) fn position(self, value: f64) -> f64 {
+    pub fn position(self, value: f64) -> f64 {
         match self {
             Scale::Linear { from, to } => (value - from) / (to - from),
             Scale::Log { from, to } => (value.max(from / 2.0) / from).ln() / (to / from).ln(),
         }
     }
 
-    pub(crate) fn ends(self) -> (f64, f64) {
+    pub fn ends(self) -> (f64, f64) {
         match self {
             Scale::Linear { from, to } | Scale::Log { from, to } => (from, to),
         }
     }
 
-    pub(crate) fn is_log(self) -> bool {
+    pub fn is_log(self) -> bool {
         matches!(self, Scale::Log { .. })
     }
 
     /// Round values for about `wanted` ticks, all within the scale.
-    pub(crate) fn ticks(self, wanted: usize) -> Vec<f64> {
+    pub fn ticks(self, wanted: usize) -> Vec<f64> {
         let (from, to) = self.ends();
         match self {
             Scale::Linear { .. } => {

@@ -16,7 +16,8 @@ fn the_chinese_keeps_its_style() {
     let is_han = |letter: char| ('\u{4e00}'..='\u{9fff}').contains(&letter);
     let is_latin = |letter: char| letter.is_ascii_alphanumeric();
     let mut wrong = BTreeSet::new();
-    for chinese in CATALOGUE.iter().map(|entry| entry.zh.to_owned()) {
+    let all = [CATALOGUE, dyno_tpcc::CATALOGUE, dyno_tpch::CATALOGUE].into_iter().flatten();
+    for chinese in all.map(|entry| entry.zh.to_owned()) {
         let letters: Vec<char> = chinese.chars().collect();
         for two in letters.windows(2) {
             let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');

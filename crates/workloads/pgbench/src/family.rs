@@ -15,6 +15,7 @@ use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, Verdict, say};
 use dyno_load::default_sessions;
+use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ran, Ready,
@@ -29,6 +30,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
+
+/// Its chapter of papers.
+pub const PAPER: NamedPaper = NamedPaper {
+    name: "pgbench",
+    title: "pgbench",
+    tests: &["pgbench"],
+    derived_from: Some("TPC-B"),
+};
 
 pub static DRIVE_ON: DriveOn<PgBench> = drive_on;
 

@@ -22,4 +22,4 @@ pub mod script;
 
 dyno_facts::catalogue!();
 
-pub use family::{DRIVE_ON, FAMILY};
+pub use family::{DRIVE_ON, FAMILY, PAPER};

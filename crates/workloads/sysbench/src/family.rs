@@ -7,6 +7,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
 use dyno_facts::{ExperimentFacts, Message};
 use dyno_load::default_sessions;
+use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     DriveOn, Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drive_on,
@@ -18,6 +19,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
+
+/// Its chapter of papers.
+pub const PAPER: NamedPaper = NamedPaper {
+    name: "sysbench",
+    title: "sysbench OLTP",
+    tests: &["sysbench", "oltp"],
+    derived_from: None,
+};
 
 pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;
 

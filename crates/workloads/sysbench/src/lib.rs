@@ -30,7 +30,7 @@ mod workload;
 
 pub use catalog::tables as existing_tables;
 pub use distribution::{Distribution, Era, RandomOptions, Sampler};
-pub use family::{DRIVE_ON, FAMILY};
+pub use family::{DRIVE_ON, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, drop_tables, prewarm};
 pub use offer::OFFER;

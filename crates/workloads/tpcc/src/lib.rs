@@ -22,6 +22,7 @@ pub mod ledger_file;
 pub mod load;
 pub mod log;
 pub mod options;
+mod paper;
 pub mod profile;
 pub mod random;
 mod run;
@@ -33,6 +34,7 @@ dyno_facts::catalogue!();
 
 pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
+pub use paper::PAPER;
 pub use run::{
     FlightMode, Isolation, Kept, OrderShown, Staff, Terminal, Tpcc, TpccOptions, Worker,
     prepared_statements,

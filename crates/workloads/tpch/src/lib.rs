@@ -11,6 +11,7 @@ pub mod generate;
 pub mod load;
 pub mod metrics;
 pub mod options;
+mod paper;
 pub mod parameters;
 mod plans;
 pub mod queries;
@@ -22,5 +23,6 @@ pub mod state;
 pub mod warm;
 
 pub use family::FAMILY;
+pub use paper::PAPER;
 
 dyno_facts::catalogue!();

@@ -3,7 +3,7 @@
 use super::case::each_node;
 use super::{Rule, generator, parts, percent};
 use crate::evidence::{Group, Level, Trial};
-use crate::families::Family;
+use crate::families::KnownFamily;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{GeneratorMember, say};
@@ -81,7 +81,7 @@ fn unlikely_inside(trial: &Trial, is_found: fn(&Inside, bool) -> bool) -> Option
 /// `None` where workers may have nothing to do.
 fn inside(trial: &Trial) -> Option<Inside> {
     let summary = &trial.summary;
-    let family = Family::of(summary);
+    let family = KnownFamily::of(summary);
     let is_idle = family.is_some_and(|family| family.is_pass() || family.is_paced(summary));
     if is_idle
         || summary.rate_per_s.is_some()

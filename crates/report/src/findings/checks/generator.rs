@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::A, Level::W, checks::shared_cpu, |trial| {
         let share = trial.summary.generator.host.cpu_share;
-        // Queries of TPC-H are meant to take all CPUs, and their client takes next to nothing.
+        // The statements of a pass are meant to take all CPUs, and their client takes next to nothing.
         let is_found = trial.place != Place::Elsewhere && !is_pass(&trial.summary);
         above(Some(share).filter(|_| is_found), CPU_UNUSABLE)
     }),

@@ -28,7 +28,7 @@ use crate::evidence::{
     Check, Experiment, Finding, Group, Level, PairedComparison, Paper, Spot, SpotKind, SteadyRow,
     Target, Trial,
 };
-use crate::families::{Family, families};
+use crate::families::{KnownFamily, families};
 use crate::format;
 use crate::text::{Lang, Message};
 use dyno_facts::{CheckTexts, Entry, say};
@@ -110,8 +110,8 @@ pub fn check_ids() -> Vec<&'static str> {
 /// Makes all checks and leaves their numbers at the trials and points that they concern. Checks
 /// that found something come first, the gravest first, accepted ones after the others.
 pub(crate) fn make(paper: &mut Paper, runs: &[RunData]) {
-    let has_facts = |family: &Family| {
-        paper.trials.iter().any(|trial| Family::of(&trial.summary) == Some(*family))
+    let has_facts = |family: &KnownFamily| {
+        paper.trials.iter().any(|trial| KnownFamily::of(&trial.summary) == Some(*family))
     };
     let of_families = families().filter(has_facts).map(|family| family.rules());
     let groups: Vec<&[Rule]> = GROUPS.into_iter().chain(of_families).collect();
@@ -198,7 +198,7 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
         Find::Target(find) => each(&paper.targets, target, find),
         Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
         Find::Experiment(find) => {
-            let is_replaced = |family: Family| family.replaced().contains(&rule.id);
+            let is_replaced = |family: KnownFamily| family.replaced().contains(&rule.id);
             let experiments = case.measured();
             each(experiments.filter(|own| !own.family.is_some_and(is_replaced)), experiment, find)
         }
@@ -273,8 +273,33 @@ fn ranges(labels: &[String]) -> Vec<String> {
     ranges
 }
 
+/// What each target has, where it is not the same of all: `warehouses: main 1, 2, other 1`.
+pub fn unlike<'a>(
+    name: Option<Message>,
+    values: impl IntoIterator<Item = (&'a str, Message)>,
+) -> Option<Message> {
+    let mut targets: Vec<(&str, Vec<Message>)> = Vec::new();
+    for (target, value) in values {
+        match targets.iter_mut().find(|(known, _)| *known == target) {
+            Some((_, values)) if values.contains(&value) => {}
+            Some((_, values)) => values.push(value),
+            None => targets.push((target, vec![value])),
+        }
+    }
+    let is_same = targets.iter().all(|(_, values)| *values == targets[0].1);
+    let each = targets.iter().map(|(target, values)| {
+        let values = Message::joined(values, ", ", "、");
+        say!(target_values, target = *target, values = values)
+    });
+    let values = Message::joined(&each.collect::<Vec<_>>(), ", ", "，");
+    (!is_same).then(|| match name {
+        Some(name) => say!(name_values, name = name, values = values),
+        None => values,
+    })
+}
+
 /// Evidence that has several parts, set apart by semicolons; `None` without any.
-pub(crate) fn parts(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
+pub fn parts(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
     joined(texts, "; ", "；")
 }
 

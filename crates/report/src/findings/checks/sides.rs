@@ -3,7 +3,7 @@
 
 use super::Case;
 use crate::evidence::{Experiment, Target, Trial, nodes_of};
-use crate::families::Family;
+use crate::families::KnownFamily;
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, TargetFacts, say};
@@ -144,7 +144,7 @@ impl<'a> Side<'a> {
     /// The isolation level of sessions: as a workload asked for it, or as the server gives it.
     pub(super) fn isolation(&self) -> Option<Fact> {
         let asked = self.trials.iter().find_map(|trial| {
-            Family::of(&trial.summary)?.isolation(&trial.summary).map(Fact::read)
+            KnownFamily::of(&trial.summary)?.isolation(&trial.summary).map(Fact::read)
         });
         const SETTINGS: [&str; 3] =
             ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];

@@ -2,7 +2,7 @@
 
 use super::{Rule, parts};
 use crate::evidence::{Group, Level, LevelChange, Paper, StallRow, SteadyRow, Trial, nodes_of};
-use crate::families::{Family, is_pass};
+use crate::families::{KnownFamily, is_pass};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::B, Level::W, checks::checkpoint_cycles, checkpoint_cycles),
     Rule::trial(Group::B, Level::W, checks::cut_off, |trial| {
         let summary = &trial.summary;
-        let own = || Family::of(summary).and_then(|family| family.progress(summary));
+        let own = || KnownFamily::of(summary).and_then(|family| family.progress(summary));
         let window = || say!(seconds_s_measured, seconds = format::plain(summary.window_s));
         matches!(trial.status, "interrupted" | "running").then(|| own().unwrap_or_else(window))
     }),

@@ -2,7 +2,7 @@
 
 use super::{Case, Rule, commas, joined, list, parts, workload};
 use crate::evidence::{Experiment, Group, Level, Trial};
-use crate::families::{Family, is_pass};
+use crate::families::{KnownFamily, is_pass};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -78,7 +78,7 @@ fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
     // What a fault has cost has rules of its own, as some checks of families have.
     let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
-    let family = Family::of(&trial.summary);
+    let family = KnownFamily::of(&trial.summary);
     let is_told = |name: &str| {
         family.is_some_and(|family| family.judges(name)) || has_lost && name == DataCheck::BOOKS
     };
@@ -157,7 +157,7 @@ fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<
 /// The kinds that are drawn, each with its planned weight; `None` where that is not known.
 fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
     let summary = &trial.summary;
-    let of_family = |kind: &KindSummary| Family::of(summary)?.weight(summary, &kind.name);
+    let of_family = |kind: &KindSummary| KnownFamily::of(summary)?.weight(summary, &kind.name);
     let of_scripts = |kind: &KindSummary| {
         let script = experiment.scripts.iter().find(|script| script.name == kind.name)?;
         Some(f64::from(script.weight))

@@ -140,6 +140,7 @@ fn every_check_fires_and_is_silent_just_beside_it() {
 
 #[test]
 fn no_check_lacks_its_pair() {
+    dyno_report::register(dyno_families::PAPERS);
     let cases: Vec<&str> =
         GROUPS.iter().flat_map(|cases| cases.iter()).map(|case| case.id).collect();
     let tested: BTreeSet<&str> = cases.iter().copied().collect();

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>|\"'&`](x)";
 
 pub(crate) fn header(targets: &[&str]) -> RunHeader {
+    dyno_report::register(dyno_families::PAPERS);
     let words =
         ["dyno", "run", "two targets.toml", "--target", "main=mysql://root@127.0.0.1:3306/sbtest"];
     RunHeader {

@@ -1,10 +1,10 @@
 //! Every sentence that a paper says of TPC-C alone.
 
 use super::{TpccPoint, TpccSetup};
-use crate::evidence::{SettingRow, Spread};
-use crate::format::{self, unique, whole};
-use crate::text::Message;
+use dyno_facts::Message;
 use dyno_facts::say;
+use dyno_report::format::{self, unique, whole};
+use dyno_report::{SettingRow, Spread};
 
 /// The highest tpmC of a warehouse that keying and think times allow (clause 4.2.2), and the lowest
 /// that the specification takes for a result.
@@ -15,7 +15,7 @@ pub(super) const LEAST_INTERVAL_S: f64 = 7200.0;
 pub(super) const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 /// The name that the specification gives to a kind of transaction.
-pub(crate) fn kind(name: &str) -> Message {
+pub(super) fn kind(name: &str) -> Message {
     match name {
         "new_order" => Message::verbatim("New-Order"),
         "payment" => Message::verbatim("Payment"),
@@ -52,7 +52,7 @@ pub(super) fn warehouses(number: u32) -> Message {
 }
 
 /// What stands beside every number: `10 terminals over 4 sessions, 2 of 5 warehouses, ...`.
-pub(crate) fn setup(setup: &TpccSetup) -> Message {
+pub(super) fn setup(setup: &TpccSetup) -> Message {
     let entered = match setup.sessions {
         sessions if sessions == setup.terminals => terminals(setup.terminals),
         sessions => say!(
@@ -81,7 +81,7 @@ pub(crate) fn setup(setup: &TpccSetup) -> Message {
 }
 
 /// The point with the most tpmC in a sentence.
-pub(crate) fn best(experiment: &str, target: &str, point: &TpccPoint) -> Message {
+pub(super) fn best(experiment: &str, target: &str, point: &TpccPoint) -> Message {
     say!(
         reached_tpmc_tpmtotal_with,
         experiment = experiment,

@@ -2,26 +2,25 @@
 //! and deviations.
 
 use super::{facts, words};
-use crate::evidence::{Point, Trial};
-use crate::outcomes::{Judged, Outcome, outcomes};
-use crate::text::Message;
+use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
+use dyno_facts::Message;
 use dyno_facts::Verdict;
-use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
-use serde::Serialize;
+use dyno_report::outcomes::{Judged, Outcome, outcomes};
+use dyno_report::{Point, Trial};
 
 /// An answer that differs from the one that it was held against.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct WrongAnswer {
+#[derive(Clone)]
+pub(super) struct WrongAnswer {
     /// Labels of the trials in which it differs so.
-    pub trials: Vec<String>,
+    pub(super) trials: Vec<String>,
     /// Label of the target.
-    pub target: String,
+    pub(super) target: String,
     /// 1 to 22.
-    pub query: u8,
+    pub(super) query: u8,
     /// What it was held against.
-    pub against: Message,
+    pub(super) against: Message,
     /// The rows that differ.
-    pub differences: Vec<Message>,
+    pub(super) differences: Vec<Message>,
 }
 
 /// The wrong answers; those that differ alike in several trials are told once.
@@ -60,20 +59,20 @@ fn executions<'a>(
 }
 
 /// A query without an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct FailureRow {
+#[derive(Clone)]
+pub(super) struct FailureRow {
     /// Label of the trial.
-    pub trial: String,
+    pub(super) trial: String,
     /// Label of the target.
-    pub target: String,
+    pub(super) target: String,
     /// The parallel degree asked for.
-    pub degree: u32,
+    pub(super) degree: u32,
     /// 1 to 22.
-    pub query: u8,
+    pub(super) query: u8,
     /// Number of the stream.
-    pub stream: u32,
+    pub(super) stream: u32,
     /// What happened.
-    pub what: Message,
+    pub(super) what: Message,
 }
 
 pub(super) fn failures(trials: &[&Trial]) -> Vec<FailureRow> {
@@ -92,16 +91,16 @@ pub(super) fn failures(trials: &[&Trial]) -> Vec<FailureRow> {
 }
 
 /// What the caches held at one point.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct CacheRow {
+#[derive(Clone)]
+pub(super) struct CacheRow {
     /// Label of the target.
-    pub target: String,
+    pub(super) target: String,
     /// The parallel degree asked for.
-    pub degree: u32,
+    pub(super) degree: u32,
     /// `warm`, `cold`, `as found` or unknown.
-    pub state: Message,
+    pub(super) state: Message,
     /// What was done and what proves it.
-    pub outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<Outcome>,
 }
 
 pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
@@ -131,16 +130,16 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
 }
 
 /// How the metrics of some trials were computed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct FormulaRow {
+#[derive(Clone)]
+pub(super) struct FormulaRow {
     /// Label of the trial.
-    pub trial: String,
+    pub(super) trial: String,
     /// Label of the target.
-    pub target: String,
+    pub(super) target: String,
     /// The parallel degree asked for.
-    pub degree: u32,
+    pub(super) degree: u32,
     /// With its numbers.
-    pub lines: Vec<Message>,
+    pub(super) lines: Vec<Message>,
 }
 
 pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
@@ -158,23 +157,23 @@ pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
 }
 
 /// One execution of a refresh function.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct RefreshRow {
+#[derive(Clone)]
+pub(super) struct RefreshRow {
     /// Label of the trial.
-    pub trial: String,
+    pub(super) trial: String,
     /// Label of the target.
-    pub target: String,
+    pub(super) target: String,
     /// The parallel degree asked for.
-    pub degree: u32,
+    pub(super) degree: u32,
     /// 1 inserts, 2 deletes.
-    pub function: u8,
+    pub(super) function: u8,
     /// Number of the pair, from 1.
-    pub pair: u32,
-    pub seconds: f64,
+    pub(super) pair: u32,
+    pub(super) seconds: f64,
     /// Rows inserted or deleted in orders and lineitem together.
-    pub rows: u64,
+    pub(super) rows: u64,
     /// How it ended, where it did not end well.
-    pub failure: Option<Message>,
+    pub(super) failure: Option<Message>,
 }
 
 pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
@@ -199,11 +198,11 @@ pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
 }
 
 /// A sentence, and the targets that it holds for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Told {
+#[derive(Clone)]
+pub(super) struct Told {
     /// Labels of the targets; `None` where it holds for all.
-    pub targets: Option<Message>,
-    pub sentence: Message,
+    pub(super) targets: Option<Message>,
+    pub(super) sentence: Message,
 }
 
 impl Told {

@@ -1,11 +1,11 @@
 //! Every sentence that a paper says of TPC-H alone.
 
 use super::{AnswerCount, QUERIES, Speedup, TpchSetup, TpchTable, facts};
-use crate::evidence::Trial;
-use crate::format::{self, unique};
-use crate::text::Message;
+use crate::facts::QueryOutcome;
+use dyno_facts::Message;
 use dyno_facts::say;
-use dyno_tpch::facts::QueryOutcome;
+use dyno_report::Trial;
+use dyno_report::format::{self, unique};
 
 /// What a reader must know before anything else.
 pub(super) fn disclosure() -> Message {
@@ -27,7 +27,7 @@ pub(super) const POWER_ORDER: [u8; QUERIES as usize] =
     [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12];
 
 /// The name of a test.
-pub(crate) fn test(name: &str) -> Message {
+pub(super) fn test(name: &str) -> Message {
     match name {
         "queries" => say!(q1_to_q22_in_order),
         "power" => say!(power_test),
@@ -115,7 +115,7 @@ pub(super) fn degrees_set(tables: &[TpchTable]) -> Vec<Message> {
 }
 
 /// `Q3`, `Q3 and Q11`.
-pub(crate) fn queries(numbers: &[u8]) -> Message {
+pub(super) fn queries(numbers: &[u8]) -> Message {
     Message::list(
         &numbers.iter().map(|query| Message::verbatim(format!("Q{query}"))).collect::<Vec<_>>(),
     )
@@ -195,7 +195,7 @@ pub(super) fn step(name: &str) -> Message {
 }
 
 /// `1.57 (1.41 to 1.72)`, `at least 3.2`.
-pub(crate) fn speedup(speedup: &Speedup) -> Message {
+pub(super) fn speedup(speedup: &Speedup) -> Message {
     let median = format::plain(speedup.median);
     let told = match speedup.bound {
         Some("at least") => say!(at_least_factor, factor = median),
@@ -214,7 +214,7 @@ pub(crate) fn speedup(speedup: &Speedup) -> Message {
 }
 
 /// A table in a sentence or two.
-pub(crate) fn best(experiment: &str, table: &TpchTable) -> Message {
+pub(super) fn best(experiment: &str, table: &TpchTable) -> Message {
     let total = |degree: &super::DegreeColumn| match degree.total_s {
         Some(total) => say!(
             s_at_degree,

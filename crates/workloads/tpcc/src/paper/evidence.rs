@@ -1,24 +1,23 @@
 //! What speaks for a trial: conditions before and after, the books, the ledger, the audit.
 
 use super::words;
-use crate::evidence::Trial;
-use crate::outcomes::{Outcome, outcomes};
-use crate::text::Message;
+use crate::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts};
+use dyno_facts::Message;
 use dyno_facts::{DataCheck, Verdict, say};
-use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts};
-use serde::Serialize;
+use dyno_report::Trial;
+use dyno_report::outcomes::{Outcome, outcomes};
 
 /// One condition over the trials of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct ConditionRow {
+#[derive(Clone)]
+pub(super) struct ConditionRow {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
-    pub id: String,
+    pub(super) id: String,
     /// What has to hold.
-    pub rule: Message,
+    pub(super) rule: Message,
     /// Before the trials.
-    pub before: Vec<Outcome>,
+    pub(super) before: Vec<Outcome>,
     /// After them.
-    pub after: Vec<Outcome>,
+    pub(super) after: Vec<Outcome>,
 }
 
 /// Every condition that some trial has recorded.
@@ -88,12 +87,12 @@ fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>) -> Option<
 }
 
 /// A comparison of what was acknowledged with what the database holds.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Proof {
+#[derive(Clone)]
+pub(super) struct Proof {
     /// What is compared.
-    pub what: Message,
+    pub(super) what: Message,
     /// How that ended.
-    pub outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<Outcome>,
 }
 
 /// The books and the ledger.
@@ -120,37 +119,37 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
 }
 
 /// The audit of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct AuditTable {
+#[derive(Clone)]
+pub(super) struct AuditTable {
     /// Label of the trial.
-    pub trial: String,
+    pub(super) trial: String,
     /// Label of its target.
-    pub target: String,
+    pub(super) target: String,
     /// Lines whose observation lies within its bound.
-    pub passed: usize,
+    pub(super) passed: usize,
     /// Out of it.
-    pub failed: usize,
+    pub(super) failed: usize,
     /// Lines that could not be judged.
-    pub not_made: usize,
+    pub(super) not_made: usize,
     /// Its lines; empty where it was not made.
-    pub lines: Vec<AuditRow>,
+    pub(super) lines: Vec<AuditRow>,
 }
 
 /// A figure of an audit.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct AuditRow {
+#[derive(Clone)]
+pub(super) struct AuditRow {
     /// What is observed.
-    pub name: Message,
+    pub(super) name: Message,
     /// What was observed, with its unit.
-    pub observed: Message,
+    pub(super) observed: Message,
     /// What was expected.
-    pub expected: Message,
+    pub(super) expected: Message,
     /// How far from it chance may lead, or the range that is allowed.
-    pub bound: Message,
+    pub(super) bound: Message,
     /// Observations it rests on.
-    pub of: u64,
+    pub(super) of: u64,
     /// Whether the observation lies within the bound.
-    pub verdict: Verdict,
+    pub(super) verdict: Verdict,
 }
 
 impl From<&AuditLine> for AuditRow {

@@ -1,149 +1,28 @@
 //! The section of an experiment that is TPC-H.
 
 use super::load;
-use super::tables::published_query;
 use super::{
     DegreeColumn, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow, Speedup, Told,
-    TpchSection, TpchSetup, TpchTable, words,
+    TpchSection, TpchTable,
 };
-use crate::blocks::{Blocks, Cell, Line, Rows, Span, Style, Table, Value, bad, coded, emphasis};
-use crate::blocks::{lines, link, number, spread, strong};
-use crate::evidence::{Experiment, Paper, Spread, Trial};
-use crate::evidence::{GlossaryRow, glossary_row};
-use crate::families::{FamilyLevel, FamilyPaper, Method};
-use crate::findings::checks::Rule;
-use crate::format::{
+use crate::facts::QueryOutcome;
+use dyno_facts::{Lang, Message, Verdict, say};
+use dyno_report::blocks::{Blocks, Cell, Line, Rows, Span, Style, Value, bad, coded, emphasis};
+use dyno_report::blocks::{lines, link, number, spread, strong};
+use dyno_report::format::{
     self,
     Format::{Right, Short, Whole},
 };
-use crate::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
-use crate::text::{Lang, Message};
-use dyno_facts::{FamilyRecord, PublishedTable, TrialSummary, Verdict, say};
-use dyno_statistics::Metric;
-use dyno_tpch::facts::{QueryOutcome, TpchFacts};
-
-/// TPC-H in a paper.
-pub(crate) struct TpchPaper;
-
-impl FamilyPaper for TpchPaper {
-    fn title(&self) -> Message {
-        say!(tpc_h_like)
-    }
-
-    fn name(&self) -> &'static str {
-        TpchFacts::FAMILY
-    }
-
-    fn tests(&self) -> &'static [&'static str] {
-        &["tpch", "tpc-h"]
-    }
-
-    fn derived_from(&self) -> Option<&'static str> {
-        Some("TPC-H")
-    }
-
-    fn is_pass(&self) -> bool {
-        true
-    }
-
-    fn priced(&self) -> Option<Metric> {
-        Some(Metric::Qphh)
-    }
-
-    fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
-        let setup = TpchSetup::of(summary)?;
-        let load = say!(degree_degree, degree = setup.degree.to_string());
-        Some(FamilyLevel {
-            setup: words::setup(&setup),
-            size: setup.degree.into(),
-            words: match setup.test.as_str() {
-                "queries" => load.clone(),
-                test => say!(test_degree, test = test, degree = load.clone()),
-            },
-            name: format!("{} degree={}", setup.test, setup.degree),
-            load,
-            terminals: None,
-            scale: None,
-        })
-    }
-
-    fn is_measured(&self, summary: &TrialSummary) -> bool {
-        summary.own::<TpchFacts>().is_some_and(|facts| !facts.queries.is_empty())
-    }
-
-    fn progress(&self, summary: &TrialSummary) -> Option<Message> {
-        Some(say!(n_queries_executed, n = summary.own::<TpchFacts>()?.queries.len()))
-    }
-
-    fn judges(&self, data_check: &str) -> bool {
-        data_check == super::ANSWERS
-    }
-
-    fn complete(&self, summary: &mut TrialSummary) {
-        if let Some(facts) = summary.own::<TpchFacts>().cloned() {
-            facts.set_totals(summary);
-        }
-    }
-
-    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
-        let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;
-        match metric {
-            Metric::TotalS => Some(metrics.total_s),
-            Metric::GeometricMeanS => Some(metrics.geometric_mean_s),
-            Metric::Qphh => metrics.qphh,
-            _ => None,
-        }
-    }
-
-    fn judged(&self) -> Option<&'static [Metric]> {
-        Some(&[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh])
-    }
-
-    fn rules(&self) -> &'static [Rule] {
-        super::RULES
-    }
-
-    fn method(&self, trials: &[&Trial]) -> Option<Method> {
-        super::method(trials).map(Method::Whole)
-    }
-
-    fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
-        Some(blocks(paper, experiment, &super::section(paper, experiment)?, lang))
-    }
-
-    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        Some(terminal(paper, experiment, &super::section(paper, experiment)?))
-    }
-
-    fn summary(&self, paper: &Paper) -> Option<Table> {
-        let tables = paper.experiments.iter().map(|own| super::tables_of(paper, own));
-        Some(summary(paper, &tables.collect::<Vec<_>>()).into())
-    }
-
-    fn trials(&self, paper: &Paper) -> Option<Table> {
-        Some(trials(paper).into())
-    }
-
-    fn reached(&self, paper: &Paper, experiment: &Experiment) -> Vec<Message> {
-        let tables = super::tables_of(paper, experiment);
-        tables.iter().map(|table| words::best(&experiment.title, table)).collect()
-    }
-
-    fn shows(&self, _: &Experiment, table: &PublishedTable) -> bool {
-        table.rows.iter().any(|row| published_query(row).is_some())
-    }
-
-    fn has_failures(&self, paper: &Paper, experiment: &Experiment) -> bool {
-        !super::evidence::failures(&super::trials_of(paper, experiment)).is_empty()
-    }
-
-    fn glossary(&self) -> Vec<GlossaryRow> {
-        vec![glossary_row(say!(degree), say!(how_many_workers_a_server_may))]
-    }
-}
+use dyno_report::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
+use dyno_report::{Experiment, Paper, Spread, Trial};
 
 /// The section with its charts.
-fn blocks(paper: &Paper, experiment: &Experiment, section: &TpchSection, lang: Lang) -> Blocks {
+pub(super) fn blocks(
+    paper: &Paper,
+    experiment: &Experiment,
+    section: &TpchSection,
+    lang: Lang,
+) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     let figures = super::drawings(paper, section, lang);
     for (table, figures) in section.tables.iter().zip(figures.tables) {
@@ -181,7 +60,7 @@ fn blocks(paper: &Paper, experiment: &Experiment, section: &TpchSection, lang: L
 }
 
 /// What a terminal shows of it.
-fn terminal(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
+pub(super) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     section.tables.iter().for_each(|table| queries(section, table, &mut blocks));
     events(section, &mut blocks);
@@ -210,7 +89,7 @@ fn answers(degree: &DegreeColumn) -> Span {
 }
 
 /// All experiments with queries, for the summary of a paper.
-fn summary<'a>(
+pub(super) fn summary<'a>(
     paper: &'a Paper,
     tables: &'a [Vec<TpchTable>],
 ) -> Rows<(usize, &'a Experiment, OfTable<'a>)> {
@@ -375,7 +254,7 @@ fn of_queries<'a>(section: &'a TpchSection, table: &'a TpchTable) -> Rows<OfQuer
                 Cell::from(say!(length_of_the_test)).over(3)
             }
             OfQuery::Total => Cell::from(say!(total)).over(3),
-            OfQuery::Mean => Cell::from(say!(geometric_mean)).over(3),
+            OfQuery::Mean => Cell::from(say!(geometric_mean_of_all)).over(3),
         })
         .col(say!(rows), Whole, |row| {
             covered(row, &|query| {
@@ -522,7 +401,7 @@ fn plan_links(paper: &Paper, cell: &PlanCell) -> Line {
             None => Span::plain(name),
         }
     };
-    crate::sections::separated(cell.links.iter().map(one), ", ")
+    dyno_report::sections::separated(cell.links.iter().map(one), ", ")
 }
 
 /// Failures, refresh functions, caches.
@@ -581,7 +460,7 @@ fn formulas(section: &TpchSection, blocks: &mut Blocks) {
 }
 
 /// The trials of TPC-H one by one.
-fn trials(paper: &Paper) -> Rows<&Trial> {
+pub(super) fn trials(paper: &Paper) -> Rows<&Trial> {
     let facts = |t: &'_ Trial| super::facts(t).cloned().unwrap_or_default();
     let outcome = |t: &Trial, wanted: &QueryOutcome| {
         facts(t).queries.iter().filter(|query| query.outcome == *wanted).count()

@@ -2,17 +2,16 @@
 
 use super::words;
 use super::{PublishedSeconds, QueryCell, TpchSection, TpchTable};
-use crate::charts::{self, Figure};
-use crate::evidence::Paper;
-use crate::format;
-use crate::svg::{Axis, Column, Columns, Group, Scale};
-use crate::text::{Lang, Message};
 use dyno_facts::say;
-use serde::Serialize;
+use dyno_facts::{Lang, Message};
+use dyno_report::Paper;
+use dyno_report::charts::{self, Figure};
+use dyno_report::format;
+use dyno_report::svg::{Axis, Column, Columns, Group, Scale};
 
 /// The charts of an experiment's section on TPC-H, in the order of its tables.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Drawings {
+#[derive(Default)]
+pub(super) struct Drawings {
     pub(super) tables: Vec<Vec<Figure>>,
 }
 
@@ -198,21 +197,15 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
         return None;
     }
     values.extend(groups.iter().flat_map(|group| &group.marks).copied().flatten());
-    let over = |to: u32, from: u32| (to.to_string(), from.to_string());
+    let from = first.to_string();
     let names: Vec<Message> = table.degrees[1..]
         .iter()
-        .map(|degree| {
-            let (to, from) = over(degree.degree, first);
-            say!(degree_to_over_from, to = to, from = from)
-        })
+        .map(|own| say!(degree_to_over_from, to = own.degree.to_string(), from = &from))
         .collect();
-    let mark_names: Vec<Message> = published
+    let ends = published.and_then(|own| Some((own.degrees.first()?, own.degrees.last()?)));
+    let mark_names: Vec<Message> = ends
         .iter()
-        .map(|published| {
-            let degrees = &published.degrees;
-            let (to, from) = over(degrees[degrees.len() - 1], degrees[0]);
-            say!(published_degree_over, to = to, from = from)
-        })
+        .map(|(a, b)| say!(published_degree_over, to = b.to_string(), from = a.to_string()))
         .collect();
     let description = say!(speed_up_of_the_22_queries, place = place(table));
     let axis = said(say!(times_as_fast_logarithmic_axis), lang);

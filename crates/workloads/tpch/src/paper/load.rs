@@ -1,55 +1,54 @@
 //! How the data were loaded.
 
 use super::{TpchSection, facts, words};
-use crate::blocks::{Blocks, Cell, Rows};
-use crate::evidence::Trial;
-use crate::format::{
+use crate::facts::{LoadStep, TpchLoad};
+use dyno_facts::Message;
+use dyno_facts::say;
+use dyno_report::Trial;
+use dyno_report::blocks::{Blocks, Cell, Rows};
+use dyno_report::format::{
     self,
     Format::{Short, Whole},
 };
-use crate::text::Message;
-use dyno_facts::say;
-use dyno_tpch::facts::{LoadStep, TpchLoad};
-use serde::Serialize;
 
 /// Of fewer rows the time is that of beginning and ending.
 const ROWS_FOR_A_RATE: u64 = 1000;
 
 /// One load of a target.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct LoadTable {
+#[derive(Clone)]
+pub(super) struct LoadTable {
     /// Label of the target.
-    pub target: String,
+    pub(super) target: String,
     /// Scale factor.
-    pub scale: f64,
+    pub(super) scale: f64,
     /// RFC 3339, UTC: when it was complete.
-    pub finished_at: String,
+    pub(super) finished_at: String,
     /// The steps in order, behind them those of their parts that store rows or take 1 % of the whole.
-    pub rows: Vec<LoadRow>,
+    pub(super) rows: Vec<LoadRow>,
     /// Sum of the steps, seconds; `None` where a step is known by its parts alone, which overlap.
-    pub total_s: Option<f64>,
+    pub(super) total_s: Option<f64>,
     /// Rows that were stored.
-    pub stored: u64,
+    pub(super) stored: u64,
     /// Data and indexes, bytes; `None` where the server does not say.
-    pub size_bytes: Option<u64>,
+    pub(super) size_bytes: Option<u64>,
     /// How often the load was begun; 0 where the database does not say.
-    pub attempts: u32,
+    pub(super) attempts: u32,
     /// Fewest and most pairs of refresh functions that had been applied when a trial began.
-    pub refresh_pairs: (u32, u32),
+    pub(super) refresh_pairs: (u32, u32),
 }
 
 /// A step of a load, or the part of a step that concerns one table.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct LoadRow {
+#[derive(Clone)]
+pub(super) struct LoadRow {
     /// In words.
-    pub name: Message,
+    pub(super) name: Message,
     /// True of the part of a step.
-    pub is_part: bool,
-    pub seconds: f64,
+    pub(super) is_part: bool,
+    pub(super) seconds: f64,
     /// Rows it stored; 0 where it stored none.
-    pub rows: u64,
+    pub(super) rows: u64,
     /// Rows per second; `None` where it stored none or too few to say.
-    pub rows_per_s: Option<f64>,
+    pub(super) rows_per_s: Option<f64>,
 }
 
 /// One table per load, in the order of the trials.

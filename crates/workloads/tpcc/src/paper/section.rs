@@ -1,132 +1,24 @@
 //! The section of an experiment that is TPC-C.
 
+use super::TpccSection;
 use super::{AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow};
-use super::{TpccSection, TpccSetup};
-use crate::blocks::{Blocks, Cell, Rows, Span, Style, bad, spread, strong};
-use crate::charts;
-use crate::evidence::{Experiment, Paper, Point, Trial};
-use crate::evidence::{GlossaryRow, glossary_row};
-use crate::families::{FamilyLevel, FamilyPaper, FamilyScale, Method};
-use crate::findings::checks::Rule;
-use crate::format::{
+use dyno_facts::{Lang, Message, say};
+use dyno_report::blocks::{Blocks, Cell, Rows, Span, Style, bad, spread, strong};
+use dyno_report::charts;
+use dyno_report::format::{
     self,
     Format::{Fixed, Ms, Right, Short, Whole},
 };
-use crate::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
-use crate::text::{Lang, Message};
-use dyno_facts::{FamilyFacts, FamilyRecord, TrialSummary, say};
-use dyno_statistics::Metric;
-use dyno_tpcc::facts::TpccFacts;
-
-/// TPC-C in a paper.
-pub(crate) struct TpccPaper;
-
-impl FamilyPaper for TpccPaper {
-    fn title(&self) -> Message {
-        say!(tpc_c_like)
-    }
-
-    fn name(&self) -> &'static str {
-        TpccFacts::FAMILY
-    }
-
-    fn tests(&self) -> &'static [&'static str] {
-        &["tpcc", "tpc-c"]
-    }
-
-    fn derived_from(&self) -> Option<&'static str> {
-        Some("TPC-C")
-    }
-
-    fn throughput(&self) -> Option<Metric> {
-        Some(Metric::Tpmc)
-    }
-
-    fn replaced(&self) -> &'static [&'static str] {
-        &["data-in-memory"]
-    }
-
-    fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
-        let facts = summary.own::<TpccFacts>()?;
-        let (warehouses, terminals) = (facts.warehouses, facts.terminals);
-        let load = super::words::terminals(terminals);
-        Some(FamilyLevel {
-            setup: super::words::setup(&TpccSetup::of(facts)),
-            size: f64::from(warehouses) * 1e6 + f64::from(terminals),
-            words: say!(
-                warehouses_terminals,
-                warehouses = super::words::warehouses(warehouses),
-                terminals = load.clone()
-            ),
-            name: format!("warehouses={warehouses} terminals={terminals}"),
-            load,
-            terminals: Some(terminals),
-            scale: Some(FamilyScale {
-                name: "warehouses",
-                label: say!(warehouses),
-                value: warehouses.into(),
-            }),
-        })
-    }
-
-    fn is_paced(&self, summary: &TrialSummary) -> bool {
-        summary.own::<TpccFacts>().is_some_and(|facts| facts.tpmc_limit.is_some())
-    }
-
-    fn isolation(&self, summary: &TrialSummary) -> Option<String> {
-        summary.own::<TpccFacts>()?.isolation.clone()
-    }
-
-    fn weight(&self, summary: &TrialSummary, kind: &str) -> Option<f64> {
-        super::rows::facts_of(summary.own()?, kind).map(|kind| kind.share_percent)
-    }
-
-    fn complete(&self, summary: &mut TrialSummary) {
-        let Some(mut facts) = summary.own::<TpccFacts>().cloned() else { return };
-        facts.set_rates(&summary.kinds, summary.window_s);
-        summary.own = Some(FamilyFacts::new(&facts));
-    }
-
-    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
-        let facts = trial.own::<TpccFacts>().filter(|_| trial.window_s > 0.0)?;
-        (metric == Metric::Tpmc).then_some(facts.tpmc)
-    }
-
-    fn judged(&self) -> Option<&'static [Metric]> {
-        Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms])
-    }
-
-    fn rules(&self) -> &'static [Rule] {
-        super::RULES
-    }
-
-    fn method(&self, trials: &[&Trial]) -> Option<Method> {
-        super::method(trials).map(Method::Arrival)
-    }
-
-    fn best(&self, paper: &Paper, experiment: &Experiment, point: &Point) -> Option<Message> {
-        let own = super::point(&paper.trials_of(point))?;
-        Some(super::words::best(&experiment.title, &point.target, &own))
-    }
-
-    fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
-        Some(blocks(paper, experiment, &super::section(paper, experiment)?, lang))
-    }
-
-    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        Some(terminal(paper, experiment, &super::section(paper, experiment)?))
-    }
-
-    fn glossary(&self) -> Vec<GlossaryRow> {
-        vec![
-            glossary_row(say!(tpmc), say!(new_order_transactions_per_minute_whose)),
-            glossary_row(say!(terminal), say!(a_virtual_client_of_tpc_c)),
-        ]
-    }
-}
+use dyno_report::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
+use dyno_report::{Experiment, Paper, Point};
 
 /// The section with its charts.
-fn blocks(paper: &Paper, experiment: &Experiment, section: &TpccSection, lang: Lang) -> Blocks {
+pub(super) fn blocks(
+    paper: &Paper,
+    experiment: &Experiment,
+    section: &TpccSection,
+    lang: Lang,
+) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     blocks.figures(charts::of_experiment(paper, experiment, lang));
     mix_and_responses(section, &mut blocks);
@@ -147,7 +39,7 @@ fn blocks(paper: &Paper, experiment: &Experiment, section: &TpccSection, lang: L
 }
 
 /// What a terminal shows of it.
-fn terminal(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks {
+pub(super) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     mix_and_responses(section, &mut blocks);
     evidence(section, &mut blocks);

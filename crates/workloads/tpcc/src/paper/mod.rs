@@ -6,43 +6,44 @@ mod evidence;
 mod rows;
 mod rules;
 mod section;
-pub(crate) mod words;
+mod words;
 
-pub use evidence::{AuditRow, AuditTable, ConditionRow, Proof};
-pub use rows::{MixRow, ResponseRow};
+use evidence::{AuditRow, AuditTable, ConditionRow, Proof};
+use rows::{MixRow, ResponseRow};
 
 use charts::drawings;
 use rules::RULES;
-pub(crate) use rules::{named, target_has};
-pub(crate) use section::TpccPaper;
 
-use crate::evidence::{Experiment, Paper, SettingRow, Spread, Trial};
-use crate::format::unique;
-use crate::text::Message;
-use dyno_facts::KindSummary;
-use dyno_tpcc::facts::TpccFacts;
-use serde::Serialize;
+use crate::facts::TpccFacts;
+use dyno_facts::{FamilyFacts, FamilyRecord, KindSummary, Lang, Message, TrialSummary, say};
+use dyno_report::blocks::Blocks;
+use dyno_report::format::unique;
+use dyno_report::{
+    Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, Method, Paper, Point, Rule,
+    SettingRow, Spread, Trial, glossary_row,
+};
+use dyno_statistics::Metric;
 
 /// How TPC-C was run: what stands beside every number.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct TpccSetup {
+#[derive(Clone, Default)]
+struct TpccSetup {
     /// `bmsql-5.0` or `spec`.
-    pub profile: String,
+    profile: String,
     /// `statement` or `pipelined`.
-    pub flight: String,
+    flight: String,
     /// The isolation level that sessions asked for, in lower case.
-    pub isolation: Message,
+    isolation: Message,
     /// Warehouses used.
-    pub warehouses: u32,
-    pub warehouses_loaded: u32,
-    pub terminals: u32,
+    warehouses: u32,
+    warehouses_loaded: u32,
+    terminals: u32,
     /// Sessions that executed what they entered.
-    pub sessions: u32,
+    sessions: u32,
 }
 
 impl TpccSetup {
     /// That of a trial.
-    pub(crate) fn of(facts: &TpccFacts) -> Self {
+    fn of(facts: &TpccFacts) -> Self {
         TpccSetup {
             profile: facts.profile.clone(),
             flight: facts.flight.clone(),
@@ -56,29 +57,24 @@ impl TpccSetup {
 }
 
 /// What a point of TPC-C has beyond those of other workloads.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct TpccPoint {
+#[derive(Clone)]
+struct TpccPoint {
     /// How it was run.
-    #[serde(flatten)]
-    pub setup: TpccSetup,
+    setup: TpccSetup,
     /// New-Orders per minute whose commit was acknowledged.
-    pub tpmc: Spread,
+    tpmc: Spread,
     /// Transactions of all kinds per minute.
-    pub tpm_total: Spread,
+    tpm_total: Spread,
     /// Median of tpmC by the warehouses used.
-    pub per_warehouse: f64,
+    per_warehouse: f64,
     /// The tpmC that keying and think times allow; `None` without them.
-    pub limit: Option<f64>,
-    /// The least tpmC that the specification takes for as many warehouses; `None` without its pauses.
-    pub floor: Option<f64>,
+    limit: Option<f64>,
     /// What that bound says of this point.
-    pub bound: Message,
-    /// New-Orders whose commit was sent and never answered, of all repeats and their warm-ups.
-    pub orders_unknown: u64,
+    bound: Message,
 }
 
 /// The TPC-C of a point whose figures rest on these trials; `None` where one is no TPC-C.
-pub(crate) fn point(trials: &[&Trial]) -> Option<TpccPoint> {
+fn point(trials: &[&Trial]) -> Option<TpccPoint> {
     let facts: Option<Vec<&TpccFacts>> =
         trials.iter().map(|trial| trial.summary.own::<TpccFacts>()).collect();
     let facts = facts?;
@@ -94,34 +90,32 @@ pub(crate) fn point(trials: &[&Trial]) -> Option<TpccPoint> {
         tpm_total: of(|facts| facts.tpm_total),
         per_warehouse: tpmc.median / warehouses.max(1.0),
         limit: first.tpmc_limit,
-        floor: has_pauses_of_spec(first).then_some(words::PER_WAREHOUSE.0 * warehouses),
         bound: words::bound(&setup, tpmc, first.tpmc_limit),
-        orders_unknown: facts.iter().map(|facts| facts.orders_unknown).sum(),
         setup,
     })
 }
 
 /// An experiment's section on TPC-C.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct TpccSection {
+#[derive(Clone)]
+struct TpccSection {
     /// That this is no TPC result.
-    pub disclosure: Message,
+    disclosure: Message,
     /// In what the trials depart from the specification, in sentences.
-    pub deviations: Vec<Message>,
+    deviations: Vec<Message>,
     /// What the bounds that pauses set say of the points; `None` where there are none.
-    pub bounds: Option<Message>,
+    bounds: Option<Message>,
     /// The mix by point and kind.
-    pub mix: Vec<MixRow>,
+    mix: Vec<MixRow>,
     /// Response times by point and kind.
-    pub responses: Vec<ResponseRow>,
+    responses: Vec<ResponseRow>,
     /// The conditions before and after; empty where no trial has recorded any.
-    pub conditions: Vec<ConditionRow>,
+    conditions: Vec<ConditionRow>,
     /// Why none of them was checked before or after the trials, in sentences.
-    pub conditions_left_out: Option<Message>,
+    conditions_left_out: Option<Message>,
     /// What was acknowledged against what the database holds.
-    pub proofs: Vec<Proof>,
+    proofs: Vec<Proof>,
     /// The audit, trial by trial.
-    pub audits: Vec<AuditTable>,
+    audits: Vec<AuditTable>,
 }
 
 /// How an experiment's transactions arrive, in sentences; `None` where it is no TPC-C.
@@ -184,4 +178,114 @@ fn section(paper: &Paper, experiment: &Experiment) -> Option<TpccSection> {
         proofs: evidence::proofs(&own),
         audits: evidence::audits(&own),
     })
+}
+
+/// TPC-C in a paper.
+pub struct TpccPaper;
+
+/// Its chapter of papers.
+pub const PAPER: TpccPaper = TpccPaper;
+
+impl FamilyPaper for TpccPaper {
+    fn title(&self) -> Message {
+        say!(tpc_c_like)
+    }
+
+    fn name(&self) -> &'static str {
+        TpccFacts::FAMILY
+    }
+
+    fn tests(&self) -> &'static [&'static str] {
+        &["tpcc", "tpc-c"]
+    }
+
+    fn derived_from(&self) -> Option<&'static str> {
+        Some("TPC-C")
+    }
+
+    fn throughput(&self) -> Option<Metric> {
+        Some(Metric::Tpmc)
+    }
+
+    fn replaced(&self) -> &'static [&'static str] {
+        &["data-in-memory"]
+    }
+
+    fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
+        let facts = summary.own::<TpccFacts>()?;
+        let (warehouses, terminals) = (facts.warehouses, facts.terminals);
+        let load = words::terminals(terminals);
+        Some(FamilyLevel {
+            setup: words::setup(&TpccSetup::of(facts)),
+            size: f64::from(warehouses) * 1e6 + f64::from(terminals),
+            words: say!(
+                warehouses_terminals,
+                warehouses = words::warehouses(warehouses),
+                terminals = load.clone()
+            ),
+            name: format!("warehouses={warehouses} terminals={terminals}"),
+            load,
+            terminals: Some(terminals),
+            scale: Some(FamilyScale {
+                name: "warehouses",
+                label: say!(warehouses),
+                value: warehouses.into(),
+            }),
+        })
+    }
+
+    fn is_paced(&self, summary: &TrialSummary) -> bool {
+        summary.own::<TpccFacts>().is_some_and(|facts| facts.tpmc_limit.is_some())
+    }
+
+    fn isolation(&self, summary: &TrialSummary) -> Option<String> {
+        summary.own::<TpccFacts>()?.isolation.clone()
+    }
+
+    fn weight(&self, summary: &TrialSummary, kind: &str) -> Option<f64> {
+        rows::facts_of(summary.own()?, kind).map(|kind| kind.share_percent)
+    }
+
+    fn complete(&self, summary: &mut TrialSummary) {
+        let Some(mut facts) = summary.own::<TpccFacts>().cloned() else { return };
+        facts.set_rates(&summary.kinds, summary.window_s);
+        summary.own = Some(FamilyFacts::new(&facts));
+    }
+
+    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
+        let facts = trial.own::<TpccFacts>().filter(|_| trial.window_s > 0.0)?;
+        (metric == Metric::Tpmc).then_some(facts.tpmc)
+    }
+
+    fn judged(&self) -> Option<&'static [Metric]> {
+        Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms])
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        RULES
+    }
+
+    fn method(&self, trials: &[&Trial]) -> Option<Method> {
+        method(trials).map(Method::Arrival)
+    }
+
+    fn best(&self, paper: &Paper, experiment: &Experiment, best: &Point) -> Option<Message> {
+        let own = point(&paper.trials_of(best))?;
+        Some(words::best(&experiment.title, &best.target, &own))
+    }
+
+    fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
+        Some(section::blocks(paper, experiment, &section(paper, experiment)?, lang))
+    }
+
+    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
+        Some(section::terminal(paper, experiment, &section(paper, experiment)?))
+    }
+
+    fn glossary(&self) -> Vec<GlossaryRow> {
+        vec![
+            glossary_row(say!(tpmc), say!(new_order_transactions_per_minute_whose)),
+            glossary_row(say!(terminal), say!(a_virtual_client_of_tpc_c)),
+        ]
+    }
 }

@@ -2,137 +2,136 @@
 
 use super::plans::{self, PlanRow};
 use super::{QUERIES, TpchSetup, facts, words};
-use crate::evidence::{Experiment, Point, Spread, Trial};
-use crate::format::unique;
-use crate::text::Message;
+use crate::facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
+use dyno_facts::Message;
 use dyno_facts::{PublishedRow, PublishedTable, Verdict};
-use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
-use serde::Serialize;
+use dyno_report::format::unique;
+use dyno_report::{Experiment, Point, Spread, Trial};
 
 /// One test on one target: a column for each degree, a row for each query.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct TpchTable {
+#[derive(Clone)]
+pub(super) struct TpchTable {
     /// Label of the target.
-    pub target: String,
+    pub(super) target: String,
     /// What all columns share; the degree is that of the first.
-    pub setup: TpchSetup,
+    pub(super) setup: TpchSetup,
     /// The same in words.
-    pub described: Message,
+    pub(super) described: Message,
     /// What the parameters of the queries are; several where trials differ in them; `None` where no
     /// trial says.
-    pub parameters: Option<Message>,
+    pub(super) parameters: Option<Message>,
     /// Bounds after which a query was given up, seconds; empty where there was none.
-    pub timeouts_s: Vec<f64>,
+    pub(super) timeouts_s: Vec<f64>,
     /// The degrees in ascending order; speed-ups are those over the first.
-    pub degrees: Vec<DegreeColumn>,
+    pub(super) degrees: Vec<DegreeColumn>,
     /// Q1 to Q22.
-    pub queries: Vec<QueryRow>,
+    pub(super) queries: Vec<QueryRow>,
     /// True when some trial has no metrics, as a query is missing or failed.
-    pub has_gaps: bool,
+    pub(super) has_gaps: bool,
     /// Their plans; empty where none was taken.
-    pub plans: Vec<PlanRow>,
+    pub(super) plans: Vec<PlanRow>,
     /// Queries whose plan changed between repeats, in words; `None` where none did.
-    pub changed_plans: Option<Message>,
+    pub(super) changed_plans: Option<Message>,
 }
 
 /// One parallel degree.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct DegreeColumn {
+#[derive(Clone)]
+pub(super) struct DegreeColumn {
     /// The degree asked for; 0 is off.
-    pub degree: u32,
+    pub(super) degree: u32,
     /// The most workers that a plan had at work; `None` where plans do not tell.
-    pub got: Option<u32>,
+    pub(super) got: Option<u32>,
     /// The rule by which it was set; empty where the product has none.
-    pub rule: String,
+    pub(super) rule: String,
     /// The statements that set it.
-    pub statements: Vec<String>,
+    pub(super) statements: Vec<String>,
     /// What is to be said of it.
-    pub remarks: Vec<Message>,
+    pub(super) remarks: Vec<Message>,
     /// Place of its point among those of the experiment.
-    pub point: usize,
+    pub(super) point: usize,
     /// Trials that the figures rest on.
-    pub repeats: usize,
+    pub(super) repeats: usize,
     /// Of these, trials that have metrics: no query is missing or failed.
-    pub totals: usize,
+    pub(super) totals: usize,
     /// Sum of the times of the queries; of a throughput test its length. Seconds.
-    pub total_s: Option<Spread>,
+    pub(super) total_s: Option<Spread>,
     /// Geometric mean of the times of the queries, seconds.
-    pub geometric_mean_s: Option<Spread>,
+    pub(super) geometric_mean_s: Option<Spread>,
     /// Power, derived from the specification's formula.
-    pub power: Option<Spread>,
+    pub(super) power: Option<Spread>,
     /// Throughput, likewise.
-    pub throughput: Option<Spread>,
+    pub(super) throughput: Option<Spread>,
     /// The composite of both, likewise.
-    pub qphh: Option<Spread>,
+    pub(super) qphh: Option<Spread>,
     /// Queries that count with a penalty in some trial because they were given up.
-    pub penalised: Vec<u8>,
+    pub(super) penalised: Vec<u8>,
     /// How much shorter the total is than that of the first column.
-    pub total_speedup: Option<Speedup>,
+    pub(super) total_speedup: Option<Speedup>,
     /// The same of the geometric mean.
-    pub mean_speedup: Option<Speedup>,
-    pub answers: AnswerCount,
+    pub(super) mean_speedup: Option<Speedup>,
+    pub(super) answers: AnswerCount,
 }
 
 /// How the answers of one column compare.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct AnswerCount {
+#[derive(Clone, Default)]
+pub(super) struct AnswerCount {
     /// Queries all of whose answers are right.
-    pub right: u8,
+    pub(super) right: u8,
     /// Queries with a wrong answer.
-    pub wrong: Vec<u8>,
+    pub(super) wrong: Vec<u8>,
     /// Queries with answers that were not compared, and none that is wrong.
-    pub not_compared: Vec<u8>,
+    pub(super) not_compared: Vec<u8>,
     /// Queries without an answer.
-    pub unanswered: Vec<u8>,
+    pub(super) unanswered: Vec<u8>,
     /// The same in words.
-    pub words: Message,
+    pub(super) words: Message,
 }
 
 /// One query.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct QueryRow {
+#[derive(Clone)]
+pub(super) struct QueryRow {
     /// 1 to 22.
-    pub query: u8,
+    pub(super) query: u8,
     /// Fewest and most rows received; `None` where no execution was answered.
-    pub rows: Option<(u64, u64)>,
+    pub(super) rows: Option<(u64, u64)>,
     /// How its answers compare, over all degrees; `None` where it was not answered.
-    pub answer: Option<Verdict>,
+    pub(super) answer: Option<Verdict>,
     /// In the order of the degrees.
-    pub cells: Vec<QueryCell>,
+    pub(super) cells: Vec<QueryCell>,
 }
 
 /// One query at one degree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct QueryCell {
+#[derive(Clone, Default)]
+pub(super) struct QueryCell {
     /// Of all executions that were answered or given up, over repeats and streams.
-    pub seconds: Option<Spread>,
+    pub(super) seconds: Option<Spread>,
     /// Executions that this rests on.
-    pub executions: usize,
+    pub(super) executions: usize,
     /// Of these, given up at the bound: their time counts as the bound.
-    pub timed_out: usize,
+    pub(super) timed_out: usize,
     /// Executions that ended with an error; they have no time.
-    pub failed: usize,
+    pub(super) failed: usize,
     /// Executions that the user has interrupted; they have no time.
-    pub interrupted: usize,
+    pub(super) interrupted: usize,
     /// Over the first degree; `None` of that itself, and where one of both failed or both were given
     /// up.
-    pub speedup: Option<Speedup>,
+    pub(super) speedup: Option<Speedup>,
     /// Most workers of its plans.
-    pub workers: Option<u32>,
+    pub(super) workers: Option<u32>,
 }
 
 /// By what factor a time is shorter than that at the first degree.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Speedup {
-    pub median: f64,
+#[derive(Clone, Copy)]
+pub(super) struct Speedup {
+    pub(super) median: f64,
     /// Of the shortest time there and the longest here.
-    pub min: f64,
+    pub(super) min: f64,
     /// Of the longest time there and the shortest here.
-    pub max: f64,
+    pub(super) max: f64,
     /// Whether there is more than one time on both sides or on one.
-    pub is_spread: bool,
+    pub(super) is_spread: bool,
     /// `at least` or `at most` where one of both times is only a bound.
-    pub bound: Option<&'static str>,
+    pub(super) bound: Option<&'static str>,
 }
 
 impl Speedup {
@@ -357,29 +356,29 @@ fn cell(query: u8, column: &Column<'_>) -> QueryCell {
 }
 
 /// Published times of the queries.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct PublishedSeconds {
+#[derive(Clone)]
+pub(super) struct PublishedSeconds {
     /// What the table shows.
-    pub title: Message,
+    pub(super) title: Message,
     /// The document that published it.
-    pub source: Message,
+    pub(super) source: Message,
     /// How its figures were measured.
-    pub method: Message,
+    pub(super) method: Message,
     /// What a reader must know before comparing.
-    pub note: Option<Message>,
+    pub(super) note: Option<Message>,
     /// The scale factor, where it is stated.
-    pub scale: Option<f64>,
+    pub(super) scale: Option<f64>,
     /// Its degrees in ascending order.
-    pub degrees: Vec<u32>,
+    pub(super) degrees: Vec<u32>,
     /// Q1 to Q22: seconds in the order of the degrees.
-    pub seconds: Vec<Vec<Option<f64>>>,
+    pub(super) seconds: Vec<Vec<Option<f64>>>,
     /// Q1 to Q22: the time at the first degree by that at the last, computed from those that were
     /// published.
-    pub speedups: Vec<Option<f64>>,
+    pub(super) speedups: Vec<Option<f64>>,
     /// The sums in the order of the degrees, where all queries have a time.
-    pub totals: Vec<Option<f64>>,
+    pub(super) totals: Vec<Option<f64>>,
     /// Those of the sums.
-    pub total_speedup: Option<f64>,
+    pub(super) total_speedup: Option<f64>,
 }
 
 impl PublishedSeconds {

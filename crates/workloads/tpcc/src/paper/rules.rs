@@ -2,14 +2,14 @@
 
 use super::rows::{facts_of, p90_us, share_percent};
 use super::{TpccSetup, has_pauses_of_spec, words};
-use crate::evidence::{Experiment, Group, Level, Paper, Place, Trial};
-use crate::findings::checks::Rule;
-use crate::findings::comparison::counterpart;
-use crate::format::{self, whole};
+use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use crate::messages::checks;
-use crate::text::Message;
+use dyno_facts::Message;
 use dyno_facts::{KindSummary, Verdict, say};
-use dyno_tpcc::facts::{ConditionLine, ConditionState, TpccFacts};
+use dyno_report::counterpart;
+use dyno_report::format::{self, whole};
+use dyno_report::{Experiment, Group, Level, Paper, Place, Trial};
+use dyno_report::{Rule, parts, unlike};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
 const WAREHOUSE_BYTES: f64 = 100e6;
@@ -19,7 +19,7 @@ const DEVIATIONS: f64 = 4.0;
 const SKIPS_ALLOWED: f64 = 0.01;
 
 /// In the order of their weight.
-pub(crate) const RULES: &[Rule] = &[
+pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, Verdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
@@ -43,7 +43,7 @@ pub(crate) const RULES: &[Rule] = &[
             false => conditions(trial, Verdict::NotMade),
         }
     }),
-    Rule::experiment_of_paper(Group::F, Level::E, checks::tpcc_unlike, unlike),
+    Rule::experiment_of_paper(Group::F, Level::E, checks::tpcc_unlike, unlike_setups),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpcc_unlike_published, unlike_published),
     Rule::trial(Group::F, Level::W, checks::tpcc_mix, |trial| below_least(trial, true)),
     Rule::trial(Group::F, Level::I, checks::tpcc_mix_least, |trial| below_least(trial, false)),
@@ -116,7 +116,7 @@ fn audit(trial: &Trial, verdict: Verdict) -> Option<Message> {
             bound = &line.bound
         ),
     });
-    some(words.collect())
+    parts(words)
 }
 
 fn conditions(trial: &Trial, verdict: Verdict) -> Option<Message> {
@@ -138,11 +138,7 @@ fn conditions(trial: &Trial, verdict: Verdict) -> Option<Message> {
         at(|line| &line.before).map(|found| say!(before_found, found = found)),
         at(|line| &line.after).map(|found| say!(after_found, found = found)),
     ];
-    some(found.into_iter().flatten().collect())
-}
-
-fn some(words: Vec<Message>) -> Option<Message> {
-    (!words.is_empty()).then(|| Message::joined(&words, "; ", "；"))
+    parts(found.into_iter().flatten())
 }
 
 /// What `find` says of the kinds of a TPC-C trial.
@@ -151,7 +147,7 @@ fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) ->
     let found = trial.summary.kinds.iter().filter_map(|kind| {
         Some(say!(kind_found, kind = words::kind(&kind.name), found = find(kind)?))
     });
-    some(found.collect())
+    parts(found)
 }
 
 fn slow_kinds(trial: &Trial) -> Option<Message> {
@@ -178,50 +174,23 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
     })
 }
 
-/// What has to be the same on all targets: its name, and how it is told of a setup.
-type Alike = (fn() -> Message, fn(&TpccSetup) -> Message);
-
-fn unlike(paper: &Paper, experiment: &Experiment) -> Option<Message> {
-    let own = |point| super::point(&paper.trials_of(point));
-    let setups: Vec<(&str, TpccSetup)> = experiment
-        .points
-        .iter()
-        .filter_map(|point| Some((point.target.as_str(), own(point)?.setup)))
-        .collect();
-    let values: [Alike; 4] = [
+fn unlike_setups(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+    /// What has to be the same on all targets.
+    type Alike = (fn() -> Message, fn(&TpccSetup) -> Message);
+    const VALUES: [Alike; 4] = [
         (|| say!(profile), |setup| Message::verbatim(setup.profile.as_str())),
         (|| say!(flight_mode), |setup| Message::verbatim(setup.flight.as_str())),
         (|| say!(isolation), |setup| setup.isolation.clone()),
         (|| say!(warehouses), |setup| Message::verbatim(whole(setup.warehouses.into()))),
     ];
-    let difference = |(name, value): &Alike| {
-        // What each target was run with; a sweep over the same values on each is no difference.
-        let mut by_target: Vec<(&str, Vec<Message>)> = Vec::new();
-        for (target, setup) in &setups {
-            let value = value(setup);
-            match by_target.iter_mut().find(|(known, _)| known == target) {
-                Some((_, values)) if values.contains(&value) => {}
-                Some((_, values)) => values.push(value),
-                None => by_target.push((target, vec![value])),
-            }
-        }
-        let first = &by_target.first()?.1;
-        let is_same = by_target.iter().all(|(_, values)| values == first);
-        let told: Vec<Message> =
-            by_target.iter().map(|(target, values)| target_has(target, values)).collect();
-        (!is_same).then(|| named(name(), Message::joined(&told, ", ", "，")))
+    // A sweep over the same values on each target is no difference.
+    let of = |value: fn(&TpccSetup) -> Message| {
+        experiment.points.iter().filter_map(move |point| {
+            let own = super::point(&paper.trials_of(point))?;
+            Some((point.target.as_str(), value(&own.setup)))
+        })
     };
-    some(values.iter().filter_map(difference).collect())
-}
-
-/// `main 1, 2`: what a target has of something.
-pub(crate) fn target_has(target: &str, values: &[Message]) -> Message {
-    say!(target_values, target = target, values = Message::joined(values, ", ", "、"))
-}
-
-/// `warehouses: main 1, other 2`.
-pub(crate) fn named(name: Message, values: Message) -> Message {
-    say!(name_values, name = name, values = values)
+    parts(VALUES.iter().filter_map(|(name, value)| unlike(Some(name()), of(*value))))
 }
 
 fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
@@ -251,7 +220,7 @@ fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
                 (setup.flight != "statement").then(|| words::flight(&setup.flight)),
                 point.limit.map(|_| say!(keying_and_think_times)),
             ];
-            some(differences.into_iter().flatten().collect()).map(|differences| {
+            parts(differences.into_iter().flatten()).map(|differences| {
                 say!(
                     target_beside_row_differences,
                     target = target,
@@ -261,7 +230,7 @@ fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
             })
         })
     });
-    some(found.collect())
+    parts(found)
 }
 
 fn cached(trial: &Trial) -> Option<Message> {

@@ -2,45 +2,44 @@
 
 use super::tables::Column;
 use super::{QUERIES, facts};
-use crate::evidence::Trial;
-use dyno_tpch::facts::{PlanFacts, QueryFacts};
-use serde::Serialize;
+use crate::facts::{PlanFacts, QueryFacts};
+use dyno_report::Trial;
 
 /// The plans of one query.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct PlanRow {
+#[derive(Clone)]
+pub(super) struct PlanRow {
     /// 1 to 22.
-    pub query: u8,
+    pub(super) query: u8,
     /// In the order of the degrees.
-    pub cells: Vec<PlanCell>,
+    pub(super) cells: Vec<PlanCell>,
 }
 
 /// The plans of one query at one degree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct PlanCell {
+#[derive(Clone, Default)]
+pub(super) struct PlanCell {
     /// In the order of the trials.
-    pub links: Vec<PlanLink>,
+    pub(super) links: Vec<PlanLink>,
     /// Most workers at work at once; `None` where the plans do not tell.
-    pub workers: Option<u32>,
+    pub(super) workers: Option<u32>,
     /// True when executions with the same parameters have plans of different shapes.
-    pub is_changed: bool,
+    pub(super) is_changed: bool,
     /// True when all shapes are others than at the first degree.
-    pub differs_from_first: bool,
+    pub(super) differs_from_first: bool,
     /// Most pages that the server read from its files for an execution; `None` where it does not say.
-    pub pages_read: Option<u64>,
+    pub(super) pages_read: Option<u64>,
 }
 
 /// A plan in a run folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct PlanLink {
+#[derive(Clone, PartialEq)]
+pub(super) struct PlanLink {
     /// Label of the trial.
-    pub trial: String,
+    pub(super) trial: String,
     /// Number of its run in the paper.
-    pub run: usize,
+    pub(super) run: usize,
     /// File within the run's folder.
-    pub file: String,
+    pub(super) file: String,
     /// Names the plan's shape.
-    pub shape: String,
+    pub(super) shape: String,
 }
 
 /// A row for each query that has a plan; none where no query has one.

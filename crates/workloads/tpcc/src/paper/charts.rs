@@ -2,18 +2,17 @@
 
 use super::rows::{self, ResponseRow};
 use super::{TpccSection, words};
-use crate::charts::{self, Figure, Rate};
-use crate::evidence::{Experiment, Paper, Trial};
-use crate::format;
-use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
-use crate::text::{Lang, Message};
+use crate::facts::TpccFacts;
+use dyno_facts::{Lang, Message};
 use dyno_facts::{SeriesRow, say};
-use dyno_tpcc::facts::TpccFacts;
-use serde::Serialize;
+use dyno_report::charts::{self, Figure, Rate};
+use dyno_report::format;
+use dyno_report::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
+use dyno_report::{Experiment, Paper, Trial};
 
 /// The charts of an experiment's section on TPC-C.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Drawings {
+#[derive(Default)]
+pub(super) struct Drawings {
     pub(super) responses: Option<Figure>,
     /// One per trial.
     pub(super) over_time: Vec<Figure>,

@@ -3,20 +3,19 @@
 use super::tables::published;
 use super::words::{self, most_of, queries};
 use super::{QUERIES, TpchSetup, facts, plans, setup_of, tables_of, trials_of};
-use crate::evidence::{Experiment, Group, Level, Paper, Trial};
-use crate::findings::checks::Rule;
-use crate::format::{self, unique};
+use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use crate::messages::checks;
-use crate::text::Message;
-use crate::tpcc::{named, target_has};
+use dyno_facts::Message;
 use dyno_facts::{Verdict, say};
-use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
+use dyno_report::format::{self, unique};
+use dyno_report::{Experiment, Group, Level, Paper, Trial};
+use dyno_report::{Rule, parts, unlike};
 
 /// Below this a query's time is that of the round trip and of planning rather than of executing.
 const SHORT_S: f64 = 0.01;
 
 /// In the order of their weight.
-pub(crate) const RULES: &[Rule] = &[
+pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpch_answers, |trial| {
         of_queries(trial, |query| has_verdict(query, Verdict::Failed))
             .map(|queries| say!(queries_wrong, queries = queries))
@@ -28,7 +27,7 @@ pub(crate) const RULES: &[Rule] = &[
         let refreshes: Vec<Message> = refreshes
             .map(|r| say!(rf_of_pair, function = r.function.to_string(), pair = r.pair.to_string()))
             .collect();
-        some(of_queries(trial, is_failed).into_iter().chain(refreshes).collect())
+        parts(of_queries(trial, is_failed).into_iter().chain(refreshes))
     }),
     Rule::trial(Group::F, Level::W, checks::tpch_not_compared, |trial| {
         of_queries(trial, |query| has_verdict(query, Verdict::NotMade))
@@ -58,7 +57,7 @@ pub(crate) const RULES: &[Rule] = &[
         differing(paper, experiment, &|setup| words::cache(&setup.cache))
             .map(|states| say!(caches_states, states = states))
     }),
-    Rule::experiment_of_paper(Group::F, Level::E, checks::tpch_unlike, unlike),
+    Rule::experiment_of_paper(Group::F, Level::E, checks::tpch_unlike, unlike_facts),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_load_differs, loads_differ),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_plans, plans_changed),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_once, |paper, experiment| {
@@ -107,10 +106,6 @@ fn has_verdict(query: &QueryFacts, wanted: Verdict) -> bool {
     query.outcome == QueryOutcome::Answered && verdict == wanted
 }
 
-fn some(words: Vec<Message>) -> Option<Message> {
-    (!words.is_empty()).then(|| Message::joined(&words, "; ", "；"))
-}
-
 /// The queries of a trial of which one execution is such.
 fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<Message> {
     let found = &facts(trial)?.queries;
@@ -156,29 +151,13 @@ fn differing(
         }
     }
     let is_one = by_value.len() < 2;
-    let told = by_value.into_iter().map(|(value, places)| named(value, Message::list(&places)));
-    some(told.collect()).filter(|_| !is_one)
+    let told = by_value
+        .into_iter()
+        .map(|(value, places)| say!(name_values, name = value, values = Message::list(&places)));
+    parts(told).filter(|_| !is_one)
 }
 
-/// What the targets of some trials have, where it is not the same of all: `a 1, b 0.1`.
-fn by_target(trials: &[&Trial], of: &dyn Fn(&Trial) -> Message) -> Option<Message> {
-    let mut targets: Vec<(&str, Vec<Message>)> = Vec::new();
-    for trial in trials {
-        let value = of(trial);
-        match targets.iter_mut().find(|(target, _)| *target == trial.target) {
-            Some((_, values)) if values.contains(&value) => {}
-            Some((_, values)) => values.push(value),
-            None => targets.push((&trial.target, vec![value])),
-        }
-    }
-    let first = targets.first().map(|(_, values)| values.clone())?;
-    let told: Vec<Message> =
-        targets.iter().map(|(target, values)| target_has(target, values)).collect();
-    let is_same = targets.iter().all(|(_, values)| *values == first);
-    (!is_same).then(|| Message::joined(&told, ", ", "，"))
-}
-
-fn unlike(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn unlike_facts(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     type Alike = (fn() -> Message, fn(&TpchFacts, &Trial) -> Message);
     const VALUES: [Alike; 4] = [
         (|| say!(scale_factor), |facts, _| Message::verbatim(format::plain(facts.scale))),
@@ -193,11 +172,11 @@ fn unlike(paper: &Paper, experiment: &Experiment) -> Option<Message> {
         ),
     ];
     let trials = trials_of(paper, experiment);
-    let difference = |(name, of): &Alike| {
-        let of = |trial: &Trial| facts(trial).map_or(Message::default(), |facts| of(facts, trial));
-        by_target(&trials, &of).map(|told| named(name(), told))
+    let of = |value: fn(&TpchFacts, &Trial) -> Message| {
+        let trials = trials.iter();
+        trials.filter_map(move |own| Some((own.target.as_str(), value(facts(own)?, own))))
     };
-    some(VALUES.iter().filter_map(difference).collect())
+    parts(VALUES.iter().filter_map(|(name, value)| unlike(Some(name()), of(*value))))
 }
 
 /// The steps of a load that give a table its keys, indexes and statistics.
@@ -217,7 +196,8 @@ fn loads_differ(paper: &Paper, experiment: &Experiment) -> Option<Message> {
             (Some(_), false) => say!(with_steps, steps = Message::list(&found)),
         }
     };
-    by_target(&trials_of(paper, experiment), &steps)
+    let trials = trials_of(paper, experiment);
+    unlike(None, trials.iter().map(|trial| (trial.target.as_str(), steps(trial))))
 }
 
 fn plans_changed(paper: &Paper, experiment: &Experiment) -> Option<Message> {
@@ -229,7 +209,7 @@ fn plans_changed(paper: &Paper, experiment: &Experiment) -> Option<Message> {
         (!numbers.is_empty())
             .then(|| on(queries(&numbers), words::at_degree(&point.target, setup.degree)))
     });
-    some(changed.collect())
+    parts(changed)
 }
 
 /// `Q5 on main`.
@@ -243,7 +223,7 @@ fn plans_by_degree(paper: &Paper, experiment: &Experiment) -> Option<Message> {
         let numbers: Vec<u8> = table.plans.iter().filter(differs).map(|row| row.query).collect();
         (!numbers.is_empty()).then(|| on(most_of(&numbers), Message::from(&table.target)))
     };
-    some(tables_of(paper, experiment).iter().filter_map(of_table).collect())
+    parts(tables_of(paper, experiment).iter().filter_map(of_table))
 }
 
 fn power(trial: &Trial) -> Option<Message> {
@@ -261,7 +241,7 @@ fn power(trial: &Trial) -> Option<Message> {
         (!ran(1, &|began_s| began_s <= first_s)).then(|| say!(refresh_function_1_did_not_run)),
         (!ran(2, &|began_s| began_s >= last_s)).then(|| say!(refresh_function_2_did_not_run)),
     ];
-    some(found.into_iter().flatten().collect())
+    parts(found.into_iter().flatten())
 }
 
 fn streams(trial: &Trial) -> Option<Message> {
@@ -284,7 +264,7 @@ fn streams(trial: &Trial) -> Option<Message> {
             )
         }),
     ];
-    some(found.into_iter().flatten().collect())
+    parts(found.into_iter().flatten())
 }
 
 fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
@@ -303,8 +283,8 @@ fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
                 there = words::numbers(&published.degrees)
             )
         });
-        some([scale, degrees].into_iter().flatten().collect())
-            .map(|told| named(Message::from(&table.target), told))
+        parts([scale, degrees].into_iter().flatten())
+            .map(|told| say!(name_values, name = &table.target, values = told))
     };
-    some(tables_of(paper, experiment).iter().filter_map(of_table).collect())
+    parts(tables_of(paper, experiment).iter().filter_map(of_table))
 }

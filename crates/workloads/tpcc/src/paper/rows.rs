@@ -1,69 +1,68 @@
 //! The mix and the response times, by point and kind of transaction.
 
 use super::{TpccSetup, words};
-use crate::evidence::points::SAMPLES_BEYOND;
-use crate::evidence::{Spread, Trial};
-use crate::text::Message;
+use crate::facts::{TpccFacts, TpccKind};
+use dyno_facts::Message;
 use dyno_facts::{Counts, KindSummary, LatencySummary};
-use dyno_tpcc::facts::{TpccFacts, TpccKind};
-use serde::Serialize;
+use dyno_report::SAMPLES_BEYOND;
+use dyno_report::{Spread, Trial};
 
 /// One kind of transaction in the mix of a point, over all repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct MixRow {
+#[derive(Clone)]
+pub(super) struct MixRow {
     /// Label of the target.
-    pub target: String,
-    pub terminals: u32,
+    pub(super) target: String,
+    pub(super) terminals: u32,
     /// Its name in the specification.
-    pub kind: Message,
+    pub(super) kind: Message,
     /// Transactions that ended as the profile wants: committed, and rolled back for an unused item.
-    pub executed: u64,
+    pub(super) executed: u64,
     /// Their share of those of all kinds, percent; `None` of what is no part of the mix.
-    pub share_percent: Option<f64>,
+    pub(super) share_percent: Option<f64>,
     /// The share that the profile wants, percent.
-    pub wanted_percent: f64,
+    pub(super) wanted_percent: f64,
     /// The least share that the specification allows, percent; `None` is no bound.
-    pub least_percent: Option<f64>,
+    pub(super) least_percent: Option<f64>,
     /// Whether the share is below that.
-    pub is_below_least: bool,
-    pub committed: u64,
+    pub(super) is_below_least: bool,
+    pub(super) committed: u64,
     /// Rolled back as the profile asks.
-    pub rolled_back: u64,
+    pub(super) rolled_back: u64,
     /// Given up with an error.
-    pub failed: u64,
+    pub(super) failed: u64,
     /// Attempts beyond the first one of a transaction.
-    pub retries: u64,
+    pub(super) retries: u64,
     /// Commits sent and never answered, of the whole trials; `None` where that is not counted.
-    pub unknown: Option<u64>,
+    pub(super) unknown: Option<u64>,
 }
 
 /// Response times of one kind of transaction at a point. Microseconds, medians of the repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct ResponseRow {
+#[derive(Clone)]
+pub(super) struct ResponseRow {
     /// Label of the target.
-    pub target: String,
-    pub terminals: u32,
+    pub(super) target: String,
+    pub(super) terminals: u32,
     /// Its name in the specification.
-    pub kind: Message,
+    pub(super) kind: Message,
     /// Transactions, over all repeats.
-    pub count: u64,
+    pub(super) count: u64,
     /// Trials.
-    pub repeats: usize,
-    pub mean_us: Option<Spread>,
+    pub(super) repeats: usize,
+    pub(super) mean_us: Option<Spread>,
     /// 90th percentile.
-    pub p90_us: Option<Spread>,
+    pub(super) p90_us: Option<Spread>,
     /// 95th percentile.
-    pub p95_us: Option<Spread>,
+    pub(super) p95_us: Option<Spread>,
     /// 99th percentile.
-    pub p99_us: Option<Spread>,
+    pub(super) p99_us: Option<Spread>,
     /// Largest of all repeats; `None` where there was none of its kind.
-    pub max_us: Option<f64>,
+    pub(super) max_us: Option<f64>,
     /// What the 90th percentile must not exceed, seconds; `None` where nothing is said.
-    pub limit_s: Option<f64>,
+    pub(super) limit_s: Option<f64>,
     /// Whether it does not in any repeat; `None` with too few transactions to say.
-    pub is_within_limit: Option<bool>,
+    pub(super) is_within_limit: Option<bool>,
     /// Whether the mean is at most the 90th percentile in every repeat; `None` as above.
-    pub is_mean_below_p90: Option<bool>,
+    pub(super) is_mean_below_p90: Option<bool>,
 }
 
 /// The facts of a kind; of one that the trial does not list, what is known of none.

@@ -1,0 +1,326 @@
+//! TPC-H in a paper: the table of the 22 queries, its charts and checks, and everything that has to
+//! stand beside them.
+
+mod charts;
+mod evidence;
+mod load;
+mod plans;
+mod rules;
+mod section;
+mod tables;
+mod words;
+
+use evidence::{CacheRow, FailureRow, FormulaRow, RefreshRow, Told, WrongAnswer};
+use load::LoadTable;
+use plans::{PlanCell, PlanLink, PlanRow};
+use tables::published_query;
+use tables::{
+    AnswerCount, DegreeColumn, PublishedSeconds, QueryCell, QueryRow, Speedup, TpchTable,
+};
+
+use charts::drawings;
+use rules::RULES;
+
+use crate::facts::TpchFacts;
+use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
+use dyno_report::blocks::{Blocks, Table};
+use dyno_report::{
+    Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, SettingRow,
+    Target, Trial, glossary_row, settings_of_queries,
+};
+use dyno_statistics::Metric;
+
+/// Queries of TPC-H.
+const QUERIES: u8 = 22;
+
+/// Name of a trial's check of its answers.
+const ANSWERS: &str = "answers";
+
+/// What tells apart the points of a TPC-H experiment.
+#[derive(Clone, PartialEq)]
+struct TpchSetup {
+    /// `queries`, `power` or `throughput`.
+    test: String,
+    /// Scale factor: 1 is about a gigabyte.
+    scale: f64,
+    /// Sessions that execute queries side by side.
+    streams: u32,
+    /// `warm`, `cold` or `as found`.
+    cache: String,
+    /// The parallel degree asked for; 0 is off.
+    degree: u32,
+}
+
+impl TpchSetup {
+    /// That of a trial; `None` where it is no TPC-H.
+    fn of(trial: &TrialSummary) -> Option<Self> {
+        let facts = trial.own::<TpchFacts>()?;
+        Some(TpchSetup {
+            test: facts.test.clone(),
+            scale: facts.scale,
+            streams: trial.workers.max(1),
+            cache: facts.cache.state.clone(),
+            degree: facts.degree.asked,
+        })
+    }
+}
+
+/// An experiment's section on TPC-H.
+#[derive(Clone)]
+struct TpchSection {
+    /// That this is no TPC result.
+    disclosure: Message,
+    /// Which columns have something in them.
+    shown: Shown,
+    /// By target and test: the 22 queries at every degree.
+    tables: Vec<TpchTable>,
+    /// How the degrees were set and what is to be said of them, in sentences.
+    degrees: Vec<Message>,
+    /// Published times of the same queries.
+    published: Vec<PublishedSeconds>,
+    /// Answers that differ from those that they were held against.
+    wrong: Vec<WrongAnswer>,
+    /// Queries that were given up, failed or were interrupted.
+    failures: Vec<FailureRow>,
+    /// What the caches held, by point.
+    caches: Vec<CacheRow>,
+    /// How the data were loaded.
+    loads: Vec<LoadTable>,
+    /// How the metrics were computed.
+    formulas: Vec<FormulaRow>,
+    /// The refresh functions.
+    refreshes: Vec<RefreshRow>,
+    /// What the queries' texts differ in from the specification's.
+    rewrites: Vec<Told>,
+    /// In what the trials depart from the specification.
+    deviations: Vec<Told>,
+    /// By target: settings that decide how queries are executed.
+    settings: Vec<QuerySettings>,
+}
+
+/// Columns that only some runs can fill.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    power: bool,
+    throughput: bool,
+    /// The composite of both.
+    qphh: bool,
+    /// Pages read for a query.
+    pages: bool,
+}
+
+impl Shown {
+    fn of(tables: &[TpchTable]) -> Self {
+        let any = |has: fn(&DegreeColumn) -> bool| {
+            tables.iter().flat_map(|table| &table.degrees).any(has)
+        };
+        let cells = || tables.iter().flat_map(|table| &table.plans).flat_map(|row| &row.cells);
+        Shown {
+            power: any(|degree| degree.power.is_some()),
+            throughput: any(|degree| degree.throughput.is_some()),
+            qphh: any(|degree| degree.qphh.is_some()),
+            pages: cells().any(|cell| cell.pages_read.is_some()),
+        }
+    }
+}
+
+/// The settings of a target that decide how queries are executed.
+#[derive(Clone)]
+struct QuerySettings {
+    /// Label of the target.
+    target: String,
+    /// In a fixed order.
+    rows: Vec<SettingRow>,
+}
+
+/// The facts of a trial.
+fn facts(trial: &Trial) -> Option<&TpchFacts> {
+    trial.summary.own::<TpchFacts>()
+}
+
+/// True when the trial has executed queries.
+fn is_measured(trial: &Trial) -> bool {
+    facts(trial).is_some_and(|facts| !facts.queries.is_empty())
+}
+
+/// How an experiment's queries are executed and timed, in sentences; `None` where it is no TPC-H.
+fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
+    let own: Vec<&Trial> = trials.iter().copied().filter(|trial| facts(trial).is_some()).collect();
+    (!own.is_empty()).then(|| words::method(&own))
+}
+
+/// The trials of an experiment that are TPC-H.
+fn trials_of<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Vec<&'a Trial> {
+    paper.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
+}
+
+fn tables_of(paper: &Paper, experiment: &Experiment) -> Vec<TpchTable> {
+    tables::tables(&trials_of(paper, experiment), &experiment.points)
+}
+
+/// What tells a point apart.
+fn setup_of(trials: &[&Trial], point: &Point) -> Option<TpchSetup> {
+    let first = trials.iter().find(|trial| point.trials.contains(&trial.label))?;
+    TpchSetup::of(&first.summary)
+}
+
+/// The section of an experiment; `None` where none of its trials is TPC-H.
+fn section(paper: &Paper, experiment: &Experiment) -> Option<TpchSection> {
+    let (own, points) = (trials_of(paper, experiment), &experiment.points);
+    if own.is_empty() {
+        return None;
+    }
+    let is_own = |target: &&Target| own.iter().any(|trial| trial.target == target.label);
+    let settings = |target: &Target| QuerySettings {
+        target: target.label.clone(),
+        rows: settings_of_queries(&target.all_settings),
+    };
+    let mut deviations = evidence::told(&own, |facts| &facts.deviations);
+    deviations.extend(words::never().map(Told::of_all));
+    let tables = tables::tables(&own, points);
+    Some(TpchSection {
+        disclosure: words::disclosure(),
+        shown: Shown::of(&tables),
+        degrees: words::degrees_set(&tables),
+        tables,
+        published: tables::published(experiment),
+        wrong: evidence::wrong(&own),
+        failures: evidence::failures(&own),
+        caches: evidence::caches(&own, points),
+        loads: load::tables(&own),
+        formulas: evidence::formulas(&own),
+        refreshes: evidence::refreshes(&own),
+        rewrites: evidence::told(&own, |facts| &facts.rewrites),
+        deviations,
+        settings: paper
+            .targets
+            .iter()
+            .filter(is_own)
+            .map(settings)
+            .filter(|settings| !settings.rows.is_empty())
+            .collect(),
+    })
+}
+
+/// TPC-H in a paper.
+pub struct TpchPaper;
+
+/// Its chapter of papers.
+pub const PAPER: TpchPaper = TpchPaper;
+
+impl FamilyPaper for TpchPaper {
+    fn title(&self) -> Message {
+        say!(tpc_h_like)
+    }
+
+    fn name(&self) -> &'static str {
+        TpchFacts::FAMILY
+    }
+
+    fn tests(&self) -> &'static [&'static str] {
+        &["tpch", "tpc-h"]
+    }
+
+    fn derived_from(&self) -> Option<&'static str> {
+        Some("TPC-H")
+    }
+
+    fn is_pass(&self) -> bool {
+        true
+    }
+
+    fn priced(&self) -> Option<Metric> {
+        Some(Metric::Qphh)
+    }
+
+    fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
+        let setup = TpchSetup::of(summary)?;
+        let load = say!(degree_degree, degree = setup.degree.to_string());
+        Some(FamilyLevel {
+            setup: words::setup(&setup),
+            size: setup.degree.into(),
+            words: match setup.test.as_str() {
+                "queries" => load.clone(),
+                test => say!(test_degree, test = test, degree = load.clone()),
+            },
+            name: format!("{} degree={}", setup.test, setup.degree),
+            load,
+            terminals: None,
+            scale: None,
+        })
+    }
+
+    fn is_measured(&self, summary: &TrialSummary) -> bool {
+        summary.own::<TpchFacts>().is_some_and(|facts| !facts.queries.is_empty())
+    }
+
+    fn progress(&self, summary: &TrialSummary) -> Option<Message> {
+        Some(say!(n_queries_executed, n = summary.own::<TpchFacts>()?.queries.len()))
+    }
+
+    fn judges(&self, data_check: &str) -> bool {
+        data_check == ANSWERS
+    }
+
+    fn complete(&self, summary: &mut TrialSummary) {
+        if let Some(facts) = summary.own::<TpchFacts>().cloned() {
+            facts.set_totals(summary);
+        }
+    }
+
+    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
+        let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;
+        match metric {
+            Metric::TotalS => Some(metrics.total_s),
+            Metric::GeometricMeanS => Some(metrics.geometric_mean_s),
+            Metric::Qphh => metrics.qphh,
+            _ => None,
+        }
+    }
+
+    fn judged(&self) -> Option<&'static [Metric]> {
+        Some(&[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh])
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        RULES
+    }
+
+    fn method(&self, trials: &[&Trial]) -> Option<Method> {
+        method(trials).map(Method::Whole)
+    }
+
+    fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
+        Some(section::blocks(paper, experiment, &section(paper, experiment)?, lang))
+    }
+
+    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
+        Some(section::terminal(paper, experiment, &section(paper, experiment)?))
+    }
+
+    fn summary(&self, paper: &Paper) -> Option<Table> {
+        let tables = paper.experiments.iter().map(|own| tables_of(paper, own));
+        Some(section::summary(paper, &tables.collect::<Vec<_>>()).into())
+    }
+
+    fn trials(&self, paper: &Paper) -> Option<Table> {
+        Some(section::trials(paper).into())
+    }
+
+    fn reached(&self, paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+        let tables = tables_of(paper, experiment);
+        tables.iter().map(|table| words::best(&experiment.title, table)).collect()
+    }
+
+    fn shows(&self, _: &Experiment, table: &PublishedTable) -> bool {
+        table.rows.iter().any(|row| published_query(row).is_some())
+    }
+
+    fn has_failures(&self, paper: &Paper, experiment: &Experiment) -> bool {
+        !evidence::failures(&trials_of(paper, experiment)).is_empty()
+    }
+
+    fn glossary(&self) -> Vec<GlossaryRow> {
+        vec![glossary_row(say!(degree), say!(how_many_workers_a_server_may))]
+    }
+}
