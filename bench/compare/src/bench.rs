@@ -1,14 +1,14 @@
-//! How one client is measured, and how two of them are compared.
+//! Measures one client and compares two of them.
 
-use crate::child::{Ended, run};
+use crate::child::Ended;
 use crate::client::{Load, Programs, Way, Who, reported_statements};
 use crate::null::{Counted, Null};
 use dyno_testkit::Scratch;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
+use std::process::Command;
 
-/// The server's core and the client's: only the client's own cost shows, because neither takes
-/// time from the other.
+/// Server and client have their own cores, so neither takes time from the other.
 const SERVER_CORE: usize = 1;
 pub(crate) const CLIENT_CORE: usize = 0;
 /// Statements of one connection besides those of its transactions.
@@ -99,7 +99,11 @@ impl Bench {
         Null::start(&self.programs.null_server, self.scratch.path(), SERVER_CORE, is_empty)
     }
 
-    /// One run against a real server, on all cores. The statements are what the client reports.
+    pub(crate) fn run(&self, mut command: Command, core: Option<usize>) -> Result<Ended, String> {
+        crate::child::run(&mut command, core, self.scratch.path())
+    }
+
+    /// One run against a real server, on all cores. The client reports the statements.
     pub(crate) fn on_server(
         &self,
         who: Who,
@@ -107,14 +111,13 @@ impl Bench {
         load: &Load,
         seconds: u64,
     ) -> Result<Cost, String> {
-        let mut command = self.programs.command(who, way, load, "run", seconds)?;
-        let ended = run(&mut command, None, self.scratch.path())?;
+        let ended = self.run(self.programs.command(who, way, load, "run", seconds)?, None)?;
         let statements = reported_statements(load, &ended.output)? as f64;
         Ok(Cost { cpu_s: ended.cpu_s, statements })
     }
 
-    /// One run against a null server of its own, with the client on the other core. The statements
-    /// are the server's count, which must agree with what the client reports.
+    /// One run against a new null server, with the client on the other core. The server counts the statements, and the
+    /// client's report must agree.
     pub(crate) fn on_null(
         &self,
         who: Who,
@@ -123,16 +126,15 @@ impl Bench {
         seconds: u64,
     ) -> Result<(Cost, Ended), String> {
         let null = self.null(false)?;
-        let mut command = self.programs.command(who, &way.to(&null), load, "run", seconds)?;
-        let ended = run(&mut command, Some(CLIENT_CORE), self.scratch.path())?;
+        let command = self.programs.command(who, &way.to(&null), load, "run", seconds)?;
+        let ended = self.run(command, Some(CLIENT_CORE))?;
         let counted = null.stop()?;
         agree(counted, reported_statements(load, &ended.output)?, load)?;
         Ok((Cost { cpu_s: ended.cpu_s, statements: counted.statements as f64 }, ended))
     }
 }
 
-/// What the seconds cost that a long run has more than a short one; `None` when that can't be: then
-/// something else held up one of the two.
+/// The cost of the seconds by which a long run exceeds a short one; `None` when another load held up one of the two.
 fn difference(short: Cost, long: Cost, length_s: f64) -> Option<Steady> {
     let (cpu_s, statements) = (long.cpu_s - short.cpu_s, long.statements - short.statements);
     (cpu_s > 0.0 && statements > 0.0).then(|| Steady {
@@ -141,7 +143,7 @@ fn difference(short: Cost, long: Cost, length_s: f64) -> Option<Steady> {
     })
 }
 
-/// What the server counted beyond the client's report may only be in flight or set-up.
+/// The server may have counted more than the client reports: statements in flight and set-up.
 fn agree(counted: Counted, reported: u64, load: &Load) -> Result<(), String> {
     let slack = u64::from(load.workers) * (load.statements() + SET_UP) + 2 * SET_UP;
     let extra = counted.statements.checked_sub(reported);

@@ -11,16 +11,21 @@ const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// CPU time of all its threads, user and system, from its start to its end, in seconds.
+    /// User and system time of all its threads.
     pub(crate) cpu_s: f64,
-    /// From its start to its end, in seconds.
     pub(crate) wall_s: f64,
-    /// Largest resident memory (VmHWM) in KiB, as last read before it ended.
+    /// Largest resident memory (VmHWM), as last read before it ended.
     pub(crate) peak_kib: u64,
     pub(crate) output: String,
 }
 
-/// Starts a child on one core, or on all of them. A machine with a single core has no choice.
+impl Ended {
+    pub(crate) fn peak_mib(&self) -> f64 {
+        self.peak_kib as f64 / 1024.0
+    }
+}
+
+/// Starts a child on one core, or on all of them; on a machine with a single core always there.
 pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child, String> {
     let program = command.get_program().to_owned();
     let words =
@@ -40,8 +45,8 @@ pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child,
     child.map_err(|error| words(&error))
 }
 
-/// Runs a command to its end, its talk into files of `folder`. No other child may end meanwhile:
-/// the kernel adds up what ended children cost.
+/// Runs a command to its end, with its output in files of `folder`. No other child may end meanwhile: the kernel adds
+/// up the cost of ended children.
 pub(crate) fn run(
     command: &mut Command,
     core: Option<usize>,

@@ -1,11 +1,11 @@
-//! Command lines of dyno and its peers, and what is read from their reports.
+//! Command lines of dyno and its peers, and readers of their reports.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Rows of the table that the clients are told of; the null server has any.
+/// Rows of a table; the null server has any number.
 pub(crate) const TABLE_ROWS: u32 = 100_000;
 
 const GO_TPC_MISSING: &str = "go-tpc is not installed: in an empty folder, `go mod init peers && \
@@ -37,7 +37,7 @@ pub(crate) struct Programs {
     pub(crate) dyno_tpcc: PathBuf,
     /// dyno's TPC-C terminals with think times over fewer sessions.
     pub(crate) dyno_terminals: PathBuf,
-    /// dyno's TPC-H without a front end: loads, and says what psql needs to do the same.
+    /// dyno's TPC-H without a front end: loads, and prints psql's commands that do the same.
     pub(crate) dyno_tpch: PathBuf,
 }
 
@@ -45,18 +45,14 @@ pub(crate) struct Programs {
 pub(crate) enum Way {
     MysqlSocket(PathBuf),
     MysqlTcp(u16),
-    /// A folder or a host name, as libpq takes them, and the port.
+    /// A folder or a host name, as in libpq, and the port.
     Postgres(String, u16),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     Sysbench(&'static str),
-    /// A built-in script of pgbench, sent by this protocol.
-    Pgbench {
-        script: &'static str,
-        protocol: &'static str,
-    },
+    Pgbench { script: &'static str, protocol: &'static str },
 }
 
 impl fmt::Display for Test {
@@ -75,12 +71,11 @@ pub(crate) struct Load {
     pub(crate) workers: u32,
     /// Transactions per second; 0 is a closed loop.
     pub(crate) rate_per_s: u32,
-    /// Loops of dyno, jobs of pgbench; 0 leaves the default.
+    /// Loops of dyno, jobs of pgbench; 0 is the default.
     pub(crate) loops: u32,
 }
 
 impl Load {
-    /// A closed loop of one of sysbench's tests.
     pub(crate) fn closed(test: &'static str, workers: u32) -> Self {
         Load { test: Test::Sysbench(test), tables: 1, workers, rate_per_s: 0, loops: 1 }
     }
@@ -118,7 +113,7 @@ impl Programs {
         program.as_ref().ok_or_else(|| missing.to_owned())
     }
 
-    /// The command of `who` for `load` over `seconds`, or for another verb such as `prepare`.
+    /// The command for `load` over `seconds`, or for another verb such as `prepare`.
     pub(crate) fn command(
         &self,
         who: Who,
@@ -138,16 +133,10 @@ impl Programs {
             Test::Sysbench(test) => test,
         };
         let mut command = Command::new(self.find(who)?);
-        match who {
-            Who::Pgbench | Who::GoTpc | Who::TpchgenCli => {
-                return Err(format!("{who:?} has none of sysbench's tests"));
-            }
-            Who::Sysbench => {}
-            Who::Dyno => {
-                command.arg("sysbench");
-                if load.loops > 0 {
-                    command.arg(format!("--loops={}", load.loops));
-                }
+        if who == Who::Dyno {
+            command.arg("sysbench");
+            if load.loops > 0 {
+                command.arg(format!("--loops={}", load.loops));
             }
         }
         command.arg(test).args(way_options(way));
@@ -160,8 +149,8 @@ impl Programs {
         Ok(command)
     }
 
-    /// The command of `who` that makes pgbench's tables at `scale`. dyno makes them over
-    /// `connections`, for which it takes the option that pgbench has for runs only.
+    /// The command that makes pgbench's tables at `scale`. dyno makes them over `connections`, by the option that pgbench
+    /// has for runs only.
     pub(crate) fn initialize(
         &self,
         who: Who,
@@ -170,7 +159,7 @@ impl Programs {
         connections: u32,
     ) -> Result<Command, String> {
         let mut command = self.pgbench(who, way)?;
-        // Tables and rows; vacuum and keys are the server's work alone.
+        // Tables and rows; vacuum and keys cost the server only.
         command.args(["--initialize", "--init-steps=dtg", "--quiet"]);
         command.arg(format!("--scale={scale}"));
         if who == Who::Dyno {
@@ -179,20 +168,14 @@ impl Programs {
         Ok(command)
     }
 
-    /// pgbench, or dyno in its place, with all that says where the server is.
+    /// pgbench, or dyno in its place, with the address of the server.
     fn pgbench(&self, who: Who, way: &Way) -> Result<Command, String> {
         let Way::Postgres(host, port) = way else {
             return Err("pgbench speaks the PostgreSQL protocol only".to_owned());
         };
         let mut command = Command::new(self.find(who)?);
-        match who {
-            Who::Sysbench | Who::GoTpc | Who::TpchgenCli => {
-                return Err(format!("{who:?} has none of pgbench's scripts"));
-            }
-            Who::Pgbench => {}
-            Who::Dyno => {
-                command.arg("pgbench");
-            }
+        if who == Who::Dyno {
+            command.arg("pgbench");
         }
         command.env("PGDATABASE", "sbtest").env("PGUSER", "postgres");
         command.arg(format!("--host={host}")).arg(format!("--port={port}"));
@@ -215,7 +198,7 @@ fn way_options(way: &Way) -> Vec<OsString> {
     options.lines().map(OsString::from).collect()
 }
 
-/// Statements that a client says it has executed.
+/// Executed statements in a client's report.
 pub(crate) fn reported_statements(load: &Load, report: &str) -> Result<u64, String> {
     let (head, each) = match load.test {
         Test::Sysbench(_) => ("total:", 1),

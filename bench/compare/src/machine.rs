@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! Describes the machine of the figures.
 
 use dyno_testkit::peer;
 use std::fs::read_to_string;

@@ -1,15 +1,15 @@
 //! `dyno-bench`: dyno and its peers side by side, on the null server, MariaDB and PostgreSQL.
 //!
-//! Every figure comes from pairs of runs on the same server, one after the other in random order.
-//! CPU is user and system time of the whole client process, as the kernel accounts it when the
-//! process has ended; start-up is taken out by the difference of a long and a short run.
+//! Every figure comes from pairs of runs on the same server, one after the other in random order. CPU is user and
+//! system time of the whole client process, which the kernel knows after its end; the difference of a long and a short
+//! run is free of start-up.
 
-/// What is there to be compared on, or a line that says why there is nothing.
+/// The subject of a comparison; without it the comparison ends with a line that says why.
 macro_rules! or_skip {
     ($name:expr, $subject:expr) => {
         match $subject {
             Ok(subject) => subject,
-            Err(why) => return Ok(vec![Line::skipped($name, &why)]),
+            Err(why) => return Ok(vec![Line::note($name, format!("skipped: {why}"))]),
         }
     };
 }
@@ -30,6 +30,7 @@ mod tpch_gen;
 use bench::Bench;
 use clap::Parser;
 use client::Programs;
+use comparisons::Comparison;
 use dyno_testkit::{Scratch, peer};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{self, Write as _};
@@ -38,9 +39,9 @@ use std::process::{Command, ExitCode};
 use table::Line;
 
 /// Compares dyno with sysbench, pgbench, go-tpc and tpchgen-cli: client CPU per query, throughput, memory, loading.
-/// Prints a table in Markdown to stdout. A client runs on core 0 and the null server on core 1;
-/// MariaDB or PostgreSQL and their clients share all cores. Exits with 1 when a run fails or its figures can't be
-/// right, not when a bar is missed.
+/// Prints a table in Markdown to stdout. A client runs on core 0 and the null server on core 1; MariaDB or PostgreSQL
+/// and their clients share all cores. Exits with 1 when a run fails or its figures can't be right; a missed bar is no
+/// failure.
 #[derive(Parser)]
 #[command(version)]
 struct Options {
@@ -53,7 +54,7 @@ struct Options {
     /// Only comparisons whose name contains this.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// One pair of two seconds each: shows that everything works, measures little.
+    /// One pair of two seconds each: shows that all comparisons work, measures little.
     #[arg(long)]
     quick: bool,
 }
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
 }
 
 fn say(text: &str) {
-    // Nobody is left to be told if stderr is gone.
+    // Without stderr the text has no reader.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -85,14 +86,8 @@ fn measure(options: &Options) -> Result<(), String> {
     raise_file_limit();
     let short_seconds = (seconds / 5).max(1);
     let scratch = Scratch::new();
-    let is_any = |prefix: &str| comparisons.iter().any(|one| one.name.starts_with(prefix));
-    let is_own = |name: &str| name.starts_with("tpcc-") || name.starts_with("tpch-");
-    let parts = Parts {
-        tpcc: is_any("tpcc-"),
-        tpch: is_any("tpch-"),
-        rest: comparisons.iter().any(|one| !is_own(&one.name)),
-    };
-    let bench = Bench { programs: programs(&parts)?, pairs, seconds, short_seconds, scratch };
+    let programs = programs(&comparisons)?;
+    let bench = Bench { programs, pairs, seconds, short_seconds, scratch };
     let print = |line: &str| writeln!(io::stdout(), "{line}").map_err(|error| error.to_string());
     print(&machine::description())?;
     print(&format!("- {pairs} pairs of runs of {seconds} s less {short_seconds} s"))?;
@@ -105,7 +100,7 @@ fn measure(options: &Options) -> Result<(), String> {
             // One failure must not cost the other comparisons of an hour.
             Err(error) => {
                 say(&format!("{} failed: {error}", comparison.name));
-                print(&Line::failed(&comparison.name).to_string())?;
+                print(&Line::note(&comparison.name, "failed".to_owned()).to_string())?;
                 failed.push(comparison.name);
             }
         }
@@ -114,16 +109,9 @@ fn measure(options: &Options) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
-/// What is compared, and so has to be built.
-struct Parts {
-    tpcc: bool,
-    tpch: bool,
-    rest: bool,
-}
-
-/// Builds what is measured, so that no stale program is, and looks for its peers. dyno as a whole
-/// takes minutes: TPC-C and TPC-H, which have programs of their own, don't wait for it.
-fn programs(parts: &Parts) -> Result<Programs, String> {
+/// Builds the measured programs, so that none is stale, and finds its peers. dyno as a whole takes minutes: TPC-C and
+/// loads of TPC-H, which have their own programs, don't wait for it.
+fn programs(comparisons: &[Comparison]) -> Result<Programs, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().ok_or("this program lies in no folder")?;
     if folder.file_name() != Some("release".as_ref()) {
@@ -132,13 +120,15 @@ fn programs(parts: &Parts) -> Result<Programs, String> {
     say("building dyno");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "--package=dyno-nullserver", "--bins"]);
-    if parts.tpcc {
+    let is_tpcc = |one: &Comparison| one.name.starts_with("tpcc-");
+    let is_tpch = |one: &Comparison| one.name.ends_with("-load");
+    if comparisons.iter().any(is_tpcc) {
         cargo.args(["--package=dyno-tpcc", "--example=cost", "--example=terminals"]);
     }
-    if parts.tpch {
+    if comparisons.iter().any(is_tpch) {
         cargo.args(["--package=dyno-tpch", "--example=tpch_load"]);
     }
-    if parts.rest {
+    if !comparisons.iter().all(|one| is_tpcc(one) || is_tpch(one)) {
         cargo.arg("--package=dyno");
     }
     let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status();
@@ -163,6 +153,6 @@ fn programs(parts: &Parts) -> Result<Programs, String> {
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Without permission the old limit stays, and a client says what it lacks.
+    // Without permission the old limit stays, and a client reports its error.
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -1,4 +1,4 @@
-//! The null server as a process of its own, on a core of its own.
+//! The null server as a process on its own core.
 
 use crate::child::spawn;
 use dyno_testkit::free_port;
@@ -95,7 +95,7 @@ impl Drop for Null {
 
 fn terminate(child: &Child) {
     if let Some(number) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // It may have died by itself; waiting for it tells.
+        // It may have died by itself; waiting for it shows that.
         let _ = kill_process(number, Signal::TERM);
     }
 }

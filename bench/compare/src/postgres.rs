@@ -1,7 +1,6 @@
 //! Comparisons with pgbench on a real server, which shares the machine's cores with the client.
 
 use crate::bench::Bench;
-use crate::child::run;
 use crate::client::{Load, Way, Who};
 use crate::comparisons::{
     INIT_CONNECTIONS, Lines, Loading, SCALE, init_lines, init_rows, steady_lines,
@@ -9,7 +8,7 @@ use crate::comparisons::{
 use crate::table::{Bar, Line};
 use dyno_testkit::Postgres;
 
-/// Tables in memory, nothing waits for a disk: both clients meet the server at its fastest.
+/// Tables in memory and no waits for a disk: the server at its fastest.
 pub(crate) const SETTINGS: [&str; 4] =
     ["--fsync=off", "--synchronous_commit=off", "--shared_buffers=1GB", "--max_wal_size=4GB"];
 
@@ -17,13 +16,14 @@ fn way(server: &Postgres) -> Way {
     Way::Postgres(server.socket_folder.display().to_string(), server.port)
 }
 
-/// Throughput and client CPU of one of pgbench's scripts.
+/// Throughput and client CPU of a pgbench script.
 pub(crate) fn run_script(bench: &Bench, name: &str, load: &Load) -> Lines {
     let server = or_skip!(name, Postgres::start_with(&SETTINGS));
     let way = way(&server);
-    // pgbench itself makes the tables: what dyno's own are like is another comparison's subject.
+    // pgbench makes the tables for both.
     let mut make = bench.programs.initialize(Who::Pgbench, &way, SCALE, 1)?;
-    run(make.arg("--init-steps=dtgvp"), None, bench.scratch.path())?;
+    make.arg("--init-steps=dtgvp");
+    bench.run(make, None)?;
     let pairs = bench.pairs(name, load.peer(), |who| {
         bench.steady(|seconds| bench.on_server(who, &way, load, seconds))
     })?;
@@ -33,11 +33,11 @@ pub(crate) fn run_script(bench: &Bench, name: &str, load: &Load) -> Lines {
 pub(crate) fn initialize(bench: &Bench, name: &str) -> Lines {
     let server = or_skip!(name, Postgres::start_with(&SETTINGS));
     let pairs = bench.pairs(name, Who::Pgbench, |who| {
-        // What the other has left is not this one's to drop, nor its pages to write out.
+// The rows and pages of the other shall not cost this one.
         server.sbtest("DROP TABLE IF EXISTS pgbench_accounts, pgbench_tellers, pgbench_branches, pgbench_history")?;
         server.sql("CHECKPOINT")?;
-        let mut command = bench.programs.initialize(who, &way(&server), SCALE, INIT_CONNECTIONS)?;
-        let ended = run(&mut command, None, bench.scratch.path())?;
+let command = bench.programs.initialize(who, &way(&server), SCALE, INIT_CONNECTIONS)?;
+let ended = bench.run(command, None)?;
         let count = "SELECT (SELECT count(*) FROM pgbench_accounts) + (SELECT count(*) FROM pgbench_tellers) + (SELECT count(*) FROM pgbench_branches)";
         let stored = server.sbtest(count)?;
         if stored.trim() != init_rows().to_string() {

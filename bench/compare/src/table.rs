@@ -1,4 +1,4 @@
-//! Lines of the printed table, and what is computed from pairs.
+//! Lines of the printed table.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ pub(crate) enum Bar {
     RatioAtLeast(f64),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     what: String,
     dyno: String,
-    peer: String,
+    pub(crate) peer: String,
     ratio: String,
     bar: String,
     met: &'static str,
@@ -49,35 +49,32 @@ impl fmt::Display for Spread {
 }
 
 impl Line {
-    /// A line about pairs of values: the ratio is the median of the pairs' ratios, not the ratio of
-    /// the medians, because the machine's speed drifts from pair to pair.
-    pub(crate) fn of_pairs(what: String, pairs: &[(f64, f64)], bar: Bar) -> Self {
-        let dyno = Spread::of(pairs.iter().map(|pair| pair.0));
-        let ratio = Spread::of(pairs.iter().map(|(dyno, peer)| dyno / peer));
-        let text = |spread: Option<Spread>| spread.map_or(String::new(), |all| all.to_string());
-        let peer = text(Spread::of(pairs.iter().map(|pair| pair.1)));
+    /// A line about a value of pairs: the ratio is the median of the pairs' ratios, not the ratio of the medians, because
+    /// the machine's speed drifts from pair to pair.
+    pub(crate) fn of_pairs<T>(
+        what: String,
+        pairs: &[(T, T)],
+        value: impl Fn(&T) -> f64,
+        bar: Bar,
+    ) -> Self {
+        let dyno = Spread::of(pairs.iter().map(|pair| value(&pair.0)));
+        let ratio = Spread::of(pairs.iter().map(|(dyno, peer)| value(dyno) / value(peer)));
+        let peer = text(Spread::of(pairs.iter().map(|pair| value(&pair.1))));
         Line { what, dyno: text(dyno), peer, ratio: text(ratio), ..Line::judged(bar, dyno, ratio) }
     }
 
     pub(crate) fn of_values(what: String, values: &[f64], bar: Bar) -> Self {
         let dyno = Spread::of(values.iter().copied());
-        let text = dyno.map_or(String::new(), |all| all.to_string());
-        Line { what, dyno: text, ..Line::judged(bar, dyno, None) }
+        Line { what, dyno: text(dyno), ..Line::judged(bar, dyno, None) }
     }
 
     pub(crate) fn of_peer(what: String, values: &[f64]) -> Self {
-        let text = Spread::of(values.iter().copied()).map_or(String::new(), |all| all.to_string());
-        Line { what, peer: text, ..Line::judged(Bar::None, None, None) }
+        Line { what, peer: text(Spread::of(values.iter().copied())), ..Line::default() }
     }
 
-    pub(crate) fn skipped(what: &str, why: &str) -> Self {
-        let dyno = format!("skipped: {why}");
-        Line { what: what.to_owned(), dyno, ..Line::judged(Bar::None, None, None) }
-    }
-
-    pub(crate) fn failed(what: &str) -> Self {
-        let dyno = "failed".to_owned();
-        Line { what: what.to_owned(), dyno, ..Line::judged(Bar::None, None, None) }
+    /// A line with a text in place of figures.
+    pub(crate) fn note(what: &str, dyno: String) -> Self {
+        Line { what: what.to_owned(), dyno, ..Line::default() }
     }
 
     fn judged(bar: Bar, dyno: Option<Spread>, ratio: Option<Spread>) -> Self {
@@ -91,9 +88,12 @@ impl Line {
             }
         };
         let met = met.map_or("", |met| if met { "yes" } else { "**no**" });
-        let empty = String::new;
-        Line { what: empty(), dyno: empty(), peer: empty(), ratio: empty(), bar, met }
+        Line { bar, met, ..Line::default() }
     }
+}
+
+fn text(spread: Option<Spread>) -> String {
+    spread.map_or(String::new(), |all| all.to_string())
 }
 
 pub(crate) const HEAD: &str = "\
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_ratio_is_the_median_of_the_pairs_ratios() {
         let pairs = [(1.0, 10.0), (3.0, 10.0), (20.0, 40.0)];
-        let line = Line::of_pairs("x".to_owned(), &pairs, Bar::Ratio(0.3));
+        let line = Line::of_pairs("x".to_owned(), &pairs, |one| *one, Bar::Ratio(0.3));
         assert_eq!(
             line.to_string(),
             "| x | 3.00 (1.00..20.00) | 10.00 (10.00..40.00) | 0.30 (0.10..0.50) | <= 0.3 x | yes |"
@@ -125,14 +125,15 @@ mod tests {
     fn a_missed_bar_is_said() {
         let line = Line::of_values("y".to_owned(), &[61.0, 60.2], Bar::Value(60.0));
         assert_eq!(line.to_string(), "| y | 60.60 (60.20..61.00) |  |  | <= 60 | **no** |");
-        let slower = Line::of_pairs("z".to_owned(), &[(9.0, 10.0)], Bar::RatioAtLeast(1.0));
+        let slower =
+            Line::of_pairs("z".to_owned(), &[(9.0, 10.0)], |one| *one, Bar::RatioAtLeast(1.0));
         assert_eq!(slower.met, "**no**");
     }
 
     #[test]
     fn nothing_measured_meets_nothing() {
-        assert_eq!(Line::of_pairs(String::new(), &[], Bar::Ratio(1.0)).met, "");
-        let line = Line::skipped("z", "sysbench is not installed").to_string();
+        assert_eq!(Line::of_pairs(String::new(), &[], |one| *one, Bar::Ratio(1.0)).met, "");
+        let line = Line::note("z", "skipped: sysbench is not installed".to_owned()).to_string();
         assert_eq!(line, "| z | skipped: sysbench is not installed |  |  |  |  |");
     }
 }

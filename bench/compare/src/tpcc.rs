@@ -1,10 +1,9 @@
 //! TPC-C beside go-tpc on real servers, which share the machine's cores with the client.
 //!
-//! Both reach the server by TCP, because go-tpc knows no other way. A transaction of dyno has more
-//! statements: BenchmarkSQL's, where go-tpc asks for several items at once.
+//! Both use TCP, as go-tpc knows nothing else. A transaction of dyno has more statements: BenchmarkSQL's, where go-tpc
+//! asks for several items at once.
 
 use crate::bench::{Bench, CLIENT_CORE, Cost, NullWay, Steady};
-use crate::child::run as run_child;
 use crate::client::{Way, Who};
 use crate::comparisons::{Lines, Loading, loading_lines};
 use crate::postgres::SETTINGS;
@@ -13,40 +12,17 @@ use dyno_testkit::{MariaDb, Postgres};
 use std::cell::Cell;
 use std::process::Command;
 
-/// Enough for go-tpc's connections to spread over, little enough for several pairs.
+/// Enough to spread go-tpc's connections, few enough for several pairs.
 const WAREHOUSES: u32 = 2;
 const SESSIONS: u32 = 4;
 const TERMINALS: u32 = 16;
 /// Warehouses of the many terminals, ten each, and the sessions that they share.
 const HOMES: u32 = 10_000;
 const MANY_SESSIONS: u32 = 1_000;
-/// Length of a run of the many terminals, unless the figures are only tried.
+/// Length of a run of the many terminals, except in a quick one.
 const TERMINALS_SECONDS: u64 = 60;
 /// MiB that a client may take at that many terminals.
 const MEMORY_MIB: f64 = 30.0;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Database {
-    Postgres,
-    MariaDb,
-}
-
-impl Database {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Database::Postgres => "postgres",
-            Database::MariaDb => "mariadb",
-        }
-    }
-
-    /// How many times as fast the whole build has to be.
-    fn build_bar(self) -> Bar {
-        match self {
-            Database::Postgres => Bar::RatioAtLeast(1.5),
-            Database::MariaDb => Bar::RatioAtLeast(1.2),
-        }
-    }
-}
 
 enum Server {
     Postgres(Postgres),
@@ -54,12 +30,11 @@ enum Server {
 }
 
 impl Server {
-    /// Nothing waits for a disk, and two warehouses fit into memory: both clients meet the server
-    /// at its fastest.
-    fn start(database: Database) -> Result<Self, String> {
+    /// No waits for a disk, and two warehouses fit into memory: the server at its fastest.
+    fn start(database: &str) -> Result<Self, String> {
         Ok(match database {
-            Database::Postgres => Server::Postgres(Postgres::start_with(&SETTINGS)?),
-            Database::MariaDb => Server::MariaDb(MariaDb::start_with(&[
+            "postgres" => Server::Postgres(Postgres::start_with(&SETTINGS)?),
+            _ => Server::MariaDb(MariaDb::start_with(&[
                 "--innodb-flush-log-at-trx-commit=2",
                 "--innodb-buffer-pool-size=1G",
                 "--innodb-log-file-size=512M",
@@ -75,7 +50,7 @@ impl Server {
             Server::Postgres(server) => {
                 server.sql(&format!("DROP DATABASE IF EXISTS {name}"))?;
                 server.sql(&format!("CREATE DATABASE {name}"))?;
-                // What the other has left is not this one's to write out.
+                // The pages of the other shall not cost this one.
                 server.sql("CHECKPOINT").map(drop)
             }
             Server::MariaDb(server) => {
@@ -85,67 +60,51 @@ impl Server {
         }
     }
 
-    /// A program of one side with everything that says where its database is. `verb` is `load` or
-    /// `run` and what belongs to it in dyno's words, `options` go-tpc's.
+    /// A program of one side with the address of its database. `verb` has dyno's arguments, `options` go-tpc's.
     fn command(
         &self,
         bench: &Bench,
         who: Who,
-        verb: &[String],
-        options: &[String],
+        verb: &str,
+        options: &str,
     ) -> Result<Command, String> {
         let name = database_of(who);
+        let (port, url, driver) = match self {
+            Server::Postgres(server) => {
+                let driver = "--driver=postgres --user=postgres --conn-params=sslmode=disable";
+                (server.port, "postgres://postgres", driver)
+            }
+            Server::MariaDb(server) => (server.port, "mysql://root", "--driver=mysql --user=root"),
+        };
         if who == Who::Dyno {
             let mut command = Command::new(&bench.programs.dyno_tpcc);
-            command.arg(match self {
-                Server::Postgres(server) => {
-                    format!("postgres://postgres@127.0.0.1:{}/{name}", server.port)
-                }
-                Server::MariaDb(server) => format!("mysql://root@127.0.0.1:{}/{name}", server.port),
-            });
-            command.args(verb);
+            command.arg(format!("{url}@127.0.0.1:{port}/{name}")).args(verb.split(' '));
             return Ok(command);
         }
         let mut command = Command::new(bench.programs.find(who)?);
-        command.arg("tpcc").args(options).args(["--host=127.0.0.1", &format!("--db={name}")]);
-        command.arg(format!("--warehouses={WAREHOUSES}"));
-        match self {
-            Server::Postgres(server) => command.args([
-                "--driver=postgres",
-                "--user=postgres",
-                "--conn-params=sslmode=disable",
-                &format!("--port={}", server.port),
-            ]),
-            Server::MariaDb(server) => {
-                command.args(["--driver=mysql", "--user=root", &format!("--port={}", server.port)])
-            }
-        };
+        command.arg("tpcc").args(options.split(' ')).args(["--host=127.0.0.1", "--db", name]);
+        command.arg(format!("--warehouses={WAREHOUSES}")).args(driver.split(' '));
+        command.arg(format!("--port={port}"));
         Ok(command)
     }
 
     fn load(&self, bench: &Bench, who: Who) -> Result<Command, String> {
-        let verb = ["load".to_owned(), WAREHOUSES.to_string(), SESSIONS.to_string()];
-        let options =
-            ["prepare".to_owned(), "--no-check".to_owned(), format!("--threads={SESSIONS}")];
-        self.command(bench, who, &verb, &options)
+        let verb = format!("load {WAREHOUSES} {SESSIONS}");
+        self.command(bench, who, &verb, &format!("prepare --no-check --threads={SESSIONS}"))
     }
 
     fn run(&self, bench: &Bench, who: Who, seconds: u64) -> Result<Command, String> {
-        let verb = ["run", &WAREHOUSES.to_string(), &TERMINALS.to_string(), &seconds.to_string()]
-            .map(str::to_owned);
-        let options =
-            ["run".to_owned(), format!("--threads={TERMINALS}"), format!("--time={seconds}s")];
+        let verb = format!("run {WAREHOUSES} {TERMINALS} {seconds}");
+        let options = format!("run --threads={TERMINALS} --time={seconds}s");
         self.command(bench, who, &verb, &options)
     }
 
     fn rows(&self, who: Who) -> Result<u32, String> {
         let (database, prefix) = (database_of(who), if who == Who::Dyno { "bmsql_" } else { "" });
         let order = if who == Who::Dyno { "oorder" } else { "orders" };
-        let tables = ["warehouse", "district", "customer", "history", "new_order", order]
-            .into_iter()
-            .chain(["order_line", "item", "stock"]);
+        let tables = "warehouse district customer history new_order order_line item stock";
         let mut rows = 0;
-        for table in tables {
+        for table in tables.split(' ').chain([order]) {
             let answer = match self {
                 Server::Postgres(server) => {
                     server.in_database(database, &format!("SELECT count(*) FROM {prefix}{table}"))
@@ -165,17 +124,17 @@ fn database_of(who: Who) -> &'static str {
     if who == Who::Dyno { "dyno_tpcc" } else { "go_tpcc" }
 }
 
-/// A load of so many warehouses has at least this many rows: the lines of an order vary.
+/// The fewest rows of a load: the lines of an order vary.
 fn least_rows() -> u32 {
     100_000 + WAREHOUSES * 490_000
 }
 
 /// The whole build: tables, rows, keys, indexes.
-pub(crate) fn build(bench: &Bench, name: &str, database: Database) -> Lines {
+pub(crate) fn build(bench: &Bench, name: &str, database: &str, bar: f64) -> Lines {
     let server = or_skip!(name, Server::start(database));
     let pairs = bench.pairs(name, Who::GoTpc, |who| {
         server.renew(who)?;
-        let ended = run_child(&mut server.load(bench, who)?, None, bench.scratch.path())?;
+        let ended = bench.run(server.load(bench, who)?, None)?;
         let rows = server.rows(who)?;
         if rows < least_rows() {
             return Err(format!("{who:?} left {rows} rows"));
@@ -183,21 +142,20 @@ pub(crate) fn build(bench: &Bench, name: &str, database: Database) -> Lines {
         Ok(Loading::new(rows, &ended))
     })?;
     let what = format!("{name}: {WAREHOUSES} warehouses, {SESSIONS} connections, go-tpc");
-    Ok(loading_lines(&what, &pairs, database.build_bar(), Bar::Value(1.0)))
+    Ok(loading_lines(&what, &pairs, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
 }
 
 /// A run of the usual mix without pauses, one statement at a time.
-pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Lines {
+pub(crate) fn run(bench: &Bench, name: &str, database: &str) -> Lines {
     let server = or_skip!(name, Server::start(database));
     for who in [Who::Dyno, Who::GoTpc] {
         server.renew(who)?;
-        run_child(&mut server.load(bench, who)?, None, bench.scratch.path())?;
+        bench.run(server.load(bench, who)?, None)?;
     }
     let pairs = bench.pairs(name, Who::GoTpc, |who| {
         let peak_kib = Cell::new(0);
         let steady = bench.steady(|seconds| {
-            let mut command = server.run(bench, who, seconds)?;
-            let ended = run_child(&mut command, None, bench.scratch.path())?;
+            let ended = bench.run(server.run(bench, who, seconds)?, None)?;
             peak_kib.set(peak_kib.get().max(ended.peak_kib));
             let statements = transactions(who, &ended.output)? as f64;
             Ok(Cost { cpu_s: ended.cpu_s, statements })
@@ -205,16 +163,17 @@ pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Lines {
         Ok((steady, peak_kib.get() as f64 / 1024.0))
     })?;
     let what = |text: &str| format!("{name}: {TERMINALS} terminals, go-tpc, {text}");
-    let of = |value: fn(&(Steady, f64)) -> f64| -> Vec<(f64, f64)> {
-        pairs.iter().map(|(dyno, peer)| (value(dyno), value(peer))).collect()
-    };
-    let cpu = of(|(steady, _)| steady.cpu_us_per_statement);
-    let rate = of(|(steady, _)| steady.statements_per_s);
-    let memory = of(|&(_, mib)| mib);
+    let cpu = |(steady, _): &(Steady, f64)| steady.cpu_us_per_statement;
+    let rate = |(steady, _): &(Steady, f64)| steady.statements_per_s;
     Ok(vec![
-        Line::of_pairs(what("client CPU us/transaction"), &cpu, Bar::Ratio(0.4)),
-        Line::of_pairs(what("transactions/s"), &rate, Bar::None),
-        Line::of_pairs(what("resident memory, MiB"), &memory, Bar::Value(MEMORY_MIB)),
+        Line::of_pairs(what("client CPU us/transaction"), &pairs, cpu, Bar::Ratio(0.4)),
+        Line::of_pairs(what("transactions/s"), &pairs, rate, Bar::None),
+        Line::of_pairs(
+            what("resident memory, MiB"),
+            &pairs,
+            |&(_, mib)| mib,
+            Bar::Value(MEMORY_MIB),
+        ),
     ])
 }
 
@@ -233,13 +192,13 @@ pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay, flight: &str) -
         });
         command.args([HOMES, MANY_SESSIONS].map(|number| number.to_string()));
         command.args([&seconds.to_string(), flight]);
-        let ended = run_child(&mut command, Some(CLIENT_CORE), bench.scratch.path())?;
+        let ended = bench.run(command, Some(CLIENT_CORE))?;
         null.stop()?;
         if !ended.output.contains("failed 0,") {
             return Err(format!("terminals failed:\n{}", ended.output));
         }
         memory.push(ended.peak_kib as f64 * 1_024.0 / 1e6);
-        // Connecting and preparing is in it.
+        // With connecting and preparing.
         cores.push(ended.cpu_s / seconds as f64);
         late.push(late_p99_ms(&ended.output)?);
     }
@@ -256,14 +215,13 @@ pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay, flight: &str) -
     ])
 }
 
-/// The 99th percentile in the line of the lateness, in milliseconds.
 fn late_p99_ms(output: &str) -> Result<f64, String> {
     let line = output.lines().find(|line| line.starts_with("late by "));
     let number = line.and_then(|line| line.split_once("p99 ")?.1.split_once(',')?.0.parse().ok());
     number.ok_or_else(|| format!("the terminals do not say how late they were:\n{output}"))
 }
 
-/// Transactions in a report. Neither may have failed ones but go-tpc's that its end cut off.
+/// Transactions in a report, without failed ones but those that go-tpc's end cut off.
 fn transactions(who: Who, output: &str) -> Result<u64, String> {
     let mut sum = 0;
     for line in output.lines() {

@@ -1,11 +1,10 @@
-//! Loading TPC-H beside psql's `\copy` of files that were made before, in as many sessions, with the same
-//! statements for tables, keys, indexes and statistics.
+//! Loading TPC-H beside psql's `\copy` of existing files, in as many sessions, with the same statements for tables,
+//! keys, indexes and statistics.
 //!
-//! dyno makes its rows while it sends them, and adds up what is stored at the end; the seconds of
-//! the latter are taken out of its rate, because psql does nothing of the kind.
+//! dyno makes its rows while it sends them, and verifies the stored ones at the end. The seconds of the latter don't
+//! count, as psql verifies nothing.
 
 use crate::bench::Bench;
-use crate::child::run;
 use crate::client::Who;
 use crate::comparisons::{Lines, Loading, loading_lines};
 use crate::postgres::SETTINGS;
@@ -27,11 +26,8 @@ fn database_of(who: Who) -> &'static str {
 }
 
 pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
-    let (server, psql) = match (Postgres::start_with(&SETTINGS), peer("psql")) {
-        (Ok(server), Some(psql)) => (server, psql),
-        (Err(why), _) => return Ok(vec![Line::skipped(name, &why)]),
-        (_, None) => return Ok(vec![Line::skipped(name, "psql is not installed")]),
-    };
+    let server = or_skip!(name, Postgres::start_with(&SETTINGS));
+    let psql = or_skip!(name, peer("psql").ok_or("psql is not installed"));
     let folder = bench.scratch.path().join("tpch");
     let script = script(bench, &server, Path::new(&psql), &folder, scale)?;
     let memory_mb = RefCell::new(Vec::new());
@@ -41,7 +37,7 @@ pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
             server.sql(&format!("DROP DATABASE IF EXISTS {}", database_of(other)))?;
         }
         server.sql(&format!("CREATE DATABASE {database}"))?;
-        // What the other has left is not this one's to write out.
+        // The pages of the other shall not cost this one.
         server.sql("CHECKPOINT")?;
         let mut command = Command::new(&bench.programs.dyno_tpch);
         if who == Who::Dyno {
@@ -51,7 +47,7 @@ pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
             command = Command::new("sh");
             command.arg(&script);
         }
-        let mut ended = run(&mut command, None, bench.scratch.path())?;
+        let mut ended = bench.run(command, None)?;
         if who == Who::Dyno {
             ended.wall_s -= verify_s(&ended.output)?;
             memory_mb.borrow_mut().push(ended.peak_kib as f64 * 1_024.0 / 1e6);
@@ -79,8 +75,7 @@ fn rows(server: &Postgres, database: &str) -> Result<u32, String> {
     answer.trim().parse().map_err(|_| format!("{database} has {answer} rows"))
 }
 
-/// A script that loads with psql, and the files that it needs. Each session takes the next statement
-/// of a step as soon as it is free.
+/// A script that loads with psql, and its files. A free session takes the next statement of a step.
 fn script(
     bench: &Bench,
     server: &Postgres,
@@ -90,7 +85,8 @@ fn script(
 ) -> Result<PathBuf, String> {
     let tool = |words: &[&str]| {
         let mut command = Command::new(&bench.programs.dyno_tpch);
-        run(command.args(words), None, bench.scratch.path()).map(|ended| ended.output)
+        command.args(words);
+        bench.run(command, None).map(|ended| ended.output)
     };
     let files = tool(&["files", &folder.display().to_string(), scale, &SESSIONS.to_string()])?;
     let mut text = format!(

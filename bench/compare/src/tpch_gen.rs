@@ -1,7 +1,7 @@
-//! TPC-H's tables as files, beside tpchgen-cli, which stands on the same generator.
+//! TPC-H's tables as files, beside tpchgen-cli, which uses the same generator.
 
 use crate::bench::Bench;
-use crate::child::{Ended, run as run_child};
+use crate::child::Ended;
 use crate::client::Who;
 use crate::comparisons::Lines;
 use crate::table::{Bar, Line};
@@ -11,32 +11,25 @@ use std::process::Command;
 
 /// The scale factor: 1.1 GB in eight files.
 const SCALE: &str = "1";
-/// Their bytes, as dbgen writes them.
+/// Bytes of dbgen's files.
 const BYTES: u64 = 1_100_693_130;
 
 pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Lines {
     let pairs = bench.pairs(name, Who::TpchgenCli, |who| {
         let folder = bench.scratch.path().join("tpch");
         let ended = written(bench, who, &folder, threads);
-        // The next one finds the disk as this one did.
+        // The next one finds the same free disk.
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         ended
     })?;
-    let of = |value: fn(&Ended) -> f64| -> Vec<(f64, f64)> {
-        pairs.iter().map(|(dyno, peer)| (value(dyno), value(peer))).collect()
-    };
     let what = |text: &str| {
         format!("{name}: files at scale {SCALE}, {threads} threads, tpchgen-cli, {text}")
     };
     let bar = Bar::Ratio(1.0);
     Ok(vec![
-        Line::of_pairs(what("seconds"), &of(|ended| ended.wall_s), bar),
-        Line::of_pairs(what("CPU seconds"), &of(|ended| ended.cpu_s), bar),
-        Line::of_pairs(
-            what("resident memory, MiB"),
-            &of(|ended| ended.peak_kib as f64 / 1024.0),
-            bar,
-        ),
+        Line::of_pairs(what("seconds"), &pairs, |ended| ended.wall_s, bar),
+        Line::of_pairs(what("CPU seconds"), &pairs, |ended| ended.cpu_s, bar),
+        Line::of_pairs(what("resident memory, MiB"), &pairs, Ended::peak_mib, bar),
     ])
 }
 
@@ -50,7 +43,7 @@ fn written(bench: &Bench, who: Who, folder: &Path, threads: u32) -> Result<Ended
         _ => command.args(["--scale-factor", SCALE, "--num-threads", &threads, "--output-dir"]),
     };
     command.arg(folder);
-    let ended = run_child(&mut command, None, bench.scratch.path())?;
+    let ended = bench.run(command, None)?;
     let mut bytes = 0;
     for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
         bytes += entry.and_then(|entry| entry.metadata()).map_err(|error| error.to_string())?.len();

@@ -1,25 +1,18 @@
-//! Where servers listen.
+//! Addresses of servers.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A host name or IP address (IPv6 without brackets), and a port.
-    Tcp {
-        /// Host name or IP address.
-        host: String,
-        /// TCP port, 1 to 65535.
-        port: u16,
-    },
+    /// IPv6 without brackets. The port is 1 to 65535.
+    Tcp { host: String, port: u16 },
     /// The path of a unix socket.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// The name that the server's certificate must carry: the host, or `localhost` behind a unix
-    /// socket.
+    /// The name in the server's certificate: the host, or `localhost` behind a unix socket.
     pub fn tls_name(&self) -> &str {
         match self {
             Address::Tcp { host, .. } => host,

@@ -1,36 +1,34 @@
-//! What a kind of database can do, so that generic code compares no product names.
+//! Abilities of a kind of database, so that generic code compares no product names.
 
 use crate::Dialect;
 
-/// What a database can do beside its dialect's SQL, and the statements in which products differ; stated by
-/// its driver.
+/// Abilities of a database beside its dialect's SQL, and the statements in which products differ. Its driver states
+/// them.
 #[derive(Debug)]
 pub struct Capabilities {
-    /// It is made for many small transactions, not only for analysis.
+    /// Made for many small transactions, not only for analysis.
     pub small_transactions: bool,
     /// It has the system views and functions of its dialect's server, such as `pg_stat_database`.
     pub server_views: bool,
-    /// Foreign keys can be added to a table that exists.
     pub adds_foreign_keys: bool,
-    /// Its transaction identifiers are MariaDB's, with domains: `gtid_binlog_pos`, `gtid_slave_pos`.
+    /// Transaction identifiers are MariaDB's, with domains: `gtid_binlog_pos`, `gtid_slave_pos`.
     pub domain_gtids: bool,
-    /// Executed in a session, has joins with derived tables executed once instead of once per row.
+    /// Statement after which a session executes derived tables in joins once instead of once per row.
     pub materialize_derived: Option<&'static str>,
-    /// Answers with the names and values of all settings.
+    /// Query for the names and values of all settings.
     pub settings: Option<&'static str>,
-    /// Writes all that is in memory to the database's file.
+    /// Writes the memory to the database's file.
     pub checkpoint: Option<&'static str>,
-    /// Answers with the bytes of the database's file.
+    /// Query for the bytes of the database's file.
     pub file_bytes: Option<&'static str>,
-    /// What stands before a query to get its estimated plan, the most telling first.
+    /// Prefixes of a query for its estimated plan, the most exact first.
     pub explain: &'static [&'static str],
-    /// The same for a plan with an execution of the query.
+    /// The same for a plan with an execution.
     pub explain_executed: &'static [&'static str],
-    /// How the answer to them is read.
     pub plan_form: PlanForm,
 }
 
-/// How the rows of a plan make one text.
+/// The rows of a plan as one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanForm {
     /// A line per row, of all its columns.
@@ -42,7 +40,7 @@ pub enum PlanForm {
 }
 
 impl Capabilities {
-    /// Those of MySQL and of most that speak its protocol.
+    /// MySQL and most others of its protocol.
     pub const MYSQL: Self = Capabilities {
         small_transactions: true,
         server_views: true,
@@ -58,7 +56,7 @@ impl Capabilities {
         plan_form: PlanForm::Lines,
     };
 
-    /// Those of PostgreSQL and of most that speak its protocol.
+    /// PostgreSQL and most others of its protocol.
     pub const POSTGRES: Self = Capabilities {
         // `setting` counts in `unit`, which may be 8kB; this gives 128MB.
         settings: Some("SELECT name, current_setting(name) FROM pg_settings"),
@@ -71,7 +69,6 @@ impl Capabilities {
         ..Self::MYSQL
     };
 
-    /// Those of embedded SQLite.
     pub const SQLITE: Self = Capabilities {
         server_views: false,
         adds_foreign_keys: false,
@@ -88,7 +85,7 @@ impl Capabilities {
 }
 
 impl Dialect {
-    /// What most databases of this dialect can do.
+    /// Abilities of most databases of this dialect.
     pub fn capabilities(self) -> &'static Capabilities {
         match self {
             Dialect::Mysql => &Capabilities::MYSQL,

@@ -1,10 +1,10 @@
-//! What a database or the way to it answered instead of a result.
+//! Errors of a database or of the way to it.
 
 use crate::Address;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a transaction failed, in the classes that a report counts apart.
+/// Classes of errors that a report counts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorClass {
     /// SQLSTATE 40001 that is not a deadlock: the transaction must be run again.
@@ -13,26 +13,21 @@ pub enum ErrorClass {
     Deadlock,
     /// A lock was not granted in time (MySQL 1205, PostgreSQL 55P03, SQLite BUSY).
     LockTimeout,
-    /// The connection is gone; whether an unanswered commit happened is unknown.
+    /// The connection is gone; the result of an unanswered commit is unknown.
     ConnectionLost,
     /// SQLSTATE class 23: duplicate key, foreign key, check, not null.
     Constraint,
-    /// Everything else.
     Other,
 }
 
 impl ErrorClass {
-    /// All classes, in the order in which reports list them.
-    pub const ALL: [ErrorClass; 6] = [
-        ErrorClass::Serialization,
-        ErrorClass::Deadlock,
-        ErrorClass::LockTimeout,
-        ErrorClass::ConnectionLost,
-        ErrorClass::Constraint,
-        ErrorClass::Other,
-    ];
+    /// All classes, in the order of reports.
+    pub const ALL: [ErrorClass; 6] = {
+        use ErrorClass::{ConnectionLost, Constraint, Deadlock, LockTimeout, Other, Serialization};
+        [Serialization, Deadlock, LockTimeout, ConnectionLost, Constraint, Other]
+    };
 
-    /// The name used in files and reports, such as `lock_timeout`.
+    /// The name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
             ErrorClass::Serialization => "serialization",
@@ -45,7 +40,7 @@ impl ErrorClass {
     }
 }
 
-/// What failed: decides the remedy and the drop-in front ends' wording.
+/// Decides the remedy and the drop-in front ends' wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The server could not be reached: refused, no route, no such host or socket.
@@ -58,15 +53,14 @@ pub enum Cause {
     Server,
     /// The connection broke, or the server ended it.
     Lost,
-    /// The peer sent what the protocol does not allow, or a limit of dyno was passed.
+    /// The peer broke the protocol, or a limit of dyno was passed.
     Protocol,
-    /// The driver has no such operation.
     Unsupported,
-    /// The workload itself can't go on: an expression of a script failed. No server was asked.
+    /// The workload itself failed, such as an expression of a script. No server was asked.
     Workload,
 }
 
-/// Who worded the message of an error.
+/// The author of an error's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorOrigin {
     Server,
@@ -76,33 +70,27 @@ pub enum ErrorOrigin {
     Dyno,
 }
 
-/// An error of a session: small, boxed, allocated only when something went wrong.
+/// An error of a session: boxed, allocated only when something went wrong.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DbError(Box<ErrorParts>);
 
-/// What a session answers, or why it doesn't.
 pub type DbResult<T> = Result<T, DbError>;
 
-/// What is known of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorParts {
-    /// The class under which it is counted.
     pub class: ErrorClass,
-    /// What failed.
     pub cause: Cause,
-    /// Who worded the message.
     pub origin: ErrorOrigin,
-    /// The server that was connected to; `None` for embedded databases and after the log-in.
+    /// The server of the connection; `None` for embedded databases and after the log-in.
     pub address: Option<Address>,
     /// MySQL's or SQLite's error number, 0 where there is none.
     pub errno: u32,
     /// `*b"00000"` where there is none.
     pub sqlstate: [u8; 5],
-    /// The words of the origin, without any password.
+    /// In the words of the origin, without any password.
     pub message: String,
-    /// The server's detail line.
     pub detail: Option<String>,
-    /// A remedy.
+    /// A remedy, shown after `hint:`.
     pub hint: Option<String>,
 }
 
@@ -113,8 +101,7 @@ impl From<ErrorParts> for DbError {
 }
 
 impl DbError {
-    /// An error that a server sent. `errno` is MySQL's or SQLite's number, 0 where there is none;
-    /// `sqlstate` is `*b"00000"` where there is none.
+    /// An error that a server sent. `errno` and `sqlstate` as in [`ErrorParts`].
     pub fn server(
         class: ErrorClass,
         errno: u32,
@@ -125,7 +112,7 @@ impl DbError {
         error.with(|parts| (parts.origin, parts.errno) = (ErrorOrigin::Server, errno))
     }
 
-    /// The server's refusal of the log-in; arguments as of [`DbError::server`].
+    /// The server's refusal of the log-in.
     pub fn login(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
         let error = Self::server(ErrorClass::Other, errno, sqlstate, message);
         error.with(|parts| parts.cause = Cause::Rejected)
@@ -136,13 +123,12 @@ impl DbError {
         Self::new(Cause::Lost, ErrorClass::ConnectionLost, *b"08006", message)
     }
 
-    /// The server ended an established connection and sent a reason; arguments as of [`DbError::server`].
+    /// The server ended an established connection and sent a reason.
     pub fn closed(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
         let error = Self::server(ErrorClass::ConnectionLost, errno, sqlstate, message);
         error.with(|parts| parts.cause = Cause::Lost)
     }
 
-    /// The server could not be reached.
     pub fn unreachable(message: impl Into<String>) -> Self {
         Self::new(Cause::Unreachable, ErrorClass::ConnectionLost, *b"08001", message)
     }
@@ -156,13 +142,12 @@ impl DbError {
         error.with(|parts| parts.origin = ErrorOrigin::System(errno))
     }
 
-    /// TLS is not possible.
     pub fn tls(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
         let error = Self::new(Cause::Tls, ErrorClass::Other, sqlstate, message);
         error.with(|parts| parts.errno = errno)
     }
 
-    /// The log-in is not possible, in dyno's words; `errno` and `sqlstate` as of [`DbError::server`].
+    /// The log-in is not possible, in dyno's words.
     pub fn rejected(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
         let error = Self::new(Cause::Rejected, ErrorClass::Other, sqlstate, message);
         error.with(|parts| parts.errno = errno)
@@ -178,7 +163,7 @@ impl DbError {
         Self::new(Cause::Workload, ErrorClass::Other, *b"00000", message)
     }
 
-    /// The driver has no such operation; its session is still usable.
+    /// The driver lacks an operation; its session is still usable.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(Cause::Unsupported, ErrorClass::Other, *b"0A000", message)
     }
@@ -203,26 +188,23 @@ impl DbError {
         self
     }
 
-    /// Counts the error under another class: a log-in that is refused because the server is just
-    /// starting is a lost connection, a parameter of the wrong type is none.
+    /// Counts the error under another class: refused log-ins of a starting server are lost connections.
     #[must_use]
     pub fn with_class(self, class: ErrorClass) -> Self {
         self.with(|parts| parts.class = class)
     }
 
-    /// Adds the server's detail line.
     #[must_use]
     pub fn with_detail(self, detail: impl Into<String>) -> Self {
         self.with(|parts| parts.detail = Some(detail.into()))
     }
 
-    /// Adds a remedy, shown after `hint:`.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         self.with(|parts| parts.hint = Some(hint.into()))
     }
 
-    /// Names the server that was connected to, unless the error names one already.
+    /// Names the server of the connection, unless the error names one already.
     #[must_use]
     pub fn at(self, address: &Address) -> Self {
         self.with(|parts| {
@@ -230,62 +212,51 @@ impl DbError {
         })
     }
 
-    /// All that is known, for what stores or sends errors.
     pub fn parts(&self) -> &ErrorParts {
         &self.0
     }
 
-    /// The class under which the error is counted.
     pub fn class(&self) -> ErrorClass {
         self.0.class
     }
 
-    /// What failed.
     pub fn cause(&self) -> Cause {
         self.0.cause
     }
 
-    /// Who worded [`DbError::message`].
     pub fn origin(&self) -> ErrorOrigin {
         self.0.origin
     }
 
-    /// The server that was connected to.
     pub fn address(&self) -> Option<&Address> {
         self.0.address.as_ref()
     }
 
-    /// MySQL's or SQLite's error number, 0 where there is none.
     pub fn errno(&self) -> u32 {
         self.0.errno
     }
 
-    /// The five letters of the SQLSTATE.
     pub fn sqlstate(&self) -> &str {
         std::str::from_utf8(&self.0.sqlstate).unwrap_or("?????")
     }
 
-    /// The words of the origin, without any password.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The server's detail line, if it sent one.
     pub fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
     }
 
-    /// A remedy, if one is known.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// True when message and codes are a server's, false when they are dyno's own.
     pub fn is_from_server(&self) -> bool {
         self.0.origin == ErrorOrigin::Server
     }
 
-    /// True when the session can't be used any more and must be connected again.
+    /// True when the session is lost and must be connected again.
     pub fn is_fatal(&self) -> bool {
         self.0.class == ErrorClass::ConnectionLost
     }

@@ -1,13 +1,13 @@
-//! The words every other crate of dyno shares. No I/O, no dependencies.
+//! Types that all other crates of dyno share. No I/O, no dependencies.
 //!
-//! - [`Driver`] and [`Session`]: how a protocol is spoken, and one open connection.
-//! - [`Workload`]: what is executed; its unit is the transaction.
-//! - [`Outcome`], [`ErrorClass`], [`DbError`]: how an attempt ended.
-//! - [`Tally`]: what an attempt did, statement by statement.
+//! - [`Driver`] and [`Session`]: a protocol, and one open connection.
+//! - [`Workload`]: the code of transactions.
+//! - [`Outcome`], [`ErrorClass`], [`DbError`]: the end of an attempt.
+//! - [`Tally`]: statements and rows of an attempt.
 //! - [`Rng`]: one random stream per worker and purpose.
-//! - [`offer`], [`options`]: what workloads offer to suites, and their options as tables.
+//! - [`offer`], [`options`]: tests and options of workloads, as tables.
 //! - [`named`]: enums whose variants have names.
-//! - [`nearest`]: the name that a misspelt one was meant to be.
+//! - [`nearest`]: the known name closest to a misspelt one.
 
 mod address;
 mod capabilities;
@@ -39,11 +39,8 @@ pub use text::push_int;
 pub use value::{Param, ParamType};
 pub use workload::{Ended, Errand, Plan, TransactionId, TransactionKind, WorkerId, Workload};
 
-/// A point in time or a length of time in nanoseconds, on the monotonic clock of the machine
-/// (or on the virtual clock of a simulated loop).
+/// A point or a length of time, on the monotonic clock of the machine or the virtual clock of a simulated loop.
 pub type Nanos = u64;
 
-/// Nanoseconds in one second.
 pub const SECOND: Nanos = 1_000_000_000;
-/// Nanoseconds in one millisecond.
 pub const MILLISECOND: Nanos = 1_000_000;

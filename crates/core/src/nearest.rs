@@ -1,10 +1,10 @@
-//! The known name that a misspelt one was probably meant to be.
+//! The known name closest to a misspelt one.
 
-/// Longer words cost time to compare, and no name of dyno's has as many letters.
+/// Longer words cost time to compare; no name of dyno is as long.
 const LONGEST_BYTES: usize = 64;
 
-/// The known name with the fewest edits (insert, delete, replace, swap neighbours), if those are
-/// at most a third of the longer one's letters. Capitals are small letters here, and `-` is `_`.
+/// The known name with the fewest edits (insert, delete, replace, swap neighbours), if those are at most a third of the
+/// longer one's letters. Case does not count, and `-` is `_`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST_BYTES {
         return None;
@@ -25,8 +25,7 @@ fn letters(text: &str) -> Vec<char> {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// How many edits make one of the other: the distance of Damerau and Levenshtein, restricted to
-/// one edit per pair of letters.
+/// The edits between two words: the distance of Damerau and Levenshtein, restricted to one edit per pair of letters.
 fn edits(a: &[char], b: &[char]) -> usize {
     let mut before_last = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();

@@ -1,85 +1,64 @@
-//! The facts of a workload that suites are read with: names, sizes and options, as constants.
+//! Tests, sizes and options of a workload as constants, for the reader of suites.
 
 use crate::options::{OptionDoc, Shape};
 
-/// A workload as suites name it.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadOffer {
-    /// The name, such as `sysbench`.
     pub name: &'static str,
     pub tests: &'static [TestOffer],
-    /// What its points differ in.
     pub levels: Levels,
-    /// Another word for the key `workers`.
+    /// Another name of the key `workers`.
     pub workers_alias: Option<&'static str>,
-    /// Its options, of all tests.
+    /// The options of all tests.
     pub options: fn() -> Vec<OptionDoc>,
 }
 
-/// What the points of an experiment differ in.
+/// The difference between the points of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Levels {
-    /// Numbers of workers, which are driven for some time.
+    /// Numbers of workers, each for some time.
     Workers,
-    /// Parallel degrees, at which queries are passed through once.
+    /// Parallel degrees, each for one pass through the queries.
     Degrees,
 }
 
-/// A test of a workload, and the options that say how much data it has.
 #[derive(Clone, Copy, Debug)]
 pub struct TestOffer {
-    /// The name, such as `oltp_read_only`.
     pub name: &'static str,
-    /// `None`: the size is not known before the run.
+    /// `None`: unknown before the run.
     pub size: Option<DataSizing>,
 }
 
-/// The options, with underscores, that say how much data there is.
+/// The options, with underscores, that set the amount of data.
 #[derive(Clone, Copy, Debug)]
 pub enum DataSizing {
-    /// Equal tables.
-    Tables {
-        /// Rows of each table.
-        rows: Scale,
-        /// Number of tables.
-        tables: Scale,
-    },
+    /// Equal tables: rows of each, and their number.
+    Tables { rows: Scale, tables: Scale },
     /// One number for all tables.
     Factor {
-        /// That number.
         factor: Scale,
-        /// Rows of the largest table for each unit of it.
+        /// Rows of the largest table for each unit.
         rows_per_unit: u64,
         /// Options that count rows of that table: they shrink with it, so that shares stay.
         rows: &'static [&'static str],
-        /// Most workers for each unit of it; `None` is no bound.
+        /// Most workers for each unit.
         workers_per_unit: Option<u32>,
     },
-    /// One number for all tables, which may be a fraction.
-    Fraction {
-        /// The option; 1 when it is not given.
-        option: &'static str,
-        /// Rows of the largest table for each unit of it.
-        rows_per_unit: u64,
-    },
+    /// One number for all tables, which may be a fraction; 1 by default. `rows_per_unit`: as above.
+    Fraction { option: &'static str, rows_per_unit: u64 },
 }
 
-/// An option that scales data.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// The name of the option.
     pub option: &'static str,
-    /// The value when the option is not given.
     pub default: u64,
 }
 
 impl WorkloadOffer {
-    /// The test of this name.
     pub fn test(&self, name: &str) -> Option<&'static TestOffer> {
         self.tests.iter().find(|test| test.name == name)
     }
 
-    /// How an option is written; `None` if there is none of this name.
     pub fn shape_of(&self, option: &str) -> Option<Shape> {
         let options = (self.options)();
         let found = options.iter().find(|known| known.name.replace('-', "_") == option);

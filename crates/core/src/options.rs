@@ -4,7 +4,7 @@
 use crate::nearest;
 use std::fmt::Write;
 
-/// The values of an option, and what sets one in the settings `S`.
+/// The values of an option, and the setter in the settings `S`.
 #[derive(Debug)]
 pub enum Kind<S> {
     /// A whole number from the first to the second.
@@ -15,22 +15,21 @@ pub enum Kind<S> {
     Flag(fn(&mut S, bool)),
     /// One of these words; the setter gets its index.
     Choice(&'static [&'static str], fn(&mut S, usize)),
-    /// A text of this kind. The error says what the option takes, to be put after "it takes".
+    /// A text of this kind. The error completes a sentence after "it takes".
     Text(&'static str, fn(&mut S, &str) -> Result<(), String>),
-    /// Texts, or a single one. The setter is called for each.
+    /// Texts, or a single one; the setter is called for each.
     List(fn(&mut S, &str)),
-    /// Values by keys. The keys are these, or any if there are none here; the error is as of `Text`.
+    /// Values by keys: these, or any if there are none here. The error is as of `Text`.
     Table(&'static [&'static str], fn(&mut S, &str, &str) -> Result<(), String>),
 }
 
 /// One option of a workload with the settings `S`.
 #[derive(Debug)]
 pub struct OptionRow<S: 'static> {
-    /// The name, with underscores.
+    /// With underscores.
     pub name: &'static str,
-    /// The values.
     pub kind: Kind<S>,
-    /// The default as it would be written; empty if there is none.
+    /// As it would be written; empty if there is none.
     pub default: &'static str,
     /// The meaning, with the unit.
     pub doc: &'static str,
@@ -38,36 +37,33 @@ pub struct OptionRow<S: 'static> {
     pub tests: &'static [&'static str],
 }
 
-/// Why options are refused.
+/// A refusal of options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
-    /// The option as it was given, with `.KEY` where that is meant; `None` is the experiment as a whole.
+    /// The given option, with `.KEY` where that is meant; `None` is the experiment as a whole.
     pub option: Option<String>,
     /// True when the value is wrong, false when the name is.
     pub is_value: bool,
     /// A full sentence.
     pub message: String,
-    /// A remedy.
     pub hint: Option<String>,
 }
 
 impl OptionError {
-    /// A complaint about the value of an option.
+    /// A wrong value of an option.
     pub fn value(option: &str, message: String) -> Self {
         OptionError { option: Some(option.to_owned()), is_value: true, message, hint: None }
     }
 
-    /// A complaint about an experiment as a whole.
     pub fn experiment<'a>(message: impl Into<String>, hint: impl Into<Option<&'a str>>) -> Self {
         let hint = hint.into().map(str::to_owned);
         OptionError { option: None, is_value: false, message: message.into(), hint }
     }
 }
 
-/// How an option is written.
+/// The form of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One value.
     Single,
     /// A list of values, or one.
     List,
@@ -75,25 +71,22 @@ pub enum Shape {
     Table,
 }
 
-/// An option as help and documentation show it.
+/// An option in help and documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionDoc {
-    /// The name, with underscores.
+    /// With underscores.
     pub name: String,
-    /// How it is written.
     pub shape: Shape,
-    /// The values in words, such as `whole number from 1 to 10`.
+    /// Such as `whole number from 1 to 10`.
     pub values: String,
-    /// The default as it would be written; empty if there is none.
+    /// As it would be written; empty if there is none.
     pub default: &'static str,
-    /// The meaning.
     pub doc: &'static str,
-    /// Where the option exists, such as "in `spec`"; empty: in all tests.
+    /// Such as "in `spec`"; empty: in all tests.
     pub scope: String,
 }
 
 impl<S> OptionRow<S> {
-    /// An option of all tests.
     pub const fn new(
         name: &'static str,
         default: &'static str,
@@ -103,15 +96,11 @@ impl<S> OptionRow<S> {
         OptionRow { name, kind, default, doc, tests: &[] }
     }
 
-    /// The option of some tests only.
     pub const fn of(self, tests: &'static [&'static str]) -> Self {
         OptionRow { name: self.name, kind: self.kind, default: self.default, doc: self.doc, tests }
     }
 
-    /// Sets one value. `key` is what stands behind the dot of a table or list.
-    ///
-    /// # Errors
-    /// The values that the option takes.
+    /// Sets one value; `key` is the part behind the dot of a table or list. An error names the possible values.
     pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), String> {
         let wanted = || self.kind.words();
         match (&self.kind, key) {
@@ -144,7 +133,6 @@ impl<S> OptionRow<S> {
         Ok(())
     }
 
-    /// The option as help and documentation show it.
     pub fn describe(&self) -> OptionDoc {
         OptionDoc {
             name: self.name.to_owned(),
@@ -194,10 +182,7 @@ fn whole(value: &str) -> Option<u32> {
     fits.then_some(number as u32)
 }
 
-/// Reads the options of one test. Names of tables and lists have a key behind a dot.
-///
-/// # Errors
-/// The first unknown name or wrong value.
+/// Reads the options of one test up to the first unknown name or wrong value. Tables and lists have a key behind a dot.
 pub fn read<'a, S>(
     table: &[OptionRow<S>],
     (workload, test): (&str, &str),
@@ -243,7 +228,7 @@ fn did_you_mean(name: Option<&str>, before: &str) -> Option<String> {
     name.map(|name| format!("Did you mean `{before}{name}`?"))
 }
 
-/// The rows of a Markdown table of options, with its head.
+/// A Markdown table of options, with its head.
 pub fn markdown(options: &[OptionDoc]) -> String {
     let mut text = "| option | values, default | meaning |\n|---|---|---|\n".to_owned();
     for option in options {
@@ -261,7 +246,7 @@ pub fn markdown(options: &[OptionDoc]) -> String {
     text
 }
 
-/// The options for a terminal, a paragraph each.
+/// A paragraph per option, for a terminal.
 pub fn help(options: &[OptionDoc]) -> String {
     let mut text = String::new();
     for option in options {
@@ -297,10 +282,8 @@ pub fn fill(words: &str, indent: usize) -> String {
     text + "\n"
 }
 
-/// Tries every default and every word of a table: for a test of each table.
-///
-/// # Panics
-/// When a name stands twice, or a row refuses what it says that it takes.
+/// Tries every default and every word of a table: for a test of each table. Panics when a name stands twice or a row
+/// refuses its own value.
 pub fn check_table<S>(table: &[OptionRow<S>], mut new: impl FnMut() -> S) {
     for (at, row) in table.iter().enumerate() {
         let is_twice = table[at + 1..].iter().any(|other| other.name == row.name);

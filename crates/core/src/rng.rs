@@ -1,7 +1,7 @@
 //! Random streams: xoshiro256++ seeded by splitmix64 from (seed, purpose, worker).
 
-/// A random stream of one worker for one purpose. Two streams with different purposes or workers
-/// are independent; the same three values give the same stream on every machine.
+/// A random stream of one worker for one purpose, the same on every machine. Streams of different purposes or workers
+/// are independent.
 #[derive(Clone, Debug)]
 pub struct Rng {
     s: [u64; 4],
@@ -36,7 +36,6 @@ impl Rng {
         Rng { s }
     }
 
-    /// 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let result = self.s[0].wrapping_add(self.s[3]).rotate_left(23).wrapping_add(self.s[0]);

@@ -1,7 +1,6 @@
-//! What is known of a target before a connection is made.
+//! Facts of a target before a connection.
 
-/// The SQL dialect a target understands. Small differences inside a dialect (MariaDB against
-/// MySQL) are told apart by [`Product`] once a session exists.
+/// The SQL dialect of a target. [`Product`] knows differences inside it (MariaDB, MySQL) once a session exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// MySQL protocol: MySQL, MariaDB, PolarDB, TiDB ...
@@ -13,7 +12,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The name used in files, URLs and reports.
+    /// The name in files, URLs and reports.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Mysql => "mysql",
@@ -34,7 +33,7 @@ impl Dialect {
     }
 }
 
-/// Product and version as the server itself states them.
+/// Product and version as the server states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
     /// Such as `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`, `DuckDB`.

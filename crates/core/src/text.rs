@@ -1,4 +1,4 @@
-//! Text that is made for each statement.
+//! Text for each statement.
 
 /// Appends an integer in decimal without the formatting machinery.
 #[inline]

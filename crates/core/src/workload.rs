@@ -1,4 +1,4 @@
-//! What is executed.
+//! Workloads: the code of transactions.
 
 use crate::{DbError, Nanos, Outcome, Rng, Session, Tally};
 
@@ -8,71 +8,64 @@ pub type WorkerId = u32;
 /// Index into [`Workload::transactions`].
 pub type TransactionId = usize;
 
-/// One kind of transaction of a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransactionKind {
-    /// The name in reports, such as `oltp_read_write` or `new_order`.
+    /// Such as `oltp_read_write` or `new_order`.
     pub name: String,
     /// Relative share of the mix. Kinds of weight 0 are never picked; an [`Errand`] may be one.
     pub weight: u32,
 }
 
-/// One transaction that is over, as the engine saw it.
+/// One finished transaction, as the engine saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Which kind it was.
     pub transaction: TransactionId,
-    /// How it ended.
     pub outcome: Outcome,
-    /// When the schedule wanted it; without a schedule the same as `began`.
+    /// The time of the schedule; without a schedule the same as `began`.
     pub due: Nanos,
-    /// When its first attempt began.
+    /// The begin of its first attempt.
     pub began: Nanos,
-    /// When its last attempt was answered, or when it was skipped.
+    /// The answer to its last attempt, or the time when it was skipped.
     pub ended: Nanos,
-    /// Attempts made; 0 when it was skipped because it was late.
+    /// 0 when it was skipped because it was late.
     pub attempts: u32,
-    /// True when it counts: it ended inside the measured window.
+    /// True when it ended inside the measured window.
     pub is_measured: bool,
 }
 
-/// What a terminal does next.
+/// The next transaction of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What it starts.
     pub transaction: TransactionId,
-    /// How long after the end of its last transaction that is due; for the first one after the
-    /// start of the trial.
+    /// Time from the end of its last transaction, or from the start of the trial.
     pub pause: Nanos,
 }
 
-/// Work that a transaction of a terminal has left for later: due at once, executed by the next
-/// free session, for no terminal.
+/// Work that a transaction of a terminal leaves for later: due at once, executed by the next free session, for no
+/// terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errand {
-    /// What is to be executed.
     pub transaction: TransactionId,
-    /// What the workload needs to know about it.
+    /// Known to the workload.
     pub ticket: u64,
 }
 
-/// A workload: data that all workers share, and the code of its transactions.
+/// Data that all workers share, and the code of their transactions.
 ///
-/// One worker lives on one loop, so the futures need not be `Send`. Nothing here may allocate in
-/// the steady state of [`Workload::run`].
+/// One worker lives on one loop, so the futures need not be `Send`. Nothing may allocate in the steady state of
+/// [`Workload::run`].
 pub trait Workload: Sync {
-    /// What one worker keeps between transactions: prepared statements, random stream, buffers.
+    /// Kept between transactions: prepared statements, random stream, buffers.
     type Worker;
 
-    /// What one terminal keeps between transactions, where a trial has terminals: users with pauses,
-    /// many more than sessions. `()` where the workload has none. Its size counts: there may be
-    /// hundreds of thousands.
+    /// Kept between the transactions of a terminal: a user with pauses. A trial may have hundreds of thousands, so its
+    /// size counts. `()` where the workload has no terminals.
     type Terminal;
 
     /// The kinds of transactions, fixed for the life of the workload; never empty.
     fn transactions(&self) -> &[TransactionKind];
 
-    /// Prepares a fresh session for worker `id` of `workers`. `rng` is that worker's stream.
+    /// Prepares a fresh session for worker `id` of `workers`.
     fn open<S: Session>(
         &self,
         session: &mut S,
@@ -81,20 +74,16 @@ pub trait Workload: Sync {
         rng: Rng,
     ) -> impl Future<Output = Result<Self::Worker, DbError>>;
 
-    /// Prepares a session that replaces a lost one. Keeps the worker's random stream.
+    /// Prepares a session that replaces a lost one.
     fn reopen<S: Session>(
         &self,
         worker: &mut Self::Worker,
         session: &mut S,
     ) -> impl Future<Output = Result<(), DbError>>;
 
-    /// Makes one attempt at a transaction. `attempt` is 0 first and counts retries; a workload may
-    /// draw fresh inputs for a retry (sysbench does) or repeat them (TPC-C does).
-    /// What the attempt did is counted in `tally`, which the engine has cleared.
-    ///
-    /// # Errors
-    /// The error that ended the attempt; the engine decides whether there is another one and has
-    /// the session rolled back.
+    /// Makes one attempt at a transaction. `attempt` counts retries from 0; a retry may draw fresh inputs (sysbench) or
+    /// repeat them (TPC-C). Counts its statements in `tally`, which the engine has cleared. After an error the engine
+    /// decides about a retry and has the session rolled back.
     fn run<S: Session>(
         &self,
         worker: &mut Self::Worker,
@@ -104,28 +93,21 @@ pub trait Workload: Sync {
         tally: &mut Tally,
     ) -> impl Future<Output = Result<Outcome, DbError>>;
 
-    /// Picks the next transaction. `None` leaves it to the engine, which draws by weight from a
-    /// stream of its own.
+    /// Picks the next transaction. `None`: the engine draws by weight from its own stream.
     #[inline]
     fn choose(&self, _worker: &mut Self::Worker) -> Option<TransactionId> {
         None
     }
 
-    /// Is told of each transaction that is over, whether it counts or not: for logs and for
-    /// statistics of the workload's own.
+    /// Called after each transaction, measured or not: for logs and for the workload's own statistics.
     #[inline]
     fn ended(&self, _worker: &mut Self::Worker, _ended: &Ended) {}
 
-    /// Takes the worker back when it will run nothing any more, with the error that ended it before
-    /// the others, if any.
+    /// Takes back a worker that runs nothing any more, with the error that ended it early, if any.
     fn retire(&self, _worker: Self::Worker, _error: Option<&DbError>) {}
 
-    /// Sends what the worker has held back, such as the last packet of a bulk insert. Called once
-    /// per worker, after its last transaction, while its session is usable; what it does is
-    /// counted in `tally`.
-    ///
-    /// # Errors
-    /// When what was held back could not be stored.
+    /// Sends the rest of the worker's data, such as the last packet of a bulk insert. Called once per worker after its last
+    /// transaction, while its session is usable.
     fn finish<S: Session>(
         &self,
         _worker: &mut Self::Worker,
@@ -135,31 +117,30 @@ pub trait Workload: Sync {
         async { Ok(()) }
     }
 
-    /// Makes terminal number `terminal` (from 0, unique over all loops) and says what it does first.
-    /// What it does depends on `rng`, its own stream, only: not on sessions and loops.
-    /// `None` when this workload has no terminals.
+    /// Makes terminal `terminal` (from 0, unique over all loops) with its first plan, which may depend on `rng` only, not
+    /// on sessions and loops. `None`: this workload has no terminals.
     fn seat(&self, _terminal: u32, _rng: Rng) -> Option<(Self::Terminal, Plan)> {
         None
     }
 
-    /// What a terminal does next. Its last transaction is over, done or failed.
+    /// The next plan of a terminal after the end of its last transaction, successful or not.
     #[inline]
     fn plan(&self, _terminal: &mut Self::Terminal) -> Plan {
         Plan { transaction: 0, pause: 0 }
     }
 
-    /// Puts a terminal into the worker that executes its transaction: swaps it with what the worker
-    /// holds. Called before the first attempt, and again after the end of the transaction.
+    /// Swaps a terminal with the one in the worker that executes its transaction. Called before the first attempt, and
+    /// again after the end of the transaction.
     #[inline]
     fn swap(&self, _worker: &mut Self::Worker, _terminal: &mut Self::Terminal) {}
 
-    /// What a terminal's transaction that has just ended leaves for later. Asked once for each.
+    /// Work that a terminal's transaction leaves for later. Called once after each.
     #[inline]
     fn errand(&self, _worker: &mut Self::Worker) -> Option<Errand> {
         None
     }
 
-    /// The worker's next transaction is an errand, left at `left`, with this ticket.
+    /// Announces the worker's next transaction: an errand with this ticket, left at `left`.
     #[inline]
     fn take_errand(&self, _worker: &mut Self::Worker, _ticket: u64, _left: Nanos) {}
 }

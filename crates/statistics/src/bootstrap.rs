@@ -1,14 +1,13 @@
-//! Intervals by drawing trials again and again: for percentiles, whose distribution nobody knows.
+//! Intervals by repeated draws of trials: for percentiles, whose distribution is unknown.
 
 use crate::{CONFIDENCE, Interval, median};
 use dyno_core::Rng;
 
 const DRAWS: usize = 2_000;
 
-/// 95 % interval of the median of trials (of a percentile of latency, or of the ratios of one).
-/// Below six trials the interval from the lowest to the highest is all that five or fewer can give:
-/// it holds the true median in 93.8 % at five, in 87.5 % at four. `None` under two trials. The same
-/// values and the same seed give the same interval.
+/// 95 % interval of the median of trials (of a percentile of latency, or of the ratios of one). Two to five trials give
+/// the interval from the lowest to the highest, which holds the true median in 93.8 % at five and in 87.5 % at four.
+/// Equal values and seeds give equal intervals.
 pub fn median_interval(values: &[f64], seed: u64) -> Option<Interval> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,7 +1,6 @@
-//! Holm's correction: whoever judges twenty metrics finds one "difference" by chance.
+//! Holm's correction: of twenty metrics, one shows a "difference" by chance.
 
-/// Adjusts p values so that the chance of any false verdict among them all stays below the level;
-/// in the order given.
+/// Adjusts p values, so that the chance of any false verdict among them all stays below the level.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

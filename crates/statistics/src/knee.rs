@@ -1,27 +1,10 @@
 //! The highest rate that is held under an objective: a search that asks for one trial at a time.
 //!
-//! ```
-//! use dyno_statistics::knee::{Outcome, Search, Step, Tried, next};
-//! let search = Search::from(1000.0);
-//! let mut tried = Vec::new();
-//! let held = loop {
-//!     match next(&search, &tried) {
-//!         // A system that holds 5,000 per second.
-//!         Step::Search { rate_per_s } => tried.push(Tried { rate_per_s, is_confirmation: false, is_held: rate_per_s <= 5000.0 }),
-//!         Step::Confirm { rate_per_s, .. } => tried.push(Tried { rate_per_s, is_confirmation: true, is_held: rate_per_s <= 5000.0 }),
-//!         Step::Done(Outcome::Held { rate_per_s, .. }) => break rate_per_s,
-//!         Step::Done(_) => unreachable!(),
-//!     }
-//! };
-//! assert!(held <= 5000.0 && held >= 4750.0);
-//! ```
-//!
-//! The next step follows from the trials so far and nothing else, so an interrupted search goes on
-//! where it was.
+//! The next step follows from the trials so far, so an interrupted search goes on where it was.
 
-/// A trial held its rate when it reached this share of it.
+/// The share of its rate that a trial must reach.
 pub const HELD_SHARE: f64 = 0.99;
-/// A search that has not ended after so many trials meets a system that answers differently each time.
+/// More trials mean that the system answers differently each time.
 pub const MOST_TRIALS: usize = 60;
 /// The search gives up below this part of its first rate.
 const LEAST_PART: f64 = 1.0 / 1024.0;
@@ -31,9 +14,9 @@ pub struct Search {
     /// The first rate, transactions per second; above zero.
     pub start_per_s: f64,
     pub most_per_s: Option<f64>,
-    /// The search ends when the lowest rate not held exceeds the highest held by at most this share.
+    /// Largest share by which the lowest rate not held may exceed the highest held at the end.
     pub precision: f64,
-    /// Trials that must hold the rate found, after the one that found it.
+    /// Trials that must hold the found rate again.
     pub confirmations: u32,
 }
 
@@ -48,7 +31,6 @@ impl Search {
 pub struct Tried {
     pub rate_per_s: f64,
     pub is_confirmation: bool,
-    /// Whether the rate was held: see [`is_held`].
     pub is_held: bool,
 }
 
@@ -57,10 +39,9 @@ pub enum Step {
     Search {
         rate_per_s: f64,
     },
-    /// A trial to confirm this rate.
+    /// `repeat`: number of the confirmation of this rate, from 1.
     Confirm {
         rate_per_s: f64,
-        /// Number of the confirmation of this rate, from 1.
         repeat: u32,
     },
     Done(Outcome),
@@ -68,15 +49,11 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
-    /// The highest rate that was held and confirmed.
-    Held {
-        rate_per_s: f64,
-        /// True when it is the highest that the search was allowed to try: the system may hold more.
-        is_most: bool,
-    },
+    /// The highest rate that was held and confirmed. `is_most`: no higher rate was allowed, so the system may hold more.
+    Held { rate_per_s: f64, is_most: bool },
     /// Not even a small part of the first rate was held.
     NoneHeld { lowest_per_s: f64 },
-    /// Rates that were held once were not held again, [`MOST_TRIALS`] times.
+    /// Held rates were not held again, [`MOST_TRIALS`] times.
     Unsteady,
 }
 
@@ -91,7 +68,7 @@ pub fn next(search: &Search, tried: &[Tried]) -> Step {
     let start = rounded(search.start_per_s).min(most);
     let failed = tried.iter().filter(|trial| !trial.is_held).map(|trial| trial.rate_per_s);
     let lowest_failed = failed.reduce(f64::min);
-    // What was held above a rate that was not held was luck.
+    // A rate held above one that was not held was luck.
     let is_below = |rate: &f64| lowest_failed.is_none_or(|failed| *rate < failed);
     let held = tried.iter().filter(|trial| trial.is_held).map(|trial| trial.rate_per_s);
     let highest_held = held.filter(is_below).reduce(f64::max);
@@ -135,7 +112,7 @@ fn confirm(search: &Search, tried: &[Tried], rate_per_s: f64, is_most: bool) -> 
     }
 }
 
-/// To three digits: rates are names of steps, and nobody offers 1,414.2135 transactions per second.
+/// To three digits: rates are names of steps.
 fn rounded(rate: f64) -> f64 {
     if !rate.is_finite() || rate <= 0.0 {
         return rate;

@@ -1,11 +1,11 @@
-//! Statistics of trials. Pure functions over numbers: nothing here knows runs, files or databases.
+//! Statistics of trials: pure functions over numbers, without runs, files or databases.
 //!
-//! The unit of analysis is the trial, never the second: within a trial seconds depend on each other,
-//! and a test on them calls equal systems different in most comparisons.
+//! The unit of analysis is the trial, never the second: within a trial seconds depend on each other, and a test on them
+//! finds equal systems different in most comparisons.
 //!
 //! | question | module |
 //! |---|---|
-//! | Is B faster than A, and by how much? | [`ratio`], then [`holm`] over all that is judged |
+//! | Is B faster than A, and by how much? | [`ratio`], then [`holm`] over all verdicts |
 //! | The same without a normal distribution | [`rank`], [`bootstrap`] |
 //! | How much do two trials of the same system differ? | [`noise`] |
 //! | Are more pairs needed? | [`sequential`] |
@@ -14,7 +14,7 @@
 //! | Was the system steady in the window? | [`steady`], [`theil_sen`] |
 //! | How does throughput scale? | [`usl`] |
 //!
-//! Everything is deterministic: what draws lots does so from a seed that the caller gives.
+//! Everything is deterministic: draws take a seed from the caller.
 
 pub mod bootstrap;
 pub mod gate;
@@ -46,7 +46,6 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// True when `value` lies between the bounds or is one.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -77,14 +76,13 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// Coefficient of variation: the deviation as a share of the mean. `None` under two values or where
-/// the mean is zero.
+/// Coefficient of variation: the deviation as a share of the mean. `None` under two values or with a mean of zero.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     Some(deviation(values)? / mean.abs()).filter(|share| share.is_finite())
 }
 
-/// The value that Student's t stays below in magnitude with [`CONFIDENCE`].
+/// The bound of Student's t in magnitude with [`CONFIDENCE`].
 pub(crate) fn t_quantile(freedom: usize) -> f64 {
     let t = StudentsT::new(0.0, 1.0, freedom.max(1) as f64);
     t.map_or(f64::INFINITY, |t| t.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)))

@@ -1,9 +1,8 @@
-//! What a trial is judged by.
+//! Metrics of a trial.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     More,
-    /// Times and errors.
     Less,
 }
 
@@ -13,10 +12,10 @@ macro_rules! metrics {
         pub enum Metric { $($(#[$doc])* $metric,)* }
 
         impl Metric {
-            /// All metrics, in the order in which tables show them.
+      /// All metrics, in the order of tables.
             pub const ALL: [Metric; [$($name),*].len()] = [$(Metric::$metric),*];
 
-            /// Its name in gates, CSV and JSON.
+      /// The name in gates, CSV and JSON.
             pub fn name(self) -> &'static str {
                 match self { $(Metric::$metric => $name,)* }
             }
@@ -57,8 +56,7 @@ impl Metric {
         }
     }
 
-    /// True for what happened in the trials and is no estimate of anything behind them: it has no
-    /// interval, and one trial suffices.
+    /// True for an observation that estimates nothing: it has no interval, and one trial suffices.
     pub fn is_fact(self) -> bool {
         matches!(self, Metric::MaxMs | Metric::Errors)
     }

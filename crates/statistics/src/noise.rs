@@ -1,26 +1,11 @@
-//! The noise floor: what a comparison of a system with itself shows.
+//! The noise floor: the result of a comparison of a system with itself (A/A).
 
 use crate::Interval;
-use crate::ratio::PairedRatio;
 
-/// The noise floor of a comparison of a system with itself (A/A).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Floor {
-    pub pairs: usize,
-    /// The largest difference that its interval holds, such as 0.015: effects below it can't be
-    /// told from noise.
-    pub share: f64,
-}
-
-/// The floor that an A/A comparison with this interval shows: the end that is farther from 1.
-pub fn floor_of(pairs: usize, interval: Interval) -> Floor {
-    let share = interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0;
-    Floor { pairs, share }
-}
-
-/// The same of a ratio; `None` under two pairs.
-pub fn floor(of_itself: &PairedRatio) -> Option<Floor> {
-    Some(floor_of(of_itself.pairs, of_itself.interval?))
+/// The largest difference that an A/A comparison with this interval shows, such as 0.015: the end that is farther from
+/// 1. Smaller effects are noise.
+pub fn floor(interval: Interval) -> f64 {
+    interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0
 }
 
 /// True when the ratio differs from 1 by less than the floor's share.
@@ -34,12 +19,9 @@ mod tests {
 
     #[test]
     fn the_floor_is_the_far_end_of_the_interval() {
-        let pairs = [(100.0, 101.0), (100.0, 99.0), (100.0, 102.0), (100.0, 100.0)];
-        let ratio = PairedRatio::of(&pairs).expect("pairs");
-        let floor = floor(&ratio).expect("two pairs");
-        let interval = ratio.interval.expect("two pairs");
-        assert!((floor.share - (interval.high - 1.0)).abs() < 1e-12, "{floor:?} {interval:?}");
-        assert!(is_below(1.01, floor.share) && is_below(0.99, floor.share));
-        assert!(!is_below(1.05, floor.share) && !is_below(0.9, floor.share));
+        let share = floor(Interval { low: 0.99, high: 1.02 });
+        assert!((share - 0.02).abs() < 1e-12, "{share}");
+        assert!(is_below(1.01, share) && is_below(0.99, share));
+        assert!(!is_below(1.05, share) && !is_below(0.9, share));
     }
 }

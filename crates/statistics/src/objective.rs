@@ -1,22 +1,14 @@
 //! The objective of a search: `p99 < 20ms`.
-//!
-//! ```
-//! use dyno_statistics::{Metric, objective::Objective};
-//! let objective: Objective = "p99 < 20ms".parse().expect("an objective");
-//! assert_eq!((objective.metric, objective.bound), (Metric::P99Ms, 20.0));
-//! assert!(objective.is_met(Some(19.9)));
-//! assert!(!objective.is_met(None));
-//! ```
 
 use crate::gate::{Mistake, Relation, scale_of};
 use crate::words::Reader;
 use crate::{Better, Metric};
 use std::str::FromStr;
 
-/// What a rate has to be held under. Its text is what was written.
+/// A condition for rates, such as `p99 < 20ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// As it was written, blanks at the ends removed.
+    /// As written, without blanks at the ends.
     pub text: String,
     /// A latency, or [`Metric::Errors`].
     pub metric: Metric,
@@ -36,8 +28,7 @@ const NAMES: [(&str, Metric); 7] = [
 ];
 
 impl Objective {
-    /// Whether a trial meets it. A value that a trial does not have (too few samples for the
-    /// percentile) does not.
+    /// False for a trial without the value (too few samples for the percentile).
     pub fn is_met(&self, value: Option<f64>) -> bool {
         value.is_some_and(|value| self.relation.holds(value, self.bound))
     }
@@ -69,7 +60,7 @@ impl FromStr for Objective {
             return Err(reader.mistake(at, message, format!("Write `{name} < ...`.")));
         }
         let (number, unit) = reader.number()?;
-        // `p99 < 20` would leave open what 20 is; `p99_ms < 20` does not.
+        // In `p99 < 20` the unit is open; in `p99_ms < 20` it is not.
         let has_unit = word.ends_with("_ms");
         let scale = match (metric, unit) {
             (Metric::Errors, unit) => scale_of(unit, &[("", 1.0), ("%", 0.01)]),

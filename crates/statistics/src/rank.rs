@@ -2,11 +2,11 @@
 
 use crate::normal_p;
 
-/// Above so many pairs the normal approximation does.
+/// With more pairs the normal approximation is exact enough.
 const MOST_EXACT: usize = 200;
 
-/// Two-sided p that the differences lie around zero. Zeros are left out, ties share their mean rank;
-/// 1 when nothing remains. With five pairs it can't go below 0.0625, with six not below 0.031.
+/// Two-sided p that the differences lie around zero. Zeros are left out, ties share their mean rank; 1 when nothing
+/// remains. The least value is 0.0625 with five pairs, 0.031 with six.
 pub fn signed_rank_p(differences: &[f64]) -> f64 {
     let mut values: Vec<f64> =
         differences.iter().copied().filter(|value| *value != 0.0 && value.is_finite()).collect();

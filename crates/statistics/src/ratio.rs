@@ -1,41 +1,30 @@
 //! The ratio of two systems from interleaved pairs of trials.
 //!
-//! A pair is a trial of each, one right after the other in drawn order: what drifts over a session
-//! meets both alike and cancels out in their ratio.
-//!
-//! ```
-//! use dyno_statistics::{Better, ratio::{PairedRatio, Verdict}};
-//! // (baseline, candidate) of each pair; ratios are candidate by baseline.
-//! let pairs = [(100.0, 110.2), (101.0, 111.0), (99.0, 109.1), (100.5, 110.0), (98.0, 107.9), (102.0, 111.9)];
-//! let ratio = PairedRatio::of(&pairs).expect("pairs");
-//! assert!((ratio.ratio - 1.0991).abs() < 1e-3);
-//! assert_eq!(ratio.verdict(Better::More, None), Verdict::Faster);
-//! ```
+//! A pair is a trial of each, one right after the other in drawn order: drifts over a session meet both alike and
+//! cancel out in their ratio.
 
 use crate::{Better, CONFIDENCE, Interval, deviation, mean, t_p, t_quantile, variation};
 
-/// Below so many pairs there is no verdict: with three, no rank test can reach 5 %.
+/// With fewer pairs there is no verdict: with three, no rank test can reach 5 %.
 pub const LEAST_PAIRS: usize = 4;
-/// Pairs of a comparison that states no number: the fewest with which the signed-rank test can reach
-/// 5 % (p = 0.031).
+/// The default, the fewest with which the signed-rank test can reach 5 % (p = 0.031).
 pub const DEFAULT_PAIRS: usize = 6;
 /// Above this variation of the trials of one side there is no verdict.
 pub const MOST_VARIATION: f64 = 0.05;
-/// An interval around 1 with a half-width above this says nothing, rather than "no difference",
-/// where no half-width was asked for.
+/// An interval around 1 with a larger half-width is no proof of "no difference", where no half-width was asked for.
 pub const DEFAULT_HALF_WIDTH: f64 = 0.05;
 
-/// The ratio of two systems, candidate by baseline.
+/// Candidate by baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedRatio {
     pub pairs: usize,
     pub ratio: f64,
-    /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios. `None` under
-    /// two pairs.
+    /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios. `None` under two pairs, as are `p`
+    /// and `deviation`.
     pub interval: Option<Interval>,
-    /// Two-sided p of a ratio of 1; `None` under two pairs.
+    /// Two-sided p of a ratio of 1.
     pub p: Option<f64>,
-    /// Standard deviation of the logarithms; `None` under two pairs.
+    /// Standard deviation of the logarithms.
     pub deviation: Option<f64>,
     pub variation_baseline: Option<f64>,
     pub variation_candidate: Option<f64>,
@@ -45,7 +34,7 @@ pub struct PairedRatio {
 pub enum Verdict {
     Faster,
     Slower,
-    /// No difference was found, and one larger than the half-width would have been.
+    /// A difference larger than the half-width would have been found.
     NoDifference,
     Undecided(Why),
 }
@@ -54,13 +43,12 @@ pub enum Verdict {
 pub enum Why {
     TooFewPairs,
     DeviationTooHigh,
-    /// The interval holds 1 and is wider than wanted.
+    /// The interval holds 1 and is too wide.
     Wide,
 }
 
 impl PairedRatio {
-    /// Of pairs (baseline, candidate). Pairs with a value that is not above zero are left out; `None`
-    /// when nothing remains.
+    /// Of pairs (baseline, candidate) with values above zero; `None` without any.
     pub fn of(pairs: &[(f64, f64)]) -> Option<PairedRatio> {
         let is_usable =
             |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite();
@@ -106,7 +94,7 @@ impl PairedRatio {
         self.judged(better, half_width, self.p.unwrap_or(1.0))
     }
 
-    /// The same with a p that was adjusted for all that is judged beside it ([`crate::holm`]).
+    /// The same with a p that was adjusted for all other verdicts ([`crate::holm`]).
     pub fn judged(&self, better: Better, half_width: Option<f64>, adjusted_p: f64) -> Verdict {
         let Some(reached) = self.half_width().filter(|_| self.pairs >= LEAST_PAIRS) else {
             return Verdict::Undecided(Why::TooFewPairs);
@@ -126,27 +114,25 @@ impl PairedRatio {
         }
     }
 
-    /// Whether an interval around 1 of this half-width says "no difference"; `wanted` is the one
-    /// that was asked for.
+    /// Whether an interval around 1 of this half-width means "no difference".
     pub fn is_narrow(reached: Option<f64>, wanted: Option<f64>) -> bool {
         reached.is_some_and(|reached| reached <= wanted.unwrap_or(DEFAULT_HALF_WIDTH))
     }
 
-    /// Pairs that would give this half-width if the trials vary as they did; `None` under two pairs
-    /// or where a million would not do.
+    /// Pairs that would give this half-width with the same deviation, up to a million; `None` under two pairs.
     pub fn pairs_needed(&self, half_width: f64) -> Option<usize> {
         pairs_needed(self.deviation?, half_width)
     }
 }
 
-/// Pairs needed for a half-width when the logarithms of the pairs' ratios have this deviation (about
-/// 1.41 times the variation of single trials).
+/// Pairs needed for a half-width when the logarithms of the pairs' ratios have this deviation (about 1.41 times the
+/// variation of single trials).
 pub fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
     const MOST: usize = 1_000_000;
     let reached = |pairs: usize| {
         (t_quantile(pairs - 1) * deviation / (pairs as f64).sqrt()).sinh() <= half_width
     };
-    // It shrinks with every pair: the number is between a power of two that does not do and the next.
+    // It shrinks with every pair: the number is between the last power of two that is too small and the next.
     let mut high = 2;
     while !reached(high) {
         high *= 2;

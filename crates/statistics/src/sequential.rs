@@ -1,24 +1,15 @@
 //! Planning repetitions one pair at a time.
-//!
-//! ```
-//! use dyno_statistics::sequential::{Next, Plan, Stop, decide};
-//! let plan = Plan { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
-//! // After each pair: the pairs so far of every candidate, seconds spent, seconds that one more costs.
-//! let pairs = vec![(100.0, 101.0), (100.5, 101.4), (99.8, 100.9), (100.2, 101.0)];
-//! let decision = decide(&plan, &[pairs], 600.0, 150.0);
-//! assert_eq!(decision.next, Next::Stop(Stop::HalfWidthReached));
-//! ```
 
 use crate::ratio::{LEAST_PAIRS, PairedRatio};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Fewest pairs; below [`LEAST_PAIRS`] no half-width ends the repetition.
+    /// Below [`LEAST_PAIRS`] no half-width ends the repetition.
     pub pairs_least: usize,
     pub pairs_most: usize,
-    /// Half-width of the 95 % interval at which repetition ends, such as 0.02.
+    /// Half-width of the 95 % interval that ends the repetition, such as 0.02.
     pub half_width: Option<f64>,
-    /// Seconds after which repetition ends: no pair begins that would exceed them.
+    /// Seconds that no further pair may exceed.
     pub budget_s: Option<f64>,
 }
 
@@ -30,7 +21,6 @@ pub enum Next {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The intervals of all candidates are as narrow as wanted.
     HalfWidthReached,
     BudgetSpent,
     MostPairs,
@@ -39,22 +29,21 @@ pub enum Stop {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     pub next: Next,
-    /// Pairs of the candidate that has the fewest.
+    /// Pairs of the candidate with the fewest.
     pub pairs: usize,
-    /// The widest half-width; `None` while some candidate has fewer than two pairs.
+    /// The widest one; `None` while a candidate has fewer than two pairs.
     pub half_width: Option<f64>,
-    /// Pairs that the wanted half-width would need if the trials vary as they did; `None` where it
-    /// can't be told or none was wanted.
+    /// Pairs that the wanted half-width would need with the same deviation; `None` if unknown or none was wanted.
     pub pairs_needed: Option<usize>,
 }
 
-/// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each
-/// candidate, `spent_s` what all of them took, `next_s` what one more of each is expected to take.
-/// The same arguments give the same decision, so an interrupted run goes on as it would have.
+/// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each candidate, `spent_s` their
+/// cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted run
+/// goes on as it would have.
 pub fn decide(plan: &Plan, candidates: &[Vec<(f64, f64)>], spent_s: f64, next_s: f64) -> Decision {
     let ratios: Vec<Option<PairedRatio>> =
         candidates.iter().map(|pairs| PairedRatio::of(pairs)).collect();
-    // Trials without a value were executed all the same: they count against the most.
+    // Trials without a value were executed too: they count against the most.
     let executed = candidates.iter().map(Vec::len).min().unwrap_or(0);
     let widths: Option<Vec<f64>> =
         ratios.iter().map(|ratio| ratio.as_ref()?.half_width()).collect();

@@ -1,22 +1,13 @@
 //! Gunther's Universal Scalability Law: throughput against concurrency.
 //!
-//! `X(N) = λN / (1 + σ(N − 1) + κN(N − 1))`: λ is the throughput of one worker, σ what is done one
-//! after the other (contention), κ what workers must agree on (coherency). With κ the curve has a
-//! peak at `√((1 − σ)/κ)`. Far beyond the data this peak is a guess: from N ≤ 64 of a curve that
-//! peaks at 497, fits gave 133 to 994,349. So it is told only where measured points lie beyond it.
-//!
-//! ```
-//! use dyno_statistics::usl::Usl;
-//! let points: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
-//!     .map(|n: f64| (n, 1000.0 * n / (1.0 + 0.02 * (n - 1.0) + 0.001 * n * (n - 1.0)))).to_vec();
-//! let fit = Usl::fit(&points).expect("enough levels");
-//! assert!((fit.contention - 0.02).abs() < 1e-6 && (fit.coherency - 0.001).abs() < 1e-6);
-//! assert_eq!(fit.peak().map(f64::round), Some(31.0));
-//! ```
+//! `X(N) = λN / (1 + σ(N − 1) + κN(N − 1))`: λ is the throughput of one worker, σ the serial share (contention), κ the
+//! cost of agreement between workers (coherency). With κ the curve has a peak at `√((1 − σ)/κ)`. Far beyond the data
+//! this peak is a guess: from N ≤ 64 of a curve that peaks at 497, fits gave 133 to 994,349. So it is shown only where
+//! measured points lie beyond it.
 
 use crate::mean;
 
-/// Fewer load levels carry no fit of three parameters.
+/// The least for a fit of three parameters.
 pub const LEAST_LEVELS: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,23 +18,19 @@ pub struct Usl {
     pub contention: f64,
     /// κ, not below 0.
     pub coherency: f64,
-    /// The fewest workers measured: the curve is drawn from here.
     pub least_workers: f64,
-    /// The most workers measured: the curve is drawn to here.
     pub most_workers: f64,
-    /// Share of the throughputs' variance that the curve explains; below 0 where it explains
-    /// nothing.
+    /// Share of the throughputs' variance that the curve explains; negative where it explains nothing.
     pub r2: f64,
     /// Largest distance of a point from the curve, as a share of the point.
     pub largest_miss: f64,
 }
 
 impl Usl {
-    /// Fits (workers, throughput), one point or several for each load level. `None` under
-    /// [`LEAST_LEVELS`] levels, or where no such curve fits.
+    /// Fits (workers, throughput), one point or several for each load level. `None` under [`LEAST_LEVELS`] levels, or where
+    /// no such curve fits.
     ///
-    /// Least squares of the relative misses of N/X, which is linear in 1/λ, σ/λ and κ/λ; none of
-    /// the three may be negative.
+    /// Least squares of the relative misses of N/X, linear in 1/λ, σ/λ and κ/λ; none of the three may be negative.
     pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
         let is_usable = |(n, x): &(f64, f64)| *n >= 1.0 && *x > 0.0 && x.is_finite();
         let points: Vec<(f64, f64)> = points.iter().copied().filter(is_usable).collect();
@@ -86,7 +73,7 @@ impl Usl {
         (self.coherency > 0.0 && peak < self.most_workers).then_some(peak.max(self.least_workers))
     }
 
-    /// The curve at `steps` + 1 places of equal ratio, from the fewest to the most workers measured.
+    /// The curve at `steps` + 1 places of equal ratio over the measured numbers of workers.
     pub fn curve(&self, steps: usize) -> Vec<(f64, f64)> {
         let span = self.most_workers / self.least_workers;
         let place = |step: usize| self.least_workers * span.powf(step as f64 / steps as f64);
@@ -94,8 +81,8 @@ impl Usl {
     }
 }
 
-/// The non-negative x for which the rows' products come closest to 1: every choice of parameters
-/// that stay at zero is tried. The first is never zero: a system without it would be infinitely fast.
+/// The non-negative x with the rows' products closest to 1, by a try of every choice of zero parameters. The first is
+/// never zero: a system without it would be infinitely fast.
 fn non_negative_least_squares(rows: &[[f64; 3]]) -> Option<[f64; 3]> {
     let choices: [&[usize]; 4] = [&[0], &[0, 1], &[0, 2], &[0, 1, 2]];
     let solved = choices.into_iter().filter_map(|free| least_squares(rows, free));

@@ -1,4 +1,4 @@
-//! The little language of gates and objectives.
+//! The syntax of gates and objectives.
 
 use crate::gate::{Mistake, Relation};
 
@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// A mistake at a place that was read, in bytes.
+    /// A mistake at a byte offset.
     pub(crate) fn mistake(&self, at: usize, message: String, hint: impl Into<String>) -> Mistake {
         let column = self.text[..at].chars().count() + 1;
         Mistake { kind: self.kind, text: self.text.to_owned(), column, message, hint: hint.into() }

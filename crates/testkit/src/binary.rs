@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// How a program ended and what it said.
+/// The end of a program, and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Exit code; -1 when it was ended by a signal.
+    /// -1 after a signal.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
@@ -29,7 +29,7 @@ impl Ran {
         command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}")).into()
     }
 
-    /// The same, which has to end well.
+    /// Panics on a failure.
     #[must_use]
     pub fn good(self) -> Self {
         assert_eq!(self.code, 0, "{}", self.all());
@@ -56,8 +56,7 @@ pub fn dyno_path() -> &'static Path {
         if cfg!(feature = "duckdb") {
             build.args(["--features", "duckdb"]);
         }
-        // What cargo tells a test of its package would look like a change to build scripts, and
-        // have their crates built anew each time.
+        // Cargo's variables of a test's package would look like a change to build scripts, and rebuild their crates.
         let of_package =
             |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
         for (name, _) in std::env::vars_os() {
@@ -71,8 +70,7 @@ pub fn dyno_path() -> &'static Path {
     })
 }
 
-/// A command for the dyno binary, in folder `folder`, with no password or configuration of the
-/// person who runs the tests in its environment.
+/// A command for the dyno binary in `folder`, without passwords and configuration of the tester.
 pub fn dyno_command(folder: &Path) -> Command {
     let mut command = Command::new(dyno_path());
     command
@@ -95,7 +93,7 @@ pub fn peer(name: &str) -> Option<String> {
     find_program(&[name])
 }
 
-/// What a command prints, or its complaint.
+/// The output of a command; after a failure the error output.
 pub(crate) fn output_of(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())

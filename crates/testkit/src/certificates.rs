@@ -1,10 +1,10 @@
-//! Certificates for servers that tests start.
+//! Certificates for the servers of tests.
 
 use crate::Scratch;
 use crate::binary::output_of;
 use std::process::Command;
 
-/// Two CAs of one's own, and a server certificate for localhost and 127.0.0.1 of the first.
+/// Two CAs, and a server certificate for localhost and 127.0.0.1 of the first.
 #[derive(Debug)]
 pub struct Certificates(Scratch);
 
@@ -45,20 +45,8 @@ impl Certificates {
         self.0.file(name)
     }
 
-    /// The path of the CA that has signed the certificate of the server.
+    /// The path of the first CA.
     pub fn ca(&self) -> String {
         self.0.file("ca.pem").display().to_string()
-    }
-
-    /// The path of the CA that has not.
-    pub fn other_ca(&self) -> String {
-        self.0.file("other.pem").display().to_string()
-    }
-
-    /// Options of MariaDB that have it use them.
-    pub fn server_options(&self) -> Vec<String> {
-        [("ssl-ca", "ca.pem"), ("ssl-cert", "server.pem"), ("ssl-key", "server.key")]
-            .map(|(option, file)| format!("--{option}={}", self.0.file(file).display()))
-            .to_vec()
     }
 }

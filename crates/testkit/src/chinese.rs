@@ -1,15 +1,14 @@
-//! Chinese papers of real runs: what of them is still English.
+//! Finds English text in Chinese papers of real runs.
 
 use crate::dyno;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// So many English words in a row are a sentence that nobody has translated, and no name.
+/// English words in a row from which they are an untranslated sentence, not a name.
 const WORDS: usize = 4;
 
-/// What the Chinese paper of a run says in English, code aside, beyond what the suite, the targets and the
-/// servers have said themselves. Empty where a reader of Chinese understands all of it.
+/// English sentences in the Chinese paper of a run, without code and texts of the suite, the targets and the servers.
 pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
     let name = run.to_str().expect("a path is UTF-8");
     let words = ["paper", name, "--lang", "zh", "--format", "md", "--out", "chinese"];
@@ -25,7 +24,7 @@ pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
     found
 }
 
-/// The words of others: names and titles in the plan, and what servers have sent.
+/// Foreign texts: names and titles in the plan, and messages of servers.
 fn given(run: &Path) -> String {
     let header = fs::read_to_string(run.join("run.json")).expect("a header");
     let mut header: Value = serde_json::from_str(&header).expect("JSON");
@@ -40,7 +39,7 @@ fn given(run: &Path) -> String {
     header.to_string() + &errors + &sent_by_servers(run)
 }
 
-/// Collects what servers call the states of their replicas, and their errors.
+/// Collects the servers' states of replicas, and their errors.
 fn collect(value: &Value, found: &mut String) {
     match value {
         Value::Object(fields) => {

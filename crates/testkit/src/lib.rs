@@ -1,5 +1,5 @@
-//! What black-box tests share: the binary under test and real servers on free ports, in temporary
-//! folders, as an unprivileged user, stopped and removed when the test ends.
+//! For black-box tests: the binary under test, and real servers on free ports, in temporary folders, as an unprivileged
+//! user, stopped and removed when the test ends.
 
 mod binary;
 mod certificates;
@@ -12,7 +12,6 @@ mod running;
 mod scratch;
 mod server;
 mod sql;
-mod tiny_disk;
 mod transcript;
 
 pub use binary::{Ran, dyno, dyno_command, dyno_path, peer};
@@ -26,11 +25,9 @@ pub use running::{Running, commits, only_run, wait_until};
 pub use scratch::Scratch;
 pub use server::{Server, free_port};
 pub use sql::{ask, number, target, with_session};
-pub use tiny_disk::TinyDisk;
 pub use transcript::{Headings, Transcript};
 
-/// Says that a test, or the part of it that is called `test`, needs what this machine doesn't have. The caller
-/// returns after it. `./test` counts the test by the name in front.
+/// Reports that this machine can't execute a test, or its part `test`. `./test` counts the test by the name in front.
 #[expect(clippy::print_stderr, reason = "a test that was left out must say so")]
 pub fn skipped(test: &str, why: &str) {
     let thread = std::thread::current();
@@ -45,7 +42,7 @@ pub fn skipped(test: &str, why: &str) {
     eprint!("{line}");
 }
 
-/// The server, or `return` from the test with a line that says why it was left out.
+/// The server, or a `return` from the test with a line that says why it was left out.
 #[macro_export]
 macro_rules! server_or_skip {
     ($server:ty, $test:expr) => {

@@ -1,4 +1,4 @@
-//! A MariaDB of one's own.
+//! A MariaDB for a test.
 
 use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
@@ -14,9 +14,8 @@ pub struct MariaDb {
 }
 
 impl MariaDb {
-    /// Starts a server with the defaults of a test: small; commits survive the death of the server, not of the machine.
-    /// An error where MariaDB isn't installed; panics where it is and doesn't start: no test is
-    /// left out for that.
+    /// Starts a small server; commits survive the death of the server, not of the machine. An error means that MariaDB isn't
+    /// installed; panics when an installed one doesn't start.
     pub fn start() -> Result<Self, String> {
         Self::start_with(&["--innodb-flush-log-at-trx-commit=2", "--max-connections=1200"])
     }
@@ -35,8 +34,7 @@ impl MariaDb {
         hand_over(scratch.path())?;
         let data = scratch.file("data");
         let (port, socket) = (free_port(), scratch.file("s"));
-        // A server that starts removes what it takes for temporary tables left behind, those of
-        // others in the same folder included.
+        // A server that starts removes files like temporary tables, also those of others in the same folder.
         let temporary = format!("--tmpdir={}", scratch.path().display());
         set_up(
             unprivileged(installer)
@@ -76,8 +74,7 @@ impl MariaDb {
         self.server.kill();
     }
 
-    /// Runs statements as root with the server's own client; returns what it prints, tabs between
-    /// columns.
+    /// Runs statements as root with the server's own client; returns its output, with tabs between columns.
     pub fn sql(&self, sql: &str) -> Result<String, String> {
         client(&self.socket, sql)
     }

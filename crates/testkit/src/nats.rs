@@ -1,10 +1,9 @@
-//! A NATS server of one's own.
+//! A NATS server for a test.
 
 use crate::server::{Server, find_program, free_port};
 use std::net::TcpStream;
 use std::path::Path;
 
-/// A running NATS server, ended with its life.
 #[derive(Debug)]
 pub struct Nats {
     server: Server,
@@ -13,8 +12,7 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Starts a server on loopback.
-    /// An error where NATS isn't installed; panics where it is and doesn't start.
+    /// Starts a server on loopback. An error means that NATS isn't installed; panics when an installed one doesn't start.
     pub fn start() -> Result<Self, String> {
         Self::start_with("127.0.0.1", &[])
     }
@@ -46,7 +44,7 @@ impl Nats {
         self.server.kill();
     }
 
-    /// Its URL, with a login where one is given: `user:password@` or nothing.
+    /// `login`: `user:password@` or nothing.
     pub fn url(&self, login: &str) -> String {
         format!("nats://{login}{}:{}", self.address, self.port)
     }

@@ -1,14 +1,14 @@
-//! A PostgreSQL of one's own.
+//! A PostgreSQL for a test.
 
 use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Versions that are looked for, the first one that is there is taken.
+/// Supported versions, the best one first.
 const VERSIONS: [u32; 5] = [15, 18, 17, 16, 14];
 
-/// How long the children of a killed postmaster may take to leave.
+/// Time limit for the children of a killed postmaster.
 const NOTICE: Duration = Duration::from_secs(60);
 
 /// A running PostgreSQL with user `postgres` (trusted) and an empty database `sbtest`.
@@ -23,9 +23,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts a server with the defaults of a test: small, durable settings off.
-    /// An error where PostgreSQL isn't installed; panics where it is and doesn't start: no test is
-    /// left out for that.
+    /// Starts a small server, with durable settings off. An error means that PostgreSQL isn't installed; panics when an
+    /// installed one doesn't start.
     pub fn start() -> Result<Self, String> {
         Self::start_with(&["-c", "fsync=off", "-c", "max_connections=300"])
     }
@@ -86,8 +85,7 @@ impl Postgres {
         self.server.kill();
     }
 
-    /// Runs statements as `postgres` in database `postgres`; returns what psql prints, tabs
-    /// between columns.
+    /// Runs statements as `postgres` in database `postgres`; returns psql's output, with tabs between columns.
     pub fn sql(&self, sql: &str) -> Result<String, String> {
         client(&self.psql, self.port, "postgres", sql)
     }

@@ -1,4 +1,4 @@
-//! dyno while it runs: tests that break something in the middle.
+//! A running dyno, for tests that break something in the middle.
 
 use crate::{Ran, dyno_command};
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// Long enough for the slowest machine; tests that succeed never wait for it.
+/// Enough for the slowest machine; successful tests never wait so long.
 const DEADLINE: Duration = Duration::from_secs(180);
 
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -18,7 +18,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A dyno that runs beside the test. Killed at the end of its life.
+/// Killed at the end of its life.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -27,14 +27,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts dyno in `folder`; what it says goes to files there.
+    /// Starts dyno in `folder`, with its output in files there.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
         let mut command = dyno_command(folder);
         command.args(arguments);
         Self::spawn(folder, command)
     }
 
-    /// Starts a command that runs dyno; what it says goes to files in `folder`.
+    /// Starts a command that runs dyno, with its output in files in `folder`.
     pub fn spawn(folder: &Path, mut command: Command) -> Self {
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
         let file = |path: &Path| File::create(path).expect("the test's folder can be written");
@@ -91,7 +91,7 @@ impl Drop for Running {
     }
 }
 
-/// The only run in a folder of runs, once there is one.
+/// The only run in a folder of runs, once it exists.
 pub fn only_run(runs: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(runs).ok()?;
     let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -100,7 +100,7 @@ pub fn only_run(runs: &Path) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Commits of each measured interval of a trial, as far as they are written.
+/// Commits of the measured intervals of a trial so far.
 pub fn commits(run: &Path, trial: u32) -> Vec<u64> {
     let text = fs::read_to_string(run.join(format!("trials/{trial}.csv"))).unwrap_or_default();
     let mut lines = text.lines();

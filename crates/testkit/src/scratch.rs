@@ -10,8 +10,7 @@ static COUNTER: AtomicU32 = AtomicU32::new(0);
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes the folder below the system's place for temporary files. The path is short, because
-    /// the path of a unix socket has at most 107 bytes.
+    /// Makes a folder for temporary files. Its path is short, as that of a unix socket has at most 107 bytes.
     pub fn new() -> Self {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("dyno-{}-{number}", std::process::id()));

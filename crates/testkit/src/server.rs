@@ -1,4 +1,4 @@
-//! What MariaDB and PostgreSQL have in common as children of a test.
+//! Servers as children of a test.
 
 use crate::Scratch;
 use crate::binary::output_of;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// User and group that own a server's files and run it when the tests run as root: `nobody`.
 const UNPRIVILEGED: u32 = 65_534;
 
-/// A port of the loopback address that was free a moment ago.
+/// A free port of the loopback address.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port is needed");
     listener.local_addr().expect("a bound socket has an address").port()
@@ -24,17 +24,16 @@ pub struct Server {
     scratch: Scratch,
     program: String,
     arguments: Vec<String>,
-    /// Of the user who runs the tests.
+    /// Executed with the rights of the tester.
     is_own: bool,
 }
 
 impl Server {
-    /// A server that isn't running yet.
     pub(crate) fn new(scratch: Scratch, program: &str, arguments: Vec<String>) -> Self {
         Server { child: None, scratch, program: program.to_owned(), arguments, is_own: false }
     }
 
-    /// The same for a program that doesn't mind root's rights.
+    /// The same for a program that also runs as root.
     pub(crate) fn own(program: &str, arguments: Vec<String>) -> Self {
         let mut server = Server::new(Scratch::new(), program, arguments);
         server.is_own = true;

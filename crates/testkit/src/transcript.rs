@@ -1,9 +1,8 @@
-//! Writes down what a session tells about its answers.
+//! Writes down the answers of a session.
 
 use dyno_core::{Columns, Executed, Row, Rows};
 
-/// Everything that a consumer of answers can be told, a line each: `columns a, b`, `row 1, NULL`,
-/// `done 2 rows`, `done 3 changed`, `done`.
+/// A line per call: `columns a, b`, `row 1, NULL`, `done 2 rows`, `done 3 changed`, `done`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript(pub Vec<String>);
 

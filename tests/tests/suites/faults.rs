@@ -1,9 +1,10 @@
 //! What happens when something breaks in the middle: servers that die, a dyno that is killed or
 //! stopped, a disk that is full. Nothing that was measured may be lost, and all of it must add up.
 
+use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Running, Scratch, TinyDisk, commits, dyno, only_run, server_or_skip,
-    skipped, wait_until,
+    MariaDb, Postgres, Running, Scratch, commits, dyno, only_run, server_or_skip, skipped,
+    wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;

@@ -10,6 +10,7 @@ mod ownership;
 mod pgbench;
 mod serve;
 mod surroundings;
+mod tiny_disk;
 mod tpcc;
 mod tpcc_faults;
 mod tpch;

@@ -2,8 +2,9 @@
 //! refuses to write, a server and a dyno that are killed. No acknowledged order may be lost, and one
 //! that is taken away by hand must be missed.
 
+use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, Running, Scratch, TinyDisk, dyno, server_or_skip, skipped, wait_until,
+    MariaDb, Postgres, Ran, Running, Scratch, dyno, server_or_skip, skipped, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;

@@ -2,9 +2,9 @@
 //! stopped, disks that are full. Nothing may hang, nothing that was stored may be lost or counted
 //! twice, and nothing may be left at work on a server.
 
+use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, Running, Scratch, TinyDisk, dyno, only_run, server_or_skip, skipped,
-    wait_until,
+    MariaDb, Postgres, Ran, Running, Scratch, dyno, only_run, server_or_skip, skipped, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;

@@ -4,23 +4,16 @@
 //! gate     = metric [ ".ratio" [ ".low" | ".high" ] ] ( "<" | "<=" | ">" | ">=" ) number [ unit ]
 //! ```
 //!
-//! Without `.ratio` a gate is about the trials of a target; with it about a candidate by its
-//! baseline. `.low` and `.high` are the bounds of the 95 % interval.
+//! Without `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and
+//! `.high` are the bounds of the 95 % interval.
 //!
-//! - A gate **passes** when its figure keeps the bound: of a value or a ratio the whole interval, of
-//!   `.low` and `.high` that end of it. So `tps.ratio.low > 0.97` asks for a proof that not more than
-//!   3 % are lost, and `tps.ratio.high > 0.97` only that no such loss is proven.
+//! - A gate **passes** when its figure keeps the bound: of a value or a ratio the whole interval, of `.low` and `.high`
+//!   that end of it. So `tps.ratio.low > 0.97` asks for a proof that not more than 3 % are lost, and
+//!   `tps.ratio.high > 0.97` only that no such loss is proven.
 //! - It is **broken** when the whole interval violates the bound: the regression is proven.
-//! - Else it is **inconclusive**: more pairs or trials would tell.
+//! - Else it is **inconclusive**: more pairs or trials would decide.
 //!
 //! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
-//!
-//! ```
-//! use dyno_statistics::gate::{Gate, Verdict};
-//! let gate: Gate = "p99_ms < 20".parse().expect("a gate");
-//! assert_eq!(gate.judge(&[11.0, 11.4, 10.8], None).verdict, Verdict::Pass);
-//! assert_eq!("p98_ms < 20".parse::<Gate>().expect_err("no such metric").column, 1);
-//! ```
 
 use crate::ratio::{LEAST_PAIRS, MOST_VARIATION, PairedRatio};
 use crate::words::Reader;
@@ -37,7 +30,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Longer signs before those that they begin with.
+    /// Longer signs first: they begin with shorter ones.
     pub(crate) const ALL: [Relation; 4] =
         [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above];
 
@@ -60,7 +53,6 @@ impl Relation {
     }
 }
 
-/// What of a metric a gate is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     Value,
@@ -70,10 +62,9 @@ pub enum Figure {
     RatioHigh,
 }
 
-/// A gate. Its text is what was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// As it was written, blanks at the ends removed.
+    /// As written, without blanks at the ends.
     pub text: String,
     pub metric: Metric,
     pub figure: Figure,
@@ -87,7 +78,7 @@ pub struct Gate {
 pub struct Mistake {
     pub(crate) kind: &'static str,
     pub(crate) text: String,
-    /// The character at which it was noticed, from 1.
+    /// The character of the mistake, from 1.
     pub column: usize,
     pub message: String,
     pub hint: String,
@@ -106,7 +97,6 @@ impl std::error::Error for Mistake {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
-    /// It is proven not to be kept.
     Broken,
     Inconclusive(Why),
 }
@@ -115,7 +105,7 @@ pub enum Verdict {
 pub enum Why {
     NoValue,
     OneTrial,
-    /// Nothing is compared, or no pair has values.
+    /// Without a comparison, or without a pair that has values.
     NoPair,
     TooFewPairs,
     DeviationTooHigh,
@@ -125,7 +115,7 @@ pub enum Why {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// The figure: a geometric mean of the trials or the pairs, or the largest of facts.
+    /// A geometric mean of the trials or the pairs, or the largest of facts.
     pub value: Option<f64>,
     pub interval: Option<Interval>,
     pub count: usize,
@@ -212,7 +202,7 @@ fn bound(reader: &mut Reader<'_>, metric: Metric, figure: Figure) -> Result<f64,
     }
 }
 
-/// The factor of a unit, or the units that there are.
+/// The factor of a unit, or the known units.
 pub(crate) fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String> {
     let known = || {
         let names: Vec<&str> =
@@ -223,8 +213,8 @@ pub(crate) fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String>
 }
 
 impl Gate {
-    /// Judges it. `trials` holds the metric of each trial of a target (for gates about values),
-    /// `ratio` the comparison (for gates about ratios).
+    /// `trials` holds the metric of each trial of a target (for gates about values), `ratio` the comparison (for gates about
+    /// ratios).
     pub fn judge(&self, trials: &[f64], ratio: Option<&PairedRatio>) -> Judged {
         match self.figure {
             Figure::Value if self.metric.is_fact() => self.judge_fact(trials),

@@ -1,29 +1,20 @@
-//! Was the system steady while it was measured?
-//!
-//! ```
-//! use dyno_statistics::steady::{Second, steady};
-//! let seconds: Vec<Second> =
-//!     (0..60).map(|s| Second { begins_s: f64::from(s), length_s: 1.0, count: 1000.0 + f64::from(s % 3) }).collect();
-//! let found = steady(&seconds);
-//! assert!(found.warm_up.is_some_and(|warm_up| warm_up.is_over));
-//! assert!(found.changes.is_empty() && found.stalls.is_empty());
-//! ```
+//! Steadiness of a system in the measured window.
 
 use crate::{mean, median, theil_sen};
 
-/// First and last third may differ by so much (of the median).
+/// Largest difference between first and last third, as a share of the median.
 pub const MOST_DRIFT: f64 = 0.03;
-/// A change of the level counts from this share of it.
+/// Least change of the level, as a share of it.
 pub const LEAST_CHANGE: f64 = 0.05;
 /// A second below this share of the median is a stall.
 pub const STALL_SHARE: f64 = 0.5;
-/// Windows with fewer intervals tell nothing about steadiness.
+/// Windows with fewer intervals have no verdict.
 pub const LEAST_SECONDS: usize = 12;
-/// Where an interval holds fewer commits than this, half of them can be missing by chance.
+/// In intervals with fewer commits, half of them can be missing by chance.
 const LEAST_COUNT: f64 = 40.0;
 /// Seconds depend on their neighbours; sums over blocks hardly do.
 const BLOCKS: usize = 60;
-/// A change point has at least so many blocks on each side.
+/// Least blocks on each side of a change point.
 const LEAST_BLOCKS: usize = 5;
 /// Standard errors by which two levels differ at a change point.
 const CHANGE_ERRORS: f64 = 6.0;
@@ -33,7 +24,7 @@ pub struct Second {
     /// Seconds from the opening of the window.
     pub begins_s: f64,
     pub length_s: f64,
-    /// What was done in it (commits).
+    /// Commits.
     pub count: f64,
 }
 
@@ -46,14 +37,13 @@ impl Second {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steady {
     pub median_per_s: f64,
-    /// Whether warm-up was over; `None` under [`LEAST_SECONDS`] intervals.
+    /// `None` under [`LEAST_SECONDS`] intervals.
     pub warm_up: Option<WarmUp>,
     pub changes: Vec<Change>,
     /// Seconds below half of the median, neighbours joined.
     pub stalls: Vec<Stall>,
 }
 
-/// Whether warm-up was over when the window opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUp {
     pub first_per_s: f64,
@@ -70,25 +60,21 @@ pub struct WarmUp {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// Seconds from the opening of the window.
     pub at_s: f64,
-    /// Mean rate from the last change until here.
+    /// Mean rate since the last change.
     pub before_per_s: f64,
-    /// Mean rate from here to the next change.
+    /// Mean rate until the next change.
     pub after_per_s: f64,
 }
 
-/// Neighbouring seconds that stand out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stall {
     pub from_s: f64,
-    /// Seconds from the opening of the window.
     pub to_s: f64,
     pub lowest_per_s: f64,
 }
 
-/// Looks at a window. Intervals shorter than half of the longest (the last of an interrupted trial)
-/// are left out.
+/// Intervals shorter than half of the longest (the last of an interrupted trial) are left out.
 pub fn steady(seconds: &[Second]) -> Steady {
     let longest_s = seconds.iter().map(|second| second.length_s).fold(0.0, f64::max);
     let seconds: Vec<Second> = seconds
@@ -180,7 +166,7 @@ fn split(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<usize>) {
     split(after, from + at, median_per_s, ends);
 }
 
-/// A slow drift is told as such: cut in two, each half still climbs as the whole does.
+/// A slow drift is no change: cut in two, each half climbs as the whole does.
 fn is_slope(rates: &[f64], at: usize) -> bool {
     let slope = |part: &[f64]| {
         let points: Vec<(f64, f64)> =

@@ -10,7 +10,10 @@ fn accounts() {
         Ok(certificates) => certificates,
         Err(why) => return skipped("accounts", &why),
     };
-    let mut options = certificates.server_options();
+    let file = |name: &str| certificates.file(name).display().to_string();
+    let mut options = [("ssl-ca", "ca.pem"), ("ssl-cert", "server.pem"), ("ssl-key", "server.key")]
+        .map(|(option, name)| format!("--{option}={}", file(name)))
+        .to_vec();
     // Debian packs the plug-ins apart from the server.
     if let Ok(folder) = std::env::var("DYNO_TEST_MARIADB_PLUGINS") {
         options.push(format!("--plugin-dir={folder}"));
@@ -76,7 +79,7 @@ async fn tls(certificates: &Certificates, at: &impl Fn(&str, &str) -> String) {
     assert_eq!(refused.cause(), Cause::Rejected);
     let untrusted = connect(&at("secure:x", "sbtest?tls=verify-ca")).await.unwrap_err();
     assert_eq!(untrusted.cause(), Cause::Tls, "{untrusted}");
-    let other = certificates.other_ca();
+    let other = certificates.file("other.pem").display().to_string();
     let url = at("secure:x", &format!("sbtest?tls=verify-full&ca={other}"));
     assert_eq!(connect(&url).await.unwrap_err().cause(), Cause::Tls);
 }

@@ -220,7 +220,7 @@ fn floors(of: &PairedComparison) -> Vec<NoiseFloor> {
             experiment_index: of.experiment_index,
             level: of.level.clone(),
             metric: row.metric,
-            share: noise::floor_of(row.pairs, interval).share,
+            share: noise::floor(interval),
         })
     };
     if of.is_aa { of.rows.iter().filter_map(floor).collect() } else { Vec::new() }
