@@ -179,6 +179,10 @@ fn over_the_wire<D: Driver>(driver: &D) {
     }
 }
 
+fn single<D: Driver + Send>(node: D) -> Routed<D> {
+    Routed::new(vec![node], 0, Way::Primary, Way::Primary).expect("a route")
+}
+
 /// The first node takes writes, the second is read from.
 fn split<D: Driver + Send>(nodes: [D; 2]) -> Routed<D> {
     Routed::new(nodes.into(), 0, Way::Split(vec![1]), Way::Primary).expect("a route")
@@ -191,7 +195,7 @@ fn mysql_allocates_nothing_per_transaction() {
     let port = server.config.mysql_port.expect("it listens");
     let target: Target = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || MysqlDriver::new(&target).expect("a driver");
-    over_the_wire(&Routed::single(node()));
+    over_the_wire(&single(node()));
     over_the_wire(&split([node(), node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }
@@ -203,7 +207,7 @@ fn postgres_allocates_nothing_per_transaction() {
     let port = server.config.postgres_port.expect("it listens");
     let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || PostgresDriver::new(&target).expect("a driver");
-    over_the_wire(&Routed::single(node()));
+    over_the_wire(&single(node()));
     over_the_wire(&split([node(), node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }
@@ -241,13 +245,9 @@ fn scripts_ways_of_executing_allocate_nothing() {
     let config = Config { postgres_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
     let port = server.config.postgres_port.expect("it listens");
-    for describe_each in [false, true] {
-        let target: Target =
-            format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
-        let driver = PostgresDriver::new(&target).expect("a driver");
-        let driver = driver.with_describe_each(describe_each);
-        let counted = dyno_reactor::block_on(as_scripts_do(&driver)).expect("a loop");
-        assert_eq!(counted.expect("all is executed"), 0);
-    }
+    let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
+    let driver = PostgresDriver::new(&target).expect("a driver");
+    let counted = dyno_reactor::block_on(as_scripts_do(&driver)).expect("a loop");
+    assert_eq!(counted.expect("all is executed"), 0);
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }

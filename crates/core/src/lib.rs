@@ -12,6 +12,7 @@
 mod address;
 mod capabilities;
 mod error;
+mod hinted;
 mod named;
 mod nearest;
 pub mod offer;
@@ -27,6 +28,7 @@ mod workload;
 pub use address::Address;
 pub use capabilities::{Capabilities, PlanForm};
 pub use error::{Cause, DbError, DbResult, ErrorClass, ErrorOrigin, ErrorParts};
+pub use hinted::HintedError;
 pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;

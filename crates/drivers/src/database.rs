@@ -1,4 +1,4 @@
-//! The registry of drivers: from a target to the driver that speaks to it.
+//! The driver of a target.
 
 #[cfg(feature = "duckdb")]
 use crate::duckdb::DuckdbDriver;
@@ -9,8 +9,7 @@ use crate::sqlite::SqliteDriver;
 use crate::target::Target;
 use dyno_core::{Capabilities, DbResult, Dialect, Driver};
 
-/// One of the drivers: types are told apart here, once per trial, never per query. A
-/// clone shares its nodes with the first.
+/// One of the drivers, chosen once per trial, never per query. A clone shares its nodes.
 #[derive(Clone)]
 pub enum Database {
     Mysql(Routed<MysqlDriver>),
@@ -53,8 +52,8 @@ impl Database {
         Self::open_nodes(std::slice::from_ref(target), 0, Way::Primary, Way::Primary)
     }
 
-    /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`].
-    /// Of an embedded database, the first is opened.
+    /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`]. Of an embedded
+    /// database, the first is opened.
     pub fn open_nodes(nodes: &[Target], writable: usize, way: Way, loads: Way) -> DbResult<Self> {
         Ok(match (nodes[0].dialect, nodes[0].embedded) {
             (Dialect::Mysql, _) => {
@@ -79,8 +78,7 @@ impl Database {
         })
     }
 
-    /// Has all sessions that are opened from now on write to another node, counted in the order of the
-    /// plan. Sessions that are open stay where they are.
+    /// Has sessions opened from now on write to another node, counted in the order of the plan.
     pub fn switch_primary(&self, node: usize) {
         match self {
             Database::Mysql(routed) => routed.switch_primary(node),
@@ -99,7 +97,7 @@ impl Database {
         }
     }
 
-    /// The node that session `number` reads from when it is opened, counted in the order of the plan.
+    /// The node that new session `number` reads from, counted in the order of the plan.
     pub fn reads_at(&self, number: u32) -> usize {
         match self {
             Database::Mysql(routed) => routed.reads_at(number),

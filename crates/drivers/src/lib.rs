@@ -1,11 +1,9 @@
-//! How targets are reached and spoken to: MySQL, PostgreSQL, embedded SQLite and DuckDB, and a
-//! simulated driver for the engine's own tests.
+//! Drivers for MySQL, PostgreSQL, embedded SQLite and DuckDB, and a simulated one for tests of the engine.
 //!
-//! - [`Database`]: the registry of drivers.
+//! - [`Database`]: the driver of a target.
 //! - [`target`]: URLs, passwords.
 //! - [`net`]: addresses, sockets, TLS, receive buffers.
-//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each; `duckdb` with the cargo feature
-//!   of that name.
+//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each; `duckdb` with the cargo feature of that name.
 //! - [`route`]: one driver for all nodes of a target.
 
 mod database;

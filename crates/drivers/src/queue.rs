@@ -1,10 +1,9 @@
-//! What drivers without a wire share: copies of parameters for executions that wait for the next flight
-//! and rows that wait for their statement, and the checks of parameters.
+//! Shared by drivers without a wire: copied parameters of queued executions and rows, and checks of parameters.
 
 use dyno_core::{DbError, DbResult, ErrorClass, Param, RowWriter, Statement};
 use std::ops::Range;
 
-/// The caller used a session in a way that it does not allow; the session goes on.
+/// A wrong use of a session, which goes on.
 #[cold]
 pub(crate) fn misuse(message: String) -> DbError {
     DbError::server(ErrorClass::Other, 0, *b"00000", message)
@@ -30,7 +29,7 @@ pub(crate) fn no_statement(statement: Statement) -> DbError {
     misuse(format!("This session has no statement {}.", statement.0))
 }
 
-/// Copied parameters, in buffers that are reused.
+/// Copied parameters, in reused buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Params {
     kept: Vec<CopiedParam>,
@@ -71,7 +70,6 @@ impl Params {
         self.kept.len()
     }
 
-    /// Parameters by their numbers; none where there are none.
     pub(crate) fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Param<'_>> {
         self.kept.get(range).unwrap_or_default().iter().map(|kept| match *kept {
             CopiedParam::Null => Param::Null,
@@ -115,7 +113,7 @@ pub(crate) enum Queued<'a> {
 pub(crate) struct Queue {
     executions: Vec<QueuedExecution>,
     params: Params,
-    /// The texts that are executed once, one after the other.
+    /// Concatenated texts of one-time executions.
     sql: String,
 }
 
@@ -123,9 +121,9 @@ pub(crate) struct Queue {
 struct QueuedExecution {
     /// `None` for the next text.
     statement: Option<Statement>,
-    /// Where its parameters end.
+    /// The end of its parameters.
     params_end: usize,
-    /// Where its text ends, or that of an earlier one.
+    /// The end of its text, or of the one before.
     sql_end: usize,
 }
 
@@ -164,9 +162,8 @@ impl Queue {
     }
 }
 
-/// The calls of a [`dyno_core::Session`] that executes one statement at a time: its `run` takes what is executed,
-/// the parameters and the rows, and its `queue` keeps what waits for the next flight. With `.await` where `run`
-/// is asynchronous.
+/// The calls of a [`dyno_core::Session`] that executes one statement at a time with its `run` and its `queue`. With
+/// `.await` where `run` is asynchronous.
 macro_rules! calls_of_queue {
     ($($wait:tt)*) => {
         async fn execute<R: Rows>(
@@ -210,8 +207,8 @@ macro_rules! calls_of_queue {
 }
 pub(crate) use calls_of_queue;
 
-/// What the bindings of embedded databases have alike: names of columns, the row that a statement stands on, and
-/// parameters that are bound without a copy.
+/// Types of the bindings of embedded databases: names of columns, the current row of a statement, and parameters that
+/// are bound without a copy.
 macro_rules! binding_types {
     ($binding:ident, $vis:vis struct $row:ident, $int:ident, $double:ident) => {
         pub(super) struct Names<'a, 'c>(pub(super) &'a $binding::Statement<'c>);
@@ -257,7 +254,7 @@ macro_rules! binding_types {
 }
 pub(crate) use binding_types;
 
-/// The calls of a [`dyno_core::Row`] that are alike for such a row.
+/// Calls of a [`dyno_core::Row`] of such a row.
 macro_rules! calls_of_row {
     () => {
         fn columns(&self) -> usize {

@@ -1,4 +1,4 @@
-//! Child processes that a task waits for while its loop goes on.
+//! Child processes that a task waits for.
 
 use crate::Source;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -9,31 +9,28 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// Output kept of a command; what is longer is read and dropped.
+/// Output kept of a command; the rest is dropped.
 const OUTPUT_LIMIT_BYTES: usize = 64 * 1024;
 
-/// Where the standard output of a command goes.
+/// The place of a command's standard output: that of this process, or [`ShellEnd::output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// To where this process' own goes.
     Inherited,
-    /// Into [`ShellEnd::output`].
     Kept,
 }
 
-/// What a command left.
+/// The result of a command.
 #[derive(Debug)]
 pub struct ShellEnd {
-    /// How it ended.
     pub status: ExitStatus,
-    /// Its standard output, if it was to be kept; at most the first 64 KiB.
+    /// The first 64 KiB of its standard output, if kept.
     pub output: Vec<u8>,
 }
 
-/// Kills the command when nobody waits for it any more.
+/// Kills the command when its waiter is dropped.
 struct Running {
     child: Child,
-    /// True when it leads a process group, which is killed with it.
+    /// It leads a process group, which is killed with it.
     is_leader: bool,
 }
 
@@ -56,7 +53,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What a command that has ended leaves behind is meant to stay, such as a server.
+        // Processes of a command that has ended stay, such as a server.
         if self.is_leader && matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process_group(self.pid(), Signal::KILL);
         }
@@ -66,12 +63,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs `command` by `sh -c` and waits for its end. Only the calling task waits. A command that
-/// isn't awaited to its end is killed.
-///
-/// # Errors
-/// When the system refuses the process or a descriptor; on a loop with a virtual clock, which can't
-/// wait for the world.
+/// Runs `command` by `sh -c` and waits for its end, or kills it when the waiter is dropped. Only the calling task waits.
+/// Fails on a loop with a virtual clock.
 pub async fn shell(command: &OsStr, output: Output) -> io::Result<ShellEnd> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command);
@@ -86,18 +79,14 @@ pub async fn shell(command: &OsStr, output: Output) -> io::Result<ShellEnd> {
     Ok(ShellEnd { status: running.end().await?, output: kept })
 }
 
-/// Runs a command in a process group of its own and waits for its end. Only the calling task waits. A
-/// command that isn't awaited to its end is killed with all processes of its group; what one that has
-/// ended has started goes on.
-///
-/// # Errors
-/// As [`shell`].
+/// Runs a command in its own process group and waits for its end, or kills the group when the waiter is dropped.
+/// Processes of a command that has ended go on.
 pub async fn run_group(command: &mut Command) -> io::Result<ExitStatus> {
     let child = command.process_group(0).spawn()?;
     Running { child, is_leader: true }.end().await
 }
 
-/// Reads until everybody has closed the other end.
+/// Reads until all other ends are closed.
 async fn read_all<P: io::Read + AsFd>(pipe: P) -> io::Result<Vec<u8>> {
     let flags = fcntl_getfl(&pipe)?;
     fcntl_setfl(&pipe, flags | OFlags::NONBLOCK)?;

@@ -3,13 +3,12 @@
 use dyno_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Which time a loop lives in.
+/// The time of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// CLOCK_MONOTONIC, the same on all loops of the machine.
     Monotonic,
-    /// Starts at 0 and jumps to the next due time whenever no task can run. Such a loop has no
-    /// file descriptors.
+    /// Starts at 0 and jumps to the next due time when no task can run, without file descriptors.
     Virtual,
 }
 

@@ -19,7 +19,7 @@ use std::thread;
 /// Events taken from the kernel at once.
 const BATCH: usize = 128;
 
-/// What a waiting future can reach: the state of the loop that runs on this thread.
+/// The state of this thread's loop, for waiting futures.
 pub(crate) struct State {
     clock: Clock,
     virtual_now: Nanos,
@@ -40,8 +40,8 @@ struct Registered {
     watches_out: bool,
 }
 
-/// What every source is watched for. Not for OUT: a unix socket reports that edge whenever the peer
-/// has read something, which would wake the loop once more per query for nothing.
+/// The events of all sources. Without OUT: a unix socket reports that edge whenever the peer has read, which would wake
+/// the loop once more per query.
 const INTEREST: epoll::EventFlags =
     epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 
@@ -136,7 +136,7 @@ impl State {
             // The descriptor is about to be closed, which removes it anyway.
             let _ = epoll::delete(epoll, fd);
         }
-        // Events of the old owner may still be in the batch: a new generation tells them apart.
+        // Events of the old owner may be in the batch still: the new generation marks them.
         let entry = &mut self.sources[key as usize];
         entry.generation = entry.generation.wrapping_add(1);
         self.free_sources.push(key);
@@ -155,7 +155,7 @@ impl State {
         self.sources[key as usize].flags.remove(epoll::EventFlags::IN);
     }
 
-    /// From now on the source is watched for OUT too.
+    /// Also watches the source for OUT from now on.
     #[cold]
     pub(crate) fn clear_writable(&mut self, key: u32, fd: BorrowedFd<'_>) {
         let entry = &mut self.sources[key as usize];
@@ -164,7 +164,7 @@ impl State {
         {
             let interest = INTEREST | epoll::EventFlags::OUT;
             if epoll::modify(epoll, fd, entry.event_data(key), interest).is_err() {
-                // The owner asks the socket again and again then, which is slow but right.
+                // The owner then asks the socket repeatedly, which is slow but right.
                 return;
             }
             entry.watches_out = true;
@@ -172,7 +172,7 @@ impl State {
         entry.flags.remove(epoll::EventFlags::OUT);
     }
 
-    /// Moves what has become due to the ready tasks.
+    /// Moves due timers to the ready tasks.
     fn fire_timers(&mut self, now: Nanos) {
         while let Some(&Reverse((due, task))) = self.timers.peek() {
             if due > now {
@@ -207,27 +207,24 @@ impl State {
     }
 }
 
-/// What the owner of a loop decides after each round.
+/// A decision of the loop's owner after each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Go on; look again at this time at the latest.
+    /// Go on until this time at the latest.
     RunUntil(Nanos),
-    /// Return to the owner now; the tasks stay.
+    /// Return to the owner; the tasks stay.
     Pause,
 }
 
-/// What the owner of a loop is told after each round.
+/// The state of a loop after each round.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
-    /// Time on the loop's clock.
     pub now: Nanos,
-    /// Tasks that are not done.
+    /// Unfinished tasks.
     pub live: usize,
 }
 
-/// An event loop and the tasks on it.
-///
-/// One loop at a time can exist on a thread.
+/// An event loop and its tasks; one per thread.
 pub struct Loop<F: Future> {
     tasks: Vec<Task<F>>,
     live: usize,
@@ -241,13 +238,7 @@ enum Task<F: Future> {
 }
 
 impl<F: Future> Loop<F> {
-    /// Makes the loop of this thread. All tasks are polled in the first round.
-    ///
-    /// # Errors
-    /// When the kernel grants no epoll descriptor.
-    ///
-    /// # Panics
-    /// When this thread already has a loop.
+    /// Makes the loop of this thread, or panics when it has one. All tasks are polled in the first round.
     pub fn new(clock: Clock, tasks: impl IntoIterator<Item = F>) -> io::Result<Self> {
         let tasks: Vec<_> =
             tasks.into_iter().map(|future| Task::Running(Box::pin(future))).collect();
@@ -272,10 +263,7 @@ impl<F: Future> Loop<F> {
         });
     }
 
-    /// Runs rounds of ready tasks until `owner` says [`Next::Pause`] or no task is left.
-    ///
-    /// # Errors
-    /// When the kernel refuses to wait for events.
+    /// Runs rounds of ready tasks until `owner` returns [`Next::Pause`] or all tasks are done.
     pub fn run(&mut self, mut owner: impl FnMut(Tick) -> Next) -> io::Result<()> {
         let mut buffer = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
         while self.live > 0 {
@@ -292,16 +280,13 @@ impl<F: Future> Loop<F> {
         Ok(())
     }
 
-    /// Runs until all tasks are done and returns what they returned, in their order.
-    ///
-    /// # Errors
-    /// As [`Loop::run`].
+    /// Runs all tasks to their ends; returns their outputs in order.
     pub fn finish(mut self) -> io::Result<Vec<F::Output>> {
         self.run(|_| Next::RunUntil(Nanos::MAX))?;
         Ok(self.take_outputs().into_iter().flatten().collect())
     }
 
-    /// The outputs of the tasks that are done, in order; `None` for the others, which are dropped.
+    /// The outputs of finished tasks, in order; `None` for the others, which are dropped.
     pub fn take_outputs(&mut self) -> Vec<Option<F::Output>> {
         self.tasks
             .iter_mut()
@@ -392,28 +377,19 @@ fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span / 1_000_000_000) as i64, tv_nsec: (span % 1_000_000_000) as i64 }
 }
 
-/// Runs one future to its end on a loop of its own.
-///
-/// # Errors
-/// When the kernel grants no epoll descriptor or refuses to wait for events.
+/// Runs one future to its end on its own loop.
 pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
     let mut outputs = Loop::new(Clock::Monotonic, [future])?.finish()?;
     Ok(outputs.remove(0))
 }
 
-/// Runs futures concurrently on one loop and returns their outputs in order.
-///
-/// # Errors
-/// When the kernel grants no epoll descriptor or refuses to wait for events.
+/// Runs futures concurrently on one loop; returns their outputs in order.
 pub fn run_all<F: Future>(futures: impl IntoIterator<Item = F>) -> io::Result<Vec<F::Output>> {
     Loop::new(Clock::Monotonic, futures)?.finish()
 }
 
-/// Runs the tasks `0..tasks` concurrently, dealt out to `loops` threads with a loop each; returns
-/// their outputs in order of their numbers. For set-up work.
-///
-/// # Errors
-/// When the kernel grants no epoll descriptor or refuses to wait for events.
+/// Runs the tasks `0..tasks` concurrently on `loops` threads with a loop each; returns their outputs in order. For
+/// set-up work.
 pub fn run_spread<T: Send>(
     tasks: u32,
     loops: u32,

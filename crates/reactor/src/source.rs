@@ -9,9 +9,8 @@ use std::task::Poll;
 
 /// A non-blocking file descriptor registered with the loop of this thread, edge-triggered.
 ///
-/// The owner tries the system call first or waits, as suits it; after a call that would have
-/// blocked, or that took less than was asked for, it says so with [`Source::not_readable`] or
-/// [`Source::not_writable`], and the next wait lasts until the kernel reports a new edge.
+/// The owner tries the system call first or waits. After a call that would have blocked or was cut short it calls
+/// [`Source::not_readable`] or [`Source::not_writable`], and the next wait lasts until the kernel reports a new edge.
 #[derive(Debug)]
 pub struct Source<T: AsFd> {
     io: T,
@@ -19,17 +18,12 @@ pub struct Source<T: AsFd> {
 }
 
 impl<T: AsFd> Source<T> {
-    /// Registers `io`, which must be in non-blocking mode. Must be called within a loop with a
-    /// real clock, and the source must stay on that loop.
-    ///
-    /// # Errors
-    /// What `epoll_ctl` says.
+    /// Registers `io`, which must be non-blocking, with this thread's loop, which must have a real clock.
     pub fn new(io: T) -> io::Result<Self> {
         let key = with_state(|state| state.register(io.as_fd()))?;
         Ok(Source { io, key })
     }
 
-    /// The registered object.
     #[inline]
     pub fn io(&self) -> &T {
         &self.io
@@ -38,8 +32,8 @@ impl<T: AsFd> Source<T> {
     /// Waits until the kernel has reported the descriptor readable (or closed, or failed).
     #[inline]
     pub async fn readable(&self) {
-        // The edge of a closing peer comes once, perhaps together with its last bytes: it must
-        // outlive `not_readable`, or the wait for the end of the stream would never end.
+        // The edge of a closing peer comes once, perhaps with its last bytes: it must outlive `not_readable`, or the wait for
+        // the end of the stream would never end.
         let wanted = epoll::EventFlags::IN
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::HUP
@@ -59,18 +53,17 @@ impl<T: AsFd> Source<T> {
         poll_fn(|_| with_state(|state| state.poll_flag(self.key, both))).await;
     }
 
-    /// The receive queue is known to be empty.
+    /// The receive queue is empty.
     #[inline]
     pub fn not_readable(&self) {
         with_state(|state| state.clear_readable(self.key));
     }
 
-    /// The send queue is known to be full.
+    /// The send queue is full.
     pub fn not_writable(&self) {
         with_state(|state| state.clear_writable(self.key, self.io.as_fd()));
     }
 
-    /// The descriptor, for system calls.
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.io.as_fd()
@@ -83,7 +76,6 @@ impl<T: AsFd> Drop for Source<T> {
     }
 }
 
-/// Turns readiness into the answer of a poll.
 pub(crate) fn ready_or_pending(ready: bool) -> Poll<()> {
     if ready { Poll::Ready(()) } else { Poll::Pending }
 }

@@ -6,8 +6,7 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Appends `value` in decimal. The standard formatter costs several times as much, which shows
-/// when millions of rows are generated.
+/// Appends `value` in decimal. The standard formatter is several times as slow, which shows in millions of rows.
 #[inline]
 pub fn push_int(out: &mut Vec<u8>, value: i64) {
     if value < 0 {
@@ -16,7 +15,6 @@ pub fn push_int(out: &mut Vec<u8>, value: i64) {
     push_uint(out, value.unsigned_abs());
 }
 
-/// Appends `value` in decimal.
 // Single bytes, because copying a slice of two bytes calls memmove.
 #[inline]
 pub fn push_uint(out: &mut Vec<u8>, mut value: u64) {
@@ -46,9 +44,8 @@ pub fn push_double(out: &mut Vec<u8>, value: f64) {
     let _ = write!(out, "{value:?}");
 }
 
-/// Appends the number as C's `%.15g` prints it, which pgbench does: 15 significant digits without
-/// zeros at the end, with an exponent below 1e-4 and from 1e+15 on. What is no number is written
-/// as PostgreSQL reads it: `NaN`, `Infinity`, `-Infinity`. Allocates nothing but room in `out`.
+/// Appends the number in the form of C's `%.15g`, as pgbench does: 15 significant digits without zeros at the end, with
+/// an exponent below 1e-4 and from 1e+15 on. Others are PostgreSQL's `NaN`, `Infinity`, `-Infinity`.
 pub fn push_double_15g(out: &mut Vec<u8>, value: f64) {
     use std::io::Write;
     const DIGITS: i32 = 15;
@@ -91,7 +88,7 @@ pub fn push_double_15g(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends digits of which the first is worth 10^`exponent`.
+/// Appends digits, the first of which is worth 10^`exponent`.
 fn push_fixed(out: &mut Vec<u8>, digits: &[u8], significant: usize, exponent: i32) {
     match usize::try_from(exponent) {
         Ok(exponent) => push_point(out, &digits[..significant.max(exponent + 1)], exponent + 1),

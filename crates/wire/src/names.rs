@@ -2,7 +2,7 @@
 
 use dyno_core::Columns;
 
-/// Names of columns in one buffer that is reused: emptied and filled again without an allocation.
+/// Names of columns in one reused buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     text: String,
@@ -15,7 +15,7 @@ impl Names {
         self.ends.clear();
     }
 
-    /// Adds the name of the next column. What is no UTF-8 in it is replaced by U+FFFD.
+    /// Adds the name of the next column, with U+FFFD for invalid UTF-8.
     pub fn push(&mut self, name: &[u8]) {
         self.text.push_str(&String::from_utf8_lossy(name));
         self.ends.push(self.text.len());

@@ -1,5 +1,4 @@
-//! Rows as tab-separated text with backslash escapes: what MySQL's `LOAD DATA` and PostgreSQL's
-//! `COPY ... FROM STDIN` both read in their text formats.
+//! Rows as tab-separated text with backslash escapes, for MySQL's `LOAD DATA` and PostgreSQL's `COPY ... FROM STDIN`.
 
 use crate::decimal::{push_double, push_int};
 use dyno_core::{RowSource, RowWriter};
@@ -13,7 +12,7 @@ pub struct TextRows<'a> {
 }
 
 impl<'a> TextRows<'a> {
-    /// A writer that appends to `out`, which may already hold a header or earlier rows.
+    /// `out` may already hold a header or earlier rows.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         let row_start = out.len();
         TextRows { out, row_start }
@@ -29,8 +28,7 @@ impl<'a> TextRows<'a> {
         self.row_start = self.out.len();
     }
 
-    /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns false when the
-    /// source has no more rows.
+    /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns false when the source has no more.
     #[inline]
     pub fn fill<R: RowSource>(&mut self, rows: &mut R, limit_bytes: usize) -> bool {
         while self.out.len() < limit_bytes {
@@ -73,11 +71,11 @@ impl RowWriter for TextRows<'_> {
     }
 }
 
-/// True when something may have to be escaped. Takes all control characters up to the carriage
-/// return for special, which is rarely wrong and cheap to find out.
+/// True when something may need an escape. Counts all control characters up to the carriage return as special, which is
+/// rarely wrong and cheap.
 #[inline]
 fn needs_escape(value: &[u8]) -> bool {
-    // Without short circuits, so that the compiler can look at many bytes at once.
+    // Without short circuits, so that the compiler can vectorize it.
     let special = |byte: u8| (byte <= b'\r') | (byte == b'\\');
     let any = |bytes: &[u8]| bytes.iter().fold(false, |found, &byte| found | special(byte));
     let (chunks, rest) = value.as_chunks::<32>();

@@ -6,11 +6,11 @@ use std::process::Command;
 
 /// A tiny file system, unmounted at the end of its life.
 #[derive(Debug)]
-pub struct TinyDisk(PathBuf);
+pub(crate) struct TinyDisk(PathBuf);
 
 impl TinyDisk {
     /// Mounts it at a folder that is made for it. `size` is in the words of tmpfs: `2m`, `4k`.
-    pub fn mount(at: PathBuf, size: &str) -> Result<Self, String> {
+    pub(crate) fn mount(at: PathBuf, size: &str) -> Result<Self, String> {
         fs::create_dir(&at).map_err(|error| error.to_string())?;
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(&at);

@@ -1,4 +1,4 @@
-//! DuckDB's messages in dyno's words: it has no error numbers, only a kind in front of each.
+//! Errors of DuckDB, which have no numbers, only a kind in front of each message.
 
 use duckdb::Error;
 use dyno_core::{DbError, ErrorClass};

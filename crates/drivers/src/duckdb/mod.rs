@@ -1,12 +1,11 @@
 //! Embedded DuckDB, behind the cargo feature `duckdb`.
 //!
-//! A DuckDB file belongs to one process, and inside it to one instance: all drivers of a file share
-//! that one, and its sessions are connections to it. Settings are the instance's: `set.NAME` keys
-//! of the URL, and what a session sets globally, hold for all of them until the last driver and
-//! session are gone.
+//! A DuckDB file belongs to one process, and inside it to one instance: all drivers of a file share that one, and its
+//! sessions are connections to it. Settings are the instance's: `set.NAME` keys of the URL and global settings of a
+//! session hold for all of them until the last driver and session are gone.
 //!
-//! It speaks PostgreSQL's SQL, so its dialect is that one; the product is `DuckDB`. What differs is
-//! its catalogue, its EXPLAIN and that keys can't be added to a table later than foreign keys need.
+//! Its dialect is PostgreSQL's; its product is `DuckDB`. Its catalogue and EXPLAIN differ, and existing tables can't get
+//! keys.
 
 mod bulk;
 mod error;
@@ -26,10 +25,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The files that this process has open. Opened twice, a file would have two writers.
+/// Open files of this process: a file opened twice would have two writers.
 static OPEN: Mutex<BTreeMap<PathBuf, Weak<Instance>>> = Mutex::new(BTreeMap::new());
 
-/// One open file. The connection serves to make more of them.
+/// One open file, with a connection that makes others.
 #[derive(Debug)]
 struct Instance(Mutex<Connection>);
 
@@ -52,15 +51,15 @@ impl DuckdbDriver {
     }
 }
 
-/// The instance of a file: the one that is open, or a new one.
+/// The open instance of a file, or a new one.
 fn shared(path: &Path) -> DbResult<Arc<Instance>> {
     let mut open = locked(&OPEN);
-    // A path that has no file yet has no other name for it either.
+    // A path without a file has no other name either.
     let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if let Some(instance) = open.get(&name).and_then(Weak::upgrade) {
         return Ok(instance);
     }
-    // Extensions would be fetched from the internet; nothing here needs one.
+    // Extensions would be fetched from the internet; none is needed.
     let connection = Config::default()
         .with("autoinstall_known_extensions", "false")
         .and_then(|config| Connection::open_with_flags(path, config))
@@ -73,11 +72,11 @@ fn shared(path: &Path) -> DbResult<Arc<Instance>> {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done under these locks.
+    // No panic leaves these data half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// DuckDB speaks PostgreSQL's SQL, but not all of it, and has none of its system views.
+/// DuckDB lacks parts of PostgreSQL's SQL and all of its system views.
 const CAPABILITIES: Capabilities = Capabilities {
     small_transactions: false,
     server_views: false,

@@ -40,7 +40,7 @@ impl Row for DuckdbRow<'_, '_> {
             ValueRef::Timestamp(unit, value) => timestamp(unit, value),
             value => match whole(&value) {
                 Some(value) => value.to_string(),
-                // Lists, structures and the like, which no workload asks for.
+                // Lists, structures and the like.
                 None => format!("{:?}", value.to_owned()),
             },
         })
@@ -64,7 +64,7 @@ fn whole(value: &ValueRef<'_>) -> Option<i128> {
 
 /// A day of the Gregorian calendar, counted from 1970-01-01.
 fn date(days: i64) -> String {
-    // Years that begin in March have their leap day at the end; eras of 400 years are all alike.
+    // Years that begin in March have their leap day at the end; all eras of 400 years are alike.
     const ERA_DAYS: i64 = 146_097;
     let from_march_0000 = days + 719_468;
     let (era, day) = (from_march_0000.div_euclid(ERA_DAYS), from_march_0000.rem_euclid(ERA_DAYS));

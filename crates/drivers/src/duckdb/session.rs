@@ -27,9 +27,9 @@ pub struct DuckdbSession {
     handle: Handle,
     product: Product,
     queue: Queue,
-    /// DuckDB doesn't tell, so it is read from the commands that went well.
+    /// Read from successful commands, as DuckDB doesn't report it.
     is_in_transaction: bool,
-    /// Keeps the file open, and known as open, as long as this session lives. Dropped last.
+    /// Keeps the file open as long as this session. Dropped last.
     _instance: Arc<Instance>,
 }
 
@@ -72,7 +72,7 @@ impl DuckdbSession {
         Ok(done)
     }
 
-    /// Of a text with several commands, the last one counts.
+    /// The last of several commands counts.
     fn follow(&mut self, sql: &str) {
         for command in sql.split(';') {
             let word = command.split_whitespace().next().unwrap_or_default();
@@ -120,7 +120,7 @@ fn step<R: Rows>(statement: &mut duckdb::Statement<'_>, rows: &mut R) -> duckdb:
     Ok(done)
 }
 
-/// True for the one column with which DuckDB answers statements that have no result set.
+/// True for the only column of DuckDB's answers without a result set.
 fn is_report(statement: &duckdb::Statement<'_>) -> bool {
     statement.column_count() == 1
         && statement.column_name(0).is_ok_and(|name| name == "Count" || name == "Success")
@@ -148,8 +148,7 @@ impl Session for DuckdbSession {
         })
     }
 
-    /// Of several statements, only the last one's rows and counts are delivered: the binding
-    /// executes the others without telling.
+    /// Delivers rows and counts of the last of several statements: the binding executes the others silently.
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
         self.run(Queued::Once(sql), std::iter::empty(), rows)
     }
@@ -188,7 +187,7 @@ impl Session for DuckdbSession {
         if loaded.is_ok() {
             command("COMMIT")?;
         } else {
-            // The first error is the one to report.
+            // The first error counts.
             let _ = command("ROLLBACK");
         }
         loaded

@@ -1,5 +1,5 @@
-//! Bulk loads: `LOAD DATA LOCAL INFILE` whose file is generated while it is sent, or `INSERT` with
-//! many rows where the server forbids that.
+//! Bulk loads: `LOAD DATA LOCAL INFILE` of a file that is generated on the way, or `INSERT` with many rows when the
+//! server forbids that.
 
 use super::channel::Reply;
 use super::session::MysqlSession;
@@ -15,15 +15,14 @@ use dyno_wire::mysql::insert::InsertRows;
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::text_rows::TextRows;
 
-/// The name of the file that is none.
+/// The name of the virtual file.
 const FILE: &str = "dyno";
-/// Size of the packets of a load: large enough that system calls don't count, small enough to
-/// stay in the processor's cache.
+/// Size of the packets of a load: large enough for few system calls, small enough for the processor's cache.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Size of an INSERT statement, if the server takes statements that long.
+/// Size of an INSERT statement, unless the server's limit is lower.
 const INSERT_BYTES: usize = 512 << 10;
 
-/// Loads rows as part of the open transaction, or else inside one of its own.
+/// Loads rows as part of the open transaction, or in a new one.
 pub(super) async fn load<R: RowSource>(
     session: &mut MysqlSession,
     table: &str,
@@ -65,7 +64,7 @@ async fn load_by_any_way<R: RowSource>(
     };
     rows.restart();
     let stored = insert(session, table, columns, rows).await?;
-    // A proxy would have to pass the rows on, and the one that is known doesn't.
+    // A proxy would have to pass the rows on; ShardingSphere doesn't.
     let is_proxy = session.product().version.contains("ShardingSphere");
     let remedy = (!is_proxy).then_some("SET GLOBAL local_infile=1");
     Ok(BulkReport {
@@ -75,9 +74,8 @@ async fn load_by_any_way<R: RowSource>(
     })
 }
 
-/// Refusals that come before the first row: ER_NOT_ALLOWED_COMMAND (MySQL 5.7, MariaDB up to
-/// 10.4), ER_NOT_SUPPORTED_YET (proxies), ER_CLIENT_LOCAL_FILES_DISABLED (MySQL 8),
-/// ER_LOAD_INFILE_CAPABILITY_DISABLED (MariaDB 10.5 and later).
+/// Refusals before the first row: ER_NOT_ALLOWED_COMMAND (MySQL 5.7, MariaDB up to 10.4), ER_NOT_SUPPORTED_YET (proxies),
+/// ER_CLIENT_LOCAL_FILES_DISABLED (MySQL 8), ER_LOAD_INFILE_CAPABILITY_DISABLED (MariaDB 10.5 and later).
 fn is_forbidden(error: &DbError) -> bool {
     matches!(error.errno(), 1148 | 1235 | 3948 | 4166)
 }
@@ -92,7 +90,7 @@ async fn load_data<R: RowSource>(
     columns: &[&str],
     rows: &mut R,
 ) -> DbResult<u64> {
-    // Tab and newline stand for themselves, so that no SQL mode changes their meaning.
+    // Literal tab and newline, whose meaning no SQL mode changes.
     let escape = if backslash_escapes(session) { r"\\" } else { r"\" };
     let list = column_list(columns);
     let sql = format!(
@@ -143,7 +141,7 @@ async fn insert<R: RowSource>(
     let mut limit = Table::default();
     session.query("SELECT @@max_allowed_packet", &mut limit).await?;
     let allowed = limit.single().and_then(|text| text.parse::<usize>().ok()).unwrap_or(1 << 20);
-    // The last row may pass the limit by its own length.
+    // The last row may exceed the limit by its own length.
     let limit_bytes = (allowed / 2).clamp(1024, INSERT_BYTES);
     let head = format!("INSERT INTO {table}{} VALUES ", column_list(columns));
     let escapes = backslash_escapes(session);
@@ -173,8 +171,7 @@ fn backslash_escapes(session: &MysqlSession) -> bool {
     session.channel.answer.status() & STATUS_NO_BACKSLASH_ESCAPES == 0
 }
 
-/// LOAD DATA LOCAL makes warnings of duplicates, of text cut short and of bad numbers: a table
-/// with such rows is not the table that was asked for.
+/// LOAD DATA LOCAL warns of duplicates, truncated texts and bad numbers: such a load has failed.
 async fn check_warnings(session: &mut MysqlSession, table: &str) -> DbResult<()> {
     let count = session.warnings();
     if count == 0 {
@@ -186,7 +183,7 @@ async fn check_warnings(session: &mut MysqlSession, table: &str) -> DbResult<()>
     let level = first.next().unwrap_or_else(|| "Warning".to_owned());
     let code: u16 = first.next().and_then(|code| code.parse().ok()).unwrap_or(0);
     let message = first.next().unwrap_or_else(|| "unknown".to_owned());
-    // Warnings have no SQLSTATE; duplicates and missing parents are what class 23 is for.
+    // Warnings have no SQLSTATE; class 23 holds duplicates and missing parents.
     let state = if matches!(code, 1062 | 1452 | 1048 | 1586) { *b"23000" } else { *b"HY000" };
     Err(DbError::server(
         classify(code, &state),

@@ -1,13 +1,13 @@
-//! One command out, one answer in: what all calls of a session share.
+//! One command out, one answer in.
 
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 
-/// The longest packet, with its header; an inbox doubles up to this and not beyond.
+/// The longest packet, with its header: the limit of an inbox.
 const INBOX_BYTES: usize = 32 << 20;
-/// A larger buffer is given back before the next command.
+/// Larger buffers are freed before the next command.
 const KEEP_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -17,15 +17,15 @@ pub(super) struct Channel {
     pub(super) out: Vec<u8>,
     pub(super) answer: Answer,
     pub(super) deprecate_eof: bool,
-    /// False from the sending of a command until its answer is complete. Stays false when the
-    /// call was abandoned or the connection is lost: nothing can be made of what comes next.
+    /// False from the sending of a command until its answer is complete, and for good after an abandoned call or a lost
+    /// connection.
     pub(super) idle: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Reply {
     Done(Executed),
-    /// The server asks for this file before it goes on.
+    /// The server asks for this file first.
     FileRequest(Vec<u8>),
 }
 
@@ -57,7 +57,7 @@ impl Channel {
         if self.idle { Ok(()) } else { Err(abandoned()) }
     }
 
-    /// Sends what is in `out` and awaits the answer, which starts with packet `sequence`.
+    /// Sends `out` and awaits the answer, which starts with packet `sequence`.
     #[inline]
     pub(super) async fn exchange<R: Rows>(
         &mut self,
@@ -72,7 +72,7 @@ impl Channel {
         self.receive(definitions, rows).await
     }
 
-    /// Awaits the rest of an answer in which no file may be asked for.
+    /// Awaits the rest of an answer; refuses a request for a file.
     #[inline]
     pub(super) async fn receive<R: Rows>(
         &mut self,
@@ -116,8 +116,7 @@ impl Channel {
         }
     }
 
-    /// Answers a request for a file that nobody offered with no file. dyno opens no file for any
-    /// server, but one that tries must not go unnoticed.
+    /// Sends an empty file to a server that asks for one without a load, and reports that as an error.
     #[cold]
     pub(super) async fn refuse_file<R: Rows>(
         &mut self,
@@ -129,7 +128,7 @@ impl Channel {
         if let Err(error) = self.transport.send(&self.out).await {
             return error;
         }
-        // Whatever it says to that: the session is in step again, and gets no second try.
+        // After the server's answer the session is in step again; a second request ends it.
         if let Ok(Reply::FileRequest(_)) = self.reply(definitions, rows).await {
             self.idle = false;
         }
@@ -140,7 +139,7 @@ impl Channel {
         .with_hint("LOAD DATA LOCAL in a statement of one's own is not supported; if there is none, do not trust this server")
     }
 
-    /// Puts into `out` the empty packet that ends a file.
+    /// Puts the empty packet that ends a file into `out`.
     pub(super) fn push_empty_packet(&mut self) {
         self.out.clear();
         let start = begin_packet(&mut self.out);

@@ -1,4 +1,4 @@
-//! From the greeting of a server to the end of the log-in.
+//! The log-in, from the server's greeting on.
 
 use super::channel::malformed;
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
@@ -10,9 +10,9 @@ use dyno_wire::mysql::reader::PacketReader;
 use dyno_wire::mysql::rsa::PublicKey;
 use dyno_wire::mysql::{Malformed, ServerError};
 
-/// No packet of a log-in is longer; a peer that is no MySQL server must not fill memory.
+/// Longest packet of a log-in: a peer that is no MySQL server must not fill memory.
 const INBOX_BYTES: usize = 64 << 10;
-/// More rounds than any method needs.
+/// More than any method needs.
 const MAX_ROUNDS: usize = 16;
 
 pub(super) struct Account<'a> {
@@ -45,7 +45,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// Logs in. Returns the connection, ready for commands.
+    /// Logs in; returns the connection, ready for commands.
     pub(super) async fn run(
         mut self,
         tls: &TlsConfig,
@@ -77,7 +77,7 @@ impl<'a> Login<'a> {
             self.transport.start_tls(tls, self.account.address.tls_name()).await?;
         }
         self.scramble = greeting.scramble.clone();
-        // An unknown first method is no obstacle: the account's own may be another one.
+        // An unknown first method is no obstacle: the account may have another one.
         let plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
         self.plugin = Some(plugin);
         let response = self.response(plugin);
@@ -114,7 +114,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// Whether to encrypt. Like the server's own clients, not on a unix socket unless it must be.
+    /// Like the server's own clients, encrypts a unix socket only on demand.
     fn wants_tls(&self, mode: TlsMode, server: CapabilityFlags) -> DbResult<bool> {
         let offered = server.has(CapabilityFlags::SSL);
         match mode {
@@ -151,7 +151,7 @@ impl<'a> Login<'a> {
         Err(malformed(Malformed("the log-in does not come to an end")))
     }
 
-    /// The account uses another method than the greeting named.
+    /// Takes the account's method, if the greeting named another one.
     async fn switch(&mut self, request: &[u8]) -> DbResult<()> {
         let mut reader = PacketReader::new(request);
         let name = match reader.until_nul() {
@@ -169,7 +169,7 @@ impl<'a> Login<'a> {
         };
         let data = reader.rest();
         self.scramble = match (plugin, data) {
-            // The scramble of the other methods has a NUL behind it.
+            // The scrambles of other methods end with a NUL.
             (Plugin::Ed25519, data) => data.to_vec(),
             (_, data) => data.strip_suffix(&[0]).unwrap_or(data).to_vec(),
         };
@@ -227,10 +227,10 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// The server's refusal, with a remedy where a mistake has a likely cause.
+    /// The server's refusal, with a remedy for likely mistakes.
     fn rejected(&self, error: ServerError) -> DbError {
         if error.errno == 1053 {
-            // It is going away: the same as not being there.
+            // The same as an absent server.
             return DbError::unreachable(format!(
                 "The server at {} is shutting down.",
                 self.account.address
@@ -254,7 +254,7 @@ impl<'a> Login<'a> {
         if hint.is_empty() { refused } else { refused.with_hint(hint) }
     }
 
-    /// What broke before the log-in was done, seen from one who wants to connect.
+    /// Rewords errors of an unfinished log-in for a user who connects.
     fn explain(&self, error: DbError) -> DbError {
         let address = self.account.address;
         match error.cause() {

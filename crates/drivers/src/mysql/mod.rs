@@ -1,16 +1,4 @@
-//! Sessions that speak the MySQL protocol: MySQL, MariaDB and whatever else does.
-//!
-//! ```no_run
-//! # use dyno_core::{Discard, Driver, Param, ParamType, Session};
-//! # use dyno_drivers::{Target, mysql::MysqlDriver};
-//! let target: Target = "mysql://me@localhost:3306/test".parse().unwrap();
-//! let driver = MysqlDriver::new(&target).unwrap();
-//! dyno_reactor::block_on(async {
-//!     let mut session = driver.connect(0).await?;
-//!     let select = session.prepare("SELECT c FROM sbtest1 WHERE id=?", &[ParamType::Int]).await?;
-//!     session.execute(select, &[Param::Int(7)], &mut Discard).await
-//! });
-//! ```
+//! Sessions that speak the MySQL protocol: MySQL, MariaDB and others.
 
 mod bulk;
 mod channel;
@@ -41,8 +29,7 @@ pub struct MysqlDriver {
 }
 
 impl MysqlDriver {
-    /// Looks the hosts up, reads certificate files and checks the session variables; connects
-    /// to nothing yet.
+    /// Looks up the hosts, reads certificate files and checks the session variables, without connecting.
     pub fn new(target: &Target) -> DbResult<Self> {
         let mut driver = MysqlDriver {
             hosts: target.hosts.resolve()?,
@@ -59,9 +46,8 @@ impl MysqlDriver {
         Ok(driver)
     }
 
-    /// Has every session set this variable after its log-in. Numbers and `DEFAULT` are sent as
-    /// they are, everything else as text.
-    pub fn set_variable(&mut self, name: &str, value: &str) -> DbResult<()> {
+    /// Sets this variable in every session after its log-in. Numbers and `DEFAULT` are sent bare, everything else as text.
+    fn set_variable(&mut self, name: &str, value: &str) -> DbResult<()> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@' | '$');
         if name.is_empty() || !name.chars().all(fits) {
             let message = format!("`{name}` is not the name of a session variable.");
@@ -69,16 +55,6 @@ impl MysqlDriver {
                 .with_hint("write set.NAME=VALUE, such as set.sort_buffer_size=1048576"));
         }
         self.variables.push((name.to_owned(), value.to_owned()));
-        Ok(())
-    }
-
-    /// Stops the statement that a session is executing, through a connection of its own to the
-    /// same host: `number` is the one that the session was connected with, `connection_id` is
-    /// [`MysqlSession::connection_id`].
-    pub async fn kill_query(&self, number: u32, connection_id: u32) -> DbResult<()> {
-        let mut session = self.connect(number).await?;
-        session.query(&format!("KILL QUERY {connection_id}"), &mut Discard).await?;
-        session.close().await;
         Ok(())
     }
 
@@ -121,7 +97,7 @@ impl Driver for MysqlDriver {
                 Product { name: greeting.product_name().to_owned(), version: greeting.version };
             let channel = Channel::new(transport, capabilities);
             let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
-            let mut session = MysqlSession::new(channel, product, greeting.connection_id, files);
+            let mut session = MysqlSession::new(channel, product, files);
             if let Some(sql) = self.set_statement() {
                 session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
             }

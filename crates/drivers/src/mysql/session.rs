@@ -13,11 +13,11 @@ use dyno_wire::mysql::command::{
 use dyno_wire::mysql::statement::{PrepareStep, WrongParamCount};
 use dyno_wire::mysql::{Definitions, Encoding, PrepareAnswer, Prepared};
 
-/// ER_UNSUPPORTED_PS: the statement exists only as text.
+/// ER_UNSUPPORTED_PS.
 const CANNOT_BE_PREPARED: u32 = 1295;
 
-/// Commands sent before any of their answers is read. A server that is not read stops reading:
-/// both queues of the sockets together hold at least this much, so sending never waits for it.
+/// Commands sent before any of their answers is read. Both queues of the sockets hold at least this much, so that sending
+/// never waits for a server that waits for a reader.
 const WINDOW_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -28,12 +28,10 @@ pub struct MysqlSession {
     pub(super) definitions: Definitions,
     flight: Vec<Queued>,
     product: Product,
-    connection_id: u32,
     /// Both sides can do LOAD DATA LOCAL.
     pub(super) local_files: bool,
 }
 
-/// A statement as [`Statement`] names it.
 #[derive(Debug)]
 enum Slot {
     Prepared(Prepared),
@@ -47,40 +45,28 @@ struct Queued {
     statement: u32,
     /// Sequence number of the answer's first packet.
     sequence: u8,
-    /// Where the command ends in `out`.
+    /// Its end in `out`.
     end: usize,
 }
 
 impl MysqlSession {
-    pub(super) fn new(
-        channel: Channel,
-        product: Product,
-        connection_id: u32,
-        local_files: bool,
-    ) -> Self {
+    pub(super) fn new(channel: Channel, product: Product, local_files: bool) -> Self {
         MysqlSession {
             channel,
             statements: Vec::new(),
             definitions: Definitions::default(),
             flight: Vec::new(),
             product,
-            connection_id,
             local_files,
         }
-    }
-
-    /// The server's number of this connection, which `KILL` takes.
-    pub fn connection_id(&self) -> u32 {
-        self.connection_id
     }
 
     pub fn warnings(&self) -> u32 {
         self.channel.answer.warnings()
     }
 
-    /// Protocol version and cipher suite; `None` when the connection is not encrypted.
-    pub fn tls_description(&self) -> Option<String> {
-        self.channel.transport.tls_description()
+    pub fn is_tls(&self) -> bool {
+        self.channel.transport.is_tls()
     }
 
     #[inline]
@@ -216,7 +202,7 @@ impl Session for MysqlSession {
         let mut prepared = Prepared::new(id, &vec![ParamType::Inferred; count.into()], definitions);
         let out = &mut self.channel.out;
         let sequence = prepared.encode(params, out);
-        // Closing has no answer, so it goes along with the execution: also when there is none.
+        // Closing has no answer, so it goes along with the execution, or alone.
         push_command(out, COM_STMT_CLOSE, &id.to_le_bytes());
         match sequence {
             Ok(sequence) => {

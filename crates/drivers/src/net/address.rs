@@ -7,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 pub struct Hosts(pub Vec<Address>);
 
 impl Hosts {
-    /// Looks all host names up. Blocks, so drivers call it once, when they are made.
+    /// Looks up all host names. Blocks, so drivers call it once.
     pub fn resolve(&self) -> DbResult<ResolvedHosts> {
         if self.0.is_empty() {
             return Err(DbError::unreachable("The target has no host."));
@@ -17,12 +17,12 @@ impl Hosts {
     }
 }
 
-/// Addresses with their names looked up; never empty.
+/// Addresses with their IP addresses; never empty.
 #[derive(Clone, Debug)]
 pub struct ResolvedHosts(Vec<Resolved>);
 
 impl ResolvedHosts {
-    /// The host of connection `number`: hosts rotate, so connections spread evenly.
+    /// The host of connection `number`: connections rotate over the hosts.
     pub fn pick(&self, number: u32) -> &Resolved {
         &self.0[number as usize % self.0.len()]
     }
@@ -51,7 +51,7 @@ impl Resolved {
         &self.address
     }
 
-    /// The IP addresses to try in order; none for a unix socket.
+    /// Empty for a unix socket.
     pub(super) fn sockets(&self) -> &[SocketAddr] {
         &self.sockets
     }

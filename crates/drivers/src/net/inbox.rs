@@ -4,14 +4,12 @@ use dyno_core::{DbError, DbResult};
 
 /// Size of a fresh buffer: a thousand idle connections take 4 MiB.
 const FIRST_BYTES: usize = 4 * 1024;
-/// Full receives alone grow the buffer up to this size; beyond it only a message that does not
-/// fit makes it grow.
+/// Full receives grow the buffer up to this size; beyond it only a longer message does.
 const STREAMING_BYTES: usize = 64 * 1024;
 
 /// Bytes received and not yet consumed, in one contiguous piece.
 ///
-/// The buffer grows only by doubling, and only when it is full: what a peer claims about the
-/// length of a message is never allocated before the bytes have arrived.
+/// The buffer only doubles, and only when it is full: it never trusts the length that a message claims.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     bytes: Vec<u8>,
@@ -22,7 +20,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An empty inbox whose longest message may have `limit` bytes (at least 4 KiB).
+    /// An empty inbox for messages of at most `limit` bytes (at least 4 KiB).
     pub fn new(limit: usize) -> Self {
         Inbox {
             bytes: vec![0; FIRST_BYTES],
@@ -33,7 +31,7 @@ impl Inbox {
         }
     }
 
-    /// What has been received and not been consumed.
+    /// Received bytes that are not consumed.
     #[inline]
     pub fn filled(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
@@ -50,8 +48,7 @@ impl Inbox {
         }
     }
 
-    /// Says that the message at the front has `total` bytes, so that a hostile length is refused
-    /// before its bytes arrive. Growing follows the bytes that come, not the claim.
+    /// Announces the length of the message at the front, to refuse a hostile one before its bytes arrive.
     pub fn reserve(&mut self, total: usize) -> DbResult<()> {
         if total > self.limit {
             return Err(self.too_long(total));
@@ -62,10 +59,10 @@ impl Inbox {
         Ok(())
     }
 
-    /// Room for at least one more byte. Grows or moves what is there if needed.
+    /// Room for at least one more byte; grows or moves the bytes if needed.
     pub(super) fn space(&mut self) -> DbResult<&mut [u8]> {
         let size = self.bytes.len();
-        // A receive into the last few bytes would cost a system call and fetch nearly nothing.
+        // A receive into the last few bytes would cost a system call for nearly nothing.
         if self.grow || size - self.end < FIRST_BYTES / 8 {
             self.make_space()?;
         }
@@ -77,7 +74,7 @@ impl Inbox {
     pub(super) fn received(&mut self, count: usize) {
         self.end += count;
         debug_assert!(self.end <= self.bytes.len());
-        // A full receive means that more is waiting: fewer, larger receives are cheaper.
+        // After a full receive more bytes wait: fewer, larger receives are cheaper.
         self.grow |= self.end == self.bytes.len() && self.bytes.len() < STREAMING_BYTES;
     }
 

@@ -1,4 +1,4 @@
-//! What of TLS is asked for, and how far a server's certificate is trusted.
+//! TLS settings, and trust in a server's certificate.
 
 use dyno_core::{DbError, DbResult};
 use rustls::client::WebPkiServerVerifier;
@@ -12,22 +12,20 @@ use rustls::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How much TLS a target asks for; the words of libpq's `sslmode`.
+/// The modes of libpq's `sslmode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsMode {
     Disable,
-    /// Only when the server refuses a connection without it (PostgreSQL only).
+    /// Only after the server refuses a connection without it (PostgreSQL only).
     Allow,
-    /// When the server offers it; its certificate is not checked. What both servers' own clients
-    /// do when nothing is said.
+    /// When the server offers it, with an unchecked certificate; the default of both servers' own clients.
     #[default]
     Prefer,
-    /// Always; the certificate is not checked unless a CA is given, which makes it `VerifyCa` as
-    /// in libpq.
+    /// Always, with an unchecked certificate; with a CA `VerifyCa`, as in libpq.
     Require,
     /// Always, with a certificate that a trusted CA has signed.
     VerifyCa,
-    /// Always, with a certificate that a trusted CA has signed for this very host name.
+    /// Always, with a certificate that a trusted CA has signed for this host name.
     VerifyFull,
 }
 
@@ -57,7 +55,7 @@ pub struct TlsOptions {
     pub key: Option<PathBuf>,
 }
 
-/// TLS settings ready for use: files read, CAs loaded. Made once per driver.
+/// Files read, CAs loaded; made once per driver.
 #[derive(Clone, Debug)]
 pub struct TlsConfig {
     mode: TlsMode,
@@ -65,8 +63,7 @@ pub struct TlsConfig {
 }
 
 impl TlsConfig {
-    /// Reads the files. The system's CAs are loaded only where a certificate will be checked
-    /// against them.
+    /// Reads the files. Loads the system's CAs only if certificates are checked against them.
     pub fn new(options: &TlsOptions) -> DbResult<Self> {
         let mode = match options.mode {
             TlsMode::Require if options.ca.is_some() => TlsMode::VerifyCa,
@@ -79,8 +76,6 @@ impl TlsConfig {
         Ok(TlsConfig { mode, client })
     }
 
-    /// How much TLS is asked for. The driver decides from this whether to ask the server for it
-    /// and what to do when the server has none.
     pub fn mode(&self) -> TlsMode {
         self.mode
     }
@@ -143,7 +138,7 @@ fn load_roots(ca: Option<&Path>) -> DbResult<RootCertStore> {
         }
         None => {
             let found = rustls_native_certs::load_native_certs();
-            // Systems carry the odd certificate that no library accepts; the others still count.
+            // Systems carry certificates that no library accepts; the others still count.
             roots.add_parsable_certificates(found.certs);
         }
     }
@@ -197,7 +192,7 @@ fn refused(message: impl Into<String>) -> DbError {
     DbError::tls(0, *b"08001", message)
 }
 
-/// Does not check for which host a certificate is; with a `chain`, checks who signed it.
+/// Ignores the host name of a certificate; with a `chain`, checks its signature.
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,
@@ -231,7 +226,7 @@ impl ServerCertVerifier for Lenient {
     ) -> Result<ServerCertVerified, Error> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // The name is looked at last, so the chain is sound when only the name is wrong.
+            // The name is checked last, so the chain is sound when only the name is wrong.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -239,8 +234,8 @@ impl ServerCertVerifier for Lenient {
         }
     }
 
-    // With the certificate itself unchecked, its signature proves nothing; checking it would only
-    // refuse servers with old-fashioned (version 1) certificates.
+    // The signature of an unchecked certificate proves nothing; a check would only refuse servers with old (version 1)
+    // certificates.
     check_signature!(verify_tls12_signature);
     check_signature!(verify_tls13_signature);
 

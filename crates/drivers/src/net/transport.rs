@@ -17,7 +17,7 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// An open connection, registered with the loop on which it was made.
+/// An open connection, registered with its loop.
 #[derive(Debug)]
 pub struct Transport {
     socket: Source<OwnedFd>,
@@ -28,12 +28,12 @@ pub struct Transport {
 #[derive(Debug)]
 enum Layer {
     Plain,
-    // Boxed: a plain connection must not carry the kilobyte of TLS state.
+    // Boxed to spare plain connections the kilobyte of TLS state.
     Tls(Box<ClientConnection>),
 }
 
 impl Transport {
-    /// Connects, trying all addresses of the host in order, until `due` on the loop's clock.
+    /// Tries all addresses of the host in order, until `due` on the loop's clock.
     pub async fn connect(host: &Resolved, due: Nanos) -> DbResult<Self> {
         let address = host.address();
         before(due, address, async {
@@ -45,7 +45,7 @@ impl Transport {
                 let socket = open(AddressFamily::UNIX).map_err(|e| unreachable(address, e))?;
                 match connect(&socket, &target) {
                     Ok(()) => break socket,
-                    // A unix socket whose backlog is full can't be waited for, only asked again.
+                    // A unix socket with a full backlog can't be waited for, only asked again.
                     Err(Errno::AGAIN) => sleep_until(now() + MILLISECOND).await,
                     Err(errno) => return Err(unreachable(address, errno)),
                 }
@@ -55,9 +55,8 @@ impl Transport {
         .await
     }
 
-    /// Makes the TLS handshake on the connected socket. `host` is the name that the server's
-    /// certificate must carry; see [`Address::tls_name`]. The inbox must be empty: bytes received
-    /// before are not part of the TLS stream.
+    /// Makes the TLS handshake. The server's certificate must carry the name `host`; see [`Address::tls_name`]. The inbox
+    /// must be empty: earlier bytes are not part of the TLS stream.
     pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> DbResult<()> {
         let Some(client) = config.client() else {
             return Err(DbError::protocol("TLS is disabled for this target."));
@@ -85,7 +84,7 @@ impl Transport {
             Layer::Tls(tls) => {
                 let mut rest = bytes;
                 while !rest.is_empty() {
-                    // Takes up to its own limit at a time, so memory stays bounded.
+                    // Takes up to its own limit at a time, which bounds the memory.
                     let taken = tls.writer().write(rest).map_err(|error| broken(&error))?;
                     rest = &rest[taken..];
                     flush_tls(&self.socket, tls).await?;
@@ -95,8 +94,7 @@ impl Transport {
         }
     }
 
-    /// Waits for bytes and makes one receive into the free space of `inbox`. At least one byte has
-    /// arrived on success.
+    /// Waits for bytes and makes one receive of at least one byte into the free space of `inbox`.
     #[inline]
     pub async fn recv(&mut self, inbox: &mut Inbox) -> DbResult<()> {
         match &mut self.layer {
@@ -105,7 +103,7 @@ impl Transport {
         }
     }
 
-    /// Receives what has arrived, without waiting. False when that is nothing.
+    /// Receives without waiting; false when nothing has arrived.
     pub fn try_recv(&mut self, inbox: &mut Inbox) -> DbResult<bool> {
         match &mut self.layer {
             Layer::Plain => try_recv_plain(&self.socket, inbox),
@@ -120,9 +118,8 @@ impl Transport {
         }
     }
 
-    /// Sends all of `bytes`, and whenever the send queue is full receives into `inbox` what has
-    /// arrived: a server that does not read on before its own answers are read would otherwise
-    /// stop both sides for ever.
+    /// Sends all of `bytes`; whenever the send queue is full, receives into `inbox`. Otherwise a server that waits until its
+    /// answers are read would stop both sides for ever.
     pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> DbResult<()> {
         let mut rest = bytes;
         loop {
@@ -158,16 +155,9 @@ impl Transport {
     pub fn is_local(&self) -> bool {
         self.is_local
     }
-
-    /// Protocol version and cipher suite, such as `TLSv1_3 TLS13_AES_256_GCM_SHA384`.
-    pub fn tls_description(&self) -> Option<String> {
-        let Layer::Tls(tls) = &self.layer else { return None };
-        let (version, suite) = (tls.protocol_version()?, tls.negotiated_cipher_suite()?);
-        Some(format!("{version:?} {:?}", suite.suite()))
-    }
 }
 
-/// Lets `future` run until `due` on the loop's clock; for connecting and logging in.
+/// Lets `future` run until `due` on the loop's clock: for connects and log-ins.
 pub async fn before<T>(
     due: Nanos,
     address: &Address,
@@ -186,7 +176,7 @@ pub async fn before<T>(
 async fn connect_tcp(host: &Resolved, due: Nanos) -> DbResult<Transport> {
     let mut last = DbError::unreachable(format!("The host {} has no address.", host.address()));
     for (index, target) in host.sockets().iter().enumerate() {
-        // A silent address must leave time for those after it.
+        // A silent address must leave time for the others.
         let left = (host.sockets().len() - index) as u64;
         let share = now() + due.saturating_sub(now()) / left;
         match before(share, host.address(), connect_one(target, host.address())).await {
@@ -197,8 +187,8 @@ async fn connect_tcp(host: &Resolved, due: Nanos) -> DbResult<Transport> {
     Err(last)
 }
 
-/// A server whose machine is gone says nothing: a query that takes hours must not wait for it for
-/// ever. Two minutes without a sign of life end the connection.
+/// Ends a connection after two minutes without a sign of life: the machine of the server may be gone during a query of
+/// hours.
 fn keep_alive(socket: &OwnedFd) -> Result<(), Errno> {
     sockopt::set_socket_keepalive(socket, true)?;
     sockopt::set_tcp_keepidle(socket, Duration::from_secs(60))?;
@@ -219,7 +209,7 @@ async fn connect_one(target: &SocketAddr, address: &Address) -> DbResult<Transpo
     };
     let socket = register(socket)?;
     if in_progress {
-        // Fresh sources count as writable; this one becomes so when it is connected.
+        // Fresh sources count as writable; this one is writable once it is connected.
         socket.not_writable();
         socket.writable().await;
         sockopt::socket_error(socket.fd()).and_then(|status| status).map_err(failed)?;
@@ -312,7 +302,7 @@ async fn recv_tls(
     Ok(())
 }
 
-/// Takes what is already decrypted. False when that is nothing.
+/// Takes decrypted bytes; false when there are none.
 fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> DbResult<bool> {
     match tls.reader().read(inbox.space()?) {
         Ok(0) => Err(closed()),
@@ -325,7 +315,7 @@ fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> DbResult<bool>
     }
 }
 
-/// Receives encrypted bytes and decrypts them. False when none have arrived.
+/// Receives encrypted bytes and decrypts them; false when none have arrived.
 fn take_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection, host: &str) -> DbResult<bool> {
     match tls.read_tls(&mut Descriptor(socket)) {
         Ok(0) => return Err(closed()),
@@ -334,7 +324,7 @@ fn take_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection, host: &str) ->
         Err(error) => return Err(broken(&error)),
     }
     if let Err(error) = tls.process_new_packets() {
-        // Tells the server why, if it still listens; the error to report is ours.
+        // Sends the server an alert; the error to report is ours.
         let _ = tls.write_tls(&mut Descriptor(socket));
         return Err(explain(&error, host));
     }
@@ -360,7 +350,7 @@ fn try_flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> DbResu
     Ok(true)
 }
 
-/// The socket as rustls wants it; notes for the loop when a queue is empty or full.
+/// The socket for rustls; tells the loop when a queue is empty or full.
 struct Descriptor<'a>(&'a Source<OwnedFd>);
 
 impl Read for Descriptor<'_> {

@@ -1,4 +1,4 @@
-//! What the answers to a flight are about, and how far they have come.
+//! The content of a flight and the progress of its answers.
 
 use dyno_core::{DbError, DbResult, Executed};
 use dyno_wire::names::Names;
@@ -9,45 +9,45 @@ use dyno_wire::postgres::types::Column;
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) execution: Execution,
-    /// The columns of its answer, in the formats asked for; `None` when it has no result set.
+    /// The columns of its answer, in the wanted formats; `None` without a result set.
     pub(super) columns: Option<Vec<Column>>,
     pub(super) names: Names,
 }
 
-/// One part of a flight that is answered on its own.
+/// One part of a flight with its own answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Prepared(u32),
-    /// An execution of a statement that comes along: its columns are announced.
+    /// A statement with its execution: its columns are announced.
     Once,
-    /// What came before stands or falls together.
+    /// Ends parts that stand or fall together.
     Sync,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Expect<'a> {
-    /// Those to text: columns are announced.
+    /// Answers to text, with announced columns.
     Text,
-    /// That to Parse and Describe.
+    /// The answer to Parse and Describe.
     Description,
-    /// Those to these steps, in this order; the last is a Sync, and no two Syncs are neighbours.
+    /// Answers to these steps in order; the last is a Sync, and no two Syncs are neighbours.
     Flight { statements: &'a [Prepared], steps: &'a [Step] },
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Steps answered.
+    /// Number of answered steps.
     at: usize,
     pub(super) rows: u64,
-    /// The outcome of the last step answered. The last before a Sync may yet fail: Sync commits,
-    /// and deferred constraints speak then.
+    /// The outcome of the last answered step. The last one before a Sync may still fail: Sync commits and checks deferred
+    /// constraints.
     held: Option<DbResult<Executed>>,
-    /// The first error: of the answer to a text, or since the last Sync.
+    /// The first error of a text, or since the last Sync.
     pub(super) error: Option<DbError>,
     pub(super) is_copy: bool,
-    /// Bytes of a row that nobody wants and that have not arrived yet.
+    /// Missing bytes of an unwanted row.
     pub(super) skip: usize,
-    /// Parameters that the server found in a described statement.
+    /// Parameters of a described statement.
     pub(super) param_count: u16,
 }
 
@@ -57,7 +57,7 @@ impl Progress {
         self.error.get_or_insert(error);
     }
 
-    /// The prepared statement whose execution is being answered.
+    /// The prepared statement of the next answer.
     #[inline]
     pub(super) fn prepared<'a>(&self, expect: Expect<'a>) -> Option<&'a Prepared> {
         let Expect::Flight { statements, steps } = expect else { return None };
@@ -67,7 +67,7 @@ impl Progress {
         }
     }
 
-    /// True when nothing but the Sync was sent behind the step that is being answered.
+    /// True when the step of the next answer is the last before the final Sync.
     pub(super) fn is_last(&self, steps: &[Step]) -> bool {
         self.at + 2 == steps.len()
     }
@@ -89,8 +89,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Takes the answer to a Sync: reports what has not been reported yet. Returns true at the
-    /// end of the flight.
+    /// Takes the answer to a Sync and reports the held outcomes. Returns true at the end of the flight.
     #[inline]
     pub(super) fn synced(
         &mut self,
@@ -114,7 +113,7 @@ impl Progress {
     }
 }
 
-/// Reports the outcomes up to a Sync of which `unanswered` are missing because of an error.
+/// Reports the outcomes up to a Sync, `unanswered` of which are missing because of an error.
 #[cold]
 fn failed(
     held: Option<DbResult<Executed>>,

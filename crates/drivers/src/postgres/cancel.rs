@@ -1,4 +1,4 @@
-//! Cancel requests, each on a connection of its own.
+//! Cancel requests, each on its own connection.
 
 use super::{Settings, connect};
 use crate::net::before;
@@ -9,7 +9,7 @@ use dyno_wire::postgres::frontend;
 use std::fmt;
 use std::sync::Arc;
 
-/// Cancels what one session is executing. Stays valid while the session lives.
+/// Cancels the statement of one session; valid while the session lives.
 #[derive(Clone)]
 pub struct CancelToken {
     settings: Arc<Settings>,
@@ -22,8 +22,7 @@ impl CancelToken {
         CancelToken { settings, number, key: key.map(Arc::new) }
     }
 
-    /// Asks the server to cancel, and waits until it has taken note. Whether the statement was
-    /// still running shows in its own answer: SQLSTATE 57014 if so.
+    /// Asks the server to cancel, and waits until it has taken note. A cancelled statement ends with SQLSTATE 57014.
     pub async fn cancel(&self) -> DbResult<()> {
         let Some(key) = &self.key else {
             return Err(DbError::protocol(
@@ -37,7 +36,7 @@ impl CancelToken {
             let mut link = connect::dial(&self.settings, host, due).await?;
             frontend::cancel_request(&mut link.out, key.process, &key.secret);
             link.transport.send(&link.out).await?;
-            // The server closes the connection when it has sent the signal, and says nothing.
+            // The server closes the connection silently after the signal.
             while link.transport.recv(&mut link.inbox).await.is_ok() {}
             Ok(())
         })
@@ -46,7 +45,7 @@ impl CancelToken {
 }
 
 impl fmt::Debug for CancelToken {
-    /// The key lets anyone cancel: it stays out of logs.
+    /// Hides the key, which would let others cancel.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CancelToken")
     }

@@ -1,4 +1,4 @@
-//! The way to an open session: TLS as `sslmode` wants it, authentication, startup.
+//! The way to an open session: TLS by `sslmode`, authentication, startup.
 
 use super::Settings;
 use super::error::{broken, login_error, unsendable};
@@ -18,8 +18,7 @@ enum Encryption {
     Always,
 }
 
-/// The attempts that an `sslmode` stands for, as libpq makes them. Unix sockets are never
-/// encrypted.
+/// The attempts of an `sslmode`, as in libpq. Unix sockets are never encrypted.
 fn attempts(mode: TlsMode, address: &Address) -> (Encryption, Option<Encryption>) {
     match mode {
         _ if matches!(address, Address::Unix(_)) => (Encryption::Never, None),
@@ -30,7 +29,7 @@ fn attempts(mode: TlsMode, address: &Address) -> (Encryption, Option<Encryption>
     }
 }
 
-/// Why an attempt failed, and whether the other way (with TLS, without) may fare better.
+/// A failed attempt, and whether the other way (with or without TLS) may succeed.
 struct Failure {
     error: DbError,
     other_way: bool,
@@ -52,13 +51,13 @@ pub(super) async fn open(
     };
     match attempt(settings, host, due, second).await {
         Ok(opened) => Ok(opened),
-        // What was said over TLS counts, unless the server has none to offer.
+        // The error over TLS counts, unless the server has no TLS.
         Err(other) if second == Encryption::Always && other.other_way => Err(other.error),
         Err(_) => Err(failure.error),
     }
 }
 
-/// Connects without logging in, encrypted where the target asks for it: for cancel requests.
+/// Connects without a log-in, with the target's encryption: for cancel requests.
 pub(super) async fn dial(settings: &Settings, host: &Resolved, due: Nanos) -> DbResult<Link> {
     let (first, _) = attempts(settings.tls.mode(), host.address());
     let mut link = Link::new(Transport::connect(host, due).await?);
@@ -85,7 +84,7 @@ async fn attempt(
     match login(&mut link, settings, address).await {
         Ok(key) => Ok((link, key)),
         Err(error) => {
-            // After "prefer" has fallen back to no TLS there is no other way left.
+            // After "prefer" has fallen back to no TLS, no other way is left.
             let fell_back = encryption == Encryption::IfOffered && !link.transport.is_tls();
             let other_way = matches!(error.cause(), Cause::Rejected | Cause::Tls) && !fell_back;
             Err(Failure { error, other_way })
@@ -116,7 +115,7 @@ async fn start_tls(
                 Encryption::IfOffered | Encryption::Never => Ok(()),
             }
         }
-        // Bytes sent along with the S could be the work of someone on the way.
+        // Bytes behind the S could be an attack.
         [b'S' | b'N', ..] => Err(broken(WireError("it sent more than one letter before TLS"))),
         [b'E', ..] => {
             let (_, body) = link.message().await.map_err(|error| closed(error, address))?;
@@ -133,7 +132,7 @@ fn no_tls(address: &Address) -> DbError {
         .with_hint("set `ssl = on` on the server, or connect with sslmode=prefer or disable")
 }
 
-/// Sends the startup message and answers the server's questions until it is ready.
+/// Sends the startup message and answers the server's requests until it is ready.
 async fn login(
     link: &mut Link,
     settings: &Settings,
@@ -174,7 +173,7 @@ async fn login(
     }
 }
 
-/// A connection that ends before the session is open: nothing is lost yet.
+/// A connection that ends before the session is open.
 fn closed(error: DbError, address: &Address) -> DbError {
     if error.cause() != Cause::Lost {
         return error;
@@ -193,7 +192,7 @@ struct Login<'a> {
 }
 
 enum Step {
-    /// Nothing has been answered yet, or all that was asked for.
+    /// Nothing or everything is answered.
     Asked,
     ScramFirst(ClientFirst),
     ScramFinal(ClientFinal),
@@ -232,7 +231,7 @@ impl Login<'_> {
             (Authentication::Sasl(_) | Authentication::Unsupported(_), Step::Asked) => {
                 return Err(self.unsupported());
             }
-            // Also a server that lets the user in before SCRAM has shown that it knows the password.
+            // Also a server that accepts the user before SCRAM has proven that it knows the password.
             _ => return Err(broken(WireError("authentication took an impossible turn"))),
         }
         Ok(())

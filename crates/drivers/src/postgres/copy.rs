@@ -7,8 +7,7 @@ use dyno_core::{DbError, DbResult, Discard, ErrorClass, RowSource};
 use dyno_wire::postgres::frontend;
 use dyno_wire::text_rows::TextRows;
 
-/// Rows are sent in pieces of about this size: large enough that system calls do not count, small
-/// enough to stay in the cache.
+/// Size of the pieces of rows: large enough for few system calls, small enough for the cache.
 const PIECE_BYTES: usize = 128 * 1024;
 
 pub(super) fn copy_sql(table: &str, columns: &[&str]) -> String {
@@ -17,7 +16,7 @@ pub(super) fn copy_sql(table: &str, columns: &[&str]) -> String {
     format!("COPY {table}{columns} FROM STDIN")
 }
 
-/// Streams all rows into the COPY that `sql` begins; returns how many the server says it stored.
+/// Streams all rows into the COPY that `sql` begins; returns the number of rows that the server has stored.
 pub(super) async fn copy_in<R: RowSource>(
     link: &mut Link,
     sql: &str,
@@ -50,8 +49,7 @@ pub(super) async fn copy_in<R: RowSource>(
     }
 }
 
-/// Sends the rows and the end of the copy. Stops early, with what the server has answered, when
-/// the server has given up.
+/// Sends the rows and the end of the copy. Stops early when the server has given up.
 async fn stream<R: RowSource>(
     link: &mut Link,
     rows: &mut R,
@@ -63,14 +61,14 @@ async fn stream<R: RowSource>(
         link.out.clear();
         let start = frontend::begin_copy_data(&mut link.out);
         more = TextRows::new(&mut link.out).fill(rows, PIECE_BYTES);
-        // A single row of more than 1 GiB is the only way to fail here.
+        // Fails only for a row of more than 1 GiB.
         frontend::end_copy_data(&mut link.out, start)
             .map_err(|error| unsendable(error).with_class(ErrorClass::ConnectionLost))?;
         if !more {
             frontend::copy_done(&mut link.out);
         }
         let sent = link.transport.send_receiving(&link.out, &mut link.inbox).await;
-        // Nothing is awaited here: what the server has said until now is enough.
+        // Without waiting: the server's messages so far are enough.
         let received = link.transport.try_recv(&mut link.inbox);
         let stop = link.take(progress, Expect::Text, &mut Discard, done)?;
         if stop.is_some() {

@@ -1,24 +1,12 @@
-//! What the server reports, in dyno's words.
+//! Errors and notices of the server.
 
 use dyno_core::{Address, Cause, DbError, ErrorClass, ErrorOrigin};
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::ServerReport;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    pub severity: String,
-    pub sqlstate: String,
-    pub message: String,
-}
-
-impl Notice {
-    pub(super) fn new(report: &ServerReport<'_>) -> Self {
-        Notice {
-            severity: text(report.severity),
-            sqlstate: text(&report.sqlstate),
-            message: text(report.message),
-        }
-    }
+/// A notice as libpq prints it.
+pub(super) fn notice_line(report: &ServerReport<'_>) -> String {
+    format!("{}:  {}", text(report.severity), text(report.message))
 }
 
 fn class(report: &ServerReport<'_>) -> ErrorClass {
@@ -28,7 +16,7 @@ fn class(report: &ServerReport<'_>) -> ErrorClass {
         b"40001" => ErrorClass::Serialization,
         b"55P03" => ErrorClass::LockTimeout,
         [b'2', b'3', ..] => ErrorClass::Constraint,
-        // A Bind that doesn't fit its statement, for one: unless it says FATAL the session goes on.
+        // Such as a Bind that doesn't fit its statement: unless it is FATAL the session goes on.
         b"08P01" => ErrorClass::Other,
         [b'0', b'8', ..] | [b'5', b'7', b'P', b'0', _] => ErrorClass::ConnectionLost,
         _ => ErrorClass::Other,
@@ -48,7 +36,7 @@ pub(super) fn server_error(report: &ServerReport<'_>) -> DbError {
 pub(super) fn login_error(report: &ServerReport<'_>) -> DbError {
     let error = with_fields(DbError::login(0, report.sqlstate, text(report.message)), report);
     let error = match &report.sqlstate {
-        // The server is starting, stopping or recovering: worth another try later.
+        // The server is starting, stopping or recovering.
         [b'5', b'7', b'P', b'0', _] | [b'0', b'8', ..] => {
             error.with_class(ErrorClass::ConnectionLost)
         }
@@ -60,7 +48,7 @@ pub(super) fn login_error(report: &ServerReport<'_>) -> DbError {
     }
 }
 
-/// A failed connection in libpq's words; `None` where only dyno has words.
+/// A failed connection in libpq's words, if it has any.
 pub fn libpq_connection_failure(error: &DbError) -> Option<String> {
     let (place, question) = match error.address()? {
         Address::Tcp { host, port } => (
@@ -107,21 +95,21 @@ fn with_fields(mut error: DbError, report: &ServerReport<'_>) -> DbError {
     }
 }
 
-/// The server sent what the protocol does not allow.
+/// A violation of the protocol by the server.
 #[cold]
 pub(super) fn broken(error: WireError) -> DbError {
     DbError::protocol(format!("The server broke the PostgreSQL protocol: {error}."))
         .with_hint("check that the URL's scheme and port belong to the same kind of server")
 }
 
-/// The caller asked for what can't be sent; the session goes on.
+/// A request of the caller that can't be sent; the session goes on.
 #[cold]
 pub(super) fn unsendable(error: WireError) -> DbError {
     DbError::protocol(format!("The statement can't be sent: {error}."))
         .with_class(ErrorClass::Other)
 }
 
-/// Servers speak another encoding than UTF-8 until the session is open.
+/// Servers may use another encoding than UTF-8 until the session is open.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

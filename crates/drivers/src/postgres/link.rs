@@ -1,25 +1,24 @@
 //! One connection: sends flights and collects their answers.
 
 use super::answers::{Expect, Progress};
-use super::error::{Notice, broken, server_error};
+use super::error::{broken, notice_line, server_error};
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
-use dyno_wire::postgres::backend::{self, ServerReport, TransactionStatus};
+use dyno_wire::postgres::backend::{self, TransactionStatus};
 use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, Header, tag};
 use dyno_wire::postgres::frontend;
 use dyno_wire::postgres::row::{CellSpot, data_row};
 use dyno_wire::postgres::types::Column;
 
-/// Notices kept until someone takes them; later ones are dropped.
+/// Later notices are dropped.
 const NOTICE_LIMIT: usize = 100;
 
+/// `Ready`: the server has answered everything. `CopyIn`: it wants rows of a COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The server has answered everything and waits.
     Ready,
-    /// The server wants rows of a COPY.
     CopyIn,
 }
 
@@ -31,7 +30,6 @@ pub(super) struct Link {
     pub(super) state: State,
 }
 
-/// What the server has said about itself and its answers.
 #[derive(Debug)]
 pub(super) struct State {
     /// False from the begin of a flight until the server is ready again.
@@ -39,12 +37,12 @@ pub(super) struct State {
     pub(super) status: TransactionStatus,
     /// The columns announced last.
     pub(super) columns: Vec<Column>,
-    /// Their names, where these were wanted.
+    /// Their names, if wanted.
     pub(super) names: Names,
-    /// False when the statement in question has no result set.
+    /// False when the statement has no result set.
     pub(super) has_columns: bool,
     cells: Vec<CellSpot>,
-    pub(super) notices: Vec<Notice>,
+    pub(super) notices: Vec<String>,
     pub(super) parameters: Vec<(String, String)>,
 }
 
@@ -76,10 +74,8 @@ impl Link {
         Ok(())
     }
 
-    /// Sends `out` and collects the answers until the server is ready. `done` is called once for
-    /// each execution, or for each command of a text.
-    /// Only what ends the session is an error: what the server says against a statement is given to
-    /// `done`.
+    /// Sends `out` and collects the answers until the server is ready. `done` gets the outcome of each execution, or of each
+    /// command of a text. Fails only when the session ends.
     #[inline]
     pub(super) async fn exchange<R: Rows>(
         &mut self,
@@ -113,8 +109,7 @@ impl Link {
         mut done: impl FnMut(DbResult<Executed>),
     ) -> DbResult<Progress> {
         let mut progress = Progress::default();
-        // A server that ends the session says why before it closes: its answer is read even when
-        // the flight could not be sent.
+        // A server that ends the session sends its reason before: the answer is read even if the flight could not be sent.
         while self.collect(&mut progress, expect, rows, &mut done).await? == Stop::CopyIn {
             self.refuse_copy(&mut progress, expect).await?;
         }
@@ -136,7 +131,7 @@ impl Link {
                 return Ok(stop);
             }
             if let Err(lost) = self.transport.recv(&mut self.inbox).await {
-                // The server's reason says more than the broken connection.
+                // The server's reason is more exact than the broken connection.
                 return Err(progress.error.take().filter(DbError::is_fatal).unwrap_or(lost));
             }
         }
@@ -181,7 +176,7 @@ impl Link {
         Ok(stop)
     }
 
-    /// Waits for a whole message and takes it out of the inbox: for the log-in.
+    /// Waits for a whole message and takes it out of the inbox, for the log-in.
     pub(super) async fn message(&mut self) -> DbResult<(u8, Vec<u8>)> {
         loop {
             let received = self.inbox.filled();
@@ -194,7 +189,7 @@ impl Link {
         }
     }
 
-    /// COPY FROM STDIN inside ordinary statements has nothing to give.
+    /// Refuses COPY FROM STDIN in ordinary statements.
     #[cold]
     async fn refuse_copy(&mut self, progress: &mut Progress, expect: Expect<'_>) -> DbResult<()> {
         if let Expect::Flight { steps, .. } = expect
@@ -202,12 +197,12 @@ impl Link {
         {
             return Err(copy_in_flight());
         }
-        // Before the server's own words, which would be about a cancelled statement.
+        // Before the server's own error, which would be about a cancelled statement.
         progress.fail(copy_refused());
         self.out.clear();
         frontend::copy_fail(&mut self.out, "only a bulk load can copy rows").map_err(broken)?;
         if let Expect::Flight { .. } = expect {
-            // The Sync of the flight was swallowed by the copy.
+            // The copy has swallowed the Sync of the flight.
             frontend::sync(&mut self.out);
         }
         self.transport.send(&self.out).await
@@ -268,7 +263,7 @@ impl State {
             }
             tag::ERROR => progress.fail(server_error(&backend::report(body)?)),
             tag::COPY_IN => return Ok(Some(Stop::CopyIn)),
-            // The end of COPY TO STDOUT is CommandComplete as ever.
+            // COPY TO STDOUT ends with CommandComplete as usual.
             tag::COPY_OUT => progress.is_copy = true,
             tag::COPY_DATA | tag::COPY_DONE => {}
             _ => self.aside(tag, body)?,
@@ -281,8 +276,7 @@ impl State {
     pub(super) fn aside(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
         match tag {
             tag::NOTICE if self.notices.len() < NOTICE_LIMIT => {
-                let report: ServerReport<'_> = backend::report(body)?;
-                self.notices.push(Notice::new(&report));
+                self.notices.push(notice_line(&backend::report(body)?));
             }
             tag::PARAMETER_STATUS => {
                 let (name, value) = backend::parameter_status(body)?;
@@ -347,8 +341,7 @@ impl State {
         if tag == tag::PARAMETER_DESCRIPTION {
             progress.param_count = backend::parameter_description(body)?;
         } else if progress.prepared(expect).is_some() {
-            // What was decided when the statement was prepared stands: the server refuses to
-            // execute a statement whose columns have changed.
+            // The columns of the preparation count: the server refuses a statement with changed columns.
         } else if tag == tag::NO_DATA {
             self.has_columns = false;
         } else {
@@ -366,14 +359,13 @@ impl State {
     }
 }
 
-/// Rows of a COPY in either direction are not for sessions.
 #[cold]
 fn copy_refused() -> DbError {
     DbError::unsupported("COPY FROM STDIN and COPY TO STDOUT can't be executed as statements.")
         .with_hint("COPY to or from a file or program of the server is possible")
 }
 
-/// The rest of a flight has ended a COPY in a way that no one can put in order again.
+/// The rest of a flight has ended a COPY, which no one can repair.
 #[cold]
 fn copy_in_flight() -> DbError {
     DbError::lost("COPY FROM STDIN was sent together with other statements.")

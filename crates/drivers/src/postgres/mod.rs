@@ -1,14 +1,12 @@
-//! Sessions that speak the PostgreSQL protocol: PostgreSQL and everything that talks like it.
+//! Sessions that speak the PostgreSQL protocol.
 //!
-//! - `connect`: TLS as `sslmode` wants it, authentication, startup.
-//! - `link`: one connection; sends flights and collects their answers. The hot path is here.
-//! - `answers`: what is answered next, and how far the answers have come.
-//! - `session`: statements, pipelines, transactions on top of a link.
-//! - `copy`: bulk load. `cancel`: cancel requests. `error`: what the server reports. `wanted`:
-//!   which servers will do.
+//! - `connect`: TLS by `sslmode`, authentication, startup.
+//! - `link`: one connection; sends flights and collects their answers. The hot path.
+//! - `answers`: the progress of answers. `session`: statements, pipelines, transactions on top of a link.
+//! - `copy`: bulk load. `cancel`: cancel requests. `error`: the server's errors. `wanted`: the kinds of servers.
 //!
-//! Text parameters are declared `varchar`; where a column is `char(n)` and an index must be used,
-//! write the cast into the statement (`c = $1::bpchar`).
+//! Text parameters are declared `varchar`; for an index on a `char(n)` column, the statement needs a cast
+//! (`c = $1::bpchar`).
 
 mod answers;
 mod cancel;
@@ -20,7 +18,7 @@ mod session;
 mod wanted;
 
 pub use cancel::CancelToken;
-pub use error::{Notice, libpq_connection_failure};
+pub use error::libpq_connection_failure;
 pub use session::PostgresSession;
 
 use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
@@ -31,11 +29,10 @@ use std::path::Path;
 use std::sync::Arc;
 use wanted::Wanted;
 
-/// Opens sessions to one target. Names are looked up and certificates read once, when it is made.
+/// Opens sessions to one target. Names are looked up and certificates read when it is made.
 #[derive(Clone, Debug)]
 pub struct PostgresDriver {
     settings: Arc<Settings>,
-    describe_each: bool,
 }
 
 #[derive(Debug)]
@@ -51,7 +48,7 @@ struct Settings {
 }
 
 impl PostgresDriver {
-    /// A driver for the target. Looks up host names, which blocks.
+    /// Looks up host names, which blocks.
     pub fn new(target: &Target) -> DbResult<Self> {
         let user = target.user_or_default().map_err(|error| {
             let hint = error.hint.unwrap_or_default();
@@ -77,21 +74,9 @@ impl PostgresDriver {
             wanted: Wanted::named(option("target_session_attrs")),
             user,
         };
-        Ok(PostgresDriver { settings: Arc::new(settings), describe_each: false })
+        Ok(PostgresDriver { settings: Arc::new(settings) })
     }
-
-    /// Asks for a description of the answer with every execution of a prepared statement, and for
-    /// answers in text, as libpq, and with it pgbench, does. Costs server and client time; for
-    /// fair comparisons.
-    #[must_use]
-    pub fn with_describe_each(mut self, describe_each: bool) -> Self {
-        self.describe_each = describe_each;
-        self
-    }
-}
-
-impl PostgresDriver {
-    /// Connects to the host of this number, or to the first one after it that is what is wanted.
+    /// Connects to the host of this number, or to the next one that fits.
     async fn connect_wanted(&self, number: u32, wanted: Wanted) -> DbResult<PostgresSession> {
         if wanted == Wanted::Any {
             return self.connect_to(number).await;
@@ -113,7 +98,7 @@ impl PostgresDriver {
         let opened = before(due, host.address(), connect::open(&self.settings, host, due)).await;
         let (link, key) = opened.map_err(|error| error.at(host.address()))?;
         let cancel = CancelToken::new(self.settings.clone(), number, key);
-        Ok(PostgresSession::new(link, cancel, self.describe_each))
+        Ok(PostgresSession::new(link, cancel))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::answers::{Expect, Prepared, Step};
 use super::cancel::CancelToken;
 use super::copy::{copy_in, copy_sql};
-use super::error::{Notice, unsendable};
+use super::error::unsendable;
 use super::link::Link;
 use dyno_core::{
     BulkMethod, BulkReport, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
@@ -16,24 +16,22 @@ use dyno_wire::postgres::types::{Column, Format};
 
 /// One open connection to a server that speaks the PostgreSQL protocol.
 ///
-/// Statements of one flight ([`Session::flush`]) share one implicit transaction, up to a
-/// [`Session::queue_sync`], unless they open their own: when one fails, those before it are undone
-/// although they were reported as executed.
+/// Statements of one flight ([`Session::flush`]) share one implicit transaction up to a [`Session::queue_sync`], unless
+/// they open their own: when one fails, the ones before it are undone although they were reported as executed.
 #[derive(Debug)]
 pub struct PostgresSession {
     link: Link,
     statements: Vec<Prepared>,
     names: u32,
-    /// Messages that wait for `flush`, and what they stand for.
+    /// Messages that wait for `flush`, and their steps.
     flight: Vec<u8>,
     steps: Vec<Step>,
     product: Product,
     cancel: CancelToken,
-    describe_each: bool,
 }
 
 impl PostgresSession {
-    pub(super) fn new(link: Link, cancel: CancelToken, describe_each: bool) -> Self {
+    pub(super) fn new(link: Link, cancel: CancelToken) -> Self {
         let mut session = PostgresSession {
             link,
             statements: Vec::new(),
@@ -42,33 +40,21 @@ impl PostgresSession {
             steps: Vec::new(),
             product: Product { name: "PostgreSQL".to_owned(), version: String::new() },
             cancel,
-            describe_each,
         };
         session.product.version =
             session.parameter("server_version").unwrap_or("unknown").to_owned();
         session
     }
 
-    /// What can cancel the statement that this session is executing, from another task or loop.
+    /// Cancels the statement of this session, from another task or loop.
     pub fn cancel_token(&self) -> CancelToken {
         self.cancel.clone()
     }
 
-    /// The value of a parameter that the server reports, such as `server_version` or
-    /// `in_hot_standby`, as of the last answer.
+    /// A parameter that the server reports, such as `server_version` or `in_hot_standby`, as of the last answer.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let parameters = &self.link.state.parameters;
         parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    /// Notices and warnings since the last call, at most the first hundred.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.link.state.notices)
-    }
-
-    /// Where the session stands with respect to transactions, as of the last answer.
-    pub fn transaction_status(&self) -> TransactionStatus {
-        self.link.state.status
     }
 
     pub fn is_tls(&self) -> bool {
@@ -83,7 +69,7 @@ impl PostgresSession {
         self.link.begin()?;
         self.queue_sync()?;
         let PostgresSession { link, statements, steps, flight, .. } = self;
-        // The buffers change places, so that nothing is copied.
+        // Swapped buffers need no copy.
         std::mem::swap(&mut link.out, flight);
         let expect = Expect::Flight { statements, steps };
         link.exchange_long(expect, rows, |outcome| results.push(outcome)).await.map(drop)
@@ -108,8 +94,7 @@ impl Session for PostgresSession {
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.link.begin()?;
-        // A name is never used again: the server keeps what it could parse, even if it is of no
-        // use here.
+        // Names are never reused: the server keeps every statement that it could parse.
         self.names += 1;
         let name = format!("d{}", self.names);
         let out = &mut self.link.out;
@@ -129,23 +114,16 @@ impl Session for PostgresSession {
             return Err(DbError::protocol(message).with_class(ErrorClass::Other));
         }
         let state = &mut self.link.state;
-        let format = |type_oid| {
-            if self.describe_each { Format::Text } else { Format::for_result(type_oid) }
-        };
         let columns = std::mem::take(&mut state.has_columns).then(|| {
-            let wanted = |column: &Column| Column { format: format(column.type_oid), ..*column };
+            let wanted =
+                |column: &Column| Column { format: Format::for_result(column.type_oid), ..*column };
             state.columns.iter().map(wanted).collect::<Vec<_>>()
         });
         let names = match columns {
             Some(_) => state.names.clone(),
             None => Names::default(),
         };
-        let execution = Execution::new(
-            &name,
-            params,
-            columns.as_deref().unwrap_or_default(),
-            self.describe_each,
-        );
+        let execution = Execution::new(&name, params, columns.as_deref().unwrap_or_default());
         let execution = execution.map_err(unsendable)?;
         self.statements.push(Prepared { execution, columns, names });
         Ok(Statement(self.statements.len() as u32 - 1))
@@ -266,11 +244,10 @@ impl Session for PostgresSession {
     }
 
     fn take_notice_lines(&mut self) -> Vec<String> {
-        let line = |notice: Notice| format!("{}:  {}", notice.severity, notice.message);
-        self.take_notices().into_iter().map(line).collect()
+        std::mem::take(&mut self.link.state.notices)
     }
 
-    /// A server that works doesn't notice a closed connection before it has something to send.
+    /// A busy server doesn't notice a closed connection.
     async fn cancel(self) {
         let _ = self.cancel.cancel().await;
     }

@@ -1,4 +1,4 @@
-//! Which servers a target will have: libpq's `target_session_attrs`.
+//! libpq's `target_session_attrs`: the kinds of servers that a target accepts.
 
 use super::PostgresSession;
 use dyno_core::{DbResult, Session, Table};
@@ -11,12 +11,12 @@ pub(super) enum Wanted {
     ReadOnly,
     Primary,
     Standby,
-    /// A standby, or any server where no standby can be had.
+    /// A standby, or any server if there is none.
     PreferStandby,
 }
 
 impl Wanted {
-    /// By the name that the target's options have checked.
+    /// By its checked name.
     pub(super) fn named(name: Option<&str>) -> Self {
         match name {
             Some("read-write") => Wanted::ReadWrite,
@@ -28,8 +28,7 @@ impl Wanted {
         }
     }
 
-    /// What is wanted of each host in turn, and then of each once more. Only with `Any` nothing
-    /// but the host whose turn it is will do.
+    /// The wishes for a first round over the hosts and for a second one.
     pub(super) fn rounds(self) -> (Wanted, Option<Wanted>) {
         match self {
             Wanted::PreferStandby => (Wanted::Standby, Some(Wanted::PreferStandby)),
@@ -37,7 +36,7 @@ impl Wanted {
         }
     }
 
-    /// What is against this server, in libpq's words; `None` when it fits.
+    /// The objection to this server, in libpq's words.
     pub(super) async fn objection(
         self,
         session: &mut PostgresSession,
@@ -58,7 +57,7 @@ impl Wanted {
     }
 }
 
-/// Servers report it unasked since PostgreSQL 14.
+/// Servers report it since PostgreSQL 14.
 async fn is_standby(session: &mut PostgresSession) -> DbResult<bool> {
     match session.parameter("in_hot_standby") {
         Some(value) => Ok(value == "on"),

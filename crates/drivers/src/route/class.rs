@@ -1,30 +1,26 @@
-//! What may be done where: a statement is read from a read-only node only if its text shows that it
-//! changes nothing. In doubt it belongs to the node that takes writes.
+//! Classes of statements: one is read from a read-only node only if its text proves that it changes nothing.
 
 use super::words::{SAFE_FUNCTIONS, TAKES_PARENTHESIS};
 use dyno_core::Dialect;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Changes nothing, so that it may be read anywhere.
     Read,
     BeginReadOnly,
     End,
-    /// Changes how the session itself behaves, on each node.
+    /// Changes the behaviour of the session, on each node.
     Both,
-    /// Makes something that only this session on this node has: nothing may be read elsewhere afterwards.
+    /// Makes something of this session on this node: all later reads stay there.
     Pin,
-    /// Changes data: it exists for the node that takes writes only.
     Write,
-    /// Whatever else; it goes to the node that takes writes.
     Other,
 }
 
 const WRITES: [&str; 10] =
     ["insert", "update", "delete", "replace", "merge", "truncate", "alter", "drop", "load", "copy"];
-/// Words that begin statements which leave something with the session.
+/// First words of statements that leave something with the session.
 const PINS: [&str; 5] = ["lock", "prepare", "declare", "handler", "listen"];
-/// Words that have no place in a statement that only reads.
+/// Words that never occur in a plain read.
 const NOT_IN_READS: [&str; 7] =
     ["into", "insert", "update", "delete", "merge", "procedure", "outfile"];
 
@@ -90,7 +86,7 @@ fn of_set(tokens: &mut Tokens<'_>) -> Class {
         }
         is_first = false;
         if is(word, "autocommit") {
-            // From now on each statement begins a transaction.
+            // Without autocommit each statement begins a transaction.
             let is_on = matches!(tokens.next(), Some(Token::Mark(b'=')))
                 && tokens.next().is_some_and(|value| {
                     value == Token::Number(b"1") || value.is_word("on") || value.is_word("true")
@@ -103,7 +99,7 @@ fn of_set(tokens: &mut Tokens<'_>) -> Class {
     class
 }
 
-/// A query. `before` is the word or mark that it began with, where that matters.
+/// Classifies a query. `before`: its first word or mark, if that matters.
 fn of_read(tokens: &mut Tokens<'_>, before: &'static str) -> Class {
     let mut class = Class::Read;
     let mut last = Last {
@@ -160,7 +156,7 @@ struct Last<'a> {
 }
 
 impl Last<'_> {
-    /// Whether `word` after the last one means that a statement does more than read.
+    /// True when `word` after the last one means that a statement does more than read.
     fn forbids(&self, word: &[u8]) -> bool {
         let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
         let locks = is(self.word, "for") && one_of(&["update", "share", "no", "key"]);
@@ -169,7 +165,7 @@ impl Last<'_> {
         locks || shares || draws || one_of(&NOT_IN_READS)
     }
 
-    /// Whether an opening parenthesis after the last word calls nothing that could change anything.
+    /// True when an opening parenthesis after the last word calls nothing harmful.
     fn is_harmless_call(&self) -> bool {
         if self.after_dot || self.word.is_empty() {
             return false;
@@ -183,13 +179,13 @@ impl Last<'_> {
     }
 }
 
-/// Most words differ by their length already: inlined, that costs no call.
+/// Most words differ in length, so inlining saves the call.
 #[inline]
 fn is(word: &[u8], other: &str) -> bool {
     word.len() == other.len() && word.eq_ignore_ascii_case(other.as_bytes())
 }
 
-/// Stands for the begin of a comment that MySQL executes.
+/// The begin of a comment that MySQL executes.
 const EXECUTED_COMMENT: u8 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,10 +203,10 @@ impl Token<'_> {
     }
 }
 
-/// Cuts a text; what can't be cut is a mark of one byte.
+/// Cuts a text into tokens; unknown bytes are marks.
 struct Tokens<'a> {
     rest: &'a [u8],
-    /// A backslash in a text hides the next character, `#` begins a comment, and `--` does so before a blank only.
+    /// A backslash escapes, `#` begins a comment, and `--` does so before a blank only.
     is_mysql: bool,
 }
 
@@ -238,7 +234,7 @@ impl<'a> Tokens<'a> {
         taken
     }
 
-    /// Skips what means nothing. Comments that MySQL executes stay.
+    /// Skips blanks and comments, except those that MySQL executes.
     fn skip(&mut self) {
         loop {
             match self.rest {
@@ -265,7 +261,7 @@ impl<'a> Tokens<'a> {
         while at < self.rest.len() {
             match self.rest[at] {
                 b'\\' if escapes => at += 2,
-                // A doubled quote looks like the end of one and the begin of another, which is as good.
+                // A doubled quote ends one text and begins another, with the same result.
                 byte if byte == quote => break,
                 _ => at += 1,
             }

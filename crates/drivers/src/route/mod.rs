@@ -1,10 +1,9 @@
-//! One driver for all nodes of a target: it decides once per session which node that goes to.
+//! One driver for all nodes of a target, which chooses the node of each session.
 //!
-//! With [`Way::Split`] a session has two connections: a statement goes by its class, which its text tells
-//! once when it is prepared, and by the state of the transaction, which both servers' own answers tell.
-//! Where there is one node, this costs one predictable branch per statement. Which node takes writes is an
-//! atomic number that all clones share and that is read when a session is opened, so a failover costs the
-//! load nothing before it happens.
+//! With [`Way::Split`] a session has two connections: a statement goes by its class, which its text shows once when it is
+//! prepared, and by the state of the transaction in the servers' answers. With one node this costs one predictable branch
+//! per statement. The node for writes is an atomic number that all clones share and that is read when a session is
+//! opened, so failover costs the load nothing before it happens.
 
 mod class;
 mod session;
@@ -18,15 +17,15 @@ use dyno_core::{DbError, DbResult, Dialect, Driver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How sessions find their node. Numbers are those of the list of nodes.
+/// The way of sessions to their nodes, which are numbers in the list of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// All sessions go to the node that takes writes.
     Primary,
-    /// All sessions go to this node, whatever becomes of the others.
+    /// All sessions go to this node, even after a failover.
     Through(usize),
-    /// Transactions and writes go to the node that takes writes; reads outside of transactions, and
-    /// transactions begun as read-only, go to one of these nodes, each session to its own one.
+    /// Transactions and writes go to the node that takes writes; reads outside of transactions and transactions begun as
+    /// read-only go to one of these nodes, each session to its own.
     Split(Vec<usize>),
     /// Sessions are spread over these nodes.
     Spread(Vec<usize>),
@@ -34,16 +33,16 @@ pub enum Way {
 
 #[derive(Clone, Copy, Debug)]
 struct Seat {
-    /// Its own one, as a place in their list.
+    /// Its own node, as a place in the list.
     own: usize,
-    /// How many sessions of lower numbers have the same one.
+    /// Number of earlier sessions of the same node.
     turn: usize,
 }
 
 impl Seat {
-    /// The places of `count` nodes in the order in which a session looks for a living one: its own, then
-    /// the others, among which the sessions of a dead node are dealt out evenly. A later attempt begins
-    /// further on: a node that takes connections and never answers holds up one attempt only.
+    /// The places of `count` nodes in the order of a search for a living one: its own, then the others, which share the
+    /// sessions of a dead node evenly. Later attempts begin further on: a node that accepts connections and never answers
+    /// holds up one attempt only.
     fn order(self, count: usize, attempt: u32) -> impl Iterator<Item = usize> {
         let place = move |step: usize| match (step + attempt as usize) % count {
             0 => self.own,
@@ -53,19 +52,19 @@ impl Seat {
     }
 }
 
-/// Drivers of the nodes of one target, and which of them a session goes to. A clone shares the nodes, and
-/// whatever is known of who takes writes.
+/// Drivers of the nodes of one target, and the way to them. A clone shares the nodes and the number of the one that takes
+/// writes.
 #[derive(Debug)]
 pub struct Routed<D> {
     view: View<D>,
-    /// What [`Driver::primary`] hands out; `None` where that is this one itself.
+    /// For [`Driver::primary`]; `None` if that is this one.
     primary: Option<Box<Routed<D>>>,
 }
 
 #[derive(Debug)]
 struct View<D> {
     nodes: Arc<[D]>,
-    /// The node that takes writes. Read when a session is opened, never by a session.
+    /// The node that takes writes, read when a session is opened.
     writable: Arc<AtomicUsize>,
     way: Way,
 }
@@ -84,13 +83,8 @@ impl<D> Clone for Routed<D> {
 }
 
 impl<D: Driver + Send> Routed<D> {
-    pub fn single(node: D) -> Self {
-        let view = View { nodes: Arc::from([node]), writable: Arc::default(), way: Way::Primary };
-        Routed { view, primary: None }
-    }
-
-    /// A target with several nodes. `loads` is how sessions reach it that load, look and check: to the
-    /// node that takes writes, `writable`, or to an endpoint.
+    /// `loads` is the way of sessions that load, look and check: to the node that takes writes, `writable`, or to an
+    /// endpoint.
     pub fn new(nodes: Vec<D>, writable: usize, way: Way, loads: Way) -> DbResult<Self> {
         let is_there = |index: &usize| *index < nodes.len();
         let is_sound = |way: &Way| match way {
@@ -111,8 +105,7 @@ impl<D: Driver + Send> Routed<D> {
         Ok(Routed { view, primary: Some(Box::new(Routed { view: primary, primary: None })) })
     }
 
-    /// Has all sessions that are opened from now on write to another node. Sessions that are open stay
-    /// where they are. A number that no node has changes nothing.
+    /// Has sessions opened from now on write to another node. Unknown numbers change nothing.
     pub fn switch_primary(&self, node: usize) {
         if node < self.view.nodes.len() {
             self.view.writable.store(node, Ordering::Relaxed);
@@ -123,7 +116,7 @@ impl<D: Driver + Send> Routed<D> {
         self.view.writable.load(Ordering::Relaxed)
     }
 
-    /// The number of the node that session `number` reads from outside of transactions when it is opened.
+    /// The node that new session `number` reads from outside of transactions.
     pub fn reads_at(&self, number: u32) -> usize {
         self.view.reads_at(number)
     }
@@ -134,7 +127,7 @@ impl<D: Driver + Send> Routed<D> {
 }
 
 impl<D: Driver> View<D> {
-    /// The node of an endpoint, else the one that takes writes.
+    /// The node of an endpoint, or the one that takes writes.
     fn main(&self) -> usize {
         match self.way {
             Way::Through(node) => node,
@@ -142,13 +135,13 @@ impl<D: Driver> View<D> {
         }
     }
 
-    /// The nodes that are read from where these are others than [`View::main`].
+    /// The nodes for reads where these differ from [`View::main`].
     fn readers(&self) -> Vec<usize> {
         let writable = self.main();
         match &self.way {
             Way::Primary | Way::Through(_) => Vec::new(),
             Way::Spread(readers) => readers.clone(),
-            // A node that has been promoted is not read from any more.
+            // A promoted node is no longer read from.
             Way::Split(readers) => readers.iter().copied().filter(|it| *it != writable).collect(),
         }
     }
@@ -158,7 +151,7 @@ impl<D: Driver> View<D> {
         Seat { own: number % count, turn: number / count }
     }
 
-    /// The node that session `number` reads from when it is opened.
+    /// The node that new session `number` reads from.
     fn reads_at(&self, number: u32) -> usize {
         match self.readers().as_slice() {
             [] => self.main(),
@@ -182,7 +175,7 @@ impl<D: Driver> View<D> {
 impl<D: Driver + Send> Driver for Routed<D> {
     type Session = RoutedSession<D::Session>;
 
-    /// A session on its own nodes: a trial does not begin on other nodes than its plan says.
+    /// Only on its own nodes: a trial begins on the nodes of its plan.
     async fn connect(&self, number: u32) -> DbResult<RoutedSession<D::Session>> {
         let nodes = &self.view.nodes;
         let (main, reader) = (self.view.main(), self.view.reads_at(number));
@@ -196,9 +189,8 @@ impl<D: Driver + Send> Driver for Routed<D> {
         }
     }
 
-    /// A session whose read-only node is gone goes to another one, and with [`Way::Split`], where none is
-    /// left, reads from the node that takes writes. It stays there until it is lost, as behind most
-    /// endpoints; whatever is opened later tries its own node first.
+    /// Moves a session whose read-only node is gone to another one; with [`Way::Split`] and none left, to the node that
+    /// takes writes. It stays there until it is lost, as behind most endpoints; later sessions try their own nodes first.
     async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<RoutedSession<D::Session>> {
         let (view, readers) = (&self.view, self.view.readers());
         if readers.is_empty() {

@@ -1,4 +1,4 @@
-//! A session that may have a second node beside it to read from.
+//! A session that may have a second node for reads.
 
 use super::class::{Class, classify};
 use dyno_core::{
@@ -6,12 +6,11 @@ use dyno_core::{
     Interrupter, Param, ParamType, Product, RowSource, Rows, Session, Statement,
 };
 
-/// A session of a target: on one node, or on the node that takes writes and on one that is read from.
+/// On one node, or on the node that takes writes and on one for reads.
 ///
-/// With two, a transaction stays on the node where it began, which the servers' own answers tell. Outside of
-/// transactions, reads and what begins a read-only transaction go to the node that is read from, everything
-/// else to the other one. A flight of queued statements stays together, on the node that takes writes unless
-/// it begins or goes on with a read-only transaction.
+/// With two, a transaction stays on the node where it began, as the servers' answers show. Outside of transactions, reads
+/// and begins of read-only transactions go to the reader, everything else to the other one. A flight of queued statements
+/// stays together, on the node that takes writes unless it begins or continues a read-only transaction.
 #[derive(Debug)]
 pub struct RoutedSession<S> {
     main: S,
@@ -22,7 +21,7 @@ pub struct RoutedSession<S> {
 struct Beside<S> {
     reader: S,
     statements: Vec<Slot>,
-    /// The session has something on the node that takes writes that the other one doesn't have.
+    /// The session has something on the node that takes writes that the reader lacks.
     is_pinned: bool,
     flight: Flight,
 }
@@ -32,7 +31,7 @@ struct Beside<S> {
 struct Slot {
     class: Class,
     main: Statement,
-    /// `None` for what changes data.
+    /// `None` for changes of data.
     reader: Option<Statement>,
 }
 
@@ -42,7 +41,7 @@ enum Flight {
     Empty,
     Main,
     Reader,
-    /// First to the node that is read from, until a transaction ended there, then to the other one.
+    /// First to the reader, until a transaction ended there, then to the other one.
     Both,
 }
 
@@ -54,7 +53,7 @@ enum Seat {
 }
 
 impl<S: Session> Beside<S> {
-    /// Where a statement goes that is executed now.
+    /// The node of a statement that is executed now.
     #[inline]
     fn seat(&mut self, class: Class, main: &S) -> Seat {
         self.is_pinned |= class == Class::Pin;
@@ -72,7 +71,7 @@ impl<S: Session> Beside<S> {
         }
     }
 
-    /// Whether the next of a flight goes to the node that is read from.
+    /// True when the next statement of a flight goes to the reader.
     fn queues_at_reader(&mut self, class: Class, main: &S) -> bool {
         if self.flight == Flight::Empty {
             let seat = self.seat(class, main);
@@ -112,7 +111,7 @@ impl<S: Session> RoutedSession<S> {
         RoutedSession { main, beside: Some(Box::new(beside)) }
     }
 
-    /// The session for a text. What is for both nodes has been done on the one that is read from.
+    /// The session for a text. Texts for both nodes are executed on the reader before.
     async fn seat_of_text(&mut self, sql: &str) -> DbResult<&mut S> {
         let Some(beside) = &mut self.beside else { return Ok(&mut self.main) };
         match beside.seat(classify(sql, self.main.dialect()), &self.main) {
@@ -174,7 +173,7 @@ impl<S: Session> Session for RoutedSession<S> {
             Class::Write | Class::Pin => None,
             Class::Other => match beside.reader.prepare(sql, params).await {
                 Err(error) if error.is_fatal() => return Err(error),
-                // It may need what only the other node has, and is executed there.
+                // It may need something of the other node, and is executed there.
                 prepared => prepared.ok(),
             },
             _ => Some(beside.reader.prepare(sql, params).await?),
@@ -262,7 +261,7 @@ impl<S: Session> Session for RoutedSession<S> {
 
     async fn rollback(&mut self) -> DbResult<()> {
         if let Some(beside) = &mut self.beside {
-            // What is queued must not be sent with the next flight.
+            // Queued statements must not be sent with the next flight.
             let is_queued = matches!(beside.flight, Flight::Reader | Flight::Both);
             beside.flight = Flight::Empty;
             if is_queued || beside.reader.is_in_transaction() {

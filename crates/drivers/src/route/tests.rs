@@ -344,7 +344,8 @@ fn whoever_loads_and_checks_goes_to_the_primary() {
     assert_eq!(reads(spread.primary().primary(), 3), [3, 0, 0]);
     let through = Routed::new(nodes(2), 0, Way::Through(1), Way::Primary).expect("a route");
     assert_eq!((reads(&through, 2), reads(through.primary(), 2)), (vec![0, 2], vec![2, 0]));
-    assert_eq!(reads(Routed::single(node(Vec::new())).primary(), 1), [1]);
+    let single = Routed::new(nodes(1), 0, Way::Primary, Way::Primary).expect("a route");
+    assert_eq!(reads(single.primary(), 1), [1]);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Words before an opening parenthesis. Both lists are sorted, in small letters.
 
-/// Functions of MySQL, MariaDB and PostgreSQL that change nothing, neither data nor the session, and whose
-/// result doesn't depend on what the session did before. What is not listed is left to the node that takes
-/// writes.
+/// Functions of MySQL, MariaDB and PostgreSQL that change neither data nor the session, and whose results don't depend on
+/// the session's history. Others are left to the node that takes writes.
 #[rustfmt::skip]
 pub(super) const SAFE_FUNCTIONS: [&str; 128] = [
     "abs", "adddate", "addtime", "age", "array_agg", "ascii", "avg", "bit_and", "bit_length",
@@ -23,7 +22,7 @@ pub(super) const SAFE_FUNCTIONS: [&str; 128] = [
     "unix_timestamp", "upper",
 ];
 
-/// Words of SQL itself that may stand there, types among them.
+/// Words of SQL itself that may precede a parenthesis, with types.
 #[rustfmt::skip]
 pub(super) const TAKES_PARENTHESIS: [&str; 46] = [
     "all", "and", "any", "array", "as", "between", "by", "case", "decimal", "distinct", "else",

@@ -1,26 +1,5 @@
-//! A simulated database for the engine's own tests: answers take the time a script says and fail
-//! when it says so, on whatever clock the loop has. With a virtual clock and one loop, the same
-//! script and seed give the same run, to the nanosecond.
-//!
-//! ```
-//! use dyno_core::{Discard, Driver, ErrorClass, MILLISECOND, Session};
-//! use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
-//! use dyno_reactor::{Clock, Loop, now};
-//!
-//! let driver = SimDriver::new(Script {
-//!     service: Service::Constant(2 * MILLISECOND),
-//!     faults: vec![Fault::ErrorAt { statement: 1, class: ErrorClass::Deadlock }],
-//!     ..Script::default()
-//! });
-//! let task = async {
-//!     let mut session = driver.connect(0).await.unwrap();
-//!     assert!(session.query("SELECT 1", &mut Discard).await.unwrap().has_rows);
-//!     let error = session.query("SELECT 1", &mut Discard).await.unwrap_err();
-//!     assert_eq!(error.class(), ErrorClass::Deadlock);
-//!     now()
-//! };
-//! assert_eq!(Loop::new(Clock::Virtual, [task]).unwrap().finish().unwrap(), [4 * MILLISECOND]);
-//! ```
+//! A simulated database for the engine's own tests, with scripted times and errors, on any clock. With a virtual clock and
+//! one loop, the same script and seed give the same run, to the nanosecond.
 
 mod session;
 
@@ -37,10 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug)]
 pub enum Service {
     Constant(Nanos),
-    /// Between the two, both included, evenly.
+    /// Both included, evenly.
     Uniform(Nanos, Nanos),
     Exponential(Nanos),
-    /// What the function says of the SQL text, with the session's own random stream.
+    /// By the SQL text, with the session's own random stream.
     Function(fn(&str, &mut Rng) -> Nanos),
 }
 
@@ -55,28 +34,19 @@ impl Service {
     }
 }
 
-/// Something that goes wrong. Statements are counted from 0 over all sessions of the driver;
-/// times are those of the loop's clock.
+/// Statements are counted from 0 over all sessions of the driver; times are those of the loop's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The statement of this number ends with an error of this class.
     ErrorAt { statement: u64, class: ErrorClass },
-    /// Each statement whose number plus 1 is a multiple of `period` ends with such an error.
-    ErrorEvery {
-        /// At least 1.
-        period: u64,
-        class: ErrorClass,
-    },
-    /// Sessions that are open at this time are lost: a statement in flight fails then, an idle
-    /// session notices with its next statement.
-    LostAt {
-        at: Nanos,
-        /// Only the session with this connection number; all when `None`.
-        session: Option<u32>,
-    },
-    /// Connects that are tried in this span, its end not included, are refused.
+    /// The same for each statement whose number plus 1 is a multiple of `period`, which is at least 1.
+    ErrorEvery { period: u64, class: ErrorClass },
+    /// Loses the session of this connection number, or all sessions, if open at this time. A statement in flight fails
+    /// then, an idle session fails with its next statement.
+    LostAt { at: Nanos, session: Option<u32> },
+    /// Refuses connects in this span, without its end.
     RefuseConnects { from: Nanos, until: Nanos },
-    /// The server stands still: what is in service at `from` or comes later goes on at `until`.
+    /// The server stands still: work from `from` on goes on at `until`.
     Stall { from: Nanos, until: Nanos },
 }
 
@@ -86,14 +56,14 @@ pub struct Script {
     pub connect_time: Nanos,
     pub faults: Vec<Fault>,
     pub seed: u64,
-    /// Rows that each SELECT answers with: one column, holding 1, 2, 3 ...
+    /// Rows of each SELECT: one column, with 1, 2, 3 ...
     pub rows: u64,
     pub dialect: Dialect,
     pub keep_log: bool,
 }
 
 impl Default for Script {
-    /// Statements of 1 ms, connects of no time, one row per SELECT, no faults, no log.
+    /// Statements of 1 ms, instant connects, one row per SELECT, no faults, no log.
     fn default() -> Self {
         Script {
             service: Service::Constant(MILLISECOND),
@@ -128,7 +98,7 @@ impl Script {
         })
     }
 
-    /// When a session that was opened at `opened` is lost.
+    /// The time at which a session that was opened at `opened` is lost.
     fn lost_at(&self, session: u32, opened: Nanos) -> Option<Nanos> {
         let times = self.faults.iter().filter_map(|fault| match *fault {
             Fault::LostAt { at, session: only } if only.is_none_or(|only| only == session) => {
@@ -170,9 +140,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// When work of `time` that starts at `began` is done: stalls stop it and add their length.
+    /// The end of work of `time` that starts at `began`: stalls add their length.
     fn end_of(&self, began: Nanos, time: Nanos) -> Nanos {
-        // Where what is left of the work goes on.
         let (mut at, mut left) = (began, time);
         for &(from, until) in &self.stalls {
             if until <= at {
@@ -200,17 +169,15 @@ impl SimDriver {
         }))
     }
 
-    /// Statements received so far, by all sessions.
     pub fn statements(&self) -> u64 {
         self.0.statements.load(Ordering::Relaxed)
     }
 
-    /// Connects tried so far, refused ones too.
     pub fn connects(&self) -> u64 {
         self.0.connects.load(Ordering::Relaxed)
     }
 
-    /// The statements so far in the order of their answers; empty unless the script keeps a log.
+    /// Statements so far in the order of their answers; empty unless the script keeps a log.
     pub fn log(&self) -> Vec<Logged> {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

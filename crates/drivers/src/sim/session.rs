@@ -30,7 +30,7 @@ struct Prepared {
     params: usize,
 }
 
-/// What a statement does, judged by its first word.
+/// The kind of a statement, by its first word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Read,
@@ -100,7 +100,7 @@ impl Columns for Name {
     }
 }
 
-/// Takes the rows of a bulk load and keeps none.
+/// Drops the rows of a bulk load.
 struct Sink;
 
 impl RowWriter for Sink {
@@ -126,7 +126,7 @@ impl SimSession {
         }
     }
 
-    /// Serves one statement: takes its time, meets its fate, is written down.
+    /// Serves one statement: takes its time, applies faults, logs it.
     async fn serve<'a, R: Rows>(
         &mut self,
         sql: &str,
@@ -236,7 +236,7 @@ fn lost() -> DbError {
 }
 
 fn failure(class: ErrorClass) -> DbError {
-    // The numbers and states that a MySQL server would send.
+    // As a MySQL server would send them.
     let (errno, sqlstate) = match class {
         ErrorClass::Deadlock => (1213, *b"40001"),
         ErrorClass::LockTimeout => (1205, *b"HY000"),
@@ -257,7 +257,7 @@ impl Session for SimSession {
         &self.product
     }
 
-    /// Takes no time and is not counted: only executions are.
+    /// Takes no time and is not counted.
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         if self.is_lost {
             return Err(lost());

@@ -29,7 +29,7 @@ pub(super) fn load<R: RowSource>(
             Ok(BulkReport { rows, method, fallback: None })
         }
         Err(error) => {
-            // The first error is the one to report; a dead transaction has no savepoint any more.
+            // The first error counts; a dead transaction has no savepoint any more.
             let _ = command(&format!("ROLLBACK TO {UNIT}; RELEASE {UNIT}"));
             Err(translate(error))
         }
@@ -50,7 +50,7 @@ fn insert_all<R: RowSource>(
     };
     let batch_rows = (PARAMS_MAX / width.max(1)).clamp(1, BATCH_ROWS);
     let mut many = insert(batch_rows)?;
-    // The columns of rows that wait for their INSERT, and how many rows they are.
+    // The columns of waiting rows, and their number.
     let (mut params, mut waiting) = (Params::default(), 0);
     let mut count = 0;
     while rows.next_row(&mut params) {

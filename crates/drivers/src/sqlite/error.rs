@@ -1,13 +1,13 @@
-//! SQLite's result codes in dyno's words.
+//! Errors of SQLite.
 
 use dyno_core::{DbError, ErrorClass};
 use rusqlite::{Error, ErrorCode};
 use std::path::Path;
 
-/// Extended code: a transaction that has read can't write, because another one has written since.
+/// Extended code: a transaction that has read can't write after another one has written.
 const BUSY_SNAPSHOT: i32 = 517;
 
-/// The error of a statement. `errno` is SQLite's extended result code.
+/// `errno` is SQLite's extended result code.
 #[cold]
 pub(super) fn translate(error: Error) -> DbError {
     let (failure, message) = match error {

@@ -1,15 +1,13 @@
 //! Embedded SQLite.
 //!
-//! The file is put into WAL mode with `synchronous=NORMAL` unless the URL says otherwise: commits
-//! are then atomic and survive a crash of the program, but the last ones may be lost when the
-//! machine loses power. `synchronous=full` makes each commit durable. Foreign keys are enforced,
-//! as in the other dialects. A session that meets a lock waits 5 seconds for it unless
-//! `busy_timeout_ms` says otherwise, and blocks its thread meanwhile.
+//! The file is in WAL mode with `synchronous=NORMAL` unless the URL sets others: commits are atomic and survive a crash
+//! of the program, but a power failure may lose the last ones. `synchronous=full` makes each commit durable. Foreign keys
+//! are enforced, as in the other dialects. A session waits 5 seconds for a lock, or `busy_timeout_ms`, and blocks its
+//! thread meanwhile.
 //!
-//! SQLite has one writer at a time. A transaction that reads first and writes later can find that
-//! another one has written in between; it then fails at once with error 517, however long the time
-//! limit is. Workloads whose transactions write should therefore open them with
-//! `BEGIN IMMEDIATE` on this dialect; a plain `BEGIN` stays one.
+//! SQLite has one writer at a time. A transaction that reads first and writes later fails at once with error 517 when
+//! another one has written in between, whatever the time limit. Workloads should therefore open transactions that write
+//! with `BEGIN IMMEDIATE` on this dialect; a plain `BEGIN` stays one.
 
 mod bulk;
 mod error;
@@ -28,7 +26,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Time to wait for a lock unless the URL says otherwise.
+/// Default time limit for a lock.
 const BUSY_TIMEOUT_MS: u64 = 5_000;
 
 #[derive(Clone, Debug)]
@@ -40,8 +38,7 @@ pub struct SqliteDriver {
 }
 
 impl SqliteDriver {
-    /// Checks that the file can be opened, creates it where it is missing, and sets its journal
-    /// mode while nobody else uses it.
+    /// Opens the file, creates it if it is missing, and sets its journal mode while it is unused.
     pub fn new(target: &Target) -> DbResult<Self> {
         let option = |name: &str, default: &str| {
             target.options.get(name).map_or(default, String::as_str).to_owned()
@@ -58,7 +55,7 @@ impl SqliteDriver {
 
     fn open(&self) -> DbResult<Connection> {
         let at = |error| opening(&self.path, &error);
-        // No URI flag: the path is taken literally. No mutex: a session lives on one thread.
+        // No URI flag: the path is literal. No mutex: a session stays on one thread.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -15,8 +15,7 @@ use rusqlite::{Batch, Connection};
 type Statements<'connection> = Vec<Prepared<'connection>>;
 
 self_cell::self_cell!(
-    /// A connection and the statements that borrow it. rusqlite's own statement cache would do
-    /// without this, but allocates on every use.
+    /// A connection and its statements. rusqlite's own statement cache allocates on every use.
     struct Handle {
         owner: Connection,
         #[covariant]
@@ -24,7 +23,7 @@ self_cell::self_cell!(
     }
 );
 
-/// A prepared statement, and its counts, which cost a call each to ask for.
+/// A prepared statement, and its counts, each of which would cost a call.
 struct Prepared<'connection> {
     statement: rusqlite::Statement<'connection>,
     columns: usize,
@@ -107,7 +106,7 @@ fn step<R: Rows>(
             rows.row(&SqliteRow { row, columns });
         }
     }
-    // `changes` alone would be an earlier statement's after one that changes nothing.
+    // `changes` alone would be that of an earlier statement.
     if connection.total_changes() != changes_before {
         done.affected = connection.changes();
     }
@@ -165,7 +164,7 @@ impl Session for SqliteSession {
     async fn rollback(&mut self) -> DbResult<()> {
         self.queue.clear();
         let connection = self.handle.borrow_owner();
-        // SQLite itself has rolled back after some errors; a second time would be one more.
+        // SQLite has rolled back after some errors; a second time would be an error.
         if connection.is_autocommit() {
             return Ok(());
         }

@@ -1,13 +1,12 @@
 //! Connection strings of libpq as lists of keywords and values: `host=db port=5433` and
-//! `postgres://user@host/db?key=value`. The words of the errors are libpq's, but for passwords,
-//! which are never quoted.
+//! `postgres://user@host/db?key=value`. Errors use libpq's words, but hide passwords.
 
 use super::TargetError;
 use super::text::{percent_decode, redact};
 
 pub(super) type Pairs = Vec<(String, String)>;
 
-/// True for what libpq takes for a connection string where a database name is expected.
+/// True when libpq takes a database name for a connection string.
 pub(super) fn is_connection_string(text: &str) -> bool {
     is_uri(text) || text.contains('=')
 }
@@ -31,8 +30,7 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
 
-/// `keyword = value` pairs: values in single quotes may have blanks, `\` takes the next character
-/// as it is.
+/// `keyword = value` pairs: values in single quotes may have blanks, `\` escapes the next character.
 fn read_keywords(text: &str) -> Result<Pairs, TargetError> {
     let mut pairs = Pairs::new();
     let mut rest = text.trim_start_matches(is_space);
@@ -72,8 +70,7 @@ fn read_value(text: &str) -> Result<(String, &str), TargetError> {
     Ok((value, ""))
 }
 
-/// What follows the scheme of `uri`:
-/// `user:password@host:port,host:port/database?keyword=value&...`
+/// The part of `uri` behind its scheme: `user:password@host:port,host:port/database?keyword=value&...`
 fn read_uri(uri: &str, text: &str) -> Result<Pairs, TargetError> {
     let mut pairs = Pairs::new();
     let mut add = |keyword: &str, value: &str| {
@@ -143,7 +140,7 @@ fn read_hosts(uri: &str, place: &str) -> Result<(String, String), TargetError> {
         hosts.push(host);
         ports.push(port);
     }
-    // Without any port there is nothing to pair: an empty list means the default for all.
+    // Empty lists mean the default for all.
     Ok((hosts.join(","), ports.join(",")))
 }
 
@@ -162,7 +159,7 @@ fn read_parameter(pair: &str) -> Result<(String, String), TargetError> {
     }
     let is_secret = keyword.contains("password");
     let value = decode(value, is_secret)?;
-    // As JDBC says it.
+    // JDBC's form.
     if keyword == "ssl" && value == "true" {
         return Ok(("sslmode".to_owned(), "require".to_owned()));
     }

@@ -1,7 +1,5 @@
-//! JDBC's URLs, as properties files of Java programs hold them.
-//!
-//! A JDBC URL is rewritten as one of dyno's own and read as such. Parameters keep their meaning where
-//! they have one here; what can't have one is told by name.
+//! JDBC URLs of Java's properties files. A URL is rewritten as one of dyno's own; parameters without a meaning here are
+//! reported by name.
 
 use super::text::{percent_decode, push_encoded, redact};
 use super::{Target, TargetError, url};
@@ -11,7 +9,7 @@ use dyno_core::nearest;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jdbc {
     pub target: Target,
-    /// What is ignored, and why: sentences. They carry no password.
+    /// Sentences about ignored parameters, without passwords.
     pub warnings: Vec<String>,
 }
 
@@ -26,9 +24,7 @@ enum JdbcDriver {
 enum Meaning {
     /// A key of dyno's URLs with the same value.
     Same(&'static str),
-    /// Milliseconds, here a connect timeout in seconds.
     ConnectMs,
-    /// Seconds, the same.
     ConnectS,
     Tls,
     /// `a=1,b=2`.
@@ -36,15 +32,11 @@ enum Meaning {
     /// `primary`, `preferSecondary` ...
     ServerType,
     Balance,
-    /// Nothing: it tunes the Java driver.
-    Tuning,
-    /// Nothing, for this reason.
+    /// For this reason.
     Ignored(&'static str),
 }
 
-use Meaning::{
-    Balance, ConnectMs, ConnectS, Ignored, Same, ServerType, SessionVariables, Tls, Tuning,
-};
+use Meaning::{Balance, ConnectMs, ConnectS, Ignored, Same, ServerType, SessionVariables, Tls};
 
 const KEY_STORE: &str = "a Java key store can't be read; give PEM files to dyno's own URL (ca=, \
                          cert=, key=)";
@@ -52,7 +44,7 @@ const TIMEOUT: &str = "dyno waits for answers as long as the server takes";
 const BATCHES: &str = "a batch takes one flight in any case";
 const RECONNECT: &str = "dyno replaces a lost connection by itself";
 
-/// Names in small letters, as both drivers of MySQL compare them.
+/// In lower case, as both drivers of MySQL compare them.
 #[rustfmt::skip]
 const MYSQL: &[(&str, Meaning)] = &[
     ("user", Same("user")), ("username", Same("user")), ("password", Same("password")),
@@ -64,8 +56,6 @@ const MYSQL: &[(&str, Meaning)] = &[
     ("trustcertificatekeystoreurl", Ignored(KEY_STORE)),
     ("clientcertificatekeystoreurl", Ignored(KEY_STORE)),
     ("truststore", Ignored(KEY_STORE)), ("keystore", Ignored(KEY_STORE)),
-    ("truststorepassword", Tuning), ("keystorepassword", Tuning),
-    ("trustcertificatekeystorepassword", Tuning), ("clientcertificatekeystorepassword", Tuning),
     ("sockettimeout", Ignored(TIMEOUT)), ("querytimeout", Ignored(TIMEOUT)),
     ("rewritebatchedstatements", Ignored(BATCHES)), ("usebulkstmts", Ignored(BATCHES)),
     ("allowmultiqueries", Ignored("no statement of TPC-C is several")),
@@ -76,24 +66,20 @@ const MYSQL: &[(&str, Meaning)] = &[
     ("useunicode", Ignored("texts are sent in UTF-8")),
     ("servertimezone", Ignored("points in time are written in UTC")),
     ("connectiontimezone", Ignored("points in time are written in UTC")),
-    ("allowpublickeyretrieval", Tuning), ("allowloadlocalinfile", Tuning), ("allowlocalinfile", Tuning),
-    ("cacheprepstmts", Tuning), ("prepstmtcachesize", Tuning), ("prepstmtcachesqllimit", Tuning),
-    ("cachecallablestmts", Tuning), ("cacheresultsetmetadata", Tuning), ("metadatacachesize", Tuning),
-    ("cacheserverconfiguration", Tuning), ("elidesetautocommits", Tuning),
-    ("uselocalsessionstate", Tuning), ("uselocaltransactionstate", Tuning),
-    ("alwayssendsetisolation", Tuning), ("maintaintimestats", Tuning), ("useconfigs", Tuning),
-    ("zerodatetimebehavior", Tuning), ("tinyint1isbit", Tuning), ("nullcatalogmeanscurrent", Tuning),
-    ("connectioncollation", Tuning), ("tcpkeepalive", Tuning), ("tcpnodelay", Tuning),
-    ("defaultfetchsize", Tuning), ("usecursorfetch", Tuning), ("useaffectedrows", Tuning),
-    ("failoverreadonly", Tuning), ("maxreconnects", Tuning), ("initialtimeout", Tuning),
-    ("readonlypropagatestoserver", Tuning), ("useinformationschema", Tuning), ("usereadaheadinput", Tuning),
-    ("useunbufferedinput", Tuning), ("dumpqueriesonexception", Tuning), ("logger", Tuning),
-    ("usepipelineauth", Tuning), ("serverrsapublickeyfile", Tuning), ("permitmysqlscheme", Tuning),
-    ("uselegacydatetimecode", Tuning), ("usejdbccomplianttimezoneshift", Tuning),
-    ("loadbalanceautocommitstatementthreshold", Tuning), ("loadbalanceblacklisttimeout", Tuning),
 ];
 
-/// Compared as written by the driver of PostgreSQL; here in small letters too.
+/// Settings of the Java driver itself, without a meaning here.
+const MYSQL_TUNING: &str = "truststorepassword keystorepassword trustcertificatekeystorepassword \
+  clientcertificatekeystorepassword allowpublickeyretrieval allowloadlocalinfile allowlocalinfile cacheprepstmts \
+  prepstmtcachesize prepstmtcachesqllimit cachecallablestmts cacheresultsetmetadata metadatacachesize \
+  cacheserverconfiguration elidesetautocommits uselocalsessionstate uselocaltransactionstate alwayssendsetisolation \
+  maintaintimestats useconfigs zerodatetimebehavior tinyint1isbit nullcatalogmeanscurrent connectioncollation \
+  tcpkeepalive tcpnodelay defaultfetchsize usecursorfetch useaffectedrows failoverreadonly maxreconnects \
+  initialtimeout readonlypropagatestoserver useinformationschema usereadaheadinput useunbufferedinput \
+  dumpqueriesonexception logger usepipelineauth serverrsapublickeyfile permitmysqlscheme uselegacydatetimecode \
+  usejdbccomplianttimezoneshift loadbalanceautocommitstatementthreshold loadbalanceblacklisttimeout";
+
+/// The driver of PostgreSQL compares them as written; here in lower case too.
 #[rustfmt::skip]
 const POSTGRES: &[(&str, Meaning)] = &[
     ("user", Same("user")), ("password", Same("password")), ("sslrootcert", Same("ca")),
@@ -104,24 +90,20 @@ const POSTGRES: &[(&str, Meaning)] = &[
     ("sslpassword", Ignored("give a private key without a password")),
     ("sockettimeout", Ignored(TIMEOUT)), ("rewritebatchedinserts", Ignored(BATCHES)),
     ("preparethreshold", Ignored("statements are prepared in any case")),
-    ("autosave", Ignored("no savepoints are made")), ("gssencmode", Tuning), ("assumeminserverversion", Tuning),
-    ("preparedstatementcachequeries", Tuning), ("preparedstatementcachesizemib", Tuning),
-    ("binarytransfer", Tuning), ("binarytransferenable", Tuning), ("binarytransferdisable", Tuning),
-    ("defaultrowfetchsize", Tuning), ("tcpkeepalive", Tuning), ("tcpnodelay", Tuning),
-    ("stringtype", Tuning), ("loglevel", Tuning), ("loggerlevel", Tuning), ("loggerfile", Tuning),
-    ("logunclosedconnections", Tuning), ("protocolversion", Tuning), ("prefersimple", Tuning),
-    ("prefersimplequery", Tuning), ("prefer_query_mode", Tuning), ("preferquerymode", Tuning),
-    ("sendbuffersize", Tuning), ("receivebuffersize", Tuning), ("readonly", Tuning),
-    ("hostrecheckseconds", Tuning), ("sslhostnameverifier", Tuning), ("charset", Tuning),
-    ("compatible", Tuning), ("disablecolumnsanitiser", Tuning), ("allowencodingchanges", Tuning),
+  ("autosave", Ignored("no savepoints are made")),
 ];
 
-/// A URL without its passwords, however broken it is: JDBC's or dyno's own.
-pub(super) fn redact_jdbc(text: &str) -> String {
+const POSTGRES_TUNING: &str = "gssencmode assumeminserverversion preparedstatementcachequeries \
+  preparedstatementcachesizemib binarytransfer binarytransferenable binarytransferdisable defaultrowfetchsize \
+  tcpkeepalive tcpnodelay stringtype loglevel loggerlevel loggerfile logunclosedconnections protocolversion \
+  prefersimple prefersimplequery prefer_query_mode preferquerymode sendbuffersize receivebuffersize readonly \
+  hostrecheckseconds sslhostnameverifier charset compatible disablecolumnsanitiser allowencodingchanges";
+
+/// A URL, JDBC's or dyno's own, without its passwords, however broken it is.
+pub fn redact_url(text: &str) -> String {
     let mut text = redact(text);
     let small = text.to_ascii_lowercase();
-    // `address=(host=h)(password=p)` and `(host=h,password=p)`, whether they end or not; and `;` in
-    // the place of `?`.
+    // `address=(host=h)(password=p)` and `(host=h,password=p)`, complete or not; and `;` in place of `?`.
     if let Some(open) = small.find(['(', ';'])
         && small[open..].contains("pass")
     {
@@ -133,7 +115,7 @@ pub(super) fn redact_jdbc(text: &str) -> String {
 }
 
 pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
-    let wrong = |what: &str| TargetError::new(format!("The URL {} {what}.", redact_jdbc(text)));
+    let wrong = |what: &str| TargetError::new(format!("The URL {} {what}.", redact_url(text)));
     const FORMS: &str = "write jdbc:mysql://host:port/database, jdbc:mariadb://host:port/database, \
                          jdbc:postgresql://host:port/database, or a URL of dyno such as sqlite:path";
     let parts = text.trim().splitn(3, ':').collect::<Vec<_>>();
@@ -171,9 +153,9 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
 
 struct JdbcReader {
     driver: JdbcDriver,
-    /// Keys of dyno's URLs; values are percent-encoded.
+    /// Keys of dyno's URLs with percent-encoded values.
     pairs: Vec<(String, String)>,
-    /// What decides on TLS: names and values in small letters.
+    /// Words on TLS: names and values in lower case.
     tls: Vec<(String, String)>,
     is_balanced: bool,
     tuning: Vec<String>,
@@ -192,7 +174,7 @@ impl JdbcReader {
         }
     }
 
-    /// `//host:port,host:port/database` in dyno's form, whatever the driver has in its place.
+    /// `//host:port,host:port/database` in dyno's form.
     fn place(&mut self, text: &str) -> Result<String, String> {
         let Some(at) = text.find("//") else {
             if self.driver == JdbcDriver::Postgres {
@@ -256,12 +238,19 @@ impl JdbcReader {
         Ok(hosts.into_iter().map(text).collect::<Vec<_>>().join(","))
     }
 
-    /// One parameter; its value is percent-encoded.
+    /// Takes one parameter with a percent-encoded value.
     fn parameter(&mut self, name: &str, value: &str) {
         let small = name.trim().to_ascii_lowercase();
-        let table = if self.driver == JdbcDriver::Postgres { POSTGRES } else { MYSQL };
+        let (table, tuning) = match self.driver {
+            JdbcDriver::Postgres => (POSTGRES, POSTGRES_TUNING),
+            _ => (MYSQL, MYSQL_TUNING),
+        };
+        let tuning = tuning.split_whitespace();
+        if tuning.clone().any(|known| known == small) {
+            return self.tuning.push(name.to_owned());
+        }
         let Some(&(_, meaning)) = table.iter().find(|(known, _)| *known == small) else {
-            return self.unknown(name, table);
+            return self.unknown(name, table.iter().map(|&(known, _)| known).chain(tuning));
         };
         match meaning {
             Same(key) => self.push(key, value),
@@ -271,7 +260,6 @@ impl JdbcReader {
             SessionVariables => self.session_variables(value),
             ServerType => self.server_type(value),
             Balance => self.is_balanced = value.eq_ignore_ascii_case("true"),
-            Tuning => self.tuning.push(name.to_owned()),
             Ignored(why) => {
                 self.notes.push(format!("The JDBC parameter {name} is ignored: {why}."));
             }
@@ -282,10 +270,10 @@ impl JdbcReader {
         self.pairs.push((key.to_owned(), value.to_owned()));
     }
 
-    fn unknown(&mut self, name: &str, table: &[(&str, Meaning)]) {
-        // What stands for a name may be a piece of a password with a bare &.
+    fn unknown(&mut self, name: &str, known: impl Iterator<Item = &'static str>) {
+        // The name may be a piece of a password with a bare &.
         let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let known = nearest(name, table.iter().map(|&(known, _)| known));
+        let known = nearest(name, known);
         self.notes.push(match (is_name, known) {
             (false, _) => "A JDBC parameter whose name is none is ignored.".to_owned(),
             (true, None) => format!("The JDBC parameter {name} is unknown and ignored."),
@@ -336,8 +324,7 @@ impl JdbcReader {
         Some(matches!(value.as_str(), "true" | "yes" | "1" | ""))
     }
 
-    /// What the drivers make of their words for TLS; `None` is what dyno does by itself, which is
-    /// what two of the three do.
+    /// The mode that the driver's words mean; `None` is dyno's own default, as in two of the three drivers.
     fn tls_mode(&self) -> Option<String> {
         let named = self.tls.iter().rev().find(|(name, _)| name == "sslmode");
         if let Some((_, mode)) = named {
@@ -389,8 +376,8 @@ impl JdbcReader {
         format!("{scheme}://{place}{query}")
     }
 
-    /// A list of hosts is for failover in JDBC: its sessions all go to the first that answers. A
-    /// session on a standby could not write.
+    /// In JDBC a list of hosts is for failover: all sessions go to the first that answers. A session on a standby could not
+    /// write.
     fn first_host(&mut self, place: &str) -> String {
         let (login, rest) = match place.rsplit_once('@') {
             Some((login, rest)) => (format!("{login}@"), rest),

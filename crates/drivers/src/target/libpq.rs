@@ -1,5 +1,4 @@
-//! Targets as libpq's programs name them: connection strings, options, environment variables,
-//! defaults.
+//! Targets in the form of libpq's programs: connection strings, options, environment variables, defaults.
 
 use super::conninfo::{self, is_connection_string, is_uri};
 use super::url::SESSION_ATTRIBUTES;
@@ -9,7 +8,7 @@ use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a program that works as libpq's do was told beside the database name.
+/// Command-line options of a libpq program beside the database name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LibpqOptions<'a> {
     /// `-h`: hosts or socket folders, separated by commas.
@@ -17,92 +16,62 @@ pub struct LibpqOptions<'a> {
     /// `-p`: a port, or as many as there are hosts.
     pub port: Option<&'a str>,
     pub user: Option<&'a str>,
-    /// The `application_name` where nobody names another one.
+    /// The default `application_name`.
     pub fallback_application_name: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Taken,
-    /// It tunes what has no counterpart here, or asks for what is done anyway.
+    /// It tunes something that dyno lacks, or asks for the usual.
     Ignored,
-    /// Any value but these asks for what dyno can't do.
+    /// Other values ask for something that dyno lacks.
     Only(&'static [&'static str]),
 }
 
-struct Keyword {
-    name: &'static str,
-    variable: &'static str,
-    what: Use,
-}
+use Use::{Ignored, Only, Taken};
 
-/// The keywords of libpq 15 to 18. Sessions always speak UTF-8, so do not change what the server
-/// is told about that.
+/// Keywords of libpq 15 to 18, with their environment variables. Sessions always speak UTF-8.
 #[rustfmt::skip]
-const KEYWORDS: &[Keyword] = &[
-    keyword("host", "PGHOST", Use::Taken),
-    keyword("hostaddr", "PGHOSTADDR", Use::Taken),
-    keyword("port", "PGPORT", Use::Taken),
-    keyword("dbname", "PGDATABASE", Use::Taken),
-    keyword("user", "PGUSER", Use::Taken),
-    keyword("password", "PGPASSWORD", Use::Taken),
-    keyword("passfile", "PGPASSFILE", Use::Taken),
-    keyword("connect_timeout", "PGCONNECT_TIMEOUT", Use::Taken),
-    keyword("options", "PGOPTIONS", Use::Taken),
-    keyword("application_name", "PGAPPNAME", Use::Taken),
-    keyword("fallback_application_name", "", Use::Taken),
-    keyword("sslmode", "PGSSLMODE", Use::Taken),
-    keyword("sslrootcert", "PGSSLROOTCERT", Use::Taken),
-    keyword("sslcert", "PGSSLCERT", Use::Taken),
-    keyword("sslkey", "PGSSLKEY", Use::Taken),
-    keyword("target_session_attrs", "PGTARGETSESSIONATTRS", Use::Taken),
-    keyword("client_encoding", "PGCLIENTENCODING", Use::Only(&["auto", "utf8", "utf-8", "unicode", "sql_ascii"])),
-    keyword("service", "PGSERVICE", Use::Only(&[])),
-    keyword("channel_binding", "PGCHANNELBINDING", Use::Only(&["disable", "prefer"])),
-    keyword("require_auth", "PGREQUIREAUTH", Use::Only(&[])),
-    keyword("requirepeer", "PGREQUIREPEER", Use::Only(&[])),
-    keyword("replication", "", Use::Only(&["false", "off", "no", "0"])),
-    keyword("gssencmode", "PGGSSENCMODE", Use::Only(&["disable", "prefer"])),
-    keyword("sslnegotiation", "PGSSLNEGOTIATION", Use::Only(&["postgres"])),
-    keyword("sslpassword", "", Use::Only(&[])),
-    keyword("sslcrl", "PGSSLCRL", Use::Only(&[])),
-    keyword("sslcrldir", "PGSSLCRLDIR", Use::Only(&[])),
-    keyword("ssl_min_protocol_version", "PGSSLMINPROTOCOLVERSION", Use::Only(&["TLSv1", "TLSv1.1", "TLSv1.2"])),
-    keyword("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION", Use::Only(&["TLSv1.3"])),
-    keyword("min_protocol_version", "PGMINPROTOCOLVERSION", Use::Only(&["3.0"])),
-    keyword("max_protocol_version", "PGMAXPROTOCOLVERSION", Use::Ignored),
-    keyword("load_balance_hosts", "PGLOADBALANCEHOSTS", Use::Ignored),
-    keyword("keepalives", "", Use::Ignored),
-    keyword("keepalives_idle", "", Use::Ignored),
-    keyword("keepalives_interval", "", Use::Ignored),
-    keyword("keepalives_count", "", Use::Ignored),
-    keyword("tcp_user_timeout", "", Use::Ignored),
-    keyword("sslcompression", "PGSSLCOMPRESSION", Use::Ignored),
-    keyword("sslsni", "PGSSLSNI", Use::Ignored),
-    keyword("sslcertmode", "PGSSLCERTMODE", Use::Ignored),
-    keyword("sslkeylogfile", "", Use::Ignored),
-    keyword("krbsrvname", "PGKRBSRVNAME", Use::Ignored),
-    keyword("gsslib", "PGGSSLIB", Use::Ignored),
-    keyword("gssdelegation", "PGGSSDELEGATION", Use::Ignored),
+const KEYWORDS: &[(&str, &str, Use)] = &[
+  ("host", "PGHOST", Taken), ("hostaddr", "PGHOSTADDR", Taken), ("port", "PGPORT", Taken),
+  ("dbname", "PGDATABASE", Taken), ("user", "PGUSER", Taken), ("password", "PGPASSWORD", Taken),
+  ("passfile", "PGPASSFILE", Taken), ("connect_timeout", "PGCONNECT_TIMEOUT", Taken),
+  ("options", "PGOPTIONS", Taken), ("application_name", "PGAPPNAME", Taken),
+  ("fallback_application_name", "", Taken), ("sslmode", "PGSSLMODE", Taken),
+  ("sslrootcert", "PGSSLROOTCERT", Taken), ("sslcert", "PGSSLCERT", Taken), ("sslkey", "PGSSLKEY", Taken),
+  ("target_session_attrs", "PGTARGETSESSIONATTRS", Taken),
+  ("client_encoding", "PGCLIENTENCODING", Only(&["auto", "utf8", "utf-8", "unicode", "sql_ascii"])),
+  ("service", "PGSERVICE", Only(&[])), ("channel_binding", "PGCHANNELBINDING", Only(&["disable", "prefer"])),
+  ("require_auth", "PGREQUIREAUTH", Only(&[])), ("requirepeer", "PGREQUIREPEER", Only(&[])),
+  ("replication", "", Only(&["false", "off", "no", "0"])),
+  ("gssencmode", "PGGSSENCMODE", Only(&["disable", "prefer"])),
+  ("sslnegotiation", "PGSSLNEGOTIATION", Only(&["postgres"])), ("sslpassword", "", Only(&[])),
+  ("sslcrl", "PGSSLCRL", Only(&[])), ("sslcrldir", "PGSSLCRLDIR", Only(&[])),
+  ("ssl_min_protocol_version", "PGSSLMINPROTOCOLVERSION", Only(&["TLSv1", "TLSv1.1", "TLSv1.2"])),
+  ("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION", Only(&["TLSv1.3"])),
+  ("min_protocol_version", "PGMINPROTOCOLVERSION", Only(&["3.0"])),
+  ("max_protocol_version", "PGMAXPROTOCOLVERSION", Ignored),
+  ("load_balance_hosts", "PGLOADBALANCEHOSTS", Ignored), ("keepalives", "", Ignored),
+  ("keepalives_idle", "", Ignored), ("keepalives_interval", "", Ignored), ("keepalives_count", "", Ignored),
+  ("tcp_user_timeout", "", Ignored), ("sslcompression", "PGSSLCOMPRESSION", Ignored),
+  ("sslsni", "PGSSLSNI", Ignored), ("sslcertmode", "PGSSLCERTMODE", Ignored), ("sslkeylogfile", "", Ignored),
+  ("krbsrvname", "PGKRBSRVNAME", Ignored), ("gsslib", "PGGSSLIB", Ignored),
+  ("gssdelegation", "PGGSSDELEGATION", Ignored),
 ];
 
-/// Environment variables that libpq hands to the server as settings of the session.
+/// Environment variables that libpq sends to the server as settings of the session.
 const SETTINGS: [(&str, &str); 3] =
     [("PGDATESTYLE", "set.datestyle"), ("PGTZ", "set.timezone"), ("PGGEQO", "set.geqo")];
 
-const fn keyword(name: &'static str, variable: &'static str, what: Use) -> Keyword {
-    Keyword { name, variable, what }
-}
-
 impl Target {
-    /// The PostgreSQL target that a program of PostgreSQL, such as pgbench, would connect to when
-    /// told this. `dbname` is a database name, or a connection string as libpq takes it there:
-    /// `host=db port=5433 dbname=x` or a `postgres://` URI. What it says comes before `given`, as
-    /// in libpq; then come libpq's environment variables, and its defaults: a unix socket, port
-    /// 5432, the operating system's user, and a database of the user's name.
+    /// The PostgreSQL target of a libpq program, such as pgbench. `dbname` is a database name or a connection string:
+    /// `host=db port=5433 dbname=x` or a `postgres://` URI. As in libpq, its words come before `given`; then come the
+    /// environment variables and the defaults: a unix socket, port 5432, the operating system's user, and a database of the
+    /// user's name.
     ///
-    /// With several hosts, connections rotate over them, where libpq would take the first that
-    /// answers; `target_session_attrs` leaves out those that do not fit. The password file is left to [`super::find_password`].
+    /// Connections rotate over several hosts, where libpq would take the first that answers; `target_session_attrs`
+    /// excludes some. [`super::find_password`] reads the password file.
     pub fn from_libpq(
         dbname: Option<&str>,
         given: &LibpqOptions<'_>,
@@ -126,7 +95,7 @@ pub(super) fn from_libpq_with(
         Some(text) if is_connection_string(text) => {
             let what = if is_uri(text) { "URI query parameter:" } else { "connection option" };
             for (name, value) in conninfo::read(text)? {
-                if !KEYWORDS.iter().any(|known| known.name == name) {
+                if !KEYWORDS.iter().any(|&(known, ..)| known == name) {
                     let message = format!("invalid {what} \"{name}\"");
                     return Err(TargetError::new(message).with_hint(nearest_hint(&name)));
                 }
@@ -135,11 +104,11 @@ pub(super) fn from_libpq_with(
         }
         name => words.set("dbname", name.unwrap_or_default().to_owned())?,
     }
-    for keyword in KEYWORDS.iter().filter(|keyword| !keyword.variable.is_empty()) {
-        if !words.0.contains_key(keyword.name)
-            && let Some(value) = variable(keyword.variable)
+    for &(name, from, _) in KEYWORDS.iter().filter(|(_, from, _)| !from.is_empty()) {
+        if !words.0.contains_key(name)
+            && let Some(value) = variable(from)
         {
-            words.set(keyword.name, value)?;
+            words.set(name, value)?;
         }
     }
     let application = given.fallback_application_name.unwrap_or_default();
@@ -149,7 +118,7 @@ pub(super) fn from_libpq_with(
     let mut target = words.target(system_user)?;
     for (name, option) in SETTINGS {
         if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
-            // libpq sends nothing for this word, and the server keeps its own default.
+            // libpq sends nothing for this word.
             if !value.eq_ignore_ascii_case("default") {
                 target.options.insert(option.to_owned(), value);
             }
@@ -161,11 +130,11 @@ pub(super) fn from_libpq_with(
 struct Words(BTreeMap<&'static str, String>);
 
 impl Words {
-    /// Takes the value of a known keyword, in place of an earlier one. An empty one counts as none.
+    /// Sets a known keyword, or replaces its value; an empty value counts as none.
     fn set(&mut self, name: &str, value: String) -> Result<(), TargetError> {
-        let known = KEYWORDS.iter().find(|known| known.name == name && !value.is_empty());
-        let Some(known) = known else { return Ok(()) };
-        if let Use::Only(allowed) = known.what
+        let known = KEYWORDS.iter().find(|&&(known, ..)| known == name && !value.is_empty());
+        let Some(&(name, _, what)) = known else { return Ok(()) };
+        if let Only(allowed) = what
             && !allowed.iter().any(|word| word.eq_ignore_ascii_case(&value))
         {
             let message =
@@ -175,8 +144,8 @@ impl Words {
                 words => format!("{name} may be {}", words.join(", ")),
             }));
         }
-        if known.what == Use::Taken {
-            self.0.insert(known.name, value);
+        if what == Taken {
+            self.0.insert(name, value);
         }
         Ok(())
     }
@@ -229,7 +198,7 @@ impl Words {
         })
     }
 
-    /// Hosts with their ports: one port serves all hosts, else there are as many.
+    /// Hosts with their ports: one port for all hosts, or as many.
     fn addresses(&mut self) -> Result<Vec<Address>, TargetError> {
         let (names, addresses) = (self.take("host"), self.take("hostaddr"));
         if let (Some(names), Some(addresses)) = (&names, &addresses) {
@@ -240,7 +209,7 @@ impl Words {
                 )));
             }
         }
-        // An address says where to go; only the name on a certificate needs the name then.
+        // The address is the way; only the certificate needs the name then.
         let hosts = addresses.or(names).unwrap_or_default();
         let hosts: Vec<&str> = hosts.split(',').collect();
         let ports = self.take("port").unwrap_or_default();
@@ -281,7 +250,7 @@ impl Words {
         })
     }
 
-    /// libpq waits without a limit unless told otherwise; an hour comes to the same.
+    /// libpq waits without a limit by default; an hour comes to the same.
     fn connect_timeout_s(&mut self) -> Result<u64, TargetError> {
         const LONGEST_S: u64 = 3_600;
         let Some(text) = self.take("connect_timeout") else { return Ok(LONGEST_S) };
@@ -295,7 +264,7 @@ impl Words {
 }
 
 fn nearest_hint(name: &str) -> String {
-    match nearest(name, KEYWORDS.iter().map(|known| known.name)) {
+    match nearest(name, KEYWORDS.iter().map(|&(known, ..)| known)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "a connection string is written as `host=db port=5432 dbname=x user=y`".to_owned(),
     }
@@ -327,16 +296,14 @@ fn read_host(host: &str, port: u16) -> Result<Address, TargetError> {
     }
 }
 
-/// The socket in the folder of Debian's and Red Hat's packages, or in that of PostgreSQL itself
-/// when only this one is there.
+/// The socket in the folder of Debian's and Red Hat's packages, or in PostgreSQL's own folder if only this one exists.
 fn default_socket(port: u16) -> Address {
     let sockets = ["/var/run/postgresql", "/tmp"].map(|folder| postgres_socket(folder, port));
     let exists = |address: &&Address| matches!(address, Address::Unix(path) if path.exists());
     sockets.iter().find(exists).unwrap_or(&sockets[0]).clone()
 }
 
-/// The operating system's name of the user, from the passwd file as libpq asks for it; other
-/// directories of users are not asked, but the log-in has set a variable.
+/// The operating system's name of the user, from the passwd file, or from a variable of the log-in.
 fn system_user() -> Option<String> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let passwd = std::fs::read_to_string(Path::new("/etc/passwd")).unwrap_or_default();

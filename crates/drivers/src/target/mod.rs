@@ -1,4 +1,4 @@
-//! Targets as users write them: URLs, and what libpq's programs take.
+//! Targets: URLs, and the forms of libpq's programs and of JDBC.
 
 mod conninfo;
 mod jdbc;
@@ -11,7 +11,7 @@ mod url;
 #[cfg(test)]
 mod tests;
 
-pub use jdbc::Jdbc;
+pub use jdbc::{Jdbc, redact_url};
 pub use libpq::LibpqOptions;
 pub use password::{FoundPassword, find_password};
 
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Text that must not reach a log, a file or a result. Debug shows `***`; there is no Display.
+/// Text that must not reach a log, a file or a result.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -30,7 +30,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for authentication only.
+    /// For authentication only.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -42,9 +42,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Everything a URL says about how to reach a database.
-///
-/// Forms (all parts but the scheme may be left out; text is percent-decoded):
+/// A URL of a database. All parts but the scheme are optional; text is percent-decoded:
 /// ```text
 /// mysql://user:password@host:port,[::1]:3307/database?tls=require&ca=/x.pem&cert=..&key=..
 ///     &socket=/path&connect_timeout_s=5&set.NAME=VALUE          (mariadb:// is the same)
@@ -54,32 +52,29 @@ impl fmt::Debug for Secret {
 /// sqlite:path?busy_timeout_ms=5000&synchronous=normal&journal=wal
 /// duckdb:path?set.NAME=VALUE
 /// ```
-/// Without a host, `localhost` over TCP is meant; without a port, 3306 or 5432. Display prints the
-/// URL with `***` for the password.
+/// The default host is `localhost` over TCP, the default port 3306 or 5432. Display prints `***` for the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The SQL that is spoken, and with `embedded` which driver.
+    /// With `embedded`, this chooses the driver.
     pub dialect: Dialect,
-    /// True for a file that dyno opens itself: SQLite, and DuckDB, which speaks PostgreSQL's SQL.
+    /// True for a file that dyno opens itself: SQLite and DuckDB.
     pub embedded: bool,
-    /// Where the servers listen; connections rotate over them. Empty for a file.
+    /// Connections rotate over them. Empty for a file.
     pub hosts: Hosts,
-    /// Who logs in; without it drivers take the operating system's user name, as the servers' own
-    /// clients do.
+    /// Without it drivers take the operating system's user name, as the servers' own clients do.
     pub user: Option<String>,
-    /// The password in the URL, or one that the caller has found elsewhere and put here.
+    /// From the URL, or found elsewhere by the caller.
     pub password: Option<Secret>,
-    /// Database name, or the path of the file.
+    /// The name of a database, or the path of a file.
     pub database: Option<String>,
     pub tls: TlsOptions,
-    /// The other keys of the query, checked against the table of known keys:
-    /// `connect_timeout_s`, `options`, `busy_timeout_ms` ..., and `set.NAME` for session variables.
+    /// The other keys of the query, checked: `connect_timeout_s`, `options`, `busy_timeout_ms` ..., and `set.NAME` for
+    /// session variables.
     pub options: BTreeMap<String, String>,
 }
 
 impl Target {
-    /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. A parameter keeps its meaning where
-    /// it has one here; of several hosts without load balancing the first one is taken, because
+    /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. Of several hosts without load balancing it takes the first:
     /// JDBC keeps the others for failover.
     pub fn from_jdbc(url: &str) -> Result<Jdbc, TargetError> {
         jdbc::parse(url)
@@ -92,7 +87,7 @@ impl Target {
         scheme.map_or(self.dialect.name(), |(names, ..)| names[0])
     }
 
-    /// Seconds allowed for connecting and logging in; 10 unless the URL says otherwise.
+    /// Time limit of connect and log-in; 10 by default.
     pub fn connect_timeout_s(&self) -> u64 {
         self.number("connect_timeout_s").unwrap_or(10)
     }
@@ -101,15 +96,14 @@ impl Target {
         self.options.get(option)?.parse().ok()
     }
 
-    /// The session variables to set after connecting, in the order of their names: the `set.NAME`
-    /// keys of the query as (NAME, value).
+    /// The session variables, sorted: the `set.NAME` keys of the query as (NAME, value).
     pub fn session_variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options
             .iter()
             .filter_map(|(key, value)| Some((key.strip_prefix("set.")?, value.as_str())))
     }
 
-    /// The user who logs in: that of the URL, else the operating system's name of this user.
+    /// The user of the URL, or the operating system's name of this user.
     pub fn user_or_default(&self) -> Result<String, TargetError> {
         let named = self.user.clone().or_else(|| std::env::var("USER").ok());
         named.filter(|name| !name.is_empty()).ok_or_else(|| {
@@ -133,44 +127,13 @@ impl fmt::Display for Target {
     }
 }
 
-/// A URL, a password file or an option that can't be used. Carries no password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetError {
-    /// A full sentence with the place.
-    pub message: String,
-    pub hint: Option<String>,
-}
-
-impl TargetError {
-    fn new(message: impl Into<String>) -> Self {
-        TargetError { message: message.into(), hint: None }
-    }
-
-    fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
-impl fmt::Display for TargetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for TargetError {}
-
-/// A URL, JDBC's or dyno's own, without its passwords, however broken it is.
-pub fn redact_url(url: &str) -> String {
-    jdbc::redact_jdbc(url)
-}
-
-/// The port where servers of this kind listen unless told otherwise.
+/// A URL, a password file or an option that can't be used, without a password.
+pub use dyno_core::HintedError as TargetError;
 fn default_port(dialect: Dialect) -> u16 {
     if dialect == Dialect::Postgres { 5432 } else { 3306 }
 }
 
-/// The socket that libpq means by a folder and a port.
+/// libpq's socket of a folder and a port.
 fn postgres_socket(folder: &str, port: u16) -> Address {
     let folder = folder.trim_end_matches('/');
     Address::Unix(format!("{folder}/.s.PGSQL.{port}").into())

@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundPassword {
     pub password: Option<Secret>,
-    /// The user name from `~/.my.cnf`, when the URL names none.
+    /// From `~/.my.cnf`, when the URL has no user.
     pub user: Option<String>,
-    /// A sentence for the user: why a file was passed over.
+    /// A sentence about an ignored file.
     pub warning: Option<String>,
 }
 
-/// Looks for the password of a target: in its URL, then in the environment variable
-/// `DYNO_PASSWORD_NAME` (`name` in capitals, `_` for all but letters and digits), then in
-/// `~/.pgpass` or the file that `passfile=` or `PGPASSFILE` names (PostgreSQL), or in `~/.my.cnf` (MySQL).
+/// Searches the password of a target: in its URL, in the environment variable `DYNO_PASSWORD_NAME` (`name` in capitals,
+/// `_` for all but letters and digits), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or in
+/// `~/.my.cnf` (MySQL).
 pub fn find_password(target: &Target, name: Option<&str>) -> Result<FoundPassword, TargetError> {
     find_with(target, name, &|variable| std::env::var(variable).ok())
 }
@@ -34,7 +34,7 @@ pub(super) fn find_with(
     if target.embedded {
         return Ok(found);
     }
-    // Read even when the password is known: the file may name the user.
+    // Also with a known password: the file may have the user.
     if target.dialect == Dialect::Mysql
         && let Some(path) = at_home(".my.cnf")
     {
@@ -60,7 +60,7 @@ fn password_variable(name: &str) -> String {
     format!("DYNO_PASSWORD_{}", name.chars().map(letter).collect::<String>())
 }
 
-/// The text of a password file, or why it must be passed over. Neither when it does not exist.
+/// The text of a password file, or a warning that it is ignored; neither for a missing file.
 fn read_private(
     path: &Path,
     forbidden: u32,
@@ -87,8 +87,7 @@ fn read_private(
     Ok(Ok(text))
 }
 
-/// libpq's rules: the file is ignored when group or others may do anything with it; the first
-/// line that fits wins.
+/// As in libpq, a file that group or others can use is ignored, and the first line that fits wins.
 fn read_pgpass(
     path: &Path,
     target: &Target,
@@ -108,7 +107,7 @@ fn read_pgpass(
     Ok(FoundPassword { password: password.map(Secret::new), ..FoundPassword::default() })
 }
 
-/// Host and port as a line of `.pgpass` must name them.
+/// Host and port in the form of `.pgpass`.
 fn libpq_words(address: &Address) -> (String, String) {
     match address {
         Address::Tcp { host, port } => (host.clone(), port.to_string()),
@@ -121,8 +120,7 @@ fn libpq_words(address: &Address) -> (String, String) {
     }
 }
 
-/// The password of `host:port:database:user:password` when the line fits. `*` fits everything;
-/// `\` takes the next character literally.
+/// The password of `host:port:database:user:password` if the line fits. `*` fits everything; `\` escapes.
 fn password_of_line(line: &str, wanted: &[&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -143,7 +141,7 @@ fn password_of_line(line: &str, wanted: &[&str; 4]) -> Option<String> {
     Some(password)
 }
 
-/// The text up to the next bare colon, whether it is a bare `*`, and what follows the colon.
+/// The text up to the next bare colon, whether it is a bare `*`, and the text behind the colon.
 fn field(text: &str) -> Option<(String, bool, &str)> {
     let mut value = String::new();
     let mut letters = text.char_indices();
@@ -157,8 +155,8 @@ fn field(text: &str) -> Option<(String, bool, &str)> {
     None
 }
 
-/// `user` and `password` of the group `[client]`. As in MySQL's own clients, a file that everybody
-/// may write is ignored, and of repeated lines the last counts.
+/// `user` and `password` of the group `[client]`. As in MySQL's own clients, a file that all can write is ignored, and the
+/// last of repeated lines counts.
 fn read_my_cnf(path: &Path) -> Result<FoundPassword, TargetError> {
     let text = match read_private(path, 0o002)? {
         Ok(text) => text,
@@ -180,7 +178,7 @@ fn read_my_cnf(path: &Path) -> Result<FoundPassword, TargetError> {
     Ok(found)
 }
 
-/// A value of an option file: quotes and a comment at the end removed, escapes resolved.
+/// A value of an option file, without quotes, escapes and the comment at its end.
 fn my_cnf_value(text: &str) -> String {
     let mut quote = None;
     let mut escaped = false;

@@ -6,7 +6,7 @@ use crate::net::{Address, TlsMode};
 use dyno_core::Dialect;
 use std::fmt::Write as _;
 
-/// The URL of a target, with `password` (already encoded) where it has one.
+/// The URL of a target, with `password` (encoded) in place of its own.
 pub(super) fn print(target: &Target, password: &str) -> String {
     let mut query: Vec<(&str, String)> = Vec::new();
     let mut url = format!("{}:", target.scheme());

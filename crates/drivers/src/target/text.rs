@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// The URL without its password, however broken it is: hides everything between the first colon
-/// after the slashes and the last @, what stands for a port but is no number, and `password=`.
+/// The URL without its password, however broken it is: hides all text between the first colon after the slashes and the
+/// last @, ports that are no numbers, and `password=`.
 pub(super) fn redact(text: &str) -> String {
     let (head, rest) = match text.find("://") {
         Some(at) => text.split_at(at + 3),
@@ -56,7 +56,7 @@ fn redact_ports(place: &str, has_hosts: bool) -> String {
     }
 }
 
-/// Undoes percent-encoding; `None` when it is malformed or not UTF-8.
+/// `None` for malformed text or text that is not UTF-8.
 pub(super) fn percent_decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
@@ -77,7 +77,7 @@ pub(super) fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// Appends `text` percent-encoded but for letters, digits, `-._~` and `also_plain`.
+/// Appends `text` percent-encoded, except letters, digits, `-._~` and `also_plain`.
 pub(super) fn push_encoded(url: &mut String, text: &str, also_plain: &[u8]) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also_plain.contains(&byte) {

@@ -29,7 +29,7 @@ enum KeyPlace {
     Option(Value),
 }
 
-/// A key of the query: its name, what other clients call it, and who knows it.
+/// A key of the query: its names, also in other clients, and its dialects.
 struct Key {
     names: &'static [&'static str],
     dialects: &'static [Dialect],
@@ -41,7 +41,7 @@ const POSTGRES: &[Dialect] = &[Dialect::Postgres];
 const NETWORK: &[Dialect] = &[Dialect::Mysql, Dialect::Postgres];
 const SQLITE: &[Dialect] = &[Dialect::Sqlite];
 
-/// Every key but `set.NAME`. A driver that learns an option adds a line.
+/// Every key but `set.NAME`.
 #[rustfmt::skip]
 const KEYS: &[Key] = &[
     key(&["user"], NETWORK, KeyPlace::User),
@@ -64,7 +64,7 @@ const KEYS: &[Key] = &[
     key(&["journal"], SQLITE, KeyPlace::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),
 ];
 
-/// What a server may have to be, in libpq's words.
+/// Kinds of servers, in libpq's words.
 pub(super) const SESSION_ATTRIBUTES: &[&str] =
     &["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
 
@@ -95,19 +95,12 @@ const FORMS: &str = "a target is written as mysql://user@host:port/database, \
 
 struct UrlReader {
     redacted: String,
-    dialect: Dialect,
-    embedded: bool,
-    user: Option<String>,
-    password: Option<Secret>,
-    database: Option<String>,
-    /// True when the query has a bare @: it may be the end of a password with a bare ?, so nothing
-    /// of it may be quoted.
+    /// The query has a bare @, perhaps the end of a password with a bare ?: it must not be quoted.
     may_be_password: bool,
-    /// Host and port as written; the port of the dialect is filled in at the end.
+    /// Hosts and ports as written.
     hosts: Vec<(String, Option<u16>)>,
     socket: Option<String>,
-    tls: TlsOptions,
-    options: BTreeMap<String, String>,
+    target: Target,
 }
 
 pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
@@ -129,16 +122,19 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     };
     let mut reader = UrlReader {
         redacted,
-        dialect,
-        embedded,
-        user: None,
-        password: None,
-        database: None,
         may_be_password: query.is_some_and(|query| query.contains('@')),
         hosts: Vec::new(),
         socket: None,
-        tls: TlsOptions::default(),
-        options: BTreeMap::new(),
+        target: Target {
+            dialect,
+            embedded,
+            hosts: Hosts(Vec::new()),
+            user: None,
+            password: None,
+            database: None,
+            tls: TlsOptions::default(),
+            options: BTreeMap::new(),
+        },
     };
     if embedded {
         reader.read_path(&scheme, place)?;
@@ -182,13 +178,13 @@ impl UrlReader {
                 .wrong("is in memory, where no other session or command would find it")
                 .with_hint("a file in /dev/shm is as fast and is shared by all sessions"));
         }
-        self.database = Some(path);
+        self.target.database = Some(path);
         Ok(())
     }
 
     /// `user:password@host:port,host:port/database`
     fn read_place(&mut self, place: &str) -> Result<(), TargetError> {
-        // The last @, so that a password with a bare @ is still understood.
+        // The last @, so that a password with a bare @ is understood.
         let (login, rest) = match place.rsplit_once('@') {
             Some((login, rest)) => (Some(login), rest),
             None => (None, place),
@@ -199,9 +195,9 @@ impl UrlReader {
                 None => (login, None),
             };
             let user = self.decode(user, "user")?;
-            self.user = Some(user).filter(|user| !user.is_empty());
+            self.target.user = Some(user).filter(|user| !user.is_empty());
             if let Some(password) = password {
-                self.password = Some(Secret::new(self.decode(password, "password")?));
+                self.target.password = Some(Secret::new(self.decode(password, "password")?));
             }
         }
         let (hosts, database) = match rest.split_once('/') {
@@ -210,7 +206,7 @@ impl UrlReader {
         };
         if let Some(database) = database {
             let database = self.decode(database, "database name")?;
-            self.database = Some(database).filter(|name| !name.is_empty());
+            self.target.database = Some(database).filter(|name| !name.is_empty());
         }
         for host in hosts.split(',').filter(|_| !hosts.is_empty()) {
             let host = self.read_host(host)?;
@@ -254,25 +250,27 @@ impl UrlReader {
     fn read_pair(&mut self, pair: &str) -> Result<(), TargetError> {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (key, value) = (self.decode(key, "query")?, self.decode(value, "query")?);
-        if self.dialect != Dialect::Sqlite
+        if self.target.dialect != Dialect::Sqlite
             && let Some(name) = key.strip_prefix("set.")
         {
             if !is_variable(name) {
                 return Err(self
                     .wrong(format!("sets {}, which is no name of a variable", self.quote(&key))));
             }
-            self.options.insert(key, value);
+            self.target.options.insert(key, value);
             return Ok(());
         }
-        let known = known_keys(self.dialect, self.embedded)
+        let known = known_keys(self.target.dialect, self.target.embedded)
             .find(|known| known.names.contains(&key.as_str()));
         let Some(known) = known else {
             return Err(self.unknown_key(&key));
         };
         match known.place {
-            KeyPlace::User => self.user = Some(value).filter(|user| !user.is_empty()),
-            KeyPlace::Password => self.password = Some(Secret::new(value)),
-            KeyPlace::Database => self.database = Some(value).filter(|name| !name.is_empty()),
+            KeyPlace::User => self.target.user = Some(value).filter(|user| !user.is_empty()),
+            KeyPlace::Password => self.target.password = Some(Secret::new(value)),
+            KeyPlace::Database => {
+                self.target.database = Some(value).filter(|name| !name.is_empty())
+            }
             KeyPlace::Socket => self.socket = Some(value),
             KeyPlace::Host => {
                 let ports = self.hosts.first().and_then(|&(_, port)| port);
@@ -285,13 +283,13 @@ impl UrlReader {
                 }
                 self.hosts.iter_mut().for_each(|(_, written)| *written = Some(port));
             }
-            KeyPlace::Tls => self.tls.mode = self.read_tls_mode(&key, &value)?,
-            KeyPlace::Ca => self.tls.ca = Some(value.into()),
-            KeyPlace::Cert => self.tls.cert = Some(value.into()),
-            KeyPlace::Key => self.tls.key = Some(value.into()),
+            KeyPlace::Tls => self.target.tls.mode = self.read_tls_mode(&key, &value)?,
+            KeyPlace::Ca => self.target.tls.ca = Some(value.into()),
+            KeyPlace::Cert => self.target.tls.cert = Some(value.into()),
+            KeyPlace::Key => self.target.tls.key = Some(value.into()),
             KeyPlace::Option(allowed) => {
                 let value = self.check(&key, value, allowed)?;
-                self.options.insert(known.names[0].to_owned(), value);
+                self.target.options.insert(known.names[0].to_owned(), value);
             }
         }
         Ok(())
@@ -309,7 +307,7 @@ impl UrlReader {
         };
         let mode = TlsMode::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, mode)| mode);
         match mode {
-            Some(TlsMode::Allow) if self.dialect == Dialect::Mysql => Err(self
+            Some(TlsMode::Allow) if self.target.dialect == Dialect::Mysql => Err(self
                 .wrong(format!("has {key}=allow, which only PostgreSQL knows"))
                 .with_hint("write tls=prefer")),
             Some(mode) => Ok(mode),
@@ -341,10 +339,10 @@ impl UrlReader {
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
-        let mut known: Vec<&str> = known_keys(self.dialect, self.embedded)
+        let mut known: Vec<&str> = known_keys(self.target.dialect, self.target.embedded)
             .flat_map(|key| key.names.iter().copied())
             .collect();
-        if self.dialect != Dialect::Sqlite {
+        if self.target.dialect != Dialect::Sqlite {
             known.push("set.NAME");
         }
         if self.may_be_password {
@@ -360,30 +358,20 @@ impl UrlReader {
     }
 
     fn finish(mut self) -> Result<Target, TargetError> {
-        let hosts = self.addresses()?;
-        for (given, missing, name) in
-            [(&self.tls.cert, &self.tls.key, "key="), (&self.tls.key, &self.tls.cert, "cert=")]
-        {
+        let hosts = Hosts(self.addresses()?);
+        let TlsOptions { cert, key, .. } = &self.target.tls;
+        for (given, missing, name) in [(cert, key, "key="), (key, cert, "cert=")] {
             if given.is_some() && missing.is_none() {
                 return Err(self
                     .wrong(format!("lacks {name}"))
                     .with_hint("a client certificate and its private key are given together"));
             }
         }
-        Ok(Target {
-            dialect: self.dialect,
-            embedded: self.embedded,
-            hosts: Hosts(hosts),
-            user: self.user.take(),
-            password: self.password.take(),
-            database: self.database.take(),
-            tls: self.tls,
-            options: self.options,
-        })
+        Ok(Target { hosts, ..self.target })
     }
 
     fn addresses(&mut self) -> Result<Vec<Address>, TargetError> {
-        if self.embedded {
+        if self.target.embedded {
             return Ok(Vec::new());
         }
         if let Some(socket) = self.socket.take() {
@@ -403,7 +391,7 @@ impl UrlReader {
         if self.hosts.is_empty() {
             self.hosts.push((String::new(), None));
         }
-        let dialect = self.dialect;
+        let dialect = self.target.dialect;
         let address = |(host, port): (String, Option<u16>)| {
             let port = port.unwrap_or_else(|| default_port(dialect));
             match host.as_str() {

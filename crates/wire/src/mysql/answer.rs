@@ -1,4 +1,4 @@
-//! The scanner of answers: result sets, OK, errors, requests for a file, several in a row.
+//! Scans answers: result sets, OK, errors, requests for a file, also several in a row.
 
 use super::{
     Malformed, Scanned, ServerError,
@@ -13,11 +13,10 @@ pub const STATUS_IN_TRANSACTION: u16 = 0x0001;
 pub const STATUS_MORE_RESULTS: u16 = 0x0008;
 pub const STATUS_NO_BACKSLASH_ESCAPES: u16 = 0x0200;
 
+/// `Text`: answers to COM_QUERY. `Binary`: answers to COM_STMT_EXECUTE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// As text: answers to COM_QUERY.
     Text,
-    /// In binary: answers to COM_STMT_EXECUTE.
     Binary,
 }
 
@@ -26,12 +25,12 @@ pub enum AnswerStep {
     More,
     Done(Executed),
     Failed(ServerError),
-    /// The server asks for this file; the answer goes on after packets that end with an empty one,
-    /// starting with [`Answer::next_sequence`].
+    /// The server asks for this file; the answer goes on after packets from [`Answer::next_sequence`] on, the last of them
+    /// empty.
     FileRequest(Vec<u8>),
 }
 
-/// The protocol counts columns in two bytes elsewhere; servers allow 4,096.
+/// The protocol has two bytes for a number of columns elsewhere; servers allow 4,096.
 const MAX_COLUMNS: u64 = 0xffff;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,36 +41,34 @@ enum Phase {
     Rows,
 }
 
-/// Scans the answer to one command, piece by piece as it arrives. One of these serves a session
-/// for its whole life and allocates only while its scratch space grows.
+/// Scans the answers of a session piece by piece as they arrive. Allocates only while its scratch space grows.
 #[derive(Debug)]
 pub struct Answer {
     framing: Framing,
     state: State,
 }
 
-/// All but the framing: a payload borrows that one.
+/// Without the framing, which a payload borrows.
 #[derive(Debug)]
 struct State {
     deprecate_eof: bool,
     cache_metadata: bool,
     encoding: Encoding,
     phase: Phase,
-    /// All results of the answer together.
+    /// Of all results of the answer.
     executed: Executed,
     /// Rows of the results before the current one.
     earlier_rows: u64,
     warnings: u32,
     status: u16,
-    /// Bytes of a row that nobody wants and that have not arrived yet.
+    /// Missing bytes of an unwanted row.
     skip_bytes: usize,
-    /// Such a row goes on in the next packet.
+    /// That row goes on in the next packet.
     skip_continues: bool,
     spans: Vec<CellSpan>,
 }
 
 impl Answer {
-    /// A scanner for a session with these capabilities.
     pub fn new(deprecate_eof: bool, cache_metadata: bool) -> Self {
         let state = State {
             deprecate_eof,
@@ -89,7 +86,7 @@ impl Answer {
         Answer { framing: Framing::default(), state }
     }
 
-    /// Expects an answer whose first packet has this sequence number.
+    /// Begins an answer whose first packet has this sequence number.
     #[inline]
     pub fn begin(&mut self, encoding: Encoding, sequence: u8) {
         self.framing.expect(sequence);
@@ -102,12 +99,12 @@ impl Answer {
         self.state.skip_continues = false;
     }
 
-    /// The sequence number that comes next, in either direction.
+    /// The next sequence number, in either direction.
     pub fn next_sequence(&self) -> u8 {
         self.framing.next_sequence()
     }
 
-    /// Expects the answer to go on with this sequence number, after a file was sent.
+    /// Goes on with this sequence number, after a file was sent.
     pub fn continue_at(&mut self, sequence: u8) {
         self.framing.expect(sequence);
     }
@@ -120,9 +117,8 @@ impl Answer {
         self.state.status
     }
 
-    /// Scans what was received; the first number is how many bytes are done with and must not be
-    /// passed again. `definitions` belongs to the statement (or to the session, for text) and is
-    /// filled from the column definitions where these are sent.
+    /// Scans received bytes; the first number counts the consumed ones. `definitions` belongs to the statement (or to the
+    /// session, for text) and takes the column definitions that the server sends.
     #[inline]
     pub fn scan<R: Rows>(
         &mut self,
@@ -152,7 +148,7 @@ impl Answer {
 }
 
 impl State {
-    /// Takes one payload; a step when the caller has to do something.
+    /// Takes one payload; returns a step when the caller has to act.
     #[inline]
     fn payload<R: Rows>(
         &mut self,
@@ -208,7 +204,7 @@ impl State {
         Ok(None)
     }
 
-    /// The start of a result set: its number of columns.
+    /// Reads the number of columns at the start of a result set.
     #[inline]
     fn read_head<R: Rows>(
         &mut self,
@@ -223,7 +219,7 @@ impl State {
         }
         self.executed.has_rows = true;
         self.earlier_rows = self.executed.rows;
-        // MariaDB says whether definitions follow, if caching them was agreed on.
+        // If caching was agreed on, MariaDB says whether definitions follow.
         if self.cache_metadata && reader.u8()? == 0 {
             if (R::WANTED || R::DESCRIBED) && definitions.columns.len() as u64 != count {
                 return Err(Malformed("a result set lacks column definitions never sent before"));
@@ -241,15 +237,13 @@ impl State {
         Ok(())
     }
 
-    /// Whether column definitions must be read: rows are decoded with them, now or, where the
-    /// server sends them only once, later.
+    /// True when column definitions must be read, to decode rows now or, if the server sends them only once, later.
     #[inline]
     fn keeps_columns<R: Rows>(&self) -> bool {
         R::WANTED || R::DESCRIBED || self.cache_metadata
     }
 
-    /// Whether their names are kept too: those of a statement whose definitions are sent only once
-    /// may be wanted later.
+    /// True when their names are kept too: definitions that are sent only once may be wanted later.
     #[inline]
     fn keeps_names<R: Rows>(&self) -> bool {
         R::DESCRIBED || (self.cache_metadata && self.encoding == Encoding::Binary)
@@ -264,7 +258,7 @@ impl State {
         }
     }
 
-    /// Reads an OK packet; returns the number of rows changed.
+    /// Reads an OK packet; returns the number of changed rows.
     #[inline]
     fn read_ok(&mut self, payload: &[u8]) -> Scanned<u64> {
         let mut reader = PacketReader::new(&payload[1..]);
@@ -315,8 +309,7 @@ impl State {
         Ok(())
     }
 
-    /// Walks over rows that are only counted, looking at their headers and first bytes. Their
-    /// bytes need not even be there at once.
+    /// Skips rows that are only counted, by their headers and first bytes; their other bytes may arrive later.
     #[inline]
     fn skip_rows(&mut self, framing: &mut Framing, bytes: &[u8]) -> Scanned<usize> {
         let mut at = 0;
@@ -340,8 +333,7 @@ impl State {
     }
 }
 
-/// Tells a row from what ends the rows: 0xff is an error, and 0xfe starts a row only when its
-/// first value is longer than a packet.
+/// True for the end of rows: 0xff is an error, and 0xfe starts a row only when its first value is longer than a packet.
 #[inline]
 fn ends_rows(first: u8, length: usize) -> bool {
     first >= 0xfe && (first == 0xff || length < FULL_PACKET_BYTES)

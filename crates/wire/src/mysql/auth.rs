@@ -1,4 +1,4 @@
-//! Passwords: what is sent instead of them.
+//! Authentication methods.
 
 use curve25519_dalek::{EdwardsPoint, Scalar, scalar::clamp_integer};
 use sha1::Sha1;
@@ -6,13 +6,13 @@ use sha2::{Digest, Sha256, Sha512};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plugin {
-    /// `mysql_native_password`: SHA-1 of MySQL 4.1 and later, MariaDB's default.
+    /// SHA-1 of MySQL 4.1 and later, MariaDB's default.
     Native,
-    /// `caching_sha2_password`: the default of MySQL 8 and later.
+    /// The default of MySQL 8 and later.
     CachingSha2,
-    /// `sha256_password`: its predecessor.
+    /// The predecessor of `CachingSha2`.
     Sha256,
-    /// `client_ed25519` of MariaDB.
+    /// Of MariaDB.
     Ed25519,
 }
 
@@ -32,8 +32,7 @@ impl Plugin {
         }
     }
 
-    /// The first thing to send. `channel_is_private` is true over TLS and on unix sockets:
-    /// only there does sha256_password get the password itself.
+    /// The first response. On a private channel (TLS or a unix socket) sha256_password sends the password itself.
     pub fn response(self, password: &[u8], scramble: &[u8], channel_is_private: bool) -> Vec<u8> {
         match self {
             Plugin::Native if password.is_empty() => Vec::new(),
@@ -54,18 +53,18 @@ impl Plugin {
     }
 }
 
-/// First byte of more authentication data of the server.
+/// First byte of further authentication data of the server.
 pub const MORE_DATA: u8 = 0x01;
 /// First byte of a request to use another method.
 pub const SWITCH: u8 = 0xfe;
-/// caching_sha2_password: the server knew the scrambled password.
+/// caching_sha2_password: the server accepts the scrambled password.
 pub const FAST_PATH_DONE: u8 = 0x03;
 /// caching_sha2_password: the server needs the password itself.
 pub const FULL_PATH: u8 = 0x04;
 const CACHING_SHA2_KEY_REQUEST: u8 = 0x02;
 const SHA256_KEY_REQUEST: u8 = 0x01;
 
-/// The password as the SHA-256 methods take it where nobody can listen.
+/// The password for the SHA-256 methods on a private channel.
 pub fn clear_text(password: &[u8]) -> Vec<u8> {
     let mut text = password.to_vec();
     text.push(0);
@@ -90,7 +89,7 @@ fn caching_sha2(password: &[u8], scramble: &[u8]) -> [u8; 32] {
     std::array::from_fn(|index| once[index] ^ mask[index])
 }
 
-/// MariaDB's variant of Ed25519: the password, of any length, takes the place of the seed.
+/// MariaDB's variant of Ed25519: the password, of any length, replaces the seed.
 fn ed25519(password: &[u8], message: &[u8]) -> [u8; 64] {
     let expanded: [u8; 64] = Sha512::digest(password).into();
     let (low, prefix) = expanded.split_at(32);

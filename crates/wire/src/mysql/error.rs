@@ -1,21 +1,21 @@
-//! Error packets, and the classes in which their errors are counted.
+//! Error packets and their classes.
 
 use super::{Malformed, Scanned, reader::PacketReader};
 use dyno_core::{DbError, ErrorClass};
 
-/// The error number with which MariaDB marks a progress report, which is no error.
+/// Error number of MariaDB's progress reports, which are no errors.
 pub const PROGRESS_REPORT: u16 = 0xffff;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError {
     pub errno: u16,
-    /// SQLSTATE; `HY000` when the server sent none.
+    /// `HY000` when the server sent none.
     pub sqlstate: [u8; 5],
     pub message: String,
 }
 
 impl ServerError {
-    /// Reads an error packet. Before the log-in servers send it without SQLSTATE.
+    /// Before the log-in error packets have no SQLSTATE.
     pub fn parse(payload: &[u8]) -> Scanned<Self> {
         let mut reader = PacketReader::new(payload);
         if reader.u8()? != 0xff {
@@ -35,7 +35,7 @@ impl ServerError {
         Ok(ServerError { errno, sqlstate, message })
     }
 
-    /// As the error of a statement.
+    /// The error of a statement.
     pub fn into_db_error(self) -> DbError {
         let (errno, sqlstate, message) = (u32::from(self.errno), self.sqlstate, self.message);
         let error = match classify(self.errno, &sqlstate) {
@@ -49,21 +49,18 @@ impl ServerError {
     }
 }
 
-/// The class of an error. Numbers decide before states, because servers give several of these
-/// the catch-all state HY000.
+/// Numbers decide before states: servers give several of these the catch-all state HY000.
 pub fn classify(errno: u16, sqlstate: &[u8; 5]) -> ErrorClass {
     match errno {
         // ER_LOCK_DEADLOCK, ER_XA_RBDEADLOCK
         1213 | 1614 => ErrorClass::Deadlock,
         // ER_LOCK_WAIT_TIMEOUT, ER_XA_RBTIMEOUT, ER_LOCK_NOWAIT
         1205 | 1613 | 3572 => ErrorClass::LockTimeout,
-        // ER_CHECKREAD (MariaDB's snapshot isolation), ER_TRANSACTION_ROLLBACK_DURING_COMMIT
-        // (group replication), TiDB's write conflicts and changed schema.
+        // ER_CHECKREAD (MariaDB's snapshot isolation), ER_TRANSACTION_ROLLBACK_DURING_COMMIT (group replication), TiDB's
+        // write conflicts and changed schema.
         1020 | 3101 | 8002 | 8022 | 8028 | 9007 => ErrorClass::Serialization,
-        // The server is about to close, or has closed, this connection: shutdown, normal shutdown,
-        // forced close, aborted, packet too large, network errors, aborted again, killed
-        // (MariaDB), lost (proxies pass the client library's numbers on), killed and idle for too
-        // long (MySQL).
+        // The connection is closed: shutdown, normal shutdown, forced close, aborted, packet too large, network errors,
+        // aborted again, killed (MariaDB), lost (numbers of the client library, from proxies), killed and idle (MySQL).
         1053
         | 1079
         | 1080

@@ -1,4 +1,4 @@
-//! The greeting of a server and the log-in that answers it.
+//! The greeting of a server and the log-in.
 
 use super::{
     Malformed, Scanned,
@@ -6,12 +6,12 @@ use super::{
     reader::{PacketReader, push_lenenc, push_lenenc_bytes},
 };
 
-/// Capability flags: what both sides of a connection can do. The upper half are MariaDB's own.
+/// Abilities of both sides of a connection. The upper half are MariaDB's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapabilityFlags(pub u64);
 
 impl CapabilityFlags {
-    /// Set by MySQL; MariaDB leaves it out to announce extended flags.
+    /// Set by MySQL; MariaDB omits it to announce extended flags.
     pub const LONG_PASSWORD: Self = Self(1);
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
     pub const LOCAL_FILES: Self = Self(1 << 7);
@@ -48,7 +48,7 @@ impl CapabilityFlags {
         Self(self.0 & !less.0)
     }
 
-    /// What dyno uses of what a server offers. TLS is added by [`Self::with`] once it is agreed on.
+    /// The flags that dyno uses of a server's. [`Self::with`] adds TLS later.
     pub fn negotiate(server: Self) -> Scanned<Self> {
         let needed = Self::PROTOCOL_41.with(Self::SECURE_CONNECTION);
         if !server.has(needed) {
@@ -69,36 +69,34 @@ impl CapabilityFlags {
             .with(Self::CACHE_METADATA);
         let mut agreed = Self(wanted.0 & server.0);
         if !agreed.has(Self::DEPRECATE_EOF) {
-            // The two came with the same servers; one combination fewer to get wrong.
+            // Both came with the same servers: one combination fewer.
             agreed = agreed.without(Self::CACHE_METADATA);
         }
         Ok(agreed)
     }
 }
 
-/// What a server says first.
+/// The first packet of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// The version as the server states it, without the `5.5.5-` that MariaDB puts before it.
+    /// Without the `5.5.5-` of MariaDB.
     pub version: String,
-    /// The number that `KILL` takes.
-    pub connection_id: u32,
     pub capabilities: CapabilityFlags,
-    /// The random bytes that passwords are scrambled with.
+    /// Random bytes that scramble passwords.
     pub scramble: Vec<u8>,
-    /// The authentication method that it expects first.
+    /// The expected authentication method.
     pub plugin: String,
 }
 
 impl Greeting {
-    /// Reads the first packet of a server, version 10 of the handshake.
+    /// Reads version 10 of the handshake.
     pub fn parse(payload: &[u8]) -> Scanned<Self> {
         let mut reader = PacketReader::new(payload);
         if reader.u8()? != 10 {
             return Err(Malformed("its greeting is not version 10 of the handshake"));
         }
         let version = String::from_utf8_lossy(reader.until_nul()?).into_owned();
-        let connection_id = reader.u32()?;
+        let _connection_id = reader.u32()?;
         let mut scramble = reader.bytes(8)?.to_vec();
         reader.u8()?;
         let mut flags = u64::from(reader.u16()?);
@@ -128,10 +126,9 @@ impl Greeting {
         }
         let version = version.strip_prefix("5.5.5-").unwrap_or(&version).to_string();
         let capabilities = CapabilityFlags(flags);
-        Ok(Greeting { version, connection_id, capabilities, scramble, plugin })
+        Ok(Greeting { version, capabilities, scramble, plugin })
     }
 
-    /// `MariaDB`, or `MySQL` for everything else.
     pub fn product_name(&self) -> &'static str {
         if self.version.to_ascii_lowercase().contains("mariadb") { "MariaDB" } else { "MySQL" }
     }
@@ -142,20 +139,20 @@ impl Greeting {
 pub struct Login<'a> {
     pub capabilities: CapabilityFlags,
     pub user: &'a str,
-    /// Database, or empty for none.
+    /// Empty for none.
     pub database: &'a str,
-    /// Authentication method that `response` follows.
+    /// The authentication method of `response`.
     pub plugin: &'a str,
     pub response: &'a [u8],
-    /// Names and values that the server shows in its tables of connections.
+    /// Names and values for the server's table of connections.
     pub attributes: &'a [(&'a str, &'a str)],
 }
 
-/// utf8mb4_general_ci: known to every server that speaks this protocol.
+/// utf8mb4_general_ci, known to every server of this protocol.
 const UTF8MB4: u8 = 45;
 
 impl Login<'_> {
-    /// Appends the packet that asks for TLS before the log-in. Returns the next sequence number.
+    /// Appends the request for TLS. Returns the next sequence number.
     pub fn push_tls_request(&self, out: &mut Vec<u8>, sequence: u8) -> u8 {
         let start = begin_packet(out);
         self.push_head(out);
@@ -170,7 +167,7 @@ impl Login<'_> {
         if self.capabilities.has(CapabilityFlags::PLUGIN_AUTH_LENENC) {
             push_lenenc_bytes(out, self.response);
         } else {
-            // Without the capability there is no method with a longer response.
+            // Only methods with the capability have longer responses.
             out.push(self.response.len() as u8);
             out.extend_from_slice(self.response);
         }
@@ -195,7 +192,7 @@ impl Login<'_> {
     fn push_head(&self, out: &mut Vec<u8>) {
         let flags = self.capabilities.0;
         out.extend_from_slice(&(flags as u32).to_le_bytes());
-        // The largest packet: a gigabyte, as much as any server can be configured for.
+        // The largest packet: a gigabyte, the highest limit of any server.
         out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
         out.push(UTF8MB4);
         out.extend_from_slice(&[0; 19]);
@@ -203,7 +200,7 @@ impl Login<'_> {
     }
 }
 
-/// A NUL inside would end the text early and let the rest be read as another field.
+/// A NUL inside would end the field early.
 fn push_nul_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes().take_while(|&byte| byte != 0));
     out.push(0);
@@ -234,7 +231,7 @@ mod tests {
     fn reads_greetings_of_both_products() {
         let all = u64::MAX;
         let mysql = Greeting::parse(&greeting("9.7.4", all)).unwrap();
-        assert_eq!((mysql.product_name(), mysql.connection_id), ("MySQL", 77));
+        assert_eq!(mysql.product_name(), "MySQL");
         assert_eq!(mysql.scramble, b"12345678abcdefghijkl");
         assert_eq!(mysql.plugin, "caching_sha2_password");
         assert!(!mysql.capabilities.has(CapabilityFlags::CACHE_METADATA));

@@ -3,8 +3,7 @@
 use crate::decimal::{push_double, push_int};
 use dyno_core::{RowSource, RowWriter};
 
-/// Appends text as a quoted literal. `backslash_escapes` is false under the SQL mode
-/// NO_BACKSLASH_ESCAPES, where a backslash stands for itself.
+/// Appends text as a quoted literal. `backslash_escapes` is false under the SQL mode NO_BACKSLASH_ESCAPES.
 pub fn push_literal(out: &mut Vec<u8>, text: &[u8], backslash_escapes: bool) {
     out.push(b'\'');
     for &byte in text {
@@ -27,14 +26,14 @@ pub struct InsertRows<'a> {
 }
 
 impl<'a> InsertRows<'a> {
-    /// A writer behind the head of the statement that `out` holds.
+    /// Appends behind the head of the statement in `out`.
     pub fn new(out: &'a mut Vec<u8>, backslash_escapes: bool) -> Self {
         let head = out.len();
         InsertRows { out, head, backslash_escapes }
     }
 
-    /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns false when the
-    /// source has no more rows; the number is how many were appended.
+    /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns their number, and false when the source has
+    /// no more.
     pub fn fill<R: RowSource>(&mut self, rows: &mut R, limit_bytes: usize) -> (u64, bool) {
         let mut count = 0;
         while self.out.len() < limit_bytes {

@@ -1,15 +1,11 @@
-//! The MySQL client protocol, for MySQL, MariaDB and everything that speaks like them.
-//!
-//! Nothing here does I/O. Commands are appended to a buffer of the caller; answers are scanned
-//! where they were received. The references are "MySQL Internals: Client/Server Protocol" and the
-//! "Clients & Utilities: Protocol" pages of MariaDB's knowledge base.
+//! The MySQL client protocol, for MySQL, MariaDB and others, without I/O: commands are appended to a buffer of the caller,
+//! answers are scanned in place. Sources: "MySQL Internals: Client/Server Protocol" and "Clients & Utilities: Protocol"
+//! in MariaDB's knowledge base.
 //!
 //! - [`packet`]: packets and their sequence numbers, splitting and joining at 16 MiB.
 //! - [`handshake`], [`auth`], [`rsa`]: greeting, log-in, passwords.
-//! - [`command`], [`statement`]: what the client sends.
-//! - [`Answer`]: the scanner of what the server answers; [`row`]: the values in it.
-//! - [`error`]: error packets and the classes they are counted in.
-//! - [`insert`]: rows as the text of a multi-row `INSERT`.
+//! - [`command`], [`statement`]: commands of the client. [`insert`]: the text of a multi-row `INSERT`.
+//! - [`Answer`]: the scanner of answers; [`row`]: their values; [`error`]: error packets and their classes.
 
 pub mod answer;
 pub mod auth;
@@ -31,7 +27,7 @@ pub use statement::{PrepareAnswer, Prepared};
 
 use std::fmt;
 
-/// The peer sent what the protocol does not allow; says what.
+/// A violation of the protocol by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 

@@ -3,17 +3,15 @@
 
 use super::{Malformed, Scanned};
 
-/// Length of a packet that is continued by the next one.
+/// Length of a packet that the next one continues.
 pub const FULL_PACKET_BYTES: usize = 0xff_ffff;
 
 pub const HEADER_BYTES: usize = 4;
 
-/// The most that a joined payload may have: the protocol's own limit of `max_allowed_packet`, and
-/// some room for the last packet.
+/// Longest joined payload: the protocol's own limit of `max_allowed_packet`, and some room for the last packet.
 pub const MAX_PAYLOAD_BYTES: usize = (1 << 30) + FULL_PACKET_BYTES;
 
-/// Reserves the header of a packet whose payload is appended to `out` next. Returns where the
-/// packet starts, for [`finish_packet`].
+/// Reserves the header of a packet, whose payload follows in `out`. Returns its start, for [`finish_packet`].
 #[inline]
 pub fn begin_packet(out: &mut Vec<u8>) -> usize {
     let start = out.len();
@@ -21,8 +19,8 @@ pub fn begin_packet(out: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Completes the packet begun at `start` with the first sequence number `sequence`, splitting it
-/// when it is too long for one. Returns the sequence number that follows.
+/// Completes the packet begun at `start` with the sequence number `sequence`, and splits it if it is too long. Returns the
+/// next sequence number.
 #[inline]
 pub fn finish_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     let length = out.len() - start - HEADER_BYTES;
@@ -43,7 +41,7 @@ fn split_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     let length = out.len() - start - HEADER_BYTES;
     let parts = length / FULL_PACKET_BYTES;
     out.resize(out.len() + parts * HEADER_BYTES, 0);
-    // From the last part to the first, so that nothing is overwritten before it has moved.
+    // From the last part to the first, so that each moves before it is overwritten.
     for part in (0..=parts).rev() {
         let from = start + HEADER_BYTES + part * FULL_PACKET_BYTES;
         let to = from + part * HEADER_BYTES;
@@ -55,8 +53,7 @@ fn split_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     sequence.wrapping_add(parts as u8).wrapping_add(1)
 }
 
-/// Takes payloads out of a stream of bytes, checks their sequence numbers and joins those that
-/// were split.
+/// Takes payloads out of a stream of bytes, checks their sequence numbers and joins split ones.
 #[derive(Debug, Default)]
 pub struct Framing {
     next_sequence: u8,
@@ -64,12 +61,12 @@ pub struct Framing {
     joining: bool,
 }
 
-/// What was found at the start of some bytes.
+/// The start of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Framed<'a> {
-    /// More bytes are needed; this many are done with.
+    /// More bytes are needed; this many are consumed.
     Partial(usize),
-    /// A whole payload, and the bytes that it took.
+    /// A whole payload, and its length with headers.
     Payload(&'a [u8], usize),
 }
 
@@ -80,7 +77,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header; `None` when there are fewer than four bytes.
+    /// `None` for fewer than four bytes.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Header> {
         let word = u32::from_le_bytes(*bytes.first_chunk::<HEADER_BYTES>()?);
@@ -89,7 +86,7 @@ impl Header {
 }
 
 impl Framing {
-    /// Expects `sequence` next: 1 after a command of one packet.
+    /// Sets the next sequence number: 1 after a command of one packet.
     #[inline]
     pub fn expect(&mut self, sequence: u8) {
         self.next_sequence = sequence;
@@ -116,8 +113,7 @@ impl Framing {
         Ok(())
     }
 
-    /// Takes the next payload from the start of `bytes`. Bytes reported as taken must not be
-    /// passed again.
+    /// Takes the next payload from the start of `bytes`. Consumed bytes must not be passed again.
     #[inline]
     pub fn take<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
         let Some(header) = Header::read(bytes) else { return Ok(Framed::Partial(0)) };
@@ -134,7 +130,7 @@ impl Framing {
     fn join<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
         if !self.joining {
             self.joining = true;
-            // A buffer of a gigabyte must not stay for ever because of one answer.
+            // A buffer of a gigabyte must not stay after its answer.
             self.joined = Vec::new();
         }
         let mut taken = 0;

@@ -2,14 +2,13 @@
 
 use super::{Malformed, Scanned};
 
-/// A cursor over a payload. Every read checks what is left; a length that the peer claims is only
-/// ever compared with the bytes that are there.
+/// A cursor over a payload. Every read is checked; the length that a peer claims is only compared with the present bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketReader<'a> {
     rest: &'a [u8],
 }
 
-/// What stands where a value of a text row may stand.
+/// A value of a text row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextValue<'a> {
     Null,

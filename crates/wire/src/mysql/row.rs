@@ -1,4 +1,4 @@
-//! Columns and the values of a row, read where they were received.
+//! Columns and values of a row, read in place.
 
 use super::{
     Malformed, Scanned,
@@ -23,15 +23,14 @@ pub mod column_type {
     pub const TIME: u8 = 11;
     pub const DATETIME: u8 = 12;
     pub const YEAR: u8 = 13;
-    /// Text, a length and bytes; as are all types not named here.
+    /// Text: a length and bytes, as for all types without a name here.
     pub const VAR_STRING: u8 = 253;
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definitions {
-    /// What is needed to read their values.
     pub columns: Vec<Column>,
-    /// Their names; not kept up where nobody wants them.
+    /// Only if wanted.
     pub names: Names,
 }
 
@@ -41,7 +40,7 @@ impl Definitions {
         self.names.clear();
     }
 
-    /// Adds the column of a definition packet, and its name if that is wanted.
+    /// Adds the column of a definition packet, and its name if wanted.
     pub fn push(&mut self, payload: &[u8], is_named: bool) -> Scanned<()> {
         let (column, name) = Column::parse(payload)?;
         self.columns.push(column);
@@ -56,12 +55,12 @@ impl Definitions {
 pub struct Column {
     pub column_type: u8,
     pub unsigned: bool,
-    /// Digits after the point, 31 where the server does not fix them.
+    /// Digits after the point, 31 if not fixed.
     pub decimals: u8,
 }
 
 impl Column {
-    /// Reads a column definition packet; also returns the column's name.
+    /// Reads a column definition packet; returns the column's name too.
     pub fn parse(payload: &[u8]) -> Scanned<(Self, &[u8])> {
         let mut reader = PacketReader::new(payload);
         // Catalog, schema, table, original table.
@@ -80,7 +79,7 @@ impl Column {
     }
 }
 
-/// Where a value stands in a row's payload; NULL stands nowhere.
+/// The place of a value in a row's payload; NULL has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellSpan {
     start: u32,
@@ -205,7 +204,7 @@ impl Row for TextRow<'_> {
     }
 }
 
-/// A binary value, decoded as far as its type says.
+/// A binary value, decoded by its type.
 enum Decoded<'a> {
     Signed(i64),
     Unsigned(u64),
@@ -298,7 +297,7 @@ impl Row for BinaryRow<'_> {
     }
 }
 
-/// A FLOAT or DOUBLE as the server prints it: with its fixed decimals, or the shortest form.
+/// A FLOAT or DOUBLE in the server's form: with its fixed decimals, or the shortest one.
 fn number_text(value: f64, shortest: String, column: Column) -> String {
     // 31 stands for "not fixed".
     if column.decimals < 31 {

@@ -1,8 +1,7 @@
-//! RSA-OAEP: how the SHA-256 methods send a password where somebody may listen.
+//! RSA-OAEP: encrypts passwords of the SHA-256 methods on open channels.
 //!
-//! Only encryption with a public key is needed, so this is the padding of RFC 8017 around one
-//! modular power; no secret key is ever in memory, and timing reveals nothing that the sender of
-//! the password does not know.
+//! Encryption with a public key only: the padding of RFC 8017 around one modular power. No secret key is in memory, and
+//! timing reveals nothing that the sender of the password does not know.
 
 use super::{Malformed, Scanned};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -19,8 +18,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Reads a key in PEM, `BEGIN PUBLIC KEY`, as servers send it.
-    /// From 1,024 to 16,384 bits.
+    /// Reads a key of 1,024 to 16,384 bits in PEM, `BEGIN PUBLIC KEY`.
     pub fn from_pem(pem: &[u8]) -> Scanned<Self> {
         const BAD: Malformed = Malformed("its RSA public key can't be read");
         let text = std::str::from_utf8(pem).map_err(|_| BAD)?;
@@ -42,8 +40,7 @@ impl PublicKey {
         Ok(PublicKey { modulus, exponent, bytes })
     }
 
-    /// Encrypts the password, mixed with the scramble, as the SHA-256 methods want it. `seed` must
-    /// be fresh random bytes.
+    /// Encrypts the password, mixed with the scramble. `seed` must be fresh random bytes.
     pub fn encrypt_password(
         &self,
         password: &[u8],
@@ -95,11 +92,11 @@ const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const SEQUENCE: u8 = 0x30;
 
-/// The few forms of DER that a public key has.
+/// The forms of DER in a public key.
 struct Der<'a>(&'a [u8]);
 
 impl<'a> Der<'a> {
-    /// The content of the next element, which must have this tag.
+    /// The content of the next element, if it has this tag.
     fn element(&mut self, tag: u8) -> Option<&'a [u8]> {
         let (&found, rest) = self.0.split_first()?;
         let (&short, rest) = rest.split_first()?;

@@ -13,16 +13,16 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 
 #[derive(Debug)]
 pub struct Prepared {
-    /// The command up to the values, with no NULL and no types.
+    /// The command up to the values, without NULLs and types.
     template: Vec<u8>,
-    /// Types that the server was told, or will be told with the next execution.
+    /// Types that the server knows, or gets with the next execution.
     types: Vec<ParamType>,
     types_sent: bool,
-    /// Columns of its result set. Servers that cache metadata do not repeat them.
+    /// Columns of its result set, which servers that cache metadata do not repeat.
     pub definitions: Definitions,
 }
 
-/// Why parameters do not fit a statement.
+/// A mismatch of parameters and statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongParamCount {
     pub expected: usize,
@@ -33,8 +33,7 @@ pub struct WrongParamCount {
 const BITMAP: usize = HEADER_BYTES + 1 + 4 + 1 + 4;
 
 impl Prepared {
-    /// A statement with the number that the server gave it, the types of its parameters and the
-    /// columns of its result set.
+    /// `id`: the server's number of the statement.
     pub fn new(id: u32, types: &[ParamType], definitions: Definitions) -> Self {
         let mut template = vec![0; HEADER_BYTES];
         template.push(COM_STMT_EXECUTE);
@@ -50,8 +49,7 @@ impl Prepared {
         Prepared { template, types: types.to_vec(), types_sent: false, definitions }
     }
 
-    /// Appends an execution. Returns the sequence number of the answer's first packet.
-    /// On an error nothing is appended.
+    /// Appends an execution, except on an error. Returns the sequence number of the answer's first packet.
     #[inline]
     pub fn encode(
         &mut self,

@@ -1,16 +1,16 @@
-//! Bodies of the messages that the server sends, except rows.
+//! Bodies of the server's messages, except rows.
 
 use super::reader::MessageReader;
 use super::types::{Column, Format};
 use super::{Read, WireError};
 use crate::names::Names;
 
-/// Where the session stands with respect to transactions, from ReadyForQuery.
+/// Of ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
     Idle,
     Open,
-    /// In a transaction that failed: everything but ROLLBACK is refused.
+    /// Only ROLLBACK is possible.
     Failed,
 }
 
@@ -24,7 +24,7 @@ pub fn ready(body: &[u8]) -> Read<TransactionStatus> {
     }
 }
 
-/// What the server wants to know about the user.
+/// A request of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
     Ok,
@@ -35,7 +35,7 @@ pub enum Authentication<'a> {
     Sasl(SaslMechanisms<'a>),
     SaslContinue(&'a [u8]),
     SaslFinal(&'a [u8]),
-    /// A method that dyno does not speak (GSSAPI, SSPI, Kerberos ...), by its number.
+    /// A method that dyno lacks (GSSAPI, SSPI, Kerberos ...), by its number.
     Unsupported(u32),
 }
 
@@ -66,11 +66,11 @@ pub fn authentication(body: &[u8]) -> Read<Authentication<'_>> {
     Ok(request)
 }
 
-/// What a cancel request must prove.
+/// The key of cancel requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendKey {
     pub process: u32,
-    /// Its secret: 4 bytes in protocol 3.0, up to 256 later.
+    /// 4 bytes in protocol 3.0, up to 256 later.
     pub secret: Vec<u8>,
 }
 
@@ -91,8 +91,7 @@ pub fn parameter_status(body: &[u8]) -> Read<(&[u8], &[u8])> {
     Ok(pair)
 }
 
-/// Reads NegotiateProtocolVersion: the newest minor version that the server speaks, and the number
-/// of startup options that it does not know.
+/// Reads NegotiateProtocolVersion: the newest minor version of the server, and the number of unknown startup options.
 pub fn negotiate(body: &[u8]) -> Read<(u32, u32)> {
     let mut reader = MessageReader::new(body);
     let minor = reader.u32()? & 0xffff;
@@ -104,8 +103,7 @@ pub fn negotiate(body: &[u8]) -> Read<(u32, u32)> {
     Ok((minor, unknown))
 }
 
-/// Reads RowDescription into `columns`, and into `names` where they are wanted; both are emptied
-/// first.
+/// Reads RowDescription into emptied `columns`, and into `names` if wanted.
 pub fn row_description(
     body: &[u8],
     columns: &mut Vec<Column>,
@@ -144,8 +142,8 @@ pub fn parameter_description(body: &[u8]) -> Read<u16> {
     Ok(count)
 }
 
-/// Reads CommandComplete: the rows changed, from tags such as `INSERT 0 3` and `UPDATE 3`.
-/// `SELECT 3` counts rows of a result set, unless there was none (`CREATE TABLE AS`).
+/// Reads the changed rows of CommandComplete, from tags such as `INSERT 0 3` and `UPDATE 3`. `SELECT 3` counts rows of a
+/// result set, unless there was none (`CREATE TABLE AS`).
 #[inline]
 pub fn rows_changed(body: &[u8], has_rows: bool) -> Read<u64> {
     let Some((&0, tag)) = body.split_last() else {
@@ -169,29 +167,28 @@ pub fn rows_changed(body: &[u8], has_rows: bool) -> Read<u64> {
     number.ok_or(WireError("the server states an impossible number of rows"))
 }
 
-/// The fields of ErrorResponse and NoticeResponse that dyno uses, in place.
+/// The fields of ErrorResponse and NoticeResponse that dyno uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerReport<'a> {
-    /// `ERROR`, `FATAL`, `PANIC`, `WARNING`, `NOTICE` ...: field V, which is never translated, or S
-    /// from servers before 9.6.
+    /// `ERROR`, `FATAL`, `PANIC`, `WARNING`, `NOTICE` ...: field V, which is never translated, or S before 9.6.
     pub severity: &'a [u8],
-    /// The SQLSTATE; zeros when the server sent none.
+    /// Zeros when the server sent none.
     pub sqlstate: [u8; 5],
     pub message: &'a [u8],
     pub detail: Option<&'a [u8]>,
     pub hint: Option<&'a [u8]>,
-    /// Where in the statement, in characters from 1.
+    /// In the statement, in characters from 1.
     pub position: Option<u32>,
 }
 
 impl ServerReport<'_> {
-    /// True when the server ends the session with this.
+    /// True when the server ends the session.
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity, b"FATAL" | b"PANIC")
     }
 }
 
-/// Reads ErrorResponse or NoticeResponse. Unknown fields are passed over, as the protocol demands.
+/// Reads ErrorResponse or NoticeResponse, without unknown fields.
 pub fn report(body: &[u8]) -> Read<ServerReport<'_>> {
     let mut report = ServerReport { sqlstate: *b"00000", ..ServerReport::default() };
     let mut reader = MessageReader::new(body);

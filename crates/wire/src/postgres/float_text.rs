@@ -1,5 +1,5 @@
-//! Floating-point numbers as PostgreSQL 12 and newer print them (`extra_float_digits` 1): shortest
-//! digits that read back, with an exponent below 1e-4 and from 1e+15 (float8) or 1e+06 (float4) on.
+//! Floating-point numbers in the form of PostgreSQL 12 and newer (`extra_float_digits` 1): shortest digits that read back,
+//! with an exponent below 1e-4 and from 1e+15 (float8) or 1e+06 (float4) on.
 
 pub(super) fn float8_text(value: f64) -> String {
     special(value).map_or_else(|| place(&format!("{value:e}"), 15), String::from)
@@ -18,7 +18,7 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
-/// Rewrites `-d.ddde-x`, the form of `{:e}`, which has the shortest digits already.
+/// Rewrites `-d.ddde-x`, the form of `{:e}`, which has the shortest digits.
 fn place(scientific: &str, exponent_from: i32) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

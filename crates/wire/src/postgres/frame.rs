@@ -1,15 +1,15 @@
-//! Finds whole messages in what has been received.
+//! Finds whole messages in received bytes.
 
 use super::{Read, WireError};
 
-/// The longest body that is accepted, in bytes. PostgreSQL itself allows 1 GiB; no benchmark needs
-/// a row of 64 MiB, and a peer that lies about a length is found out sooner.
+/// The longest accepted body. PostgreSQL allows 1 GiB, but no benchmark needs a row of 64 MiB, and a wrong length shows
+/// sooner.
 pub const BODY_LIMIT_BYTES: usize = 64 << 20;
 
-/// The longest body, in bytes, of messages that can't be long. The limit is that of libpq.
+/// The longest body of messages that can't be long, as in libpq.
 const SHORT_BODY_LIMIT_BYTES: usize = 30_000;
 
-/// Length of the tag and of the length field, in bytes.
+/// Bytes of the tag and the length field.
 pub const HEADER_BYTES: usize = 5;
 
 /// First letter of each backend message.
@@ -37,11 +37,10 @@ pub mod tag {
     pub const ROW_DESCRIPTION: u8 = b'T';
 }
 
-/// The first five bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     pub tag: u8,
-    /// Length of what follows the header, in bytes; at most [`BODY_LIMIT_BYTES`].
+    /// Length of the body; at most [`BODY_LIMIT_BYTES`].
     pub body_len: usize,
 }
 
@@ -58,13 +57,13 @@ impl Frame<'_> {
     }
 }
 
-/// The header at the start of `received`; `None` when it is not there as a whole yet.
+/// The header at the start of `received`, if complete.
 #[inline]
 pub fn header(received: &[u8]) -> Read<Option<Header>> {
     let Some(&[tag, a, b, c, d]) = received.first_chunk::<HEADER_BYTES>() else {
         return Ok(None);
     };
-    // The length counts itself. A negative one becomes a huge one here and is refused below.
+    // The length counts itself. A negative one becomes huge here and is refused below.
     let len = u32::from_be_bytes([a, b, c, d]) as usize;
     let body_len = len.wrapping_sub(4);
     if body_len > SHORT_BODY_LIMIT_BYTES && (body_len > BODY_LIMIT_BYTES || !may_be_long(tag)) {
@@ -73,7 +72,7 @@ pub fn header(received: &[u8]) -> Read<Option<Header>> {
     Ok(Some(Header { tag, body_len }))
 }
 
-/// The message at the start of `received`; `None` when it is not there as a whole yet.
+/// The message at the start of `received`, if complete.
 #[inline]
 pub fn next_frame(received: &[u8]) -> Read<Option<Frame<'_>>> {
     let Some(Header { tag, body_len }) = header(received)? else {

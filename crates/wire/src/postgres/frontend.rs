@@ -5,15 +5,15 @@ use super::{Read, WireError};
 use crate::decimal::{push_double_15g, push_int};
 use dyno_core::{Param, ParamType};
 
-/// Protocol 3.0, which every server since PostgreSQL 7.4 speaks.
+/// Protocol 3.0, known to every server since PostgreSQL 7.4.
 const PROTOCOL_3_0: u32 = 3 << 16;
-/// Number that stands for "encrypt this connection" where a version is expected.
+/// In place of a version: "encrypt this connection".
 const SSL_REQUEST: u32 = 80_877_103;
-/// Number that stands for "cancel" where a version is expected.
+/// In place of a version: "cancel".
 const CANCEL_REQUEST: u32 = 80_877_102;
-/// PostgreSQL refuses longer messages from a client, so a longer one is not even begun.
+/// PostgreSQL refuses longer messages from a client.
 const MESSAGE_LIMIT_BYTES: usize = 0x3fff_ffff;
-/// Parameters of one statement; their number is a 16-bit field.
+/// Parameters of one statement: a 16-bit field.
 const PARAM_LIMIT: usize = 65_535;
 
 /// `Execute` of the unnamed portal without a row limit.
@@ -22,13 +22,13 @@ const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const DESCRIBE_PORTAL: &[u8] = b"D\0\0\0\x06P\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
 
-/// Asks for TLS before anything else is sent.
+/// Asks for TLS before everything else.
 pub fn ssl_request(out: &mut Vec<u8>) {
     out.extend_from_slice(&8_u32.to_be_bytes());
     out.extend_from_slice(&SSL_REQUEST.to_be_bytes());
 }
 
-/// Asks the server, on a connection of its own, to cancel what the session with this key executes.
+/// Asks the server, on a new connection, to cancel the statement of the session with this key.
 pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) {
     out.extend_from_slice(&(12 + secret.len() as u32).to_be_bytes());
     out.extend_from_slice(&CANCEL_REQUEST.to_be_bytes());
@@ -49,7 +49,7 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) -> Read<()> {
     finish(out, start, start)
 }
 
-/// Answers a request for a cleartext or md5 password.
+/// Answers a request for a password.
 pub fn password(out: &mut Vec<u8>, password: &str) -> Read<()> {
     message(out, b'p', |out, start| zero_terminated(out, start, password))
 }
@@ -76,7 +76,7 @@ pub fn query(out: &mut Vec<u8>, sql: &str) -> Read<()> {
     message(out, b'Q', |out, start| zero_terminated(out, start, sql))
 }
 
-/// Parses `sql` under `name`; parameters have the types that [`param_oid`] gives them.
+/// Parses `sql` under `name`, with the types of [`param_oid`].
 pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str, params: &[ParamType]) -> Read<()> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
@@ -99,10 +99,9 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Read<()> {
     })
 }
 
-/// Executes `sql` without preparing it under a name: `Parse`, `Bind`, `Describe`, `Execute` (not
-/// `Sync`), byte for byte as libpq's `PQexecParams` sends them. The server infers the types of the
-/// parameters, which are sent as text, and answers in text.
-/// On an error nothing is appended.
+/// Executes `sql` without a name: `Parse`, `Bind`, `Describe`, `Execute` (not `Sync`), byte for byte as libpq's
+/// `PQexecParams`. The server infers the types of the parameters, which are text, and answers in text. Appends nothing on
+/// an error.
 pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Read<()> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
@@ -133,14 +132,13 @@ pub fn terminate(out: &mut Vec<u8>) {
     out.extend_from_slice(b"X\0\0\0\x04");
 }
 
-/// Begins a CopyData message; [`end_copy_data`] must follow with what this returned.
+/// Begins a CopyData message for [`end_copy_data`].
 pub fn begin_copy_data(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend_from_slice(b"d\0\0\0\0");
     start
 }
 
-/// Ends the CopyData message that began at `start`.
 pub fn end_copy_data(out: &mut Vec<u8>, start: usize) -> Read<()> {
     finish(out, start, start + 1)
 }
@@ -149,33 +147,24 @@ pub fn copy_done(out: &mut Vec<u8>) {
     out.extend_from_slice(b"c\0\0\0\x04");
 }
 
-/// Gives a copy up; the server answers with an error that contains `reason`.
+/// Gives up a copy; the server answers with an error that contains `reason`.
 pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Read<()> {
     message(out, b'f', |out, start| zero_terminated(out, start, reason))
 }
 
-/// Everything about the execution of one prepared statement that does not change from one
-/// execution to the next, as bytes ready to be copied.
+/// The constant bytes of the execution of a prepared statement.
 #[derive(Clone, Debug)]
 pub struct Execution {
     params: Vec<ParamType>,
     /// `Bind` up to the number of parameters, with room for its length.
     head: Vec<u8>,
-    /// The rest of `Bind` after the parameters: the result formats.
+    /// The end of `Bind` after the parameters: the result formats.
     formats: Vec<u8>,
-    /// What follows `Bind`.
-    execute: Vec<u8>,
 }
 
 impl Execution {
-    /// For the statement prepared as `name`, whose answer has `columns`. With `describe_each` a
-    /// `Describe` of the portal goes along with each execution, as libpq (and so pgbench) does.
-    pub fn new(
-        name: &str,
-        params: &[ParamType],
-        columns: &[Column],
-        describe_each: bool,
-    ) -> Read<Self> {
+    /// For the statement prepared as `name`, whose answer has `columns`.
+    pub fn new(name: &str, params: &[ParamType], columns: &[Column]) -> Read<Self> {
         if params.len() > PARAM_LIMIT || columns.len() > PARAM_LIMIT {
             return Err(WireError("a statement can't have more than 65535 parameters or columns"));
         }
@@ -185,17 +174,10 @@ impl Execution {
         head.extend_from_slice(&(params.len() as u16).to_be_bytes());
         let mut formats = Vec::new();
         push_formats(&mut formats, columns.iter().map(|column| column.format));
-        let mut execute = Vec::new();
-        if describe_each {
-            execute.extend_from_slice(DESCRIBE_PORTAL);
-        }
-        execute.extend_from_slice(EXECUTE);
-        Ok(Execution { params: params.to_vec(), head, formats, execute })
+        Ok(Execution { params: params.to_vec(), head, formats })
     }
 
-    /// Appends `Bind` and `Execute` (not `Sync`). An integer is accepted for a double, and anything
-    /// where the type is inferred.
-    /// On an error nothing is appended.
+    /// Appends `Bind` and `Execute` (not `Sync`), except on an error. A double takes an integer, an inferred type anything.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Read<()> {
         let start = out.len();
@@ -229,7 +211,7 @@ impl Execution {
         }
         out.extend_from_slice(&self.formats);
         finish(out, start, start + 1)?;
-        out.extend_from_slice(&self.execute);
+        out.extend_from_slice(EXECUTE);
         Ok(())
     }
 }
@@ -241,7 +223,7 @@ fn param_format(param: ParamType) -> Format {
     }
 }
 
-/// No code where all is text, one code where all is binary, as the protocol allows.
+/// No code for text only, one code for binary only, as the protocol allows.
 fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = Format> + Clone) {
     let is_all = |wanted| formats.clone().all(|format| format == wanted);
     let count = match formats.clone().count() {
@@ -280,7 +262,7 @@ fn push_word(out: &mut Vec<u8>, value: [u8; 8]) {
     out.extend_from_slice(&[0, 0, 0, 8, a, b, c, d, e, f, g, h]);
 }
 
-/// A message with a tag, its body written by `body`, which is told where the message starts.
+/// A message with a tag; `body` writes its body and gets its start.
 #[inline]
 fn message(
     out: &mut Vec<u8>,
@@ -293,8 +275,7 @@ fn message(
     finish(out, start, start + 1)
 }
 
-/// Writes the length, which counts itself but not the tag, at `length_at`. A message that is too
-/// long is taken back.
+/// Writes the length, which counts itself but not the tag, at `length_at`. Removes a message that is too long.
 #[inline]
 fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Read<()> {
     let len = out.len() - length_at;
@@ -306,8 +287,7 @@ fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Read<()> {
     Ok(())
 }
 
-/// Appends `text` and a zero byte; a text with a zero byte in it takes the whole message, which
-/// began at `start`, back.
+/// Appends `text` and a zero byte, or removes the whole message, which began at `start`, for a zero byte in `text`.
 #[inline]
 fn zero_terminated(out: &mut Vec<u8>, start: usize, text: &str) -> Read<()> {
     if text.as_bytes().contains(&0) {
@@ -350,7 +330,7 @@ mod tests {
 
     #[test]
     fn an_execution_is_bind_and_execute() {
-        let execution = Execution::new("d1", &[ParamType::Int], &[INT4], false).unwrap();
+        let execution = Execution::new("d1", &[ParamType::Int], &[INT4]).unwrap();
         let mut out = Vec::new();
         execution.encode(&mut out, &[Param::Int(258)]).unwrap();
         let bind = b"B\0\0\0\x1e\0d1\0\0\x01\0\x01\0\x01\0\0\0\x08\0\0\0\0\0\0\x01\x02\0\x01\0\x01";
@@ -360,21 +340,21 @@ mod tests {
     }
 
     #[test]
-    fn formats_nulls_and_describe() {
+    fn formats_and_nulls() {
         let types = [ParamType::Int, ParamType::Text];
-        let execution = Execution::new("a", &types, &[INT4, DATE], true).unwrap();
+        let execution = Execution::new("a", &types, &[INT4, DATE]).unwrap();
         let mut out = Vec::new();
         execution.encode(&mut out, &[Param::Null, Param::Text(b"hi")]).unwrap();
         let bind =
             b"B\0\0\0\x1f\0a\0\0\x02\0\x01\0\0\0\x02\xff\xff\xff\xff\0\0\0\x02hi\0\x02\0\x01\0\0";
         assert_eq!(bind.len(), 0x1f + 1);
-        assert_eq!(out, [&bind[..], DESCRIBE_PORTAL, EXECUTE].concat());
+        assert_eq!(out, [&bind[..], EXECUTE].concat());
     }
 
     #[test]
     fn inferred_parameters_are_text() {
         let inferred = [ParamType::Inferred; 4];
-        let execution = Execution::new("a", &inferred, &[], false).unwrap();
+        let execution = Execution::new("a", &inferred, &[]).unwrap();
         let params = [Param::Int(-120), Param::Double(0.1), Param::Text(b"hi"), Param::Null];
         let mut out = Vec::new();
         execution.encode(&mut out, &params).unwrap();
@@ -406,13 +386,13 @@ mod tests {
 
     #[test]
     fn wrong_parameters_append_nothing() {
-        let execution = Execution::new("a", &[ParamType::Int], &[], false).unwrap();
+        let execution = Execution::new("a", &[ParamType::Int], &[]).unwrap();
         let mut out = b"kept".to_vec();
         for wrong in [&[][..], &[Param::Int(1), Param::Int(2)], &[Param::Text(b"1")]] {
             assert!(execution.encode(&mut out, wrong).is_err());
             assert_eq!(out, b"kept");
         }
-        let double = Execution::new("a", &[ParamType::Double], &[], false).unwrap();
+        let double = Execution::new("a", &[ParamType::Double], &[]).unwrap();
         double.encode(&mut out, &[Param::Int(1)]).unwrap();
     }
 

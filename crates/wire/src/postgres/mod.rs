@@ -1,9 +1,8 @@
 //! The PostgreSQL frontend/backend protocol, version 3.0, without I/O.
 //!
-//! Source: the chapter "Frontend/Backend Protocol" of the PostgreSQL documentation (15 to 18).
-//! [`frontend`] appends messages to the caller's buffer; [`frame`] finds the messages in what the
-//! caller has received, [`backend`] and [`row`] read their bodies in place. Every reader answers
-//! truncated, oversized and contradictory input with a [`WireError`]; none panics and none
+//! Source: the chapter "Frontend/Backend Protocol" of the PostgreSQL documentation (15 to 18). [`frontend`] appends
+//! messages to the caller's buffer; [`frame`] finds messages in received bytes, [`backend`] and [`row`] read their bodies
+//! in place. Every reader answers truncated, oversized and contradictory input with a [`WireError`]; none panics or
 //! allocates by a length that the peer merely claims.
 
 pub mod backend;
@@ -21,7 +20,7 @@ pub use password::md5_password;
 
 use std::fmt;
 
-/// What is wrong with a message: a sentence without the full stop.
+/// A fault of a message: a sentence without the full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireError(pub &'static str);
 

@@ -3,7 +3,7 @@
 use md5::{Digest, Md5};
 use std::fmt::Write;
 
-/// What answers a request for an md5 password: `md5` and 32 hexadecimal digits.
+/// The answer to a request for an md5 password: `md5` and 32 hexadecimal digits.
 pub fn md5_password(user: &str, password: &str, salt: [u8; 4]) -> String {
     let inner = hex(&Md5::new().chain_update(password).chain_update(user).finalize());
     format!("md5{}", hex(&Md5::new().chain_update(inner).chain_update(salt).finalize()))

@@ -1,4 +1,4 @@
-//! Takes fields off the front of a message body.
+//! Reads fields of a message body.
 
 use super::{Read, WireError};
 

@@ -69,7 +69,7 @@ impl<'a> DataRow<'a> {
         self.body.get(start..start + usize::try_from(cell.len).ok()?)
     }
 
-    /// `None` for NULL, and for a binary value that has not the length of its type.
+    /// `None` for NULL and for a binary value of a wrong length.
     #[inline]
     fn value(&self, column: usize) -> Option<Value<'a>> {
         let raw = self.raw(column)?;
@@ -95,7 +95,7 @@ impl Row for DataRow<'_> {
         self.columns.len()
     }
 
-    /// True as well for a column that the row does not have.
+    /// True also for a missing column.
     fn is_null(&self, column: usize) -> bool {
         self.raw(column).is_none()
     }

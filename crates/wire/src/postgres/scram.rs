@@ -1,7 +1,6 @@
 //! SCRAM-SHA-256 (RFC 5802 and RFC 7677), the client's side, without channel binding.
 //!
-//! A password is used as its UTF-8 bytes: SASLprep (RFC 4013), which changes only some non-ASCII
-//! passwords, is not applied.
+//! A password is used as its UTF-8 bytes, without SASLprep (RFC 4013), which changes only some non-ASCII passwords.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -11,13 +10,13 @@ use std::fmt;
 
 pub const MECHANISM: &str = "SCRAM-SHA-256";
 
-/// A server that asks for more would stall the client for seconds: PostgreSQL's default is 4,096.
+/// More would stall the client for seconds: PostgreSQL's default is 4,096.
 const ITERATION_LIMIT: u32 = 10_000_000;
 
 /// GS2 header: no channel binding, no other identity. Its base64 is `biws`.
 const GS2_HEADER: &str = "n,,";
 
-/// Why the exchange failed: a sentence without the full stop.
+/// A sentence without the full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScramError(String);
 
@@ -33,22 +32,21 @@ fn error<T>(text: &str) -> Result<T, ScramError> {
     Err(ScramError(text.to_owned()))
 }
 
-/// The first half of the exchange: the client has spoken first.
+/// The first half of the exchange, after the client's first message.
 #[derive(Debug)]
 pub struct ClientFirst {
     bare: String,
     nonce: String,
 }
 
-/// The second half: the proof is on its way and the server must prove itself too.
+/// The second half: the server must prove itself too.
 pub struct ClientFinal {
     message: String,
     server_signature: [u8; 32],
 }
 
 impl ClientFirst {
-    /// `random` must be fresh for each exchange. PostgreSQL takes the user from the startup
-    /// message and ignores `user`, so that it may be empty.
+    /// `random` must be fresh for each exchange. PostgreSQL ignores `user`, which may be empty.
     pub fn new(user: &str, random: &[u8; 18]) -> Self {
         Self::with_nonce(user, BASE64.encode(random))
     }
@@ -103,7 +101,7 @@ impl ClientFirst {
 }
 
 impl fmt::Debug for ClientFinal {
-    /// Neither proof nor signature belongs into a log.
+    /// Hides proof and signature.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ClientFinal")
     }
@@ -114,7 +112,7 @@ impl ClientFinal {
         &self.message
     }
 
-    /// Takes the server's last message, which proves that the server knows the password too.
+    /// Checks the server's last message, which proves that it knows the password.
     pub fn server_final(&self, message: &[u8]) -> Result<(), ScramError> {
         if let Some(reason) = message.strip_prefix(b"e=") {
             let reason = String::from_utf8_lossy(reason);
@@ -140,7 +138,7 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
 
 /// PBKDF2 with HMAC-SHA-256 and one block of output.
 fn salted_password(password: &[u8], salt: &[u8], iterations: u32) -> [u8; 32] {
-    // The keyed state is computed once: that halves the work.
+    // The keyed state is computed once, which halves the work.
     let keyed = keyed(password);
     let mut block: [u8; 32] =
         keyed.clone().chain_update(salt).chain_update([0, 0, 0, 1]).finalize().into_bytes().into();

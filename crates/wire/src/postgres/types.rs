@@ -1,4 +1,4 @@
-//! Type OIDs that dyno knows (catalog `pg_type`), and the two formats of values.
+//! Type OIDs (catalog `pg_type`), and the two formats of values.
 
 use dyno_core::ParamType;
 
@@ -13,23 +13,20 @@ pub const TEXT: u32 = 25;
 pub const OID: u32 = 26;
 pub const FLOAT4: u32 = 700;
 pub const FLOAT8: u32 = 701;
-/// `unknown`: a literal without a type.
+/// A literal without a type.
 pub const UNKNOWN: u32 = 705;
 pub const BPCHAR: u32 = 1042;
 pub const VARCHAR: u32 = 1043;
 
-/// How a value is written on the wire.
+/// `Text`: of the type's output function. `Binary`: of its send function, integers in network byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// As the type's output function prints it.
     Text,
-    /// As the type's send function writes it, integers in network byte order.
     Binary,
 }
 
 impl Format {
-    /// The format in which results of this type are asked for: binary where
-    /// [`crate::postgres::row::DataRow`] decodes it.
+    /// The format of results of this type: binary if [`crate::postgres::row::DataRow`] decodes it.
     pub fn for_result(type_oid: u32) -> Format {
         match type_oid {
             BOOL | CHAR | NAME | INT8 | INT2 | INT4 | TEXT | OID | FLOAT4 | FLOAT8 | UNKNOWN
@@ -46,7 +43,7 @@ impl Format {
     }
 }
 
-/// The type declared for a parameter: int8, float8, varchar, or 0 where the server infers it.
+/// int8, float8, varchar, or 0 for the server to infer.
 pub fn param_oid(param: ParamType) -> u32 {
     match param {
         ParamType::Int => INT8,

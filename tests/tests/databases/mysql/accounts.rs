@@ -36,7 +36,7 @@ fn accounts() {
             |user: &str, rest: &str| format!("mysql://{user}@127.0.0.1:{}/{rest}", server.port);
         let native = "native:pass%20w%C3%B6rd";
         let mut session = connect(&at(native, "sbtest?tls=disable")).await.unwrap();
-        assert_eq!(session.tls_description(), None);
+        assert!(!session.is_tls());
         assert_eq!(ask(&mut session, "SELECT CURRENT_USER()").await, [[text("native@%")]]);
         let sql = "SELECT attr_value FROM performance_schema.session_connect_attrs \
                    WHERE attr_name='program_name' LIMIT 1";
@@ -70,7 +70,7 @@ async fn tls(certificates: &Certificates, at: &impl Fn(&str, &str) -> String) {
         let options = if mode.starts_with("verify") { format!("&ca={ca}") } else { String::new() };
         let url = at("secure:x", &format!("sbtest?tls={mode}{options}"));
         let mut session = connect(&url).await.unwrap();
-        assert!(session.tls_description().is_some(), "{mode}");
+        assert!(session.is_tls(), "{mode}");
         let rows = ask(&mut session, "SHOW STATUS LIKE 'Ssl_cipher'").await;
         assert_ne!(rows[0][1], text(""), "{mode}");
         big_packets(&mut session, &[if mode == "require" { 20_000_000 } else { 100_000 }]).await;

@@ -33,7 +33,7 @@ fn another_server() {
                 let url = format!("mysql://dyno_sha:pass%20w%C3%B6rd@{place}?tls={tls}");
                 for _ in 0..2 {
                     let mut session = connect(&url).await.unwrap();
-                    assert_eq!(session.tls_description().is_some(), tls == "require");
+                    assert_eq!(session.is_tls(), tls == "require");
                     let user = ask(&mut session, "SELECT CURRENT_USER()").await;
                     assert_eq!(user, [[text("dyno_sha@%")]]);
                 }

@@ -11,9 +11,9 @@ use dyno_drivers::target::LibpqOptions;
 use dyno_reactor::block_on;
 use dyno_testkit::{Headings, Postgres, Transcript, server_or_skip};
 
-async fn session(server: &Postgres, describe_each: bool) -> PostgresSession {
+async fn session(server: &Postgres) -> PostgresSession {
     let target: Target = server.socket_url().parse().unwrap();
-    let driver = PostgresDriver::new(&target).unwrap().with_describe_each(describe_each);
+    let driver = PostgresDriver::new(&target).unwrap();
     driver.connect(0).await.unwrap()
 }
 
@@ -35,21 +35,19 @@ const NOTHING: Executed = Executed { has_rows: false, rows: 0, affected: 0 };
 fn scripts() {
     let server = server_or_skip!(Postgres, "scripts");
     block_on(async {
-        for describe_each in [false, true] {
-            let mut session = session(&server, describe_each).await;
-            run(&mut session, "DROP TABLE IF EXISTS t; CREATE TABLE t (id int, d numeric, c text)")
-                .await
-                .unwrap();
-            types_are_inferred(&mut session).await;
-            names_and_ends_are_told(&mut session).await;
-            statements_are_executed_once(&mut session).await;
-            flights_mix_and_have_several_ends(&mut session).await;
-            errors_end_at_the_next_sync(&mut session).await;
-            a_commit_fails_at_its_own_sync(&mut session).await;
-            transactions_are_seen(&mut session).await;
-            copies_are_refused(&mut session).await;
-            session.close().await;
-        }
+        let mut session = session(&server).await;
+        run(&mut session, "DROP TABLE IF EXISTS t; CREATE TABLE t (id int, d numeric, c text)")
+            .await
+            .unwrap();
+        types_are_inferred(&mut session).await;
+        names_and_ends_are_told(&mut session).await;
+        statements_are_executed_once(&mut session).await;
+        flights_mix_and_have_several_ends(&mut session).await;
+        errors_end_at_the_next_sync(&mut session).await;
+        a_commit_fails_at_its_own_sync(&mut session).await;
+        transactions_are_seen(&mut session).await;
+        copies_are_refused(&mut session).await;
+        session.close().await;
         a_copy_among_other_statements_ends_the_session(&server).await;
         connection_strings_lead_to_the_server(&server).await;
     })
@@ -361,7 +359,7 @@ async fn copies_are_refused(session: &mut PostgresSession) {
 }
 
 async fn a_copy_among_other_statements_ends_the_session(server: &Postgres) {
-    let mut session = session(server, false).await;
+    let mut session = session(server).await;
     session.queue_once("COPY t FROM STDIN", &[]).unwrap();
     session.queue_sync().unwrap();
     session.queue_once("SELECT 1", &[]).unwrap();

@@ -1,4 +1,4 @@
-use super::super::jdbc::{parse, redact_jdbc};
+use super::super::jdbc::{parse, redact_url};
 use crate::net::TlsMode;
 use proptest::prelude::*;
 
@@ -135,7 +135,7 @@ fn passwords_are_never_shown() {
         "jdbc:oracle:thin:u/x:QWERTZ@h:1521:x",
         "jdbc:mysql://h/d?trustCertificateKeyStorePassword=QWERTZ",
     ] {
-        let shown = redact_jdbc(text);
+        let shown = redact_url(text);
         assert!(!shown.contains("QWERTZ"), "{shown}");
         let shown = match parse(text) {
             Ok(jdbc) => format!("{} {:?} {:?}", jdbc.target, jdbc.target, jdbc.warnings),
@@ -151,6 +151,6 @@ proptest! {
         text in "(jdbc:)?(mysql|mariadb|postgresql|sqlite|x)?:?(loadbalance:)?/{0,2}[a-z%@:?&=/,;\\[\\]().0-9é]{0,40}|\\PC{0,40}"
     ) {
         let _ = parse(&text).map(|jdbc| jdbc.target.to_string());
-        let _ = redact_jdbc(&text);
+        let _ = redact_url(&text);
     }
 }

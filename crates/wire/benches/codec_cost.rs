@@ -1,4 +1,4 @@
-//! What the codecs cost: `cargo run --release -p dyno-wire --example codec_cost`.
+//! What the codecs cost: `cargo bench -p dyno-wire --bench codec_cost`.
 
 use dyno_core::{Discard, Param, ParamType, Row, RowWriter, Rows};
 use dyno_wire::decimal::push_double_15g;
@@ -99,7 +99,7 @@ fn mysql() {
 fn postgres() {
     let mut out = Vec::with_capacity(512);
     for (name, kind) in [("binary", ParamType::Int), ("text", ParamType::Inferred)] {
-        let execution = Execution::new("P_0", &[kind], &[], true).expect("a good name");
+        let execution = Execution::new("P_0", &[kind], &[]).expect("a good name");
         measure(&format!("encode an execution with one integer in {name}"), |round| {
             out.clear();
             let id = Param::Int(i64::from(round) * 7_919);
