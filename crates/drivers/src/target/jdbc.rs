@@ -70,14 +70,14 @@ const MYSQL: &[(&str, Meaning)] = &[
 
 /// Settings of the Java driver itself, without a meaning here.
 const MYSQL_TUNING: &str = "truststorepassword keystorepassword trustcertificatekeystorepassword \
-  clientcertificatekeystorepassword allowpublickeyretrieval allowloadlocalinfile allowlocalinfile cacheprepstmts \
-  prepstmtcachesize prepstmtcachesqllimit cachecallablestmts cacheresultsetmetadata metadatacachesize \
-  cacheserverconfiguration elidesetautocommits uselocalsessionstate uselocaltransactionstate alwayssendsetisolation \
-  maintaintimestats useconfigs zerodatetimebehavior tinyint1isbit nullcatalogmeanscurrent connectioncollation \
-  tcpkeepalive tcpnodelay defaultfetchsize usecursorfetch useaffectedrows failoverreadonly maxreconnects \
-  initialtimeout readonlypropagatestoserver useinformationschema usereadaheadinput useunbufferedinput \
-  dumpqueriesonexception logger usepipelineauth serverrsapublickeyfile permitmysqlscheme uselegacydatetimecode \
-  usejdbccomplianttimezoneshift loadbalanceautocommitstatementthreshold loadbalanceblacklisttimeout";
+    clientcertificatekeystorepassword allowpublickeyretrieval allowloadlocalinfile allowlocalinfile cacheprepstmts \
+    prepstmtcachesize prepstmtcachesqllimit cachecallablestmts cacheresultsetmetadata metadatacachesize \
+    cacheserverconfiguration elidesetautocommits uselocalsessionstate uselocaltransactionstate alwayssendsetisolation \
+    maintaintimestats useconfigs zerodatetimebehavior tinyint1isbit nullcatalogmeanscurrent connectioncollation \
+    tcpkeepalive tcpnodelay defaultfetchsize usecursorfetch useaffectedrows failoverreadonly maxreconnects \
+    initialtimeout readonlypropagatestoserver useinformationschema usereadaheadinput useunbufferedinput \
+    dumpqueriesonexception logger usepipelineauth serverrsapublickeyfile permitmysqlscheme uselegacydatetimecode \
+    usejdbccomplianttimezoneshift loadbalanceautocommitstatementthreshold loadbalanceblacklisttimeout";
 
 /// The driver of PostgreSQL compares them as written; here in lower case too.
 #[rustfmt::skip]
@@ -90,14 +90,14 @@ const POSTGRES: &[(&str, Meaning)] = &[
     ("sslpassword", Ignored("give a private key without a password")),
     ("sockettimeout", Ignored(TIMEOUT)), ("rewritebatchedinserts", Ignored(BATCHES)),
     ("preparethreshold", Ignored("statements are prepared in any case")),
-  ("autosave", Ignored("no savepoints are made")),
+    ("autosave", Ignored("no savepoints are made")),
 ];
 
 const POSTGRES_TUNING: &str = "gssencmode assumeminserverversion preparedstatementcachequeries \
-  preparedstatementcachesizemib binarytransfer binarytransferenable binarytransferdisable defaultrowfetchsize \
-  tcpkeepalive tcpnodelay stringtype loglevel loggerlevel loggerfile logunclosedconnections protocolversion \
-  prefersimple prefersimplequery prefer_query_mode preferquerymode sendbuffersize receivebuffersize readonly \
-  hostrecheckseconds sslhostnameverifier charset compatible disablecolumnsanitiser allowencodingchanges";
+    preparedstatementcachesizemib binarytransfer binarytransferenable binarytransferdisable defaultrowfetchsize \
+    tcpkeepalive tcpnodelay stringtype loglevel loggerlevel loggerfile logunclosedconnections protocolversion \
+    prefersimple prefersimplequery prefer_query_mode preferquerymode sendbuffersize receivebuffersize readonly \
+    hostrecheckseconds sslhostnameverifier charset compatible disablecolumnsanitiser allowencodingchanges";
 
 /// A URL, JDBC's or dyno's own, without its passwords, however broken it is.
 pub fn redact_url(text: &str) -> String {
