@@ -149,8 +149,8 @@ impl Programs {
         Ok(command)
     }
 
-    /// The command that makes pgbench's tables at `scale`. dyno makes them over `connections`, by the option that pgbench
-    /// has for runs only.
+    /// The command that makes pgbench's tables at `scale`. dyno makes them over `connections`, by the option that
+    /// pgbench has for runs only.
     pub(crate) fn initialize(
         &self,
         who: Who,

@@ -49,8 +49,8 @@ impl fmt::Display for Spread {
 }
 
 impl Line {
-    /// A line about a value of pairs: the ratio is the median of the pairs' ratios, not the ratio of the medians, because
-    /// the machine's speed drifts from pair to pair.
+    /// A line about a value of pairs: the ratio is the median of the pairs' ratios, not the ratio of the medians,
+    /// because the machine's speed drifts from pair to pair.
     pub(crate) fn of_pairs<T>(
         what: String,
         pairs: &[(T, T)],

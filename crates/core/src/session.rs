@@ -254,8 +254,8 @@ pub trait Session {
         false
     }
 
-    /// Adds a one-time execution (see [`Session::execute_once`]) to the next flight, if the protocol can parse and execute
-    /// in one.
+    /// Adds a one-time execution (see [`Session::execute_once`]) to the next flight, if the protocol can parse and
+    /// execute in one.
     fn queue_once(&mut self, _sql: &str, _params: &[Param<'_>]) -> DbResult<()> {
         Err(DbError::unsupported("This protocol can't queue a statement that is not prepared."))
     }
@@ -268,9 +268,9 @@ pub trait Session {
     /// Adds an execution to the next flight without sending it.
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()>;
 
-    /// Sends all queued executions in one flight and appends their results to `results` in order. On PostgreSQL the flight
-    /// ends with a Sync: after an error the rest up to the next [`Session::queue_sync`] is aborted, with the same SQLSTATE
-    /// class. On MySQL each command stands alone. Fails only when the connection is lost.
+    /// Sends all queued executions in one flight and appends their results to `results` in order. On PostgreSQL the
+    /// flight ends with a Sync: after an error the rest up to the next [`Session::queue_sync`] is aborted, with the
+    /// same SQLSTATE class. On MySQL each command stands alone. Fails only when the connection is lost.
     fn flush<R: Rows>(
         &mut self,
         rows: &mut R,
@@ -289,8 +289,8 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = DbResult<BulkReport>>;
 
-    /// Streams rows as the answer to a COPY statement of the caller (`... FROM STDIN` in text format), also inside an open
-    /// transaction. Returns the number of stored rows. PostgreSQL only.
+    /// Streams rows as the answer to a COPY statement of the caller (`... FROM STDIN` in text format), also inside an
+    /// open transaction. Returns the number of stored rows. PostgreSQL only.
     fn copy_in<R: RowSource>(
         &mut self,
         _sql: &str,
@@ -314,8 +314,8 @@ pub trait Session {
         async { drop(self) }
     }
 
-    /// Interrupts this session's statement from another thread, for sessions that block their own; `None` where a second
-    /// session has to ask the server.
+    /// Interrupts this session's statement from another thread, for sessions that block their own; `None` where a
+    /// second session has to ask the server.
     fn interrupter(&self) -> Option<Interrupter> {
         None
     }

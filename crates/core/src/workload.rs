@@ -106,8 +106,8 @@ pub trait Workload: Sync {
     /// Takes back a worker that runs nothing any more, with the error that ended it early, if any.
     fn retire(&self, _worker: Self::Worker, _error: Option<&DbError>) {}
 
-    /// Sends the rest of the worker's data, such as the last packet of a bulk insert. Called once per worker after its last
-    /// transaction, while its session is usable.
+    /// Sends the rest of the worker's data, such as the last packet of a bulk insert. Called once per worker after its
+    /// last transaction, while its session is usable.
     fn finish<S: Session>(
         &self,
         _worker: &mut Self::Worker,
@@ -117,8 +117,8 @@ pub trait Workload: Sync {
         async { Ok(()) }
     }
 
-    /// Makes terminal `terminal` (from 0, unique over all loops) with its first plan, which may depend on `rng` only, not
-    /// on sessions and loops. `None`: this workload has no terminals.
+    /// Makes terminal `terminal` (from 0, unique over all loops) with its first plan, which may depend on `rng` only,
+    /// not on sessions and loops. `None`: this workload has no terminals.
     fn seat(&self, _terminal: u32, _rng: Rng) -> Option<(Self::Terminal, Plan)> {
         None
     }

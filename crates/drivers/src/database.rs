@@ -52,8 +52,8 @@ impl Database {
         Self::open_nodes(std::slice::from_ref(target), 0, Way::Primary, Way::Primary)
     }
 
-    /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`]. Of an embedded
-    /// database, the first is opened.
+    /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`]. Of an
+    /// embedded database, the first is opened.
     pub fn open_nodes(nodes: &[Target], writable: usize, way: Way, loads: Way) -> DbResult<Self> {
         Ok(match (nodes[0].dialect, nodes[0].embedded) {
             (Dialect::Mysql, _) => {

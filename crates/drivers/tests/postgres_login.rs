@@ -340,8 +340,7 @@ fn answers() -> [Vec<u8>; 7] {
     ]
 }
 
-/// A host that does not fit is passed over, and so is one that can't be reached, unless anyone
-/// will do.
+/// A host that does not fit is passed over, and so is one that can't be reached, unless anyone will do.
 fn wanted_servers(port: u16) {
     let closed = free_port();
     for (user, wanted, objection) in [

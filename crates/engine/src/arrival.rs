@@ -1,19 +1,18 @@
-//! When the next transaction is due.
+//! Due times of transactions.
 
 use dyno_core::{Nanos, Rng, SECOND};
 
-/// The arrivals of one loop, a Poisson process or at even gaps. They are handed to whichever worker of
-/// the loop asks first. A worker that is free takes the next arrival and waits for it; when all
-/// are busy, arrivals wait in time order and keep their due time.
+/// The arrivals of one loop, as a Poisson process or at even gaps. A free worker takes the next arrival and waits for
+/// it; when all are busy, arrivals wait in time order and keep their due times.
 #[derive(Debug)]
 pub struct Schedule {
-    /// `None` where gaps are even.
+    /// `None` for even gaps.
     rng: Option<Rng>,
     mean_gap: f64,
     next: f64,
-    /// Arrivals before this are warm-up.
+    /// Earlier arrivals are warm-up.
     opens: Nanos,
-    /// Arrivals from this on were not asked for.
+    /// Later arrivals are not offered.
     ends: Nanos,
     offered: u64,
 }
@@ -33,8 +32,7 @@ impl Schedule {
         schedule
     }
 
-    /// Arrivals at even gaps. The first one comes `lead` gaps after `released`, 0 to 1: loops that
-    /// share a rate take turns by it.
+    /// Arrivals at even gaps, the first one `lead` gaps after `released`, 0 to 1: loops that share a rate take turns.
     pub fn even(lead: f64, rate_per_s: f64, released: Nanos, opens: Nanos) -> Self {
         let mean_gap = SECOND as f64 / rate_per_s;
         let next = released as f64 + lead * mean_gap;
@@ -48,7 +46,7 @@ impl Schedule {
         };
     }
 
-    /// Takes the next arrival: its due time.
+    /// Takes the next arrival; returns its due time.
     #[inline]
     pub fn take(&mut self) -> Nanos {
         let due = self.next as Nanos;
@@ -59,8 +57,7 @@ impl Schedule {
         due
     }
 
-    /// All transactions that were asked for have begun: the arrival taken for `due` and all after
-    /// it are not offered.
+    /// Takes back the arrival for `due` and all later ones: all wanted transactions have begun.
     pub fn refuse(&mut self, due: Nanos) {
         self.ends = self.ends.min(due);
         if due >= self.opens {
@@ -68,8 +65,7 @@ impl Schedule {
         }
     }
 
-    /// Arrivals that fell into the window that closes at `closes`, taken or not.
-    /// `waiting` are arrivals already taken with a due time at or after `closes`.
+    /// Arrivals, taken or not, in the window that closes at `closes`. `waiting`: taken arrivals due at or after `closes`.
     pub fn offered(mut self, closes: Nanos, waiting: u64) -> u64 {
         while (self.next as Nanos) < closes.min(self.ends) {
             self.take();

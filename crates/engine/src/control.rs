@@ -3,7 +3,7 @@
 use dyno_core::{DbError, DbResult, Nanos};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shared with a signal handler: asks a running trial to stop and keep what was measured.
+/// Shared with a signal handler: stops a running trial and keeps its measurements.
 #[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
@@ -11,12 +11,11 @@ pub struct Control {
     refused: Option<Refused>,
 }
 
-/// Says when the workers start, once all are connected: is given the time at which they could, and returns
-/// the time at which they do, both on the monotonic clock of this machine; `None` when they must not. May
-/// wait.
+/// Gets the time at which all connected workers could start; returns the time at which they start, on this machine's
+/// monotonic clock, or `None` for a trial that must not start. May wait.
 pub type Start = Box<dyn Fn(Nanos) -> Option<Nanos> + Send + Sync>;
 
-/// Is called with the number of a worker whose connection failed, and why, on the thread of its loop.
+/// Gets the number and the error of a worker whose connection failed, on the thread of its loop.
 pub type Refused = Box<dyn Fn(u32, &DbError) + Send + Sync>;
 
 impl std::fmt::Debug for Control {
@@ -26,22 +25,19 @@ impl std::fmt::Debug for Control {
 }
 
 impl Control {
-    /// A control that has not been used.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A control that asks `start` when the workers start.
     pub fn starting(start: Start) -> Self {
         Control { start: Some(start), ..Control::default() }
     }
 
-    /// A control that calls `refused` for each connection that fails.
     pub fn following(refused: Refused) -> Self {
         Control { refused: Some(refused), ..Control::default() }
     }
 
-    /// What opening the session of worker `number` gave, reported where it failed.
+    /// Reports the failed session of worker `number`.
     pub(crate) fn opened<S>(&self, number: u32, session: DbResult<S>) -> DbResult<S> {
         if let (Err(error), Some(refused)) = (&session, &self.refused) {
             refused(number, error);
@@ -49,7 +45,7 @@ impl Control {
         session
     }
 
-    /// When workers start that could at `now`.
+    /// The start of workers that could start at `now`.
     pub(crate) fn start_at(&self, now: Nanos) -> Option<Nanos> {
         match &self.start {
             Some(start) => start(now),
@@ -57,12 +53,11 @@ impl Control {
         }
     }
 
-    /// Asks for the end. Loops look at least every tenth of a second.
+    /// Loops check at least every tenth of a second.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// True after [`Control::stop`].
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -20,14 +20,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How often a loop looks for a request to stop.
+/// Time between two checks for a stop.
 const LOOK: Nanos = 100 * MILLISECOND;
 
-/// How long transactions in flight may take to end after a request to stop, where the drain is
-/// longer: who presses Ctrl-C doesn't want to wait for a script that sleeps.
+/// Shorter drain after a request to stop: Ctrl-C shall not wait for a script that sleeps.
 const INTERRUPTED_DRAIN: Nanos = 2 * SECOND;
 
-/// Is told what happens while a trial runs, on the caller's thread.
+/// Follows a trial on the caller's thread.
 pub trait Observer {
     /// `connected` of `of` workers are connected and prepared.
     fn connected(&mut self, _connected: u32, _of: u32) {}
@@ -40,14 +39,13 @@ pub trait Observer {
 /// Observes nothing.
 impl Observer for () {}
 
-/// A trial without a result.
 #[derive(Debug)]
 pub enum DriveError {
     /// A worker could not connect or prepare.
     Connect(DbError),
     /// Stopped before all workers were connected.
     Interrupted,
-    /// The operating system refused threads or descriptors, or to wait for events.
+    /// The operating system refused a service, such as threads or descriptors.
     System(io::Error),
 }
 
@@ -71,7 +69,7 @@ enum Message {
     Done,
 }
 
-/// What one loop leaves.
+/// The result of one loop.
 struct LoopEnd {
     first: u32,
     stats: Vec<WorkerStats>,
@@ -82,17 +80,13 @@ struct LoopEnd {
     retired: u32,
     retired_transactions: u64,
     cpu: Nanos,
-    /// How long after the release its workers started.
+    /// Delay of its workers' start after the release.
     late: Nanos,
-    /// Waiting for a CPU since the window opened.
+    /// Time without a CPU since the window opened.
     run_delay: Option<Nanos>,
 }
 
-/// Runs a trial. Returns when all workers have left.
-///
-/// # Errors
-/// When a worker can't connect or prepare, or the system refuses what a loop needs. Other errors during
-/// the trial are in [`TrialResult::ended`].
+/// Runs a trial until all workers have left. Errors after the connects are in [`TrialResult::ended`].
 pub fn drive<W: Workload, D: Driver>(
     workload: &W,
     driver: &D,
@@ -134,11 +128,8 @@ fn repanic<T>(panic: Box<dyn std::any::Any + Send>) -> T {
     std::panic::resume_unwind(panic)
 }
 
-/// Runs a trial on one loop with a virtual clock: for tests with a simulated driver. The observer
-/// is told everything after the end; what stops such a trial early is its workload.
-///
-/// # Errors
-/// As [`drive`].
+/// Runs a trial on one loop with a virtual clock: for tests with a simulated driver. The observer hears everything
+/// after the end; only the workload can stop such a trial early.
 pub fn drive_simulated<W: Workload, D: Driver>(
     workload: &W,
     driver: &D,
@@ -152,25 +143,25 @@ pub fn drive_simulated<W: Workload, D: Driver>(
     let end = run_on(Clock::Virtual, &shared, &gate, 0..spec.workers, &sender)
         .map_err(DriveError::System)?;
     drop(sender);
-    // What this machine does has nothing to do with virtual time.
+    // Virtual time doesn't depend on this machine's load.
     let collected = collect(&receiver, &shared, 1, None, observer);
     finish(&shared, &gate, collected, vec![end])
 }
 
-/// Where loops meet between connecting and running.
+/// The meeting of loops between connecting and running.
 struct Gate {
-    /// Loops that have arrived, and loops that will.
+    /// Loops that have arrived, and all loops.
     meeting: Mutex<(usize, usize)>,
     complete: Condvar,
-    /// Set once, by the loop that comes first after the meeting; `None` when the trial can't begin.
+    /// Set by the first loop after the meeting; `None` when the trial can't begin.
     release: OnceLock<Option<Release>>,
     begin: Nanos,
 }
 
-/// When the workers start.
+/// The start of the workers.
 #[derive(Clone, Copy)]
 struct Release {
-    /// When all of them could.
+    /// The time at which all could start.
     ready: Nanos,
     window: Window,
 }
@@ -185,7 +176,7 @@ impl Gate {
         }
     }
 
-    /// Says that only `loops` loops will come.
+    /// Expects `loops` loops only.
     fn expect_only(&self, loops: usize) {
         self.meeting.lock().unwrap_or_else(PoisonError::into_inner).1 = loops;
         self.complete.notify_all();
@@ -202,7 +193,7 @@ impl Gate {
         );
     }
 
-    /// Waits for all loops, then agrees on the window. `now` says what time it is then.
+    /// Waits for all loops, then agrees on the window at `now`.
     fn pass(
         &self,
         now: impl Fn() -> Nanos,
@@ -224,7 +215,7 @@ impl Gate {
     }
 }
 
-/// From when on nothing begins in a window that opens at `opens`.
+/// The time after which nothing begins in a window that opens at `opens`.
 fn ends(spec: &TrialSpec, opens: Nanos) -> Nanos {
     spec.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration))
 }
@@ -274,7 +265,7 @@ fn run_on<W: Workload, D: Driver>(
     };
     let recorder = Recorder::new(shared.workload.transactions().len(), spec.is_scheduled(), sink);
     let local = Local::new(recorder, first, count);
-    // Before the meeting: a hundred thousand of them take their time.
+    // Before the meeting, as a hundred thousand of them take time.
     local.terminals.replace(seat(shared, first, count));
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
     let stopped = || shared.is_stopped();
@@ -299,7 +290,7 @@ fn run_on<W: Workload, D: Driver>(
             terminals.start(window.released, window.opens);
         }
         delay_before.set(run_delay_of_thread());
-        // What is stopped before its moment has come begins only to end.
+        // A trial that was stopped before its start only ends.
         let is_early = begun < window.released;
         local.release(window, if is_early { begun } else { ends(spec, window.opens) });
         measure(&mut tasks, &local, spec, &stopped)?;
@@ -328,7 +319,7 @@ fn run_on<W: Workload, D: Driver>(
     })
 }
 
-/// Arrivals of a loop that fell into the window; `None` where nothing has due times.
+/// Arrivals of a loop in the window; `None` without due times.
 fn offered<S: FnMut(Phase, u32, &Frame), T>(local: &Local<S, T>) -> Option<u64> {
     let ends = local.ends();
     match local.terminals.take() {
@@ -340,7 +331,7 @@ fn offered<S: FnMut(Phase, u32, &Frame), T>(local: &Local<S, T>) -> Option<u64> 
     }
 }
 
-/// Lets connected workers wait until `released`, or until the trial is stopped; returns when that was.
+/// Holds connected workers until `released`, or until the trial is stopped; returns that time.
 fn hold<F: Future>(
     tasks: &mut Loop<F>,
     released: Nanos,
@@ -370,8 +361,7 @@ fn schedule(spec: &TrialSpec, window: Window, first: u32, count: u32) -> Option<
     Some(Schedule::new(rng, share, released, opens))
 }
 
-/// The terminals of the loop whose `count` workers begin with number `first`: as large a share as
-/// its share of the workers.
+/// The terminals of the loop whose `count` workers begin with number `first`, in proportion to its workers.
 fn seat<W: Workload, D: Driver>(
     shared: &Shared<'_, W, D>,
     first: u32,
@@ -410,7 +400,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
         let mut live = 0;
         let mut stop_now = false;
         let mut over = false;
-        // Whoever waits for an answer without end has to be asked whether that is long enough.
+        // Waiting workers check their time limits only when they are woken.
         let mut look_at_all = Nanos::MAX;
         tasks.run(|tick| {
             if spec.answer_limit.is_some() && look_at_all == Nanos::MAX {
@@ -419,7 +409,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             (last, live) = (tick.now, tick.live);
             let mut recorder = local.recorder.borrow_mut();
             recorder.advance(tick.now);
-            // A window that stays open for what has begun can be closed by hand after its end.
+            // A window that stays open for begun transactions can be closed by hand after its end.
             let is_open = tick.now < local.ends() || !recorder.is_finished();
             stop_now = is_open && stopped();
             let cut = local.ends().saturating_add(spec.drain).min(patience);
@@ -440,7 +430,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             local.recorder.borrow_mut().close(closes);
             continue;
         }
-        // Nobody is left, or the drain is over.
+        // All workers have left, or the drain is over.
         local.recorder.borrow_mut().close(closes);
         local.end(closes);
         return Ok(());
@@ -453,7 +443,7 @@ struct Collected {
     conditions: GeneratorConditions,
 }
 
-/// Merges what the loops send until all are done.
+/// Merges the messages of the loops until all are done.
 fn collect<W: Workload, D: Driver>(
     receiver: &Receiver<Message>,
     shared: &Shared<'_, W, D>,
@@ -480,7 +470,7 @@ fn collect<W: Workload, D: Driver>(
             }
             Ok(Message::Done) => {
                 collector.loop_done();
-                // Taken once, while the load still runs: what comes after is not the window's.
+                // Taken once, while the load still runs: later samples are outside the window.
                 over.get_or_insert_with(|| {
                     let now = monotonic_now();
                     let conditions = watch.as_ref().map(|watch| watch.close(now));
@@ -507,7 +497,7 @@ fn collect<W: Workload, D: Driver>(
     Collected { total: collector.total().clone(), host, conditions }
 }
 
-/// The window opens, as far as is known: counting begins anew.
+/// Begins to count anew at the (latest known) opening of the window.
 fn open(watch: &mut Option<GeneratorWatch>) {
     if let Some(watch) = watch {
         watch.open(monotonic_now());

@@ -1,10 +1,9 @@
 //! Drives a workload over sessions: arrival, retries, windows, accounting.
 //!
-//! [`drive`] is one trial. Each loop is a thread with its own event loop, recorder and schedule;
-//! loops share nothing but a few counters. The way of one transaction, in [`worker`]: wait until it
-//! is due, make attempts until one succeeds or the policy gives up, tell the recorder. When that is, is
-//! said by the worker itself (a closed loop), by a rate ([`arrival`]) or by users with pauses, many more
-//! than workers ([`terminals`]).
+//! [`drive`] is one trial. Each loop is a thread with its own event loop, recorder and schedule; loops share only a few
+//! counters. The [`worker`] waits until a transaction is due, makes attempts until one succeeds or the policy gives up,
+//! and informs the recorder. Due times come from the worker itself (a closed loop), from a rate ([`arrival`]) or from
+//! users with pauses, many more than workers ([`terminals`]).
 
 mod arrival;
 mod control;

@@ -1,4 +1,4 @@
-//! What several load generators measured, as if one had measured it.
+//! Merges the measurements of several load generators.
 
 use crate::trial::{Ended, TrialResult};
 use dyno_core::DbError;
@@ -7,12 +7,10 @@ use dyno_record::{Frame, Interval, Phase, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Results that don't belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeError {
-    /// There is none.
     Empty,
-    /// They count different kinds of transactions, or not all have a schedule.
+    /// Different kinds of transactions, or only some have a schedule.
     Foreign,
 }
 
@@ -35,12 +33,8 @@ impl TrialResult {
     }
 }
 
-/// One result of those of all load generators, in their order, whose times are on one clock
-/// ([`TrialResult::shift`]). Counts and histograms are exact sums. What is said of a machine is said of
-/// the one that fared worst.
-///
-/// # Errors
-/// When they don't belong together.
+/// Merges the results of all load generators, with times on one clock ([`TrialResult::shift`]). Counts and histograms
+/// are exact sums; facts of a machine are those of the worst one.
 pub fn merge(parts: &[TrialResult]) -> Result<TrialResult, MergeError> {
     let (first, rest) = parts.split_first().ok_or(MergeError::Empty)?;
     let mut merged = first.clone();
@@ -80,7 +74,7 @@ fn add(merged: &mut TrialResult, part: &TrialResult) {
     worsen(&mut merged.conditions, &part.conditions);
 }
 
-/// The first error counts, then that somebody has stopped it.
+/// The first error counts, then an interruption.
 fn how_ended(parts: &[TrialResult]) -> Ended {
     let find =
         |wanted: fn(&Ended) -> bool| parts.iter().map(|part| &part.ended).find(|e| wanted(e));
@@ -92,7 +86,7 @@ fn how_ended(parts: &[TrialResult]) -> Ended {
 }
 
 fn worse_host(one: HostSample, other: HostSample) -> HostSample {
-    // Nothing is known of the machine of a load generator that was lost.
+    // A lost load generator leaves no facts of its machine.
     if other == HostSample::default() {
         return one;
     }
@@ -130,7 +124,7 @@ fn worsen(conditions: &mut GeneratorConditions, other: &GeneratorConditions) {
     conditions.swapped_pages = conditions.swapped_pages.max(other.swapped_pages);
     conditions.headroom = match (conditions.headroom, other.headroom) {
         (Some(one), Some(other)) => Some(one.min(other)),
-        // Only what all have proven is proven.
+        // Known for all or for none.
         _ => None,
     };
     if let (Some(one), Some(other)) = (&mut conditions.governor, &other.governor) {
@@ -151,8 +145,7 @@ fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     }
 }
 
-/// Joins the intervals of several load generators while their trial runs. Each is taken once, however
-/// often it is sent.
+/// Joins the intervals of several load generators while their trial runs. Repeated intervals count once.
 #[derive(Debug)]
 pub struct Joined {
     window: Window,
@@ -164,13 +157,11 @@ pub struct Joined {
 #[derive(Debug)]
 struct Member {
     is_done: bool,
-    /// What it has measured so far.
     total: Frame,
 }
 
 impl Joined {
-    /// For a trial whose window is `window`, with so many load generators and kinds of transactions, with
-    /// or without a schedule.
+    /// For this number of load generators and kinds of transactions.
     pub fn new(window: Window, generators: u32, kinds: usize, scheduled: bool) -> Self {
         let member = |_| Member { is_done: false, total: Frame::new(kinds, scheduled) };
         Joined {
@@ -181,8 +172,8 @@ impl Joined {
         }
     }
 
-    /// Takes an interval, whose times are on the clock of the window. False when it was taken before, comes
-    /// from a load generator that is done, or is none of this trial; it counts for nothing then.
+    /// Takes an interval with times on the clock of the window. Returns false for a repeated or foreign one, or when the
+    /// load generator is done.
     pub fn take(&mut self, generator: u32, interval: &Interval) -> bool {
         let Some(member) = self.generators.get_mut(generator as usize) else { return false };
         let place = (interval.phase, interval.index);
@@ -207,15 +198,14 @@ impl Joined {
         true
     }
 
-    /// A load generator sends no more. The intervals of the others don't wait for it.
+    /// Waits no longer for intervals of a load generator.
     pub fn done(&mut self, generator: u32) {
         if let Some(member) = self.generators.get_mut(generator as usize) {
             member.is_done = true;
         }
     }
 
-    /// Gives up a load generator that has died or answers no more. Returns what it had measured and sent, to
-    /// be merged with the results of the others: what it did after that, nobody knows.
+    /// Gives up a load generator. Returns its measurements so far, to be merged with the results of the others.
     pub fn lose(&mut self, generator: u32, why: DbError) -> Option<TrialResult> {
         self.done(generator);
         let total = self.generators.get(generator as usize)?.total.clone();
@@ -240,7 +230,7 @@ impl Joined {
         })
     }
 
-    /// The next interval that is complete over all load generators, in order.
+    /// The next interval from all load generators, in order.
     pub fn next_complete(&mut self) -> Option<Interval> {
         let entry = self.pending.first_entry()?;
         let (phase, index) = *entry.key();

@@ -1,22 +1,19 @@
-//! What follows an error.
+//! Reactions to errors.
 
 use dyno_core::{Cause, DbError, ErrorClass, MILLISECOND, Nanos};
 
 /// A set of errors, by class or by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorSet {
-    /// Every error is in the set.
     pub all: bool,
-    /// Whole classes.
     pub classes: Vec<ErrorClass>,
     /// MySQL or SQLite numbers.
     pub errnos: Vec<u32>,
-    /// SQLSTATEs, five letters.
+    /// Five letters each.
     pub sqlstates: Vec<String>,
 }
 
 impl ErrorSet {
-    /// True when the set has this error.
     pub fn contains(&self, error: &DbError) -> bool {
         self.all
             || self.classes.contains(&error.class())
@@ -25,45 +22,42 @@ impl ErrorSet {
     }
 }
 
-/// What the engine does next.
+/// A reaction to an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Roll back and make another attempt at the transaction.
+    /// Roll back and try the transaction again.
     Retry,
-    /// Count the transaction as failed and go on with the next one.
+    /// Count the transaction as failed and go on.
     Fail,
-    /// Count the transaction as failed; its worker leaves, the others go on.
+    /// Count the transaction as failed and end its worker.
     Retire,
     /// End the trial.
     Abort,
 }
 
-/// What follows an error of an attempt.
+/// Reactions to errors of attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPolicy {
-    /// Errors after which the transaction is tried again.
     pub retry: ErrorSet,
     /// Attempts beyond the first one; `None` is no limit.
     pub max_retries: Option<u32>,
     /// Errors that are counted and survived without a retry.
     pub tolerate: ErrorSet,
-    /// Connect again after a lost connection; else that is an error not survived.
+    /// Connect again after a lost connection; else the policy doesn't survive that.
     pub reconnect: bool,
-    /// An error not survived ends its worker only, as in pgbench; else it ends the trial.
+    /// An error that the policy doesn't survive ends its worker only, as in pgbench; else the trial.
     pub retire: bool,
-    /// Errors after which a session is replaced although it is not lost: its server does not do any more
-    /// what the workload needs.
+    /// Errors after which a session is replaced although it is not lost: its server no longer suits the workload.
     pub replace: ErrorSet,
-    /// Pause of a worker after a failed transaction, so that a broken server isn't flooded.
+    /// Pause of a worker after a failed transaction, to spare a broken server.
     pub pause: Nanos,
-    /// Longest pause between two attempts to connect again; the first ones are shorter.
+    /// Longest pause between two attempts to connect again.
     pub reconnect_pause_max: Nanos,
 }
 
 impl ErrorPolicy {
-    /// dyno's own verbs: conflicts are tried again up to ten times, lost connections are replaced,
-    /// constraint violations are counted; anything else ends the trial, because it means that
-    /// what runs isn't the workload.
+    /// For dyno's own verbs: up to ten retries after conflicts, new sessions for lost ones, counted constraint
+    /// violations. Other errors end the trial: the load isn't the workload then.
     pub fn resilient() -> Self {
         ErrorPolicy {
             retry: ErrorSet {
@@ -92,10 +86,8 @@ impl ErrorPolicy {
         }
     }
 
-    /// For runs over a failover: as [`ErrorPolicy::resilient`], but every error of the server is
-    /// counted and survived, such as those of a server that takes no writes for a while. Whoever
-    /// uses it has to look at the errors of the trial: a run that met others than conflicts and
-    /// lost connections has not passed.
+    /// For runs over a failover: as [`ErrorPolicy::resilient`], but all errors of the server are counted and survived.
+    /// The caller has to check them: with others than conflicts and lost connections the run has not passed.
     pub fn enduring() -> Self {
         ErrorPolicy {
             tolerate: ErrorSet { all: true, ..ErrorSet::default() },
@@ -103,14 +95,12 @@ impl ErrorPolicy {
         }
     }
 
-    /// For trials in which a node fails: as [`ErrorPolicy::enduring`], but sessions to a server that has
-    /// become read-only are replaced, and lost ones are opened anew each 50 ms, so that the time of an
-    /// outage is known.
+    /// For trials in which a node fails: as [`ErrorPolicy::enduring`], but replaces sessions to a server that has become
+    /// read-only, and reconnects each 50 ms, to time the outage exactly.
     pub fn following() -> Self {
         ErrorPolicy {
             replace: ErrorSet {
-                // MySQL: the option --read-only or --super-read-only prevents it; in a read-only transaction;
-                // the server is being shut down. MariaDB has the same numbers.
+                // MySQL and MariaDB: --read-only or --super-read-only, a read-only transaction, a shutdown.
                 errnos: vec![1290, 1792, 1836, 1053],
                 // PostgreSQL: read_only_sql_transaction.
                 sqlstates: vec!["25006".to_owned()],
@@ -121,7 +111,7 @@ impl ErrorPolicy {
         }
     }
 
-    /// Decides after attempt number `attempt` (from 0) met `error`.
+    /// Decides about `error` of attempt `attempt` (from 0).
     pub fn action(&self, error: &DbError, attempt: u32) -> Action {
         let end = if self.retire { Action::Retire } else { Action::Abort };
         let is_lost = error.is_fatal() && !self.reconnect;

@@ -1,38 +1,37 @@
-//! The part of a trial that one of several load generators drives.
+//! One load generator's part of a trial.
 
 use crate::TrialSpec;
 use serde::{Deserialize, Serialize};
 
-/// The part of a trial that one of several load generators drives. [`TrialSpec::workers`], `terminals`,
-/// `rate_per_s` and `events` are those of the part; random streams, keys and numbers of workers go by
-/// the whole, so that the parts never overlap and N generators do what one would.
+/// One load generator's part of a trial. [`TrialSpec::workers`], `terminals`, `rate_per_s` and `events` are those of
+/// the part; random streams, keys and numbers of workers follow the whole, so that the parts never overlap and N
+/// generators do the work of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Number of this load generator, from 0.
+    /// From 0.
     pub generator: u32,
-    /// Load generators; 0 counts as 1.
+    /// 0 counts as 1.
     pub generators: u32,
     /// Workers of the load generators before this one.
     pub workers_before: u32,
-    /// Workers of all load generators; 0 where there is only this one.
+    /// Workers of all load generators; 0 if this is the only one.
     pub workers_total: u32,
     /// Terminals of the load generators before this one.
     pub terminals_before: u32,
-    /// Terminals of all load generators; 0 where there is only this one.
+    /// Terminals of all load generators; 0 if this is the only one.
     pub terminals_total: u32,
 }
 
 impl Share {
-    /// True where others drive the rest.
+    /// True when others drive the rest.
     pub fn is_part(&self) -> bool {
         self.generators > 1
     }
 }
 
 impl TrialSpec {
-    /// What load generator number `generator` (from 0) of `generators` drives of this trial: workers as
-    /// evenly as they divide, the first generators one more; terminals, rate and transactions as its
-    /// workers. `None` where nothing is left for it, because there are fewer workers than generators.
+    /// The part of load generator `generator` (from 0) of `generators`: an even share of the workers, rounded up for the
+    /// first ones; terminals, rate and transactions in proportion. `None` with fewer workers than generators before it.
     pub fn part(&self, generator: u32, generators: u32) -> Option<TrialSpec> {
         let workers = self.workers.max(1);
         let before = |number: u32| first_of(number, workers, generators);
@@ -62,7 +61,6 @@ impl TrialSpec {
         })
     }
 
-    /// Workers of all load generators.
     pub fn all_workers(&self) -> u32 {
         self.share.workers_total.max(self.workers)
     }
@@ -73,14 +71,14 @@ impl TrialSpec {
     }
 }
 
-/// The first worker of part `number`, where `workers` are divided into `parts`. As in pgbench the first
-/// parts get one more where the numbers don't divide.
+/// The first worker of part `number` of `parts`. As in pgbench the first parts get one more if the numbers don't
+/// divide.
 pub(crate) fn first_of(number: u32, workers: u32, parts: u32) -> u32 {
     let parts = parts.max(1);
     number * (workers / parts) + number.min(workers % parts)
 }
 
-/// How many of `all` belong to the workers before number `worker` of `workers`.
+/// The share of `all` that belongs to the workers before number `worker` of `workers`.
 pub(crate) fn share_before(all: u64, worker: u32, workers: u32) -> u64 {
     (u128::from(all) * u128::from(worker) / u128::from(workers.max(1))) as u64
 }

@@ -1,4 +1,4 @@
-//! What the workers of a trial share: little over all loops, more on one loop.
+//! Shared state of the workers of a trial and of a loop.
 
 use crate::arrival::Schedule;
 use crate::control::Control;
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::Poll;
 
-/// What all loops of a trial share.
+/// Shared by all loops of a trial.
 pub(crate) struct Shared<'a, W, D> {
     pub(crate) workload: &'a W,
     pub(crate) driver: &'a D,
@@ -47,18 +47,18 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         }
     }
 
-    /// The number of worker `id` of this load generator among the workers of all of them.
+    /// The number of worker `id` among the workers of all load generators.
     #[inline]
     pub(crate) fn number(&self, id: u32) -> u32 {
         self.spec.share.workers_before + id
     }
 
-    /// Opens a session for worker `number` in place of one that it had.
+    /// Opens a session for worker `number` in place of its last one.
     pub(crate) async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<D::Session> {
         self.control.opened(number, self.driver.reconnect(number, attempt).await)
     }
 
-    /// True when a loop or somebody outside has stopped the trial.
+    /// True when a loop or the user has stopped the trial.
     pub(crate) fn is_stopped(&self) -> bool {
         self.control.is_stopped() || self.stop.load(Ordering::Relaxed)
     }
@@ -78,8 +78,8 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         self.events_done.load(Ordering::Relaxed)
     }
 
-    /// Takes one of the asked transactions; false when all have been taken. `carried_over` have
-    /// begun in the warm-up and end in the window: they are among the asked ones.
+    /// Takes one of the wanted transactions; false when all are taken. `carried_over` counts wanted ones that have begun
+    /// in the warm-up and end in the window.
     #[inline]
     pub(crate) fn take_event(&self, carried_over: u64) -> bool {
         if self.spec.events.is_none() {
@@ -100,16 +100,16 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
     }
 }
 
-/// What the workers of one loop share. `T` is what a terminal is to the workload.
+/// Shared by the workers of one loop. `T` is the workload's terminal.
 pub(crate) struct Local<S: FnMut(Phase, u32, &Frame), T> {
     pub(crate) recorder: RefCell<Recorder<S>>,
     pub(crate) schedule: RefCell<Option<Schedule>>,
     pub(crate) terminals: RefCell<Option<Terminals<T>>>,
     pub(crate) stats: RefCell<Vec<WorkerStats>>,
     pub(crate) ready: Cell<u32>,
-    /// Arrivals taken that are due only after the end.
+    /// Taken arrivals that are due after the end.
     pub(crate) untaken: Cell<u64>,
-    /// Workers that an error has ended, and the measured transactions that ended so.
+    /// Workers that an error has ended, and their last measured transactions.
     pub(crate) retired: Cell<u32>,
     pub(crate) retired_transactions: Cell<u64>,
     pub(crate) first: u32,
@@ -141,22 +141,22 @@ impl<S: FnMut(Phase, u32, &Frame), T> Local<S, T> {
         }
     }
 
-    /// The workers start; nothing begins any more at `ends`.
+    /// Starts the workers; nothing begins from `ends` on.
     pub(crate) fn release(&self, window: Window, ends: Nanos) {
         self.ends.set(ends);
         self.recorder.borrow_mut().release(window);
         self.released.set(true);
     }
 
-    /// No new transaction begins from now on.
+    /// Nothing begins from now on.
     pub(crate) fn end(&self, at: Nanos) {
         self.ends.set(self.ends.get().min(at));
         self.ended.set(true);
         self.released.set(true);
     }
 
-    /// One worker has ended its last transaction. When it was the last one, a window that was only
-    /// open for what had begun is closed: leave-taking (SQLite's last checkpoint) is not measured.
+    /// Counts out a worker after its last transaction. The last worker closes a window that stayed open for begun
+    /// transactions: leave-taking (SQLite's last checkpoint) is not measured.
     pub(crate) fn stop_driving(&self, finish_begun: bool, at: Nanos) {
         self.driving.set(self.driving.get() - 1);
         if finish_begun && self.driving.get() == 0 {
@@ -164,7 +164,7 @@ impl<S: FnMut(Phase, u32, &Frame), T> Local<S, T> {
         }
     }
 
-    /// From when on nothing begins.
+    /// The time after which nothing begins.
     pub(crate) fn ends(&self) -> Nanos {
         self.ends.get()
     }
@@ -174,7 +174,7 @@ impl<S: FnMut(Phase, u32, &Frame), T> Local<S, T> {
         self.ended.get() || now >= self.ends.get()
     }
 
-    /// Gives due jobs of terminals to idle workers. Returns when that has to be looked at again.
+    /// Gives due jobs of terminals to idle workers. Returns the time of the next call.
     #[inline]
     pub(crate) fn hand_out(&self, now: Nanos) -> Nanos {
         match self.terminals.borrow_mut().as_mut() {
@@ -183,7 +183,7 @@ impl<S: FnMut(Phase, u32, &Frame), T> Local<S, T> {
         }
     }
 
-    /// Waits until the worker of this task is handed a job. `None` at the end of the trial.
+    /// Waits for a job for the worker of this task. `None` at the end of the trial.
     pub(crate) async fn wait_for_job(&self, task: u32) -> Option<Job> {
         poll_fn(|_| {
             let mut terminals = self.terminals.borrow_mut();

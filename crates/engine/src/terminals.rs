@@ -1,25 +1,23 @@
 //! Terminals: users with pauses, many more than sessions.
 //!
-//! A terminal is no task: it is what the workload keeps of it, in a list, and one entry in a heap of
-//! what is due when. A worker that has ended a transaction takes the earliest job when that is due
-//! already; else it is idle until the loop's owner, who sleeps until the earliest job at the
-//! latest, hands it one. So no timer is armed and nobody is woken for nothing.
+//! A terminal is no task: it is the workload's state in a list, and one entry in a heap of due times. A worker that has
+//! ended a transaction takes the earliest due job; without one it is idle until the loop's owner, who sleeps until the
+//! earliest job at the latest, hands it one. So no timer is armed and no worker is woken for nothing.
 
 use dyno_core::{Nanos, Plan, TransactionId};
 use dyno_reactor::wake;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Whose work a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// The terminal in this seat of the loop.
     Seat(u32),
-    /// Nobody waits: an errand with its ticket.
+    /// An errand with its ticket.
     Errand(u64),
 }
 
-/// A transaction and when it is due.
+/// A transaction with its due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Job {
     pub(crate) due: Nanos,
@@ -27,25 +25,25 @@ pub(crate) struct Job {
     pub(crate) transaction: TransactionId,
 }
 
-/// The terminals of one loop, their schedule, and the workers that have nothing to do.
+/// The terminals of one loop, their schedule, and the idle workers.
 pub(crate) struct Terminals<T> {
     seats: Vec<T>,
     jobs: BinaryHeap<Reverse<Job>>,
-    /// Tasks of idle workers; the one that was busy last is the first to be busy again.
+    /// Tasks of idle workers; the last busy one is the first to be busy again.
     idle: Vec<u32>,
-    /// What an idle worker has been given, by its task.
+    /// The jobs of idle workers, by their tasks.
     handed: Vec<Option<Job>>,
-    /// Jobs due before this are warm-up.
+    /// Earlier jobs are warm-up.
     opens: Nanos,
-    /// Jobs due from this on were not asked for.
+    /// Later jobs are not offered.
     ends: Nanos,
     taken: u64,
-    /// Nothing begins any more.
+    /// All wanted transactions have begun.
     is_closed: bool,
 }
 
 impl<T> Terminals<T> {
-    /// Room for `terminals` terminals and what they leave for later.
+    /// Room for `terminals` terminals and their errands.
     pub(crate) fn new(terminals: usize, workers: u32) -> Self {
         Terminals {
             seats: Vec::with_capacity(terminals),
@@ -59,7 +57,7 @@ impl<T> Terminals<T> {
         }
     }
 
-    /// One more terminal and its first plan.
+    /// Adds a terminal and its first plan.
     pub(crate) fn add(&mut self, terminal: T, first: Plan) {
         let owner = Owner::Seat(self.seats.len() as u32);
         self.push(Job { due: first.pause, owner, transaction: first.transaction });
@@ -74,7 +72,6 @@ impl<T> Terminals<T> {
         self.opens = opens;
     }
 
-    /// The terminal in a seat.
     #[inline]
     pub(crate) fn seat(&mut self, seat: u32) -> &mut T {
         &mut self.seats[seat as usize]
@@ -96,33 +93,31 @@ impl<T> Terminals<T> {
         Some(job)
     }
 
-    /// All transactions that were asked for have begun: a job taken for `due` and all after it
-    /// are not offered.
+    /// Takes back the job for `due` and all later ones: all wanted transactions have begun.
     pub(crate) fn refuse(&mut self, due: Nanos) {
         self.ends = self.ends.min(due);
         self.taken -= u64::from(due >= self.opens && self.taken > 0);
         self.is_closed = true;
     }
 
-    /// True when all transactions that were asked for have begun.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// The worker of this task has nothing to do.
+    /// Makes the worker of this task idle.
     #[inline]
     pub(crate) fn park(&mut self, task: u32) {
         self.idle.push(task);
     }
 
-    /// What a parked worker has been given.
+    /// Takes the job of an idle worker.
     #[inline]
     pub(crate) fn take_handed(&mut self, task: u32) -> Option<Job> {
         self.handed[task as usize].take()
     }
 
-    /// Gives due jobs to idle workers. Returns when it has to be called again at the latest. From
-    /// `ends` on nothing begins: all idle workers are woken to leave.
+    /// Gives due jobs to idle workers. Returns the latest time of the next call. From `ends` on all idle workers are
+    /// woken to leave.
     #[inline]
     pub(crate) fn hand_out(&mut self, now: Nanos, ends: Nanos) -> Nanos {
         if now >= ends || self.is_closed {
@@ -140,7 +135,7 @@ impl<T> Terminals<T> {
         Nanos::MAX
     }
 
-    /// Jobs that became due in the window that closes at `closes`, taken or not.
+    /// Jobs, taken or not, that became due in the window that closes at `closes`.
     pub(crate) fn offered(&self, closes: Nanos) -> u64 {
         let window = self.opens..closes.min(self.ends);
         let waiting = self.jobs.iter().filter(|Reverse(job)| window.contains(&job.due)).count();

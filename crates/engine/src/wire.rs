@@ -1,4 +1,4 @@
-//! The form in which errors travel from one load generator to another.
+//! The form of errors between load generators.
 
 use dyno_core::{Address, Cause, DbError, ErrorClass, ErrorOrigin, ErrorParts};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -70,12 +70,9 @@ mod address {
     }
 }
 
-/// [`DbError`] as it travels.
 pub(crate) struct DbErrorForm;
 
 impl DbErrorForm {
-    /// # Errors
-    /// Those of the format.
     pub(crate) fn serialize<S: Serializer>(
         error: &DbError,
         serializer: S,
@@ -83,8 +80,6 @@ impl DbErrorForm {
         PartsForm::serialize(error.parts(), serializer)
     }
 
-    /// # Errors
-    /// When it is none.
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DbError, D::Error> {
         PartsForm::deserialize(from).map(DbError::from)
     }

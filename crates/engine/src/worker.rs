@@ -1,4 +1,4 @@
-//! One worker: connect, wait for the others, then transaction after transaction.
+//! One worker: connects, waits for the others, executes transactions.
 
 use crate::policy::Action;
 use crate::shared::{Local, Shared};
@@ -15,10 +15,9 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-/// Connects under way at once on one loop: enough to hide round trips, few enough for a server's
-/// accept queue.
+/// Concurrent connects of one loop: enough to hide round trips, few enough for a server's accept queue.
 const CONNECTS_AT_ONCE: u32 = 32;
-/// Transactions between two looks at the loop where sessions block their thread.
+/// Transactions between two returns to the loop, for sessions that block their thread.
 const BLOCKING_STRIDE: u32 = 16;
 
 /// Picks kinds of transactions by weight.
@@ -200,7 +199,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         None
     }
 
-    /// What the next transaction is: a terminal has planned it already.
+    /// The kind of the next transaction, which a terminal has planned before.
     #[inline]
     fn next_kind(&mut self) -> TransactionId {
         match &self.job {
@@ -209,7 +208,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         }
     }
 
-    /// True when this worker has done what each worker is asked for.
+    /// True when this worker has executed all its wanted transactions.
     #[inline]
     fn has_done_all(&self) -> bool {
         let done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit);
@@ -241,31 +240,31 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         Ok(Begin { due, began })
     }
 
-    /// The transaction and with it this worker, or the whole trial, can't go on.
+    /// Ends this worker, or the whole trial, with a transaction that can't begin.
     fn leave(&mut self, kind: TransactionId, error: DbError) -> Option<DbError> {
         let counts = self.local.recorder.borrow_mut().fail(kind, &error, &Tally::default(), now());
         self.end_worker(error, counts)
     }
 
-    /// The failed transaction has been counted; `counts` says whether within the window.
+    /// Ends this worker, or the whole trial, after a failed transaction; `counts`: it was measured.
     fn end_worker(&mut self, error: DbError, counts: bool) -> Option<DbError> {
         if !self.shared.spec.errors.retire {
             self.shared.abort(error);
             return None;
         }
         let local = self.local;
-        // Others go on with the terminal of a worker that leaves.
+        // Others go on with the terminal of this worker.
         self.give_back(now());
         local.retired.set(local.retired.get() + 1);
         local.retired_transactions.set(local.retired_transactions.get() + u64::from(counts));
         Some(error)
     }
 
-    /// False when all transactions that were asked for have begun.
+    /// False when all wanted transactions have begun.
     #[inline]
     fn may_begin(&self, begin: Begin) -> bool {
         let mut recorder = self.local.recorder.borrow_mut();
-        // The window may have opened since the loop last looked.
+        // The window may have opened since the last round of the loop.
         recorder.advance(begin.began);
         if recorder.phase() == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
@@ -281,7 +280,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         false
     }
 
-    /// Lets the workload send what it has held back, then takes leave.
+    /// Lets the workload send the rest of its data, then closes the session.
     async fn finish(mut self, error: Option<DbError>) {
         let workload = self.shared.workload;
         if let Some(mut session) = self.session.take() {
@@ -299,7 +298,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         workload.retire(self.state, error.as_ref());
     }
 
-    /// When the next transaction is due and when it begins. `None` at the end of the trial.
+    /// The due time and the begin of the next transaction. `None` at the end of the trial.
     #[inline]
     async fn next_begin(&mut self, last: Nanos) -> Option<Begin> {
         if self.shared.spec.terminals.is_some() {
@@ -312,7 +311,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         if due <= last {
             return Some(Begin { due, began: last });
         }
-        // A worker with nothing left to do stays until the end: the window is not cut short.
+        // An idle worker stays until the end: the window is not cut short.
         self.local.wait_until(due.min(self.local.ends())).await;
         let began = now();
         if due >= self.local.ends() {
@@ -357,7 +356,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         }
     }
 
-    /// The terminal that this worker has worked for goes on: its transaction was over at `ended`.
+    /// Returns the terminal of this worker to the list, with its next plan, after a transaction that ended at `ended`.
     #[inline]
     fn give_back(&mut self, ended: Nanos) {
         let Some(Job { owner: Owner::Seat(seat), .. }) = self.job.take() else { return };
@@ -374,7 +373,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         }
     }
 
-    /// One transaction with all its attempts. Returns when it ended; an error ends the worker.
+    /// Executes one transaction with all its attempts; returns its end. An error ends the worker.
     #[inline]
     async fn transaction(
         &mut self,
@@ -425,7 +424,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         self.tell(kind, outcome, times, attempts, is_measured);
     }
 
-    /// Tells the workload of a transaction that is over.
+    /// Informs the workload of a finished transaction.
     #[inline]
     fn tell(
         &mut self,
@@ -456,7 +455,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let limit = self.shared.spec.late_limit;
         let is_too_late = limit.is_some_and(|limit| at > begin.due.saturating_add(limit));
         let action = match policy.action(&error, attempt) {
-            // After the end there is no second attempt: what is in flight is let out, not renewed.
+            // After the end there is no second attempt.
             Action::Retry if self.local.is_over(at) || is_too_late => Action::Fail,
             action => action,
         };
@@ -481,13 +480,13 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         After::Next
     }
 
-    /// Brings the session back to a clean state. False when the trial has ended before that.
+    /// Restores a clean session. False when the trial has ended before that.
     async fn recover(&mut self, error: &DbError) -> bool {
         if !error.is_fatal()
             && !self.shared.spec.errors.replace.contains(error)
             && let Some(session) = &mut self.session
         {
-            // A server that refuses ROLLBACK leaves no clean state: a new session has one.
+            // A server that refuses ROLLBACK leaves no clean state, but a new session is clean.
             let rolled_back = match self.shared.spec.answer_limit {
                 None => session.rollback().await,
                 Some(limit) => impatient(session.rollback(), limit).await,

@@ -125,7 +125,8 @@ pub(crate) enum Ask {
     Leave,
 }
 
-/// `Done`: now or before. `Busy`: it works for another run, or for none. `Flow`: what stands at this offset is the body.
+/// `Done`: now or before. `Busy`: it works for another run, or for none. `Flow`: what stands at this offset is the
+/// body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -137,8 +138,8 @@ pub(crate) enum Answer {
     Flow { offset: u64 },
 }
 
-/// `Ready`: all workers are, and wait for the start. `Left`: the body is what the workload keeps itself; before `Ended`.
-/// `Failed`: the trial could not begin, or was stopped before.
+/// `Ready`: all workers are, and wait for the start. `Left`: the body is what the workload keeps itself; before
+/// `Ended`. `Failed`: the trial could not begin, or was stopped before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {

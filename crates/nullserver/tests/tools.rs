@@ -1,5 +1,4 @@
-//! The real sysbench, pgbench, mysql and psql against the null server: what they count is what it
-//! counts.
+//! The real sysbench, pgbench, mysql and psql against the null server: what they count is what it counts.
 
 use dyno_nullserver::{Config, Handle, ProtocolCounters, start};
 use dyno_testkit::skipped;

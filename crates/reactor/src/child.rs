@@ -63,8 +63,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs `command` by `sh -c` and waits for its end, or kills it when the waiter is dropped. Only the calling task waits.
-/// Fails on a loop with a virtual clock.
+/// Runs `command` by `sh -c` and waits for its end, or kills it when the waiter is dropped. Only the calling task
+/// waits. Fails on a loop with a virtual clock.
 pub async fn shell(command: &OsStr, output: Output) -> io::Result<ShellEnd> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command);

@@ -32,8 +32,8 @@ impl<T: AsFd> Source<T> {
     /// Waits until the kernel has reported the descriptor readable (or closed, or failed).
     #[inline]
     pub async fn readable(&self) {
-        // The edge of a closing peer comes once, perhaps with its last bytes: it must outlive `not_readable`, or the wait for
-        // the end of the stream would never end.
+        // The edge of a closing peer comes once, perhaps with its last bytes: it must outlive `not_readable`, or the
+        // wait for the end of the stream would never end.
         let wanted = epoll::EventFlags::IN
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::HUP

@@ -49,7 +49,8 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
-    /// The highest rate that was held and confirmed. `is_most`: no higher rate was allowed, so the system may hold more.
+    /// The highest rate that was held and confirmed. `is_most`: no higher rate was allowed, so the system may hold
+    /// more.
     Held { rate_per_s: f64, is_most: bool },
     /// Not even a small part of the first rate was held.
     NoneHeld { lowest_per_s: f64 },

@@ -19,8 +19,8 @@ pub const DEFAULT_HALF_WIDTH: f64 = 0.05;
 pub struct PairedRatio {
     pub pairs: usize,
     pub ratio: f64,
-    /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios. `None` under two pairs, as are `p`
-    /// and `deviation`.
+    /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios. `None` under two pairs, as are
+    /// `p` and `deviation`.
     pub interval: Option<Interval>,
     /// Two-sided p of a ratio of 1.
     pub p: Option<f64>,

@@ -37,9 +37,9 @@ pub struct Decision {
     pub pairs_needed: Option<usize>,
 }
 
-/// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each candidate, `spent_s` their
-/// cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted run
-/// goes on as it would have.
+/// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each candidate, `spent_s`
+/// their cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted
+/// run goes on as it would have.
 pub fn decide(plan: &Plan, candidates: &[Vec<(f64, f64)>], spent_s: f64, next_s: f64) -> Decision {
     let ratios: Vec<Option<PairedRatio>> =
         candidates.iter().map(|pairs| PairedRatio::of(pairs)).collect();

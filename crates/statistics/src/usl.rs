@@ -27,8 +27,8 @@ pub struct Usl {
 }
 
 impl Usl {
-    /// Fits (workers, throughput), one point or several for each load level. `None` under [`LEAST_LEVELS`] levels, or where
-    /// no such curve fits.
+    /// Fits (workers, throughput), one point or several for each load level. `None` under [`LEAST_LEVELS`] levels, or
+    /// where no such curve fits.
     ///
     /// Least squares of the relative misses of N/X, linear in 1/λ, σ/λ and κ/λ; none of the three may be negative.
     pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {

@@ -14,8 +14,8 @@ pub struct MariaDb {
 }
 
 impl MariaDb {
-    /// Starts a small server; commits survive the death of the server, not of the machine. An error means that MariaDB isn't
-    /// installed; panics when an installed one doesn't start.
+    /// Starts a small server; commits survive the death of the server, not of the machine. An error means that MariaDB
+    /// isn't installed; panics when an installed one doesn't start.
     pub fn start() -> Result<Self, String> {
         Self::start_with(&["--innodb-flush-log-at-trx-commit=2", "--max-connections=1200"])
     }

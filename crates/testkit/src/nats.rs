@@ -12,7 +12,8 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Starts a server on loopback. An error means that NATS isn't installed; panics when an installed one doesn't start.
+    /// Starts a server on loopback. An error means that NATS isn't installed; panics when an installed one doesn't
+    /// start.
     pub fn start() -> Result<Self, String> {
         Self::start_with("127.0.0.1", &[])
     }

@@ -25,9 +25,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes a cluster and returns when it is ready: every node takes log-ins, every read-only node
-    /// streams. Takes everything down again if that fails or [`Request::is_stopped`] says so. `step` gets a
-    /// sentence for each step.
+    /// Makes a cluster and returns when it is ready: every node takes log-ins, every read-only node streams. Takes
+    /// everything down again if that fails or [`Request::is_stopped`] says so. `step` gets a sentence for each step.
     pub fn up(request: &Request, step: &mut dyn FnMut(&str)) -> Result<Self> {
         request.check()?;
         let mut state = plan(request)?;

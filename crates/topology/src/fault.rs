@@ -82,8 +82,7 @@ impl Cluster {
         }
     }
 
-    /// Stops all processes of a node in their tracks (SIGSTOP): connections stay open, nothing is
-    /// answered any more.
+    /// Stops all processes of a node in their tracks (SIGSTOP): connections stay open, nothing is answered any more.
     pub fn freeze(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).signal(Signal::STOP)

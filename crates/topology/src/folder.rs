@@ -120,8 +120,7 @@ impl Folder {
         Ok(Home { path: self.0.clone(), device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// True for the folder itself, also after it was moved; numbers of file systems may change when the
-    /// machine starts.
+    /// True for the folder itself, also after it was moved; numbers of file systems may change when the machine starts.
     fn is(&self, home: &Home) -> Result<bool> {
         let own = self.home()?;
         Ok(own.path == home.path || (own.device, own.inode) == (home.device, home.inode))

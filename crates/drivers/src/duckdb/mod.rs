@@ -4,8 +4,8 @@
 //! sessions are connections to it. Settings are the instance's: `set.NAME` keys of the URL and global settings of a
 //! session hold for all of them until the last driver and session are gone.
 //!
-//! Its dialect is PostgreSQL's; its product is `DuckDB`. Its catalogue and EXPLAIN differ, and existing tables can't get
-//! keys.
+//! Its dialect is PostgreSQL's; its product is `DuckDB`. Its catalogue and EXPLAIN differ, and existing tables can't
+//! get keys.
 
 mod bulk;
 mod error;

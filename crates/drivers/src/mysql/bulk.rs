@@ -74,8 +74,8 @@ async fn load_by_any_way<R: RowSource>(
     })
 }
 
-/// Refusals before the first row: ER_NOT_ALLOWED_COMMAND (MySQL 5.7, MariaDB up to 10.4), ER_NOT_SUPPORTED_YET (proxies),
-/// ER_CLIENT_LOCAL_FILES_DISABLED (MySQL 8), ER_LOAD_INFILE_CAPABILITY_DISABLED (MariaDB 10.5 and later).
+/// Refusals before the first row: ER_NOT_ALLOWED_COMMAND (MySQL 5.7, MariaDB up to 10.4), ER_NOT_SUPPORTED_YET
+/// (proxies), ER_CLIENT_LOCAL_FILES_DISABLED (MySQL 8), ER_LOAD_INFILE_CAPABILITY_DISABLED (MariaDB 10.5 and later).
 fn is_forbidden(error: &DbError) -> bool {
     matches!(error.errno(), 1148 | 1235 | 3948 | 4166)
 }

@@ -46,7 +46,8 @@ impl MysqlDriver {
         Ok(driver)
     }
 
-    /// Sets this variable in every session after its log-in. Numbers and `DEFAULT` are sent bare, everything else as text.
+    /// Sets this variable in every session after its log-in. Numbers and `DEFAULT` are sent bare, everything else as
+    /// text.
     fn set_variable(&mut self, name: &str, value: &str) -> DbResult<()> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@' | '$');
         if name.is_empty() || !name.chars().all(fits) {

@@ -16,8 +16,8 @@ use dyno_wire::mysql::{Definitions, Encoding, PrepareAnswer, Prepared};
 /// ER_UNSUPPORTED_PS.
 const CANNOT_BE_PREPARED: u32 = 1295;
 
-/// Commands sent before any of their answers is read. Both queues of the sockets hold at least this much, so that sending
-/// never waits for a server that waits for a reader.
+/// Commands sent before any of their answers is read. Both queues of the sockets hold at least this much, so that
+/// sending never waits for a server that waits for a reader.
 const WINDOW_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]

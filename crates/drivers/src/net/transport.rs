@@ -55,8 +55,8 @@ impl Transport {
         .await
     }
 
-    /// Makes the TLS handshake. The server's certificate must carry the name `host`; see [`Address::tls_name`]. The inbox
-    /// must be empty: earlier bytes are not part of the TLS stream.
+    /// Makes the TLS handshake. The server's certificate must carry the name `host`; see [`Address::tls_name`]. The
+    /// inbox must be empty: earlier bytes are not part of the TLS stream.
     pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> DbResult<()> {
         let Some(client) = config.client() else {
             return Err(DbError::protocol("TLS is disabled for this target."));
@@ -118,8 +118,8 @@ impl Transport {
         }
     }
 
-    /// Sends all of `bytes`; whenever the send queue is full, receives into `inbox`. Otherwise a server that waits until its
-    /// answers are read would stop both sides for ever.
+    /// Sends all of `bytes`; whenever the send queue is full, receives into `inbox`. Otherwise a server that waits
+    /// until its answers are read would stop both sides for ever.
     pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> DbResult<()> {
         let mut rest = bytes;
         loop {

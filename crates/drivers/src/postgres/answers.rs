@@ -39,8 +39,8 @@ pub(super) struct Progress {
     /// Number of answered steps.
     at: usize,
     pub(super) rows: u64,
-    /// The outcome of the last answered step. The last one before a Sync may still fail: Sync commits and checks deferred
-    /// constraints.
+    /// The outcome of the last answered step. The last one before a Sync may still fail: Sync commits and checks
+    /// deferred constraints.
     held: Option<DbResult<Executed>>,
     /// The first error of a text, or since the last Sync.
     pub(super) error: Option<DbError>,

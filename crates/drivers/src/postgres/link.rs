@@ -74,8 +74,8 @@ impl Link {
         Ok(())
     }
 
-    /// Sends `out` and collects the answers until the server is ready. `done` gets the outcome of each execution, or of each
-    /// command of a text. Fails only when the session ends.
+    /// Sends `out` and collects the answers until the server is ready. `done` gets the outcome of each execution, or of
+    /// each command of a text. Fails only when the session ends.
     #[inline]
     pub(super) async fn exchange<R: Rows>(
         &mut self,
@@ -109,7 +109,8 @@ impl Link {
         mut done: impl FnMut(DbResult<Executed>),
     ) -> DbResult<Progress> {
         let mut progress = Progress::default();
-        // A server that ends the session sends its reason before: the answer is read even if the flight could not be sent.
+        // A server that ends the session sends its reason before: the answer is read even if the flight could not be
+        // sent.
         while self.collect(&mut progress, expect, rows, &mut done).await? == Stop::CopyIn {
             self.refuse_copy(&mut progress, expect).await?;
         }

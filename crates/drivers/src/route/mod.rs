@@ -1,9 +1,9 @@
 //! One driver for all nodes of a target, which chooses the node of each session.
 //!
-//! With [`Way::Split`] a session has two connections: a statement goes by its class, which its text shows once when it is
-//! prepared, and by the state of the transaction in the servers' answers. With one node this costs one predictable branch
-//! per statement. The node for writes is an atomic number that all clones share and that is read when a session is
-//! opened, so failover costs the load nothing before it happens.
+//! With [`Way::Split`] a session has two connections: a statement goes by its class, which its text shows once when it
+//! is prepared, and by the state of the transaction in the servers' answers. With one node this costs one predictable
+//! branch per statement. The node for writes is an atomic number that all clones share and that is read when a session
+//! is opened, so failover costs the load nothing before it happens.
 
 mod class;
 mod session;
@@ -24,8 +24,8 @@ pub enum Way {
     Primary,
     /// All sessions go to this node, even after a failover.
     Through(usize),
-    /// Transactions and writes go to the node that takes writes; reads outside of transactions and transactions begun as
-    /// read-only go to one of these nodes, each session to its own.
+    /// Transactions and writes go to the node that takes writes; reads outside of transactions and transactions begun
+    /// as read-only go to one of these nodes, each session to its own.
     Split(Vec<usize>),
     /// Sessions are spread over these nodes.
     Spread(Vec<usize>),
@@ -41,8 +41,8 @@ struct Seat {
 
 impl Seat {
     /// The places of `count` nodes in the order of a search for a living one: its own, then the others, which share the
-    /// sessions of a dead node evenly. Later attempts begin further on: a node that accepts connections and never answers
-    /// holds up one attempt only.
+    /// sessions of a dead node evenly. Later attempts begin further on: a node that accepts connections and never
+    /// answers holds up one attempt only.
     fn order(self, count: usize, attempt: u32) -> impl Iterator<Item = usize> {
         let place = move |step: usize| match (step + attempt as usize) % count {
             0 => self.own,
@@ -52,8 +52,8 @@ impl Seat {
     }
 }
 
-/// Drivers of the nodes of one target, and the way to them. A clone shares the nodes and the number of the one that takes
-/// writes.
+/// Drivers of the nodes of one target, and the way to them. A clone shares the nodes and the number of the one that
+/// takes writes.
 #[derive(Debug)]
 pub struct Routed<D> {
     view: View<D>,
@@ -190,7 +190,8 @@ impl<D: Driver + Send> Driver for Routed<D> {
     }
 
     /// Moves a session whose read-only node is gone to another one; with [`Way::Split`] and none left, to the node that
-    /// takes writes. It stays there until it is lost, as behind most endpoints; later sessions try their own nodes first.
+    /// takes writes. It stays there until it is lost, as behind most endpoints; later sessions try their own nodes
+    /// first.
     async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<RoutedSession<D::Session>> {
         let (view, readers) = (&self.view, self.view.readers());
         if readers.is_empty() {

@@ -8,9 +8,9 @@ use dyno_core::{
 
 /// On one node, or on the node that takes writes and on one for reads.
 ///
-/// With two, a transaction stays on the node where it began, as the servers' answers show. Outside of transactions, reads
-/// and begins of read-only transactions go to the reader, everything else to the other one. A flight of queued statements
-/// stays together, on the node that takes writes unless it begins or continues a read-only transaction.
+/// With two, a transaction stays on the node where it began, as the servers' answers show. Outside of transactions,
+/// reads and begins of read-only transactions go to the reader, everything else to the other one. A flight of queued
+/// statements stays together, on the node that takes writes unless it begins or continues a read-only transaction.
 #[derive(Debug)]
 pub struct RoutedSession<S> {
     main: S,

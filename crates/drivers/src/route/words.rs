@@ -1,7 +1,7 @@
 //! Words before an opening parenthesis. Both lists are sorted, in small letters.
 
-/// Functions of MySQL, MariaDB and PostgreSQL that change neither data nor the session, and whose results don't depend on
-/// the session's history. Others are left to the node that takes writes.
+/// Functions of MySQL, MariaDB and PostgreSQL that change neither data nor the session, and whose results don't depend
+/// on the session's history. Others are left to the node that takes writes.
 #[rustfmt::skip]
 pub(super) const SAFE_FUNCTIONS: [&str; 128] = [
     "abs", "adddate", "addtime", "age", "array_agg", "ascii", "avg", "bit_and", "bit_length",

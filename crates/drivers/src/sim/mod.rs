@@ -1,5 +1,5 @@
-//! A simulated database for the engine's own tests, with scripted times and errors, on any clock. With a virtual clock and
-//! one loop, the same script and seed give the same run, to the nanosecond.
+//! A simulated database for the engine's own tests, with scripted times and errors, on any clock. With a virtual clock
+//! and one loop, the same script and seed give the same run, to the nanosecond.
 
 mod session;
 

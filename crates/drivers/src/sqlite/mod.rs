@@ -1,9 +1,9 @@
 //! Embedded SQLite.
 //!
 //! The file is in WAL mode with `synchronous=NORMAL` unless the URL sets others: commits are atomic and survive a crash
-//! of the program, but a power failure may lose the last ones. `synchronous=full` makes each commit durable. Foreign keys
-//! are enforced, as in the other dialects. A session waits 5 seconds for a lock, or `busy_timeout_ms`, and blocks its
-//! thread meanwhile.
+//! of the program, but a power failure may lose the last ones. `synchronous=full` makes each commit durable. Foreign
+//! keys are enforced, as in the other dialects. A session waits 5 seconds for a lock, or `busy_timeout_ms`, and blocks
+//! its thread meanwhile.
 //!
 //! SQLite has one writer at a time. A transaction that reads first and writes later fails at once with error 517 when
 //! another one has written in between, whatever the time limit. Workloads should therefore open transactions that write

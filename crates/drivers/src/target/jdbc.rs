@@ -376,8 +376,8 @@ impl JdbcReader {
         format!("{scheme}://{place}{query}")
     }
 
-    /// In JDBC a list of hosts is for failover: all sessions go to the first that answers. A session on a standby could not
-    /// write.
+    /// In JDBC a list of hosts is for failover: all sessions go to the first that answers. A session on a standby could
+    /// not write.
     fn first_host(&mut self, place: &str) -> String {
         let (login, rest) = match place.rsplit_once('@') {
             Some((login, rest)) => (format!("{login}@"), rest),

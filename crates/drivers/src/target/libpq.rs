@@ -67,8 +67,8 @@ const SETTINGS: [(&str, &str); 3] =
 impl Target {
     /// The PostgreSQL target of a libpq program, such as pgbench. `dbname` is a database name or a connection string:
     /// `host=db port=5433 dbname=x` or a `postgres://` URI. As in libpq, its words come before `given`; then come the
-    /// environment variables and the defaults: a unix socket, port 5432, the operating system's user, and a database of the
-    /// user's name.
+    /// environment variables and the defaults: a unix socket, port 5432, the operating system's user, and a database of
+    /// the user's name.
     ///
     /// Connections rotate over several hosts, where libpq would take the first that answers; `target_session_attrs`
     /// excludes some. [`super::find_password`] reads the password file.

@@ -74,8 +74,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. Of several hosts without load balancing it takes the first:
-    /// JDBC keeps the others for failover.
+    /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. Of several hosts without load balancing it takes the
+    /// first: JDBC keeps the others for failover.
     pub fn from_jdbc(url: &str) -> Result<Jdbc, TargetError> {
         jdbc::parse(url)
     }

@@ -18,8 +18,8 @@ pub struct FoundPassword {
 }
 
 /// Searches the password of a target: in its URL, in the environment variable `DYNO_PASSWORD_NAME` (`name` in capitals,
-/// `_` for all but letters and digits), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or in
-/// `~/.my.cnf` (MySQL).
+/// `_` for all but letters and digits), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or
+/// in `~/.my.cnf` (MySQL).
 pub fn find_password(target: &Target, name: Option<&str>) -> Result<FoundPassword, TargetError> {
     find_with(target, name, &|variable| std::env::var(variable).ok())
 }
@@ -155,8 +155,8 @@ fn field(text: &str) -> Option<(String, bool, &str)> {
     None
 }
 
-/// `user` and `password` of the group `[client]`. As in MySQL's own clients, a file that all can write is ignored, and the
-/// last of repeated lines counts.
+/// `user` and `password` of the group `[client]`. As in MySQL's own clients, a file that all can write is ignored, and
+/// the last of repeated lines counts.
 fn read_my_cnf(path: &Path) -> Result<FoundPassword, TargetError> {
     let text = match read_private(path, 0o002)? {
         Ok(text) => text,

@@ -1,5 +1,4 @@
-//! The PostgreSQL protocol, version 3.0.
-//! Source: postgresql.org/docs/15/protocol.html.
+//! The PostgreSQL protocol, version 3.0. Source: postgresql.org/docs/15/protocol.html.
 
 mod answer;
 mod extended;

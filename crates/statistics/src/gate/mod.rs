@@ -213,8 +213,8 @@ pub(crate) fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String>
 }
 
 impl Gate {
-    /// `trials` holds the metric of each trial of a target (for gates about values), `ratio` the comparison (for gates about
-    /// ratios).
+    /// `trials` holds the metric of each trial of a target (for gates about values), `ratio` the comparison (for gates
+    /// about ratios).
     pub fn judge(&self, trials: &[f64], ratio: Option<&PairedRatio>) -> Judged {
         match self.figure {
             Figure::Value if self.metric.is_fact() => self.judge_fact(trials),

@@ -25,8 +25,8 @@ pub enum AnswerStep {
     More,
     Done(Executed),
     Failed(ServerError),
-    /// The server asks for this file; the answer goes on after packets from [`Answer::next_sequence`] on, the last of them
-    /// empty.
+    /// The server asks for this file; the answer goes on after packets from [`Answer::next_sequence`] on, the last of
+    /// them empty.
     FileRequest(Vec<u8>),
 }
 
@@ -117,8 +117,8 @@ impl Answer {
         self.state.status
     }
 
-    /// Scans received bytes; the first number counts the consumed ones. `definitions` belongs to the statement (or to the
-    /// session, for text) and takes the column definitions that the server sends.
+    /// Scans received bytes; the first number counts the consumed ones. `definitions` belongs to the statement (or to
+    /// the session, for text) and takes the column definitions that the server sends.
     #[inline]
     pub fn scan<R: Rows>(
         &mut self,

@@ -56,8 +56,8 @@ pub fn classify(errno: u16, sqlstate: &[u8; 5]) -> ErrorClass {
         1213 | 1614 => ErrorClass::Deadlock,
         // ER_LOCK_WAIT_TIMEOUT, ER_XA_RBTIMEOUT, ER_LOCK_NOWAIT
         1205 | 1613 | 3572 => ErrorClass::LockTimeout,
-        // ER_CHECKREAD (MariaDB's snapshot isolation), ER_TRANSACTION_ROLLBACK_DURING_COMMIT (group replication), TiDB's
-        // write conflicts and changed schema.
+        // ER_CHECKREAD (MariaDB's snapshot isolation), ER_TRANSACTION_ROLLBACK_DURING_COMMIT (group replication),
+        // TiDB's write conflicts and changed schema.
         1020 | 3101 | 8002 | 8022 | 8028 | 9007 => ErrorClass::Serialization,
         // The connection is closed: shutdown, normal shutdown, forced close, aborted, packet too large, network errors,
         // aborted again, killed (MariaDB), lost (numbers of the client library, from proxies), killed and idle (MySQL).

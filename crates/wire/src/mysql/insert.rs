@@ -32,8 +32,8 @@ impl<'a> InsertRows<'a> {
         InsertRows { out, head, backslash_escapes }
     }
 
-    /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns their number, and false when the source has
-    /// no more.
+    /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns their number, and false when the
+    /// source has no more.
     pub fn fill<R: RowSource>(&mut self, rows: &mut R, limit_bytes: usize) -> (u64, bool) {
         let mut count = 0;
         while self.out.len() < limit_bytes {

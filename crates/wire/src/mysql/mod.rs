@@ -1,6 +1,6 @@
-//! The MySQL client protocol, for MySQL, MariaDB and others, without I/O: commands are appended to a buffer of the caller,
-//! answers are scanned in place. Sources: "MySQL Internals: Client/Server Protocol" and "Clients & Utilities: Protocol"
-//! in MariaDB's knowledge base.
+//! The MySQL client protocol, for MySQL, MariaDB and others, without I/O: commands are appended to a buffer of the
+//! caller, answers are scanned in place. Sources: "MySQL Internals: Client/Server Protocol" and "Clients & Utilities:
+//! Protocol" in MariaDB's knowledge base.
 //!
 //! - [`packet`]: packets and their sequence numbers, splitting and joining at 16 MiB.
 //! - [`handshake`], [`auth`], [`rsa`]: greeting, log-in, passwords.

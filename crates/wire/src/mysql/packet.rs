@@ -19,8 +19,8 @@ pub fn begin_packet(out: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Completes the packet begun at `start` with the sequence number `sequence`, and splits it if it is too long. Returns the
-/// next sequence number.
+/// Completes the packet begun at `start` with the sequence number `sequence`, and splits it if it is too long. Returns
+/// the next sequence number.
 #[inline]
 pub fn finish_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     let length = out.len() - start - HEADER_BYTES;

@@ -2,7 +2,8 @@
 
 use super::{Malformed, Scanned};
 
-/// A cursor over a payload. Every read is checked; the length that a peer claims is only compared with the present bytes.
+/// A cursor over a payload. Every read is checked; the length that a peer claims is only compared with the present
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketReader<'a> {
     rest: &'a [u8],

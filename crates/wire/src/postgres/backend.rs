@@ -142,8 +142,8 @@ pub fn parameter_description(body: &[u8]) -> Read<u16> {
     Ok(count)
 }
 
-/// Reads the changed rows of CommandComplete, from tags such as `INSERT 0 3` and `UPDATE 3`. `SELECT 3` counts rows of a
-/// result set, unless there was none (`CREATE TABLE AS`).
+/// Reads the changed rows of CommandComplete, from tags such as `INSERT 0 3` and `UPDATE 3`. `SELECT 3` counts rows of
+/// a result set, unless there was none (`CREATE TABLE AS`).
 #[inline]
 pub fn rows_changed(body: &[u8], has_rows: bool) -> Read<u64> {
     let Some((&0, tag)) = body.split_last() else {

@@ -1,5 +1,5 @@
-//! Floating-point numbers in the form of PostgreSQL 12 and newer (`extra_float_digits` 1): shortest digits that read back,
-//! with an exponent below 1e-4 and from 1e+15 (float8) or 1e+06 (float4) on.
+//! Floating-point numbers in the form of PostgreSQL 12 and newer (`extra_float_digits` 1): shortest digits that read
+//! back, with an exponent below 1e-4 and from 1e+15 (float8) or 1e+06 (float4) on.
 
 pub(super) fn float8_text(value: f64) -> String {
     special(value).map_or_else(|| place(&format!("{value:e}"), 15), String::from)

@@ -100,8 +100,8 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Read<()> {
 }
 
 /// Executes `sql` without a name: `Parse`, `Bind`, `Describe`, `Execute` (not `Sync`), byte for byte as libpq's
-/// `PQexecParams`. The server infers the types of the parameters, which are text, and answers in text. Appends nothing on
-/// an error.
+/// `PQexecParams`. The server infers the types of the parameters, which are text, and answers in text. Appends nothing
+/// on an error.
 pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Read<()> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
@@ -177,7 +177,8 @@ impl Execution {
         Ok(Execution { params: params.to_vec(), head, formats })
     }
 
-    /// Appends `Bind` and `Execute` (not `Sync`), except on an error. A double takes an integer, an inferred type anything.
+    /// Appends `Bind` and `Execute` (not `Sync`), except on an error. A double takes an integer, an inferred type
+    /// anything.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Read<()> {
         let start = out.len();

@@ -1,9 +1,9 @@
 //! The PostgreSQL frontend/backend protocol, version 3.0, without I/O.
 //!
 //! Source: the chapter "Frontend/Backend Protocol" of the PostgreSQL documentation (15 to 18). [`frontend`] appends
-//! messages to the caller's buffer; [`frame`] finds messages in received bytes, [`backend`] and [`row`] read their bodies
-//! in place. Every reader answers truncated, oversized and contradictory input with a [`WireError`]; none panics or
-//! allocates by a length that the peer merely claims.
+//! messages to the caller's buffer; [`frame`] finds messages in received bytes, [`backend`] and [`row`] read their
+//! bodies in place. Every reader answers truncated, oversized and contradictory input with a [`WireError`]; none panics
+//! or allocates by a length that the peer merely claims.
 
 pub mod backend;
 pub mod frame;

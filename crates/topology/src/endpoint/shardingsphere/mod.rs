@@ -1,9 +1,9 @@
 //! Apache ShardingSphere-Proxy 5.1.0 for MySQL's protocol: in front of a primary and read-only nodes, whose reads it
 //! spreads, also prepared ones; or as the SQL layer over shards.
 //!
-//! The thread that serves a connection keeps the state of its transaction: with fewer threads than connections, reads of
-//! open transactions go to read-only nodes. The proxy always listens on all addresses, so a small program of dyno, which
-//! needs a JDK, starts it.
+//! The thread that serves a connection keeps the state of its transaction: with fewer threads than connections, reads
+//! of open transactions go to read-only nodes. The proxy always listens on all addresses, so a small program of dyno,
+//! which needs a JDK, starts it.
 
 mod rules;
 

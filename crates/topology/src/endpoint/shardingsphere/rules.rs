@@ -66,8 +66,8 @@ pub(super) fn splitting(
     text
 }
 
-/// Rows by the number of their warehouse (TPC-C) or their own (sysbench), modulo the number of shards; TPC-C's items and
-/// configuration on each shard; every other table whole on the first one.
+/// Rows by the number of their warehouse (TPC-C) or their own (sysbench), modulo the number of shards; TPC-C's items
+/// and configuration on each shard; every other table whole on the first one.
 pub(super) fn sharding(shards: &[&StateNode], account: &Account, options: &Options) -> String {
     let mut text = String::new();
     let named = shards.iter().enumerate().map(|(number, node)| (format!("ds_{number}"), *node));
