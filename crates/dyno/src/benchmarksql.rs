@@ -1,7 +1,7 @@
 //! The command line of `dyno benchmarksql`.
 
+use crate::choice::choice;
 use crate::terminal::TerminalStreams;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use dyno_dropin_benchmarksql::{BenchmarksqlBuild, BenchmarksqlCommand, BenchmarksqlRun, Source};
 use dyno_tpcc::options::CheckTime;
@@ -226,13 +226,3 @@ const PROFILES: &[(&str, &Profile)] = &[("bmsql-5.0", &BMSQL_5_0), ("spec", &SPE
 
 const CHECKS: &[(&str, CheckTime)] =
     &[("none", CheckTime::Never), ("after", CheckTime::After), ("both", CheckTime::BeforeAndAfter)];
-
-fn choice<T: Copy + Send + Sync>(
-    table: &'static [(&'static str, T)],
-) -> impl TypedValueParser<Value = T> {
-    let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
-    words.try_map(move |given| {
-        let found = table.iter().find(|(word, _)| *word == given);
-        found.map(|(_, value)| *value).ok_or("an unknown word")
-    })
-}

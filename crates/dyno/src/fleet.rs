@@ -2,7 +2,6 @@
 
 use dyno_facts::SecretUrl;
 use dyno_fleet::{FLEET, NatsOptions, NatsSecret, Versions};
-use dyno_runner::muster::Lost;
 use std::path::PathBuf;
 
 #[derive(Debug, Default, clap::Args)]
@@ -45,23 +44,4 @@ impl NatsArguments {
 
 pub(crate) fn versions() -> Versions {
     Versions::this(env!("CARGO_PKG_VERSION"))
-}
-
-/// What `--lost` says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LostArgument {
-    /// It goes on with those that are left.
-    #[default]
-    Continue,
-    /// It ends.
-    Fail,
-}
-
-impl From<LostArgument> for Lost {
-    fn from(argument: LostArgument) -> Self {
-        match argument {
-            LostArgument::Continue => Lost::Continue,
-            LostArgument::Fail => Lost::Fail,
-        }
-    }
 }

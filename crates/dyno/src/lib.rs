@@ -2,6 +2,7 @@
 //! prints.
 
 mod benchmarksql;
+mod choice;
 mod commands;
 mod fleet;
 mod terminal;
@@ -17,6 +18,7 @@ use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{Families, FamilyEntry};
 use dyno_runner::{output, process_list};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -192,3 +194,10 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
 }
 
 type Done = Result<(), Failure>;
+
+/// A document as JSON for people and programs.
+fn pretty(document: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(document);
+    let text = text.map_err(|error| Failure::new(format!("No JSON can be made: {error}.")))?;
+    Ok(text + "\n")
+}

@@ -22,13 +22,10 @@ pub enum Purpose {
     Confirm,
 }
 
-/// What surrounded a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
-    /// The load generator and its machine.
     pub generator: GeneratorConditions,
-    /// The nodes of the target by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<String, NodeConditions>,
     /// The load generators, where several made the load together; empty where one made all of it.
@@ -88,7 +85,6 @@ pub struct GeneratorMember {
     pub name: String,
     /// Its machine's name and address as far as it knows them.
     pub host: String,
-    /// Workers that it drove.
     pub workers: u32,
     /// The read-only nodes over which its workers were spread; empty where the load isn't spread over nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -137,13 +133,11 @@ pub struct GeneratorConditions {
     /// The load generator's own hiccups: 99.9th percentile of how late a thread woke that asked to be
     /// woken each millisecond.
     pub hiccup_p999_us: Option<f64>,
-    /// The largest hiccup.
     pub hiccup_max_us: Option<f64>,
     /// Share of the link's speed that the busiest network interface used.
     pub network_share: Option<f64>,
     /// TCP segments sent again, by those sent.
     pub retransmitted_share: Option<f64>,
-    /// Pages swapped in and out.
     pub swapped_pages: Option<u64>,
     /// Share of the window in which the process was held back by a CPU quota (`cpu.stat`).
     pub throttled_share: Option<f64>,
@@ -186,7 +180,6 @@ pub struct NodeConditions {
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.
     pub cpu_share: Option<f64>,
-    /// The isolation level that sessions get.
     pub isolation: Option<String>,
     /// The server's memory for data, bytes.
     pub cache_bytes: Option<u64>,
@@ -267,6 +260,5 @@ pub struct ReplicaFacts {
     pub mode: String,
     /// As the server states it, such as `streaming`.
     pub state: String,
-    /// How far it is behind.
     pub lag_s: Option<f64>,
 }

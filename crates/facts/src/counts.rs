@@ -30,17 +30,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Transactions that ended, in whatever way.
     pub fn ended(&self) -> u64 {
         self.committed + self.rolled_back + self.failed + self.skipped
     }
 
-    /// Transactions begun and not ended.
     pub fn in_flight(&self) -> u64 {
         self.started.saturating_sub(self.ended())
     }
 
-    /// Adds other counts.
     pub fn add(&mut self, more: &Counts) {
         self.started += more.started;
         self.committed += more.committed;
@@ -64,16 +61,13 @@ pub struct StatementCounts {
     pub writes: u64,
     /// All others.
     pub others: u64,
-    /// Rows received.
     pub rows_read: u64,
-    /// Rows changed.
     pub rows_written: u64,
     /// Updates and deletes that met no row.
     pub misses: u64,
 }
 
 impl StatementCounts {
-    /// Statements of all kinds.
     pub fn total(&self) -> u64 {
         self.reads + self.writes + self.others
     }

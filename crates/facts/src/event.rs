@@ -3,7 +3,6 @@
 use crate::Message;
 use serde::{Deserialize, Serialize};
 
-/// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -26,13 +25,11 @@ pub struct Event {
     /// RFC 3339, UTC: when it was written; filled by the store when empty.
     #[serde(default)]
     pub at: String,
-    /// Trial during which it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
     /// Seconds from the opening of the trial's window; negative in warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_s: Option<f64>,
-    /// What it is about.
     pub kind: EventKind,
     /// In words; of an error the server's message.
     pub text: Message,
@@ -45,7 +42,6 @@ pub struct Event {
     /// Of an error MySQL's or SQLite's number; 0 where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errno: u32,
-    /// Of an error its SQLSTATE.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sqlstate: String,
     /// How often it happened in the interval.

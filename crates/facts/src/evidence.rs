@@ -39,7 +39,6 @@ impl DataFacts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct StatementLatency {
-    /// Name of the script.
     pub script: String,
     /// Place in the script, from 1.
     pub number: u32,
@@ -49,9 +48,7 @@ pub struct StatementLatency {
     pub count: u64,
     /// Arithmetic mean of their latencies, microseconds.
     pub mean_us: f64,
-    /// Smallest.
     pub min_us: f64,
-    /// Largest.
     pub max_us: f64,
     /// Executions that ended their transaction with an error.
     pub failures: u64,
@@ -59,7 +56,6 @@ pub struct StatementLatency {
     pub retries: u64,
 }
 
-/// How a check of the data ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -72,7 +68,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// For people.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Passed => "passed",
@@ -85,9 +80,7 @@ impl Verdict {
 /// A workload's own check of its data after a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DataCheck {
-    /// Such as `balances`.
     pub name: String,
-    /// How it ended.
     pub verdict: Verdict,
     /// The figures it rests on, in sentences.
     pub evidence: Message,

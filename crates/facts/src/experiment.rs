@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ExperimentFacts {
-    /// Its name in the suite.
     pub name: String,
     pub title: String,
     /// Such as `sysbench`.
@@ -41,7 +40,6 @@ pub struct ExperimentFacts {
     /// The window ends after this many transactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
-    /// Trials per point.
     pub repeats: u32,
     /// Seconds between two lines of the interval series.
     pub interval_s: f64,
@@ -65,7 +63,6 @@ pub struct ExperimentFacts {
     /// How the data come back to their first state before each trial.
     #[serde(skip_serializing_if = "Restore::is_none")]
     pub restore: Restore,
-    /// What is done to a node in each trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultPlan>,
     /// Published figures to stand beside the results.
@@ -80,7 +77,6 @@ impl ExperimentFacts {
     }
 }
 
-/// A script of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ScriptFacts {
@@ -120,7 +116,6 @@ pub struct ComparisonFacts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct StopRule {
-    /// Fewest pairs.
     pub pairs_least: u32,
     pub pairs_most: u32,
     /// Half-width of the 95 % interval of the ratio at which repetition ends, such as 0.02.
@@ -154,7 +149,6 @@ pub enum Restore {
     None,
     /// The tables are dropped and loaded again.
     Reload,
-    /// A command of the shell.
     Command(String),
 }
 
@@ -164,7 +158,6 @@ impl Restore {
     }
 }
 
-/// What is done to a node.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
 )]
@@ -242,7 +235,6 @@ impl FaultPlan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct PublishedTable {
-    /// The experiment it stands beside.
     pub experiment: String,
     /// What it shows, in one line.
     pub title: Message,
@@ -277,7 +269,6 @@ impl PublishedRow {
     pub const LOAD_LEVELS: [&str; 5] =
         ["clients", "threads", "workers", "terminals", "terminals_per_generator"];
 
-    /// A condition that is a number.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.conditions.get(name)?.parse().ok()
     }

@@ -43,7 +43,6 @@ impl FamilyFacts {
         self.read.get_or_init(read).as_ref()?.downcast_ref()
     }
 
-    /// One of the record's figures.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.facts.get(name)?.as_f64()
     }

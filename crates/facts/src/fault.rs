@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct FaultFacts {
     /// `kill`, `stop`, `restart`, `freeze`, `partition` or `command`.
     pub action: String,
-    /// The node it was done to.
     pub node: String,
-    /// When it began.
     pub at_s: f64,
     /// When what ends it began: start, thaw, the end of the partition; `None` where nothing does.
     pub healed_at_s: Option<f64>,
@@ -49,11 +47,9 @@ pub struct FaultFacts {
     pub unknown: Option<u64>,
     /// How the lost ones were looked for, in a sentence, or why nobody could look.
     pub evidence: Message,
-    /// What happened, in the order of time.
     pub steps: Vec<FaultStep>,
 }
 
-/// What was done to a node, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct FaultStep {
     pub at_s: f64,

@@ -1,10 +1,11 @@
 //! `run.json`.
 
-use crate::{Environment, ExperimentFacts, Message, RunPlan, SCHEMA_VERSION, TargetFacts};
+use crate::{
+    Environment, ExperimentFacts, Message, PublishedTable, RunPlan, SCHEMA_VERSION, TargetFacts,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a run stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
@@ -31,12 +32,10 @@ pub enum TableOrigin {
     Dropped,
 }
 
-/// A load generator of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct FleetMember {
     pub name: String,
-    /// Its machine and binary.
     pub environment: Environment,
 }
 
@@ -46,17 +45,14 @@ pub struct FleetMember {
 pub struct RunHeader {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Name of the suite.
     pub suite: String,
     /// Title of the paper.
     pub title: String,
     /// The suite's plan; `None` where a drop-in front end ran.
     pub plan: Option<RunPlan>,
-    /// The load generator's machine and binary.
     pub environment: Environment,
     /// The command as it was given, passwords removed by the caller.
     pub command_line: Vec<String>,
-    /// Seed of all random streams.
     pub seed: u64,
     /// Its targets as they were found.
     pub targets: Vec<TargetFacts>,
@@ -86,7 +82,6 @@ pub struct RunHeader {
     pub resumed_at: Vec<String>,
     /// RFC 3339, UTC.
     pub finished_at: Option<String>,
-    /// How it stands.
     pub status: RunStatus,
 }
 
@@ -101,5 +96,10 @@ impl RunHeader {
             seed,
             ..RunHeader::default()
         }
+    }
+
+    /// The published figures that its plan names.
+    pub fn published(&self) -> impl Iterator<Item = &PublishedTable> {
+        self.experiments.iter().flat_map(|experiment| &experiment.published)
     }
 }

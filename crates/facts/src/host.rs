@@ -42,7 +42,6 @@ pub struct HostSample {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Environment {
-    /// Host name.
     pub host: String,
     /// Such as `Debian GNU/Linux 12 (bookworm)`.
     pub system: String,

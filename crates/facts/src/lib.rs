@@ -9,6 +9,7 @@ mod evidence;
 mod experiment;
 mod family;
 mod fault;
+pub mod format;
 mod header;
 mod host;
 mod message;

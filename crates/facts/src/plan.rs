@@ -14,7 +14,6 @@ pub struct RunPlan {
     pub sample_servers: bool,
     /// 1, or the share of the suite's data and durations that is executed.
     pub shrink: f64,
-    /// What is done, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<PlanStep>,
     /// A guess of the whole time in seconds: windows and warm-ups as stated, loading at 100,000
@@ -24,7 +23,6 @@ pub struct RunPlan {
     pub notes: Vec<String>,
 }
 
-/// What a run says about its suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct SuiteFacts {
@@ -41,7 +39,6 @@ pub struct SuiteFacts {
     pub file: String,
 }
 
-/// One thing to do.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct PlanStep {
     /// Unique in the plan and stable from run to run: `EXPERIMENT/TARGET/prepare`,
@@ -49,24 +46,19 @@ pub struct PlanStep {
     /// `EXPERIMENT/TARGET/degree=16/repeat=1`, `EXPERIMENT/TARGET/workers=8/search/repeat=1`,
     /// `EXPERIMENT/TARGET/confirm/repeat=1`, `EXPERIMENT/TARGET/cleanup`.
     pub id: String,
-    /// Name of the experiment.
     pub experiment: String,
-    /// Name of the target.
     pub target: String,
     /// A guess of its length in seconds.
     pub estimated_s: f64,
     pub action: StepAction,
 }
 
-/// What a step does.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum StepAction {
-    /// Create and load the tables.
     Prepare,
     /// One timed execution of a point.
     Trial(PlannedTrial),
-    /// Drop the tables.
     Cleanup,
 }
 

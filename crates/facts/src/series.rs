@@ -14,11 +14,9 @@ pub struct SeriesRow {
     pub phase: String,
     /// Transactions begun; in the first measured interval also those in flight when it opened.
     pub started: u64,
-    /// Transactions committed.
     pub committed: u64,
     /// Transactions rolled back as asked.
     pub rolled_back: u64,
-    /// Transactions failed.
     pub failed: u64,
     /// Transactions not executed, as the profile allows.
     pub skipped: u64,
@@ -38,17 +36,11 @@ pub struct SeriesRow {
     pub wasted: u64,
     /// Committed transactions per second.
     pub tps: f64,
-    /// Statements per second.
     pub qps: f64,
-    /// Mean latency.
     pub mean_us: f64,
-    /// Median latency.
     pub p50_us: f64,
-    /// 95th percentile.
     pub p95_us: f64,
-    /// 99th percentile.
     pub p99_us: f64,
-    /// Largest latency.
     pub max_us: f64,
     /// CPU of the loops in this interval, seconds.
     pub loops_cpu_s: f64,
@@ -80,10 +72,8 @@ pub struct NodeRow {
     pub pages_read: Option<f64>,
     /// Pages written from it.
     pub pages_written: Option<f64>,
-    /// Bytes of log written.
     pub log_bytes: Option<f64>,
     /// Dirty share of the memory for data.
     pub dirty_share: Option<f64>,
-    /// Largest replica lag.
     pub lag_s: Option<f64>,
 }

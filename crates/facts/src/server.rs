@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 /// What one node said of itself at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct ServerFacts {
-    /// Such as `MariaDB`.
     pub product: String,
     /// Such as `10.11.19-MariaDB`.
     pub version: String,

@@ -13,28 +13,18 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// Percentiles of a set of latencies in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct LatencySummary {
-    /// Number of transactions.
     pub count: u64,
-    /// Smallest.
     pub min_us: f64,
-    /// Arithmetic mean.
     pub mean_us: f64,
-    /// Median.
     pub p50_us: f64,
-    /// 90th percentile.
     pub p90_us: f64,
-    /// 95th percentile.
     pub p95_us: f64,
-    /// 99th percentile.
     pub p99_us: f64,
-    /// 99.9th percentile.
     pub p999_us: f64,
-    /// Largest.
     pub max_us: f64,
     pub sum_us: f64,
 }
 
-/// One kind of error in a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct ErrorSummary {
     /// Such as `deadlock`.
@@ -48,7 +38,6 @@ pub struct ErrorSummary {
     pub count: u64,
 }
 
-/// One kind of transaction in a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct KindSummary {
     pub name: String,
@@ -84,11 +73,9 @@ pub struct GeneratorSummary {
     pub worker_busy_s_stddev: f64,
 }
 
-/// How a trial ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialStatus {
-    /// As planned.
     #[default]
     Complete,
     /// Stopped by the user; what was measured until then is kept.
@@ -106,7 +93,6 @@ pub struct TrialSummary {
     pub trial: u32,
     #[serde(flatten)]
     pub identity: TrialIdentity,
-    /// How it ended.
     pub status: TrialStatus,
     /// RFC 3339, UTC: when the measured window opened.
     pub started_at: String,
@@ -134,18 +120,15 @@ pub struct TrialSummary {
     pub service: Option<LatencySummary>,
     /// How late transactions began; only where there is a schedule.
     pub lateness: Option<LatencySummary>,
-    /// Per kind of transaction.
     pub kinds: Vec<KindSummary>,
     /// Errors of all attempts, by class and code.
     pub errors: Vec<ErrorSummary>,
-    /// The load generator.
     pub generator: GeneratorSummary,
     /// Notes for the reader, in sentences.
     pub notes: Vec<Message>,
     /// Command by command; empty where the workload doesn't measure them one by one.
     #[serde(default)]
     pub statement_latencies: Vec<StatementLatency>,
-    /// What surrounded it.
     #[serde(default)]
     pub conditions: Conditions,
     /// What was done to a node in it, where a suite asks for that.

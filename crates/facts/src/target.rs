@@ -12,10 +12,8 @@ use std::path::Path;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Takes reads and writes.
     #[default]
     Primary,
-    /// Takes reads.
     ReadOnly,
     /// A proxy that spreads what it takes over the nodes.
     Endpoint,
@@ -81,7 +79,6 @@ impl Route {
     }
 }
 
-/// What a target costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Price {
@@ -95,7 +92,6 @@ pub struct Price {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TargetFacts {
-    /// Its name in the suite.
     pub name: String,
     /// Of the node that the load reaches first; `{run}` stands for the run folder.
     pub url: SecretUrl,

@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct TrialIdentity {
     /// The plan's stable name of the point and repeat, for resuming.
     pub step: String,
-    /// Experiment it belongs to.
     pub experiment: String,
-    /// Target it runs on.
     pub target: String,
     /// Workload and test, such as `oltp_read_only`.
     pub test: String,

@@ -7,9 +7,9 @@ use crate::calibration::Calibration;
 use crate::databases::{Reached, reach_planned};
 use crate::failure::{Failure, sentence};
 use crate::output;
-use crate::table::number;
 use dyno_core::Driver;
 use dyno_engine::{DriveError, TrialResult, drive};
+use dyno_facts::format::short;
 use dyno_facts::{Environment, ExperimentFacts, Purpose, Restore, SecretUrl, TargetFacts};
 use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
 use dyno_suite::Plan;
@@ -49,7 +49,7 @@ pub fn run(
             let tps = result.total.counts().committed as f64 / seconds.max(1e-9);
             let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
             reporter.ended(result, &left);
-            output::talk(&format!("{title}: {} tx/s, p95 {} ms", number(tps), number(p95_ms)));
+            output::talk(&format!("{title}: {} tx/s, p95 {} ms", short(tps), short(p95_ms)));
         }
         Ok(None) => {
             reporter.failed("The trial was stopped before it began.", None, true);

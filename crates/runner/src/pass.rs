@@ -8,7 +8,7 @@ use crate::nodes::{Sampling, sampled};
 use crate::output;
 use crate::progress::Progress;
 use crate::summary::resident_mib;
-use crate::trial::{Done, Job, Parts, store};
+use crate::trial::{Done, Job, TrialParts, store};
 use dyno_core::{Driver, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{
@@ -82,7 +82,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     let looks = (&looked[..], &looked_again[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, None, &measured);
     let fleet = FleetShare::default();
-    let parts = Parts { measured, headroom: None, surroundings, fleet, fault: None, after };
+    let parts = TrialParts { measured, headroom: None, surroundings, fleet, fault: None, after };
     store(writer, parts, progress, &place)
 }
 

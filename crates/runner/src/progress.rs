@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output::{self, ProgressView, streams};
 use crate::signals;
-use crate::table::number;
+use dyno_facts::format::short;
 use dyno_load::{LoadError, LoadObserver};
 use dyno_record::{Interval, Phase};
 use std::sync::Mutex;
@@ -122,7 +122,7 @@ impl LoadObserver for LoadProgress {
     fn rows_done(&self, rows: u64) {
         let done = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
         let rate = done as f64 / self.progress.begun.elapsed().as_secs_f64().max(0.001);
-        let message = format!("{} rows/s", number(rate));
+        let message = format!("{} rows/s", short(rate));
         self.progress.at(done, self.planned.load(Ordering::Relaxed), &message);
     }
 
@@ -197,7 +197,7 @@ impl TrialProgress {
             errors => format!(", {errors} errors"),
         };
         let done = (interval.begins_s + warmup_s + interval.length_s).max(0.0);
-        let message = format!("{phase}{} tx/s, p95 {} ms{errors}", number(tps), number(p95_ms));
+        let message = format!("{phase}{} tx/s, p95 {} ms{errors}", short(tps), short(p95_ms));
         self.progress.at(done.round() as u64, self.seconds, &message);
     }
 }

@@ -2,7 +2,7 @@
 //! next, here is what the trials so far have shown.
 
 use super::repetition::Next;
-use crate::table::number;
+use dyno_facts::format::short;
 use dyno_facts::{
     LatencySummary, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
 };
@@ -117,13 +117,13 @@ fn told(outcome: &Outcome, objective: &Objective) -> Message {
     let objective = &objective.text;
     match outcome {
         Outcome::Held { rate_per_s, is_most: false } => {
-            say!(search_ended, rate = number(*rate_per_s), objective = objective)
+            say!(search_ended, rate = short(*rate_per_s), objective = objective)
         }
         Outcome::Held { rate_per_s, is_most: true } => {
-            say!(search_ended_at_most, rate = number(*rate_per_s), objective = objective)
+            say!(search_ended_at_most, rate = short(*rate_per_s), objective = objective)
         }
         Outcome::NoneHeld { lowest_per_s } => {
-            say!(search_none_held, rate = number(*lowest_per_s), objective = objective)
+            say!(search_none_held, rate = short(*lowest_per_s), objective = objective)
         }
         Outcome::Unsteady => say!(search_unsteady, objective = objective),
     }

@@ -240,7 +240,7 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     assert_eq!(rates.len(), 3);
     assert!(rates.iter().all(|rate| *rate == rates[0] && (4_750.0..=5_000.0).contains(rate)));
     let why: Vec<&Message> = run.header().skipped.values().collect();
-    let held = crate::table::number(rates[0]);
+    let held = dyno_facts::format::short(rates[0]);
     let told = format!("The search has ended: {held} per second are held with p99 < 20ms.");
     assert_eq!(why, [&told], "only the first step that is not needed is noted");
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());

@@ -9,9 +9,9 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Progress, TrialProgress};
 use crate::summary::{self, kinds, summarise};
-use crate::table::number;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
+use dyno_facts::format::short;
 use dyno_facts::{
     Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial, Purpose,
     TrialIdentity, TrialStart, TrialStatus, TrialSummary, Verdict, say,
@@ -116,11 +116,11 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
-    let parts = Parts { measured, headroom, surroundings, fleet, fault, after };
+    let parts = TrialParts { measured, headroom, surroundings, fleet, fault, after };
     store(writer, parts, progress, &place)
 }
 
-pub(crate) struct Parts {
+pub(crate) struct TrialParts {
     pub(crate) measured: TrialSummary,
     pub(crate) headroom: Option<f64>,
     pub(crate) surroundings: Conditions,
@@ -131,8 +131,8 @@ pub(crate) struct Parts {
 }
 
 /// The summary of a trial, judged by its checks. True when a check of the data failed.
-fn conclude(parts: Parts) -> (TrialSummary, bool) {
-    let Parts { measured, headroom, surroundings, fleet, fault, after } = parts;
+fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
+    let TrialParts { measured, headroom, surroundings, fleet, fault, after } = parts;
     let (fault, no_fault) = fault.unzip();
     let denial = denial(&after, fault.as_ref());
     let is_denied = denial.is_some();
@@ -160,14 +160,14 @@ fn conclude(parts: Parts) -> (TrialSummary, bool) {
 
 pub(crate) fn store(
     writer: TrialWriter<'_>,
-    mut parts: Parts,
+    mut parts: TrialParts,
     progress: Progress,
     place: &str,
 ) -> Result<Done, Failure> {
     let headline = parts.after.headline.take();
     let (summary, is_denied) = conclude(parts);
     let figures = headline.unwrap_or_else(|| {
-        let rates = format!("{} tx/s, {} statements/s", number(summary.tps), number(summary.qps));
+        let rates = format!("{} tx/s, {} statements/s", short(summary.tps), short(summary.qps));
         with_p95(&rates, &summary)
     });
     progress.finish(&match &summary.status {
@@ -186,7 +186,7 @@ pub(crate) fn store(
 
 /// Rates and the 95th percentile of the latency, as they are shown when a trial has ended.
 pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
-    format!("{rates}, p95 {} ms", number(summary.latency.p95_us / 1e3))
+    format!("{rates}, p95 {} ms", short(summary.latency.p95_us / 1e3))
 }
 
 struct Parties<'a, W, D> {

@@ -112,12 +112,11 @@ async fn printed<T: Send + 'static>(
     wanted: impl FnOnce(Paper, Vec<Option<String>>) -> Result<T, String> + Send + 'static,
 ) -> Option<Result<T, String>> {
     let _turn = app.press.lock().await;
-    let published = app.published;
     aside(move || {
         let read: Result<Vec<RunData>, StoreError> =
             folders.iter().map(|path| dyno_store::read(path)).collect();
         let runs = read.map_err(|error| error.to_string())?;
-        let tables: Vec<_> = runs.iter().flat_map(published).collect();
+        let tables: Vec<_> = runs.iter().flat_map(|run| run.header.published()).cloned().collect();
         let links = folders.iter().map(|path| Some(format!("runs/{}/", folder_name(path))));
         wanted(Paper::new(&runs, &tables), links.collect())
     })

@@ -62,15 +62,19 @@ fn text(run: Option<&RunFollower>) -> String {
     of_run(&mut out, run);
     let Some(current) = run.current() else { return out.0 };
     let view = &current.view;
-    let (trial, workers) = (view.number.to_string(), view.workers.to_string());
+    let (trial, workers) = (view.number.to_string(), view.identity.workers.to_string());
     let labels = [
-        ("experiment", view.experiment.as_str()),
-        ("target", &view.target),
-        ("test", &view.test),
+        ("experiment", view.identity.experiment.as_str()),
+        ("target", &view.identity.target),
+        ("test", &view.identity.test),
         ("workers", &workers),
     ];
     let mut info = labels.to_vec();
-    info.extend([("trial", trial.as_str()), ("step", &view.step), ("status", view.status)]);
+    info.extend([
+        ("trial", trial.as_str()),
+        ("step", &view.identity.step),
+        ("status", view.status),
+    ]);
     out.single("dyno_trial_info", "gauge", "The trial that runs, or the last one.", &info, 1.0);
     of_totals(&mut out, &labels, &current.totals);
     if view.status == "running"
@@ -78,7 +82,7 @@ fn text(run: Option<&RunFollower>) -> String {
     {
         of_interval(&mut out, &labels, last);
     }
-    of_nodes(&mut out, &view.target, &current.nodes);
+    of_nodes(&mut out, &view.identity.target, &current.nodes);
     out.0
 }
 

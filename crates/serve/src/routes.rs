@@ -9,8 +9,6 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use dyno_facts::PublishedTable;
-use dyno_store::RunData;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Mutex, Semaphore, watch};
@@ -20,7 +18,6 @@ const SEATS: usize = 32;
 
 pub(crate) struct App {
     pub(crate) runs: PathBuf,
-    pub(crate) published: fn(&RunData) -> Vec<PublishedTable>,
     pub(crate) stopped: watch::Receiver<bool>,
     pub(crate) seats: Arc<Semaphore>,
     /// Papers are made one at a time: they take a processor that may be measured on.
@@ -31,18 +28,12 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(
-        runs: PathBuf,
-        published: fn(&RunData) -> Vec<PublishedTable>,
-        gate: Gate,
-        stopped: watch::Receiver<bool>,
-    ) -> Arc<App> {
+    pub(crate) fn new(runs: PathBuf, gate: Gate, stopped: watch::Receiver<bool>) -> Arc<App> {
         Arc::new(App {
             metrics: Mutex::new(Follower::new(&runs, None)),
             seats: Arc::new(Semaphore::new(SEATS)),
             press: Arc::default(),
             runs,
-            published,
             stopped,
             gate,
         })

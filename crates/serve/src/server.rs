@@ -3,8 +3,6 @@
 use crate::gate::Gate;
 use crate::routes::{self, App};
 use crate::{ServeError, Token};
-use dyno_facts::PublishedTable;
-use dyno_store::RunData;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -27,8 +25,6 @@ pub struct Settings {
     pub token: Option<Token>,
     /// Names of this machine by which the page may be addressed, beside `localhost` and plain addresses.
     pub names: Vec<String>,
-    /// The published figures that belong beside a run's.
-    pub published: fn(&RunData) -> Vec<PublishedTable>,
 }
 
 /// A server that has its port and does not answer yet.
@@ -107,7 +103,7 @@ impl Server {
             .build()
             .map_err(|error| no_thread(&error))?;
         let gate = Gate::new(self.token, self.address.port(), self.settings.names);
-        let app = App::new(self.settings.runs, self.settings.published, gate, stopped.clone());
+        let app = App::new(self.settings.runs, gate, stopped.clone());
         let answered = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let (mut ending, mut patience) = (stopped.clone(), stopped.clone());

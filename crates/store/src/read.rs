@@ -6,7 +6,7 @@ use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
 use dyno_facts::{
     Event, Message, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    TrialStart, TrialStatus, TrialSummary, say,
+    TrialStart, TrialSummary, say,
 };
 use dyno_record::Latencies;
 use serde::de::DeserializeOwned;
@@ -273,10 +273,5 @@ impl RunData {
             RunStatus::Running if !self.is_growing => RunStatus::Interrupted,
             status => status.clone(),
         }
-    }
-
-    /// Trials that were executed as planned.
-    pub fn complete_trials(&self) -> impl Iterator<Item = &TrialData> {
-        self.trials.iter().filter(|trial| trial.summary.status == TrialStatus::Complete)
     }
 }

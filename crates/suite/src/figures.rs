@@ -2,47 +2,13 @@
 //! where the figures come from and what each column means. Both live in `figures/`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::LazyLock;
 
-use dyno_facts::Message;
-use serde::{Deserialize, Serialize};
+use dyno_facts::{Message, PublishedRow};
+use serde::Deserialize;
 
 use crate::problem::Problem;
 use crate::source::Source;
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Value {
-    Number(f64),
-    /// Anything else.
-    Text(String),
-}
-
-impl Value {
-    fn parse(text: &str) -> Value {
-        match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Value::Number(number),
-            _ => Value::Text(text.to_string()),
-        }
-    }
-
-    pub fn number(&self) -> Option<f64> {
-        match self {
-            Value::Number(number) => Some(*number),
-            Value::Text(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Number(number) => number.fmt(f),
-            Value::Text(text) => text.fmt(f),
-        }
-    }
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -60,47 +26,11 @@ pub struct Figure {
     pub method: Message,
     /// What a reader must know before comparing with them.
     pub note: Option<Message>,
-    /// The columns of the CSV file, in its order.
-    pub columns: Vec<Column>,
+    /// Names and kinds of the columns of the CSV file, in its order.
+    pub columns: Vec<(String, Column)>,
     /// Typed rows. A published row whose metrics belong to different conditions (read-only and
     /// read-write in two columns) gives one row for each.
-    pub rows: Vec<Row>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// The name in the CSV file.
-    pub name: String,
-    pub role: ColumnRole,
-    /// What it means, in words.
-    pub meaning: String,
-    /// Such as `transactions/s`.
-    pub unit: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum ColumnRole {
-    /// The row's name; also a condition.
-    Label,
-    Condition,
-    Metric {
-        /// dyno's name of the metric, such as `tps`.
-        metric: String,
-        /// Conditions under which this column was measured.
-        when: BTreeMap<String, Value>,
-    },
-}
-
-/// Results that were measured under the same conditions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The row's name, such as a node class.
-    pub label: String,
-    /// Number of the published row, from 1.
-    pub number: usize,
-    /// All conditions: of the figure, of the row, of the column.
-    pub conditions: BTreeMap<String, Value>,
-    pub metrics: BTreeMap<String, f64>,
+    pub rows: Vec<PublishedRow>,
 }
 
 impl Figure {
@@ -117,7 +47,7 @@ impl Figure {
     /// The place and the remedy, for the first thing that is wrong.
     pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<Figure, Problem> {
         let source = Source { file: format!("{name}.toml"), text: sidecar.to_string() };
-        let sidecar: Sidecar = toml::from_str(sidecar).map_err(|error| {
+        let mut sidecar: Sidecar = toml::from_str(sidecar).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             Problem::new(format!("The figure can't be read: {}.", error.message()))
                 .at(&source, &span)
@@ -128,15 +58,16 @@ impl Figure {
         let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
         let mut columns = Vec::new();
         for column in &header {
-            let Some(words) = sidecar.columns.get(*column) else {
+            let Some(described) = sidecar.columns.remove_entry(*column) else {
                 return Err(fail(1, format!("The column `{column}` is not described.")));
             };
-            columns.push(words.column(column));
+            columns.push(described);
         }
-        if let Some(name) = sidecar.columns.keys().find(|name| !header.contains(&name.as_str())) {
+        if let Some(name) = sidecar.columns.keys().next() {
             return Err(fail(1, format!("There is no column `{name}`.")));
         }
-        let labels = columns.iter().filter(|column| column.role == ColumnRole::Label).count();
+        let is_label = |(_, column): &&(String, Column)| matches!(column, Column::Label { .. });
+        let labels = columns.iter().filter(is_label).count();
         if labels != 1 {
             return Err(fail(1, format!("One column must be the label, not {labels}.")));
         }
@@ -176,39 +107,39 @@ fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
 
 /// Adds one row per group of metrics that share their conditions.
 fn add_rows(
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<PublishedRow>,
     number: usize,
-    columns: &[Column],
+    columns: &[(String, Column)],
     cells: &[&str],
-    fixed: &BTreeMap<String, Value>,
+    fixed: &Conditions,
 ) -> Result<(), String> {
-    let mut shared = fixed.clone();
+    let mut shared: BTreeMap<String, String> = stated(fixed).collect();
     let mut label = String::new();
-    for (column, cell) in columns.iter().zip(cells) {
-        match &column.role {
-            ColumnRole::Label => {
+    for ((name, column), cell) in columns.iter().zip(cells) {
+        match column {
+            Column::Label { .. } => {
                 label = (*cell).to_string();
-                shared.insert(column.name.clone(), Value::Text(label.clone()));
+                shared.insert(name.clone(), label.clone());
             }
-            ColumnRole::Condition => {
-                shared.insert(column.name.clone(), Value::parse(cell));
+            Column::Condition { .. } => {
+                shared.insert(name.clone(), condition(cell));
             }
-            ColumnRole::Metric { .. } => {}
+            Column::Metric { .. } => {}
         }
     }
     let first = rows.len();
-    for (column, cell) in columns.iter().zip(cells) {
-        let ColumnRole::Metric { metric, when } = &column.role else { continue };
-        let value = Value::parse(cell)
-            .number()
-            .ok_or_else(|| format!("`{cell}` in the column `{}` is not a number.", column.name))?;
+    for ((name, column), cell) in columns.iter().zip(cells) {
+        let Column::Metric { metric, when, .. } = column else { continue };
+        let value = cell.parse().ok().filter(|value: &f64| value.is_finite());
+        let value =
+            value.ok_or_else(|| format!("`{cell}` in the column `{name}` is not a number."))?;
         let mut conditions = shared.clone();
-        conditions.extend(when.clone());
+        conditions.extend(stated(when));
         let row = match rows[first..].iter_mut().find(|row| row.conditions == conditions) {
             Some(row) => row,
             None => {
-                let (label, metrics) = (label.clone(), BTreeMap::new());
-                rows.push(Row { label, number, conditions, metrics });
+                let label = label.clone();
+                rows.push(PublishedRow { label, number, conditions, ..PublishedRow::default() });
                 rows.last_mut().ok_or("There is no row.")?
             }
         };
@@ -229,8 +160,8 @@ struct Sidecar {
     method: Words,
     note: Option<Words>,
     #[serde(default)]
-    conditions: BTreeMap<String, Value>,
-    columns: BTreeMap<String, SidecarColumn>,
+    conditions: Conditions,
+    columns: BTreeMap<String, Column>,
 }
 
 #[derive(Deserialize)]
@@ -246,36 +177,45 @@ impl Words {
     }
 }
 
-#[derive(Deserialize)]
+/// A column of a published table, and what it means in words.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
-enum SidecarColumn {
-    Label {
-        meaning: String,
-    },
+pub enum Column {
+    /// The row's name; also a condition.
+    Label { meaning: String },
     Condition {
         meaning: String,
+        /// Such as `GiB`.
         unit: Option<String>,
     },
     Metric {
+        /// dyno's name of the metric, such as `tps`.
         metric: String,
         meaning: String,
+        /// Such as `transactions/s`.
         unit: Option<String>,
+        /// Conditions under which this column was measured.
         #[serde(default)]
-        when: BTreeMap<String, Value>,
+        when: Conditions,
     },
 }
 
-impl SidecarColumn {
-    fn column(&self, name: &str) -> Column {
-        let (role, meaning, unit) = match self {
-            SidecarColumn::Label { meaning } => (ColumnRole::Label, meaning, &None),
-            SidecarColumn::Condition { meaning, unit } => (ColumnRole::Condition, meaning, unit),
-            SidecarColumn::Metric { metric, meaning, unit, when } => {
-                let role = ColumnRole::Metric { metric: metric.clone(), when: when.clone() };
-                (role, meaning, unit)
-            }
-        };
-        Column { name: name.to_string(), role, meaning: meaning.clone(), unit: unit.clone() }
+/// Conditions as TOML has them.
+type Conditions = BTreeMap<String, toml::Value>;
+
+fn stated(conditions: &Conditions) -> impl Iterator<Item = (String, String)> {
+    let text = |value: &toml::Value| match value {
+        toml::Value::String(text) => text.clone(),
+        number => condition(&number.to_string()),
+    };
+    conditions.iter().map(move |(name, value)| (name.clone(), text(value)))
+}
+
+/// A condition's value as it is compared: a number in one spelling, `2.0` as `2`.
+fn condition(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => number.to_string(),
+        _ => text.to_owned(),
     }
 }
 

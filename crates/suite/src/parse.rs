@@ -12,7 +12,7 @@ use toml::de::DeValue;
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
 use crate::compare;
 use crate::fault;
-use crate::figures::{self, Value as FigureValue};
+use crate::figures;
 use crate::load;
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
@@ -498,14 +498,15 @@ fn read_link(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Link> {
     check_link(sheet, &link).then_some(link)
 }
 
-fn read_filter(table: Reader<'_, '_>) -> Vec<(Written<String>, FigureValue)> {
+fn read_filter(table: Reader<'_, '_>) -> Vec<(Written<String>, String)> {
     let sheet = table.sheet;
     let mut filter = Vec::new();
     for (key, span, value) in table.into_entries() {
+        let number = |digits: &str| digits.parse().ok().map(|number: f64| number.to_string());
         let wanted = match value.get_ref() {
-            DeValue::String(text) => Some(FigureValue::Text(text.to_string())),
-            DeValue::Integer(digits) => digits.as_str().parse().ok().map(FigureValue::Number),
-            DeValue::Float(digits) => digits.as_str().parse().ok().map(FigureValue::Number),
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Integer(digits) => number(digits.as_str()),
+            DeValue::Float(digits) => number(digits.as_str()),
             _ => None,
         };
         match wanted {

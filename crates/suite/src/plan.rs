@@ -17,7 +17,7 @@ use crate::scripts;
 use crate::shrink;
 use crate::source::Span;
 use crate::steps;
-use crate::suite::{Experiment, Node, OptionPart, Suite, Target, Written};
+use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
 use crate::targets::{check_data, plan_targets};
 use crate::versus::{self, Versus};
 
@@ -240,27 +240,6 @@ impl Plan {
     ) -> SuiteError {
         let span = self.written_experiment(experiment).map(|found| &found.test.span);
         self.error(span, message, hint)
-    }
-
-    /// An error about a target; points to its URL, unless that was given beside the suite.
-    pub fn target_error(
-        &self,
-        target: &str,
-        message: impl Into<String>,
-        hint: Option<String>,
-    ) -> SuiteError {
-        let planned = self.target(target);
-        let written = self.written.as_ref().zip(planned).and_then(|(suite, planned)| {
-            let written = suite.target(planned.owner())?;
-            let is_its =
-                |node: &&Node| node.url.as_ref().is_some_and(|url| url.value == planned.url);
-            let node = written.nodes.iter().find(is_its)?;
-            match written.nodes.len() {
-                1 => node.url.as_ref().map(|url| &url.span),
-                _ => Some(&written.nodes_span),
-            }
-        });
-        self.error(written, message, hint)
     }
 
     /// An error about a check that is denied or allowed; points to it, unless it was given beside the

@@ -2,7 +2,7 @@
 
 use dyno_facts::{Message, PublishedRow, PublishedTable};
 
-use crate::figures::{self, Row};
+use crate::figures;
 use crate::suite::{Experiment, Link, Target};
 
 pub(crate) fn table(
@@ -11,11 +11,11 @@ pub(crate) fn table(
     targets: &[&Target],
 ) -> Option<PublishedTable> {
     let figure = figures::figure(&link.figure.value)?;
-    let chosen = |row: &&Row| {
+    let chosen = |row: &&PublishedRow| {
         link.filter.iter().all(|(name, value)| row.conditions.get(&name.value) == Some(value))
     };
     let named = |target: &Target| link.targets.iter().any(|name| name.value == target.name.value);
-    let counterpart = |row: &Row, target: &Target| {
+    let counterpart = |row: &PublishedRow, target: &Target| {
         let is_matched = !link.matching.is_empty()
             && link.matching.iter().all(|name| {
                 let value = target.value(&name.value);
@@ -23,20 +23,13 @@ pub(crate) fn table(
             });
         is_matched || named(target)
     };
-    let publish = |row: &Row| PublishedRow {
-        label: row.label.clone(),
-        number: row.number,
-        conditions: row
-            .conditions
-            .iter()
-            .map(|(name, value)| (name.clone(), value.to_string()))
-            .collect(),
-        metrics: row.metrics.clone(),
+    let publish = |row: &PublishedRow| PublishedRow {
         targets: targets
             .iter()
             .filter(|target| counterpart(row, target))
             .map(|target| target.name.value.clone())
             .collect(),
+        ..row.clone()
     };
     let place = [figure.date.as_ref(), figure.location.as_ref()].into_iter().flatten();
     let source: Vec<Message> =

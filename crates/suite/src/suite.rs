@@ -7,7 +7,6 @@ use toml::de::DeTable;
 
 use crate::bundled::{BUNDLED_PREFIX, bundled};
 use crate::compare::Compare;
-use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
 use crate::problem::{Problem, SuiteError};
 use crate::reader::{Reader, Sheet};
@@ -59,14 +58,12 @@ impl Target {
     /// The keys by which rows of published figures can be matched with targets.
     pub const KEYS: [&str; 4] = ["class", "product", "vcpu", "memory_gib"];
 
-    pub fn value(&self, key: &str) -> Option<FigureValue> {
+    pub fn value(&self, key: &str) -> Option<String> {
         match key {
-            "class" => Some(self.facts.class.clone())
-                .filter(|class| !class.is_empty())
-                .map(FigureValue::Text),
-            "product" => self.product.clone().map(FigureValue::Text),
-            "vcpu" => self.facts.vcpu.map(FigureValue::Number),
-            "memory_gib" => self.facts.memory_gib.map(FigureValue::Number),
+            "class" => Some(self.facts.class.clone()).filter(|class| !class.is_empty()),
+            "product" => self.product.clone(),
+            "vcpu" => self.facts.vcpu.map(|vcpu| vcpu.to_string()),
+            "memory_gib" => self.facts.memory_gib.map(|memory| memory.to_string()),
             _ => None,
         }
     }
@@ -130,7 +127,7 @@ pub enum OptionPart {
 pub struct Link {
     pub figure: Written<String>,
     /// Only rows in which these columns or conditions have these values.
-    pub filter: Vec<(Written<String>, FigureValue)>,
+    pub filter: Vec<(Written<String>, String)>,
     /// A row is the counterpart of a target if these columns equal the target's keys.
     pub matching: Vec<Written<String>>,
     /// Targets that all these rows are the counterpart of.

@@ -105,9 +105,6 @@ fn complaints_of_workloads_and_drivers_get_their_place() {
     let error = plan.option_error("a", "--table-size", OptionPart::Value, "Too small.", None);
     assert_eq!(place(error), (12, 26, 4));
     assert_eq!(place(plan.experiment_error("a", "No.", None)), (9, 8, 13));
-    let error = plan.target_error("main", "No such host.", None);
-    assert!(!error.to_string().contains("geheim"), "{error}");
-    assert_eq!(place(error), (4, 7, 22));
     let error = plan.option_error("a", "range_size", OptionPart::Value, "Too small.", None);
     assert_eq!(error.problems[0].place, None);
 }

@@ -1,9 +1,10 @@
 //! The bundled figures: every value is there, of the right kind, and adds up.
 
-use dyno_suite::figures::{self, ColumnRole, Figure, Row, Value};
+use dyno_facts::PublishedRow;
+use dyno_suite::figures::{self, Column, Figure};
 
-fn rows<'a>(figure: &'a Figure, condition: &str, value: &Value) -> Vec<&'a Row> {
-    figure.rows.iter().filter(|row| row.conditions.get(condition) == Some(value)).collect()
+fn rows<'a>(figure: &'a Figure, condition: &str, value: &str) -> Vec<&'a PublishedRow> {
+    figure.rows.iter().filter(|row| row.conditions[condition] == value).collect()
 }
 
 #[test]
@@ -24,10 +25,11 @@ fn all_four_are_read_in_full() {
     assert_eq!(counts, expected);
     for figure in figures::all() {
         assert!(!figure.source.is_empty() && !figure.method.is_empty(), "{}", figure.name);
-        for column in figure.columns.iter().filter(|column| column.role == ColumnRole::Condition) {
+        let is_condition = |column: &Column| matches!(column, Column::Condition { .. });
+        for (column, _) in figure.columns.iter().filter(|(_, column)| is_condition(column)) {
             for row in &figure.rows {
-                let number = row.conditions[&column.name].number();
-                assert!(number.is_some_and(|n| n > 0.0), "{} {}", figure.name, column.name);
+                let number = row.number(column);
+                assert!(number.is_some_and(|n| n > 0.0), "{} {column}", figure.name);
             }
         }
         for row in &figure.rows {
@@ -48,14 +50,14 @@ fn rds_rows_add_up() {
     assert!(ratios.iter().all(|ratio| (11.6..=21.3).contains(ratio)), "{ratios:?}");
     let last = figure.rows.last().expect("a row");
     assert_eq!((last.label.as_str(), last.metrics["tps"]), ("rds.mysql.st.d13", 4_176.0));
-    assert_eq!(last.conditions["tables"], Value::Number(64.0));
+    assert_eq!(last.conditions["tables"], "64");
 }
 
 #[test]
 fn tpch_speedups_are_the_ratio_of_the_times() {
     let figure = figures::figure("polardb-mysql-8.0-tpch-sf100").expect("the figure");
-    let parallel = rows(figure, "degree", &Value::Number(16.0));
-    let serial = rows(figure, "degree", &Value::Number(0.0));
+    let parallel = rows(figure, "degree", "16");
+    let serial = rows(figure, "degree", "0");
     assert_eq!((parallel.len(), serial.len()), (22, 22));
     for (fast, slow) in parallel.iter().zip(&serial) {
         assert_eq!(fast.label, slow.label);
@@ -67,19 +69,18 @@ fn tpch_speedups_are_the_ratio_of_the_times() {
 #[test]
 fn pgbench_columns_become_scripts() {
     let figure = figures::figure("polardb-for-oracle-pgbench").expect("the figure");
-    let read_only = rows(figure, "script", &Value::Text("read-only".into()));
-    let read_write = rows(figure, "script", &Value::Text("read-write".into()));
+    let read_only = rows(figure, "script", "read-only");
+    let read_write = rows(figure, "script", "read-write");
     assert_eq!((read_only.len(), read_write.len()), (16, 16));
     for (read, write) in read_only.iter().zip(&read_write) {
         assert!(read.metrics["data_qps"] > write.metrics["data_qps"], "{}", read.label);
-        let (scale, rows) = (&read.conditions["scale"], &read.conditions["rows"]);
-        assert_eq!(rows.number(), scale.number().map(|scale| scale * 100_000.0));
+        let rows = read.number("scale").map(|scale| scale * 100_000.0);
+        assert_eq!(read.number("rows"), rows);
     }
-    let printed: Vec<Option<f64>> =
-        rows(figure, "class", &Value::Text("polar.o.x8.4xlarge".into()))
-            .iter()
-            .map(|row| row.conditions["memory_gib"].number())
-            .collect();
+    let printed: Vec<Option<f64>> = rows(figure, "class", "polar.o.x8.4xlarge")
+        .iter()
+        .map(|row| row.number("memory_gib"))
+        .collect();
     assert!(printed.contains(&Some(256.0)) && printed.contains(&Some(128.0)));
 }
 

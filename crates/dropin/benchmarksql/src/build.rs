@@ -5,11 +5,11 @@ use super::settings::{Build, Csv, Place, Reader};
 use super::{Source, shown, warn};
 use crate::Done;
 use dyno_core::Dialect;
+use dyno_facts::format::whole;
 use dyno_runner::databases::{Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_runner::progress::{LoadProgress, follow_load};
-use dyno_runner::table::number;
 use dyno_tpcc::load::{LoadOptions, LoadReport, load, write_csv};
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 
@@ -147,7 +147,7 @@ fn files(options: &LoadOptions, dialect: Dialect, csv: &Csv) -> Done {
         }
     };
     let rows: u64 = files.iter().map(|file| file.rows).sum();
-    progress.finish(&format!("{} rows in {} files", number(rows as f64), files.len()));
+    progress.finish(&format!("{} rows in {} files", whole(rows as f64), files.len()));
     for file in &files {
         let (path, columns) = (file.path.display(), file.columns.join(", "));
         output::data(&format!("{path}: {} rows of {} ({columns})\n", file.rows, file.table));
@@ -168,7 +168,7 @@ fn told(report: &LoadReport) -> String {
                 or clauses were asked for now"
             .to_owned();
     }
-    let rows = |rows: u64| number(rows as f64);
+    let rows = |rows: u64| whole(rows as f64);
     let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
     let loaded =
         format!("{} rows loaded{method}, keys made, all rows counted", rows(report.rows_loaded));

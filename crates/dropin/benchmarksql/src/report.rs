@@ -5,9 +5,10 @@ use super::console::{Console, per_minute, session_time};
 use super::verdict::Worth;
 use dyno_core::MILLISECOND;
 use dyno_engine::TrialResult;
+use dyno_facts::format::short;
 use dyno_facts::{DataCheck, KindSummary, TrialSummary};
 use dyno_record::Frame;
-use dyno_runner::table::{layout, number};
+use dyno_runner::table::layout;
 use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use dyno_tpcc::profile::Kind;
 
@@ -45,7 +46,7 @@ pub(super) fn details(summary: &TrialSummary, facts: &TpccFacts) -> String {
         if facts.warehouses == 1 { "warehouse" } else { "warehouses" },
         facts.terminals,
         facts.sessions,
-        number(summary.window_s),
+        short(summary.window_s),
     );
     text.push_str(&kinds(summary, facts));
     let counts = &summary.counts;
@@ -57,7 +58,7 @@ pub(super) fn details(summary: &TrialSummary, facts: &TpccFacts) -> String {
         let share = 100.0 * facts.tpmc / limit;
         text.push_str(&format!(
             "tpmC is {share:.1} % of the {} that keying and think times allow\n",
-            number(limit)
+            short(limit)
         ));
     }
     for error in &summary.errors {
@@ -110,7 +111,7 @@ fn kinds(summary: &TrialSummary, facts: &TpccFacts) -> String {
         let times_us = [latency.p50_us, latency.p90_us, latency.p99_us, latency.max_us, limit_us];
         let mut row = vec![kind.name.clone()];
         row.extend(counts.map(|count| count.to_string()));
-        row.extend(times_us.map(|us| number(us / 1e3)));
+        row.extend(times_us.map(|us| short(us / 1e3)));
         row.push(verdict.to_owned());
         row
     };

@@ -4,11 +4,12 @@ use crate::Done;
 use dyno_core::{Dialect, Driver, Nanos};
 use dyno_drivers::target::Target;
 use dyno_engine::{Control, Ended, TrialSpec, drive};
+use dyno_facts::format::short;
 use dyno_nullserver::{Config, Handle, start};
 use dyno_runner::calibration::{Calibration, Point};
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
-use dyno_runner::table::{layout, number};
+use dyno_runner::table::layout;
 use dyno_runner::{output, signals};
 use dyno_sysbench::{Options, Sysbench, Test};
 use std::sync::Arc;
@@ -128,8 +129,8 @@ fn table(points: &[Point]) -> String {
         vec![
             point.protocol.clone(),
             point.workers.to_string(),
-            number(point.statements_per_s),
-            number(point.cpu_us_per_statement),
+            short(point.statements_per_s),
+            short(point.cpu_us_per_statement),
         ]
     };
     let rows: Vec<Vec<String>> = points.iter().map(row).collect();

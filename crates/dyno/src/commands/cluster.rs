@@ -1,7 +1,8 @@
 //! `dyno cluster`: local clusters of real servers.
 
-use crate::Done;
-use clap::{Args, Subcommand, ValueEnum};
+use crate::choice::choice;
+use crate::{Done, pretty};
+use clap::{Args, Subcommand};
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, signals, table};
 use dyno_topology::{
@@ -86,19 +87,19 @@ pub(crate) struct Node {
 pub(crate) struct Up {
     /// The shape: a primary (and read-only nodes) of MariaDB, MySQL or PostgreSQL, or a SQL layer over four
     /// MariaDB shards.
-    #[arg(value_name = "TOPOLOGY")]
-    topology: Topology,
+    #[arg(value_name = "TOPOLOGY", value_parser = choice(TOPOLOGIES))]
+    topology: TopologyKind,
     #[command(flatten)]
     folder: Folder,
     /// Read-only nodes beside the primary, at most 8.
     #[arg(long, value_name = "N", default_value_t = 0)]
     replicas: u32,
     /// What a commit waits for: nothing, one read-only node, or a majority of all nodes.
-    #[arg(long, value_name = "KIND", default_value = "async")]
-    replication: Wait,
+    #[arg(long, value_name = "KIND", default_value = "async", value_parser = choice(WAITS))]
+    replication: Replication,
     /// What stands in front of the nodes and spreads reads.
-    #[arg(long, value_name = "KIND")]
-    endpoint: Option<Endpoint>,
+    #[arg(long, value_name = "KIND", value_parser = choice(ENDPOINTS))]
+    endpoint: Option<EndpointKind>,
     /// A setting of all servers, over that of the template. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
@@ -125,27 +126,24 @@ pub(crate) struct Up {
     sysbench_tables: u32,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Topology {
-    Mariadb,
-    Mysql,
-    Postgres,
-    Sharded,
-}
+const TOPOLOGIES: &[(&str, TopologyKind)] = &[
+    ("mariadb", TopologyKind::Mariadb),
+    ("mysql", TopologyKind::Mysql),
+    ("postgres", TopologyKind::Postgres),
+    ("sharded", TopologyKind::Sharded),
+];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Wait {
-    Async,
-    SemiSync,
-    Quorum,
-}
+const WAITS: &[(&str, Replication)] = &[
+    ("async", Replication::Async),
+    ("semi-sync", Replication::SemiSync),
+    ("quorum", Replication::Quorum),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Endpoint {
-    Pgpool,
-    Shardingsphere,
-    Router,
-}
+const ENDPOINTS: &[(&str, EndpointKind)] = &[
+    ("pgpool", EndpointKind::Pgpool),
+    ("shardingsphere", EndpointKind::Shardingsphere),
+    ("router", EndpointKind::Router),
+];
 
 fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
@@ -154,32 +152,18 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 impl Up {
     fn request(&self) -> Request {
-        let is_sharded = matches!(self.topology, Topology::Sharded);
+        let is_sharded = self.topology == TopologyKind::Sharded;
         let software = match self.endpoint {
-            Some(Endpoint::Pgpool) => self.pgpool.clone(),
-            Some(Endpoint::Router) => self.mysql.clone(),
-            Some(Endpoint::Shardingsphere) => self.shardingsphere.clone(),
+            Some(EndpointKind::Pgpool) => self.pgpool.clone(),
+            Some(EndpointKind::Router) => self.mysql.clone(),
+            Some(EndpointKind::Shardingsphere) => self.shardingsphere.clone(),
             None if is_sharded => self.shardingsphere.clone(),
             None => None,
         };
         Request {
-            topology: match self.topology {
-                Topology::Mariadb => TopologyKind::Mariadb,
-                Topology::Mysql => TopologyKind::Mysql,
-                Topology::Postgres => TopologyKind::Postgres,
-                Topology::Sharded => TopologyKind::Sharded,
-            },
             replicas: self.replicas,
-            replication: match self.replication {
-                Wait::Async => Replication::Async,
-                Wait::SemiSync => Replication::SemiSync,
-                Wait::Quorum => Replication::Quorum,
-            },
-            endpoint: self.endpoint.map(|kind| match kind {
-                Endpoint::Pgpool => EndpointKind::Pgpool,
-                Endpoint::Shardingsphere => EndpointKind::Shardingsphere,
-                Endpoint::Router => EndpointKind::Router,
-            }),
+            replication: self.replication,
+            endpoint: self.endpoint,
             settings: self.settings.clone(),
             isolated: self.isolated,
             mysql: self.mysql.clone(),
@@ -191,7 +175,7 @@ impl Up {
                 ..endpoint::Options::default()
             },
             is_stopped: signals::has_come,
-            ..Request::new(&self.folder.dir, TopologyKind::Mariadb)
+            ..Request::new(&self.folder.dir, self.topology)
         }
     }
 }
@@ -275,9 +259,7 @@ fn status(arguments: &Status) -> Done {
             password_file: cluster.folder().join("password"),
             nodes: &nodes,
         };
-        let text = serde_json::to_string_pretty(&document)
-            .map_err(|error| Failure::new(format!("The status has no text form: {error}.")))?;
-        output::data(&(text + "\n"));
+        output::data(&pretty(&document)?);
     } else {
         output::data(&nodes_table(&nodes));
     }

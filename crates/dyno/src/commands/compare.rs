@@ -3,6 +3,7 @@
 use super::paper::{published_of, report_failure};
 use super::{RUNS, read_runs};
 use crate::Done;
+use crate::choice::{LANGUAGES, choice};
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<String>,
     /// Language of the output: en or zh.
-    #[arg(long, value_name = "LANGUAGE", default_value = "en", value_parser = language)]
+    #[arg(long, value_name = "LANGUAGE", default_value = "en", value_parser = choice(LANGUAGES))]
     lang: Lang,
     /// Write the paper of the comparison into this folder too.
     #[arg(long, value_name = "FOLDER")]
@@ -39,10 +40,6 @@ pub(crate) struct Arguments {
     /// Folder in which runs are kept.
     #[arg(long, value_name = "FOLDER", default_value = RUNS)]
     dir: PathBuf,
-}
-
-fn language(code: &str) -> Result<Lang, String> {
-    Lang::of_code(code).ok_or_else(|| "languages are en and zh".to_owned())
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {

@@ -2,6 +2,7 @@
 
 use super::{RUNS, read_runs};
 use crate::Done;
+use crate::choice::{LANGUAGES, choice};
 use dyno_facts::PublishedTable;
 use dyno_report::{Lang, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;
@@ -24,23 +25,6 @@ pub(crate) enum Format {
     Csv,
     /// What was found, and all sections with their raw numbers; texts as keys and in English.
     Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Language {
-    /// English.
-    En,
-    /// Chinese.
-    Zh,
-}
-
-impl From<Language> for Lang {
-    fn from(language: Language) -> Lang {
-        match language {
-            Language::En => Lang::En,
-            Language::Zh => Lang::Zh,
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -83,8 +67,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "html,md,csv,json")]
     format: Vec<Format>,
     /// Languages to write.
-    #[arg(long, value_delimiter = ',', default_value = "en")]
-    lang: Vec<Language>,
+    #[arg(long, value_delimiter = ',', default_value = "en", value_parser = choice(LANGUAGES))]
+    lang: Vec<Lang>,
     /// Folder with a page, a style or a theme that replace dyno's own, and with text of your own:
     /// slots/after-summary.md stands behind the summary, slots/after-summary.zh.md in Chinese papers.
     #[arg(long, value_name = "FOLDER")]
@@ -122,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     };
     let forms = Forms {
         formats: arguments.format.clone(),
-        languages: arguments.lang.iter().map(|language| (*language).into()).collect(),
+        languages: arguments.lang.clone(),
         templates: match &arguments.template {
             Some(folder) => Templates::of_folder(folder).map_err(report_failure)?,
             None => Templates::default(),
@@ -225,29 +209,16 @@ fn way(from: &Path, to: &Path) -> Option<String> {
 }
 
 pub(crate) fn report_failure(error: ReportError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    Failure::new(error.to_string()).hinted(error.hint())
 }
 
 fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    Failure::new(error.to_string()).hinted(error.hint())
 }
 
 /// The published figures that the plans of these runs name.
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
-    runs.iter().flat_map(published).collect()
-}
-
-/// The published figures that a run's plan names.
-pub(crate) fn published(run: &RunData) -> Vec<PublishedTable> {
-    run.header.experiments.iter().flat_map(|experiment| experiment.published.clone()).collect()
+    runs.iter().flat_map(|run| run.header.published()).cloned().collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! `dyno run`.
 
 use super::RUNS;
+use super::compare::refuse_mistakes;
 use super::ending;
 use super::serve::{self, LISTEN};
 use crate::Done;
-use crate::fleet::{LostArgument, NatsArguments, versions};
+use crate::choice::choice;
+use crate::fleet::{NatsArguments, versions};
 use crate::terminal::human_time;
 use dyno_engine::Control;
 use dyno_facts::{PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, StopRule, TrialStatus};
@@ -13,9 +15,8 @@ use dyno_report::{figure_of, judged_metrics};
 use dyno_runner as runner;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
-use dyno_runner::muster::Muster;
+use dyno_runner::muster::{Lost, Muster};
 use dyno_runner::{output, signals};
-use dyno_statistics::gate::Gate;
 use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite, Versus};
 use std::collections::BTreeSet;
@@ -87,10 +88,13 @@ struct FleetArguments {
     /// Load generators (`dyno generator`) that make the load together; needs --nats.
     #[arg(long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u32).range(1..=1000))]
     generators: Option<u32>,
-    /// What the run does when a load generator dies or answers no more; the trial has failed then.
-    #[arg(long, value_name = "DO", requires = "nats", default_value = "continue")]
-    lost: LostArgument,
+    /// What the run does when a load generator dies or answers no more: it goes on with those that are left,
+    /// or it ends. The trial has failed in any case.
+    #[arg(long, value_name = "DO", requires = "nats", default_value = "continue", value_parser = choice(LOST))]
+    lost: Lost,
 }
+
+const LOST: &[(&str, Lost)] = &[("continue", Lost::Continue), ("fail", Lost::Fail)];
 
 impl FleetArguments {
     fn muster(&self) -> Option<Muster> {
@@ -100,7 +104,7 @@ impl FleetArguments {
             generators: self.generators.unwrap_or(1),
             versions: versions(),
         };
-        Some(Muster { options, lost: self.lost.into() })
+        Some(Muster { options, lost: self.lost })
     }
 }
 
@@ -125,12 +129,13 @@ struct Comparing {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
+    refuse_mistakes(&arguments.comparing.gates)?;
     let mut overrides = Overrides {
         shrink: arguments.shrink,
         max_workers: arguments.max_workers,
         seed: arguments.seed,
         compare: arguments.comparing.versus()?,
-        gates: arguments.comparing.gates()?,
+        gates: arguments.comparing.gates.clone(),
         deny: arguments.deny.clone(),
         allow: arguments.allow.clone(),
         ..Overrides::default()
@@ -173,16 +178,6 @@ impl Comparing {
             None => stop,
         };
         Ok(Some(Versus { baseline: baseline.clone(), candidate: candidate.clone(), stop }))
-    }
-
-    /// The gates, each of which can be understood.
-    fn gates(&self) -> Result<Vec<String>, Failure> {
-        for gate in &self.gates {
-            gate.parse::<Gate>().map_err(|mistake| {
-                Failure::usage(mistake.to_string()).with_hint(mistake.hint.clone())
-            })?;
-        }
-        Ok(self.gates.clone())
     }
 }
 

@@ -1,7 +1,6 @@
 //! `dyno serve`, and the page beside a run.
 
 use super::RUNS;
-use super::paper::published;
 use crate::Done;
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, process_list, signals};
@@ -90,7 +89,6 @@ fn bind(
         listen: address(listen)?,
         token: token.map_err(|error| Failure { code: 2, ..failure(error) })?,
         names,
-        published,
     };
     Server::bind(settings).map_err(failure)
 }

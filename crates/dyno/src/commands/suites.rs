@@ -2,10 +2,11 @@
 
 use crate::terminal::human_time;
 use crate::{Done, offers};
+use dyno_facts::format::{grouped, whole};
 use dyno_facts::{ExperimentFacts, SecretUrl};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_runner::table::{grouped, layout};
+use dyno_runner::table::layout;
 use dyno_suite::{Overrides, Plan, Suite, bundled};
 
 #[derive(Debug, clap::Args)]
@@ -141,7 +142,7 @@ fn sizes(needs: &[Need]) -> String {
     let seconds: fn(&Need) -> f64 = |need| need.seconds;
     format!(
         "{} rows, about {} a target",
-        range(least(rows), most(rows), |rows| grouped(&format!("{rows:.0}"))),
+        range(least(rows), most(rows), whole),
         range(human_time(least(seconds)), human_time(most(seconds)), |time| time)
     )
 }
@@ -154,7 +155,7 @@ fn targets(suite: &Suite) -> Result<String, Failure> {
             need.target.clone(),
             title.unwrap_or_default(),
             need.experiments.to_string(),
-            grouped(&need.rows.to_string()),
+            grouped(need.rows),
             human_time(need.seconds),
         ]);
     }
@@ -177,7 +178,7 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
             format!("{} {}", experiment.workload, experiment.test),
             levels.join(" "),
             experiment.targets.len().to_string(),
-            grouped(&rows(experiment).to_string()),
+            grouped(rows(experiment)),
             human_time(seconds),
         ]);
     }

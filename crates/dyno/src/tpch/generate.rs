@@ -2,9 +2,10 @@
 
 use super::usable_scale;
 use crate::Done;
+use crate::choice::choice;
+use dyno_facts::format::{short, whole};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::LoadProgress;
-use dyno_runner::table::number;
 use dyno_runner::{output, signals};
 use dyno_tpch::generate::files::{
     self, Content, FileError, FileOptions, Format, Written, estimated_bytes,
@@ -37,8 +38,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// How rows are written: as dbgen does, or as CSV with the columns' names in the first line.
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Tbl)]
-    format: FormatName,
+    #[arg(long, value_name = "FORMAT", default_value = "tbl", value_parser = choice(FORMATS))]
+    format: Format,
     /// Only these tables, with commas between.
     #[arg(short = 'T', long, value_name = "TABLES", value_delimiter = ',')]
     tables: Vec<String>,
@@ -63,11 +64,7 @@ pub(crate) struct Arguments {
     force: bool,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum FormatName {
-    Tbl,
-    Csv,
-}
+const FORMATS: &[(&str, Format)] = &[("tbl", Format::Tbl), ("csv", Format::Csv)];
 
 fn sets(text: &str) -> Result<RangeInclusive<u32>, String> {
     let (first, last) = text.split_once("..").unwrap_or(("1", text));
@@ -94,7 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         Ok(written) => {
             let sum = |of: fn(&Written) -> u64| written.iter().map(of).sum::<u64>() as f64;
             let (rows, megabytes) = (sum(|file| file.rows), sum(|file| file.bytes) / 1e6);
-            let (rows, megabytes) = (number(rows), number(megabytes));
+            let (rows, megabytes) = (whole(rows), short(megabytes));
             progress.finish(&format!("{rows} rows, {megabytes} MB in {} files", written.len()));
             let line = |file: &Written| {
                 format!("{}\t{}\t{}\n", file.path.display(), file.rows, file.bytes)
@@ -115,10 +112,7 @@ fn failure(error: &FileError) -> Failure {
         FileError::Stopped => Failure::interrupted(error.to_string()),
         _ => Failure::new(error.to_string()),
     };
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    failure.hinted(error.hint())
 }
 
 fn options(arguments: &Arguments) -> Result<FileOptions, Failure> {
@@ -140,10 +134,7 @@ fn options(arguments: &Arguments) -> Result<FileOptions, Failure> {
             Content::Parts { tables: tables(&arguments.tables)?, part, parts }
         }
     };
-    let format = match arguments.format {
-        FormatName::Tbl => Format::Tbl,
-        FormatName::Csv => Format::Csv,
-    };
+    let format = arguments.format;
     let cores = || available_parallelism().map_or(1, |cores| cores.get());
     let threads = arguments.threads.map_or_else(cores, |threads| threads as usize);
     let (folder, overwrite) = (arguments.out.clone(), arguments.overwrite);
@@ -178,7 +169,7 @@ fn refuse_small_disk(options: &FileOptions) -> Done {
 }
 
 fn too_small(options: &FileOptions, needed: u64, free: u64) -> Failure {
-    let gigabytes = |bytes: u64| number(bytes as f64 / 1e9);
+    let gigabytes = |bytes: u64| short(bytes as f64 / 1e9);
     Failure::new(format!(
         "The files will take about {} GB, and the disk of {} has {} GB free.",
         gigabytes(needed),

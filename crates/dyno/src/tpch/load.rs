@@ -1,11 +1,11 @@
 //! `dyno tpch load` and `dyno tpch drop`.
 
 use crate::Done;
+use dyno_facts::format::{short, whole};
 use dyno_runner::databases::{Reached, reach, reach_or_create, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
-use dyno_runner::table::number;
 use dyno_tpch::load::{LoadOptions, Step, TpchLoadReport, destroy, load};
 
 #[derive(Debug, clap::Args)]
@@ -101,7 +101,7 @@ fn told(report: &TpchLoadReport) -> String {
         return "nothing was missing; the steps are those of the load that was complete before"
             .to_owned();
     }
-    let rows = |rows: u64| number(rows as f64);
+    let rows = |rows: u64| whole(rows as f64);
     let method =
         report.rows.method.map_or(String::new(), |method| format!(" by {}", method.name()));
     let mut text = format!("{} rows loaded{method}", rows(report.rows.rows_loaded));
@@ -112,7 +112,7 @@ fn told(report: &TpchLoadReport) -> String {
         return format!("{text}; steps are left, and the database is not complete");
     }
     let size = report.load.size_bytes.map_or(String::new(), |bytes| {
-        format!(", {} MB with its indexes", number(bytes as f64 / 1e6))
+        format!(", {} MB with its indexes", short(bytes as f64 / 1e6))
     });
     format!("{text}, all counted and added up in {:.1} s{size}", report.verify_s)
 }

@@ -2,6 +2,7 @@
 
 use super::usable_scale;
 use crate::Done;
+use crate::choice::choice;
 use dyno_core::Dialect;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
@@ -39,9 +40,9 @@ pub(crate) struct Arguments {
     /// Scale factor: query 11 depends on it.
     #[arg(short, long, value_name = "S", default_value_t = 1.0)]
     scale: f64,
-    /// For which database.
-    #[arg(long, value_enum, value_name = "DIALECT", default_value_t = DialectName::Postgres)]
-    dialect: DialectName,
+    /// For which database; `postgres` is the specification's text, for all that speak standard SQL.
+    #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = choice(DIALECTS))]
+    dialect: Dialect,
     /// Query 15 as the specification has it: a view is created, queried and dropped. The view is named
     /// after the stream.
     #[arg(long)]
@@ -51,17 +52,12 @@ pub(crate) struct Arguments {
     parameters: bool,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum DialectName {
-    /// The specification's text, and what else speaks standard SQL.
-    Postgres,
-    Mysql,
-    Sqlite,
-}
+const DIALECTS: &[(&str, Dialect)] =
+    &[("postgres", Dialect::Postgres), ("mysql", Dialect::Mysql), ("sqlite", Dialect::Sqlite)];
 
 pub(super) fn run(arguments: &Arguments) -> Done {
     let scale = usable_scale(arguments.scale)?;
-    let choice = choice(arguments)?;
+    let choice = seed_choice(arguments)?;
     let queries = match (arguments.queries.as_slice(), arguments.stream) {
         ([], Some(stream)) => order(stream).to_vec(),
         ([], None) => (1..=LAST).collect(),
@@ -72,14 +68,14 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         if arguments.parameters {
             return format!("{query}\t{}\n", values.join("\t"));
         }
-        let text = text(*query, &values, dialect(arguments), form(arguments));
+        let text = text(*query, &values, arguments.dialect, form(arguments));
         format!("-- TPC-H query {query}: {}\n{text};\n\n", values.join(", "))
     };
     output::data(&queries.iter().map(print).collect::<String>());
     Ok(())
 }
 
-fn choice(arguments: &Arguments) -> Result<Choice, Failure> {
+fn seed_choice(arguments: &Arguments) -> Result<Choice, Failure> {
     match arguments.seed {
         _ if arguments.default => Ok(Choice::Default),
         Some(seed) if seed_is_usable(seed) => Ok(Choice::Seed(seed)),
@@ -94,14 +90,6 @@ fn choice(arguments: &Arguments) -> Result<Choice, Failure> {
             output::talk(&format!("seed: {seed}"));
             Ok(Choice::Seed(seed))
         }
-    }
-}
-
-fn dialect(arguments: &Arguments) -> Dialect {
-    match arguments.dialect {
-        DialectName::Postgres => Dialect::Postgres,
-        DialectName::Mysql => Dialect::Mysql,
-        DialectName::Sqlite => Dialect::Sqlite,
     }
 }
 

@@ -83,7 +83,7 @@ impl Filling {
             match named {
                 Some((end, arg)) => {
                     let text = match arg {
-                        Arg::Count(count) => grouped(*count),
+                        Arg::Count(count) => crate::format::grouped(count),
                         Arg::Message(message) => message.render(self.lang),
                     };
                     self.push(&text);
@@ -116,19 +116,6 @@ impl Filling {
         }
         self.text.push_str(part);
     }
-}
-
-/// Thousands apart: 1234567 as 1,234,567.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// True of Chinese characters and full-width punctuation, which are as wide as two Latin letters.

@@ -18,7 +18,6 @@ use std::sync::{PoisonError, RwLock};
 /// A language of papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lang {
-    /// English.
     #[default]
     En,
     /// Chinese, simplified characters.
@@ -26,7 +25,6 @@ pub enum Lang {
 }
 
 impl Lang {
-    /// All languages.
     pub const ALL: [Lang; 2] = [Lang::En, Lang::Zh];
 
     /// Its code: `en` or `zh`.
@@ -37,7 +35,6 @@ impl Lang {
         }
     }
 
-    /// The language of this code.
     pub fn of_code(code: &str) -> Option<Lang> {
         Lang::ALL.into_iter().find(|lang| lang.code() == code)
     }
@@ -50,9 +47,7 @@ pub struct Entry {
     pub key: &'static str,
     /// English for a count of one in the place `n`.
     pub one: Option<&'static str>,
-    /// English.
     pub en: &'static str,
-    /// Chinese.
     pub zh: &'static str,
     /// The names of the places, in alphabetical order.
     pub places: &'static [&'static str],
@@ -86,7 +81,6 @@ const fn is_same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// The texts of a check of papers.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckTexts {
     /// Its name for `--deny` and `--allow`.
@@ -95,11 +89,9 @@ pub struct CheckTexts {
     pub rule: &'static Entry,
     /// What it means where something is found.
     pub meaning: &'static Entry,
-    /// What to do about it.
     pub advice: &'static Entry,
 }
 
-/// The entries of one crate.
 pub type Catalogue = &'static [Entry];
 
 static REGISTERED: RwLock<BTreeMap<&str, &Entry>> = RwLock::new(BTreeMap::new());
@@ -138,7 +130,6 @@ enum Form {
     Both { en: String, zh: String },
 }
 
-/// A key of a catalogue.
 #[derive(Clone, Debug)]
 enum Key {
     Known(&'static Entry),
@@ -178,7 +169,6 @@ impl Ord for Key {
     }
 }
 
-/// What stands in a place of a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arg {
     /// A count: digits in groups of three; decides between singular and plural in the place `n`.
@@ -346,7 +336,6 @@ macro_rules! catalogue {
             include!(concat!(env!("OUT_DIR"), "/messages.rs"));
         }
 
-        /// The messages of this crate.
         pub static CATALOGUE: $crate::Catalogue = &messages::CATALOGUE;
     };
 }

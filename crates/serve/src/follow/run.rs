@@ -214,7 +214,7 @@ impl RunFollower {
     fn poll_progress(&mut self, grows: bool, updates: &mut Vec<Update>) {
         let running = self.current.as_ref().filter(|current| current.view.status == "running");
         let executed = self.ended.values().filter(|view| view.status != "interrupted");
-        let complete: BTreeSet<String> = executed.map(|view| view.step.clone()).collect();
+        let complete: BTreeSet<String> = executed.map(|view| view.identity.step.clone()).collect();
         let skipped: BTreeSet<String> = self.header.skipped.keys().cloned().collect();
         let settled = match &self.plan {
             Some(plan) => plan.settled(&complete, &skipped),
@@ -228,11 +228,12 @@ impl RunFollower {
         };
         let sequential = self.header.experiments.iter().filter(is_sequential);
         let known = Known {
-            ended: self.ended.values().map(|view| view.step.as_str()).collect(),
+            ended: self.ended.values().map(|view| view.identity.step.as_str()).collect(),
             settled,
             complete,
             prepared: self.prepared.clone(),
-            current: running.map(|current| (current.view.step.as_str(), current.began_at.as_str())),
+            current: running
+                .map(|current| (current.view.identity.step.as_str(), current.began_at.as_str())),
             since: &self.since,
             sequential: sequential.map(|facts| facts.name.as_str()).collect(),
             is_running: grows && self.header.status == RunStatus::Running,

@@ -1,8 +1,8 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
 use dyno_facts::{
-    Bilingual, Event, EventKind, Purpose, RunHeader, RunStatus, SeriesRow, TrialStart, TrialStatus,
-    TrialSummary,
+    Bilingual, Event, EventKind, RunHeader, RunStatus, SeriesRow, TrialIdentity, TrialStart,
+    TrialStatus, TrialSummary,
 };
 use dyno_report::completed;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -89,20 +89,13 @@ pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Bilingual) {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TrialView {
     pub(crate) number: u32,
-    pub(crate) step: String,
-    pub(crate) experiment: String,
-    pub(crate) target: String,
-    pub(crate) test: String,
-    pub(crate) workers: u32,
-    pub(crate) repeat: u32,
-    pub(crate) rate_per_s: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) identity: TrialIdentity,
     /// Parallel degree of a pass over queries.
     pub(crate) degree: Option<String>,
-    pub(crate) purpose: Purpose,
     pub(crate) status: &'static str,
     pub(crate) why: Bilingual,
     pub(crate) started_at: String,
-    pub(crate) warmup_s: f64,
     pub(crate) tps: f64,
     pub(crate) qps: f64,
     pub(crate) mean_us: f64,
@@ -139,19 +132,12 @@ impl TrialView {
         let pass_s = degree.is_some().then_some(summary.window_s);
         TrialView {
             number: summary.trial,
-            step: summary.step.clone(),
-            experiment: summary.experiment.clone(),
-            target: summary.target.clone(),
-            test: summary.test.clone(),
-            workers: summary.workers,
-            repeat: summary.repeat,
-            rate_per_s: summary.rate_per_s,
+            // What the page does not show stays here.
+            identity: TrialIdentity { data: None, own: None, ..summary.identity.clone() },
             degree,
-            purpose: summary.purpose,
             status,
             why,
             started_at: summary.started_at.clone(),
-            warmup_s: summary.warmup_s,
             tps: summary.tps,
             qps: summary.qps,
             mean_us: latency.mean_us,

@@ -2,8 +2,10 @@
 //!
 //! Nothing is changed here: settings of a machine belong to its owner.
 
+use crate::pretty;
+use dyno_facts::format::grouped;
 use dyno_runner::failure::Failure;
-use dyno_runner::table::{grouped, layout};
+use dyno_runner::table::layout;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -142,15 +144,12 @@ impl HostReport {
             })
         };
         let settings: Vec<Value> = self.settings.iter().map(setting).collect();
-        let value = json!({
+        pretty(&json!({
             "cpus": self.cpus,
             "interfaces": self.interfaces,
             "interfaces_without_device": self.virtuals,
             "settings": settings,
-        });
-        let text = serde_json::to_string_pretty(&value);
-        let text = text.map_err(|error| Failure::new(format!("No JSON can be made: {error}.")))?;
-        Ok(format!("{text}\n"))
+        }))
     }
 }
 
@@ -288,7 +287,7 @@ impl Machine<'_> {
                 Some((from, to)) => Verdict::of((to + 1).saturating_sub(from) >= PORTS),
             },
             now: range.map_or_else(String::new, |(from, to)| format!("{from} to {to}")),
-            wanted: format!("{} ports or more", grouped(&PORTS.to_string())),
+            wanted: format!("{} ports or more", grouped(PORTS)),
             why: "Each connection to one address of a server needs a port of its own.",
             command: "sysctl -w net.ipv4.ip_local_port_range=\"10240 65535\"".to_owned(),
         }

@@ -2,11 +2,11 @@
 
 use super::report::{Line, Report, Verdict};
 use dyno_core::{DbError, Driver, Session, Table};
+use dyno_facts::format::grouped;
 use dyno_pgbench::check::{Balances, balances};
 use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
-use dyno_runner::table::grouped;
 use std::time::Instant;
 
 /// Tellers of a branch, as pgbench initializes them.
@@ -65,7 +65,6 @@ fn lines(sums: &Balances, rows: Rows, time_s: f64) -> Vec<Line> {
 
 /// Which sums must be alike depends on the scripts that have run, and only they know.
 fn facts(sums: &Balances) -> Vec<String> {
-    let grouped = |sum: i128| grouped(&sum.to_string());
     vec![
         format!(
             "Sums: accounts {}, tellers {}, branches {}, history {} in {} rows.",

@@ -1,9 +1,12 @@
 //! What was found, as a table and as JSON.
 
+use crate::pretty;
+use dyno_facts::format::grouped;
 use dyno_runner::failure::Failure;
-use dyno_runner::table::{grouped, layout};
+use dyno_runner::table::layout;
 use dyno_tpcc::settle::Settlement;
 use serde_json::{Value, json};
+use std::fmt::Display;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -60,7 +63,7 @@ impl Line {
             self.id.to_owned(),
             self.verdict.name().to_owned(),
             self.rule.clone(),
-            text(grouped(&self.violations.to_string())),
+            text(grouped(self.violations)),
             text(format!("{:.2}", self.time_s)),
         ]
     }
@@ -97,13 +100,13 @@ pub(super) struct LedgerReport {
 impl LedgerReport {
     fn text(&self) -> String {
         let settled = &self.settlement;
-        let row = |name: &str, count: String| vec![name.to_owned(), grouped(&count)];
+        let row = |name: &str, count: &dyn Display| vec![name.to_owned(), grouped(count)];
         let rows = [
-            row("orders acknowledged", settled.acknowledged.to_string()),
-            row("of these lost", settled.lost.to_string()),
-            row("orders of unknown outcome", settled.unknown.to_string()),
-            row("of these committed", settled.committed.to_string()),
-            row("growth of the order numbers", settled.grown.to_string()),
+            row("orders acknowledged", &settled.acknowledged),
+            row("of these lost", &settled.lost),
+            row("orders of unknown outcome", &settled.unknown),
+            row("of these committed", &settled.committed),
+            row("growth of the order numbers", &settled.grown),
         ];
         let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
         let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
@@ -113,7 +116,7 @@ impl LedgerReport {
         }
         if settled.lost > settled.listed.len() as u64 {
             let more = settled.lost - settled.listed.len() as u64;
-            text.push_str(&format!("lost: {} more\n", grouped(&more.to_string())));
+            text.push_str(&format!("lost: {} more\n", grouped(more)));
         }
         for problem in &settled.problems {
             text.push_str(&format!("wrong: {problem}\n"));
@@ -153,7 +156,7 @@ impl LedgerReport {
     fn complaint(&self) -> Option<String> {
         let settled = &self.settlement;
         if settled.lost > 0 {
-            let count = grouped(&settled.lost.to_string());
+            let count = grouped(settled.lost);
             let are = if settled.lost == 1 { "order is" } else { "orders are" };
             return Some(format!("{count} acknowledged {are} lost."));
         }
@@ -187,7 +190,7 @@ impl Report {
             }
             if line.violations > line.keys.len() as u64 {
                 let more = line.violations - line.keys.len() as u64;
-                text.push_str(&format!("{}: {} more\n", line.id, grouped(&more.to_string())));
+                text.push_str(&format!("{}: {} more\n", line.id, grouped(more)));
             }
         }
         for fact in &self.facts {
@@ -197,17 +200,14 @@ impl Report {
     }
 
     pub(super) fn json(&self) -> Result<String, Failure> {
-        let value = json!({
+        pretty(&json!({
             "workload": self.workload,
             "title": self.title,
             "facts": self.facts,
             "ledger": self.ledger.as_ref().map(LedgerReport::json),
             "conditions": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
             "passed": self.complaint().is_none(),
-        });
-        let text = serde_json::to_string_pretty(&value);
-        let text = text.map_err(|error| Failure::new(format!("No JSON can be made: {error}.")))?;
-        Ok(format!("{text}\n"))
+        }))
     }
 
     /// Why the database has not passed.

@@ -3,8 +3,8 @@
 use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
 use dyno_core::{Driver, nearest};
-use dyno_runner::databases;
 use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::ask;
 use dyno_runner::output;
 use dyno_runner::progress::Progress;
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
@@ -162,14 +162,14 @@ fn check_ledger<D: Driver>(driver: &D, recorded: &Recorded) -> Result<LedgerRepo
     let total = recorded.acknowledged();
     let progress = Progress::new("ledger", total, "orders");
     let begin = Instant::now();
-    let settled = databases::run(databases::in_session(driver, async |session| {
+    let settled = ask(driver, async |session| {
         settle(session, recorded, |done| progress.at(done, total, "")).await
-    }));
+    });
     progress.clear();
     if !recorded.is_ended {
         output::talk("note: The last run with this ledger was killed, or it is still going on.");
     }
-    let settlement = settled.map_err(|error| Failure::from(&error).at("The ledger"))?;
+    let settlement = settled.map_err(|failure| failure.at("The ledger"))?;
     Ok(LedgerReport {
         path: recorded.path().display().to_string(),
         recorded_target: recorded.target.clone(),

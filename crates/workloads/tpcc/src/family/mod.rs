@@ -22,6 +22,7 @@ use crate::settle::{Settlement, settle};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
+use dyno_facts::format::short;
 use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
@@ -30,7 +31,6 @@ use dyno_runner::family::{
     all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure, refused, with_p95,
 };
 use dyno_runner::progress::LoadProgress;
-use dyno_runner::table::number;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -191,7 +191,7 @@ impl Driven for TpccFamily {
             None => lost_orders(driver, workload, &ledger),
         });
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
-        let rates = format!("{} tpmC, {} tpmTOTAL", number(facts.tpmc), number(facts.tpm_total));
+        let rates = format!("{} tpmC, {} tpmTOTAL", short(facts.tpmc), short(facts.tpm_total));
         After {
             lost,
             unproven: unproven.map(|check| check.name.clone()).collect(),
