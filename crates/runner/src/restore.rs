@@ -2,11 +2,10 @@
 
 use super::command::{self, Command};
 use super::{Runner, ownership};
-use crate::databases::with_driver;
+use crate::databases::{on_loop, with_driver};
 use crate::failure::Failure;
 use dyno_core::Driver;
 use dyno_facts::{PlanStep, Restore, say};
-use dyno_reactor::block_on;
 
 /// What the data are like before each trial: `untouched`, `reloaded`, `grows`, or the command that restores them.
 pub(super) fn data_state(restore: &Restore, writes: bool) -> String {
@@ -35,9 +34,8 @@ impl Runner<'_> {
                 let command = Command { target: owner, told, text, does, key, limit };
                 let (_, reached) = self.parties(step)?;
                 let ran = with_driver!(&reached.database, driver =>
-                    block_on(command::run(driver.primary(), &command, self.control)));
-                let ran = ran.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-                Ok(ran?.is_some())
+                    on_loop(command::run(driver.primary(), &command, self.control)));
+                Ok(ran??.is_some())
             }
         }
     }

@@ -22,10 +22,10 @@ pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
 }
 
 /// Does something in a session of its own.
-pub async fn in_session<D: Driver, T>(
+pub async fn in_session<D: Driver, T, E: From<DbError>>(
     driver: &D,
-    work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
-) -> Result<T, DbError> {
+    work: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
+) -> Result<T, E> {
     let mut session = driver.connect(0).await?;
     let done = work(&mut session).await;
     session.close().await;
@@ -35,6 +35,11 @@ pub async fn in_session<D: Driver, T>(
 /// Runs a short task on a loop of its own.
 pub fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
     block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
+}
+
+/// The same for what fails in other ways.
+pub fn on_loop<T>(task: impl Future<Output = T>) -> Result<T, Failure> {
+    block_on(task).map_err(|error| Failure::new(format!("No event loop: {error}.")))
 }
 
 pub struct Reached {

@@ -21,19 +21,18 @@ pub use crate::trial::{Done, Job, with_p95};
 pub(crate) use registry::suits;
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
 
-use crate::databases::{Database, with_driver};
+use crate::databases::{self, Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
-use dyno_core::{DbError, Driver, Session, Workload};
+use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
     DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialStatus,
     TrialSummary, say,
 };
 use dyno_load::LoadError;
-use dyno_reactor::block_on;
 use dyno_store::RunData;
 use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
@@ -252,13 +251,9 @@ pub fn ask<D: Driver, T, E: Into<Failure>>(
     driver: &D,
     question: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
 ) -> Result<T, Failure> {
-    let asked = block_on(async {
-        let mut session = driver.connect(0).await?;
-        let answer = question(&mut session).await;
-        session.close().await;
-        answer.map_err(E::into)
-    });
-    asked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
+    let asked =
+        databases::in_session(driver, async |session| question(session).await.map_err(E::into));
+    databases::on_loop(asked)?
 }
 
 /// A loader's error with the remedy that suits a suite: the loader's own may speak of a command line.

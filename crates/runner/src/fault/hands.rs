@@ -2,11 +2,10 @@
 
 use super::is_given_up;
 use crate::command::{BACK_WITHIN, Command, execute};
-use crate::databases::ReachedNode;
+use crate::databases::{ReachedNode, on_loop};
 use crate::failure::Failure;
 use crate::signals;
 use dyno_facts::{FaultAction, FaultPlan, Message, TargetFacts, say};
-use dyno_reactor::block_on;
 use dyno_topology::Cluster;
 use std::path::Path;
 
@@ -20,9 +19,7 @@ pub(super) enum Hands {
 pub(super) struct Commands {
     target: String,
     node: String,
-    command: Option<String>,
-    heal: Option<String>,
-    promote: Option<String>,
+    plan: FaultPlan,
 }
 
 impl Hands {
@@ -39,13 +36,8 @@ impl Hands {
         let name = &nodes[node].name;
         let planned = target.nodes.iter().find(|planned| planned.name == *name);
         let folder = planned.and_then(|planned| planned.cluster.as_deref());
-        let commands = || Commands {
-            target: target.name.clone(),
-            node: name.clone(),
-            command: plan.command.clone(),
-            heal: plan.heal_command.clone(),
-            promote: plan.promote_command.clone(),
-        };
+        let commands =
+            || Commands { target: target.name.clone(), node: name.clone(), plan: plan.clone() };
         match (plan.action, folder) {
             (FaultAction::Command, _)
                 if plan.promote.is_some() && plan.promote_command.is_none() =>
@@ -125,21 +117,27 @@ impl Hands {
 impl Commands {
     fn inject(&self) -> Result<(), Failure> {
         let does = say!(command_does_fault, node = &self.node);
-        self.run(self.command.as_deref(), does, "command", "", signals::has_come)
+        self.run(self.plan.command.as_deref(), does, "command", "", signals::has_come)
     }
 
     fn heal(&self) -> Result<Option<Message>, Failure> {
-        if self.heal.is_none() {
+        if self.plan.heal_command.is_none() {
             return Ok(None);
         }
         let does = say!(command_heals, node = &self.node);
-        self.run(self.heal.as_deref(), does, "heal_command", "", is_given_up)?;
+        self.run(self.plan.heal_command.as_deref(), does, "heal_command", "", is_given_up)?;
         Ok(Some(say!(node_brought_back_by_command, node = &self.node)))
     }
 
     fn promote(&self, heir: &str) -> Result<(), Failure> {
         let does = say!(command_promotes, node = heir);
-        self.run(self.promote.as_deref(), does, "promote_command", heir, signals::has_come)
+        self.run(
+            self.plan.promote_command.as_deref(),
+            does,
+            "promote_command",
+            heir,
+            signals::has_come,
+        )
     }
 
     fn run(
@@ -154,8 +152,7 @@ impl Commands {
         let told = [("DYNO_NODE", self.node.as_str()), ("DYNO_PROMOTE", heir)];
         let (target, limit) = (&self.target, Some(BACK_WITHIN));
         let command = Command { target, told: &told, text, does, key, limit };
-        let executed = block_on(execute(&command, is_stopped));
-        match executed.map_err(|error| Failure::new(format!("No event loop: {error}.")))? {
+        match on_loop(execute(&command, is_stopped))? {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::new(say!(command_killed, does = command.does))),
             Err(failure) => Err(failure),

@@ -15,6 +15,7 @@ mod writable;
 
 use crate::databases::{Database, Reached, ReachedNode};
 use crate::failure::Failure;
+use crate::nodes::Over;
 use crate::signals;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
@@ -167,7 +168,7 @@ impl<'a> Injection<'a> {
                 self.fail(say!(fault_without_thread, why = error.to_string()));
             }
             // Also when `work` panics: else the scope would wait for ever.
-            let _over = Over(&self.is_over);
+            let _over = Over::new(&self.is_over);
             work()
         })
     }
@@ -253,15 +254,6 @@ impl<'a> Injection<'a> {
 
     fn hands(&self) -> MutexGuard<'_, Hands> {
         self.hands.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Says that the trial is over when it is dropped.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which node takes writes.
 
 use super::is_given_up;
-use crate::databases::{Database, with_driver};
+use crate::databases::{self, Database, with_driver};
 use dyno_core::{DbError, Dialect, Driver, MILLISECOND, Nanos, Session, Table};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 
@@ -50,10 +50,7 @@ async fn ask<D: Driver>(driver: &D) -> Result<bool, DbError> {
 }
 
 async fn text<D: Driver>(driver: &D, sql: &str) -> Result<Option<String>, DbError> {
-    let mut session = driver.connect(0).await?;
     let mut answer = Table::default();
-    let asked = session.query(sql, &mut answer).await;
-    session.close().await;
-    asked?;
+    databases::in_session(driver, async |session| session.query(sql, &mut answer).await).await?;
     Ok(answer.single().map(str::to_owned))
 }

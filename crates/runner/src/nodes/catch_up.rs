@@ -54,12 +54,7 @@ impl Nodes<'_> {
 
 fn where_is<D: Driver>(driver: &D) -> Result<Option<Position>, DbError> {
     databases::run(async {
-        let asked = async {
-            let mut session = driver.connect(0).await?;
-            let found = position(&mut session).await;
-            session.close().await;
-            found
-        };
+        let asked = databases::in_session(driver, async |session| position(session).await);
         timeout(now() + ANSWER, asked).await.unwrap_or(Ok(None))
     })
 }
@@ -73,10 +68,7 @@ struct Wait<'a> {
 
 impl Wait<'_> {
     async fn run<D: Driver>(&self, driver: &D) -> Result<Ended, DbError> {
-        let mut session = driver.connect(0).await?;
-        let ended = self.asked(&mut session).await;
-        session.close().await;
-        ended
+        databases::in_session(driver, async |session| self.asked(session).await).await
     }
 
     async fn asked<S: Session>(&self, session: &mut S) -> Result<Ended, DbError> {

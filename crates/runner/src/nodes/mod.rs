@@ -13,7 +13,7 @@ mod freshness;
 mod sampling;
 
 pub(crate) use client::Client;
-pub(super) use sampling::{Sampling, sampled};
+pub(super) use sampling::{Over, Sampling, sampled};
 
 use crate::databases::{self, Database, Reached, with_driver};
 use client::preparing;
@@ -270,19 +270,14 @@ impl Node<'_> {
 }
 
 fn looked<D: Driver>(driver: &D, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
-    let asked = async {
-        let mut session = driver.connect(0).await?;
-        let looked = match asking {
-            Asking::Way => glance(&mut session).await,
-            Asking::Before(tables) => look(&mut session, tables).await,
-            Asking::After(tables) => match settle(&mut session).await {
-                Ok(()) => look(&mut session, tables).await,
-                Err(error) => Err(error),
-            },
-        };
-        session.close().await;
-        looked
-    };
+    let asked = databases::in_session(driver, async |session| match asking {
+        Asking::Way => glance(session).await,
+        Asking::Before(tables) => look(session, tables).await,
+        Asking::After(tables) => {
+            settle(session).await?;
+            look(session, tables).await
+        }
+    });
     // An embedded database answers on this thread: no clock could interrupt it.
     match driver.blocks() {
         true => databases::run(asked),

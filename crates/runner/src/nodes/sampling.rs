@@ -88,7 +88,7 @@ pub(crate) fn sampled<T>(
     std::thread::scope(|scope| {
         let watching = Watching::begin(scope, nodes, &series, sampling);
         // Also when `work` panics: else the scope would wait for ever.
-        let over = Over(sampling);
+        let over = Over::new(&sampling.is_over);
         let done = work();
         drop(over);
         (done, watching.end())
@@ -136,11 +136,17 @@ impl<'scope> Watching<'scope> {
 }
 
 /// Says that the trial is over when it is dropped.
-struct Over<'a>(&'a Sampling);
+pub(crate) struct Over<'a>(&'a AtomicBool);
+
+impl<'a> Over<'a> {
+    pub(crate) fn new(is_over: &'a AtomicBool) -> Self {
+        Over(is_over)
+    }
+}
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
