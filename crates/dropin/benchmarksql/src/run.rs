@@ -20,8 +20,8 @@ use dyno_runner::{identity, kinds, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
-    Before, Need, PreflightError, TerminalLoad, facts, ledger_failure, look_after, look_before,
-    not_made, preflight, tpmc_limit,
+    Before, Need, PreflightError, TerminalLoad, facts, look_after, look_before, not_made,
+    preflight, tpmc_limit,
 };
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::Loaded;
@@ -169,7 +169,7 @@ impl Job<'_> {
         }
         match workload.ledger_file().map(LedgerFile::close) {
             // The run was aborted for it, and has said so.
-            Some(Err(error)) if code == 0 => Err(ledger_failure(&error)),
+            Some(Err(error)) if code == 0 => Err(error),
             _ => Ok(code),
         }
     }
@@ -242,8 +242,7 @@ impl Job<'_> {
     fn ledger(&self, loaded: &Loaded, before: &Books) -> Result<Option<LedgerFile>, Failure> {
         let Some(path) = &self.arguments.ledger else { return Ok(None) };
         let target = self.place.target.to_string();
-        let ledger = LedgerFile::open(path, &target, loaded, self.seed, before);
-        ledger.map(Some).map_err(|error| ledger_failure(&error))
+        LedgerFile::open(path, &target, loaded, self.seed, before).map(Some)
     }
 
     /// Makes the result directory, where the file names one.

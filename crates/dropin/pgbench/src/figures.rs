@@ -1,6 +1,6 @@
 //! From what a trial measured to what the report states.
 
-use super::report::{Command, Counts, Latency, Report, Script, Shape};
+use super::report::{Command, Counts, Latency, Report, Script};
 use super::settings::Settings;
 use super::setup::Tables;
 use dyno_engine::TrialResult;
@@ -60,7 +60,7 @@ pub(super) fn percentiles(settings: &Settings, result: &TrialResult) -> Vec<(f64
 
 /// The report of a trial. `late` are the processed transactions that took longer than `-L`.
 pub(super) fn report<'a>(
-    settings: &Settings,
+    settings: &'a Settings,
     tables: Tables,
     result: &TrialResult,
     total: &ScriptStatistics,
@@ -73,26 +73,10 @@ pub(super) fn report<'a>(
         true => connecting as f64 / connects.max(1) as f64,
         false => result.connect as f64,
     };
-    let is_scheduled = settings.rate_per_s.is_some();
     Report {
-        shape: Shape {
-            connects_each: settings.connect_each,
-            is_scheduled,
-            late_limit_us: settings.late_limit_us,
-            has_deviation: is_scheduled
-                || settings.progress_s.is_some()
-                || settings.late_limit_us > 0,
-            max_tries: settings.max_tries,
-            failures_detailed: settings.failures_detailed,
-            continue_on_error: settings.continue_on_error,
-            per_command: settings.report_per_command,
-        },
-        scale: tables.scale,
-        partitions: tables.partitions,
-        mode: settings.mode.name(),
-        clients: settings.clients,
+        settings,
+        tables,
         threads: result.loops_cpu.len() as u32,
-        length: settings.length(),
         counts: counts(total),
         late,
         latency: latency(&total.latency),

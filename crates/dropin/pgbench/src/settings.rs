@@ -31,7 +31,7 @@ pub(super) struct LogSettings {
     pub(super) aggregate_s: Option<u32>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Settings {
     /// `-i`.
     pub(super) initialize: bool,
@@ -77,41 +77,7 @@ pub(super) struct Settings {
 impl Settings {
     /// pgbench's defaults, with the seed of this run.
     pub(super) fn new(seed: u64) -> Self {
-        Settings {
-            initialize: false,
-            init: InitOptions::default(),
-            partition_method_given: false,
-            quiet: false,
-            connection: Connection::default(),
-            clients: 1,
-            threads: 1,
-            transactions: None,
-            seconds: None,
-            mode: QueryMode::Simple,
-            connect_each: false,
-            variables: Vec::new(),
-            scale: None,
-            vacuum: true,
-            vacuum_accounts: false,
-            log: LogSettings::default(),
-            late_limit_us: 0,
-            rate_per_s: None,
-            progress_s: None,
-            progress_timestamp: false,
-            report_per_command: false,
-            failures_detailed: false,
-            verbose_errors: false,
-            max_tries: 1,
-            exit_on_abort: false,
-            continue_on_error: false,
-            seed,
-            debug: false,
-            warmup_s: 0,
-            check_balances: false,
-            percentiles: Vec::new(),
-            json: None,
-            hdr: None,
-        }
+        Settings { clients: 1, threads: 1, vacuum: true, max_tries: 1, seed, ..Settings::default() }
     }
 
     pub(super) fn length(&self) -> Length {
@@ -129,6 +95,11 @@ impl Settings {
     /// `-L` together with `-R`: late slots are skipped.
     pub(super) fn skips(&self) -> bool {
         self.rate_per_s.is_some() && self.late_limit_us > 0
+    }
+
+    /// `-P`, `-R` or `-L`: the report has the deviation of the latency.
+    pub(super) fn has_deviation(&self) -> bool {
+        self.rate_per_s.is_some() || self.progress_s.is_some() || self.late_limit_us > 0
     }
 
     /// The value of a variable that `-D` defines.

@@ -8,6 +8,7 @@ use super::options::{DEPRECATED, GeneralOption, Kind, OPTIONS};
 use super::originals;
 use super::settings::Settings;
 use dyno_core::nearest;
+use dyno_runner::failure::Failure;
 use dyno_sysbench::{OptionKind, Test, options_of};
 use std::path::Path;
 
@@ -81,25 +82,6 @@ impl Script {
     }
 }
 
-/// A command line that can't be followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) message: String,
-    /// A remedy, shown after `hint:`.
-    pub(super) hint: Option<String>,
-}
-
-impl Refusal {
-    pub(super) fn new(message: impl Into<String>) -> Self {
-        Refusal { message: message.into(), hint: None }
-    }
-
-    fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct CommandLine {
     pub(super) settings: Settings,
@@ -133,7 +115,7 @@ fn dashed(name: &str) -> String {
 }
 
 /// Reads the words after the program's name.
-pub(super) fn read(words: &[String]) -> Result<CommandLine, Refusal> {
+pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
     let options: Vec<Given<'_>> = words.iter().filter_map(|word| split_option(word)).collect();
     let mut plain = words.iter().filter(|word| !word.starts_with("--"));
     let by_option =
@@ -156,13 +138,13 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Refusal> {
     }
     match plain.next() {
         None => Ok(line),
-        Some(extra) => Err(Refusal::new(format!("Unrecognized command line argument: {extra}"))
+        Some(extra) => Err(Failure::new(format!("Unrecognized command line argument: {extra}"))
             .with_hint("options are written --name=value, with an equals sign")),
     }
 }
 
 impl CommandLine {
-    fn take(&mut self, given: &Given<'_>) -> Result<(), Refusal> {
+    fn take(&mut self, given: &Given<'_>) -> Result<(), Failure> {
         let name = dashed(given.name);
         if name == "test" {
             return Ok(());
@@ -184,7 +166,7 @@ impl CommandLine {
         option: &GeneralOption,
         typed: &str,
         value: Option<&str>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Failure> {
         let value = match value {
             None if !option.stands_alone() => return Err(lacks_value(typed)),
             None => "",
@@ -202,7 +184,7 @@ impl CommandLine {
         old: &str,
         new: &str,
         value: Option<&str>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Failure> {
         if value == Some("0") {
             return Ok(());
         }
@@ -214,7 +196,7 @@ impl CommandLine {
         Ok(())
     }
 
-    fn take_of_test(&mut self, given: &Given<'_>) -> Result<(), Refusal> {
+    fn take_of_test(&mut self, given: &Given<'_>) -> Result<(), Failure> {
         let known = self.known_to_test(given.name);
         let Some(test) = self.script.test() else {
             return Ok(());
@@ -246,10 +228,10 @@ impl CommandLine {
         nearest(name, of_test.chain(general).chain(old).chain(["config-file"]))
     }
 
-    fn unknown(&self, given: &Given<'_>) -> Refusal {
+    fn unknown(&self, given: &Given<'_>) -> Failure {
         let refusal = match given.value {
-            Some(value) => Refusal::new(format!("invalid option: --{}={value}", given.name)),
-            None => Refusal::new(format!("invalid option: --{}", given.name)),
+            Some(value) => Failure::new(format!("invalid option: --{}={value}", given.name)),
+            None => Failure::new(format!("invalid option: --{}", given.name)),
         };
         match self.nearest(given.name) {
             Some(name) => refusal.with_hint(format!("did you mean --{name}?")),
@@ -260,9 +242,9 @@ impl CommandLine {
 
     /// `name=value` lines; `#` begins a comment. Unknown names are passed over with a warning,
     /// because files are shared between tests.
-    fn take_file(&mut self, path: &str) -> Result<(), Refusal> {
+    fn take_file(&mut self, path: &str) -> Result<(), Failure> {
         let text = std::fs::read_to_string(path).map_err(|error| {
-            Refusal::new(format!("The file of --config-file can't be read: {path}: {error}."))
+            Failure::new(format!("The file of --config-file can't be read: {path}: {error}."))
         })?;
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -282,14 +264,14 @@ impl CommandLine {
         Ok(())
     }
 
-    fn take_line(&mut self, given: &Given<'_>, place: &str) -> Result<(), Refusal> {
+    fn take_line(&mut self, given: &Given<'_>, place: &str) -> Result<(), Failure> {
         let name = dashed(given.name);
         let is_general = OPTIONS.iter().any(|option| option.name == name)
             || DEPRECATED.iter().any(|(old, _)| *old == name);
         if is_general || self.known_to_test(given.name).is_some() {
-            return self.take(given).map_err(|mut refusal| {
-                refusal.message = format!("{} ({place})", refusal.message);
-                refusal
+            return self.take(given).map_err(|refusal| {
+                let message = format!("{} ({place})", refusal.message).into();
+                Failure { message, ..refusal }
             });
         }
         let advice = match self.nearest(given.name) {
@@ -302,21 +284,21 @@ impl CommandLine {
     }
 }
 
-fn lacks_value(name: &str) -> Refusal {
-    Refusal::new(format!("invalid option: --{name}: it needs a value"))
+fn lacks_value(name: &str) -> Failure {
+    Failure::new(format!("invalid option: --{name}: it needs a value"))
         .with_hint(format!("write --{name}=VALUE, with an equals sign"))
 }
 
 /// Passwords are never repeated: no refusal is about one, because any text is a password.
-fn refused(name: &str, value: &str, expected: &str) -> Refusal {
-    Refusal::new(format!("invalid option: --{name}={value}: the value must be {expected}"))
+fn refused(name: &str, value: &str, expected: &str) -> Failure {
+    Failure::new(format!("invalid option: --{name}={value}: the value must be {expected}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Result<CommandLine, Refusal> {
+    fn words(words: &[&str]) -> Result<CommandLine, Failure> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         read(&words)
     }
@@ -328,7 +310,7 @@ mod tests {
     /// Message and hint of a refused command line.
     fn refusal(given: &[&str]) -> (String, String) {
         let refusal = words(given).expect_err("a command line to refuse");
-        (refusal.message, refusal.hint.unwrap_or_default())
+        (refusal.message.to_string(), refusal.hint.unwrap_or_default())
     }
 
     #[test]

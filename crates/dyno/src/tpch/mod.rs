@@ -47,8 +47,6 @@ pub(crate) fn main(command: &Command) -> Done {
 
 /// A scale factor of which consistent tables can be made.
 fn usable_scale(scale: f64) -> Result<f64, Failure> {
-    match check_scale(scale) {
-        Ok(()) => Ok(scale),
-        Err(error) => Err(Failure::usage(error.to_string()).with_hint(error.hint())),
-    }
+    let usable = check_scale(scale).map(|()| scale);
+    usable.map_err(|error| Failure::usage(error.to_string()).hinted(error.hint()))
 }

@@ -79,9 +79,10 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
 ];
 
 /// What happens to the tables before each trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Vacuum {
     /// Nothing: pgbench's `-n`.
+    #[default]
     None,
     /// Branches and tellers are vacuumed, the history is emptied: what pgbench does unasked.
     Some,
@@ -89,6 +90,7 @@ pub enum Vacuum {
     All,
 }
 
+#[derive(Default)]
 pub struct PgbenchSettings {
     pub scripts: Vec<(Script, u32)>,
     pub mode: QueryMode,
@@ -135,17 +137,7 @@ impl PgbenchSettings {
     }
 
     fn new() -> Self {
-        PgbenchSettings {
-            scripts: Vec::new(),
-            mode: QueryMode::Simple,
-            scale: 1,
-            defines: Vec::new(),
-            jobs: None,
-            vacuum: Vacuum::None,
-            check: true,
-            files: Vec::new(),
-            texts: Vec::new(),
-        }
+        PgbenchSettings { scale: 1, check: true, ..PgbenchSettings::default() }
     }
 
     /// The texts of the scripts that run.

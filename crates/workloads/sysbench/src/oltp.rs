@@ -261,13 +261,13 @@ impl Oltp {
         if shape.explicit {
             flow.send(Kind::Begin, 1, &[]).await?;
         }
-        flow.point_selects(shape.point_selects).await?;
+        flow.repeat(Kind::PointSelect, shape.point_selects).await?;
         for (kind, count) in RANGES.into_iter().zip(shape.ranges) {
-            flow.ranges(kind, count).await?;
+            flow.repeat(kind, count).await?;
         }
-        flow.index_updates(shape.index_updates).await?;
-        flow.non_index_updates(shape.non_index_updates).await?;
-        flow.delete_inserts(shape.delete_inserts).await?;
+        flow.repeat(Kind::IndexUpdate, shape.index_updates).await?;
+        flow.repeat(Kind::NonIndexUpdate, shape.non_index_updates).await?;
+        flow.repeat(Kind::Delete, shape.delete_inserts).await?;
         flow.deletes(shape.deletes).await?;
         flow.new_rows(shape.new_rows).await?;
         if shape.explicit {
@@ -346,65 +346,29 @@ impl<S: Session> Flow<'_, S> {
         Ok(())
     }
 
-    async fn point_selects(&mut self, count: u32) -> Result<(), DbError> {
+    /// Statements of one kind on one table; a delete is followed by an insert of the same id.
+    async fn repeat(&mut self, kind: Kind, count: u32) -> Result<(), DbError> {
         if count == 0 {
             return Ok(());
         }
         let table = self.table();
         for _ in 0..count {
+            if kind == Kind::NonIndexUpdate {
+                fill_groups(&mut self.worker.c, &mut self.worker.rng);
+            }
             let id = self.worker.id();
-            self.send(Kind::PointSelect, table, &[Param::Int(id)]).await?;
-        }
-        Ok(())
-    }
-
-    async fn ranges(&mut self, kind: Kind, count: u32) -> Result<(), DbError> {
-        if count == 0 {
-            return Ok(());
-        }
-        let table = self.table();
-        for _ in 0..count {
-            let id = self.worker.id();
-            let bounds = [Param::Int(id), Param::Int(id + self.oltp.range_span)];
-            self.send(kind, table, &bounds).await?;
-        }
-        Ok(())
-    }
-
-    async fn index_updates(&mut self, count: u32) -> Result<(), DbError> {
-        if count == 0 {
-            return Ok(());
-        }
-        let table = self.table();
-        for _ in 0..count {
-            let id = self.worker.id();
-            self.change(Kind::IndexUpdate, table, id).await?;
-        }
-        Ok(())
-    }
-
-    async fn non_index_updates(&mut self, count: u32) -> Result<(), DbError> {
-        if count == 0 {
-            return Ok(());
-        }
-        let table = self.table();
-        for _ in 0..count {
-            fill_groups(&mut self.worker.c, &mut self.worker.rng);
-            let id = self.worker.id();
-            self.change(Kind::NonIndexUpdate, table, id).await?;
-        }
-        Ok(())
-    }
-
-    async fn delete_inserts(&mut self, count: u32) -> Result<(), DbError> {
-        if count == 0 {
-            return Ok(());
-        }
-        let table = self.table();
-        for _ in 0..count {
-            let id = self.worker.id();
-            self.change(Kind::Delete, table, id).await?;
-            self.insert(Kind::Insert, table, Some(id)).await?;
+            match kind {
+                Kind::PointSelect => self.send(kind, table, &[Param::Int(id)]).await?,
+                Kind::IndexUpdate | Kind::NonIndexUpdate => self.change(kind, table, id).await?,
+                Kind::Delete => {
+                    self.change(kind, table, id).await?;
+                    self.insert(Kind::Insert, table, Some(id)).await?;
+                }
+                _ => {
+                    let bounds = [Param::Int(id), Param::Int(id + self.oltp.range_span)];
+                    self.send(kind, table, &bounds).await?;
+                }
+            }
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! What a sysbench test can be told, typed.
 
 use crate::distribution::{Era, RandomOptions};
+use crate::table::OPTIONS;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Test {
     PointSelect,
     /// Point and range selects in a transaction.
@@ -10,6 +11,7 @@ pub enum Test {
     /// Updates, a delete and an insert in a transaction.
     WriteOnly,
     /// The statements of `ReadOnly` and `WriteOnly` in one transaction.
+    #[default]
     ReadWrite,
     /// Updates of an indexed column, autocommitted.
     UpdateIndex,
@@ -143,9 +145,10 @@ impl Test {
 }
 
 /// Whether the storage engine knows transactions (`--mysql-engine-trx` of 0.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineTransactions {
     /// All engines but MyISAM do.
+    #[default]
     Auto,
     /// BEGIN and COMMIT.
     Yes,
@@ -154,7 +157,7 @@ pub enum EngineTransactions {
 }
 
 /// The options of one test. [`Options::new`] gives the defaults of sysbench 1.0.20 or 0.5.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     pub test: Test,
     /// Number of tables, at least 1.
@@ -222,39 +225,11 @@ pub struct Options {
 impl Options {
     /// The defaults of `test`.
     pub fn new(test: Test) -> Self {
-        Options {
-            test,
-            tables: 1,
-            table_size: 10_000,
-            range_size: 100,
-            point_selects: 10,
-            simple_ranges: 1,
-            sum_ranges: 1,
-            order_ranges: 1,
-            distinct_ranges: 1,
-            range_selects: true,
-            index_updates: 1,
-            non_index_updates: 1,
-            delete_inserts: 1,
-            skip_trx: false,
-            auto_inc: true,
-            secondary: false,
-            create_secondary: true,
-            mysql_storage_engine: "innodb".to_owned(),
-            create_table_options: String::new(),
-            random_points: 10,
-            number_of_ranges: 10,
-            delta: 5,
-            read_only: false,
-            write_only: false,
-            engine_transactions: EngineTransactions::Auto,
-            myisam_max_rows: 1_000_000,
-            random: RandomOptions::default(),
-            prepared: !test.is_legacy(),
-            unique_start: 0,
-            unique_part: (0, 1),
-            warnings: Vec::new(),
+        let mut options = Options { test, unique_part: (0, 1), ..Options::default() };
+        for spec in OPTIONS.iter().filter(|spec| !spec.default.is_empty()) {
+            (spec.set)(&mut options, spec.default).expect("a test sets every default");
         }
+        options
     }
 
     /// The rows that `prepare` puts into each table: none when the test numbers its own inserts,

@@ -156,25 +156,27 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
 
 const CACHES: [&str; 3] = ["warm", "cold", "as-is"];
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cache {
     /// Tables and indexes are read into memory.
     Warm,
     /// This command of the shell empties them.
     Cold(String),
     /// Nothing.
+    #[default]
     AsFound,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Values {
+    #[default]
     Default,
     /// Anew for each repeat, from the suite's seed.
     Drawn,
     Seed(u64),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TpchSettings {
     pub test: Test,
     pub scale: f64,
@@ -220,20 +222,8 @@ impl TpchSettings {
     }
 
     fn new() -> Self {
-        TpchSettings {
-            test: Test::Queries,
-            scale: 1.0,
-            timeout_s: None,
-            cache: Cache::AsFound,
-            plans: Plans::Executed,
-            rule: None,
-            load_sessions: None,
-            foreign_keys: None,
-            indexes: true,
-            force: false,
-            values: Values::Default,
-            written: Written::default(),
-        }
+        let plans = Plans::Executed;
+        TpchSettings { scale: 1.0, plans, indexes: true, ..TpchSettings::default() }
     }
 
     /// The values of the queries of a trial with this seed.
@@ -286,7 +276,7 @@ impl TpchSettings {
 fn scale(value: &str) -> Result<f64, String> {
     let number: f64 = value.parse().map_err(|_| "a number above 0".to_owned())?;
     check_scale(number).map(|()| number).map_err(|error| {
-        let hint = error.hint();
+        let hint = error.hint().unwrap_or_default();
         format!("another scale factor. {error} {hint}").trim_end_matches('.').to_owned()
     })
 }

@@ -1,6 +1,7 @@
 //! The report at the end of a run, in pgbench 15's shape: plain numbers in, text out.
 
-use super::settings::Length;
+use super::settings::{Length, Settings};
+use super::setup::Tables;
 use std::fmt::{self, Write};
 
 /// Transactions by how they ended, of a run or of one script.
@@ -55,39 +56,12 @@ pub(super) struct Script {
     pub(super) commands: Vec<Command>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// `-C`.
-    pub(super) connects_each: bool,
-    /// `-R`.
-    pub(super) is_scheduled: bool,
-    /// `-L`, in microseconds; 0 is none.
-    pub(super) late_limit_us: u64,
-    /// `-P`, `-R` or `-L`.
-    pub(super) has_deviation: bool,
-    /// 0 is no limit.
-    pub(super) max_tries: u32,
-    pub(super) failures_detailed: bool,
-    pub(super) continue_on_error: bool,
-    pub(super) per_command: bool,
-}
-
-impl Shape {
-    fn skips(&self) -> bool {
-        self.is_scheduled && self.late_limit_us > 0
-    }
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report<'a> {
-    pub(super) shape: Shape,
-    pub(super) scale: i64,
-    /// Method and number.
-    pub(super) partitions: Option<(&'static str, u32)>,
-    pub(super) mode: &'static str,
-    pub(super) clients: u32,
+    pub(super) settings: &'a Settings,
+    pub(super) tables: Tables,
+    /// Loops of the run.
     pub(super) threads: u32,
-    pub(super) length: Length,
     pub(super) counts: Counts,
     /// Processed transactions that took longer than `-L`.
     pub(super) late: u64,
@@ -115,18 +89,18 @@ fn share(f: &mut impl Write, label: &str, part: u64, whole: u64) -> fmt::Result 
 }
 
 /// The lines about failed and repeated transactions; `prefix` stands before each.
-fn failures(f: &mut impl Write, prefix: &str, counts: &Counts, shape: &Shape) -> fmt::Result {
+fn failures(f: &mut impl Write, prefix: &str, counts: &Counts, settings: &Settings) -> fmt::Result {
     let total = counts.total();
     let mut line = |label: &str, part| share(f, &format!("{prefix}{label}"), part, total);
     line("number of failed transactions", counts.failures())?;
-    if shape.failures_detailed {
+    if settings.failures_detailed {
         line("number of serialization failures", counts.serialization_failures)?;
         line("number of deadlock failures", counts.deadlock_failures)?;
-        if shape.continue_on_error {
+        if settings.continue_on_error {
             line("number of other failures", counts.other_failures)?;
         }
     }
-    if shape.max_tries != 1 {
+    if settings.max_tries != 1 {
         line("number of transactions retried", counts.retried)?;
         writeln!(f, "{prefix}total number of retries: {}", counts.retries)?;
     }
@@ -143,19 +117,20 @@ impl Report<'_> {
             [only] => only.description.as_str(),
             _ => "multiple scripts",
         };
-        writeln!(f, "transaction type: {description}\nscaling factor: {}", self.scale)?;
-        if let Some((method, number)) = self.partitions {
+        writeln!(f, "transaction type: {description}\nscaling factor: {}", self.tables.scale)?;
+        if let Some((method, number)) = self.tables.partitions {
             writeln!(f, "partition method: {method}\npartitions: {number}")?;
         }
-        writeln!(f, "query mode: {}", self.mode)?;
-        writeln!(f, "number of clients: {}\nnumber of threads: {}", self.clients, self.threads)?;
-        if self.shape.max_tries > 0 {
-            writeln!(f, "maximum number of tries: {}", self.shape.max_tries)?;
+        let Settings { mode, clients, max_tries, .. } = self.settings;
+        writeln!(f, "query mode: {}", mode.name())?;
+        writeln!(f, "number of clients: {clients}\nnumber of threads: {}", self.threads)?;
+        if *max_tries > 0 {
+            writeln!(f, "maximum number of tries: {max_tries}")?;
         }
         let processed = self.counts.processed;
-        match self.length {
+        match self.settings.length() {
             Length::Transactions(each) => {
-                let asked = u64::from(each) * u64::from(self.clients);
+                let asked = u64::from(each) * u64::from(*clients);
                 writeln!(f, "number of transactions per client: {each}")?;
                 writeln!(f, "number of transactions actually processed: {processed}/{asked}")
             }
@@ -167,13 +142,13 @@ impl Report<'_> {
     }
 
     fn times(&self, f: &mut impl Write) -> fmt::Result {
-        let Report { shape, counts, latency, .. } = self;
-        if shape.skips() {
+        let Report { settings, counts, latency, .. } = self;
+        if settings.skips() {
             share(f, "number of transactions skipped", counts.skipped, counts.total())?;
         }
-        if shape.late_limit_us > 0 {
+        if settings.late_limit_us > 0 {
             let late_percent = percent(self.late, counts.processed.max(1));
-            let limit_ms = shape.late_limit_us as f64 / 1000.0;
+            let limit_ms = settings.late_limit_us as f64 / 1000.0;
             let (late, processed) = (self.late, counts.processed);
             writeln!(
                 f,
@@ -183,18 +158,18 @@ impl Report<'_> {
         }
         if let Some(latency) = latency {
             writeln!(f, "latency average = {:.3} ms", latency.average_ms)?;
-            if shape.has_deviation {
+            if settings.has_deviation() {
                 writeln!(f, "latency stddev = {:.3} ms", latency.stddev_ms)?;
             }
         }
         for (percent, latency_ms) in self.percentiles {
             writeln!(f, "latency percentile {percent} = {latency_ms:.3} ms")?;
         }
-        if shape.is_scheduled {
+        if settings.rate_per_s.is_some() {
             let (average, max) = self.lag_ms;
             writeln!(f, "rate limit schedule lag: avg {average:.3} (max {max:.3}) ms")?;
         }
-        let (label, note) = match shape.connects_each {
+        let (label, note) = match settings.connect_each {
             true => ("average connection time", "including reconnection times"),
             false => ("initial connection time", "without initial connection time"),
         };
@@ -203,7 +178,6 @@ impl Report<'_> {
     }
 
     fn script(&self, f: &mut impl Write, number: usize, script: &Script) -> fmt::Result {
-        let shape = &self.shape;
         let Script { counts, weight, .. } = script;
         let weights: u64 = self.scripts.iter().map(|script| u64::from(script.weight)).sum();
         writeln!(f, "SQL script {number}: {}", script.description)?;
@@ -216,8 +190,8 @@ impl Report<'_> {
             percent(counts.processed, self.counts.processed),
             self.tps(counts.processed)
         )?;
-        failures(f, " - ", counts, shape)?;
-        if shape.skips() && counts.total() > 0 {
+        failures(f, " - ", counts, self.settings)?;
+        if self.settings.skips() && counts.total() > 0 {
             share(f, " - number of transactions skipped", counts.skipped, counts.total())?;
         }
         if let Some(latency) = script.latency {
@@ -228,7 +202,7 @@ impl Report<'_> {
     }
 
     fn commands(&self, f: &mut impl Write, prefix: &str, commands: &[Command]) -> fmt::Result {
-        let has_retries = self.shape.max_tries != 1;
+        let has_retries = self.settings.max_tries != 1;
         let what = if has_retries { ", failures and retries" } else { " and failures" };
         writeln!(f, "{prefix}statement latencies in milliseconds{what}:")?;
         for Command { text, average_ms, failures, retries } in commands {
@@ -245,7 +219,7 @@ impl Report<'_> {
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
-        failures(f, "", &self.counts, &self.shape)?;
+        failures(f, "", &self.counts, self.settings)?;
         // What follows has no meaning when nothing was executed.
         if self.counts.processed + self.counts.skipped == 0 {
             return Ok(());
@@ -256,7 +230,7 @@ impl fmt::Display for Report<'_> {
             if per_script {
                 self.script(f, index + 1, script)?;
             }
-            if self.shape.per_command {
+            if self.settings.report_per_command {
                 let prefix = if per_script { " - " } else { "" };
                 self.commands(f, prefix, &script.commands)?;
             }

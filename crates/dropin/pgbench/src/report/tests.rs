@@ -1,6 +1,7 @@
 //! Reports that pgbench 15.20 printed are read into numbers and must come out again byte for byte.
 
 use super::*;
+use dyno_pgbench::script::QueryMode;
 
 const ORIGINALS: [(&str, &str); 11] = [
     ("plain", include_str!("../../golden/reports/plain.txt")),
@@ -99,27 +100,24 @@ fn script(section: &Section<'_>, has_retries: bool) -> Script {
     }
 }
 
-fn length(run: &Section<'_>) -> Length {
-    match run.number("duration: ") {
-        Some(seconds) => Length::Seconds(seconds),
-        None => {
-            Length::Transactions(run.number("number of transactions per client: ").unwrap_or(0))
-        }
-    }
-}
-
-fn shape(run: &Section<'_>, text: &str) -> Shape {
+fn settings(run: &Section<'_>, text: &str) -> Settings {
+    let mode =
+        QueryMode::ALL.into_iter().find(|mode| run.word("query mode: ") == Some(mode.name()));
     let limit = run.0.iter().find_map(|line| line.split_once("transactions above the "));
     let limit_ms = limit.and_then(|(_, rest)| rest.split(' ').next()?.parse::<f64>().ok());
-    Shape {
-        connects_each: text.contains("average connection time"),
-        is_scheduled: text.contains("rate limit schedule lag"),
+    Settings {
+        connect_each: text.contains("average connection time"),
+        rate_per_s: text.contains("rate limit schedule lag").then_some(1.0),
         late_limit_us: limit_ms.map_or(0, |ms| (ms * 1000.0) as u64),
-        has_deviation: run.word("latency stddev = ").is_some(),
+        progress_s: run.word("latency stddev = ").map(|_| 1),
         max_tries: run.number("maximum number of tries: ").unwrap_or(0),
         failures_detailed: text.contains("number of deadlock failures"),
-        continue_on_error: false,
-        per_command: text.contains("statement latencies"),
+        report_per_command: text.contains("statement latencies"),
+        mode: mode.expect("a mode"),
+        clients: run.number("number of clients: ").expect("clients"),
+        seconds: run.number("duration: "),
+        transactions: run.number("number of transactions per client: "),
+        ..Settings::new(0)
     }
 }
 
@@ -130,7 +128,7 @@ fn printed_again(text: &str, nudge: i32) -> String {
         .word("number of transactions actually processed: ")
         .map_or_else(String::new, |word| word.split('/').next().unwrap_or_default().to_owned());
     let counts = run.counts(processed.parse().expect("a number"));
-    let shape = shape(&run, text);
+    let settings = settings(&run, text);
     let lag = run.0.iter().find_map(|line| line.strip_prefix("rate limit schedule lag: avg "));
     let lag = lag.and_then(|line| line.strip_suffix(") ms")?.split_once(" (max "));
     let lag_ms = lag.and_then(|(avg, max)| Some((avg.parse().ok()?, max.parse().ok()?)));
@@ -138,22 +136,20 @@ fn printed_again(text: &str, nudge: i32) -> String {
     let late = late.and_then(|(_, rest)| rest.split('/').next()?.parse().ok());
     let tps = run.number("tps = ").unwrap_or(0.0) + f64::from(nudge) * 1e-7;
     let mut scripts: Vec<Script> =
-        parts.iter().map(|part| script(part, shape.max_tries != 1)).collect();
+        parts.iter().map(|part| script(part, settings.max_tries != 1)).collect();
     if scripts.is_empty() {
-        let mut only = script(&run, shape.max_tries != 1);
+        let mut only = script(&run, settings.max_tries != 1);
         only.description = run.0[0].split_once(": ").map_or("", |(_, title)| title).to_owned();
         scripts.push(only);
     }
-    let modes = ["simple", "extended", "prepared"];
     let average = run.number("average connection time = ");
     Report {
-        shape,
-        scale: run.number("scaling factor: ").expect("a scale"),
-        partitions: run.number("partitions: ").map(|number| ("range", number)),
-        mode: modes.into_iter().find(|mode| run.word("query mode: ") == Some(mode)).expect("mode"),
-        clients: run.number("number of clients: ").expect("clients"),
+        settings: &settings,
+        tables: Tables {
+            scale: run.number("scaling factor: ").expect("a scale"),
+            partitions: run.number("partitions: ").map(|number| ("range", number)),
+        },
         threads: run.number("number of threads: ").expect("threads"),
-        length: length(&run),
         counts,
         late: late.unwrap_or(0),
         latency: run.latency(),
@@ -179,18 +175,14 @@ fn reports_have_every_byte_of_the_originals() {
 fn percentiles_and_other_failures_are_lines_of_their_own() {
     let script = Script { description: "x.sql".to_owned(), weight: 1, ..Script::default() };
     let report = Report {
-        shape: Shape {
-            max_tries: 1,
+        settings: &Settings {
             failures_detailed: true,
             continue_on_error: true,
-            ..Shape::default()
+            transactions: Some(4),
+            ..Settings::new(0)
         },
-        scale: 1,
-        partitions: None,
-        mode: "simple",
-        clients: 1,
+        tables: Tables { scale: 1, partitions: None },
         threads: 1,
-        length: Length::Transactions(4),
         counts: Counts { processed: 3, other_failures: 1, ..Counts::default() },
         late: 0,
         latency: Some(Latency { average_ms: 1.5, stddev_ms: 0.5 }),

@@ -8,7 +8,6 @@ use dyno_runner::family::ask;
 use dyno_runner::output;
 use dyno_runner::progress::Progress;
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
-use dyno_tpcc::family::ledger_failure;
 use dyno_tpcc::ledger_file::{Recorded, read};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::settle::settle;
@@ -28,8 +27,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Reads the ledger, before anybody waits for a database.
     pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let ledger = arguments.ledger.as_deref().map(read).transpose();
-        let ledger = ledger.map_err(|error| ledger_failure(&error))?;
+        let ledger = arguments.ledger.as_deref().map(read).transpose()?;
         if ledger.as_ref().is_some_and(|recorded| recorded.runs == 0) {
             return Err(Failure::new(
                 "No run has begun to write into the ledger: there is nothing to check.",
@@ -84,7 +82,7 @@ pub(super) fn check<D: Driver>(
 ) -> Result<Report, Failure> {
     let ledger = match &wanted.ledger {
         Some(recorded) => {
-            recorded.is_of(loaded).map_err(|error| ledger_failure(&error))?;
+            recorded.is_of(loaded)?;
             Some(check_ledger(driver, recorded)?)
         }
         None => None,

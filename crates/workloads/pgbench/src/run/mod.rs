@@ -201,14 +201,6 @@ impl PgBench {
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
     }
-
-    /// Forgets all statistics, before another trial.
-    pub fn clear_statistics(&self) {
-        let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner);
-        for script in &mut statistics.scripts {
-            *script = ScriptStatistics::new(script.commands.len());
-        }
-    }
 }
 
 impl fmt::Debug for PgBench {

@@ -7,11 +7,11 @@ mod preflight;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
 pub use facts::{TerminalLoad, facts, tpmc_limit};
-pub use preflight::{Need, PreflightError, ledger_failure, preflight};
+pub use preflight::{Need, PreflightError, preflight};
 
 use crate::ITEMS;
 use crate::Kept;
-use crate::ledger_file::{LedgerError, LedgerFile, read};
+use crate::ledger_file::{LedgerFile, read};
 use crate::load::{
     LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
 };
@@ -136,8 +136,7 @@ impl Driven for TpccFamily {
                 // One of a trial that was killed, which is made again.
                 let _ = std::fs::remove_file(path);
                 let file = LedgerFile::open(path, "trial", &loaded, spec.seed, before.books());
-                let failed = |error: LedgerError| Failure::new(error.to_string());
-                workload.with_ledger(file.map_err(failed)?)
+                workload.with_ledger(file?)
             }
         };
         let own = facts(&workload, &loaded, terminal_load(spec), &[], 0.0);
@@ -274,17 +273,11 @@ impl TpccFamily {
 
 /// Looks for every order that was acknowledged.
 fn lost_orders<D: Driver>(driver: &D, workload: &crate::Tpcc, ledger: &Path) -> LostWork {
-    if let Some(Err(error)) = workload.ledger_file().map(LedgerFile::close) {
-        return LostWork::untold(error.to_string());
-    }
-    let recorded = match read(ledger) {
-        Ok(recorded) => recorded,
-        Err(error) => return LostWork::untold(error.to_string()),
-    };
-    match ask(driver, async |session| settle(session, &recorded, |_| {}).await) {
-        Ok(settled) => lost_of(&settled),
-        Err(failure) => LostWork::untold(failure.message),
-    }
+    let settled = workload.ledger_file().map_or(Ok(()), LedgerFile::close).and_then(|()| {
+        let recorded = read(ledger)?;
+        ask(driver, async |session| settle(session, &recorded, |_| {}).await)
+    });
+    settled.map_or_else(|failure| LostWork::untold(failure.message), |settled| lost_of(&settled))
 }
 
 /// What came of the orders, in numbers and sentences.

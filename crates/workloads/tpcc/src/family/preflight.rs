@@ -1,6 +1,5 @@
 //! Whether a run can be made on a database, before anybody connects a thousand times.
 
-use crate::ledger_file::LedgerError;
 use crate::load::{LoadError, Loaded, foreign_keys, loaded};
 use crate::{Isolation, prepared_statements};
 use dyno_core::{DbError, Dialect, Session};
@@ -58,10 +57,6 @@ impl From<PreflightError> for Failure {
             PreflightError::Db(error) => Failure::from(&error),
         }
     }
-}
-
-pub fn ledger_failure(error: &LedgerError) -> Failure {
-    Failure::new(error.to_string()).hinted(error.hint())
 }
 
 /// Looks at the database and its server.

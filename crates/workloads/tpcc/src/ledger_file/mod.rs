@@ -22,7 +22,7 @@ mod write;
 pub use read::{Recorded, read};
 pub use write::LedgerFile;
 
-use std::fmt;
+use dyno_runner::failure::Failure;
 use std::io;
 use std::path::Path;
 
@@ -61,41 +61,10 @@ impl Step {
     }
 }
 
-/// Why a ledger can't be read, written or gone on with: a sentence, and a remedy where one is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LedgerError {
-    message: String,
-    hint: Option<String>,
+/// What the system said about the file of a ledger.
+fn io_failure(path: &Path, what: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("The ledger {} {what}: {error}.", path.display()))
 }
-
-impl LedgerError {
-    fn new(message: String) -> Self {
-        LedgerError { message, hint: None }
-    }
-
-    fn with_hint(mut self, hint: &str) -> Self {
-        self.hint = Some(hint.to_owned());
-        self
-    }
-
-    /// What the system said about the file.
-    fn io(path: &Path, what: &str, error: &io::Error) -> Self {
-        LedgerError::new(format!("The ledger {} {what}: {error}.", path.display()))
-    }
-
-    /// A remedy, for a line of its own after `hint:`.
-    pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
-    }
-}
-
-impl fmt::Display for LedgerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for LedgerError {}
 
 #[cfg(test)]
 mod tests;

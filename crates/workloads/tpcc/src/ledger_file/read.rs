@@ -1,8 +1,9 @@
 //! Reading a ledger.
 
-use super::{FIRST_LINE, FIRST_WORD, LedgerError, Order, TORN};
+use super::{FIRST_LINE, FIRST_WORD, Order, TORN, io_failure};
 use crate::DISTRICTS;
 use crate::load::Loaded;
+use dyno_runner::failure::Failure;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -62,11 +63,11 @@ impl Recorded {
     }
 
     /// Whether this is a ledger of the database that `loaded` describes.
-    pub fn is_of(&self, loaded: &Loaded) -> Result<(), LedgerError> {
+    pub fn is_of(&self, loaded: &Loaded) -> Result<(), Failure> {
         if (self.warehouses, self.c_last) == (loaded.warehouses, loaded.c_last) {
             return Ok(());
         }
-        Err(LedgerError::new(format!(
+        Err(Failure::new(format!(
             "The ledger {} is that of another database: it had {} warehouses, and C = {} for \
              C_LAST when it was loaded; this one has {} and {}.",
             self.path.display(),
@@ -86,8 +87,8 @@ fn index(warehouse: u32, district: u32) -> Option<usize> {
 
 /// Reads a ledger. Lines that a crash has cut off are left out: at the end, or where a later run
 /// says so.
-pub fn read(path: &Path) -> Result<Recorded, LedgerError> {
-    let failed = |error| LedgerError::io(path, "can't be read", &error);
+pub fn read(path: &Path) -> Result<Recorded, Failure> {
+    let failed = |error| io_failure(path, "can't be read", &error);
     let file = File::open(path).map_err(failed)?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
     let mut parser = Parser { recorded: Recorded::default(), pending: HashMap::new() };
@@ -112,7 +113,7 @@ pub fn read(path: &Path) -> Result<Recorded, LedgerError> {
         } else if is_torn {
             parser.recorded.torn += 1;
         } else if parser.line(text).is_none() {
-            return Err(LedgerError::new(format!(
+            return Err(Failure::new(format!(
                 "Line {number} of the ledger {} is damaged: {text:?}.",
                 path.display()
             )));
@@ -124,14 +125,14 @@ pub fn read(path: &Path) -> Result<Recorded, LedgerError> {
     Ok(parser.end())
 }
 
-fn is_ledger(path: &Path, first: &str) -> Result<(), LedgerError> {
+fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
     let path = path.display();
     match first.strip_prefix(FIRST_WORD) {
         Some(_) if first == FIRST_LINE => Ok(()),
-        Some(version) => Err(LedgerError::new(format!(
+        Some(version) => Err(Failure::new(format!(
             "The ledger {path} has version {version}, which this dyno can't read."
         ))),
-        None => Err(LedgerError::new(format!("{path} is no ledger: it begins with {first:?}."))
+        None => Err(Failure::new(format!("{path} is no ledger: it begins with {first:?}."))
             .with_hint("`--ledger` names a file that a run with `--ledger` has written.")),
     }
 }

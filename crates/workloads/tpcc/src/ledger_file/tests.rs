@@ -15,7 +15,7 @@ fn before(next: i64) -> Books {
     Books::at(2, next)
 }
 
-fn open(path: &Path, next: i64) -> Result<LedgerFile, LedgerError> {
+fn open(path: &Path, next: i64) -> Result<LedgerFile, Failure> {
     LedgerFile::open(path, "postgres://me@db/tpcc", &LOADED, 7, &before(next))
 }
 
@@ -101,7 +101,7 @@ fn only_the_own_database_is_gone_on_with() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
     written(&path);
-    let text = |error: LedgerError| format!("{error} {}", error.hint().unwrap_or_default());
+    let text = |error: Failure| format!("{} {}", error.message, error.hint.unwrap_or_default());
     let other = Loaded { warehouses: 2, c_last: 99 };
     let error = LedgerFile::open(&path, "x", &other, 7, &before(3_001)).unwrap_err();
     assert!(text(error).contains("that of another database"));
@@ -129,7 +129,7 @@ fn damage_inside_is_named_by_its_line() {
         let whole = fs::read(&path).unwrap();
         add(&path, damage.as_bytes());
         add(&path, b"end 5\n");
-        let error = read(&path).unwrap_err().to_string();
+        let error = read(&path).unwrap_err().message.to_string();
         assert!(error.starts_with(&format!("Line {} of the ledger", lines + 1)), "{error}");
         fs::write(&path, whole).unwrap();
     }
@@ -140,7 +140,7 @@ fn two_runs_can_not_share_a_ledger() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
     let first = open(&path, 3_001).unwrap();
-    assert!(open(&path, 3_001).unwrap_err().to_string().contains("in use by another run"));
+    assert!(open(&path, 3_001).unwrap_err().message.to_string().contains("in use by another run"));
     drop(first);
     assert!(read(&path).unwrap().is_ended);
     open(&path, 3_001).unwrap();

@@ -1,12 +1,13 @@
 //! Writing a ledger while a run goes on.
 
 use super::read::{Recorded, read};
-use super::{FIRST_LINE, LedgerError, Order, Step, TORN};
+use super::{FIRST_LINE, Order, Step, TORN, io_failure};
 use crate::DISTRICTS;
 use crate::books::Books;
 use crate::load::Loaded;
 use crate::text::{Short, Timestamp};
 use dyno_core::DbError;
+use dyno_runner::failure::Failure;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -41,7 +42,7 @@ struct Inner {
     file: File,
     is_dirty: AtomicBool,
     /// The first thing that went wrong: from then on no order is committed any more.
-    failure: OnceLock<LedgerError>,
+    failure: OnceLock<Failure>,
 }
 
 impl LedgerFile {
@@ -59,8 +60,8 @@ impl LedgerFile {
         loaded: &Loaded,
         seed: u64,
         before: &Books,
-    ) -> Result<Self, LedgerError> {
-        let failed = |error| LedgerError::io(path, "can't be written", &error);
+    ) -> Result<Self, Failure> {
+        let failed = |error| io_failure(path, "can't be written", &error);
         let mut options = File::options();
         options.read(true).append(true);
         let (mut file, is_new) = match options.clone().create_new(true).open(path) {
@@ -72,7 +73,7 @@ impl LedgerFile {
         };
         if file.try_lock().is_err() {
             let problem = format!("The ledger {} is in use by another run.", path.display());
-            return Err(LedgerError::new(problem).with_hint("Give each run a ledger of its own."));
+            return Err(Failure::new(problem).with_hint("Give each run a ledger of its own."));
         }
         let mut text = String::new();
         if is_new || file.metadata().map_err(failed)?.len() == 0 {
@@ -136,7 +137,7 @@ impl LedgerFile {
     ///
     /// # Errors
     /// The first thing that went wrong with the file since it was opened.
-    pub fn close(&self) -> Result<(), LedgerError> {
+    pub fn close(&self) -> Result<(), Failure> {
         let syncer = self.syncer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((stop, thread)) = syncer {
             // An error would be the ledger's own, which is returned below.
@@ -186,7 +187,7 @@ impl Inner {
 
     #[cold]
     fn fail(&self, what: &str, error: &std::io::Error) {
-        let failure = LedgerError::io(&self.path, what, error).with_hint(WRITE_HINT);
+        let failure = io_failure(&self.path, what, error).with_hint(WRITE_HINT);
         // A later failure is the consequence of the first one.
         let _ = self.failure.set(failure);
     }
@@ -195,7 +196,7 @@ impl Inner {
     #[cold]
     fn refusal(&self) -> DbError {
         match self.failure.get() {
-            Some(failure) => DbError::workload(failure.message.clone()).with_hint(WRITE_HINT),
+            Some(failure) => DbError::workload(failure.message.to_string()).with_hint(WRITE_HINT),
             None => DbError::workload("The ledger can't be written any more."),
         }
     }
@@ -256,12 +257,7 @@ fn is_cut_off(file: &mut File) -> std::io::Result<bool> {
 }
 
 /// Whether the database is the ledger's, and holds what it says and no more.
-fn fits(
-    path: &Path,
-    recorded: &Recorded,
-    loaded: &Loaded,
-    before: &Books,
-) -> Result<(), LedgerError> {
+fn fits(path: &Path, recorded: &Recorded, loaded: &Loaded, before: &Books) -> Result<(), Failure> {
     if recorded.runs == 0 {
         return Ok(());
     }
@@ -281,9 +277,9 @@ fn fits(
             books.unknown.len()
         );
         return Err(match grown < acknowledged {
-            true => LedgerError::new(format!("{found}: orders were lost, or it was built anew."))
+            true => Failure::new(format!("{found}: orders were lost, or it was built anew."))
                 .with_hint("Check it with `dyno check`, and give the next run another ledger."),
-            false => LedgerError::new(format!("{found}: others have entered orders since."))
+            false => Failure::new(format!("{found}: others have entered orders since."))
                 .with_hint("Give this run another ledger."),
         });
     }

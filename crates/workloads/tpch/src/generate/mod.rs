@@ -10,7 +10,7 @@ pub mod refresh;
 mod scale;
 
 pub use count::{part_row_count, row_count};
-pub use scale::{SCALE_MAX, ScaleError, check_scale};
+pub use scale::{SCALE_MAX, check_scale};
 
 use crate::schema::Table;
 use cells::Cells;

@@ -178,7 +178,7 @@ pub fn statements(step: Step, dialect: Dialect, options: &LoadOptions) -> Vec<St
 }
 
 pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
-    check_scale(options.scale).map_err(|error| LoadError::data(error.to_string(), error.hint()))?;
+    check_scale(options.scale)?;
     if options.sessions == 0 {
         return Err(LoadError::option("A load needs at least one session."));
     }

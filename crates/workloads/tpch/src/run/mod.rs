@@ -40,7 +40,7 @@ use stream::News;
 pub fn run<D: Driver>(
     driver: &D,
     options: &RunOptions,
-    watch: &impl Watch,
+    watch: &dyn Watch,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<TpchFacts, LoadError> {
     let mut before = look(driver, options)?;
@@ -65,7 +65,7 @@ pub fn run<D: Driver>(
         &opening,
         plan::streams(options, driver.dialect(), &before),
         stop,
-        |news| {
+        &mut |news| {
             if !std::mem::replace(&mut started, true) {
                 watch.started();
             }
@@ -81,9 +81,9 @@ pub fn run<D: Driver>(
     }
     if options.plans != Plans::Off && !is_stopped && !facts.queries.is_empty() {
         let streams = vec![plan::plans(options, driver.dialect(), &before)];
-        let hear = |news| hear_plan(news, &mut facts, rule, watch);
+        let mut hear = |news| hear_plan(news, &mut facts, rule, watch);
         // What was measured is not lost with the plans.
-        if let Err(error) = watch::execute(&opening, streams, stop, hear) {
+        if let Err(error) = watch::execute(&opening, streams, stop, &mut hear) {
             watch.note(&format!("No plans could be taken: {error}"));
         }
     }
@@ -96,7 +96,7 @@ fn complete_pair<D: Driver>(
     opening: &Opening<'_, D>,
     options: &RunOptions,
     before: &mut Before,
-    watch: &impl Watch,
+    watch: &dyn Watch,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), LoadError> {
     let (pair, function) = (before.position.pair, before.position.function);
@@ -109,7 +109,7 @@ fn complete_pair<D: Driver>(
     ));
     let rest = plan::rest_of_pair(options, before);
     let mut problem = None;
-    watch::execute(opening, vec![rest], stop, |news| match news {
+    watch::execute(opening, vec![rest], stop, &mut |news| match news {
         News::Refresh(done) if done.outcome != QueryOutcome::Answered => {
             problem = Some(match done.outcome {
                 QueryOutcome::Failed(error) => error,
@@ -199,7 +199,7 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
     Ok(Before { loaded, rule, position, last_power })
 }
 
-fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &impl Watch) {
+fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &dyn Watch) {
     match news {
         News::Sent { stream, query } => watch.sent(stream, query),
         News::Query(mut query, table) => {
@@ -219,7 +219,7 @@ fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &impl W
 }
 
 /// A plan belongs to all executions of its query in the trial.
-fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch: &impl Watch) {
+fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch: &dyn Watch) {
     match news {
         News::Plan { query, text } => {
             let extension = plans::extension(&text);

@@ -26,7 +26,7 @@ pub(super) fn execute<D: Driver>(
     opening: &Opening<'_, D>,
     streams: Vec<Stream>,
     stop: &(dyn Fn() -> bool + Sync),
-    mut hear: impl FnMut(News),
+    hear: &mut dyn FnMut(News),
 ) -> Result<(Applied, bool), LoadError> {
     let slots: Vec<Slot> = streams.iter().map(|_| Slot::default()).collect();
     let is_stopped = AtomicBool::new(false);
