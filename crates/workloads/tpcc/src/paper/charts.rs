@@ -1,7 +1,7 @@
 //! tpmC over time, and response times beside their limits.
 
-use super::rows::{self, ResponseRow};
-use super::{TpccSection, words};
+use super::rows::ResponseRow;
+use super::words;
 use crate::facts::TpccFacts;
 use dyno_facts::{Lang, Message};
 use dyno_facts::{SeriesRow, say};
@@ -10,27 +10,11 @@ use dyno_report::format;
 use dyno_report::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
 use dyno_report::{Experiment, Paper, Trial};
 
-/// The charts of an experiment's section on TPC-C.
-#[derive(Default)]
-pub(super) struct Drawings {
-    pub(super) responses: Option<Figure>,
-    /// One per trial.
-    pub(super) over_time: Vec<Figure>,
-}
-
-pub(super) fn drawings(
-    paper: &Paper,
-    experiment: &Experiment,
-    section: &TpccSection,
-    lang: Lang,
-) -> Drawings {
-    let own: Vec<&Trial> =
-        paper.trials.iter().filter(|trial| trial.summary.experiment == experiment.name).collect();
+/// tpmC over time, a chart per trial.
+pub(super) fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Figure> {
+    let own: Vec<&Trial> = paper.trials_in(experiment).collect();
     let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
-    Drawings {
-        responses: responses(paper, experiment, section, lang),
-        over_time: own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect(),
-    }
+    own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect()
 }
 
 /// How many of so many intervals make a stretch that has some twenty orders; at least ten stretches.
@@ -109,10 +93,10 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
 }
 
 /// Of each target the point with the most tpmC: mean, percentiles, maximum and limit of each kind.
-fn responses(
+pub(super) fn responses(
     paper: &Paper,
     experiment: &Experiment,
-    section: &TpccSection,
+    rows: &[ResponseRow],
     lang: Lang,
 ) -> Option<Figure> {
     let best: Vec<(&str, u32)> = paper
@@ -121,14 +105,13 @@ fn responses(
         .filter(|row| row.experiment.name == experiment.name)
         .filter_map(|row| Some((row.point.target.as_str(), row.point.terminals()?)))
         .collect();
-    let chosen: Vec<&ResponseRow> = section
-        .responses
+    let chosen: Vec<&ResponseRow> = rows
         .iter()
         .filter(|row| row.count > 0 && best.contains(&(row.target.as_str(), row.terminals)))
         .collect();
     let has_targets = best.len() > 1;
     let mut drawn: Vec<MarkRow> = Vec::new();
-    for kind in rows::kinds(&chosen) {
+    for kind in super::rows::kinds(&chosen) {
         for row in chosen.iter().filter(|row| row.kind == kind) {
             drawn.push(mark_row(paper, row, has_targets, lang));
         }

@@ -1,7 +1,7 @@
 //! What speaks for a trial: conditions before and after, the books, the ledger, the audit.
 
 use super::words;
-use crate::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts};
+use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use dyno_facts::Message;
 use dyno_facts::{DataCheck, Verdict, say};
 use dyno_report::Trial;
@@ -116,70 +116,4 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
         proof(say!(books_what_was_acknowledged_by_district), DataCheck::BOOKS, words::no_books),
         proof(say!(ledger_every_acknowledged_order_is_found), TpccFacts::LEDGER, words::no_ledger),
     ]
-}
-
-/// The audit of a trial.
-#[derive(Clone)]
-pub(super) struct AuditTable {
-    /// Label of the trial.
-    pub(super) trial: String,
-    /// Label of its target.
-    pub(super) target: String,
-    /// Lines whose observation lies within its bound.
-    pub(super) passed: usize,
-    /// Out of it.
-    pub(super) failed: usize,
-    /// Lines that could not be judged.
-    pub(super) not_made: usize,
-    /// Its lines; empty where it was not made.
-    pub(super) lines: Vec<AuditRow>,
-}
-
-/// A figure of an audit.
-#[derive(Clone)]
-pub(super) struct AuditRow {
-    /// What is observed.
-    pub(super) name: Message,
-    /// What was observed, with its unit.
-    pub(super) observed: Message,
-    /// What was expected.
-    pub(super) expected: Message,
-    /// How far from it chance may lead, or the range that is allowed.
-    pub(super) bound: Message,
-    /// Observations it rests on.
-    pub(super) of: u64,
-    /// Whether the observation lies within the bound.
-    pub(super) verdict: Verdict,
-}
-
-impl From<&AuditLine> for AuditRow {
-    fn from(line: &AuditLine) -> Self {
-        AuditRow {
-            name: line.name.clone(),
-            observed: line.observed.clone(),
-            expected: line.expected.clone(),
-            bound: line.bound.clone(),
-            of: line.of,
-            verdict: line.verdict,
-        }
-    }
-}
-
-/// One table per trial.
-pub(super) fn audits(trials: &[&Trial]) -> Vec<AuditTable> {
-    let table = |trial: &&Trial| {
-        let facts = trial.summary.own::<TpccFacts>();
-        let lines: Vec<AuditRow> =
-            facts.into_iter().flat_map(|facts| &facts.audit).map(AuditRow::from).collect();
-        let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
-        AuditTable {
-            trial: trial.label.clone(),
-            target: trial.target.clone(),
-            passed: count(Verdict::Passed),
-            failed: count(Verdict::Failed),
-            not_made: count(Verdict::NotMade),
-            lines,
-        }
-    };
-    trials.iter().map(table).collect()
 }

@@ -1,6 +1,6 @@
 //! The mix and the response times, by point and kind of transaction.
 
-use super::{TpccSetup, words};
+use super::words;
 use crate::facts::{TpccFacts, TpccKind};
 use dyno_facts::Message;
 use dyno_facts::{Counts, KindSummary, LatencySummary};
@@ -100,7 +100,6 @@ pub(super) fn mix(trials: &[&Trial]) -> Vec<MixRow> {
     let Some(facts) = trials.first().and_then(|trial| trial.summary.own::<TpccFacts>()) else {
         return Vec::new();
     };
-    let setup = TpccSetup::of(facts);
     let unknown: u64 = trials
         .iter()
         .filter_map(|trial| trial.summary.own::<TpccFacts>())
@@ -114,7 +113,7 @@ pub(super) fn mix(trials: &[&Trial]) -> Vec<MixRow> {
         let share_percent = share_percent(&kinds, &kind.name);
         MixRow {
             target: trials[0].target.clone(),
-            terminals: setup.terminals,
+            terminals: facts.terminals,
             kind: words::kind(&kind.name),
             executed: executed(&kind.counts),
             share_percent,
@@ -143,7 +142,6 @@ pub(super) fn responses(trials: &[&Trial]) -> Vec<ResponseRow> {
     let Some(facts) = trials.first().and_then(|trial| trial.summary.own::<TpccFacts>()) else {
         return Vec::new();
     };
-    let setup = TpccSetup::of(facts);
     let row = |kind: &KindSummary| {
         let same = |trial: &&Trial| {
             trial
@@ -173,7 +171,7 @@ pub(super) fn responses(trials: &[&Trial]) -> Vec<ResponseRow> {
         };
         ResponseRow {
             target: trials[0].target.clone(),
-            terminals: setup.terminals,
+            terminals: facts.terminals,
             kind: words::kind(&kind.name),
             count: latencies.iter().map(|latency| latency.count).sum(),
             repeats: trials.len(),

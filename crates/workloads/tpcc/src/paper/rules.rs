@@ -1,7 +1,7 @@
 //! The checks that only TPC-C needs.
 
 use super::rows::{facts_of, p90_us, share_percent};
-use super::{TpccSetup, has_pauses_of_spec, words};
+use super::{has_pauses_of_spec, tpcc_of, words};
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use crate::messages::checks;
 use dyno_facts::Message;
@@ -176,18 +176,17 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
 
 fn unlike_setups(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     /// What has to be the same on all targets.
-    type Alike = (fn() -> Message, fn(&TpccSetup) -> Message);
+    type Alike = (fn() -> Message, fn(&TpccFacts) -> Message);
     const VALUES: [Alike; 4] = [
         (|| say!(profile), |setup| Message::verbatim(setup.profile.as_str())),
         (|| say!(flight_mode), |setup| Message::verbatim(setup.flight.as_str())),
-        (|| say!(isolation), |setup| setup.isolation.clone()),
+        (|| say!(isolation), |setup| words::isolation(setup.isolation.as_deref())),
         (|| say!(warehouses), |setup| Message::verbatim(whole(setup.warehouses.into()))),
     ];
     // A sweep over the same values on each target is no difference.
-    let of = |value: fn(&TpccSetup) -> Message| {
+    let of = |value: fn(&TpccFacts) -> Message| {
         experiment.points.iter().filter_map(move |point| {
-            let own = super::point(&paper.trials_of(point))?;
-            Some((point.target.as_str(), value(&own.setup)))
+            Some((point.target.as_str(), value(tpcc_of(paper, point)?.facts)))
         })
     };
     parts(VALUES.iter().filter_map(|(name, value)| unlike(Some(name()), of(*value))))
@@ -198,8 +197,7 @@ fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     let rows = rows.filter(|row| row.metrics.contains_key("tpmc"));
     let found = rows.flat_map(|row| {
         row.targets.iter().filter_map(|target| {
-            let point = super::point(&paper.trials_of(counterpart(experiment, row, target)?))?;
-            let setup = &point.setup;
+            let setup = tpcc_of(paper, counterpart(experiment, row, target)?)?.facts;
             let is_other = |here: u32, there: Option<f64>| there.filter(|t| *t != f64::from(here));
             let loaded = row.conditions.get("warehouses").and_then(|text| text.parse().ok());
             let differences = [
@@ -218,7 +216,7 @@ fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
                     )
                 }),
                 (setup.flight != "statement").then(|| words::flight(&setup.flight)),
-                point.limit.map(|_| say!(keying_and_think_times)),
+                setup.tpmc_limit.map(|_| say!(keying_and_think_times)),
             ];
             parts(differences.into_iter().flatten()).map(|differences| {
                 say!(

@@ -1,8 +1,10 @@
 //! The section of an experiment that is TPC-C.
 
-use super::TpccSection;
-use super::{AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow};
-use dyno_facts::{Lang, Message, say};
+use super::evidence::{self, ConditionRow, Proof};
+use super::rows::{self, MixRow, ResponseRow};
+use super::{tpcc_of, trials_of, trials_of_points, words};
+use crate::facts::{AuditLine, TpccFacts};
+use dyno_facts::{Lang, Message, Verdict, say};
 use dyno_report::blocks::{Blocks, Cell, Rows, Span, Style, bad, spread, strong};
 use dyno_report::charts;
 use dyno_report::format::{
@@ -10,51 +12,51 @@ use dyno_report::format::{
     Format::{Fixed, Ms, Right, Short, Whole},
 };
 use dyno_report::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
-use dyno_report::{Experiment, Paper, Point};
+use dyno_report::{Experiment, Paper, Point, Trial};
 
-/// The section with its charts.
-pub(super) fn blocks(
-    paper: &Paper,
-    experiment: &Experiment,
-    section: &TpccSection,
-    lang: Lang,
-) -> Blocks {
-    let mut blocks = head(paper, experiment, section);
+/// The section with its charts; `None` where no trial is TPC-C.
+pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
+    let trials = own_trials(paper, experiment)?;
+    let mut blocks = head(paper, experiment);
     blocks.figures(charts::of_experiment(paper, experiment, lang));
-    mix_and_responses(section, &mut blocks);
-    let figures = super::drawings(paper, experiment, section, lang);
-    blocks.figures(figures.responses);
-    if figures.over_time.is_empty() {
+    let rows = mix_and_responses(paper, experiment, &mut blocks);
+    blocks.figures(super::charts::responses(paper, experiment, &rows, lang));
+    let over_time = super::charts::all_over_time(paper, experiment, lang);
+    if over_time.is_empty() {
         blocks.fine(say!(tpmc_over_time_is_not_drawn));
     } else {
         blocks.fine(shades(say!(warm_up_ramp_up)));
-        blocks.grid(figures.over_time);
+        blocks.grid(over_time);
     }
-    evidence(section, &mut blocks);
-    if !section.deviations.is_empty() {
-        blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
-        blocks.list(Style::Plain, plain_items(&section.deviations));
-    }
-    blocks
+    evidence(&trials, &mut blocks);
+    blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
+    blocks.list(Style::Plain, plain_items(&words::deviations(paper, &trials)));
+    Some(blocks)
 }
 
 /// What a terminal shows of it.
-pub(super) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks {
-    let mut blocks = head(paper, experiment, section);
-    mix_and_responses(section, &mut blocks);
-    evidence(section, &mut blocks);
-    blocks
+pub(super) fn terminal(paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
+    let trials = own_trials(paper, experiment)?;
+    let mut blocks = head(paper, experiment);
+    mix_and_responses(paper, experiment, &mut blocks);
+    evidence(&trials, &mut blocks);
+    Some(blocks)
 }
 
-fn head(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks {
+fn own_trials<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Option<Vec<&'a Trial>> {
+    Some(trials_of(paper, experiment)).filter(|trials| !trials.is_empty())
+}
+
+fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
     let mut blocks = Blocks::default();
     let disclosure =
-        [strong(say!(tpc_c_like_2)), Span::plain(" "), Span::plain(&section.disclosure)];
+        [strong(say!(tpc_c_like_2)), Span::plain(" "), Span::plain(words::disclosure())];
     blocks.styled(Style::Disclosure, disclosure.to_vec());
     if !experiment.points.is_empty() {
         blocks.table(levels(paper, experiment));
-        let counts = say!(tpmtotal_counts_committed_transactions_of_all);
-        let words: Vec<Message> = [counts].into_iter().chain(section.bounds.clone()).collect();
+        let own = experiment.points.iter().filter_map(|point| tpcc_of(paper, point));
+        let mut words = vec![say!(tpmtotal_counts_committed_transactions_of_all)];
+        words.extend(format::unique(own.map(|own| words::bound(&own)).collect()));
         blocks.fine(Message::sentences(&words));
     }
     blocks
@@ -65,36 +67,49 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
         true => say!(tpmc_new_orders_per_minute_whose),
         false => say!(tpmc_new_orders_per_minute_whose_commit),
     };
-    let own = |point: &Point| super::point(&paper.trials_of(point));
-    let setup = |point: &Point| own(point).map(|own| own.setup).unwrap_or_default();
+    let own = |point: &Point| tpcc_of(paper, point);
+    let setup = |point: &Point| own(point).map(|own| own.facts);
     Rows::new(title, &experiment.points)
         .text(say!(target_2), |p| target_of(&p.target, p.status))
-        .col(say!(terminals), Whole, |p| setup(p).terminals)
-        .col(say!(sessions), Whole, |p| setup(p).sessions)
+        .col(say!(terminals), Whole, |p| p.terminals())
+        .col(say!(sessions), Whole, |p| setup(p).map(|setup| setup.sessions))
         .col(say!(warehouses_used_loaded), Right, |p| {
-            let both = [setup(p).warehouses, setup(p).warehouses_loaded];
-            both.map(|number| format::whole(number.into())).join(" / ")
+            let both = |setup: &TpccFacts| [setup.warehouses, setup.warehouses_loaded];
+            setup(p).map(|own| both(own).map(|number| format::whole(number.into())).join(" / "))
         })
-        .text(say!(profile_2), |p| setup(p).profile)
+        .text(say!(profile_2), |p| setup(p).map(|setup| &setup.profile))
         .class("keep")
-        .text(say!(flight), |p| setup(p).flight)
-        .text(say!(isolation_2), |p| setup(p).isolation)
+        .text(say!(flight), |p| setup(p).map(|setup| &setup.flight))
+        .text(say!(isolation_2), |p| {
+            setup(p).map(|setup| words::isolation(setup.isolation.as_deref()))
+        })
         .col("tpmC", Short, |p| own(p).map(|own| spread(own.tpmc, p.repeats)))
         .class("strong")
         .col("tpmTOTAL", Short, |p| own(p).map(|own| spread(own.tpm_total, p.repeats)))
-        .col(say!(tpmc_per_warehouse_2), Short, |p| own(p).map(|own| own.per_warehouse))
+        .col(say!(tpmc_per_warehouse_2), Short, |p| {
+            own(p).map(|own| own.tpmc.median / f64::from(own.facts.warehouses.max(1)))
+        })
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 
-fn mix_and_responses(section: &TpccSection, blocks: &mut Blocks) {
-    if !section.mix.is_empty() {
-        blocks.table(mix(&section.mix));
+/// The mix and the response times by point and kind; the latter are charted, too.
+fn mix_and_responses(
+    paper: &Paper,
+    experiment: &Experiment,
+    blocks: &mut Blocks,
+) -> Vec<ResponseRow> {
+    let points = trials_of_points(paper, experiment);
+    let rows: Vec<MixRow> = points.iter().flat_map(|point| rows::mix(point)).collect();
+    if !rows.is_empty() {
+        blocks.table(mix(&rows));
         blocks.fine(say!(executed_are_those_that_ended_as));
     }
-    if !section.responses.is_empty() {
-        blocks.table(responses(&section.responses));
+    let rows: Vec<ResponseRow> = points.iter().flat_map(|point| rows::responses(point)).collect();
+    if !rows.is_empty() {
+        blocks.table(responses(&rows));
         blocks.fine(say!(a_limit_is_met_when_the));
     }
+    rows
 }
 
 fn mix(rows: &[MixRow]) -> Rows<&MixRow> {
@@ -159,33 +174,37 @@ fn responses(rows: &[ResponseRow]) -> Rows<&ResponseRow> {
 }
 
 /// Conditions, books and audits.
-fn evidence(section: &TpccSection, blocks: &mut Blocks) {
-    if section.conditions.is_empty() {
+fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
+    let mut rows = evidence::conditions(trials);
+    let left_out = evidence::common_reasons(&mut rows);
+    if rows.is_empty() {
         blocks.fine(say!(consistency_conditions_not_made_no_trial));
     } else {
-        blocks.table(conditions(&section.conditions));
-        blocks.fine(section.conditions_left_out.clone().unwrap_or_default());
+        blocks.table(conditions(&rows));
+        blocks.fine(left_out.unwrap_or_default());
     }
     blocks.table(
-        Rows::new(say!(what_was_acknowledged_against_what_the), &section.proofs)
+        Rows::new(say!(what_was_acknowledged_against_what_the), &evidence::proofs(trials))
             .look("text")
             .text(say!(comparison), |proof: &Proof| &proof.what)
             .text(say!(outcome), |proof| outcomes(&proof.outcomes, false)),
     );
-    for audit in &section.audits {
-        if audit.lines.is_empty() {
-            blocks.fine(say!(
-                audit_of_trial_on_not_made,
-                trial = &audit.trial,
-                target = &audit.target
-            ));
+    for trial in trials {
+        let lines = super::facts(trial).map_or(&[][..], |facts| facts.audit.as_slice());
+        if lines.is_empty() {
+            let (trial, target) = (&trial.label, &trial.target);
+            blocks.fine(say!(audit_of_trial_on_not_made, trial = trial, target = target));
             continue;
         }
         let mut inner = Blocks::default();
-        inner.table(audit_lines(audit));
-        let is_open = audit.failed > 0 || section.audits.len() == 1;
-        blocks.details(audit_summary(audit), is_open, inner);
+        inner.table(audit_lines(trial, lines));
+        let is_open = trials.len() == 1 || with(lines, Verdict::Failed) > 0;
+        blocks.details(audit_summary(trial, lines), is_open, inner);
     }
+}
+
+fn with(lines: &[AuditLine], verdict: Verdict) -> usize {
+    lines.iter().filter(|line| line.verdict == verdict).count()
 }
 
 fn conditions(rows: &[ConditionRow]) -> Rows<&ConditionRow> {
@@ -198,10 +217,10 @@ fn conditions(rows: &[ConditionRow]) -> Rows<&ConditionRow> {
         .text(say!(after), |row| outcomes(&row.after, true))
 }
 
-fn audit_summary(audit: &AuditTable) -> Vec<Span> {
-    let title = say!(audit_of_trial_on, trial = &audit.trial, target = &audit.target);
-    let (all, passed) = (audit.lines.len().to_string(), audit.passed.to_string());
-    let result = match (audit.failed, audit.not_made) {
+fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
+    let title = say!(audit_of_trial_on, trial = &trial.label, target = &trial.target);
+    let (all, passed) = (lines.len().to_string(), with(lines, Verdict::Passed).to_string());
+    let result = match (with(lines, Verdict::Failed), with(lines, Verdict::NotMade)) {
         (0, 0) => Span::plain(say!(of_figures_within_their_bounds, n = passed, all = all)),
         (0, others) => Span::plain(say!(
             of_figures_within_their_bounds_not,
@@ -214,10 +233,8 @@ fn audit_summary(audit: &AuditTable) -> Vec<Span> {
     vec![Span::plain(title), Span::plain(say!(text_word)), result]
 }
 
-fn audit_lines(audit: &AuditTable) -> Rows<&AuditRow> {
-    let trial = &audit.trial;
-    let title = say!(what_trial_executed_against_what_it, trial = trial);
-    Rows::new(title, &audit.lines)
+fn audit_lines<'a>(trial: &Trial, lines: &'a [AuditLine]) -> Rows<&'a AuditLine> {
+    Rows::new(say!(what_trial_executed_against_what_it, trial = &trial.label), lines)
         .text(say!(figure), |line| &line.name)
         .col(say!(observed_2), Right, |line| &line.observed)
         .class("strong")

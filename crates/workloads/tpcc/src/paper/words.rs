@@ -1,10 +1,11 @@
 //! Every sentence that a paper says of TPC-C alone.
 
-use super::{TpccPoint, TpccSetup};
+use super::{TpccPoint, has_deferred, has_pauses_of_spec};
+use crate::facts::TpccFacts;
 use dyno_facts::Message;
 use dyno_facts::say;
 use dyno_report::format::{self, unique, whole};
-use dyno_report::{SettingRow, Spread};
+use dyno_report::{Paper, Target, Trial};
 
 /// The highest tpmC of a warehouse that keying and think times allow (clause 4.2.2), and the lowest
 /// that the specification takes for a result.
@@ -52,7 +53,7 @@ pub(super) fn warehouses(number: u32) -> Message {
 }
 
 /// What stands beside every number: `10 terminals over 4 sessions, 2 of 5 warehouses, ...`.
-pub(super) fn setup(setup: &TpccSetup) -> Message {
+pub(super) fn setup(setup: &TpccFacts) -> Message {
     let entered = match setup.sessions {
         sessions if sessions == setup.terminals => terminals(setup.terminals),
         sessions => say!(
@@ -76,7 +77,7 @@ pub(super) fn setup(setup: &TpccSetup) -> Message {
         warehouses = used,
         profile = &setup.profile,
         flight = flight(&setup.flight),
-        isolation = &setup.isolation
+        isolation = isolation(setup.isolation.as_deref())
     )
 }
 
@@ -88,7 +89,7 @@ pub(super) fn best(experiment: &str, target: &str, point: &TpccPoint) -> Message
         target = target,
         tpmc = format::short(point.tpmc.median),
         total = format::short(point.tpm_total.median),
-        setup = setup(&point.setup)
+        setup = setup(point.facts)
     )
 }
 
@@ -98,9 +99,10 @@ pub(super) fn is_of_spec(limit: f64, warehouses: u32) -> bool {
 }
 
 /// What the bound that pauses set says of a point.
-pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> Message {
+pub(super) fn bound(point: &TpccPoint<'_>) -> Message {
+    let (setup, tpmc) = (point.facts, point.tpmc);
     let (floor, most) = PER_WAREHOUSE;
-    let Some(limit) = limit else {
+    let Some(limit) = setup.tpmc_limit else {
         return say!(the_bound_of_tpmc_per_warehouse, most = most.to_string());
     };
     let reached = say!(
@@ -137,8 +139,9 @@ pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> Mess
 }
 
 /// Who sends transactions when, and what response times are counted from.
-pub(super) fn method(setups: &[TpccSetup], is_paced: bool, has_deferred: bool) -> Vec<Message> {
-    let setups = unique(setups.iter().map(setup).collect());
+pub(super) fn method(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
+    let setups = unique(facts.iter().map(|facts| setup(facts)).collect());
+    let is_paced = facts.iter().any(|facts| facts.tpmc_limit.is_some());
     let mut sentences = vec![say!(run_with_setups, setups = Message::joined(&setups, "; ", "；"))];
     sentences.push(if is_paced {
         say!(a_terminal_keys_its_input_enters)
@@ -161,40 +164,33 @@ fn never() -> [Message; 2] {
     [say!(new_orders_that_are_rolled_back), say!(the_tests_of_atomicity_isolation_and)]
 }
 
-/// In what the trials depart from the specification, as far as it can be told from them.
-pub(super) fn deviations(facts: &Deviations<'_>) -> Vec<Message> {
-    let mut sentences = Vec::new();
-    if facts.is_without_pauses {
-        sentences.push(say!(terminals_neither_key_nor_think_they));
-    }
-    if facts.has_other_pauses {
-        sentences.push(say!(keying_and_think_times_are_not));
-    }
-    sentences.extend(crowded(facts.setups));
-    if facts.setups.iter().any(|setup| setup.warehouses == 1) {
-        sentences.push(say!(with_one_warehouse_nothing_is_remote));
-    }
-    sentences.extend(weak_isolation(facts.setups));
-    if facts.has_inline_delivery {
-        sentences.push(say!(deliveries_were_executed_by_the_terminals));
-    }
-    if let Some(shortest_s) =
-        facts.shortest_window_s.filter(|shortest| *shortest < LEAST_INTERVAL_S)
-    {
-        sentences.push(say!(
-            the_shortest_measurement_interval_lasted_min,
-            minutes = format::plain(shortest_s / 60.0)
-        ));
-    }
-    if facts.setups.iter().any(|setup| setup.flight == "pipelined") {
-        sentences.push(say!(in_pipelined_flight_statements_that_do));
-    }
-    sentences.extend(durability(facts.settings));
-    sentences.extend(never());
-    sentences
+/// In what trials depart from the specification, as far as it can be told from them.
+pub(super) fn deviations(paper: &Paper, trials: &[&Trial]) -> Vec<Message> {
+    let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| super::facts(trial)).collect();
+    let any = |is_so: fn(&TpccFacts) -> bool| facts.iter().any(|facts| is_so(facts));
+    let has_other_pauses = any(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts));
+    let is_inline = !trials.iter().all(|trial| has_deferred(trial));
+    let shortest_s = trials.iter().map(|trial| trial.summary.window_s).reduce(f64::min);
+    let too_short = shortest_s.filter(|shortest_s| *shortest_s < LEAST_INTERVAL_S);
+    let found = [
+        any(|facts| facts.tpmc_limit.is_none()).then(|| say!(terminals_neither_key_nor_think_they)),
+        has_other_pauses.then(|| say!(keying_and_think_times_are_not)),
+        crowded(&facts),
+        any(|facts| facts.warehouses == 1).then(|| say!(with_one_warehouse_nothing_is_remote)),
+        weak_isolation(&facts),
+        is_inline.then(|| say!(deliveries_were_executed_by_the_terminals)),
+        too_short.map(|shortest_s| {
+            let minutes = format::plain(shortest_s / 60.0);
+            say!(the_shortest_measurement_interval_lasted_min, minutes = minutes)
+        }),
+        any(|facts| facts.flight == "pipelined")
+            .then(|| say!(in_pipelined_flight_statements_that_do)),
+        durability(paper, trials),
+    ];
+    found.into_iter().flatten().chain(never()).collect()
 }
 
-fn crowded(setups: &[TpccSetup]) -> Option<Message> {
+fn crowded(setups: &[&TpccFacts]) -> Option<Message> {
     let crowded: Vec<Message> = setups
         .iter()
         .filter(|setup| setup.terminals != TERMINALS_PER_WAREHOUSE * setup.warehouses)
@@ -210,41 +206,31 @@ fn crowded(setups: &[TpccSetup]) -> Option<Message> {
         .then(|| say!(a_warehouse_has_ten_terminals_in, pairs = Message::list(&unique(crowded))))
 }
 
-fn weak_isolation(setups: &[TpccSetup]) -> Option<Message> {
-    let levels = setups.iter().map(|setup| setup.isolation.clone());
+fn weak_isolation(setups: &[&TpccFacts]) -> Option<Message> {
+    let levels = setups.iter().map(|setup| isolation(setup.isolation.as_deref()));
     let weak: Vec<Message> = levels.filter(|isolation| *isolation != "serializable").collect();
     (!weak.is_empty()).then(|| {
         say!(isolation_was_the_specification_wants_every, levels = Message::list(&unique(weak)))
     })
 }
 
-/// What [`deviations`] looks at.
-pub(super) struct Deviations<'a> {
-    pub(super) setups: &'a [TpccSetup],
-    pub(super) is_without_pauses: bool,
-    pub(super) has_other_pauses: bool,
-    pub(super) has_inline_delivery: bool,
-    pub(super) shortest_window_s: Option<f64>,
-    /// Those of the targets of the experiment; a target's label and its settings.
-    pub(super) settings: &'a [(&'a str, &'a [SettingRow])],
-}
-
-fn durability(targets: &[(&str, &[SettingRow])]) -> Option<Message> {
-    let words = |(target, settings): &(&str, &[SettingRow])| {
+fn durability(paper: &Paper, trials: &[&Trial]) -> Option<Message> {
+    let is_own = |target: &&Target| trials.iter().any(|trial| trial.target == target.label);
+    let words = |Target { label: target, settings, .. }: &Target| {
         let weak: Vec<Message> = settings
             .iter()
             .filter(|setting| setting.is_weak)
             .map(|setting| Message::verbatim(format!("{} = {}", setting.name, setting.value)))
             .collect();
         match (settings.is_empty(), weak.is_empty()) {
-            (true, _) => Some(say!(did_not_tell_its_settings, target = *target)),
+            (true, _) => Some(say!(did_not_tell_its_settings, target = target)),
             (false, true) => None,
             (false, false) => {
-                Some(say!(target_has_settings, target = *target, settings = Message::list(&weak)))
+                Some(say!(target_has_settings, target = target, settings = Message::list(&weak)))
             }
         }
     };
-    let told: Vec<Message> = targets.iter().filter_map(words).collect();
+    let told: Vec<Message> = paper.targets.iter().filter(is_own).filter_map(words).collect();
     (!told.is_empty()).then(|| {
         say!(
             durability_which_the_specification_demands_of,
