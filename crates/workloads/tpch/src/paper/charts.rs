@@ -9,20 +9,15 @@ use dyno_report::charts::{self, Figure};
 use dyno_report::format;
 use dyno_report::svg::{Axis, Column, Columns, Group, Scale};
 
-/// The charts of an experiment's section on TPC-H, in the order of its tables.
-#[derive(Default)]
-pub(super) struct Drawings {
-    pub(super) tables: Vec<Vec<Figure>>,
-}
-
-pub(super) fn drawings(paper: &Paper, section: &TpchSection, lang: Lang) -> Drawings {
-    let of = |table: &TpchTable| {
-        [times(paper, section, table, lang), speedups(paper, section, table, lang)]
-            .into_iter()
-            .flatten()
-            .collect()
-    };
-    Drawings { tables: section.tables.iter().map(of).collect() }
+/// The charts of a table.
+pub(super) fn of_table(
+    paper: &Paper,
+    section: &TpchSection<'_>,
+    table: &TpchTable,
+    lang: Lang,
+) -> impl Iterator<Item = Figure> {
+    let both = [times(paper, section, table, lang), speedups(paper, section, table, lang)];
+    both.into_iter().flatten()
 }
 
 fn place(table: &TpchTable) -> Message {
@@ -59,7 +54,12 @@ fn published_name(published: &PublishedSeconds, degree: u32) -> Message {
     }
 }
 
-fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Figure> {
+fn times(
+    paper: &Paper,
+    section: &TpchSection<'_>,
+    table: &TpchTable,
+    lang: Lang,
+) -> Option<Figure> {
     let published = section.published.first();
     let degrees = published.map_or(&[][..], |published| published.degrees.as_slice());
     let group = |row: &super::QueryRow| Group {
@@ -169,7 +169,12 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> Column {
 }
 
 /// Speed-ups over the first degree; none where there is one degree.
-fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Figure> {
+fn speedups(
+    paper: &Paper,
+    section: &TpchSection<'_>,
+    table: &TpchTable,
+    lang: Lang,
+) -> Option<Figure> {
     let first = table.degrees.first()?.degree;
     let published = section.published.first().filter(|published| published.degrees.len() > 1);
     let is_alone = table.degrees.len() == 2;

@@ -2,7 +2,7 @@
 //! and deviations.
 
 use super::{facts, words};
-use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
+use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use dyno_facts::Message;
 use dyno_facts::Verdict;
 use dyno_report::outcomes::{Judged, Outcome, outcomes};
@@ -58,36 +58,12 @@ fn executions<'a>(
         .flat_map(|(trial, facts)| facts.queries.iter().map(move |query| (trial, facts, query)))
 }
 
-/// A query without an answer.
-#[derive(Clone)]
-pub(super) struct FailureRow {
-    /// Label of the trial.
-    pub(super) trial: String,
-    /// Label of the target.
-    pub(super) target: String,
-    /// The parallel degree asked for.
-    pub(super) degree: u32,
-    /// 1 to 22.
-    pub(super) query: u8,
-    /// Number of the stream.
-    pub(super) stream: u32,
-    /// What happened.
-    pub(super) what: Message,
-}
-
-pub(super) fn failures(trials: &[&Trial]) -> Vec<FailureRow> {
-    executions(trials)
-        .filter_map(|(trial, facts, query)| {
-            Some(FailureRow {
-                trial: trial.label.clone(),
-                target: trial.target.clone(),
-                degree: facts.degree.asked,
-                query: query.query,
-                stream: query.stream,
-                what: words::failure(&query.outcome, query.seconds)?,
-            })
-        })
-        .collect()
+/// Executions of queries without an answer.
+pub(super) fn failures<'a>(
+    trials: &[&'a Trial],
+) -> Vec<(&'a Trial, &'a TpchFacts, &'a QueryFacts)> {
+    let is_one = |query: &QueryFacts| query.outcome != QueryOutcome::Answered;
+    executions(trials).filter(|(_, _, query)| is_one(query)).collect()
 }
 
 /// What the caches held at one point.
@@ -129,72 +105,26 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
     points.iter().filter_map(row).collect()
 }
 
-/// How the metrics of some trials were computed.
-#[derive(Clone)]
-pub(super) struct FormulaRow {
-    /// Label of the trial.
-    pub(super) trial: String,
-    /// Label of the target.
-    pub(super) target: String,
-    /// The parallel degree asked for.
-    pub(super) degree: u32,
-    /// With its numbers.
-    pub(super) lines: Vec<Message>,
-}
-
-pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
-    let row = |trial: &&Trial| {
+/// How the metrics of trials were computed, with their numbers.
+pub(super) fn formulas<'a>(trials: &[&'a Trial]) -> Vec<(&'a Trial, &'a TpchFacts, &'a [Message])> {
+    let row = |trial: &&'a Trial| {
         let facts = facts(trial)?;
-        let metrics = facts.metrics.as_ref().filter(|metrics| !metrics.formulas.is_empty())?;
-        Some(FormulaRow {
-            trial: trial.label.clone(),
-            target: trial.target.clone(),
-            degree: facts.degree.asked,
-            lines: metrics.formulas.to_vec(),
-        })
+        let formulas = facts.metrics.as_ref()?.formulas.as_slice();
+        (!formulas.is_empty()).then_some((*trial, facts, formulas))
     };
     trials.iter().filter_map(row).collect()
 }
 
-/// One execution of a refresh function.
-#[derive(Clone)]
-pub(super) struct RefreshRow {
-    /// Label of the trial.
-    pub(super) trial: String,
-    /// Label of the target.
-    pub(super) target: String,
-    /// The parallel degree asked for.
-    pub(super) degree: u32,
-    /// 1 inserts, 2 deletes.
-    pub(super) function: u8,
-    /// Number of the pair, from 1.
-    pub(super) pair: u32,
-    pub(super) seconds: f64,
-    /// Rows inserted or deleted in orders and lineitem together.
-    pub(super) rows: u64,
-    /// How it ended, where it did not end well.
-    pub(super) failure: Option<Message>,
-}
-
-pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
-    let rows = |trial: &&Trial| {
-        let (label, target) = (trial.label.clone(), trial.target.clone());
-        let facts = facts(trial).cloned().unwrap_or_default();
-        facts.refreshes.into_iter().map(move |refresh| RefreshRow {
-            trial: label.clone(),
-            target: target.clone(),
-            degree: facts.degree.asked,
-            function: refresh.function,
-            pair: refresh.pair,
-            seconds: refresh.seconds,
-            rows: refresh.rows,
-            failure: match refresh.outcome {
-                QueryOutcome::Answered => None,
-                outcome => words::failure(&outcome, refresh.seconds),
-            },
-        })
+/// The refresh functions.
+pub(super) fn refreshes<'a>(
+    trials: &[&'a Trial],
+) -> Vec<(&'a Trial, &'a TpchFacts, &'a RefreshFacts)> {
+    let of_trial = |trial: &&'a Trial| {
+        let (trial, facts) = (*trial, facts(trial));
+        let own = facts.into_iter();
+        own.flat_map(move |facts| facts.refreshes.iter().map(move |one| (trial, facts, one)))
     };
-    trials.iter().flat_map(rows).collect()
+    trials.iter().flat_map(of_trial).collect()
 }
 
 /// A sentence, and the targets that it holds for.

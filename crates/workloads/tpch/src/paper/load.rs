@@ -132,11 +132,12 @@ enum LoadStepRow<'a> {
     All(&'a LoadTable),
 }
 
-pub(super) fn blocks(section: &TpchSection, blocks: &mut Blocks) {
-    if section.loads.is_empty() {
+pub(super) fn blocks(section: &TpchSection<'_>, blocks: &mut Blocks) {
+    let loads = tables(&section.trials);
+    if loads.is_empty() {
         blocks.fine(say!(how_and_when_the_data_were));
     }
-    for load in &section.loads {
+    for load in &loads {
         blocks.table(load_steps(load));
         blocks.fine(Message::sentences(&load_words(load)));
     }

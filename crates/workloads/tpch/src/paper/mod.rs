@@ -10,23 +10,20 @@ mod section;
 mod tables;
 mod words;
 
-use evidence::{CacheRow, FailureRow, FormulaRow, RefreshRow, Told, WrongAnswer};
-use load::LoadTable;
 use plans::{PlanCell, PlanLink, PlanRow};
 use tables::published_query;
 use tables::{
     AnswerCount, DegreeColumn, PublishedSeconds, QueryCell, QueryRow, Speedup, TpchTable,
 };
 
-use charts::drawings;
 use rules::RULES;
 
 use crate::facts::TpchFacts;
 use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
 use dyno_report::blocks::{Blocks, Table};
 use dyno_report::{
-    Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, SettingRow,
-    Target, Trial, glossary_row, settings_of_queries,
+    Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, Trial,
+    glossary_row,
 };
 use dyno_statistics::Metric;
 
@@ -65,72 +62,13 @@ impl TpchSetup {
     }
 }
 
-/// An experiment's section on TPC-H.
-#[derive(Clone)]
-struct TpchSection {
-    /// That this is no TPC result.
-    disclosure: Message,
-    /// Which columns have something in them.
-    shown: Shown,
+/// What the section of an experiment is made from.
+struct TpchSection<'a> {
+    trials: Vec<&'a Trial>,
     /// By target and test: the 22 queries at every degree.
     tables: Vec<TpchTable>,
-    /// How the degrees were set and what is to be said of them, in sentences.
-    degrees: Vec<Message>,
     /// Published times of the same queries.
     published: Vec<PublishedSeconds>,
-    /// Answers that differ from those that they were held against.
-    wrong: Vec<WrongAnswer>,
-    /// Queries that were given up, failed or were interrupted.
-    failures: Vec<FailureRow>,
-    /// What the caches held, by point.
-    caches: Vec<CacheRow>,
-    /// How the data were loaded.
-    loads: Vec<LoadTable>,
-    /// How the metrics were computed.
-    formulas: Vec<FormulaRow>,
-    /// The refresh functions.
-    refreshes: Vec<RefreshRow>,
-    /// What the queries' texts differ in from the specification's.
-    rewrites: Vec<Told>,
-    /// In what the trials depart from the specification.
-    deviations: Vec<Told>,
-    /// By target: settings that decide how queries are executed.
-    settings: Vec<QuerySettings>,
-}
-
-/// Columns that only some runs can fill.
-#[derive(Clone, Copy, Default)]
-struct Shown {
-    power: bool,
-    throughput: bool,
-    /// The composite of both.
-    qphh: bool,
-    /// Pages read for a query.
-    pages: bool,
-}
-
-impl Shown {
-    fn of(tables: &[TpchTable]) -> Self {
-        let any = |has: fn(&DegreeColumn) -> bool| {
-            tables.iter().flat_map(|table| &table.degrees).any(has)
-        };
-        let cells = || tables.iter().flat_map(|table| &table.plans).flat_map(|row| &row.cells);
-        Shown {
-            power: any(|degree| degree.power.is_some()),
-            throughput: any(|degree| degree.throughput.is_some()),
-            qphh: any(|degree| degree.qphh.is_some()),
-            pages: cells().any(|cell| cell.pages_read.is_some()),
-        }
-    }
-}
-
-/// The settings of a target that decide how queries are executed.
-#[derive(Clone)]
-struct QuerySettings {
-    /// Label of the target.
-    target: String,
-    /// In a fixed order.
-    rows: Vec<SettingRow>,
 }
 
 /// The facts of a trial.
@@ -164,42 +102,12 @@ fn setup_of(trials: &[&Trial], point: &Point) -> Option<TpchSetup> {
     TpchSetup::of(&first.summary)
 }
 
-/// The section of an experiment; `None` where none of its trials is TPC-H.
-fn section(paper: &Paper, experiment: &Experiment) -> Option<TpchSection> {
-    let (own, points) = (trials_of(paper, experiment), &experiment.points);
-    if own.is_empty() {
-        return None;
-    }
-    let is_own = |target: &&Target| own.iter().any(|trial| trial.target == target.label);
-    let settings = |target: &Target| QuerySettings {
-        target: target.label.clone(),
-        rows: settings_of_queries(&target.all_settings),
-    };
-    let mut deviations = evidence::told(&own, |facts| &facts.deviations);
-    deviations.extend(words::never().map(Told::of_all));
-    let tables = tables::tables(&own, points);
-    Some(TpchSection {
-        disclosure: words::disclosure(),
-        shown: Shown::of(&tables),
-        degrees: words::degrees_set(&tables),
-        tables,
-        published: tables::published(experiment),
-        wrong: evidence::wrong(&own),
-        failures: evidence::failures(&own),
-        caches: evidence::caches(&own, points),
-        loads: load::tables(&own),
-        formulas: evidence::formulas(&own),
-        refreshes: evidence::refreshes(&own),
-        rewrites: evidence::told(&own, |facts| &facts.rewrites),
-        deviations,
-        settings: paper
-            .targets
-            .iter()
-            .filter(is_own)
-            .map(settings)
-            .filter(|settings| !settings.rows.is_empty())
-            .collect(),
-    })
+/// `None` where no trial is TPC-H.
+fn section<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Option<TpchSection<'a>> {
+    let trials = trials_of(paper, experiment);
+    let tables = tables::tables(&trials, &experiment.points);
+    let published = tables::published(experiment);
+    (!trials.is_empty()).then_some(TpchSection { trials, tables, published })
 }
 
 /// TPC-H in a paper.

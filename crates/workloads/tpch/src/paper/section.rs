@@ -1,10 +1,11 @@
 //! The section of an experiment that is TPC-H.
 
-use super::load;
+use super::evidence::{self, CacheRow, Told, WrongAnswer};
 use super::{
-    DegreeColumn, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow, Speedup, Told,
-    TpchSection, TpchTable,
+    DegreeColumn, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow, Speedup, TpchSection,
+    TpchTable, words,
 };
+use super::{charts, load};
 use crate::facts::QueryOutcome;
 use dyno_facts::{Lang, Message, Verdict, say};
 use dyno_report::blocks::{Blocks, Cell, Line, Rows, Span, Style, Value, bad, coded, emphasis};
@@ -14,20 +15,19 @@ use dyno_report::format::{
     Format::{Right, Short, Whole},
 };
 use dyno_report::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
-use dyno_report::{Experiment, Paper, Spread, Trial};
+use dyno_report::{Experiment, Paper, Spread, Target, Trial, settings_of_queries};
 
 /// The section with its charts.
 pub(super) fn blocks(
     paper: &Paper,
     experiment: &Experiment,
-    section: &TpchSection,
+    section: &TpchSection<'_>,
     lang: Lang,
 ) -> Blocks {
     let mut blocks = head(paper, experiment, section);
-    let figures = super::drawings(paper, section, lang);
-    for (table, figures) in section.tables.iter().zip(figures.tables) {
+    for table in &section.tables {
         queries(section, table, &mut blocks);
-        blocks.figures(figures);
+        blocks.figures(charts::of_table(paper, section, table, lang));
         plans(paper, section, table, &mut blocks);
     }
     for own in &section.published {
@@ -38,24 +38,32 @@ pub(super) fn blocks(
         words.push(say!(the_speed_ups_shown_here_are));
         blocks.fine(Message::sentences(&words));
     }
-    events(section, &mut blocks);
+    events(experiment, section, &mut blocks);
     load::blocks(section, &mut blocks);
-    for own in &section.settings {
+    let is_own = |target: &&Target| section.trials.iter().any(|own| own.target == target.label);
+    for own in paper.targets.iter().filter(is_own) {
+        let rows = settings_of_queries(&own.all_settings);
+        if rows.is_empty() {
+            continue;
+        }
         let mut inner = Blocks::default();
-        let target = &own.target;
+        let target = &own.label;
         let title = say!(settings_of_for_queries_before_the, target = target);
-        inner.table(settings(title, &own.rows));
+        inner.table(settings(title, &rows));
         let summary = say!(settings_of_that_decide_how_queries, target = target);
         blocks.details(summary, false, inner);
     }
     formulas(section, &mut blocks);
-    if !section.rewrites.is_empty() {
+    let rewrites = evidence::told(&section.trials, |facts| &facts.rewrites);
+    if !rewrites.is_empty() {
         let title = say!(where_the_queries_texts_differ_from);
         blocks.heading(4, "", title, "");
-        blocks.list(Style::Plain, section.rewrites.iter().map(told).collect());
+        blocks.list(Style::Plain, rewrites.iter().map(told).collect());
     }
     blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
-    blocks.list(Style::Plain, section.deviations.iter().map(told).collect());
+    let mut deviations = evidence::told(&section.trials, |facts| &facts.deviations);
+    deviations.extend(words::never().map(Told::of_all));
+    blocks.list(Style::Plain, deviations.iter().map(told).collect());
     blocks
 }
 
@@ -63,7 +71,7 @@ pub(super) fn blocks(
 pub(super) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     section.tables.iter().for_each(|table| queries(section, table, &mut blocks));
-    events(section, &mut blocks);
+    events(experiment, section, &mut blocks);
     blocks
 }
 
@@ -130,14 +138,15 @@ fn bound(degree: &DegreeColumn) -> &'static str {
 fn head(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
     let mut blocks = Blocks::default();
     let disclosure =
-        [strong(say!(tpc_h_like_2)), Span::plain(" "), Span::plain(&section.disclosure)];
+        [strong(say!(tpc_h_like_2)), Span::plain(" "), Span::plain(words::disclosure())];
     blocks.styled(Style::Disclosure, disclosure.to_vec());
     blocks.table(reached(paper, experiment, section));
-    section.degrees.iter().for_each(|sentence| blocks.fine(coded(sentence)));
+    let degrees = words::degrees_set(&section.tables);
+    degrees.iter().for_each(|sentence| blocks.fine(coded(sentence)));
     blocks.table(
-        Rows::new(bad(say!(wrong_answers)), &section.wrong)
+        Rows::new(bad(say!(wrong_answers)), &evidence::wrong(&section.trials))
             .look("text")
-            .text(say!(query), |row| format!("Q{}", row.query))
+            .text(say!(query), |row: &WrongAnswer| format!("Q{}", row.query))
             .text(say!(target_2), |row| &row.target)
             .text(say!(trials), |row| row.trials.join(", "))
             .text(say!(held_against), |row| &row.against)
@@ -149,9 +158,9 @@ fn head(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks
 fn reached<'a>(
     paper: &'a Paper,
     experiment: &'a Experiment,
-    section: &'a TpchSection,
+    section: &'a TpchSection<'_>,
 ) -> Rows<OfTable<'a>> {
-    let shown = section.shown;
+    let any = |has: fn(&DegreeColumn) -> bool| degrees(&section.tables).any(|(_, own)| has(own));
     let title = say!(what_was_asked_for_and_reached);
     let point = |degree: &DegreeColumn| &experiment.points[degree.point];
     let total = |degree: &DegreeColumn| {
@@ -172,14 +181,14 @@ fn reached<'a>(
         .col(say!(total_s), Short, |(_, degree)| total(degree))
         .class("strong")
         .col(say!(geometric_mean_s_2), Short, |(_, degree)| degree.geometric_mean_s.map(number))
-        .when(shown.power, |table| {
+        .when(any(|degree| degree.power.is_some()), |table| {
             table.col(say!(power_like_size), Short, |(_, degree)| degree.power.map(number))
         })
-        .when(shown.throughput, |table| {
+        .when(any(|degree| degree.throughput.is_some()), |table| {
             table
                 .col(say!(throughput_like_size), Short, |(_, degree)| degree.throughput.map(number))
         })
-        .when(shown.qphh, |table| {
+        .when(any(|degree| degree.qphh.is_some()), |table| {
             table.col(say!(qphh_like_size), Short, |(_, degree)| degree.qphh.map(number))
         })
         .text(say!(answers), |(_, degree)| answers(degree))
@@ -204,7 +213,7 @@ enum OfQuery<'a> {
     Mean,
 }
 
-fn queries(section: &TpchSection, table: &TpchTable, blocks: &mut Blocks) {
+fn queries(section: &TpchSection<'_>, table: &TpchTable, blocks: &mut Blocks) {
     let title = [Message::from(&table.target), table.described.clone()];
     blocks.heading(4, "", Message::joined(&title, ": ", "："), "");
     blocks.table(of_queries(section, table));
@@ -237,7 +246,7 @@ fn caption(table: &TpchTable) -> Message {
     }
 }
 
-fn of_queries<'a>(section: &'a TpchSection, table: &'a TpchTable) -> Rows<OfQuery<'a>> {
+fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable) -> Rows<OfQuery<'a>> {
     let one = |(place, row)| OfQuery::One(place, row);
     let rows = table.queries.iter().enumerate().map(one).chain([OfQuery::Total, OfQuery::Mean]);
     let further = &table.degrees[1.min(table.degrees.len())..];
@@ -355,11 +364,13 @@ fn of_cell(cell: &QueryCell) -> Cell {
         .with_if(cell.failed > 0, || vec![bad(say!(n_failed, n = cell.failed.to_string()))])
 }
 
-fn plans(paper: &Paper, section: &TpchSection, table: &TpchTable, blocks: &mut Blocks) {
+fn plans(paper: &Paper, section: &TpchSection<'_>, table: &TpchTable, blocks: &mut Blocks) {
     if table.plans.is_empty() {
         blocks.fine(say!(plans_of_were_not_taken, target = &table.target));
         return;
     }
+    let all = section.tables.iter().flat_map(|table| &table.plans).flat_map(|row| &row.cells);
+    let has_pages = all.into_iter().any(|cell| cell.pages_read.is_some());
     let title = say!(plans_taken_apart_from_the_timed);
     let rows =
         Rows::new(title, &table.plans).text(say!(query), |row: &PlanRow| format!("Q{}", row.query));
@@ -378,7 +389,7 @@ fn plans(paper: &Paper, section: &TpchSection, table: &TpchTable, blocks: &mut B
                     vec![Span::plain(words)]
                 })
         })
-        .when(section.shown.pages, |rows| {
+        .when(has_pages, |rows| {
             rows.col(say!(pages_read_at_most), Whole, |row| row.cells[place].pages_read)
         })
     });
@@ -405,56 +416,57 @@ fn plan_links(paper: &Paper, cell: &PlanCell) -> Line {
 }
 
 /// Failures, refresh functions, caches.
-fn events(section: &TpchSection, blocks: &mut Blocks) {
+fn events(experiment: &Experiment, section: &TpchSection<'_>, blocks: &mut Blocks) {
+    let caches = evidence::caches(&section.trials, &experiment.points);
     blocks.table(
-        Rows::new(say!(queries_without_an_answer), &section.failures)
+        Rows::new(say!(queries_without_an_answer), evidence::failures(&section.trials))
             .look("text")
-            .text(say!(trial_2), |row| &row.trial)
-            .text(say!(target_2), |row| &row.target)
-            .col(say!(degree_2), Whole, |row| row.degree)
-            .text(say!(query), |row| format!("Q{}", row.query))
-            .col(say!(stream), Whole, |row| row.stream)
-            .text(say!(what_happened), |row| &row.what),
+            .text(say!(trial_2), |(trial, ..)| &trial.label)
+            .text(say!(target_2), |(trial, ..)| &trial.target)
+            .col(say!(degree_2), Whole, |(_, facts, _)| facts.degree.asked)
+            .text(say!(query), |(.., own)| format!("Q{}", own.query))
+            .col(say!(stream), Whole, |(.., own)| own.stream)
+            .text(say!(what_happened), |(.., own)| words::failure(&own.outcome, own.seconds)),
     );
     let title = say!(refresh_functions_function_1_inserts_orders);
     blocks.table(
-        Rows::new(title, &section.refreshes)
-            .text(say!(trial_2), |row| &row.trial)
-            .text(say!(target_2), |row| &row.target)
-            .col(say!(degree_2), Whole, |row| row.degree)
-            .col(say!(pair), Whole, |row| row.pair)
-            .col(say!(function), Right, |row| format!("RF{}", row.function))
-            .col(say!(rows), Whole, |row| row.rows)
-            .col(say!(seconds_2), Short, |row| row.seconds)
+        Rows::new(title, evidence::refreshes(&section.trials))
+            .text(say!(trial_2), |(trial, ..)| &trial.label)
+            .text(say!(target_2), |(trial, ..)| &trial.target)
+            .col(say!(degree_2), Whole, |(_, facts, _)| facts.degree.asked)
+            .col(say!(pair), Whole, |(.., own)| own.pair)
+            .col(say!(function), Right, |(.., own)| format!("RF{}", own.function))
+            .col(say!(rows), Whole, |(.., own)| own.rows)
+            .col(say!(seconds_2), Short, |(.., own)| own.seconds)
             .class("strong")
-            .text(say!(ended), |row| match &row.failure {
+            .text(say!(ended), |(.., own)| match words::failure(&own.outcome, own.seconds) {
                 None => Span::plain(say!(well)),
                 Some(failure) => bad(failure),
             }),
     );
     blocks.table(
-        Rows::new(say!(what_the_caches_held_when_the), &section.caches)
+        Rows::new(say!(what_the_caches_held_when_the), &caches)
             .look("text")
-            .text(say!(target_2), |row| &row.target)
+            .text(say!(target_2), |row: &CacheRow| &row.target)
             .col(say!(degree_2), Whole, |row| row.degree)
             .text(say!(state), |row| &row.state)
             .text(say!(what_proves_it), |row| outcomes(&row.outcomes, false)),
     );
 }
 
-fn formulas(section: &TpchSection, blocks: &mut Blocks) {
-    if section.formulas.is_empty() {
+fn formulas(section: &TpchSection<'_>, blocks: &mut Blocks) {
+    let rows = evidence::formulas(&section.trials);
+    if rows.is_empty() {
         return;
     }
-    let title = say!(formulas_with_the_numbers_of_each);
     let mut inner = Blocks::default();
     inner.table(
-        Rows::new(title, &section.formulas)
+        Rows::new(say!(formulas_with_the_numbers_of_each), rows)
             .look("text")
-            .text(say!(trial_2), |row| &row.trial)
-            .text(say!(target_2), |row| &row.target)
-            .col(say!(degree_2), Whole, |row| row.degree)
-            .text(say!(formulas), |row| lines(&row.lines)),
+            .text(say!(trial_2), |(trial, ..)| &trial.label)
+            .text(say!(target_2), |(trial, ..)| &trial.target)
+            .col(say!(degree_2), Whole, |(_, facts, _)| facts.degree.asked)
+            .text(say!(formulas), |(.., own)| lines(own)),
     );
     blocks.details(say!(how_the_metrics_are_computed), false, inner);
 }
