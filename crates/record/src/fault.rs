@@ -132,14 +132,12 @@ impl FaultWatch {
     }
 }
 
-/// The longest time without a commit after a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outage {
     /// There was none that chance does not explain.
     None,
     /// It ended so many seconds after the opening of the window.
     Until(f64),
-    /// It lasted until the window closed.
     ToTheEnd,
 }
 

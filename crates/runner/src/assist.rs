@@ -25,7 +25,6 @@ pub struct Assist<'a> {
     stem: &'a Path,
 }
 
-/// What it has left, and what of its workload.
 pub type Left = (TrialResult, Vec<u8>);
 
 /// Drives a part of a trial and reports it; says a line about it.

@@ -14,12 +14,10 @@ use std::path::PathBuf;
 #[serde(default)]
 pub struct Calibration {
     pub host: String,
-    /// Of the program that measured.
     pub binary_sha256: String,
     pub points: Vec<Point>,
 }
 
-/// A rate that was reached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Point {
@@ -42,7 +40,6 @@ impl Calibration {
         is_own.then_some(found)
     }
 
-    /// Keeps it; returns where.
     pub fn keep(&self) -> Result<PathBuf, Failure> {
         let Some(file) = file() else {
             return Err(Failure::new("There is no place to keep the calibration.")

@@ -22,7 +22,6 @@ pub struct Command<'a> {
     pub text: &'a str,
     /// Such as `empties the caches`.
     pub does: Message,
-    /// The suite's key.
     pub key: &'a str,
     /// How long it may take; `None` where it may have to copy any amount of data.
     pub limit: Option<Nanos>,

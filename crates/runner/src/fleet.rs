@@ -55,7 +55,6 @@ pub(crate) struct Team<'a> {
 }
 
 impl<'a> Team<'a> {
-    /// This process, or a fleet where there is one.
     pub(super) fn new(
         fleet: Option<&'a mut RunFleet>,
         plan: &'a Plan,

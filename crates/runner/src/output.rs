@@ -13,7 +13,6 @@ pub trait Streams: Send + Sync {
     /// Writes talk (standard error). Nobody can be told when that is closed.
     fn talk(&self, bytes: &[u8]);
 
-    /// True when somebody watches the data as they come.
     fn is_watched(&self) -> bool;
 
     /// A bar named `title` of `length` units (0: unknown yet); `None` where lines are wanted instead.
@@ -22,14 +21,12 @@ pub trait Streams: Send + Sync {
     /// True when a question can be answered.
     fn can_ask(&self) -> bool;
 
-    /// Asks for a password, which is not shown.
     fn ask_password(&self, prompt: &str) -> io::Result<String>;
 }
 
 pub trait ProgressView: Send + Sync {
     fn set_length(&self, length: u64);
 
-    /// `position` units are done; `message` says more.
     fn set(&self, position: u64, message: &str);
 
     /// Calls `print` while the bar is out of the way.
@@ -76,7 +73,6 @@ pub fn error(failure: &Failure) {
     }
 }
 
-/// True when somebody watches the data as they come.
 pub fn is_watched() -> bool {
     streams().is_some_and(Streams::is_watched)
 }

@@ -17,7 +17,6 @@ pub(super) fn look(known: &mut Known, tables: &[String], existing: &BTreeSet<Str
     }
 }
 
-/// The tables of an experiment, as a cleanup sees them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) made: Vec<String>,
@@ -46,7 +45,6 @@ pub(super) fn forget(known: &mut Known, dropped: &[String]) {
 }
 
 impl Parts {
-    /// What a cleanup of these does, in words.
     pub(super) fn told(&self) -> Message {
         match (self.made.is_empty(), self.found.is_empty()) {
             (true, true) => say!(tables_none_left),

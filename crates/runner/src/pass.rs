@@ -86,7 +86,6 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     store(writer, parts, progress, &place)
 }
 
-/// Stores what has ended, and shows it.
 pub struct PassWatch<'a, 'run> {
     writer: RefCell<&'a mut TrialWriter<'run>>,
     sampling: &'a Sampling,
@@ -120,7 +119,6 @@ impl PassWatch<'_, '_> {
         self.sampling.end();
     }
 
-    /// What is timed begins.
     pub fn started(&self) {
         *self.generator.borrow_mut() = OwnWatch::begin();
         let now = monotonic_now();
@@ -158,7 +156,6 @@ struct OwnWatch {
     ended: Option<OwnUse>,
 }
 
-/// What is known once all has ended.
 #[derive(Default)]
 struct OwnUse {
     host: HostSample,

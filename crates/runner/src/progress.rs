@@ -35,7 +35,6 @@ impl Progress {
         }
     }
 
-    /// `position` units are done; `message` says more.
     pub fn at(&self, position: u64, length: u64, message: &str) {
         if let Some(bar) = &self.bar {
             bar.set(position, message);
@@ -49,7 +48,6 @@ impl Progress {
         }
     }
 
-    /// Prints something while the bar is out of the way.
     pub fn suspend(&self, print: impl FnOnce()) {
         match &self.bar {
             Some(bar) => {
@@ -69,7 +67,6 @@ impl Progress {
         self.suspend(|| output::talk(text));
     }
 
-    /// The bar goes, and nothing stays.
     pub fn clear(self) {
         if let Some(bar) = self.bar {
             bar.clear();
@@ -107,7 +104,6 @@ impl LoadProgress {
         self.progress.clear();
     }
 
-    /// Prints something while the bar is out of the way.
     pub fn suspend(&self, print: impl FnOnce()) {
         self.progress.suspend(print);
     }

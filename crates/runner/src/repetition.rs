@@ -86,7 +86,6 @@ fn round<'a>(
     })
 }
 
-/// What the points of an experiment differ in.
 fn level(trial: &PlannedTrial) -> (u32, Option<u32>, Option<u64>) {
     (trial.workers, trial.degree, trial.rate.map(f64::to_bits))
 }
@@ -165,7 +164,6 @@ fn told(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
     }
 }
 
-/// The best point of a target's sweep, once more.
 fn confirm(
     plan: &Plan,
     run: &Run,

@@ -22,7 +22,6 @@ pub fn identity(test: impl Into<String>, spec: &TrialSpec) -> TrialIdentity {
     }
 }
 
-/// Names of the kinds of transactions.
 pub fn kinds<W: Workload>(workload: &W) -> Vec<String> {
     workload.transactions().iter().map(|kind| kind.name.clone()).collect()
 }

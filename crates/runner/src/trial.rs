@@ -32,7 +32,6 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Experiment and target, for errors.
     pub fn place(&self) -> String {
         format!("{} on {}", self.step.experiment, self.step.target)
     }
@@ -194,7 +193,6 @@ struct Parties<'a, W, D> {
     driver: &'a D,
     nodes: &'a Nodes<'a>,
     fault: Option<&'a Injection<'a>>,
-    /// Experiment and target, for errors.
     place: &'a str,
 }
 
@@ -264,7 +262,6 @@ fn measure<W: Workload, D: Driver>(
     Ok(Some(Measured { result, client, seen, before, after, watch, progress }))
 }
 
-/// What happened to the nodes since the last call.
 fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
     let mut events = sampling.take_events();
     events.extend(fault.into_iter().flat_map(Injection::take_events));

@@ -83,7 +83,6 @@ pub(crate) enum Verdict {
     NoToken,
 }
 
-/// Looks at every request before it is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     token: Token,

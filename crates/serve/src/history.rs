@@ -24,7 +24,6 @@ struct Line {
     finished_at: Option<String>,
     trials: usize,
     targets: Vec<String>,
-    /// Its stored papers, by file name.
     papers: Vec<String>,
 }
 
@@ -155,7 +154,6 @@ struct ComparedExperiment {
     points: Vec<serde_json::Value>,
 }
 
-/// What the page shows of a load level.
 fn of_point(point: dyno_report::Point) -> serde_json::Value {
     serde_json::json!({
         "target": point.target,

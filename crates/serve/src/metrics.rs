@@ -162,7 +162,6 @@ fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
     out.single(name, "gauge", "Share of them taken by the hypervisor.", &[], row.host_steal_share);
 }
 
-/// What each node said last.
 fn of_nodes(out: &mut Exposition, target: &str, rows: &[NodeRow]) {
     type Value = fn(&NodeRow) -> Option<f64>;
     let last: BTreeMap<&str, &NodeRow> = rows.iter().map(|row| (row.node.as_str(), row)).collect();

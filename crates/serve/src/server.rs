@@ -120,7 +120,6 @@ impl Server {
     }
 }
 
-/// Waits until the server is told to stop.
 async fn ended(stop: &mut watch::Receiver<bool>) {
     // An error: who could tell it is gone.
     let _ = stop.wait_for(|stopped| *stopped).await;
@@ -158,7 +157,6 @@ impl Running {
         }
     }
 
-    /// Tells the server to stop, from any thread.
     pub fn stopper(&self) -> impl FnOnce() + Send + 'static {
         let stop = self.stop.clone();
         move || {

@@ -2,7 +2,6 @@
 
 #[derive(Clone, Copy, Debug)]
 pub struct BundledSuite {
-    /// The name under which it can be run from anywhere.
     pub name: &'static str,
     pub text: &'static str,
 }

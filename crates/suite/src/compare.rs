@@ -20,10 +20,8 @@ const PAIRS_MOST: u32 = 30;
 /// Trials that confirm the result of a search, unless the suite says otherwise.
 const CONFIRMATIONS: u32 = 3;
 
-/// What is compared with what, and how long trials are repeated.
 #[derive(Clone, Debug)]
 pub struct Compare {
-    /// The target that ratios are taken to.
     pub baseline: Written<String>,
     /// The others; empty where `is_aa`.
     pub candidates: Vec<Written<String>>,

@@ -14,17 +14,13 @@ use crate::source::Source;
 pub struct Figure {
     /// The files' name without extension.
     pub name: String,
-    /// What it shows, in one line.
     pub title: Message,
-    /// The document that published it.
     pub source: Message,
     /// When that document appeared, as far as known: `2020-12`.
     pub date: Option<String>,
     /// Page, section or table of that document, as far as known.
     pub location: Option<String>,
-    /// How the figures were measured, in sentences.
     pub method: Message,
-    /// What a reader must know before comparing with them.
     pub note: Option<Message>,
     /// Names and kinds of the columns of the CSV file, in its order.
     pub columns: Vec<(String, Column)>,

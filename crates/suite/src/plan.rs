@@ -101,7 +101,6 @@ pub struct Plan {
     pub experiments: Vec<ExperimentFacts>,
     /// Checks whose findings end the run with exit code 4.
     pub denied: Vec<String>,
-    /// Checks whose findings are accepted.
     pub allowed: Vec<String>,
     /// Where errors point to; a plan that was read back has none.
     #[serde(skip)]

@@ -113,7 +113,6 @@ impl Maker<'_> {
         }
     }
 
-    /// One repeat of a level on all targets.
     fn points(&self, level: &Level, repeat: u32, steps: &mut Vec<PlanStep>) {
         let experiment = self.experiment;
         let name = level.name();
@@ -156,7 +155,6 @@ impl Maker<'_> {
         }
     }
 
-    /// The best points of all targets once more.
     fn confirmation(&self, repeat: u32, steps: &mut Vec<PlanStep>) {
         let experiment = self.experiment;
         let work = format!("{}/{}/confirm={repeat}", self.seed, experiment.name);

@@ -30,11 +30,8 @@ pub struct Suite {
     pub sample_servers: bool,
     /// Checks whose findings end the run with exit code 4.
     pub deny: Vec<Written<String>>,
-    /// Checks whose findings are accepted.
     pub allow: Vec<Written<String>>,
-    /// In the order of the file.
     pub targets: Vec<Target>,
-    /// In the order of the file.
     pub experiments: Vec<Experiment>,
     pub(crate) text: Source,
 }

@@ -9,7 +9,6 @@ use crate::suite::{Experiment, Node, Suite, Target, Written};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Versus {
-    /// The target that ratios are taken to.
     pub baseline: String,
     /// The other; the same name measures the noise.
     pub candidate: String,

@@ -240,7 +240,6 @@ struct Document<'a> {
     endpoint: Option<EndpointKind>,
     user: &'a str,
     database: &'a str,
-    /// The file that holds the password.
     password_file: PathBuf,
     nodes: &'a [NodeStatus],
 }

@@ -12,7 +12,6 @@ use dyno_runner::output;
 use dyno_suite::Plan;
 use std::path::Path;
 
-/// Refuses checks to deny or to allow that don't exist.
 pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
     let known = check_ids();
     for id in plan.denied.iter().chain(&plan.allowed) {

@@ -31,7 +31,6 @@ pub(crate) enum Format {
 pub(crate) struct Forms {
     /// Formats in the order in which they are written.
     pub(crate) formats: Vec<Format>,
-    /// Languages of those that have one.
     pub(crate) languages: Vec<Lang>,
     /// dyno's own, or some of them replaced.
     pub(crate) templates: Templates,
@@ -216,7 +215,6 @@ fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
     Failure::new(error.to_string()).hinted(error.hint())
 }
 
-/// The published figures that the plans of these runs name.
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
     runs.iter().flat_map(|run| run.header.published()).cloned().collect()
 }

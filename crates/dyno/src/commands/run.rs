@@ -201,7 +201,6 @@ pub(crate) fn run_suite(
     run_kept(&plan, &Keeping { dir, new, reproduces: None, muster })?.verdict
 }
 
-/// Executes a plan to its end and prints the results.
 pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
     run_kept(plan, &Keeping { dir, new, reproduces: None, muster: None })?.verdict
 }
@@ -210,7 +209,6 @@ pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
 pub(crate) struct Keeping<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) new: bool,
-    /// The folder of the run whose plan is executed again.
     pub(crate) reproduces: Option<String>,
     /// The load generators that make the load, where it isn't this process.
     pub(crate) muster: Option<Muster>,
@@ -222,7 +220,6 @@ pub(crate) struct Kept {
     pub(crate) verdict: Done,
 }
 
-/// Executes a plan to its end and prints the results.
 pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failure> {
     ending::refuse_unknown_checks(plan)?;
     let plan = &mut plan.clone();

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// Where the page listens unless told otherwise: this machine only, a free port.
 pub(crate) const LISTEN: &str = "127.0.0.1:0";
-/// The environment variable that may hold the token.
 const TOKEN_VARIABLE: &str = "DYNO_SERVE_TOKEN";
 
 #[derive(Debug, clap::Args)]

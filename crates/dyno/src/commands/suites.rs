@@ -66,7 +66,6 @@ fn plan(suite: &Suite, shrink: f64, targets: &[&str]) -> Result<Plan, Failure> {
     Ok(Plan::build(suite, &overrides)?)
 }
 
-/// What a target of the suite takes.
 struct Need {
     target: String,
     experiments: usize,

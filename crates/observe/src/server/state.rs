@@ -28,7 +28,6 @@ pub struct Seen {
     pub opened: Option<Sample>,
     /// When it closed, or the last one before that.
     pub closed: Option<Sample>,
-    /// Checkpoints that ended between the two.
     pub checkpoints: Option<u64>,
     /// Work of the server's own, at any moment of the window.
     pub background: Vec<String>,

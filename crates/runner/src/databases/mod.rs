@@ -185,7 +185,6 @@ fn is_denied(error: &DbError) -> bool {
     error.cause() == Cause::Rejected && is_told
 }
 
-/// Asks for a password, which is not shown.
 pub fn ask(prompt: &str) -> Result<Secret, Failure> {
     let streams = output::streams().ok_or_else(|| Failure::new("Nobody can be asked."))?;
     let typed = streams.ask_password(prompt);

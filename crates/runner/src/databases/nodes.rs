@@ -12,7 +12,6 @@ use std::path::Path;
 pub struct ReachedNode {
     /// Its name in the plan; of a target with one node, the target's.
     pub name: String,
-    /// What it does, as the plan has it.
     pub role: Role,
     /// How to speak to this node alone, wherever the load goes.
     pub database: Database,
@@ -84,7 +83,6 @@ fn reach_node(
 }
 
 struct Ways {
-    /// Of the load.
     way: Way,
     /// Of whoever loads, looks and checks.
     loads: Way,

@@ -68,7 +68,6 @@ impl Injection<'_> {
         }
     }
 
-    /// Makes the heir the primary, where the suite wants that.
     fn promote(&self) {
         let Some(heir) = self.heir else { return };
         let name = self.name(heir);

@@ -9,13 +9,11 @@ use dyno_facts::{FaultAction, FaultPlan, Message, TargetFacts, say};
 use dyno_topology::Cluster;
 use std::path::Path;
 
-/// Who kills, starts and promotes nodes.
 pub(super) enum Hands {
     Cluster(Box<Cluster>),
     Commands(Commands),
 }
 
-/// The suite's commands, and what they are told.
 pub(super) struct Commands {
     target: String,
     node: String,

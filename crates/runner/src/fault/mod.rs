@@ -44,7 +44,6 @@ fn is_given_up() -> bool {
 /// What was acknowledged and is not there, as far as a workload can tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LostWork {
-    /// Transactions that were acknowledged in the trial.
     pub acknowledged: Option<u64>,
     /// Of these, those that were not found.
     pub lost: Option<u64>,
@@ -185,7 +184,6 @@ impl<'a> Injection<'a> {
         self.told().answers.iter().map(reads).collect()
     }
 
-    /// What is known of the fault; `lost` is what the workload found.
     pub(super) fn facts(&self, watch: &FaultWatch, lost: Option<LostWork>) -> FaultFacts {
         let has_happened = self.failure().is_none();
         let mut told = self.told().clone();

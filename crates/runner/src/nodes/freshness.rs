@@ -47,7 +47,6 @@ impl Nodes<'_> {
     }
 }
 
-/// Writes and reads until the trial is over.
 pub(super) fn probe(nodes: &Nodes<'_>, sampling: &Sampling) -> Probed {
     let readers = nodes.list.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
     let (mut probed, is_spread) = (Probed::default(), nodes.route == Route::Spread);
@@ -73,7 +72,6 @@ struct Seated<S> {
     reads_at: usize,
 }
 
-/// The session that writes, and those that only read.
 struct Sessions<S> {
     writer: Seated<S>,
     others: Vec<Seated<S>>,

@@ -51,7 +51,6 @@ struct Node<'a> {
     same_host: bool,
 }
 
-/// What was found at a node, or why nothing was.
 pub(super) struct Looked {
     look: NodeLook,
     away: Option<Message>,

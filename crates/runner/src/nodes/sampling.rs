@@ -57,7 +57,6 @@ impl Sampling {
         std::mem::take(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// All that is measured has ended.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

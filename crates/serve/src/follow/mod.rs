@@ -32,7 +32,6 @@ pub(crate) struct State {
     columns: &'static [&'static str],
     run: Option<RunView>,
     progress: Progress,
-    /// Trials that have begun, by number.
     trials: Vec<TrialView>,
     /// Of the last of them: a row per interval, what its nodes said, the queries that have ended.
     rows: Vec<RowView>,
@@ -50,10 +49,8 @@ pub(crate) enum Update {
     Trial(Box<TrialView>),
     /// What follows is about this trial.
     Show(Box<TrialView>),
-    /// Intervals of the last trial that have ended.
     Rows(Vec<RowView>),
     Nodes(Vec<NodeRow>),
-    /// Queries of it that have ended.
     Queries(Vec<QueryView>),
     Events(Vec<EventView>),
     Progress(Progress),

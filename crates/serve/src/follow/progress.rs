@@ -31,7 +31,6 @@ pub(crate) struct Known<'a> {
     pub(crate) settled: BTreeSet<String>,
     /// Those among them that were executed to their end.
     pub(crate) complete: BTreeSet<String>,
-    /// Steps that were loads and have ended.
     pub(crate) prepared: BTreeSet<String>,
     /// The trial that runs: its step and when it began.
     pub(crate) current: Option<(&'a str, &'a str)>,

@@ -75,7 +75,6 @@ impl RunFollower {
         self.current.as_ref()
     }
 
-    /// What is new in the folder since the last call.
     pub(crate) fn poll(&mut self) -> Vec<Update> {
         let mut updates = Vec::new();
         // First: when nobody writes any more, what is read after it is all there is.
@@ -194,7 +193,6 @@ impl RunFollower {
         self.show(view, began_at, updates);
     }
 
-    /// Where no trial runs, the last one is shown.
     fn show_last(&mut self, updates: &mut Vec<Update>) {
         let known = self.current.as_ref().map(|current| current.view.number);
         if let Some((number, view)) = self.ended.last_key_value()

@@ -108,7 +108,6 @@ pub(crate) struct TrialView {
     pub(crate) tpmc: Option<f64>,
     /// Seconds of a pass over queries.
     pub(crate) pass_s: Option<f64>,
-    /// Names of the kinds of transactions.
     pub(crate) kinds: Vec<String>,
 }
 

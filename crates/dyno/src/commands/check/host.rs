@@ -188,7 +188,6 @@ impl Machine<'_> {
         alive.partition(has_device)
     }
 
-    /// Receive-packet steering of one interface.
     fn queues(&self, interface: &str, cpus: &BTreeSet<usize>) -> [Setting; 2] {
         let folder = format!("/sys/class/net/{interface}/queues");
         let queues: Vec<String> =

@@ -12,7 +12,6 @@ use std::time::Instant;
 /// Tellers of a branch, as pgbench initializes them.
 const TELLERS_PER_BRANCH: i64 = 10;
 
-/// The numbers of rows of branches, tellers and accounts.
 type Rows = [i64; 3];
 
 pub(super) fn check<D: Driver>(driver: &D, server: String) -> Result<Report, Failure> {
