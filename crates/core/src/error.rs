@@ -4,39 +4,21 @@ use crate::Address;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Classes of errors that a report counts apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ErrorClass {
-    /// SQLSTATE 40001 that is not a deadlock: the transaction must be run again.
-    Serialization,
-    /// The server chose this transaction as a deadlock victim.
-    Deadlock,
-    /// A lock was not granted in time (MySQL 1205, PostgreSQL 55P03, SQLite BUSY).
-    LockTimeout,
-    /// The connection is gone; the result of an unanswered commit is unknown.
-    ConnectionLost,
-    /// SQLSTATE class 23: duplicate key, foreign key, check, not null.
-    Constraint,
-    Other,
-}
-
-impl ErrorClass {
-    /// All classes, in the order of reports.
-    pub const ALL: [ErrorClass; 6] = {
-        use ErrorClass::{ConnectionLost, Constraint, Deadlock, LockTimeout, Other, Serialization};
-        [Serialization, Deadlock, LockTimeout, ConnectionLost, Constraint, Other]
-    };
-
-    /// The name in files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            ErrorClass::Serialization => "serialization",
-            ErrorClass::Deadlock => "deadlock",
-            ErrorClass::LockTimeout => "lock_timeout",
-            ErrorClass::ConnectionLost => "connection_lost",
-            ErrorClass::Constraint => "constraint",
-            ErrorClass::Other => "other",
-        }
+crate::named! {
+    /// Classes of errors that a report counts apart.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum ErrorClass {
+        /// SQLSTATE 40001 that is not a deadlock: the transaction must be run again.
+        Serialization = "serialization",
+        /// The server chose this transaction as a deadlock victim.
+        Deadlock = "deadlock",
+        /// A lock was not granted in time (MySQL 1205, PostgreSQL 55P03, SQLite BUSY).
+        LockTimeout = "lock_timeout",
+        /// The connection is gone; the result of an unanswered commit is unknown.
+        ConnectionLost = "connection_lost",
+        /// SQLSTATE class 23: duplicate key, foreign key, check, not null.
+        Constraint = "constraint",
+        Other = "other",
     }
 }
 

@@ -152,27 +152,18 @@ pub trait RowSource {
     fn restart(&mut self);
 }
 
-/// The way of rows into a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BulkMethod {
-    /// PostgreSQL `COPY ... FROM STDIN`.
-    Copy,
-    /// MySQL `LOAD DATA LOCAL INFILE`, streamed.
-    LoadData,
-    /// `INSERT` with many rows per statement.
-    MultiRowInsert,
-    /// DuckDB's appender.
-    Appender,
-}
-
-impl BulkMethod {
-    pub fn name(self) -> &'static str {
-        match self {
-            BulkMethod::Copy => "COPY",
-            BulkMethod::LoadData => "LOAD DATA LOCAL INFILE",
-            BulkMethod::MultiRowInsert => "multi-row INSERT",
-            BulkMethod::Appender => "appender",
-        }
+crate::named! {
+    /// The way of rows into a table.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum BulkMethod {
+        /// PostgreSQL `COPY ... FROM STDIN`.
+        Copy = "COPY",
+        /// MySQL `LOAD DATA LOCAL INFILE`, streamed.
+        LoadData = "LOAD DATA LOCAL INFILE",
+        /// `INSERT` with many rows per statement.
+        MultiRowInsert = "multi-row INSERT",
+        /// DuckDB's appender.
+        Appender = "appender",
     }
 }
 

@@ -1,26 +1,19 @@
 //! Facts of a target before a connection.
 
-/// The SQL dialect of a target. [`Product`] knows differences inside it (MariaDB, MySQL) once a session exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// MySQL protocol: MySQL, MariaDB, PolarDB, TiDB ...
-    Mysql,
-    /// PostgreSQL protocol, and embedded DuckDB.
-    Postgres,
-    /// Embedded SQLite.
-    Sqlite,
+crate::named! {
+    /// The SQL dialect of a target. [`Product`] knows differences inside it (MariaDB, MySQL) once a session exists.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Dialect {
+        /// MySQL protocol: MySQL, MariaDB, PolarDB, TiDB ...
+        Mysql = "mysql",
+        /// PostgreSQL protocol, and embedded DuckDB.
+        Postgres = "postgres",
+        /// Embedded SQLite.
+        Sqlite = "sqlite",
+    }
 }
 
 impl Dialect {
-    /// The name in files, URLs and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Mysql => "mysql",
-            Dialect::Postgres => "postgres",
-            Dialect::Sqlite => "sqlite",
-        }
-    }
-
     /// Writes the placeholder of parameter `number` (from 1): `?`, or `$number` on PostgreSQL.
     pub fn push_placeholder(self, sql: &mut String, number: usize) {
         match self {

@@ -17,18 +17,14 @@ const PACKED: [(&str, &[u8]); 4] = [
     ("NotoSansMono-Bold.ttf", include_bytes!("../fonts/NotoSansMono-Bold.ttf.gz")),
 ];
 
-/// A font as a file.
+/// A font file.
 pub struct Font {
-    /// Its name as a file.
     pub name: &'static str,
     /// TrueType.
     pub data: Vec<u8>,
 }
 
-/// All fonts that a paper needs.
-///
-/// # Errors
-/// When one can't be unpacked.
+/// All fonts of papers.
 pub fn fonts() -> Result<Vec<Font>, PdfError> {
     let unpacked = |(name, packed): &(&'static str, &[u8])| {
         let mut data = Vec::new();

@@ -1,26 +1,21 @@
 //! Papers as PDF.
 //!
-//! [`compile`] makes a PDF of a typst source, with the fonts of this crate and no others, so that the
-//! same source gives the same bytes on every machine. With the feature `typst` the compiler is inside;
-//! without it a `typst` program on the PATH is asked.
+//! [`compile`] makes a PDF of a typst source, with the fonts of this crate only, so that the same source gives the same
+//! bytes on every machine. With the feature `typst` it contains the compiler; otherwise it needs a program `typst`.
 //!
-//! The compiler is a feature because it is nearly 300 crates: `./test` builds it in a step of its own with
-//! the profile `quick`, and looks for every letter of every page.
+//! The compiler is a feature because it is nearly 300 crates: `./test` builds it in its own step with the profile
+//! `quick`, and checks every letter of every page.
 
-mod error;
 mod fonts;
 #[cfg(feature = "typst")]
 mod inside;
 #[cfg(any(not(feature = "typst"), test))]
 mod program;
 
-pub use error::PdfError;
+pub use dyno_core::HintedError as PdfError;
 pub use fonts::{FONT_LICENCES, Font, fonts};
 
-/// A PDF of a source that names no other files and uses this crate's fonts.
-///
-/// # Errors
-/// When there is no compiler, and when the source is wrong; the message names the line.
+/// A PDF of a source without other files. Errors name the line.
 pub fn compile(source: &str) -> Result<Vec<u8>, PdfError> {
     let fonts = fonts()?;
     #[cfg(feature = "typst")]

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-/// What to do where there is no compiler.
+/// The remedy for a missing compiler.
 const MISSING: &str = "Build dyno with the PDF compiler inside (`cargo build --release --features pdf`), or install the program `typst` (0.15) and call dyno again; the typst source is written beside the paper.";
 
 pub(crate) fn compile(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<u8>, PdfError> {
@@ -64,7 +64,10 @@ mod tests {
     #[test]
     fn without_a_program_the_error_says_how_to_get_one() {
         let error = compile("", &[], OsStr::new("/nowhere/typst")).expect_err("no such program");
-        assert!(error.hint().is_some_and(|hint| hint.contains("--features pdf")), "{error}");
+        assert!(
+            error.hint.as_deref().is_some_and(|hint| hint.contains("--features pdf")),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A paper in its forms.
 
+use crate::ReportError;
 use crate::blocks::Block;
-use crate::error::ReportError;
 use crate::evidence::Paper;
 use crate::svg::escape;
 use crate::templates::Templates;

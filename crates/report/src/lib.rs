@@ -6,7 +6,6 @@
 
 pub mod blocks;
 pub mod charts;
-mod error;
 mod evidence;
 mod families;
 mod findings;
@@ -28,7 +27,7 @@ pub use families::{
     completed, register,
 };
 
-pub use error::ReportError;
+pub use dyno_core::HintedError as ReportError;
 pub use evidence::{
     Beside, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult, GateRow,
     LevelChange, Pair, PairOrder, PairedComparison, PerVcpu, Published, Scaling, StallRow,

@@ -1,8 +1,8 @@
 //! What users may replace of a paper: the shell of the page, its style and script, the theme of the PDF,
 //! and slots for text of their own.
 
+use crate::ReportError;
 use crate::blocks::{Block, of_markdown};
-use crate::error::ReportError;
 use crate::sections;
 use crate::text::Lang;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Templates {
                     folder.join(&name).display()
                 ));
                 let known: Vec<&str> = Templates::names().collect();
-                return Err(error.with_hint(&format!(
+                return Err(error.with_hint(format!(
                     "Templates are {}; text of your own goes to {SLOTS}/.",
                     known.join(", ")
                 )));
@@ -60,7 +60,7 @@ impl Templates {
                 let error =
                     ReportError::new(format!("{} is no slot.", slots.join(&name).display()));
                 let all: Vec<String> = sections::slots().map(|slot| slot + ".md").collect();
-                return Err(error.with_hint(&format!(
+                return Err(error.with_hint(format!(
                     "Slots are {}; with .zh.md for Chinese papers alone.",
                     all.join(", ")
                 )));
@@ -115,7 +115,7 @@ impl Templates {
                 let error = ReportError::new(format!(
                     "The paper can't be written (template {name}, line {line}): there is no `{wanted}`."
                 ));
-                return Err(error.with_hint(&format!("A place is one of {}.", known.join(", "))));
+                return Err(error.with_hint(format!("A place is one of {}.", known.join(", "))));
             };
             out += &rest[..at];
             out += value;

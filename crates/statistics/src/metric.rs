@@ -6,42 +6,29 @@ pub enum Better {
     Less,
 }
 
-macro_rules! metrics {
-    ($($(#[$doc:meta])* $metric:ident $name:literal,)*) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Metric { $($(#[$doc])* $metric,)* }
-
-        impl Metric {
-      /// All metrics, in the order of tables.
-            pub const ALL: [Metric; [$($name),*].len()] = [$(Metric::$metric),*];
-
-      /// The name in gates, CSV and JSON.
-            pub fn name(self) -> &'static str {
-                match self { $(Metric::$metric => $name,)* }
-            }
-        }
-    };
-}
-
-metrics! {
-    Tps "tps",
-    Qps "qps",
-    /// New-Orders per minute of TPC-C.
-    Tpmc "tpmc",
-    /// Seconds of all queries of TPC-H.
-    TotalS "total_s",
-    /// Geometric mean of the seconds of the queries of TPC-H.
-    GeometricMeanS "geometric_mean_s",
-    /// Queries per hour of TPC-H, scaled by the size of the data.
-    Qphh "qphh",
-    MeanMs "mean_ms",
-    P50Ms "p50_ms",
-    P95Ms "p95_ms",
-    P99Ms "p99_ms",
-    P999Ms "p999_ms",
-    MaxMs "max_ms",
-    /// Errors of all attempts by transactions begun, 0 to 1.
-    Errors "errors",
+dyno_core::named! {
+    /// In the order of tables; names are those in gates, CSV and JSON.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Metric {
+        Tps = "tps",
+        Qps = "qps",
+        /// New-Orders per minute of TPC-C.
+        Tpmc = "tpmc",
+        /// Seconds of all queries of TPC-H.
+        TotalS = "total_s",
+        /// Geometric mean of the seconds of the queries of TPC-H.
+        GeometricMeanS = "geometric_mean_s",
+        /// Queries per hour of TPC-H, scaled by the size of the data.
+        Qphh = "qphh",
+        MeanMs = "mean_ms",
+        P50Ms = "p50_ms",
+        P95Ms = "p95_ms",
+        P99Ms = "p99_ms",
+        P999Ms = "p999_ms",
+        MaxMs = "max_ms",
+        /// Errors of all attempts by transactions begun, 0 to 1.
+        Errors = "errors",
+    }
 }
 
 impl Metric {

@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn relation(&mut self) -> Result<Relation, Mistake> {
         self.skip_blanks();
-        Relation::ALL.into_iter().find(|relation| self.has(relation.sign())).ok_or_else(|| {
+        Relation::ALL.into_iter().find(|relation| self.has(relation.name())).ok_or_else(|| {
             let message = format!("A comparison was expected{}.", self.found());
             self.mistake(self.at, message, "Comparisons are <, <=, > and >=.")
         })

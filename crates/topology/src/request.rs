@@ -7,27 +7,21 @@ use std::path::PathBuf;
 /// Most read-only nodes of a cluster, as many as the papers measured.
 pub const REPLICAS_MAX: u32 = 8;
 
-/// What a commit on the primary waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Replication {
-    #[default]
-    Async,
-    /// Until one read-only node has received it.
-    SemiSync,
-    /// Until a majority of all nodes, the primary among them, has it.
-    Quorum,
+dyno_core::named! {
+    /// What a commit on the primary waits for.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Replication {
+        #[default]
+        Async = "async",
+        /// Until one read-only node has received it.
+        SemiSync = "semi-sync",
+        /// Until a majority of all nodes, the primary among them, has it.
+        Quorum = "quorum",
+    }
 }
 
 impl Replication {
-    pub fn name(self) -> &'static str {
-        match self {
-            Replication::Async => "async",
-            Replication::SemiSync => "semi-sync",
-            Replication::Quorum => "quorum",
-        }
-    }
-
     /// Number of read-only nodes that must acknowledge a commit.
     pub fn acknowledgements(self, replicas: usize) -> usize {
         match self {

@@ -30,29 +30,20 @@ pub enum EndpointKind {
     Router,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Product {
-    Mariadb,
-    Mysql,
-    Postgres,
-    Pgpool,
-    Shardingsphere,
-    Router,
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Product {
+        Mariadb = "MariaDB",
+        Mysql = "MySQL",
+        Postgres = "PostgreSQL",
+        Pgpool = "pgpool-II",
+        Shardingsphere = "ShardingSphere-Proxy",
+        Router = "MySQL Router",
+    }
 }
 
 impl Product {
-    pub fn name(self) -> &'static str {
-        match self {
-            Product::Mariadb => "MariaDB",
-            Product::Mysql => "MySQL",
-            Product::Postgres => "PostgreSQL",
-            Product::Pgpool => "pgpool-II",
-            Product::Shardingsphere => "ShardingSphere-Proxy",
-            Product::Router => "MySQL Router",
-        }
-    }
-
     pub fn scheme(self) -> &'static str {
         match self {
             Product::Postgres | Product::Pgpool => "postgres",

@@ -3,25 +3,16 @@
 use crate::{Cluster, Result, StateNode};
 use serde::Serialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Health {
-    /// It takes log-ins; a read-only node streams.
-    Up,
-    /// It runs and doesn't work; the status says why.
-    Failing,
-    Frozen,
-    Down,
-}
-
-impl Health {
-    pub fn name(self) -> &'static str {
-        match self {
-            Health::Up => "up",
-            Health::Failing => "failing",
-            Health::Frozen => "frozen",
-            Health::Down => "down",
-        }
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Health {
+        /// It takes log-ins; a read-only node streams.
+        Up = "up",
+        /// It runs and doesn't work; the status says why.
+        Failing = "failing",
+        Frozen = "frozen",
+        Down = "down",
     }
 }
 

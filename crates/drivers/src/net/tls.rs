@@ -12,35 +12,22 @@ use rustls::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The modes of libpq's `sslmode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TlsMode {
-    Disable,
-    /// Only after the server refuses a connection without it (PostgreSQL only).
-    Allow,
-    /// When the server offers it, with an unchecked certificate; the default of both servers' own clients.
-    #[default]
-    Prefer,
-    /// Always, with an unchecked certificate; with a CA `VerifyCa`, as in libpq.
-    Require,
-    /// Always, with a certificate that a trusted CA has signed.
-    VerifyCa,
-    /// Always, with a certificate that a trusted CA has signed for this host name.
-    VerifyFull,
-}
-
-impl TlsMode {
-    pub const NAMES: [(&'static str, TlsMode); 6] = [
-        ("disable", TlsMode::Disable),
-        ("allow", TlsMode::Allow),
-        ("prefer", TlsMode::Prefer),
-        ("require", TlsMode::Require),
-        ("verify-ca", TlsMode::VerifyCa),
-        ("verify-full", TlsMode::VerifyFull),
-    ];
-
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize].0
+dyno_core::named! {
+    /// The modes of libpq's `sslmode`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum TlsMode {
+        Disable = "disable",
+        /// Only after the server refuses a connection without it (PostgreSQL only).
+        Allow = "allow",
+        /// When the server offers it, with an unchecked certificate; the default of both servers' own clients.
+        #[default]
+        Prefer = "prefer",
+        /// Always, with an unchecked certificate; with a CA `VerifyCa`, as in libpq.
+        Require = "require",
+        /// Always, with a certificate that a trusted CA has signed.
+        VerifyCa = "verify-ca",
+        /// Always, with a certificate that a trusted CA has signed for this host name.
+        VerifyFull = "verify-full",
     }
 }
 

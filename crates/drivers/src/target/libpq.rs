@@ -234,8 +234,8 @@ impl Words {
             None if is_system => TlsMode::VerifyFull,
             None => TlsMode::default(),
             Some(name) => {
-                let known = TlsMode::NAMES.iter().find(|(known, _)| *known == name);
-                known.map(|&(_, mode)| mode).ok_or_else(|| {
+                let known = TlsMode::ALL.into_iter().find(|mode| mode.name() == name);
+                known.ok_or_else(|| {
                     TargetError::new(format!("invalid sslmode value: \"{name}\"")).with_hint(
                         "sslmode is disable, allow, prefer, require, verify-ca or verify-full",
                     )

@@ -305,7 +305,7 @@ impl UrlReader {
             "verify-identity" => "verify-full",
             other => other,
         };
-        let mode = TlsMode::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, mode)| mode);
+        let mode = TlsMode::ALL.into_iter().find(|mode| mode.name() == name);
         match mode {
             Some(TlsMode::Allow) if self.target.dialect == Dialect::Mysql => Err(self
                 .wrong(format!("has {key}=allow, which only PostgreSQL knows"))

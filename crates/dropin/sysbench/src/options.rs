@@ -236,7 +236,7 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
     option!(Pgsql Text "pgsql-db" ["sbtest"] "Database", |s, v| s.pgsql.db = v.to_owned()),
     option!(Pgsql Text "pgsql-sslmode" ["prefer"]
         "TLS: disable, allow, prefer, require, verify-ca or verify-full",
-        |s, v| s.pgsql.sslmode = word(v, &TlsMode::NAMES)?),
+        |s, v| s.pgsql.sslmode = word(v, &TlsMode::ALL.map(|mode| (mode.name(), mode)))?),
     option!(Dyno Number "warmup-time" ["0"] "Run for so many seconds before measuring",
         |s, v| s.warmup_s = whole(v, 0, SECONDS_MAX)?),
     option!(Dyno List "percentiles" [""]

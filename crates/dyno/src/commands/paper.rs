@@ -182,7 +182,7 @@ pub(crate) fn write_paper(
             };
             write(Some(lang), extension, text.as_bytes())?;
             if format == Format::Pdf {
-                write(Some(lang), "pdf", &dyno_pdf::compile(&text).map_err(pdf_failure)?)?;
+                write(Some(lang), "pdf", &dyno_pdf::compile(&text).map_err(report_failure)?)?;
             }
         }
     }
@@ -208,11 +208,7 @@ fn way(from: &Path, to: &Path) -> Option<String> {
 }
 
 pub(crate) fn report_failure(error: ReportError) -> Failure {
-    Failure::new(error.to_string()).hinted(error.hint())
-}
-
-fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
-    Failure::new(error.to_string()).hinted(error.hint())
+    Failure::new(error.to_string()).hinted(error.hint.as_deref())
 }
 
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {

@@ -13,7 +13,7 @@ use typst::{Library, LibraryExt, World, WorldExt};
 use typst_layout::PagedDocument;
 use typst_pdf::PdfOptions;
 
-/// What the compiler sees: one source, our fonts, no files, no clock.
+/// The world of the compiler: one source, our fonts, no files, no clock.
 struct Desk {
     library: LazyHash<Library>,
     book: LazyHash<FontBook>,
@@ -70,9 +70,9 @@ impl World for Desk {
 pub(crate) fn compile(source: &str, fonts: Vec<Font>) -> Result<Vec<u8>, PdfError> {
     let desk = Desk::new(source, fonts);
     let document = typst::compile::<PagedDocument>(&desk).output;
-    let document = document.map_err(|errors| told(&desk, &errors))?;
-    let pdf = pdf(&document).map_err(|errors| told(&desk, &errors));
-    // What the compiler remembers of this document is of no use to the next one.
+    let document = document.map_err(|errors| explain(&desk, &errors))?;
+    let pdf = pdf(&document).map_err(|errors| explain(&desk, &errors));
+    // The cache of this document is of no use to the next one.
     typst::comemo::evict(0);
     pdf
 }
@@ -83,8 +83,8 @@ fn pdf(document: &PagedDocument) -> SourceResult<Vec<u8>> {
     typst_pdf::pdf(document, &options)
 }
 
-/// The first error with its line.
-fn told(desk: &Desk, errors: &[SourceDiagnostic]) -> PdfError {
+/// The first error, with its line.
+fn explain(desk: &Desk, errors: &[SourceDiagnostic]) -> PdfError {
     let Some(error) = errors.first() else {
         return PdfError::new("The PDF can't be made.");
     };

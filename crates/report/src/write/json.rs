@@ -1,7 +1,7 @@
 //! `paper.json`: what was found, and the sections as blocks.
 
+use crate::ReportError;
 use crate::blocks::Block;
-use crate::error::ReportError;
 use crate::evidence::{Check, Paper};
 use crate::evidence::{GateRow, PairedComparison};
 use crate::templates::Templates;

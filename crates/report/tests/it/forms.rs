@@ -178,10 +178,10 @@ fn a_user_replaces_templates_and_fills_slots() {
 
     write("slots/after-all.md", "a name that is no slot's");
     let error = Templates::of_folder(folder.path()).expect_err("no such slot");
-    assert!(error.hint().is_some_and(|hint| hint.contains("after-limits.md")), "{error}");
+    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("after-limits.md")), "{error}");
 
     write("limits.html", "a name that is no template's");
     let error = Templates::of_folder(folder.path()).expect_err("no such template");
     assert!(error.to_string().contains("limits.html"), "{error}");
-    assert!(error.hint().is_some_and(|hint| hint.contains("paper.typ")), "{error}");
+    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("paper.typ")), "{error}");
 }

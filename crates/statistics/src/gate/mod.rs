@@ -21,34 +21,24 @@ use crate::{Interval, Metric, mean, mean_interval};
 use std::fmt;
 use std::str::FromStr;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    Below,
-    AtMost,
-    Above,
-    AtLeast,
+dyno_core::named! {
+    /// Longer signs first: they begin with shorter ones.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Relation {
+        AtMost = "<=",
+        AtLeast = ">=",
+        Below = "<",
+        Above = ">",
+    }
 }
 
 impl Relation {
-    /// Longer signs first: they begin with shorter ones.
-    pub(crate) const ALL: [Relation; 4] =
-        [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above];
-
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Relation::Below => value < bound,
             Relation::AtMost => value <= bound,
             Relation::Above => value > bound,
             Relation::AtLeast => value >= bound,
-        }
-    }
-
-    pub fn sign(self) -> &'static str {
-        match self {
-            Relation::Below => "<",
-            Relation::AtMost => "<=",
-            Relation::Above => ">",
-            Relation::AtLeast => ">=",
         }
     }
 }

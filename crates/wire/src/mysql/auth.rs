@@ -4,32 +4,23 @@ use curve25519_dalek::{EdwardsPoint, Scalar, scalar::clamp_integer};
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plugin {
-    /// SHA-1 of MySQL 4.1 and later, MariaDB's default.
-    Native,
-    /// The default of MySQL 8 and later.
-    CachingSha2,
-    /// The predecessor of `CachingSha2`.
-    Sha256,
-    /// Of MariaDB.
-    Ed25519,
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Plugin {
+        /// SHA-1 of MySQL 4.1 and later, MariaDB's default.
+        Native = "mysql_native_password",
+        /// The default of MySQL 8 and later.
+        CachingSha2 = "caching_sha2_password",
+        /// The predecessor of `CachingSha2`.
+        Sha256 = "sha256_password",
+        /// Of MariaDB.
+        Ed25519 = "client_ed25519",
+    }
 }
 
 impl Plugin {
     pub fn from_name(name: &str) -> Option<Plugin> {
-        [Plugin::Native, Plugin::CachingSha2, Plugin::Sha256, Plugin::Ed25519]
-            .into_iter()
-            .find(|plugin| plugin.name() == name)
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Plugin::Native => "mysql_native_password",
-            Plugin::CachingSha2 => "caching_sha2_password",
-            Plugin::Sha256 => "sha256_password",
-            Plugin::Ed25519 => "client_ed25519",
-        }
+        Plugin::ALL.into_iter().find(|plugin| plugin.name() == name)
     }
 
     /// The first response. On a private channel (TLS or a unix socket) sha256_password sends the password itself.
@@ -154,7 +145,7 @@ mod tests {
 
     #[test]
     fn names_lead_back() {
-        for plugin in [Plugin::Native, Plugin::CachingSha2, Plugin::Sha256, Plugin::Ed25519] {
+        for plugin in Plugin::ALL {
             assert_eq!(Plugin::from_name(plugin.name()), Some(plugin));
         }
         assert_eq!(Plugin::from_name("mysql_clear_password"), None);
