@@ -12,7 +12,7 @@ use dyno_report::svg::{Axis, Column, Columns, Group, Scale};
 /// The charts of a table.
 pub(super) fn of_table(
     paper: &Paper,
-    section: &TpchSection<'_>,
+    section: &TpchSection,
     table: &TpchTable,
     lang: Lang,
 ) -> impl Iterator<Item = Figure> {
@@ -54,12 +54,7 @@ fn published_name(published: &PublishedSeconds, degree: u32) -> Message {
     }
 }
 
-fn times(
-    paper: &Paper,
-    section: &TpchSection<'_>,
-    table: &TpchTable,
-    lang: Lang,
-) -> Option<Figure> {
+fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Figure> {
     let published = section.published.first();
     let degrees = published.map_or(&[][..], |published| published.degrees.as_slice());
     let group = |row: &super::QueryRow| Group {
@@ -169,12 +164,7 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> Column {
 }
 
 /// Speed-ups over the first degree; none where there is one degree.
-fn speedups(
-    paper: &Paper,
-    section: &TpchSection<'_>,
-    table: &TpchTable,
-    lang: Lang,
-) -> Option<Figure> {
+fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Figure> {
     let first = table.degrees.first()?.degree;
     let published = section.published.first().filter(|published| published.degrees.len() > 1);
     let is_alone = table.degrees.len() == 2;
