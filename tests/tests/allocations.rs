@@ -7,14 +7,14 @@ use dyno_core::{
 };
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_drivers::route::{Routed, Way};
-use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
+use dyno_drivers::route::{NodeRouting, Routed};
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_drivers::target::Target;
-use dyno_engine::{Control, Ended, TrialSpec, drive, drive_simulated};
+use dyno_drivers::target::TargetUrl;
+use dyno_engine::{Control, TrialEnd, TrialSpec, drive, drive_simulated};
 use dyno_load::Unobserved;
 use dyno_nullserver::Config;
-use dyno_sysbench::{Options, Sysbench, Test};
+use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest};
 use dyno_testkit::{Counting, Scratch, allocations};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,7 +35,7 @@ struct Probe {
 }
 
 impl Probe {
-    fn new(test: Test, options: &[(&str, &str)], dialect: Dialect) -> Self {
+    fn new(test: SysbenchTest, options: &[(&str, &str)], dialect: Dialect) -> Self {
         Probe {
             inner: Sysbench::new(options_of(test, options), dialect),
             transactions: AtomicU64::new(0),
@@ -53,14 +53,14 @@ impl Probe {
     }
 }
 
-fn options_of(test: Test, options: &[(&str, &str)]) -> Options {
+fn options_of(test: SysbenchTest, options: &[(&str, &str)]) -> SysbenchOptions {
     let pairs: Vec<_> =
         options.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Options::from_pairs(test, &pairs).expect("good options")
+    SysbenchOptions::from_pairs(test, &pairs).expect("good options")
 }
 
 impl Workload for Probe {
-    type Worker = dyno_sysbench::Worker;
+    type Worker = dyno_sysbench::SysbenchWorker;
     type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
@@ -120,7 +120,7 @@ fn spec(rate_per_s: Option<f64>) -> TrialSpec {
 
 fn measure<D: Driver>(
     driver: &D,
-    test: Test,
+    test: SysbenchTest,
     options: &[(&str, &str)],
     rate_per_s: Option<f64>,
 ) -> u64 {
@@ -129,7 +129,7 @@ fn measure<D: Driver>(
     let workers = if driver.blocks() { 1 } else { 4 };
     let spec = TrialSpec { workers, ..spec(rate_per_s) };
     let result = drive(&probe, driver, &spec, &Control::new(), &mut ()).expect("the trial begins");
-    assert_eq!(result.ended, Ended::Events);
+    assert_eq!(result.ended, TrialEnd::Events);
     assert_eq!(result.total.counts().committed, WARM_UP + COUNTED + 100);
     probe.counted()
 }
@@ -140,15 +140,15 @@ const SMALL: [(&str, &str); 2] = [("tables", "2"), ("table-size", "1000")];
 fn the_engine_allocates_nothing_per_transaction() {
     for rate_per_s in [None, Some(1_000.0), Some(100_000.0)] {
         // Of the simulated driver: a log would grow, and a statement per session is kept shared.
-        let driver = SimDriver::new(Script {
+        let driver = SimDriver::new(SimulatedAnswers {
             service: Service::Constant(1_000_000),
             faults: vec![Fault::ErrorAt { statement: 50, class: ErrorClass::Deadlock }],
-            ..Script::default()
+            ..SimulatedAnswers::default()
         });
-        let probe = Probe::new(Test::ReadWrite, &SMALL, driver.dialect());
+        let probe = Probe::new(SysbenchTest::ReadWrite, &SMALL, driver.dialect());
         let control = Control::new();
         let result = drive_simulated(&probe, &driver, &spec(rate_per_s), &control, &mut ());
-        assert_eq!(result.expect("the trial begins").ended, Ended::Events);
+        assert_eq!(result.expect("the trial begins").ended, TrialEnd::Events);
         assert_eq!(probe.counted(), 0, "at a rate of {rate_per_s:?}");
     }
 }
@@ -156,12 +156,12 @@ fn the_engine_allocates_nothing_per_transaction() {
 #[test]
 fn sqlite_allocates_nothing_per_transaction() {
     let scratch = Scratch::new();
-    let target: Target =
+    let target: TargetUrl =
         format!("sqlite:{}", scratch.file("small.db").display()).parse().expect("a good URL");
     let driver = SqliteDriver::new(&target).expect("a driver");
-    let options = options_of(Test::ReadWrite, &SMALL);
+    let options = options_of(SysbenchTest::ReadWrite, &SMALL);
     dyno_sysbench::prepare(&driver, &options, 1, 1, &Unobserved).expect("prepared");
-    for test in [Test::PointSelect, Test::ReadWrite] {
+    for test in [SysbenchTest::PointSelect, SysbenchTest::ReadWrite] {
         assert_eq!(measure(&driver, test, &SMALL, None), 0, "{test:?}");
     }
 }
@@ -170,7 +170,7 @@ fn sqlite_allocates_nothing_per_transaction() {
 fn over_the_wire<D: Driver>(driver: &D) {
     for ps_mode in ["auto", "disable"] {
         let options = [SMALL[0], SMALL[1], ("db-ps-mode", ps_mode)];
-        for test in [Test::PointSelect, Test::ReadWrite] {
+        for test in [SysbenchTest::PointSelect, SysbenchTest::ReadWrite] {
             for rate_per_s in [None, Some(50_000.0)] {
                 let counted = measure(driver, test, &options, rate_per_s);
                 assert_eq!(counted, 0, "{test:?}, db-ps-mode {ps_mode}, rate {rate_per_s:?}");
@@ -180,12 +180,13 @@ fn over_the_wire<D: Driver>(driver: &D) {
 }
 
 fn single<D: Driver + Send>(node: D) -> Routed<D> {
-    Routed::new(vec![node], 0, Way::Primary, Way::Primary).expect("a route")
+    Routed::new(vec![node], 0, NodeRouting::Primary, NodeRouting::Primary).expect("a route")
 }
 
 /// The first node takes writes, the second is read from.
 fn split<D: Driver + Send>(nodes: [D; 2]) -> Routed<D> {
-    Routed::new(nodes.into(), 0, Way::Split(vec![1]), Way::Primary).expect("a route")
+    Routed::new(nodes.into(), 0, NodeRouting::Split(vec![1]), NodeRouting::Primary)
+        .expect("a route")
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn mysql_allocates_nothing_per_transaction() {
     let config = Config { mysql_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
     let port = server.config.mysql_port.expect("it listens");
-    let target: Target = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
+    let target: TargetUrl = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || MysqlDriver::new(&target).expect("a driver");
     over_the_wire(&single(node()));
     over_the_wire(&split([node(), node()]));
@@ -205,7 +206,8 @@ fn postgres_allocates_nothing_per_transaction() {
     let config = Config { postgres_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
     let port = server.config.postgres_port.expect("it listens");
-    let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
+    let target: TargetUrl =
+        format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || PostgresDriver::new(&target).expect("a driver");
     over_the_wire(&single(node()));
     over_the_wire(&split([node(), node()]));
@@ -245,7 +247,8 @@ fn scripts_ways_of_executing_allocate_nothing() {
     let config = Config { postgres_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
     let port = server.config.postgres_port.expect("it listens");
-    let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
+    let target: TargetUrl =
+        format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let driver = PostgresDriver::new(&target).expect("a driver");
     let counted = dyno_reactor::block_on(as_scripts_do(&driver)).expect("a loop");
     assert_eq!(counted.expect("all is executed"), 0);

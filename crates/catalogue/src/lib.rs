@@ -104,11 +104,11 @@ fn rust(name: &str, entries: &BTreeMap<String, Texts>) -> String {
         let places: Vec<&str> = places(&texts.en).into_iter().collect();
         let _ = writeln!(
             constants,
-            "pub(crate) const {key}: &::dyno_facts::Entry = &CATALOGUE[{index}];"
+            "pub(crate) const {key}: &::dyno_facts::MessageTexts = &CATALOGUE[{index}];"
         );
         let _ = writeln!(
             array,
-            "::dyno_facts::Entry {{ key: {:?}, one: {:?}, en: {:?}, zh: {:?}, places: &{places:?} }},",
+            "::dyno_facts::MessageTexts {{ key: {:?}, one: {:?}, en: {:?}, zh: {:?}, places: &{places:?} }},",
             format!("{name}.{key}"),
             texts.one,
             texts.en,
@@ -118,7 +118,7 @@ fn rust(name: &str, entries: &BTreeMap<String, Texts>) -> String {
     let count = entries.len();
     let checks = checks(entries);
     format!(
-        "{constants}\n{checks}\npub(super) static CATALOGUE: [::dyno_facts::Entry; {count}] = [\n{array}];\n"
+        "{constants}\n{checks}\npub(super) static CATALOGUE: [::dyno_facts::MessageTexts; {count}] = [\n{array}];\n"
     )
 }
 

@@ -33,13 +33,15 @@ pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{
-    BulkFallback, BulkMethod, BulkReport, Columns, Discard, Driver, Executed, FlightAnswers,
-    Interrupter, Row, RowSource, RowWriter, Rows, Session, Statement, Table,
+    AnswerRow, AnswerTable, BulkFallback, BulkMethod, BulkReport, ColumnNames, Discard, Driver,
+    Executed, FlightAnswers, Interrupter, RowSource, RowWriter, Rows, Session, Statement,
 };
 pub use target::{Dialect, Product};
 pub use text::push_int;
 pub use value::{Param, ParamType};
-pub use workload::{Ended, Errand, Plan, TransactionId, TransactionKind, WorkerId, Workload};
+pub use workload::{
+    EndedTransaction, Errand, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
+};
 
 /// A point or a length of time, on the monotonic clock of the machine or the virtual clock of a simulated loop.
 pub type Nanos = u64;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// The values of an option, and the setter in the settings `S`.
 #[derive(Debug)]
-pub enum Kind<S> {
+pub enum OptionValues<S> {
     /// A whole number from the first to the second.
     Whole(u32, u32, fn(&mut S, u32)),
     /// A number from the first to the second.
@@ -28,7 +28,7 @@ pub enum Kind<S> {
 pub struct OptionRow<S: 'static> {
     /// With underscores.
     pub name: &'static str,
-    pub kind: Kind<S>,
+    pub kind: OptionValues<S>,
     /// As it would be written; empty if there is none.
     pub default: &'static str,
     /// The meaning, with the unit.
@@ -90,7 +90,7 @@ impl<S> OptionRow<S> {
     pub const fn new(
         name: &'static str,
         default: &'static str,
-        kind: Kind<S>,
+        kind: OptionValues<S>,
         doc: &'static str,
     ) -> Self {
         OptionRow { name, kind, default, doc, tests: &[] }
@@ -104,27 +104,27 @@ impl<S> OptionRow<S> {
     pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), String> {
         let wanted = || self.kind.words();
         match (&self.kind, key) {
-            (Kind::Whole(low, high, set), None) => {
+            (OptionValues::Whole(low, high, set), None) => {
                 let number = whole(value).filter(|number| (*low..=*high).contains(number));
                 set(settings, number.ok_or_else(wanted)?);
             }
-            (Kind::Decimal(low, high, set), None) => {
+            (OptionValues::Decimal(low, high, set), None) => {
                 let number = value.parse().ok().filter(|number| (*low..=*high).contains(number));
                 set(settings, number.ok_or_else(wanted)?);
             }
-            (Kind::Flag(set), None) => match value {
+            (OptionValues::Flag(set), None) => match value {
                 "on" | "true" => set(settings, true),
                 "off" | "false" => set(settings, false),
                 _ => return Err(wanted()),
             },
-            (Kind::Choice(words, set), None) => {
+            (OptionValues::Choice(words, set), None) => {
                 let at = words.iter().position(|word| *word == value);
                 set(settings, at.ok_or_else(wanted)?);
             }
-            (Kind::Text(_, set), None) => set(settings, value)?,
-            (Kind::List(set), _) => set(settings, value),
-            (Kind::Table(_, set), Some(key)) => set(settings, key, value)?,
-            (Kind::Table(keys, _), None) => {
+            (OptionValues::Text(_, set), None) => set(settings, value)?,
+            (OptionValues::List(set), _) => set(settings, value),
+            (OptionValues::Table(_, set), Some(key)) => set(settings, key, value)?,
+            (OptionValues::Table(keys, _), None) => {
                 let key = keys.first().unwrap_or(&"NAME");
                 return Err(format!("a table: `{} = {{ {key} = ... }}`", self.name));
             }
@@ -148,29 +148,29 @@ impl<S> OptionRow<S> {
     }
 }
 
-impl<S> Kind<S> {
+impl<S> OptionValues<S> {
     fn shape(&self) -> Shape {
         match self {
-            Kind::List(_) => Shape::List,
-            Kind::Table(..) => Shape::Table,
+            OptionValues::List(_) => Shape::List,
+            OptionValues::Table(..) => Shape::Table,
             _ => Shape::Single,
         }
     }
 
     fn words(&self) -> String {
         match self {
-            Kind::Whole(low, high, _) => format!("a whole number from {low} to {high}"),
-            Kind::Decimal(low, high, _) => format!("a number from {low} to {high}"),
-            Kind::Flag(_) => "true or false".to_owned(),
-            Kind::Choice(words, _) => match words {
+            OptionValues::Whole(low, high, _) => format!("a whole number from {low} to {high}"),
+            OptionValues::Decimal(low, high, _) => format!("a number from {low} to {high}"),
+            OptionValues::Flag(_) => "true or false".to_owned(),
+            OptionValues::Choice(words, _) => match words {
                 [others @ .., last] if !others.is_empty() => {
                     format!("{} or {last}", others.join(", "))
                 }
                 words => words.join(", "),
             },
-            Kind::Text(words, _) => (*words).to_owned(),
-            Kind::List(_) => "a text or a list of texts".to_owned(),
-            Kind::Table(..) => "a table".to_owned(),
+            OptionValues::Text(words, _) => (*words).to_owned(),
+            OptionValues::List(_) => "a text or a list of texts".to_owned(),
+            OptionValues::Table(..) => "a table".to_owned(),
         }
     }
 }
@@ -209,7 +209,7 @@ pub fn read<'a, S>(
             let message = format!("The test `{test}` has no option `{stem}`.");
             return refuse(message, format!("It is an option of `{tests}`."));
         }
-        if let (Kind::Table(keys @ [_, ..], _), Some(key)) = (&row.kind, key)
+        if let (OptionValues::Table(keys @ [_, ..], _), Some(key)) = (&row.kind, key)
             && !keys.contains(&key)
         {
             let near = nearest(key, keys.iter().copied());
@@ -288,7 +288,8 @@ pub fn check_table<S>(table: &[OptionRow<S>], mut new: impl FnMut() -> S) {
     for (at, row) in table.iter().enumerate() {
         let is_twice = table[at + 1..].iter().any(|other| other.name == row.name);
         assert!(!is_twice, "the option {} stands twice", row.name);
-        let words: &[&str] = if let Kind::Choice(words, _) = row.kind { words } else { &[] };
+        let words: &[&str] =
+            if let OptionValues::Choice(words, _) = row.kind { words } else { &[] };
         let default = Some(row.default).filter(|default| !default.is_empty());
         for value in words.iter().copied().chain(default) {
             let set = row.set(&mut new(), None, value);
@@ -314,12 +315,13 @@ mod tests {
     type Row = OptionRow<Settings>;
 
     const TABLE: &[Row] = &[
-        Row::new("size", "1", Kind::Whole(1, 100, |s, n| s.size = n), "rows"),
-        Row::new("share", "0.5", Kind::Decimal(0.0, 1.0, |s, n| s.share = n), "a share"),
-        Row::new("fast", "false", Kind::Flag(|s, on| s.is_fast = on), "no checks").of(&["quick"]),
-        Row::new("mode", "a", Kind::Choice(&["a", "b", "c"], |s, at| s.mode = at), "how"),
-        Row::new("names", "", Kind::List(|s, name| s.names.push(name.to_owned())), "who"),
-        Row::new("weights", "", Kind::Table(&["left", "right"], weight), "percent"),
+        Row::new("size", "1", OptionValues::Whole(1, 100, |s, n| s.size = n), "rows"),
+        Row::new("share", "0.5", OptionValues::Decimal(0.0, 1.0, |s, n| s.share = n), "a share"),
+        Row::new("fast", "false", OptionValues::Flag(|s, on| s.is_fast = on), "no checks")
+            .of(&["quick"]),
+        Row::new("mode", "a", OptionValues::Choice(&["a", "b", "c"], |s, at| s.mode = at), "how"),
+        Row::new("names", "", OptionValues::List(|s, name| s.names.push(name.to_owned())), "who"),
+        Row::new("weights", "", OptionValues::Table(&["left", "right"], weight), "percent"),
     ];
 
     fn weight(settings: &mut Settings, key: &str, value: &str) -> Result<(), String> {

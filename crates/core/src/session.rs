@@ -70,7 +70,7 @@ impl Executed {
 }
 
 /// One row of an answer, still in the session's receive buffer.
-pub trait Row {
+pub trait AnswerRow {
     fn columns(&self) -> usize;
     fn is_null(&self, column: usize) -> bool;
     /// The value as an integer; `None` for NULL and other types.
@@ -84,7 +84,7 @@ pub trait Row {
 }
 
 /// The columns of one result set.
-pub trait Columns {
+pub trait ColumnNames {
     fn count(&self) -> usize;
     /// The name of a column, from 0; empty if unknown.
     fn name(&self, column: usize) -> &str;
@@ -97,11 +97,11 @@ pub trait Rows {
     /// True when [`Rows::columns`] and [`Rows::done`] are to be called; drivers then decode the names.
     const DESCRIBED: bool = false;
     /// A result set begins, before its first row and even if it has none.
-    fn columns<C: Columns>(&mut self, _columns: &C) {}
+    fn columns<C: ColumnNames>(&mut self, _columns: &C) {}
     /// One statement of the command has succeeded, with or without a result set. A MySQL procedure calls it for each
     /// result set and once more at its end.
     fn done(&mut self, _executed: Executed) {}
-    fn row<R: Row>(&mut self, row: &R);
+    fn row<R: AnswerRow>(&mut self, row: &R);
 }
 
 /// Counts rows and drops them.
@@ -111,23 +111,23 @@ pub struct Discard;
 impl Rows for Discard {
     const WANTED: bool = false;
     #[inline]
-    fn row<R: Row>(&mut self, _row: &R) {}
+    fn row<R: AnswerRow>(&mut self, _row: &R) {}
 }
 
 /// Keeps whole answers as text: for set-up, checks and statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct AnswerTable {
     /// Rows of columns; `None` is NULL.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-impl Rows for Table {
-    fn row<R: Row>(&mut self, row: &R) {
+impl Rows for AnswerTable {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
     }
 }
 
-impl Table {
+impl AnswerTable {
     /// The value in the first row and column; `None` also for NULL.
     pub fn single(&self) -> Option<&str> {
         self.rows.first()?.first()?.as_deref()

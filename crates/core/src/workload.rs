@@ -18,7 +18,7 @@ pub struct TransactionKind {
 
 /// One finished transaction, as the engine saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedTransaction {
     pub transaction: TransactionId,
     pub outcome: Outcome,
     /// The time of the schedule; without a schedule the same as `began`.
@@ -35,7 +35,7 @@ pub struct Ended {
 
 /// The next transaction of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct TerminalPlan {
     pub transaction: TransactionId,
     /// Time from the end of its last transaction, or from the start of the trial.
     pub pause: Nanos,
@@ -101,7 +101,7 @@ pub trait Workload: Sync {
 
     /// Called after each transaction, measured or not: for logs and for the workload's own statistics.
     #[inline]
-    fn ended(&self, _worker: &mut Self::Worker, _ended: &Ended) {}
+    fn ended(&self, _worker: &mut Self::Worker, _ended: &EndedTransaction) {}
 
     /// Takes back a worker that runs nothing any more, with the error that ended it early, if any.
     fn retire(&self, _worker: Self::Worker, _error: Option<&DbError>) {}
@@ -119,14 +119,14 @@ pub trait Workload: Sync {
 
     /// Makes terminal `terminal` (from 0, unique over all loops) with its first plan, which may depend on `rng` only,
     /// not on sessions and loops. `None`: this workload has no terminals.
-    fn seat(&self, _terminal: u32, _rng: Rng) -> Option<(Self::Terminal, Plan)> {
+    fn seat(&self, _terminal: u32, _rng: Rng) -> Option<(Self::Terminal, TerminalPlan)> {
         None
     }
 
     /// The next plan of a terminal after the end of its last transaction, successful or not.
     #[inline]
-    fn plan(&self, _terminal: &mut Self::Terminal) -> Plan {
-        Plan { transaction: 0, pause: 0 }
+    fn plan(&self, _terminal: &mut Self::Terminal) -> TerminalPlan {
+        TerminalPlan { transaction: 0, pause: 0 }
     }
 
     /// Swaps a terminal with the one in the worker that executes its transaction. Called before the first attempt, and

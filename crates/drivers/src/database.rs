@@ -4,9 +4,9 @@
 use crate::duckdb::DuckdbDriver;
 use crate::mysql::MysqlDriver;
 use crate::postgres::PostgresDriver;
-use crate::route::{Routed, Way};
+use crate::route::{NodeRouting, Routed};
 use crate::sqlite::SqliteDriver;
-use crate::target::Target;
+use crate::target::TargetUrl;
 use dyno_core::{Capabilities, DbResult, Dialect, Driver};
 
 /// One of the drivers, chosen once per trial, never per query. A clone shares its nodes.
@@ -48,13 +48,23 @@ macro_rules! with_driver {
 
 impl Database {
     /// The driver for a target; connects to no server.
-    pub fn open(target: &Target) -> DbResult<Self> {
-        Self::open_nodes(std::slice::from_ref(target), 0, Way::Primary, Way::Primary)
+    pub fn open(target: &TargetUrl) -> DbResult<Self> {
+        Self::open_nodes(
+            std::slice::from_ref(target),
+            0,
+            NodeRouting::Primary,
+            NodeRouting::Primary,
+        )
     }
 
     /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`]. Of an
     /// embedded database, the first is opened.
-    pub fn open_nodes(nodes: &[Target], writable: usize, way: Way, loads: Way) -> DbResult<Self> {
+    pub fn open_nodes(
+        nodes: &[TargetUrl],
+        writable: usize,
+        way: NodeRouting,
+        loads: NodeRouting,
+    ) -> DbResult<Self> {
         Ok(match (nodes[0].dialect, nodes[0].embedded) {
             (Dialect::Mysql, _) => {
                 let nodes = nodes.iter().map(MysqlDriver::new).collect::<Result<_, _>>()?;

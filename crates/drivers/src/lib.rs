@@ -21,4 +21,4 @@ pub mod target;
 mod tests;
 
 pub use database::Database;
-pub use target::{Secret, Target};
+pub use target::{Secret, TargetUrl};

@@ -213,7 +213,7 @@ macro_rules! binding_types {
     ($binding:ident, $vis:vis struct $row:ident, $int:ident, $double:ident) => {
         pub(super) struct Names<'a, 'c>(pub(super) &'a $binding::Statement<'c>);
 
-        impl Columns for Names<'_, '_> {
+        impl ColumnNames for Names<'_, '_> {
             fn count(&self) -> usize {
                 self.0.column_count()
             }
@@ -254,7 +254,7 @@ macro_rules! binding_types {
 }
 pub(crate) use binding_types;
 
-/// Calls of a [`dyno_core::Row`] of such a row.
+/// Calls of a [`dyno_core::AnswerRow`] of such a row.
 macro_rules! calls_of_row {
     () => {
         fn columns(&self) -> usize {

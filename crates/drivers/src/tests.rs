@@ -1,7 +1,9 @@
 //! What the tests of the embedded databases share.
 
-use crate::target::Target;
-use dyno_core::{Discard, Driver, Executed, Param, ParamType, Row, Rows, Session, Table};
+use crate::target::TargetUrl;
+use dyno_core::{
+    AnswerRow, AnswerTable, Discard, Driver, Executed, Param, ParamType, Rows, Session,
+};
 use dyno_reactor::block_on;
 use tempfile::TempDir;
 
@@ -13,7 +15,7 @@ impl DatabaseFolder {
         DatabaseFolder(TempDir::new().unwrap())
     }
 
-    pub(crate) fn target(&self, scheme: &str, query: &str) -> Target {
+    pub(crate) fn target(&self, scheme: &str, query: &str) -> TargetUrl {
         format!("{scheme}:{}/test.db{query}", self.0.path().display()).parse().unwrap()
     }
 }
@@ -28,8 +30,8 @@ pub(crate) fn with_session_of<D: Driver>(driver: &D, steps: impl AsyncFnOnce(&mu
     .unwrap();
 }
 
-pub(crate) async fn query<S: Session>(session: &mut S, sql: &str) -> Table {
-    let mut table = Table::default();
+pub(crate) async fn query<S: Session>(session: &mut S, sql: &str) -> AnswerTable {
+    let mut table = AnswerTable::default();
     session.query(sql, &mut table).await.unwrap();
     table
 }
@@ -47,7 +49,7 @@ pub(crate) async fn values_come_back<S: Session>(session: &mut S, insert: &str, 
     type Readings = (Option<i64>, Option<f64>, Option<Vec<u8>>, bool);
     struct Kinds(Vec<Readings>);
     impl Rows for Kinds {
-        fn row<R: Row>(&mut self, row: &R) {
+        fn row<R: AnswerRow>(&mut self, row: &R) {
             for column in 0..row.columns() {
                 self.0.push((
                     row.int(column),

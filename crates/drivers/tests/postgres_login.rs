@@ -1,9 +1,9 @@
 //! The way into a real PostgreSQL: passwords, TLS, hosts, and what is said when it is barred.
 
 use dyno_core::{
-    Cause, DbError, Discard, Driver, Executed, Param, ParamType, Session, Statement, Table,
+    AnswerTable, Cause, DbError, Discard, Driver, Executed, Param, ParamType, Session, Statement,
 };
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, run_all};
 use dyno_testkit::{Postgres, Scratch, Transcript, free_port, skipped};
@@ -83,16 +83,16 @@ fn start(files: &Path, tls: bool) -> Result<Postgres, String> {
 }
 
 fn connect(url: &str) -> Result<PostgresSession, DbError> {
-    block_on(async { PostgresDriver::new(&url.parse::<Target>().unwrap())?.connect(0).await })
+    block_on(async { PostgresDriver::new(&url.parse::<TargetUrl>().unwrap())?.connect(0).await })
         .unwrap()
 }
 
 /// Logs in and says who and how; the session must stay on its loop.
 fn login(url: &str) -> Result<(String, bool), DbError> {
     block_on(async {
-        let driver = PostgresDriver::new(&url.parse::<Target>().unwrap())?;
+        let driver = PostgresDriver::new(&url.parse::<TargetUrl>().unwrap())?;
         let mut session = driver.connect(0).await?;
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         let sql = "SELECT current_user || ' ' || ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         session.query(sql, &mut answer).await?;
         let (who, is_tls) = (answer.single().unwrap().to_owned(), session.is_tls());
@@ -200,7 +200,7 @@ fn refusals(server: &Postgres) {
 
     let url = format!("postgres://lonely@{place}/sbtest");
     block_on(async {
-        let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+        let driver = PostgresDriver::new(&url.parse::<TargetUrl>().unwrap()).unwrap();
         let _first = driver.connect(0).await.unwrap();
         let full = driver.connect(1).await.unwrap_err();
         assert_eq!((full.cause(), full.sqlstate()), (Cause::Rejected, "53300"), "{full}");
@@ -225,12 +225,12 @@ fn hosts_rotate(server: &Postgres) {
         "postgres://postgres@127.0.0.1:{port},localhost:{port}/sbtest?options=-c%20work_mem%3D7MB\
          &set.statement_timeout=1234&sslmode=disable"
     );
-    let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+    let driver = PostgresDriver::new(&url.parse::<TargetUrl>().unwrap()).unwrap();
     let tasks = (0..4).map(|number| {
         let driver = &driver;
         async move {
             let mut session = driver.connect(number).await.unwrap();
-            let mut answer = Table::default();
+            let mut answer = AnswerTable::default();
             let sql = "SELECT current_setting('work_mem') || current_setting('statement_timeout')";
             session.query(sql, &mut answer).await.unwrap();
             answer.single().unwrap().to_owned()
@@ -239,7 +239,7 @@ fn hosts_rotate(server: &Postgres) {
     assert_eq!(run_all(tasks).unwrap(), ["7MB1234ms"; 4]);
     // Every second connection meets the dead host.
     let url = format!("postgres://postgres@127.0.0.1:{port},127.0.0.1:{}/sbtest", free_port());
-    let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+    let driver = PostgresDriver::new(&url.parse::<TargetUrl>().unwrap()).unwrap();
     let tasks = (0..4).map(|number| {
         let driver = &driver;
         async move { driver.connect(number).await.is_ok() }
@@ -389,12 +389,12 @@ fn byte_by_byte() {
     });
     block_on(async {
         let url = format!("postgres://a@127.0.0.1:{port}/b?sslmode=disable");
-        let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+        let driver = PostgresDriver::new(&url.parse::<TargetUrl>().unwrap()).unwrap();
         let mut session = driver.connect(0).await.unwrap();
         assert_eq!(session.product().version, "99.1");
         let select = session.prepare("SELECT $1", &[ParamType::Int]).await.unwrap();
         let one = Ok(Executed { has_rows: true, rows: 1, affected: 0 });
-        let mut rows = Table::default();
+        let mut rows = AnswerTable::default();
         assert_eq!(session.execute(select, &[Param::Int(1)], &mut rows).await, one);
         assert_eq!(rows.single(), Some("256"));
         assert_eq!(session.execute(select, &[Param::Int(1)], &mut Discard).await, one);

@@ -3,7 +3,9 @@
 use crate::choice::choice;
 use crate::terminal::TerminalStreams;
 use clap::{Args, Subcommand};
-use dyno_dropin_benchmarksql::{BenchmarksqlBuild, BenchmarksqlCommand, BenchmarksqlRun, Source};
+use dyno_dropin_benchmarksql::{
+    BenchmarksqlBuild, BenchmarksqlCommand, BenchmarksqlRun, PropertiesSource,
+};
 use dyno_tpcc::options::CheckTime;
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::KeyTime;
@@ -64,9 +66,9 @@ pub(crate) struct SourceArguments {
     overrides: Vec<String>,
 }
 
-impl From<SourceArguments> for Source {
+impl From<SourceArguments> for PropertiesSource {
     fn from(SourceArguments { file, overrides }: SourceArguments) -> Self {
-        Source { file, overrides }
+        PropertiesSource { file, overrides }
     }
 }
 

@@ -5,13 +5,13 @@ use crate::control::Control;
 use crate::share::{first_of, share_before};
 use crate::shared::{Local, Shared};
 use crate::terminals::Terminals;
-use crate::trial::{Ended, TrialResult, TrialSpec, WorkerStats};
+use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, SECOND, Workload};
 use dyno_facts::{GeneratorConditions, HostSample};
 use dyno_observe::{GeneratorWatch, HostSampler, run_delay_of_thread};
-use dyno_reactor::{Clock, Loop, Next, monotonic_now};
-use dyno_record::{Collector, Frame, Interval, Phase, Recorder, Window};
+use dyno_reactor::{Clock, Loop, Turn, monotonic_now};
+use dyno_record::{Collector, Frame, MeasuredInterval, Phase, Recorder, Window};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub trait Observer {
     /// All workers start now.
     fn released(&mut self, _window: &Window) {}
     /// An interval is complete over all loops.
-    fn interval(&mut self, _interval: &Interval) {}
+    fn interval(&mut self, _interval: &MeasuredInterval) {}
 }
 
 /// Observes nothing.
@@ -273,7 +273,7 @@ fn run_on<W: Workload, D: Driver>(
     tasks.run(|tick| {
         now = tick.now;
         let settled = local.ready.get() as usize == tick.live;
-        if settled || stopped() { Next::Pause } else { Next::RunUntil(tick.now + LOOK) }
+        if settled || stopped() { Turn::Pause } else { Turn::RunUntil(tick.now + LOOK) }
     })?;
     let start = |now| if stopped() { None } else { shared.control.start_at(now) };
     let time = || if clock == Clock::Virtual { now } else { monotonic_now() };
@@ -341,7 +341,7 @@ fn hold<F: Future>(
     tasks.run(|tick| {
         now = tick.now;
         let is_over = tick.now >= released || stopped();
-        if is_over { Next::Pause } else { Next::RunUntil(released.min(tick.now + LOOK)) }
+        if is_over { Turn::Pause } else { Turn::RunUntil(released.min(tick.now + LOOK)) }
     })?;
     Ok(now)
 }
@@ -415,10 +415,10 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             let cut = local.ends().saturating_add(spec.drain).min(patience);
             over = tick.now >= cut;
             if stop_now || over || tick.now >= look_at_all {
-                return Next::Pause;
+                return Turn::Pause;
             }
             let job = local.hand_out(tick.now);
-            Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
+            Turn::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
         })?;
         if live > 0 && !stop_now && !over && last >= look_at_all {
             continue;
@@ -490,7 +490,7 @@ fn collect<W: Workload, D: Driver>(
                 open(&mut watch);
             }
             let host = sampler.sample(monotonic_now());
-            observer.interval(&Interval::new(window, phase, index, frame, host));
+            observer.interval(&MeasuredInterval::new(window, phase, index, frame, host));
         }
     }
     let (host, conditions) = over.unwrap_or_default();
@@ -521,10 +521,10 @@ fn finish<W: Workload, D: Driver>(
     conditions.run_delay_s =
         (!delays.is_empty()).then(|| delays.iter().sum::<Nanos>() as f64 / 1e9);
     let ended = match error {
-        Some(error) => Ended::Aborted(error),
-        None if shared.control.is_stopped() => Ended::Interrupted,
-        None if shared.events_done() => Ended::Events,
-        None => Ended::Time,
+        Some(error) => TrialEnd::Aborted(error),
+        None if shared.control.is_stopped() => TrialEnd::Interrupted,
+        None if shared.events_done() => TrialEnd::Events,
+        None => TrialEnd::Time,
     };
     let result = TrialResult {
         total: collected.total,

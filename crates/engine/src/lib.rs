@@ -22,5 +22,5 @@ pub use control::{Control, Refused, Start};
 pub use drive::{DriveError, Observer, drive, drive_simulated};
 pub use merge::{Joined, MergeError, merge};
 pub use policy::{Action, ErrorPolicy, ErrorSet};
-pub use share::Share;
-pub use trial::{Ended, TrialResult, TrialSpec, WorkerStats};
+pub use share::TrialShare;
+pub use trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};

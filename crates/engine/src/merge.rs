@@ -1,9 +1,9 @@
 //! Merges the measurements of several load generators.
 
-use crate::trial::{Ended, TrialResult};
+use crate::trial::{TrialEnd, TrialResult};
 use dyno_core::DbError;
 use dyno_facts::{GeneratorConditions, HostSample};
-use dyno_record::{Frame, Interval, Phase, Window};
+use dyno_record::{Frame, MeasuredInterval, Phase, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -75,14 +75,14 @@ fn add(merged: &mut TrialResult, part: &TrialResult) {
 }
 
 /// The first error counts, then an interruption.
-fn how_ended(parts: &[TrialResult]) -> Ended {
+fn how_ended(parts: &[TrialResult]) -> TrialEnd {
     let find =
-        |wanted: fn(&Ended) -> bool| parts.iter().map(|part| &part.ended).find(|e| wanted(e));
-    find(|ended| matches!(ended, Ended::Aborted(_)))
-        .or_else(|| find(|ended| *ended == Ended::Interrupted))
-        .or_else(|| find(|ended| *ended == Ended::Events))
+        |wanted: fn(&TrialEnd) -> bool| parts.iter().map(|part| &part.ended).find(|e| wanted(e));
+    find(|ended| matches!(ended, TrialEnd::Aborted(_)))
+        .or_else(|| find(|ended| *ended == TrialEnd::Interrupted))
+        .or_else(|| find(|ended| *ended == TrialEnd::Events))
         .cloned()
-        .unwrap_or(Ended::Time)
+        .unwrap_or(TrialEnd::Time)
 }
 
 fn worse_host(one: HostSample, other: HostSample) -> HostSample {
@@ -174,7 +174,7 @@ impl Joined {
 
     /// Takes an interval with times on the clock of the window. Returns false for a repeated or foreign one, or when the
     /// load generator is done.
-    pub fn take(&mut self, generator: u32, interval: &Interval) -> bool {
+    pub fn take(&mut self, generator: u32, interval: &MeasuredInterval) -> bool {
         let Some(member) = self.generators.get_mut(generator as usize) else { return false };
         let place = (interval.phase, interval.index);
         let is_new = !member.is_done
@@ -218,7 +218,7 @@ impl Joined {
             window,
             connect: 0,
             late: 0,
-            ended: Ended::Aborted(why),
+            ended: TrialEnd::Aborted(why),
             workers: Vec::new(),
             in_flight,
             unfinished: 0,
@@ -231,7 +231,7 @@ impl Joined {
     }
 
     /// The next interval from all load generators, in order.
-    pub fn next_complete(&mut self) -> Option<Interval> {
+    pub fn next_complete(&mut self) -> Option<MeasuredInterval> {
         let entry = self.pending.first_entry()?;
         let (phase, index) = *entry.key();
         let has_all = (0..).zip(&self.generators).all(|(generator, member)| {
@@ -241,6 +241,6 @@ impl Joined {
             return None;
         }
         let (frame, host) = entry.remove();
-        Some(Interval::new(&self.window, phase, index, frame, host))
+        Some(MeasuredInterval::new(&self.window, phase, index, frame, host))
     }
 }

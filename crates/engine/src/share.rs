@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// the part; random streams, keys and numbers of workers follow the whole, so that the parts never overlap and N
 /// generators do the work of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
+pub struct TrialShare {
     /// From 0.
     pub generator: u32,
     /// 0 counts as 1.
@@ -22,7 +22,7 @@ pub struct Share {
     pub terminals_total: u32,
 }
 
-impl Share {
+impl TrialShare {
     /// True when others drive the rest.
     pub fn is_part(&self) -> bool {
         self.generators > 1
@@ -49,7 +49,7 @@ impl TrialSpec {
                 .rate_per_s
                 .map(|rate| rate * f64::from(next - first) / f64::from(workers)),
             events: self.events.map(cut),
-            share: Share {
+            share: TrialShare {
                 generator,
                 generators,
                 workers_before: first,

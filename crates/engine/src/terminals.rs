@@ -4,7 +4,7 @@
 //! ended a transaction takes the earliest due job; without one it is idle until the loop's owner, who sleeps until the
 //! earliest job at the latest, hands it one. So no timer is armed and no worker is woken for nothing.
 
-use dyno_core::{Nanos, Plan, TransactionId};
+use dyno_core::{Nanos, TerminalPlan, TransactionId};
 use dyno_reactor::wake;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -58,7 +58,7 @@ impl<T> Terminals<T> {
     }
 
     /// Adds a terminal and its first plan.
-    pub(crate) fn add(&mut self, terminal: T, first: Plan) {
+    pub(crate) fn add(&mut self, terminal: T, first: TerminalPlan) {
         let owner = Owner::Seat(self.seats.len() as u32);
         self.push(Job { due: first.pause, owner, transaction: first.transaction });
         self.seats.push(terminal);

@@ -1,7 +1,7 @@
 //! Settings and results of a trial.
 
 use crate::ErrorPolicy;
-use crate::share::Share;
+use crate::share::TrialShare;
 use dyno_core::{DbError, Nanos, SECOND};
 use dyno_facts::{GeneratorConditions, HostSample};
 use dyno_record::{Frame, Window};
@@ -38,7 +38,7 @@ pub struct TrialSpec {
     /// own user. `rate_per_s` then counts for nothing. The workload must have terminals ([`dyno_core::Workload::seat`]).
     pub terminals: Option<u32>,
     /// The part of a trial over several load generators.
-    pub share: Share,
+    pub share: TrialShare,
     pub interval: Nanos,
     pub seed: u64,
     pub errors: ErrorPolicy,
@@ -68,7 +68,7 @@ impl TrialSpec {
             rate_per_s: None,
             even_rate: false,
             terminals: None,
-            share: Share::default(),
+            share: TrialShare::default(),
             interval: SECOND,
             seed: 1,
             errors: ErrorPolicy::resilient(),
@@ -85,7 +85,7 @@ impl TrialSpec {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ended {
+pub enum TrialEnd {
     Time,
     Events,
     /// [`crate::Control::stop`].
@@ -100,13 +100,13 @@ pub enum Ended {
     },
 }
 
-impl Ended {
+impl TrialEnd {
     /// The failure of the trial, in a sentence.
     pub fn failure(&self) -> Option<String> {
         match self {
-            Ended::Time | Ended::Events | Ended::Interrupted => None,
-            Ended::Aborted(error) => Some(error.to_string()),
-            Ended::Miscounted { started, ended, in_flight } => Some(format!(
+            TrialEnd::Time | TrialEnd::Events | TrialEnd::Interrupted => None,
+            TrialEnd::Aborted(error) => Some(error.to_string()),
+            TrialEnd::Miscounted { started, ended, in_flight } => Some(format!(
                 "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load \
                  generator has miscounted."
             )),
@@ -136,7 +136,7 @@ pub struct TrialResult {
     pub connect: Nanos,
     /// Delay of the last loop's start after `window.released`.
     pub late: Nanos,
-    pub ended: Ended,
+    pub ended: TrialEnd,
     /// In the order of workers.
     pub workers: Vec<WorkerStats>,
     /// Transactions that became due in the window; `None` in a closed loop.
@@ -163,7 +163,7 @@ impl TrialResult {
         let (counts, in_flight) = (self.total.counts(), self.in_flight);
         let (started, ended) = (counts.started, counts.ended());
         if started != ended + in_flight {
-            self.ended = Ended::Miscounted { started, ended, in_flight };
+            self.ended = TrialEnd::Miscounted { started, ended, in_flight };
         }
         self
     }

@@ -5,8 +5,8 @@ use crate::shared::{Local, Shared};
 use crate::terminals::{Job, Owner};
 use crate::trial::TrialSpec;
 use dyno_core::{
-    DbError, Driver, Ended, Errand, MILLISECOND, Nanos, Outcome, Plan, Rng, Session, Tally,
-    TransactionId, Workload,
+    DbError, Driver, EndedTransaction, Errand, MILLISECOND, Nanos, Outcome, Rng, Session, Tally,
+    TerminalPlan, TransactionId, Workload,
 };
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
 use dyno_record::{Frame, Phase, Times};
@@ -365,7 +365,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let errand = workload.errand(&mut self.state);
         let mut terminals = self.local.terminals.borrow_mut();
         let Some(terminals) = terminals.as_mut() else { return };
-        let Plan { transaction, pause } = workload.plan(terminals.seat(seat));
+        let TerminalPlan { transaction, pause } = workload.plan(terminals.seat(seat));
         let due = ended.saturating_add(pause);
         terminals.push(Job { due, owner: Owner::Seat(seat), transaction });
         if let Some(Errand { transaction, ticket }) = errand {
@@ -435,7 +435,8 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         is_measured: bool,
     ) {
         let Times { due, began, ended } = times;
-        let ended = Ended { transaction, outcome, due, began, ended, attempts, is_measured };
+        let ended =
+            EndedTransaction { transaction, outcome, due, began, ended, attempts, is_measured };
         self.counted += u64::from(is_measured);
         self.shared.workload.ended(&mut self.state, &ended);
         self.give_back(times.ended);

@@ -58,7 +58,7 @@ pub struct StatementLatency {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// The data are as they must be.
     Passed,
     /// They are not: something was lost, invented or changed by somebody else.
@@ -67,12 +67,12 @@ pub enum Verdict {
     NotMade,
 }
 
-impl Verdict {
+impl CheckVerdict {
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Passed => "passed",
-            Verdict::Failed => "failed",
-            Verdict::NotMade => "not made",
+            CheckVerdict::Passed => "passed",
+            CheckVerdict::Failed => "failed",
+            CheckVerdict::NotMade => "not made",
         }
     }
 }
@@ -81,7 +81,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DataCheck {
     pub name: String,
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// The figures it rests on, in sentences.
     pub evidence: Message,
 }

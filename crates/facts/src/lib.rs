@@ -27,7 +27,7 @@ pub use conditions::{
 };
 pub use counts::{Counts, StatementCounts};
 pub use event::{Event, EventKind};
-pub use evidence::{DataCheck, DataFacts, StatementLatency, Verdict};
+pub use evidence::{CheckVerdict, DataCheck, DataFacts, StatementLatency};
 pub use experiment::{
     ComparisonFacts, DataSize, ExperimentFacts, FaultAction, FaultPlan, PublishedRow,
     PublishedTable, RateSearch, Restore, ScriptFacts, StopRule,
@@ -36,7 +36,7 @@ pub use family::{FamilyFacts, FamilyRecord};
 pub use fault::{FaultFacts, FaultStep, RECOVERED_SHARE};
 pub use header::{FleetMember, RunHeader, RunStatus, TableOrigin};
 pub use host::{Environment, HostSample, Machine};
-pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Entry, Lang, Message, register};
+pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Lang, Message, MessageTexts, register};
 pub use plan::{PlanStep, PlannedTrial, RunPlan, StepAction, SuiteFacts};
 pub use secret::{SecretUrl, mask_line, password_variable};
 pub use series::{NodeRow, SeriesRow};

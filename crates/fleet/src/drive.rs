@@ -6,8 +6,8 @@ use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
 use crate::generator::LEASE;
 use crate::nats::ended_thread;
-use crate::protocol::{Answer, Ask, Order, Question, Report, TargetSecret};
-use crate::trial::{Part, Told, Trial};
+use crate::protocol::{Answer, Ask, GeneratorOrder, Question, Report, TargetSecret};
+use crate::trial::{Part, PartEvent, Trial};
 use async_nats::Client;
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
@@ -61,21 +61,21 @@ pub struct Performance {
 }
 
 #[derive(Debug)]
-pub enum Done {
+pub enum DrivenTogether {
     Driven(Box<Performance>),
     Interrupted,
 }
 
 /// Load generators that were lost before anything began.
 #[derive(Default)]
-pub(crate) struct Gone {
+pub(crate) struct LostGenerators {
     pub(crate) ids: BTreeSet<String>,
     pub(crate) why: Vec<Message>,
 }
 
 pub(crate) enum Attempt {
-    Done(Done),
-    Thinned(Gone),
+    Done(DrivenTogether),
+    Thinned(LostGenerators),
 }
 
 impl Fleet {
@@ -86,7 +86,7 @@ impl Fleet {
         task: &Task<'_>,
         control: &Control,
         observer: &mut dyn Observer,
-    ) -> FleetResult<Done> {
+    ) -> FleetResult<DrivenTogether> {
         let mut lost = Vec::new();
         loop {
             self.recruit(Duration::from_millis(300), task.tell)?;
@@ -101,14 +101,14 @@ impl Fleet {
             }
             match self.attempt(task, control, observer, &lost)? {
                 Attempt::Done(done) => return Ok(done),
-                Attempt::Thinned(Gone { ids, why }) => {
+                Attempt::Thinned(LostGenerators { ids, why }) => {
                     self.drop_members(&ids);
                     why.iter().for_each(|why| (task.tell)(&why.to_string()));
                     lost.extend(why);
                 }
             }
             if control.is_stopped() {
-                return Ok(Done::Interrupted);
+                return Ok(DrivenTogether::Interrupted);
             }
         }
     }
@@ -121,7 +121,7 @@ impl Fleet {
         lost_before: &[Message],
     ) -> FleetResult<Attempt> {
         self.trial += 1;
-        let mut gone = Gone::default();
+        let mut gone = LostGenerators::default();
         let parts = self.parts(task, &mut gone)?;
         if gone.ids.is_empty() {
             // Load generators that are ready hold sessions and wait for a start that never comes.
@@ -149,7 +149,7 @@ impl Fleet {
         }
         let last_loss = trial.last_loss();
         let attempt = trial.finish(control);
-        if let Ok(Attempt::Done(Done::Driven(done))) = &attempt {
+        if let Ok(Attempt::Done(DrivenTogether::Driven(done))) = &attempt {
             let names: BTreeSet<&str> = done
                 .members
                 .iter()
@@ -169,7 +169,7 @@ impl Fleet {
         attempt
     }
 
-    fn parts(&self, task: &Task<'_>, gone: &mut Gone) -> FleetResult<Vec<Part>> {
+    fn parts(&self, task: &Task<'_>, gone: &mut LostGenerators) -> FleetResult<Vec<Part>> {
         // With fewer workers than load generators, some have nothing to do.
         let count = (self.members.len() as u32).min(task.spec.workers.max(1));
         let specs = (0..count).filter_map(|number| task.spec.part(number, count));
@@ -185,7 +185,12 @@ impl Fleet {
     }
 
     /// Orders the parts of the trial, all at the same time.
-    fn prepare(&self, task: &Task<'_>, parts: &[Part], gone: &mut Gone) -> FleetResult<()> {
+    fn prepare(
+        &self,
+        task: &Task<'_>,
+        parts: &[Part],
+        gone: &mut LostGenerators,
+    ) -> FleetResult<()> {
         let order = |(number, part): (usize, &Part)| {
             let member = &part.member;
             let order = self.order(task, number as u32, parts.len() as u32, member);
@@ -212,9 +217,15 @@ impl Fleet {
         Ok(())
     }
 
-    fn order(&self, task: &Task<'_>, generator: u32, generators: u32, member: &Member) -> Order {
+    fn order(
+        &self,
+        task: &Task<'_>,
+        generator: u32,
+        generators: u32,
+        member: &Member,
+    ) -> GeneratorOrder {
         let may_send = self.is_tls && member.hello.is_tls;
-        Order {
+        GeneratorOrder {
             trial: self.trial,
             versions: self.versions.clone(),
             plan: task.plan.clone(),
@@ -227,7 +238,7 @@ impl Fleet {
         }
     }
 
-    fn follow(&self, parts: &[Part]) -> (Receiver<(usize, Told)>, Followers) {
+    fn follow(&self, parts: &[Part]) -> (Receiver<(usize, PartEvent)>, Followers) {
         let (sender, receiver) = channel();
         let follow = |(number, part): (usize, &Part)| {
             let (client, to) = self.way_to(&part.member);
@@ -273,7 +284,7 @@ async fn prepare(client: Client, to: String, question: Question) -> Answered {
     }
 }
 
-fn lose(gone: &mut Gone, member: &Member, why: Message) {
+fn lose(gone: &mut LostGenerators, member: &Member, why: Message) {
     gone.ids.insert(member.hello.id.clone());
     gone.why.push(say!(generator_given_up, name = &member.hello.name, why = why));
 }
@@ -293,7 +304,7 @@ async fn follow(
     subject: String,
     (run, trial): (String, u64),
     number: usize,
-    reports: Sender<(usize, Told)>,
+    reports: Sender<(usize, PartEvent)>,
 ) {
     let mut inbox = Inbox::default();
     let mut heard = Instant::now();
@@ -310,9 +321,9 @@ async fn follow(
                 inbox.take(offset, &bytes);
                 loop {
                     let told = match inbox.next::<Report>() {
-                        Ok(Some((report, body))) => Told::Report(report, body),
+                        Ok(Some((report, body))) => PartEvent::Report(report, body),
                         Ok(None) => break,
-                        Err(error) => Told::Lost(error.message.into()),
+                        Err(error) => PartEvent::Lost(error.message.into()),
                     };
                     let is_last = told.is_last();
                     if reports.send((number, told)).is_err() || is_last {
@@ -321,7 +332,7 @@ async fn follow(
                 }
             }
             Ok(_) => {
-                let _ = reports.send((number, Told::Lost(say!(generator_left))));
+                let _ = reports.send((number, PartEvent::Lost(say!(generator_left))));
                 return;
             }
             Err(silence) => {
@@ -330,7 +341,7 @@ async fn follow(
                         Silence::Nobody => say!(generator_gone),
                         _ => say!(generator_silent, seconds = PATIENCE.as_secs()),
                     };
-                    let _ = reports.send((number, Told::Lost(why)));
+                    let _ = reports.send((number, PartEvent::Lost(why)));
                     return;
                 }
                 if silence == Silence::Late {

@@ -23,9 +23,9 @@ mod trial;
 dyno_facts::catalogue!();
 
 pub use clock::ClockOffset;
-pub use drive::{Done, Performance, Task};
+pub use drive::{DrivenTogether, Performance, Task};
 pub use error::FleetError;
 pub use fleet::{Fleet, FleetOptions, PATIENCE};
-pub use generator::{Assignment, Event, Generator, LEASE, Reporter};
+pub use generator::{Assignment, Generator, GeneratorEvent, LEASE, Reporter};
 pub use nats::{NatsOptions, NatsSecret};
-pub use protocol::{FLEET, Hello, Order, TargetSecret, Versions, check_name};
+pub use protocol::{FLEET, GeneratorOrder, Hello, TargetSecret, Versions, check_name};

@@ -8,7 +8,7 @@ use crate::error::{FleetError, FleetResult};
 use dyno_core::Nanos;
 use dyno_engine::TrialResult;
 use dyno_facts::Environment;
-use dyno_record::{Interval, Window};
+use dyno_record::{MeasuredInterval, Window};
 use serde::{Deserialize, Serialize};
 
 pub(crate) const PROTOCOL: u32 = 1;
@@ -86,7 +86,7 @@ impl std::fmt::Debug for TargetSecret {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct GeneratorOrder {
     /// Number among the coordinator's trials.
     pub trial: u64,
     pub versions: Versions,
@@ -118,7 +118,7 @@ pub(crate) enum Ask {
     Join,
     Keep,
     Clock,
-    Prepare(Box<Order>),
+    Prepare(Box<GeneratorOrder>),
     Start { trial: u64, at: Nanos },
     Stop { trial: u64 },
     Poll { trial: u64, after: u64 },
@@ -147,7 +147,7 @@ pub(crate) enum Report {
     Ready,
     Note { text: String },
     Released { window: Window },
-    Interval { interval: Box<Interval> },
+    Interval { interval: Box<MeasuredInterval> },
     Left,
     Ended { result: Box<TrialResult> },
     Failed { message: String, hint: Option<String>, is_interrupted: bool },

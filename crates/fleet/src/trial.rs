@@ -1,15 +1,15 @@
 //! The coordinator's view of a running trial.
 
 use crate::clock::ClockOffset;
-use crate::drive::{Attempt, Done, Gone, Performance, Task};
+use crate::drive::{Attempt, DrivenTogether, LostGenerators, Performance, Task};
 use crate::error::{FleetError, FleetResult};
 use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
 use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
-use dyno_engine::{Control, Ended, Joined, Observer, TrialResult, TrialSpec, merge};
+use dyno_engine::{Control, Joined, Observer, TrialEnd, TrialResult, TrialSpec, merge};
 use dyno_facts::{GeneratorMember, LatencySummary, Message, say};
 use dyno_reactor::monotonic_now;
-use dyno_record::{Interval, Window};
+use dyno_record::{MeasuredInterval, Window};
 use std::collections::BTreeSet;
 
 /// Time between the agreement and the start, beside some round trips.
@@ -20,17 +20,17 @@ const LOOKING: Nanos = 300 * SECOND;
 const SILENCE: Nanos = 30 * SECOND;
 
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum PartEvent {
     Report(Report, Vec<u8>),
     /// It is given up: why, in a sentence without its name.
     Lost(Message),
 }
 
-impl Told {
+impl PartEvent {
     pub(crate) fn is_last(&self) -> bool {
         matches!(
             self,
-            Told::Lost(_) | Told::Report(Report::Ended { .. } | Report::Failed { .. }, _)
+            PartEvent::Lost(_) | PartEvent::Report(Report::Ended { .. } | Report::Failed { .. }, _)
         )
     }
 }
@@ -140,7 +140,7 @@ impl<'a> Trial<'a> {
     pub(crate) fn take(
         &mut self,
         number: usize,
-        told: Told,
+        told: PartEvent,
         observer: &mut dyn Observer,
     ) -> FleetResult<()> {
         let Some(part) = self.parts.get_mut(number).filter(|part| part.end.is_none()) else {
@@ -148,8 +148,8 @@ impl<'a> Trial<'a> {
         };
         part.heard = monotonic_now();
         let (report, body) = match told {
-            Told::Report(report, body) => (report, body),
-            Told::Lost(why) => {
+            PartEvent::Report(report, body) => (report, body),
+            PartEvent::Lost(why) => {
                 self.give_up(number, why);
                 return Ok(());
             }
@@ -192,7 +192,7 @@ impl<'a> Trial<'a> {
         observer.released(&window);
     }
 
-    fn interval(&mut self, number: usize, mut interval: Interval) {
+    fn interval(&mut self, number: usize, mut interval: MeasuredInterval) {
         let Some((_, joined)) = &mut self.started else { return };
         interval.frame.shift(self.parts[number].clock.back());
         joined.take(number as u32, &interval);
@@ -202,8 +202,8 @@ impl<'a> Trial<'a> {
         let part = &mut self.parts[number];
         result.shift(part.clock.back());
         // An error that no policy survives ends the trial of all load generators.
-        let ends_all = matches!(result.ended, Ended::Aborted(_));
-        if result.ended == Ended::Interrupted && !self.is_stopping {
+        let ends_all = matches!(result.ended, TrialEnd::Aborted(_));
+        if result.ended == TrialEnd::Interrupted && !self.is_stopping {
             self.lost.push(say!(generator_stopped, name = part.name()));
         }
         part.end = Some(End::Ended(result));
@@ -315,7 +315,7 @@ impl<'a> Trial<'a> {
                     results.extend(joined.lose(number, DbError::lost(why.to_string())));
                 }
                 // Stopped between the agreement and the start.
-                _ => return Ok(Attempt::Done(Done::Interrupted)),
+                _ => return Ok(Attempt::Done(DrivenTogether::Interrupted)),
             }
         }
         let result = merge(&results)
@@ -329,7 +329,7 @@ impl<'a> Trial<'a> {
             let (n, all) = (self.fleet.members.len(), self.fleet.wanted());
             self.notes.push(say!(generators_missing, n = n, all = all));
         }
-        Ok(Attempt::Done(Done::Driven(Box::new(Performance {
+        Ok(Attempt::Done(DrivenTogether::Driven(Box::new(Performance {
             result,
             members,
             left: self
@@ -352,8 +352,8 @@ impl<'a> Trial<'a> {
             .map(|part| part.member.hello.id.clone())
             .collect();
         match control.is_stopped() || ids.is_empty() {
-            true => Attempt::Done(Done::Interrupted),
-            false => Attempt::Thinned(Gone { ids, why: self.lost }),
+            true => Attempt::Done(DrivenTogether::Interrupted),
+            false => Attempt::Thinned(LostGenerators { ids, why: self.lost }),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Small questions and commands.
 
 use crate::{LoadError, while_doing};
-use dyno_core::{DbError, Discard, Session, Table};
+use dyno_core::{AnswerTable, DbError, Discard, Session};
 use std::collections::HashMap;
 use std::str::FromStr;
 
@@ -14,8 +14,8 @@ pub async fn execute<S: Session>(
     session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(doing))
 }
 
-pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<Table, DbError> {
-    let mut answer = Table::default();
+pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<AnswerTable, DbError> {
+    let mut answer = AnswerTable::default();
     session.query(sql, &mut answer).await?;
     Ok(answer)
 }
@@ -27,7 +27,7 @@ pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<Table, DbE
 pub async fn answer_if_any<S: Session>(
     session: &mut S,
     sql: &str,
-) -> Result<Option<Table>, DbError> {
+) -> Result<Option<AnswerTable>, DbError> {
     match answer(session, sql).await {
         Err(error) if !error.is_fatal() => Ok(None),
         answered => answered.map(Some),
@@ -81,7 +81,7 @@ pub async fn number<T: FromStr, S: Session>(
 }
 
 /// The error in the answer to ANALYZE TABLE of MySQL, which never fails itself.
-pub fn analyze_error(answer: &Table) -> Option<&str> {
+pub fn analyze_error(answer: &AnswerTable) -> Option<&str> {
     let cell = |row: &'_ Vec<Option<String>>, at: usize| row.get(at).cloned().flatten();
     let is_error = |row: &&Vec<Option<String>>| {
         cell(row, 2).is_some_and(|kind| kind.eq_ignore_ascii_case("error"))

@@ -1,6 +1,6 @@
 //! One client: receives, lets its protocol answer, sends.
 
-use crate::protocol::{Lent, Next};
+use crate::protocol::{Lent, ReadResult};
 use crate::{mysql, postgres};
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -19,7 +19,7 @@ pub(crate) enum Protocol {
 
 /// State of a connection after it was served. `Blocked`: its socket takes no more bytes. `Unblocked`: it does again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum ConnectionFate {
     Open,
     Blocked,
     Unblocked,
@@ -51,7 +51,7 @@ impl Connection {
     }
 
     /// MySQL's server speaks first.
-    pub(crate) fn greet(&mut self, lent: &mut Lent<'_>) -> Fate {
+    pub(crate) fn greet(&mut self, lent: &mut Lent<'_>) -> ConnectionFate {
         lent.cells.connections.add(1);
         lent.out.clear();
         if let Protocol::Mysql(mysql) = &mut self.protocol {
@@ -59,7 +59,7 @@ impl Connection {
         }
         match self.send(lent.out) {
             Ok(()) => self.fate(),
-            Err(_) => Fate::Closed,
+            Err(_) => ConnectionFate::Closed,
         }
     }
 
@@ -69,24 +69,24 @@ impl Connection {
         flags: EventFlags,
         lent: &mut Lent<'_>,
         input: &mut [u8],
-    ) -> Fate {
+    ) -> ConnectionFate {
         let was_blocked = !self.unsent.is_empty();
         match self.try_serve(flags, lent, input) {
-            Err(_) | Ok(false) => Fate::Closed,
+            Err(_) | Ok(false) => ConnectionFate::Closed,
             Ok(true) => match self.fate() {
-                Fate::Open if was_blocked => Fate::Unblocked,
+                ConnectionFate::Open if was_blocked => ConnectionFate::Unblocked,
                 fate => fate,
             },
         }
     }
 
-    fn fate(&self) -> Fate {
+    fn fate(&self) -> ConnectionFate {
         if !self.unsent.is_empty() {
-            Fate::Blocked
+            ConnectionFate::Blocked
         } else if self.closing {
-            Fate::Closed
+            ConnectionFate::Closed
         } else {
-            Fate::Open
+            ConnectionFate::Open
         }
     }
 
@@ -155,11 +155,11 @@ impl Connection {
                 Ok(next) => next,
                 Err(violation) => return self.refuse(&violation, lent),
             };
-            self.closing |= next == Next::Close;
+            self.closing |= next == ReadResult::Close;
             if !lent.out.is_empty() {
                 self.send(lent.out)?;
             }
-            if next != Next::Send || !self.unsent.is_empty() {
+            if next != ReadResult::Send || !self.unsent.is_empty() {
                 break;
             }
         }

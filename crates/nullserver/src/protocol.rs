@@ -18,7 +18,7 @@ pub(crate) type Checked<T> = Result<T, String>;
 /// The step after the reading of requests. `NeedsInput`: the rest is no complete message. `Send`: enough was answered
 /// for one send; call again after it. `Close`: after sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum ReadResult {
     NeedsInput,
     Send,
     Close,

@@ -1,6 +1,6 @@
 //! Listeners, loops and the handle that stops them.
 
-use crate::connection::{Connection, Fate, Protocol};
+use crate::connection::{Connection, ConnectionFate, Protocol};
 use crate::counters::{Cells, Counters, Notes};
 use crate::protocol::{Lent, LoopState};
 use crate::{mysql, postgres};
@@ -345,13 +345,13 @@ impl Loop {
         self.obey(key, fate);
     }
 
-    fn obey(&mut self, key: usize, fate: Fate) {
+    fn obey(&mut self, key: usize, fate: ConnectionFate) {
         let Some(Some(connection)) = self.connections.get(key) else { return };
         let wanted = match fate {
-            Fate::Open => return,
-            Fate::Blocked => interest() | EventFlags::OUT,
-            Fate::Unblocked => interest(),
-            Fate::Closed => return self.close(key),
+            ConnectionFate::Open => return,
+            ConnectionFate::Blocked => interest() | EventFlags::OUT,
+            ConnectionFate::Unblocked => interest(),
+            ConnectionFate::Closed => return self.close(key),
         };
         let data = EventData::new_u64(key as u64);
         if epoll::modify(&self.epoll, connection.socket.as_fd(), data, wanted).is_err() {

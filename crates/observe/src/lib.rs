@@ -10,6 +10,6 @@ dyno_facts::catalogue!();
 pub use environment::environment;
 pub use host::{GeneratorWatch, HostSampler, machine, run_delay_of_process, run_delay_of_thread};
 pub use server::{
-    Asked, NodeLook, NodeState, Position, Questions, Sample, Seen, commits_grown, follows, glance,
-    has_reached, look, node_conditions, position, read_facts, server_restarted,
+    Asked, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow, commits_grown,
+    follows, glance, has_reached, look, node_conditions, position, read_facts, server_restarted,
 };

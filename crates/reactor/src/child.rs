@@ -1,6 +1,6 @@
 //! Child processes that a task waits for.
 
-use crate::Source;
+use crate::EventSource;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::ffi::OsStr;
@@ -40,7 +40,7 @@ impl Running {
     }
 
     async fn end(&mut self) -> io::Result<ExitStatus> {
-        let ended = Source::new(pidfd_open(self.pid(), PidfdFlags::NONBLOCK)?)?;
+        let ended = EventSource::new(pidfd_open(self.pid(), PidfdFlags::NONBLOCK)?)?;
         loop {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
@@ -90,7 +90,7 @@ pub async fn run_group(command: &mut Command) -> io::Result<ExitStatus> {
 async fn read_all<P: io::Read + AsFd>(pipe: P) -> io::Result<Vec<u8>> {
     let flags = fcntl_getfl(&pipe)?;
     fcntl_setfl(&pipe, flags | OFlags::NONBLOCK)?;
-    let source = Source::new(pipe)?;
+    let source = EventSource::new(pipe)?;
     let mut kept = Vec::new();
     let mut chunk = [0; 4096];
     loop {

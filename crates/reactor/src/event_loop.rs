@@ -209,7 +209,7 @@ impl State {
 
 /// A decision of the loop's owner after each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum Turn {
     /// Go on until this time at the latest.
     RunUntil(Nanos),
     /// Return to the owner; the tasks stay.
@@ -263,15 +263,15 @@ impl<F: Future> Loop<F> {
         });
     }
 
-    /// Runs rounds of ready tasks until `owner` returns [`Next::Pause`] or all tasks are done.
-    pub fn run(&mut self, mut owner: impl FnMut(Tick) -> Next) -> io::Result<()> {
+    /// Runs rounds of ready tasks until `owner` returns [`Turn::Pause`] or all tasks are done.
+    pub fn run(&mut self, mut owner: impl FnMut(Tick) -> Turn) -> io::Result<()> {
         let mut buffer = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
         while self.live > 0 {
             self.poll_ready();
             let now = current_time();
             let limit = match owner(Tick { now, live: self.live }) {
-                Next::Pause => return Ok(()),
-                Next::RunUntil(limit) => limit,
+                Turn::Pause => return Ok(()),
+                Turn::RunUntil(limit) => limit,
             };
             if self.live > 0 {
                 wait(now, limit, &mut buffer)?;
@@ -282,7 +282,7 @@ impl<F: Future> Loop<F> {
 
     /// Runs all tasks to their ends; returns their outputs in order.
     pub fn finish(mut self) -> io::Result<Vec<F::Output>> {
-        self.run(|_| Next::RunUntil(Nanos::MAX))?;
+        self.run(|_| Turn::RunUntil(Nanos::MAX))?;
         Ok(self.take_outputs().into_iter().flatten().collect())
     }
 

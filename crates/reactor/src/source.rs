@@ -10,18 +10,18 @@ use std::task::Poll;
 /// A non-blocking file descriptor registered with the loop of this thread, edge-triggered.
 ///
 /// The owner tries the system call first or waits. After a call that would have blocked or was cut short it calls
-/// [`Source::not_readable`] or [`Source::not_writable`], and the next wait lasts until the kernel reports a new edge.
+/// [`EventSource::not_readable`] or [`EventSource::not_writable`], and the next wait lasts until the kernel reports a new edge.
 #[derive(Debug)]
-pub struct Source<T: AsFd> {
+pub struct EventSource<T: AsFd> {
     io: T,
     key: u32,
 }
 
-impl<T: AsFd> Source<T> {
+impl<T: AsFd> EventSource<T> {
     /// Registers `io`, which must be non-blocking, with this thread's loop, which must have a real clock.
     pub fn new(io: T) -> io::Result<Self> {
         let key = with_state(|state| state.register(io.as_fd()))?;
-        Ok(Source { io, key })
+        Ok(EventSource { io, key })
     }
 
     #[inline]
@@ -70,7 +70,7 @@ impl<T: AsFd> Source<T> {
     }
 }
 
-impl<T: AsFd> Drop for Source<T> {
+impl<T: AsFd> Drop for EventSource<T> {
     fn drop(&mut self) {
         with_state(|state| state.deregister(self.key, self.io.as_fd()));
     }

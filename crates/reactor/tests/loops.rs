@@ -2,8 +2,8 @@
 
 use dyno_core::SECOND;
 use dyno_reactor::{
-    Clock, Elapsed, Loop, Next, Source, block_on, now, run_all, sleep_until, timeout, unless, wake,
-    yield_now,
+    Clock, Elapsed, EventSource, Loop, Turn, block_on, now, run_all, sleep_until, timeout, unless,
+    wake, yield_now,
 };
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -18,7 +18,7 @@ fn pair() -> (UnixStream, UnixStream) {
     (left, right)
 }
 
-async fn receive(source: &Source<UnixStream>, wanted: usize) -> Vec<u8> {
+async fn receive(source: &EventSource<UnixStream>, wanted: usize) -> Vec<u8> {
     let mut all = Vec::new();
     while all.len() < wanted {
         source.readable().await;
@@ -47,7 +47,7 @@ fn tasks_talk_over_descriptors() {
     let talk = |number: usize| {
         let stream = streams.borrow_mut()[number].take().unwrap();
         async move {
-            let source = Source::new(stream).unwrap();
+            let source = EventSource::new(stream).unwrap();
             let mut sum = 0;
             for round in 0..1_000_u32 {
                 if number == 0 {
@@ -70,7 +70,7 @@ fn data_that_came_before_the_wait_is_not_missed() {
     let (left, mut right) = pair();
     right.write_all(b"early").unwrap();
     let got = block_on(async {
-        let source = Source::new(left).unwrap();
+        let source = EventSource::new(left).unwrap();
         yield_now().await;
         receive(&source, 5).await
     });
@@ -81,7 +81,7 @@ fn data_that_came_before_the_wait_is_not_missed() {
 fn a_closed_peer_wakes_its_reader() {
     let (left, right) = pair();
     drop(right);
-    let got = block_on(async { receive(&Source::new(left).unwrap(), 1).await });
+    let got = block_on(async { receive(&EventSource::new(left).unwrap(), 1).await });
     assert_eq!(got.unwrap(), b"");
 }
 
@@ -90,12 +90,12 @@ fn descriptors_that_come_and_go_do_not_wake_others() {
     let got = block_on(async {
         for _ in 0..100 {
             let (left, mut right) = pair();
-            let source = Source::new(left).unwrap();
+            let source = EventSource::new(left).unwrap();
             right.write_all(b"x").unwrap();
             assert_eq!(receive(&source, 1).await, b"x");
         }
         let (left, _right) = pair();
-        let source = Source::new(left).unwrap();
+        let source = EventSource::new(left).unwrap();
         timeout(now() + 1_000_000, receive(&source, 1)).await
     });
     assert_eq!(got.unwrap(), Err(Elapsed));
@@ -109,7 +109,7 @@ fn a_full_send_queue_is_waited_for() {
     let pass = |number: usize| {
         let stream = streams.borrow_mut()[number].take().unwrap();
         async move {
-            let source = Source::new(stream).unwrap();
+            let source = EventSource::new(stream).unwrap();
             if number == 1 {
                 return receive(&source, LENGTH).await.len();
             }
@@ -138,7 +138,7 @@ fn a_peer_that_reads_does_not_wake_who_waits_to_read() {
     let (left, mut right) = pair();
     let polls = Cell::new(0);
     block_on(async {
-        let source = Source::new(left).unwrap();
+        let source = EventSource::new(left).unwrap();
         for _ in 0..10 {
             source.io().write_all(b"x").unwrap();
             let mut waiting = pin!(source.readable());
@@ -207,7 +207,7 @@ fn an_owner_can_pause_and_drop_what_is_not_done() {
     let tasks = [1_u64, 100].map(|wait| async move { sleep_until(wait * SECOND).await });
     let mut tasks = Loop::new(Clock::Virtual, tasks).unwrap();
     tasks
-        .run(|tick| if tick.now >= 50 * SECOND { Next::Pause } else { Next::RunUntil(50 * SECOND) })
+        .run(|tick| if tick.now >= 50 * SECOND { Turn::Pause } else { Turn::RunUntil(50 * SECOND) })
         .unwrap();
     let done: Vec<bool> = tasks.take_outputs().iter().map(Option::is_some).collect();
     assert_eq!(done, [true, false]);

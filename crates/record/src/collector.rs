@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct MeasuredInterval {
     pub phase: Phase,
     /// Number within its phase, from 0.
     pub index: u32,
@@ -17,11 +17,11 @@ pub struct Interval {
     pub host: HostSample,
 }
 
-impl Interval {
+impl MeasuredInterval {
     /// The interval that `frame` covers in a trial whose window is `window`.
     pub fn new(window: &Window, phase: Phase, index: u32, frame: Frame, host: HostSample) -> Self {
         let begins_s = (frame.began as f64 - window.opens as f64) / 1e9;
-        Interval { phase, index, begins_s, length_s: frame.length_s(), frame, host }
+        MeasuredInterval { phase, index, begins_s, length_s: frame.length_s(), frame, host }
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
         let frames = frames.take();
         let last = &frames[4].2;
         let interval =
-            Interval::new(&WINDOW, Phase::Measured, 2, last.clone(), HostSample::default());
+            MeasuredInterval::new(&WINDOW, Phase::Measured, 2, last.clone(), HostSample::default());
         assert_eq!((interval.begins_s, interval.length_s), (2.0, 1.0));
         for (phase, index, frame) in frames {
             collector.take(phase, index, frame);

@@ -1,7 +1,7 @@
 //! How the load fared after a fault.
 
 use crate::summary::error_summaries;
-use crate::{ErrorTable, Interval, Phase};
+use crate::{ErrorTable, MeasuredInterval, Phase};
 use dyno_facts::{FaultFacts, RECOVERED_SHARE};
 
 /// It has to stay there for so long.
@@ -33,7 +33,7 @@ impl FaultWatch {
         FaultWatch { at_s, ..FaultWatch::default() }
     }
 
-    pub fn add(&mut self, interval: &Interval) {
+    pub fn add(&mut self, interval: &MeasuredInterval) {
         if interval.phase != Phase::Measured {
             return;
         }

@@ -1,7 +1,7 @@
 //! What loops measure: recorders, histograms, frames, intervals, and how they become facts of a trial.
 //!
 //! A [`Recorder`] lives on each loop and knows nothing of others. It hands a [`Frame`] per interval
-//! to the [`Collector`], which merges the frames of all loops into [`Interval`]s and totals.
+//! to the [`Collector`], which merges the frames of all loops into [`MeasuredInterval`]s and totals.
 
 mod collector;
 mod cpu;
@@ -12,7 +12,7 @@ mod recorder;
 mod summary;
 pub mod wire;
 
-pub use collector::{Collector, Interval};
+pub use collector::{Collector, MeasuredInterval};
 pub use cpu::{process_cpu, thread_cpu};
 pub use fault::FaultWatch;
 pub use frame::{ErrorCount, ErrorTable, Frame, KindFrame};

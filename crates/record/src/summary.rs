@@ -1,6 +1,6 @@
 //! What was measured as facts of a run folder.
 
-use crate::{ErrorCount, ErrorTable, Frame, Interval, Latencies, Phase};
+use crate::{ErrorCount, ErrorTable, Frame, Latencies, MeasuredInterval, Phase};
 use dyno_core::{Nanos, Tally};
 use dyno_facts::{
     ErrorSummary, KindSummary, LatencySummary, SeriesRow, StatementCounts, TrialSummary,
@@ -46,8 +46,8 @@ pub(crate) fn error_summaries(table: &ErrorTable) -> Vec<ErrorSummary> {
     table.0.iter().map(summary).collect()
 }
 
-impl From<&Interval> for SeriesRow {
-    fn from(interval: &Interval) -> Self {
+impl From<&MeasuredInterval> for SeriesRow {
+    fn from(interval: &MeasuredInterval) -> Self {
         let counts = interval.frame.counts();
         let work = interval.frame.work();
         let latency = LatencySummary::from(&interval.frame.latency());

@@ -1,6 +1,6 @@
 //! What families of workloads add to a paper: their checks, their sections, their words.
 
-use crate::blocks::{Blocks, Table};
+use crate::blocks::{Blocks, PaperTable};
 use crate::evidence::{Experiment, GlossaryRow, Paper, Point, Trial};
 use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
@@ -118,12 +118,12 @@ pub trait FamilyPaper: Sync {
     }
 
     /// Its table in the summary of a paper.
-    fn summary(&self, _: &Paper) -> Option<Table> {
+    fn summary(&self, _: &Paper) -> Option<PaperTable> {
         None
     }
 
     /// Its trials one by one, where they are no transactions.
-    fn trials(&self, _: &Paper) -> Option<Table> {
+    fn trials(&self, _: &Paper) -> Option<PaperTable> {
         None
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// How a number is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum NumberFormat {
     /// There is no number but text.
     #[default]
     Text,
@@ -30,25 +30,25 @@ pub enum Format {
     Fixed(u8),
 }
 
-impl Format {
+impl NumberFormat {
     /// A number in this format.
     pub fn show(self, number: f64) -> String {
         match self {
             _ if !number.is_finite() => DASH.to_owned(),
-            Format::Text | Format::Right | Format::Plain => plain(number),
-            Format::Short => short(number),
-            Format::Whole => whole(number),
-            Format::Ms => ms(number),
-            Format::Tenth => tenth(number),
-            Format::Percent => percent(number),
-            Format::Bytes => bytes(number),
-            Format::Fixed(digits) => format!("{number:.*}", usize::from(digits)),
+            NumberFormat::Text | NumberFormat::Right | NumberFormat::Plain => plain(number),
+            NumberFormat::Short => short(number),
+            NumberFormat::Whole => whole(number),
+            NumberFormat::Ms => ms(number),
+            NumberFormat::Tenth => tenth(number),
+            NumberFormat::Percent => percent(number),
+            NumberFormat::Bytes => bytes(number),
+            NumberFormat::Fixed(digits) => format!("{number:.*}", usize::from(digits)),
         }
     }
 
     /// True where cells stand right.
     pub fn is_right(self) -> bool {
-        self != Format::Text
+        self != NumberFormat::Text
     }
 }
 

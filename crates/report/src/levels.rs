@@ -2,7 +2,7 @@
 
 use crate::evidence::{Experiment, Point, Spread, metric_name};
 use crate::format;
-use crate::svg::{Axis, Scale};
+use crate::svg::{Axis, AxisScale};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_statistics::Metric;
@@ -85,8 +85,11 @@ impl Levels {
         values.dedup();
         let (low, high) = (values[0], values[values.len() - 1]);
         let is_log = low > 0.0 && high / low >= 8.0;
-        let scale =
-            if is_log { Scale::log(low, high) } else { Scale::Linear { from: low, to: high } };
+        let scale = if is_log {
+            AxisScale::log(low, high)
+        } else {
+            AxisScale::Linear { from: low, to: high }
+        };
         let ticks = if values.len() <= 12 { values } else { scale.ticks(8) };
         let ticks = ticks.into_iter().map(|value| (value, format::whole(value))).collect();
         Axis { label: self.label.render(lang), scale, ticks }

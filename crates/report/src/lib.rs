@@ -29,14 +29,14 @@ pub use families::{
 
 pub use dyno_core::HintedError as ReportError;
 pub use evidence::{
-    Beside, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult, GateRow,
+    BesidePublished, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult, GateRow,
     LevelChange, Pair, PairOrder, PairedComparison, PerVcpu, Published, Scaling, StallRow,
     SteadyRow, VerdictRow, figure_of, judged_metrics,
 };
 pub use evidence::{
-    Check, Counter, Distribution, Experiment, Finding, Gap, Group, KeyRow, Level, NodeScaling,
-    Paper, Place, Point, PointData, Quantile, RunFacts, SettingRow, Spot, SpotKind, Spread, Target,
-    Trial,
+    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, LatencyDistribution, Level,
+    NodeScaling, Paper, PaperTarget, Point, PointData, Quantile, RunFacts, SettingRow, Spot,
+    SpotKind, Spread, TargetPlace, Trial,
 };
 pub use evidence::{GlossaryRow, SAMPLES_BEYOND, glossary_row, settings_of_queries};
 pub use findings::checks::{Rule, check_ids, parts, unlike};

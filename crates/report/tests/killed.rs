@@ -2,12 +2,12 @@
 
 use dyno_core::{DbError, ErrorClass, Tally};
 use dyno_facts::{HostSample, RunHeader, TrialIdentity, TrialStart};
-use dyno_record::{Frame, Interval, Phase};
-use dyno_report::blocks::{Cell, Table};
+use dyno_record::{Frame, MeasuredInterval, Phase};
+use dyno_report::blocks::{Cell, PaperTable};
 use dyno_report::{Lang, Paper, Templates};
 use dyno_store::{Run, read};
 
-fn interval(index: u32, committed: u64) -> Interval {
+fn interval(index: u32, committed: u64) -> MeasuredInterval {
     let mut frame = Frame::new(1, false);
     let kind = &mut frame.kinds[0];
     kind.counts.started = committed + u64::from(index == 0) * 4;
@@ -19,7 +19,7 @@ fn interval(index: u32, committed: u64) -> Interval {
         frame.errors.count(&DbError::server(ErrorClass::Other, 1053, *b"08S01", "Shutdown"));
     }
     let begins_s = f64::from(index);
-    Interval {
+    MeasuredInterval {
         phase: Phase::Measured,
         index,
         begins_s,
@@ -63,7 +63,7 @@ fn a_killed_run_has_a_paper_whose_totals_add_up() {
     assert!((point.tps.median - 600.0).abs() < 1e-9, "{point:?}");
     assert!(point.p99_us.is_some_and(|p99| (p99.median / 4_000.0 - 1.0).abs() < 0.01), "{point:?}");
     let blocks = paper.blocks(&Templates::default(), Lang::En);
-    let errors = Table::find(&blocks, "Errors of attempts").expect("a table");
+    let errors = PaperTable::find(&blocks, "Errors of attempts").expect("a table");
     let count = |sqlstate| errors.cell(sqlstate, "Count").and_then(Cell::number);
     assert_eq!((errors.rows.len(), count("08S01")), (2, Some(2.0)));
     let markdown = paper.markdown(Lang::En);

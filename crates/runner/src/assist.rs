@@ -4,21 +4,21 @@ use super::family::{Driven, Families, experiment};
 use super::permits::Permits;
 use super::trial::{trial_spec, what};
 use crate::calibration::Calibration;
-use crate::databases::{Reached, reach_planned};
+use crate::databases::{ReachedDatabase, reach_planned};
 use crate::failure::{Failure, sentence};
 use crate::output;
 use dyno_core::Driver;
 use dyno_engine::{DriveError, TrialResult, drive};
 use dyno_facts::format::short;
 use dyno_facts::{Environment, ExperimentFacts, Purpose, Restore, SecretUrl, TargetFacts};
-use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
+use dyno_fleet::{Assignment, GeneratorOrder, Reporter, TargetSecret};
 use dyno_suite::Plan;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 pub struct Assist<'a> {
-    order: &'a Order,
+    order: &'a GeneratorOrder,
     reporter: &'a mut Reporter,
     environment: &'a Environment,
     permits: &'a Permits,
@@ -82,7 +82,7 @@ impl Assist<'_> {
         // The nodes of others are theirs: they may be out of reach from here.
         let target = target.of_generator(generator, generators);
         let target = completed(&target, &self.order.secrets, self.permits)?;
-        let Reached { database, .. } = reach_planned(&target, Path::new(""))
+        let ReachedDatabase { database, .. } = reach_planned(&target, Path::new(""))
             .map_err(|failure| out_of_reach(&target, failure))?;
         experiment.assist(&database, self)
     }

@@ -15,12 +15,12 @@ use std::path::PathBuf;
 pub struct Calibration {
     pub host: String,
     pub binary_sha256: String,
-    pub points: Vec<Point>,
+    pub points: Vec<CalibrationPoint>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Point {
+pub struct CalibrationPoint {
     /// `mysql` or `postgres`.
     pub protocol: String,
     pub workers: u32,
@@ -61,7 +61,8 @@ impl Calibration {
     /// lower bound.
     pub fn headroom(&self, dialect: Dialect, workers: u32, statements_per_s: f64) -> Option<f64> {
         let protocol = protocol(dialect)?;
-        let fits = |point: &&Point| point.protocol == protocol && point.workers <= workers;
+        let fits =
+            |point: &&CalibrationPoint| point.protocol == protocol && point.workers <= workers;
         let rates = self.points.iter().filter(fits).map(|point| point.statements_per_s);
         let best = rates.reduce(f64::max)?;
         (statements_per_s > 0.0).then(|| best / statements_per_s)
@@ -91,11 +92,11 @@ mod tests {
 
     #[test]
     fn headroom_is_proven_by_no_more_workers_than_there_are() {
-        let point = |protocol: &str, workers, statements_per_s| Point {
+        let point = |protocol: &str, workers, statements_per_s| CalibrationPoint {
             protocol: protocol.to_owned(),
             workers,
             statements_per_s,
-            ..Point::default()
+            ..CalibrationPoint::default()
         };
         let calibration = Calibration {
             points: vec![

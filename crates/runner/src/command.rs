@@ -14,7 +14,7 @@ pub(super) const BACK_WITHIN: Nanos = 120 * SECOND;
 
 /// A command and how messages call it.
 #[derive(Clone)]
-pub struct Command<'a> {
+pub struct ShellCommand<'a> {
     /// Told to the command as `DYNO_TARGET`.
     pub target: &'a str,
     pub told: &'a [(&'a str, &'a str)],
@@ -37,10 +37,10 @@ pub struct Took {
 /// Runs the command, and kills it with all that it has started when `is_stopped` or its time is over;
 /// false when it was stopped.
 pub(super) async fn execute(
-    command: &Command<'_>,
+    command: &ShellCommand<'_>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<bool, Failure> {
-    let &Command { target, told, text, ref does, key, limit } = command;
+    let &ShellCommand { target, told, text, ref does, key, limit } = command;
     let mut shell = std::process::Command::new("/bin/sh");
     shell.arg("-c").arg(text).env("DYNO_TARGET", target).envs(told.iter().copied());
     // Standard output belongs to dyno's data; a server that the command starts may keep it open.
@@ -71,14 +71,14 @@ pub(super) async fn execute(
 /// Runs the command and waits until the server answers; `None` when the user has stopped it.
 pub async fn run<D: Driver>(
     driver: &D,
-    command: &Command<'_>,
+    command: &ShellCommand<'_>,
     control: &Control,
 ) -> Result<Option<Took>, Failure> {
     let began = now();
     if !execute(command, || control.is_stopped()).await? {
         return Ok(None);
     }
-    let Command { does, key, .. } = command;
+    let ShellCommand { does, key, .. } = command;
     let seconds = || (now() - began) as f64 / 1e9;
     let ended_s = seconds();
     let Some(error) = back(driver, control).await else {
@@ -113,12 +113,12 @@ mod tests {
     use super::*;
     use dyno_reactor::block_on;
 
-    fn command<'a>(text: &'a str, told: &'a [(&'a str, &'a str)]) -> Command<'a> {
+    fn command<'a>(text: &'a str, told: &'a [(&'a str, &'a str)]) -> ShellCommand<'a> {
         let (does, key) = (say!(command_promotes, node = "n2"), "promote_command");
-        Command { target: "o'main", told, text, does, key, limit: None }
+        ShellCommand { target: "o'main", told, text, does, key, limit: None }
     }
 
-    fn executed(command: &Command<'_>, is_stopped: bool) -> Result<bool, Failure> {
+    fn executed(command: &ShellCommand<'_>, is_stopped: bool) -> Result<bool, Failure> {
         block_on(execute(command, || is_stopped)).expect("a loop")
     }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_command_that_takes_too_long_is_killed_with_a_word_of_what_to_do() {
-        let slow = Command { limit: Some(2 * SECOND), ..command("sleep 1000", &[]) };
+        let slow = ShellCommand { limit: Some(2 * SECOND), ..command("sleep 1000", &[]) };
         assert_eq!(
             executed(&slow, false).expect_err("it takes too long").message,
             "The command that promotes n2 took longer than 2 s and was killed: let `promote_command` \

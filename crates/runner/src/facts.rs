@@ -1,11 +1,14 @@
 //! What `run.json` says of targets that were reached.
 
-use crate::databases::Reached;
+use crate::databases::ReachedDatabase;
 use dyno_facts::TargetFacts;
 use dyno_suite::Plan;
 use std::collections::BTreeMap;
 
-pub(super) fn targets(plan: &Plan, reached: &BTreeMap<String, Reached>) -> Vec<TargetFacts> {
+pub(super) fn targets(
+    plan: &Plan,
+    reached: &BTreeMap<String, ReachedDatabase>,
+) -> Vec<TargetFacts> {
     let mut targets = plan.targets.clone();
     for target in &mut targets {
         let Some(found) = reached.get(target.reached_as()) else { continue };

@@ -8,18 +8,18 @@
 
 use super::family::{AnyFamily, Driven};
 use crate::failure::Failure;
-use crate::muster::{Lost, Muster, secrets};
+use crate::muster::{Muster, OnLostGenerator, secrets};
 use crate::output;
 use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{GeneratorMember, Message, PlanStep, PlannedTrial, Route, TargetFacts};
-use dyno_fleet::{Done, Fleet, Performance, Task};
+use dyno_fleet::{DrivenTogether, Fleet, Performance, Task};
 use dyno_suite::Plan;
 use std::path::{Path, PathBuf};
 
 pub struct RunFleet {
     pub(super) generators: Fleet,
-    lost: Lost,
+    lost: OnLostGenerator,
     /// Sentences of the load generators that were lost in the last trial, or between it and the one before.
     last_lost: Vec<Message>,
 }
@@ -37,7 +37,7 @@ impl RunFleet {
     pub(super) fn verdict(&mut self) -> Result<(), Failure> {
         let lost = std::mem::take(&mut self.last_lost);
         match self.lost {
-            Lost::Fail if !lost.is_empty() => Err(Failure::new(Message::sentences(&lost)).with_hint(
+            OnLostGenerator::Fail if !lost.is_empty() => Err(Failure::new(Message::sentences(&lost)).with_hint(
                 "The same command goes on with the run; `--lost continue` would have gone on at once.",
             )),
             _ => Ok(()),
@@ -92,14 +92,14 @@ impl<'a> Team<'a> {
             tell: &output::talk,
         };
         match fleet.generators.drive(&task, control, observer) {
-            Ok(Done::Driven(performance)) => {
+            Ok(DrivenTogether::Driven(performance)) => {
                 let result = performance.result.clone();
                 let lost = performance.lost_before.iter().chain(&performance.lost);
                 fleet.last_lost = lost.cloned().collect();
                 self.performance = Some(performance);
                 Ok(result)
             }
-            Ok(Done::Interrupted) => Err(DriveError::Interrupted),
+            Ok(DrivenTogether::Interrupted) => Err(DriveError::Interrupted),
             Err(error) => {
                 let failed = DbError::workload(error.message);
                 Err(DriveError::Connect(match error.hint {

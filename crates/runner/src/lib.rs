@@ -43,7 +43,7 @@ pub use permits::Permits;
 pub use repetition::TrialFigures;
 pub use summary::{identity, kinds, summarise};
 
-use crate::databases::{Reached, reach_planned};
+use crate::databases::{ReachedDatabase, reach_planned};
 use crate::failure::Failure;
 use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
@@ -57,13 +57,13 @@ use dyno_suite::Plan;
 use fault::Injection;
 use fleet::Team;
 use nodes::Nodes;
-use repetition::{Clock, Next};
+use repetition::{Clock, NextTrial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use trial::{Done, Job};
+use trial::{Job, TrialDone};
 
 /// How a run ended.
-pub struct Outcome {
+pub struct RunOutcome {
     pub path: PathBuf,
     /// Complete, interrupted or failed.
     pub status: RunStatus,
@@ -85,7 +85,7 @@ pub fn execute(
     run: Run,
     control: &Control,
     fleet: Option<RunFleet>,
-) -> Result<Outcome, Failure> {
+) -> Result<RunOutcome, Failure> {
     let mut runner = Runner {
         families,
         plan,
@@ -116,7 +116,7 @@ pub fn execute(
     };
     let denied = runner.denied;
     let path = runner.run.finish(status.clone())?;
-    Ok(Outcome { path, status, failure, denied })
+    Ok(RunOutcome { path, status, failure, denied })
 }
 
 struct Runner<'a> {
@@ -127,7 +127,7 @@ struct Runner<'a> {
     /// The load generators, where it isn't this process.
     fleet: Option<RunFleet>,
     /// By their names; a twin is reached as the target whose twin it is.
-    targets: BTreeMap<String, Reached>,
+    targets: BTreeMap<String, ReachedDatabase>,
     /// Trials after which a check of the data failed.
     denied: u32,
     /// By their names.
@@ -192,14 +192,14 @@ impl Runner<'_> {
                     continue;
                 }
                 StepAction::Trial(trial) => match self.decide(step, trial) {
-                    Next::Run(trial, purpose) => self.trial(step, &trial, purpose)?,
-                    Next::Skip(why) => Done::Skipped(why),
-                    Next::Over => continue,
+                    NextTrial::Run(trial, purpose) => self.trial(step, &trial, purpose)?,
+                    NextTrial::Skip(why) => TrialDone::Skipped(why),
+                    NextTrial::Over => continue,
                 },
             };
             match done {
-                Done::Skipped(why) => self.skip(step, why)?,
-                Done::Ended { status, is_denied } => {
+                TrialDone::Skipped(why) => self.skip(step, why)?,
+                TrialDone::Ended { status, is_denied } => {
                     self.denied += u32::from(is_denied);
                     match status {
                         TrialStatus::Complete => {}
@@ -216,7 +216,7 @@ impl Runner<'_> {
     }
 
     /// What becomes of a trial, after those before it.
-    fn decide(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Next {
+    fn decide(&mut self, step: &PlanStep, trial: &PlannedTrial) -> NextTrial {
         match trial.purpose {
             Purpose::Search => search::next(self.plan, &self.run, step, trial),
             Purpose::Measure | Purpose::Confirm => {
@@ -312,9 +312,9 @@ impl Runner<'_> {
         step: &PlanStep,
         planned: &PlannedTrial,
         purpose: Purpose,
-    ) -> Result<Done, Failure> {
+    ) -> Result<TrialDone, Failure> {
         if !self.restore(step)? {
-            return Ok(Done::INTERRUPTED);
+            return Ok(TrialDone::INTERRUPTED);
         }
         self.fresh.remove(self.plan.owner(&step.target));
         // Fields are borrowed one by one: a trial writes to the run folder.
@@ -360,7 +360,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn parties(&self, step: &PlanStep) -> Result<(&dyn AnyFamily, &Reached), Failure> {
+    fn parties(&self, step: &PlanStep) -> Result<(&dyn AnyFamily, &ReachedDatabase), Failure> {
         parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
@@ -398,10 +398,10 @@ pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
 /// What a step is about; `reached_as` is the name under which its target was reached.
 fn parties<'a>(
     experiments: &'a BTreeMap<String, Box<dyn AnyFamily>>,
-    targets: &'a BTreeMap<String, Reached>,
+    targets: &'a BTreeMap<String, ReachedDatabase>,
     step: &PlanStep,
     reached_as: &str,
-) -> Result<(&'a dyn AnyFamily, &'a Reached), Failure> {
+) -> Result<(&'a dyn AnyFamily, &'a ReachedDatabase), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .map(|experiment| &**experiment)

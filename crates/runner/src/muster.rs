@@ -6,7 +6,7 @@ use dyno_fleet::{FleetError, FleetOptions, TargetSecret};
 
 /// What a run does when a load generator is lost in a trial, which fails then in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lost {
+pub enum OnLostGenerator {
     /// It goes on with those that are left.
     #[default]
     Continue,
@@ -17,7 +17,7 @@ pub enum Lost {
 #[derive(Clone, Debug)]
 pub struct Muster {
     pub options: FleetOptions,
-    pub lost: Lost,
+    pub lost: OnLostGenerator,
 }
 
 impl From<FleetError> for Failure {

@@ -6,9 +6,9 @@ use crate::family::After;
 use crate::fleet::FleetShare;
 use crate::nodes::{Sampling, sampled};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::ProgressBar;
 use crate::summary::resident_mib;
-use crate::trial::{Done, Job, TrialParts, store};
+use crate::trial::{Job, TrialDone, TrialParts, store};
 use dyno_core::{Driver, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{
@@ -38,7 +38,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     job: Job<'_>,
     pass: Pass<'_>,
     execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T, Failure>,
-) -> Result<Done, Failure> {
+) -> Result<TrialDone, Failure> {
     let (place, identity) = (job.place(), job.identity(pass.identity));
     let Job { nodes, run, control, .. } = job;
     let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };
@@ -46,7 +46,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     let looked = nodes.look();
     writer.server(Moment::Before, &nodes.facts(&looked))?;
     let series = writer.node_series()?;
-    let progress = Progress::new(&format!("{place}, {}", pass.title), pass.length, "queries");
+    let progress = ProgressBar::new(&format!("{place}, {}", pass.title), pass.length, "queries");
     let sampling = Sampling::default();
     let watch = PassWatch {
         writer: RefCell::new(&mut writer),
@@ -69,7 +69,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     }
     let measured = match passed {
         Ok(measured) => measured,
-        Err(_) if control.is_stopped() => return Ok(Done::INTERRUPTED),
+        Err(_) if control.is_stopped() => return Ok(TrialDone::INTERRUPTED),
         Err(failure) => return Err(failure.at(&place)),
     };
     for event in sampling.take_events() {
@@ -89,7 +89,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
 pub struct PassWatch<'a, 'run> {
     writer: RefCell<&'a mut TrialWriter<'run>>,
     sampling: &'a Sampling,
-    progress: Progress,
+    progress: ProgressBar,
     length: u64,
     control: &'a Control,
     generator: RefCell<OwnWatch>,

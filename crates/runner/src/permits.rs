@@ -4,7 +4,7 @@
 use crate::databases::cluster_nodes;
 use crate::failure::{Failure, sentence};
 use dyno_drivers::net::Address;
-use dyno_drivers::target::Target;
+use dyno_drivers::target::TargetUrl;
 use dyno_facts::{SecretUrl, TargetFacts};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -155,7 +155,7 @@ fn is_same_host(one: &str, other: &str) -> bool {
     }
 }
 
-fn parsed(url: &SecretUrl) -> Result<Target, Failure> {
+fn parsed(url: &SecretUrl) -> Result<TargetUrl, Failure> {
     url.expose().parse().map_err(|error: dyno_drivers::target::TargetError| {
         Failure::usage(sentence(&error.message)).hinted(error.hint)
     })

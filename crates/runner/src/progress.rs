@@ -5,7 +5,7 @@ use crate::output::{self, ProgressView, streams};
 use crate::signals;
 use dyno_facts::format::short;
 use dyno_load::{LoadError, LoadObserver};
-use dyno_record::{Interval, Phase};
+use dyno_record::{MeasuredInterval, Phase};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,19 +14,19 @@ use std::time::{Duration, Instant};
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The progress of one thing: a bar on a terminal, a plain line every ten seconds elsewhere.
-pub struct Progress {
+pub struct ProgressBar {
     bar: Option<Box<dyn ProgressView>>,
     title: String,
     told: Mutex<Instant>,
     begun: Instant,
 }
 
-impl Progress {
+impl ProgressBar {
     /// Something with `length` units (0: unknown yet) named `title`.
     pub fn new(title: &str, length: u64, unit: &str) -> Self {
         let bar = streams().and_then(|streams| streams.bar(title, length, unit));
         let now = Instant::now();
-        Progress { bar, title: title.to_owned(), told: Mutex::new(now), begun: now }
+        ProgressBar { bar, title: title.to_owned(), told: Mutex::new(now), begun: now }
     }
 
     pub fn set_length(&self, length: u64) {
@@ -84,14 +84,14 @@ impl Progress {
 }
 
 pub struct LoadProgress {
-    progress: Progress,
+    progress: ProgressBar,
     planned: AtomicU64,
     rows: AtomicU64,
 }
 
 impl LoadProgress {
     pub fn new(title: &str) -> Self {
-        let progress = Progress::new(title, 0, "rows");
+        let progress = ProgressBar::new(title, 0, "rows");
         LoadProgress { progress, planned: AtomicU64::new(0), rows: AtomicU64::new(0) }
     }
 
@@ -167,7 +167,7 @@ impl LoadObserver for DroppedTables {
 }
 
 pub struct TrialProgress {
-    pub(crate) progress: Progress,
+    pub(crate) progress: ProgressBar,
     seconds: u64,
 }
 
@@ -175,7 +175,7 @@ impl TrialProgress {
     /// A trial named `title` of about that many seconds, warm-up included.
     pub fn new(title: &str, seconds: f64) -> Self {
         let seconds = seconds.round() as u64;
-        TrialProgress { progress: Progress::new(title, seconds, "s"), seconds }
+        TrialProgress { progress: ProgressBar::new(title, seconds, "s"), seconds }
     }
 
     pub fn connected(&self, connected: u32, of: u32) {
@@ -183,7 +183,7 @@ impl TrialProgress {
     }
 
     /// An interval is complete; `warmup_s` was asked for.
-    pub fn interval(&self, interval: &Interval, warmup_s: f64) {
+    pub fn interval(&self, interval: &MeasuredInterval, warmup_s: f64) {
         let counts = interval.frame.counts();
         let tps = counts.committed as f64 / interval.length_s.max(1e-9);
         let p95_ms = interval.frame.latency().percentile(95.0) as f64 / 1e6;

@@ -6,7 +6,7 @@ use dyno_facts::{
     ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
 };
 use dyno_statistics::Metric;
-use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
+use dyno_statistics::sequential::{Decision, NextPair as Pairing, Stop, decide};
 use dyno_store::Run;
 use dyno_suite::Plan;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct TrialFigures {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Next {
+pub(super) enum NextTrial {
     /// It is executed, as it is here.
     Run(Box<PlannedTrial>, Purpose),
     /// It is not needed: why, in a sentence.
@@ -57,7 +57,7 @@ pub(super) fn next(
     clock: &mut Clock,
     step: &PlanStep,
     trial: &PlannedTrial,
-) -> Next {
+) -> NextTrial {
     if trial.purpose == Purpose::Confirm {
         return confirm(plan, run, clock.figures, step, trial);
     }
@@ -67,8 +67,8 @@ pub(super) fn next(
     let stop = experiment.filter(|_| round(plan, step, trial).find(is_begun).is_none());
     let why = |experiment| why_enough(plan, experiment, run, step, trial, (clock.figures, spent_s));
     match stop.and_then(why) {
-        Some(why) => Next::Skip(why),
-        None => Next::Run(Box::new(trial.clone()), Purpose::Measure),
+        Some(why) => NextTrial::Skip(why),
+        None => NextTrial::Run(Box::new(trial.clone()), Purpose::Measure),
     }
 }
 
@@ -114,7 +114,7 @@ fn why_enough(
         (1..trial.repeat).filter_map(pair).collect()
     };
     let pairs = judged_pairs(figures, comparison.candidates.iter().map(pairs).collect());
-    let wanted = dyno_statistics::sequential::Plan {
+    let wanted = dyno_statistics::sequential::StoppingPlan {
         pairs_least: stop.pairs_least as usize,
         // The plan has no steps beyond them.
         pairs_most: usize::MAX,
@@ -170,7 +170,7 @@ fn confirm(
     figures: TrialFigures,
     step: &PlanStep,
     trial: &PlannedTrial,
-) -> Next {
+) -> NextTrial {
     let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
     for planned in &plan.steps {
         let StepAction::Trial(of) = &planned.action else { continue };
@@ -196,9 +196,9 @@ fn confirm(
                 rate: best.rate,
                 ..trial.clone()
             };
-            Next::Run(Box::new(confirmed), Purpose::Confirm)
+            NextTrial::Run(Box::new(confirmed), Purpose::Confirm)
         }
-        None => Next::Skip(say!(nothing_to_confirm)),
+        None => NextTrial::Skip(say!(nothing_to_confirm)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Brings the data of a target back to their first state before a trial.
 
-use super::command::{self, Command};
+use super::command::{self, ShellCommand};
 use super::{Runner, ownership};
 use crate::databases::{on_loop, with_driver};
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ impl Runner<'_> {
                 let owner = self.plan.owner(&step.target);
                 let does = say!(command_restores_data);
                 let (told, limit, key) = (&[], None, "restore");
-                let command = Command { target: owner, told, text, does, key, limit };
+                let command = ShellCommand { target: owner, told, text, does, key, limit };
                 let (_, reached) = self.parties(step)?;
                 let ran = with_driver!(&reached.database, driver =>
                     on_loop(command::run(driver.primary(), &command, self.control)));

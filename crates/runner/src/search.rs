@@ -1,13 +1,13 @@
 //! The search for the highest rate that an objective allows: `dyno-statistics` says which rate comes
 //! next, here is what the trials so far have shown.
 
-use super::repetition::Next;
+use super::repetition::NextTrial;
 use dyno_facts::format::short;
 use dyno_facts::{
     LatencySummary, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
 };
 use dyno_statistics::Metric;
-use dyno_statistics::knee::{self, Outcome, Search, Tried};
+use dyno_statistics::knee::{self, KneeOutcome, Search, Tried};
 use dyno_statistics::objective::Objective;
 use dyno_store::Run;
 use dyno_suite::Plan;
@@ -17,17 +17,17 @@ const FIRST_SHARE: f64 = 0.5;
 /// A percentile is told from so many transactions beyond it.
 const BEYOND: f64 = 10.0;
 
-pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
+pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> NextTrial {
     let of_search = plan
         .experiment(&step.experiment)
         .and_then(|experiment| Some((experiment.search.as_ref()?, experiment.confirm)));
     let Some((wanted, confirmations)) = of_search else {
-        return Next::Skip(say!(search_without_objective));
+        return NextTrial::Skip(say!(search_without_objective));
     };
     let own: Vec<(&PlanStep, &PlannedTrial)> = steps(plan, step, trial);
     let is_over = own.iter().any(|(other, _)| run.header().skipped.contains_key(&other.id));
     if is_over {
-        return Next::Over;
+        return NextTrial::Over;
     }
     let done: Vec<&TrialSummary> = own
         .iter()
@@ -35,20 +35,20 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial
         .filter_map(|(other, _)| run.complete_trial(&other.id))
         .collect();
     if done.len() + 1 < trial.repeat as usize {
-        return Next::Skip(say!(search_trial_failed));
+        return NextTrial::Skip(say!(search_trial_failed));
     }
     let Ok(objective) = wanted.objective.parse::<Objective>() else {
-        return Next::Skip(say!(search_objective_invalid, objective = &wanted.objective));
+        return NextTrial::Skip(say!(search_objective_invalid, objective = &wanted.objective));
     };
     let at = |rate_per_s: Option<f64>, purpose: Purpose| {
-        Next::Run(Box::new(PlannedTrial { rate: rate_per_s, ..trial.clone() }), purpose)
+        NextTrial::Run(Box::new(PlannedTrial { rate: rate_per_s, ..trial.clone() }), purpose)
     };
     // A lower rate would tell even less.
     let is_untold = |last: &&&TrialSummary| {
         last.rate_per_s.is_some() && value(last, objective.metric).is_none()
     };
     if done.last().filter(is_untold).is_some() {
-        return Next::Skip(say!(search_windows_too_short, objective = &objective.text));
+        return NextTrial::Skip(say!(search_windows_too_short, objective = &objective.text));
     }
     let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
     let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
@@ -58,9 +58,9 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial
         Search { most_per_s: wanted.most_rate, confirmations, ..Search::from(start_per_s) };
     let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
     match knee::next(&search, &tried) {
-        knee::Step::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
-        knee::Step::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
-        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective)),
+        knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
+        knee::KneeStep::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
+        knee::KneeStep::Done(outcome) => NextTrial::Skip(told(&outcome, &objective)),
     }
 }
 
@@ -113,18 +113,18 @@ fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 }
 
 /// How a search ended, in a sentence.
-fn told(outcome: &Outcome, objective: &Objective) -> Message {
+fn told(outcome: &KneeOutcome, objective: &Objective) -> Message {
     let objective = &objective.text;
     match outcome {
-        Outcome::Held { rate_per_s, is_most: false } => {
+        KneeOutcome::Held { rate_per_s, is_most: false } => {
             say!(search_ended, rate = short(*rate_per_s), objective = objective)
         }
-        Outcome::Held { rate_per_s, is_most: true } => {
+        KneeOutcome::Held { rate_per_s, is_most: true } => {
             say!(search_ended_at_most, rate = short(*rate_per_s), objective = objective)
         }
-        Outcome::NoneHeld { lowest_per_s } => {
+        KneeOutcome::NoneHeld { lowest_per_s } => {
             say!(search_none_held, rate = short(*lowest_per_s), objective = objective)
         }
-        Outcome::Unsteady => say!(search_unsteady, objective = objective),
+        KneeOutcome::Unsteady => say!(search_unsteady, objective = objective),
     }
 }

@@ -1,7 +1,7 @@
 //! From what the engine gives back to what is stored.
 
 use dyno_core::Workload;
-use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
+use dyno_engine::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use dyno_facts::{
     Conditions, GeneratorSummary, Message, TrialIdentity, TrialStatus, TrialSummary, say,
 };
@@ -51,7 +51,7 @@ fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatu
     if let Some(why) = result.ended.failure() {
         return TrialStatus::Failed(crate::failure::sentence(&why).into());
     }
-    if result.ended == Ended::Interrupted {
+    if result.ended == TrialEnd::Interrupted {
         return TrialStatus::Interrupted;
     }
     if let (Some(missed), false) = (missed(spec, result), is_search) {
@@ -139,7 +139,7 @@ mod tests {
         let mut result = lost.expect("a result");
         let counts = Counts { started: 5, committed: 3, ..Counts::default() };
         result.total.kinds[0].counts = counts;
-        result.ended = Ended::Miscounted { started: 5, ended: 3, in_flight: 1 };
+        result.ended = TrialEnd::Miscounted { started: 5, ended: 3, in_flight: 1 };
         let (spec, kinds) = (TrialSpec::closed(1), ["one".to_owned()]);
         let summary = summarise(identity("one", &spec), &kinds, &spec, &result, false);
         let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";

@@ -1,6 +1,6 @@
 //! What is decided from trial to trial, on made-up trials in a real run folder.
 
-use super::repetition::{Clock, Next, TrialFigures};
+use super::repetition::{Clock, NextTrial, TrialFigures};
 use super::{repetition, search};
 use dyno_facts::{
     Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStart,
@@ -37,7 +37,7 @@ fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     pairs.collect()
 }
 
-fn decide(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> Next {
+fn decide(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> NextTrial {
     match trial.purpose {
         Purpose::Search => search::next(plan, run, step, trial),
         _ => repetition::next(
@@ -98,20 +98,20 @@ fn go(
             break;
         }
         match decide(plan, run, step, trial) {
-            Next::Run(trial, purpose) => {
+            NextTrial::Run(trial, purpose) => {
                 let tps = tps(step, &trial);
                 // As slow as a queue that grows where the rate is not reached.
                 let p99_us = if trial.rate.is_some_and(|rate| tps < rate) { 1e6 } else { 2e3 };
                 store(run, step, &trial, purpose, tps, p99_us);
                 executed.push(step.id.clone());
             }
-            Next::Skip(why) => {
+            NextTrial::Skip(why) => {
                 run.update(|header| {
                     header.skipped.insert(step.id.clone(), why);
                 })
                 .expect("noted");
             }
-            Next::Over => {}
+            NextTrial::Over => {}
         }
     }
     executed

@@ -1,22 +1,22 @@
 //! One trial of a plan.
 
-use super::family::{After, Driven, Ran};
+use super::family::{After, Driven, EndedTrial};
 use super::fault::Injection;
 use super::fleet::{FleetShare, Team};
 use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use crate::calibration::Calibration;
 use crate::failure::Failure;
 use crate::output;
-use crate::progress::{Progress, TrialProgress};
+use crate::progress::{ProgressBar, TrialProgress};
 use crate::summary::{self, kinds, summarise};
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::format::short;
 use dyno_facts::{
-    Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial, Purpose,
-    TrialIdentity, TrialStart, TrialStatus, TrialSummary, Verdict, say,
+    CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial,
+    Purpose, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
 };
-use dyno_record::{FaultWatch, Interval, Window};
+use dyno_record::{FaultWatch, MeasuredInterval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
 
 pub struct Job<'a> {
@@ -50,7 +50,7 @@ impl Job<'_> {
     }
 }
 
-pub enum Done {
+pub enum TrialDone {
     Ended {
         status: TrialStatus,
         is_denied: bool,
@@ -59,10 +59,10 @@ pub enum Done {
     Skipped(Message),
 }
 
-impl Done {
+impl TrialDone {
     /// The user has stopped it.
-    pub const INTERRUPTED: Done =
-        Done::Ended { status: TrialStatus::Interrupted, is_denied: false };
+    pub const INTERRUPTED: TrialDone =
+        TrialDone::Ended { status: TrialStatus::Interrupted, is_denied: false };
 }
 
 /// Runs one trial by the engine and stores it.
@@ -70,7 +70,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     job: Job<'_>,
-) -> Result<Done, Failure> {
+) -> Result<TrialDone, Failure> {
     let place = job.place();
     let mut spec = trial_spec(job.planned);
     family.tune(&mut spec);
@@ -80,7 +80,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let ready = match family.look_before(driver.primary(), &spec, &job.run.next_stem()) {
         // What it was asked to leave off is no failure.
         Err(_) if job.control.is_stopped() => {
-            return Ok(Done::INTERRUPTED);
+            return Ok(TrialDone::INTERRUPTED);
         }
         looked => looked.map_err(|failure| failure.at(&place))?,
     };
@@ -99,7 +99,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let parties = Parties { workload: &workload, driver, nodes: &nodes, fault, place: &place };
     let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
-        return Ok(Done::INTERRUPTED);
+        return Ok(TrialDone::INTERRUPTED);
     };
     let Measured { result, client, seen, before, after, watch, progress } = measured;
     let is_search = planned.purpose == Purpose::Search;
@@ -111,7 +111,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&before[..], &after[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, client, &measured);
-    let ran = Ran { spec: &spec, summary: &measured, lost: fleet.lost.as_ref() };
+    let ran = EndedTrial { spec: &spec, summary: &measured, lost: fleet.lost.as_ref() };
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
@@ -160,9 +160,9 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
 pub(crate) fn store(
     writer: TrialWriter<'_>,
     mut parts: TrialParts,
-    progress: Progress,
+    progress: ProgressBar,
     place: &str,
-) -> Result<Done, Failure> {
+) -> Result<TrialDone, Failure> {
     let headline = parts.after.headline.take();
     let (summary, is_denied) = conclude(parts);
     let figures = headline.unwrap_or_else(|| {
@@ -180,7 +180,7 @@ pub(crate) fn store(
     }
     let status = summary.status.clone();
     writer.finish(summary)?;
-    Ok(Done::Ended { status, is_denied })
+    Ok(TrialDone::Ended { status, is_denied })
 }
 
 /// Rates and the 95th percentile of the latency, as they are shown when a trial has ended.
@@ -203,7 +203,7 @@ struct Measured {
     before: Vec<Looked>,
     after: Vec<Looked>,
     watch: Option<FaultWatch>,
-    progress: Progress,
+    progress: ProgressBar,
 }
 
 /// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
@@ -273,7 +273,7 @@ fn denial(after: &After, fault: Option<&FaultFacts>) -> Option<Message> {
     // What a fault has cost is the result of its trial, and no reason to throw that away.
     let has_lost = fault.and_then(|fault| fault.lost).is_some_and(|lost| lost > 0);
     let is_result = |check: &&DataCheck| has_lost && check.name == DataCheck::BOOKS;
-    let mut failures = after.checks.iter().filter(|check| check.verdict == Verdict::Failed);
+    let mut failures = after.checks.iter().filter(|check| check.verdict == CheckVerdict::Failed);
     let failed = failures.find(|check| !is_result(check))?;
     Some(say!(check_failed, name = &failed.name, evidence = &failed.evidence))
 }
@@ -333,7 +333,7 @@ struct StoringObserver<'a, 'run> {
 }
 
 impl StoringObserver<'_, '_> {
-    fn store(&mut self, interval: &Interval) -> Result<(), StoreError> {
+    fn store(&mut self, interval: &MeasuredInterval) -> Result<(), StoreError> {
         for event in events(self.sampling, self.fault.as_ref().map(|(fault, _)| *fault)) {
             self.writer.event(event)?;
         }
@@ -353,7 +353,7 @@ impl Observer for StoringObserver<'_, '_> {
         }
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         self.progress.interval(interval, self.warmup_s);
         self.client.add(interval);
         if let Some((_, watch)) = &mut self.fault {

@@ -24,4 +24,4 @@ mod server;
 
 pub use error::ServeError;
 pub use gate::Token;
-pub use server::{Running, Server, Settings};
+pub use server::{BoundServer, RunningServer, Settings};

@@ -22,12 +22,12 @@ const POLL: Duration = Duration::from_millis(500);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Wanted {
+pub(crate) struct LiveQuery {
     /// Name of a run; without it the one that is executed.
     run: Option<String>,
 }
 
-pub(crate) async fn live(State(app): State<Arc<App>>, Query(wanted): Query<Wanted>) -> Response {
+pub(crate) async fn live(State(app): State<Arc<App>>, Query(wanted): Query<LiveQuery>) -> Response {
     let Ok(seat) = Arc::clone(&app.seats).try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages are open.").into_response();
     };

@@ -28,26 +28,26 @@ pub struct Settings {
 }
 
 /// A server that has its port and does not answer yet.
-pub struct Server {
+pub struct BoundServer {
     listener: TcpListener,
     address: SocketAddr,
     token: Token,
     settings: Settings,
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for BoundServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
-impl Server {
+impl BoundServer {
     /// Takes the port.
     ///
     /// # Errors
     /// When the address can be reached from other machines and there is no token of the user's own,
     /// or when it can't be listened on.
-    pub fn bind(settings: Settings) -> Result<Server, ServeError> {
+    pub fn bind(settings: Settings) -> Result<BoundServer, ServeError> {
         let listen = settings.listen;
         if !listen.ip().is_loopback() && settings.token.is_none() {
             return Err(ServeError::new(
@@ -66,7 +66,7 @@ impl Server {
             Ok((listener.local_addr()?, listener))
         });
         let (address, listener) = taken.map_err(|error| cannot_listen(listen, &error))?;
-        Ok(Server { listener, address, token, settings })
+        Ok(BoundServer { listener, address, token, settings })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -85,14 +85,14 @@ impl Server {
         format!("http://{address}/?token={}", self.token.expose())
     }
 
-    /// Answers in a thread of its own until [`Running`] is dropped.
-    pub fn start(self) -> Result<Running, ServeError> {
+    /// Answers in a thread of its own until [`RunningServer`] is dropped.
+    pub fn start(self) -> Result<RunningServer, ServeError> {
         let (stop, stopped) = watch::channel(false);
         let thread = std::thread::Builder::new()
             .name("serve".to_owned())
             .spawn(move || self.answer(stopped))
             .map_err(|error| no_thread(&error))?;
-        Ok(Running { stop, thread: Some(thread) })
+        Ok(RunningServer { stop, thread: Some(thread) })
     }
 
     fn answer(self, stopped: watch::Receiver<bool>) -> Result<(), ServeError> {
@@ -141,12 +141,12 @@ fn no_thread(error: &io::Error) -> ServeError {
 
 /// A server that answers. Dropping it tells the open pages what happened last, then stops it.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
-impl Running {
+impl RunningServer {
     /// Waits until it fails or another thread ends the process.
     pub fn wait(mut self) -> Result<(), ServeError> {
         match self.thread.take().map(JoinHandle::join) {
@@ -165,7 +165,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {

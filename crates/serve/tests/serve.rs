@@ -1,8 +1,8 @@
 //! What a browser, a stranger and Prometheus get over the wire.
 
 use dyno_facts::{HostSample, RunHeader, RunStatus, TrialIdentity, TrialStart};
-use dyno_record::{Frame, Interval, Phase};
-use dyno_serve::{Running, Server, Settings, Token};
+use dyno_record::{Frame, MeasuredInterval, Phase};
+use dyno_serve::{BoundServer, RunningServer, Settings, Token};
 use dyno_store::{Run, TrialWriter};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,8 +22,8 @@ fn settings(runs: &Path, listen: &str) -> Settings {
     }
 }
 
-fn serve(runs: &Path) -> (SocketAddr, Running) {
-    let server = Server::bind(settings(runs, "127.0.0.1:0")).expect("a free port");
+fn serve(runs: &Path) -> (SocketAddr, RunningServer) {
+    let server = BoundServer::bind(settings(runs, "127.0.0.1:0")).expect("a free port");
     assert!(server.url().ends_with(&format!("/?token={TOKEN}")), "{}", server.url());
     (server.address(), server.start().expect("a thread"))
 }
@@ -71,7 +71,8 @@ fn interval(writer: &mut TrialWriter<'_>, index: u32) {
     frame.kinds[0].counts.committed = 10;
     (0..10).for_each(|_| frame.kinds[0].latency.record(1_000_000));
     let (begins_s, host) = (f64::from(index), HostSample::default());
-    let interval = Interval { phase: Phase::Measured, index, begins_s, length_s: 1.0, frame, host };
+    let interval =
+        MeasuredInterval { phase: Phase::Measured, index, begins_s, length_s: 1.0, frame, host };
     writer.interval(&interval).expect("written");
 }
 
@@ -304,18 +305,18 @@ fn runs_are_listed_compared_and_printed() {
 fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let open = Settings { token: None, ..settings(folder.path(), "0.0.0.0:0") };
-    let error = Server::bind(open.clone()).expect_err("no token of one's own");
+    let error = BoundServer::bind(open.clone()).expect_err("no token of one's own");
     assert!(
         error.to_string().contains("other machines") && error.hint().contains("TOKEN"),
         "{error}"
     );
     let own = Settings { token: Token::own(TOKEN).ok(), ..open };
-    let server = Server::bind(own).expect("with a token it may");
+    let server = BoundServer::bind(own).expect("with a token it may");
     assert!(server.url().starts_with("http://127.0.0.1:"), "{}", server.url());
     let taken = Settings { listen: server.address(), ..settings(folder.path(), "127.0.0.1:0") };
-    let error = Server::bind(taken).expect_err("the port is taken");
+    let error = BoundServer::bind(taken).expect_err("the port is taken");
     assert!(error.to_string().contains("can't listen on") && error.hint().contains("--listen"));
     let drawn = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
-    let (one, two) = (Server::bind(drawn.clone()), Server::bind(drawn));
+    let (one, two) = (BoundServer::bind(drawn.clone()), BoundServer::bind(drawn));
     assert_ne!(one.expect("bound").url(), two.expect("bound").url());
 }

@@ -1,6 +1,6 @@
 //! Intervals by repeated draws of trials: for percentiles, whose distribution is unknown.
 
-use crate::{CONFIDENCE, Interval, median};
+use crate::{CONFIDENCE, ConfidenceInterval, median};
 use dyno_core::Rng;
 
 const DRAWS: usize = 2_000;
@@ -8,18 +8,18 @@ const DRAWS: usize = 2_000;
 /// 95 % interval of the median of trials (of a percentile of latency, or of the ratios of one). Two to five trials give
 /// the interval from the lowest to the highest, which holds the true median in 93.8 % at five and in 87.5 % at four.
 /// Equal values and seeds give equal intervals.
-pub fn median_interval(values: &[f64], seed: u64) -> Option<Interval> {
+pub fn median_interval(values: &[f64], seed: u64) -> Option<ConfidenceInterval> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = (*sorted.first()?, *sorted.last()?);
     match sorted.len() {
         1 => None,
-        2..=5 => Some(Interval { low, high }),
+        2..=5 => Some(ConfidenceInterval { low, high }),
         _ => Some(drawn(&sorted, seed)),
     }
 }
 
-fn drawn(values: &[f64], seed: u64) -> Interval {
+fn drawn(values: &[f64], seed: u64) -> ConfidenceInterval {
     let mut rng = Rng::new(seed, "bootstrap", 0);
     let last = values.len() as u64 - 1;
     let mut sample = vec![0.0; values.len()];
@@ -32,7 +32,7 @@ fn drawn(values: &[f64], seed: u64) -> Interval {
     medians.sort_by(f64::total_cmp);
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let at = |share: f64| medians[((DRAWS - 1) as f64 * share).round() as usize];
-    Interval { low: at(tail), high: at(1.0 - tail) }
+    ConfidenceInterval { low: at(tail), high: at(1.0 - tail) }
 }
 
 #[cfg(test)]
@@ -51,7 +51,10 @@ mod tests {
     #[test]
     fn few_trials_give_their_range() {
         assert_eq!(median_interval(&[4.0], 1), None);
-        assert_eq!(median_interval(&[4.0, 2.0, 3.0], 1), Some(Interval { low: 2.0, high: 4.0 }));
+        assert_eq!(
+            median_interval(&[4.0, 2.0, 3.0], 1),
+            Some(ConfidenceInterval { low: 2.0, high: 4.0 })
+        );
         assert_eq!(median_interval(&[], 1), None);
     }
 

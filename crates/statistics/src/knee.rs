@@ -35,7 +35,7 @@ pub struct Tried {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum KneeStep {
     Search {
         rate_per_s: f64,
     },
@@ -44,11 +44,11 @@ pub enum Step {
         rate_per_s: f64,
         repeat: u32,
     },
-    Done(Outcome),
+    Done(KneeOutcome),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Outcome {
+pub enum KneeOutcome {
     /// The highest rate that was held and confirmed. `is_most`: no higher rate was allowed, so the system may hold
     /// more.
     Held { rate_per_s: f64, is_most: bool },
@@ -63,7 +63,7 @@ pub fn is_held(offered_per_s: f64, reached_per_s: f64, meets_objective: bool) ->
 }
 
 /// The next step after these trials, in any order.
-pub fn next(search: &Search, tried: &[Tried]) -> Step {
+pub fn next(search: &Search, tried: &[Tried]) -> KneeStep {
     let most = search.most_per_s.unwrap_or(f64::INFINITY);
     // Rounded rates may exceed the most that is allowed.
     let start = rounded(search.start_per_s).min(most);
@@ -74,23 +74,23 @@ pub fn next(search: &Search, tried: &[Tried]) -> Step {
     let held = tried.iter().filter(|trial| trial.is_held).map(|trial| trial.rate_per_s);
     let highest_held = held.filter(is_below).reduce(f64::max);
     if tried.len() >= MOST_TRIALS && !is_confirmed(search, tried, highest_held) {
-        return Step::Done(Outcome::Unsteady);
+        return KneeStep::Done(KneeOutcome::Unsteady);
     }
     match (highest_held, lowest_failed) {
-        (None, None) => Step::Search { rate_per_s: start },
+        (None, None) => KneeStep::Search { rate_per_s: start },
         (None, Some(failed)) if failed <= start * LEAST_PART => {
-            Step::Done(Outcome::NoneHeld { lowest_per_s: failed })
+            KneeStep::Done(KneeOutcome::NoneHeld { lowest_per_s: failed })
         }
-        (None, Some(failed)) => Step::Search { rate_per_s: rounded(failed / 2.0) },
+        (None, Some(failed)) => KneeStep::Search { rate_per_s: rounded(failed / 2.0) },
         (Some(held), None) => match held < most {
-            true => Step::Search { rate_per_s: rounded(held * 2.0).min(most) },
+            true => KneeStep::Search { rate_per_s: rounded(held * 2.0).min(most) },
             false => confirm(search, tried, held, true),
         },
         (Some(held), Some(failed)) => {
             let middle = rounded((held * failed).sqrt());
             let is_between = held < middle && middle < failed;
             match failed / held > 1.0 + search.precision && is_between {
-                true => Step::Search { rate_per_s: middle },
+                true => KneeStep::Search { rate_per_s: middle },
                 false => confirm(search, tried, held, false),
             }
         }
@@ -106,10 +106,10 @@ fn is_confirmed(search: &Search, tried: &[Tried], held: Option<f64>) -> bool {
     held.is_some_and(|held| confirmations(tried, held) >= search.confirmations)
 }
 
-fn confirm(search: &Search, tried: &[Tried], rate_per_s: f64, is_most: bool) -> Step {
+fn confirm(search: &Search, tried: &[Tried], rate_per_s: f64, is_most: bool) -> KneeStep {
     match confirmations(tried, rate_per_s) {
-        done if done < search.confirmations => Step::Confirm { rate_per_s, repeat: done + 1 },
-        _ => Step::Done(Outcome::Held { rate_per_s, is_most }),
+        done if done < search.confirmations => KneeStep::Confirm { rate_per_s, repeat: done + 1 },
+        _ => KneeStep::Done(KneeOutcome::Held { rate_per_s, is_most }),
     }
 }
 
@@ -129,13 +129,13 @@ fn rounded(rate: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn run(search: &Search, mut holds: impl FnMut(f64, bool) -> bool) -> (Outcome, Vec<Tried>) {
+    fn run(search: &Search, mut holds: impl FnMut(f64, bool) -> bool) -> (KneeOutcome, Vec<Tried>) {
         let mut tried = Vec::new();
         loop {
             let (rate_per_s, is_confirmation) = match next(search, &tried) {
-                Step::Search { rate_per_s } => (rate_per_s, false),
-                Step::Confirm { rate_per_s, .. } => (rate_per_s, true),
-                Step::Done(outcome) => return (outcome, tried),
+                KneeStep::Search { rate_per_s } => (rate_per_s, false),
+                KneeStep::Confirm { rate_per_s, .. } => (rate_per_s, true),
+                KneeStep::Done(outcome) => return (outcome, tried),
             };
             let is_held = holds(rate_per_s, is_confirmation);
             tried.push(Tried { rate_per_s, is_confirmation, is_held });
@@ -148,7 +148,7 @@ mod tests {
         for knee in [3.7, 120.0, 4_999.0, 1_234_567.0] {
             for start in [10.0, 1_000.0] {
                 let (outcome, tried) = run(&Search::from(start), |rate, _| rate <= knee);
-                let Outcome::Held { rate_per_s, is_most: false } = outcome else {
+                let KneeOutcome::Held { rate_per_s, is_most: false } = outcome else {
                     panic!("{outcome:?}");
                 };
                 assert!(rate_per_s <= knee && rate_per_s * 1.06 > knee, "{rate_per_s} of {knee}");
@@ -163,7 +163,7 @@ mod tests {
         let (outcome, tried) = run(&Search::from(500.0), |rate, is_confirmation| {
             if is_confirmation { rate <= 800.0 } else { rate <= 1_000.0 }
         });
-        let Outcome::Held { rate_per_s, .. } = outcome else { panic!("{outcome:?}") };
+        let KneeOutcome::Held { rate_per_s, .. } = outcome else { panic!("{outcome:?}") };
         assert!(rate_per_s <= 800.0 && rate_per_s > 500.0, "{rate_per_s}");
         assert!(tried.iter().any(|trial| trial.is_confirmation && !trial.is_held));
     }
@@ -172,15 +172,15 @@ mod tests {
     fn it_ends_at_the_most_and_at_nothing() {
         let search = Search { most_per_s: Some(3_000.0), ..Search::from(1_000.0) };
         let (outcome, _) = run(&search, |_, _| true);
-        assert_eq!(outcome, Outcome::Held { rate_per_s: 3_000.0, is_most: true });
+        assert_eq!(outcome, KneeOutcome::Held { rate_per_s: 3_000.0, is_most: true });
         let search = Search { most_per_s: Some(2_996.0), ..search };
         let (outcome, tried) = run(&search, |_, _| true);
-        assert_eq!(outcome, Outcome::Held { rate_per_s: 2_996.0, is_most: true });
+        assert_eq!(outcome, KneeOutcome::Held { rate_per_s: 2_996.0, is_most: true });
         assert!(tried.iter().all(|trial| trial.rate_per_s <= 2_996.0), "{tried:?}");
         let (outcome, _) = run(&search, |_, _| false);
-        assert!(matches!(outcome, Outcome::NoneHeld { lowest_per_s } if lowest_per_s < 1.0));
+        assert!(matches!(outcome, KneeOutcome::NoneHeld { lowest_per_s } if lowest_per_s < 1.0));
         let (outcome, _) = run(&search, |_, is_confirmation| !is_confirmation);
-        assert!(!matches!(outcome, Outcome::Held { .. }), "{outcome:?}");
+        assert!(!matches!(outcome, KneeOutcome::Held { .. }), "{outcome:?}");
     }
 
     #[test]
@@ -189,8 +189,10 @@ mod tests {
         let (_, tried) = run(&search, |rate, _| rate <= 5_000.0);
         for cut in 0..tried.len() {
             let rate = match next(&search, &tried[..cut]) {
-                Step::Search { rate_per_s } | Step::Confirm { rate_per_s, .. } => rate_per_s,
-                Step::Done(outcome) => panic!("{outcome:?} after {cut}"),
+                KneeStep::Search { rate_per_s } | KneeStep::Confirm { rate_per_s, .. } => {
+                    rate_per_s
+                }
+                KneeStep::Done(outcome) => panic!("{outcome:?} after {cut}"),
             };
             assert_eq!(rate, tried[cut].rate_per_s);
         }

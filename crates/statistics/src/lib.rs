@@ -40,12 +40,12 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 pub const CONFIDENCE: f64 = 0.95;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     pub low: f64,
     pub high: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -100,11 +100,11 @@ pub(crate) fn normal_p(z: f64) -> f64 {
 }
 
 /// 95 % t interval of the mean of a sample; `None` under two values.
-pub fn mean_interval(values: &[f64]) -> Option<Interval> {
+pub fn mean_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     let mean = mean(values)?;
     let error = deviation(values)? / (values.len() as f64).sqrt();
     let reach = t_quantile(values.len() - 1) * error;
-    Some(Interval { low: mean - reach, high: mean + reach })
+    Some(ConfidenceInterval { low: mean - reach, high: mean + reach })
 }
 
 #[cfg(test)]

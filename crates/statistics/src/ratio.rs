@@ -3,7 +3,7 @@
 //! A pair is a trial of each, one right after the other in drawn order: drifts over a session meet both alike and
 //! cancel out in their ratio.
 
-use crate::{Better, CONFIDENCE, Interval, deviation, mean, t_p, t_quantile, variation};
+use crate::{Better, CONFIDENCE, ConfidenceInterval, deviation, mean, t_p, t_quantile, variation};
 
 /// With fewer pairs there is no verdict: with three, no rank test can reach 5 %.
 pub const LEAST_PAIRS: usize = 4;
@@ -21,7 +21,7 @@ pub struct PairedRatio {
     pub ratio: f64,
     /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios. `None` under two pairs, as are
     /// `p` and `deviation`.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// Two-sided p of a ratio of 1.
     pub p: Option<f64>,
     /// Standard deviation of the logarithms.
@@ -31,16 +31,16 @@ pub struct PairedRatio {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RatioVerdict {
     Faster,
     Slower,
     /// A difference larger than the half-width would have been found.
     NoDifference,
-    Undecided(Why),
+    Undecided(UndecidedReason),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum UndecidedReason {
     TooFewPairs,
     DeviationTooHigh,
     /// The interval holds 1 and is too wide.
@@ -60,7 +60,7 @@ impl PairedRatio {
         let freedom = logs.len() - 1;
         let interval = error.map(|error| {
             let reach = t_quantile(freedom) * error;
-            Interval { low: (centre - reach).exp(), high: (centre + reach).exp() }
+            ConfidenceInterval { low: (centre - reach).exp(), high: (centre + reach).exp() }
         });
         let p = error.map(|error| match (error > 0.0, centre == 0.0) {
             (true, _) => t_p(centre / error, freedom),
@@ -90,27 +90,27 @@ impl PairedRatio {
     }
 
     /// The verdict at 95 %. `half_width` is the one that was asked for: see [`DEFAULT_HALF_WIDTH`].
-    pub fn verdict(&self, better: Better, half_width: Option<f64>) -> Verdict {
+    pub fn verdict(&self, better: Better, half_width: Option<f64>) -> RatioVerdict {
         self.judged(better, half_width, self.p.unwrap_or(1.0))
     }
 
     /// The same with a p that was adjusted for all other verdicts ([`crate::holm`]).
-    pub fn judged(&self, better: Better, half_width: Option<f64>, adjusted_p: f64) -> Verdict {
+    pub fn judged(&self, better: Better, half_width: Option<f64>, adjusted_p: f64) -> RatioVerdict {
         let Some(reached) = self.half_width().filter(|_| self.pairs >= LEAST_PAIRS) else {
-            return Verdict::Undecided(Why::TooFewPairs);
+            return RatioVerdict::Undecided(UndecidedReason::TooFewPairs);
         };
         if self.variation().is_none_or(|variation| variation > MOST_VARIATION) {
-            return Verdict::Undecided(Why::DeviationTooHigh);
+            return RatioVerdict::Undecided(UndecidedReason::DeviationTooHigh);
         }
         if adjusted_p < 1.0 - CONFIDENCE {
             return match (self.ratio > 1.0, better) {
-                (true, Better::More) | (false, Better::Less) => Verdict::Faster,
-                (true, Better::Less) | (false, Better::More) => Verdict::Slower,
+                (true, Better::More) | (false, Better::Less) => RatioVerdict::Faster,
+                (true, Better::Less) | (false, Better::More) => RatioVerdict::Slower,
             };
         }
         match PairedRatio::is_narrow(Some(reached), half_width) {
-            true => Verdict::NoDifference,
-            false => Verdict::Undecided(Why::Wide),
+            true => RatioVerdict::NoDifference,
+            false => RatioVerdict::Undecided(UndecidedReason::Wide),
         }
     }
 
@@ -165,28 +165,31 @@ mod tests {
         assert_eq!(PairedRatio::of(&[(0.0, 1.0), (1.0, f64::NAN)]), None);
         let one = constant(1, 1.5);
         assert_eq!((one.interval, one.p, one.half_width()), (None, None, None));
-        let few = Verdict::Undecided(Why::TooFewPairs);
+        let few = RatioVerdict::Undecided(UndecidedReason::TooFewPairs);
         assert_eq!(constant(3, 1.5).verdict(Better::More, None), few);
         assert!(constant(3, 1.5).interval.is_some());
-        assert_eq!(constant(4, 1.5).verdict(Better::More, None), Verdict::Faster);
+        assert_eq!(constant(4, 1.5).verdict(Better::More, None), RatioVerdict::Faster);
     }
 
     #[test]
     fn more_throughput_and_less_time_are_faster() {
-        assert_eq!(constant(6, 1.1).verdict(Better::More, None), Verdict::Faster);
-        assert_eq!(constant(6, 1.1).verdict(Better::Less, None), Verdict::Slower);
-        assert_eq!(constant(6, 0.9).verdict(Better::Less, None), Verdict::Faster);
-        assert_eq!(constant(6, 0.9).verdict(Better::More, None), Verdict::Slower);
+        assert_eq!(constant(6, 1.1).verdict(Better::More, None), RatioVerdict::Faster);
+        assert_eq!(constant(6, 1.1).verdict(Better::Less, None), RatioVerdict::Slower);
+        assert_eq!(constant(6, 0.9).verdict(Better::Less, None), RatioVerdict::Faster);
+        assert_eq!(constant(6, 0.9).verdict(Better::More, None), RatioVerdict::Slower);
     }
 
     #[test]
     fn without_a_difference_the_width_decides() {
         let pairs = [(100.0, 101.0), (100.0, 99.0), (101.0, 102.0), (99.0, 98.0), (100.0, 100.5)];
         let ratio = PairedRatio::of(&pairs).expect("pairs");
-        assert_eq!(ratio.verdict(Better::More, None), Verdict::NoDifference);
-        assert_eq!(ratio.verdict(Better::More, Some(0.001)), Verdict::Undecided(Why::Wide));
+        assert_eq!(ratio.verdict(Better::More, None), RatioVerdict::NoDifference);
+        assert_eq!(
+            ratio.verdict(Better::More, Some(0.001)),
+            RatioVerdict::Undecided(UndecidedReason::Wide)
+        );
         let adjusted = constant(6, 1.02);
-        assert_eq!(adjusted.judged(Better::More, None, 0.2), Verdict::NoDifference);
+        assert_eq!(adjusted.judged(Better::More, None, 0.2), RatioVerdict::NoDifference);
     }
 
     #[test]
@@ -194,7 +197,7 @@ mod tests {
         let pairs = [(100.0, 200.0), (120.0, 240.0), (80.0, 160.0), (110.0, 220.0), (90.0, 180.0)];
         let ratio = PairedRatio::of(&pairs).expect("pairs");
         assert!((ratio.ratio - 2.0).abs() < 1e-12);
-        let wild = Verdict::Undecided(Why::DeviationTooHigh);
+        let wild = RatioVerdict::Undecided(UndecidedReason::DeviationTooHigh);
         assert_eq!(ratio.verdict(Better::More, None), wild);
     }
 

@@ -3,7 +3,7 @@
 use crate::ratio::{LEAST_PAIRS, PairedRatio};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct StoppingPlan {
     /// Below [`LEAST_PAIRS`] no half-width ends the repetition.
     pub pairs_least: usize,
     pub pairs_most: usize,
@@ -14,7 +14,7 @@ pub struct Plan {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextPair {
     Continue,
     Stop(Stop),
 }
@@ -28,7 +28,7 @@ pub enum Stop {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    pub next: Next,
+    pub next: NextPair,
     /// Pairs of the candidate with the fewest.
     pub pairs: usize,
     /// The widest one; `None` while a candidate has fewer than two pairs.
@@ -40,7 +40,12 @@ pub struct Decision {
 /// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each candidate, `spent_s`
 /// their cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted
 /// run goes on as it would have.
-pub fn decide(plan: &Plan, candidates: &[Vec<(f64, f64)>], spent_s: f64, next_s: f64) -> Decision {
+pub fn decide(
+    plan: &StoppingPlan,
+    candidates: &[Vec<(f64, f64)>],
+    spent_s: f64,
+    next_s: f64,
+) -> Decision {
     let ratios: Vec<Option<PairedRatio>> =
         candidates.iter().map(|pairs| PairedRatio::of(pairs)).collect();
     // Trials without a value were executed too: they count against the most.
@@ -58,13 +63,13 @@ pub fn decide(plan: &Plan, candidates: &[Vec<(f64, f64)>], spent_s: f64, next_s:
     let is_reached = usable.unwrap_or(0) >= least
         && matches!((half_width, plan.half_width), (Some(reached), Some(wanted)) if reached <= wanted);
     let next = if is_reached {
-        Next::Stop(Stop::HalfWidthReached)
+        NextPair::Stop(Stop::HalfWidthReached)
     } else if executed >= plan.pairs_most {
-        Next::Stop(Stop::MostPairs)
+        NextPair::Stop(Stop::MostPairs)
     } else if plan.budget_s.is_some_and(|budget_s| spent_s + next_s > budget_s) {
-        Next::Stop(Stop::BudgetSpent)
+        NextPair::Stop(Stop::BudgetSpent)
     } else {
-        Next::Continue
+        NextPair::Continue
     };
     let pairs_needed = plan.half_width.and_then(needed);
     Decision { next, pairs: executed, half_width, pairs_needed }
@@ -74,8 +79,13 @@ pub fn decide(plan: &Plan, candidates: &[Vec<(f64, f64)>], spent_s: f64, next_s:
 mod tests {
     use super::*;
 
-    fn plan() -> Plan {
-        Plan { pairs_least: 4, pairs_most: 8, half_width: Some(0.02), budget_s: Some(1000.0) }
+    fn plan() -> StoppingPlan {
+        StoppingPlan {
+            pairs_least: 4,
+            pairs_most: 8,
+            half_width: Some(0.02),
+            budget_s: Some(1000.0),
+        }
     }
 
     fn pairs(count: usize, noise: f64) -> Vec<(f64, f64)> {
@@ -86,19 +96,19 @@ mod tests {
     #[test]
     fn it_ends_where_the_plan_says() {
         let next = |pairs: Vec<(f64, f64)>, spent_s| decide(&plan(), &[pairs], spent_s, 100.0).next;
-        assert_eq!(next(pairs(3, 0.001), 0.0), Next::Continue);
-        assert_eq!(next(pairs(4, 0.001), 0.0), Next::Stop(Stop::HalfWidthReached));
-        assert_eq!(next(pairs(4, 0.05), 0.0), Next::Continue);
-        assert_eq!(next(pairs(4, 0.05), 901.0), Next::Stop(Stop::BudgetSpent));
-        assert_eq!(next(pairs(4, 0.05), 900.0), Next::Continue);
-        assert_eq!(next(pairs(8, 0.05), 0.0), Next::Stop(Stop::MostPairs));
-        assert_eq!(next(Vec::new(), 0.0), Next::Continue);
+        assert_eq!(next(pairs(3, 0.001), 0.0), NextPair::Continue);
+        assert_eq!(next(pairs(4, 0.001), 0.0), NextPair::Stop(Stop::HalfWidthReached));
+        assert_eq!(next(pairs(4, 0.05), 0.0), NextPair::Continue);
+        assert_eq!(next(pairs(4, 0.05), 901.0), NextPair::Stop(Stop::BudgetSpent));
+        assert_eq!(next(pairs(4, 0.05), 900.0), NextPair::Continue);
+        assert_eq!(next(pairs(8, 0.05), 0.0), NextPair::Stop(Stop::MostPairs));
+        assert_eq!(next(Vec::new(), 0.0), NextPair::Continue);
     }
 
     #[test]
     fn all_candidates_must_be_narrow() {
         let decision = decide(&plan(), &[pairs(4, 0.001), pairs(4, 0.03)], 0.0, 1.0);
-        assert_eq!(decision.next, Next::Continue);
+        assert_eq!(decision.next, NextPair::Continue);
         assert!(decision.half_width.is_some_and(|width| width > 0.02), "{decision:?}");
         assert!(decision.pairs_needed.is_some_and(|pairs| pairs > 4), "{decision:?}");
     }
@@ -106,6 +116,6 @@ mod tests {
     #[test]
     fn trials_without_a_value_do_not_make_it_endless() {
         let failed = vec![(0.0, 100.0); 8];
-        assert_eq!(decide(&plan(), &[failed], 0.0, 1.0).next, Next::Stop(Stop::MostPairs));
+        assert_eq!(decide(&plan(), &[failed], 0.0, 1.0).next, NextPair::Stop(Stop::MostPairs));
     }
 }

@@ -6,7 +6,7 @@ use crate::{median, normal_p};
 pub const MOST_POINTS: usize = 400;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct TrendLine {
     /// Growth of y per unit of x.
     pub slope: f64,
     /// Two-sided p of no trend (Mann-Kendall).
@@ -14,7 +14,7 @@ pub struct Line {
 }
 
 /// The line through points (x, y); `None` under four points with different x, or above [`MOST_POINTS`].
-pub fn line(points: &[(f64, f64)]) -> Option<Line> {
+pub fn line(points: &[(f64, f64)]) -> Option<TrendLine> {
     if points.len() < 4 || points.len() > MOST_POINTS {
         return None;
     }
@@ -35,7 +35,7 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     let error = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
     let continuity = balance.signum() as f64;
     let p = normal_p((balance as f64 - continuity) / error);
-    Some(Line { slope, p })
+    Some(TrendLine { slope, p })
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! called different, and how often a difference is found.
 
 use dyno_core::Rng;
-use dyno_statistics::ratio::{PairedRatio, Verdict};
-use dyno_statistics::sequential::{Next, Plan, decide};
+use dyno_statistics::ratio::{PairedRatio, RatioVerdict};
+use dyno_statistics::sequential::{NextPair, StoppingPlan, decide};
 use dyno_statistics::{Better, holm};
 
 /// The baseline's throughput.
@@ -45,12 +45,12 @@ fn session(seed: u64, noise: f64, drift: f64, effect: f64, pairs: usize) -> Sess
     Session { rng: Rng::new(seed, "session", 0), noise, drift, effect, pairs }
 }
 
-fn verdict(pairs: &[(f64, f64)]) -> Verdict {
+fn verdict(pairs: &[(f64, f64)]) -> RatioVerdict {
     PairedRatio::of(pairs).expect("pairs").verdict(Better::More, None)
 }
 
-fn is_difference(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Faster | Verdict::Slower)
+fn is_difference(verdict: RatioVerdict) -> bool {
+    matches!(verdict, RatioVerdict::Faster | RatioVerdict::Slower)
 }
 
 /// Share of comparisons that come to a verdict of some kind.
@@ -71,7 +71,7 @@ fn equal_systems_are_called_different_in_one_of_twenty_comparisons() {
 #[test]
 fn three_percent_are_found_with_ten_pairs() {
     let found = share(2_000, |seed| {
-        verdict(&session(seed, 0.015, 0.05, 0.03, 10).all()) == Verdict::Faster
+        verdict(&session(seed, 0.015, 0.05, 0.03, 10).all()) == RatioVerdict::Faster
     });
     assert!(found >= 0.90, "{found}");
 }
@@ -93,12 +93,12 @@ fn blocks_one_after_the_other_would_take_drift_for_a_difference() {
 fn stopping_when_the_interval_is_narrow_costs_little_confidence() {
     let called = |noise: f64, half_width: f64| {
         let half_width = Some(half_width);
-        let plan = Plan { pairs_least: 6, pairs_most: 30, half_width, budget_s: None };
+        let plan = StoppingPlan { pairs_least: 6, pairs_most: 30, half_width, budget_s: None };
         let mut all_pairs = 0;
         let found = share(2_000, |seed| {
             let mut session = session(seed, noise, 0.05, 0.0, 30);
             let mut pairs = vec![Vec::new()];
-            while decide(&plan, &pairs, 0.0, 0.0).next == Next::Continue {
+            while decide(&plan, &pairs, 0.0, 0.0).next == NextPair::Continue {
                 let pair = session.pair(pairs[0].len());
                 pairs[0].push(pair);
             }

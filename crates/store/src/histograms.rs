@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dyno_record::{Interval, Latencies};
+use dyno_record::{Latencies, MeasuredInterval};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
@@ -43,7 +43,7 @@ pub(crate) fn header_text(trial: u32) -> String {
 }
 
 pub(crate) fn lines(
-    interval: &Interval,
+    interval: &MeasuredInterval,
     tags: &[String],
     serializer: &mut V2DeflateSerializer,
 ) -> Result<Vec<u8>, String> {
@@ -115,7 +115,7 @@ impl HistogramLog {
         Ok(HistogramLog { file, tags: tags(kinds), serializer: V2DeflateSerializer::new() })
     }
 
-    pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+    pub fn interval(&mut self, interval: &MeasuredInterval) -> io::Result<()> {
         let text = lines(interval, &self.tags, &mut self.serializer).map_err(io::Error::other)?;
         self.file.write_all(&text)
     }
@@ -127,13 +127,13 @@ mod tests {
     use dyno_facts::HostSample;
     use dyno_record::{Frame, Phase};
 
-    fn interval(index: u32, latencies_ns: &[u64]) -> Interval {
+    fn interval(index: u32, latencies_ns: &[u64]) -> MeasuredInterval {
         let mut frame = Frame::new(2, true);
         for &latency in latencies_ns {
             frame.kinds[1].latency.record(latency);
             frame.service.as_mut().expect("scheduled").record(latency / 2);
         }
-        Interval {
+        MeasuredInterval {
             phase: Phase::Measured,
             index,
             begins_s: f64::from(index),

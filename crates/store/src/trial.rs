@@ -9,7 +9,7 @@ use dyno_facts::{
     Event, EventKind, Message, NodeFacts, NodeRow, SCHEMA_VERSION, SeriesRow, TrialStart,
     TrialSummary,
 };
-use dyno_record::{Interval, Phase};
+use dyno_record::{MeasuredInterval, Phase};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::Serialize;
 use std::fs;
@@ -93,7 +93,7 @@ impl<'run> TrialWriter<'run> {
     ///
     /// # Errors
     /// When the folder can't be written; lines written before stay whole.
-    pub fn interval(&mut self, interval: &Interval) -> Result<(), StoreError> {
+    pub fn interval(&mut self, interval: &MeasuredInterval) -> Result<(), StoreError> {
         let row = SeriesRow::from(interval);
         if interval.phase == Phase::Measured {
             let lines =

@@ -5,7 +5,7 @@ use dyno_facts::{
     Event, EventKind, HostSample, Message, NodeFacts, NodeRow, RunHeader, RunStatus,
     SCHEMA_VERSION, ServerFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
 };
-use dyno_record::{Frame, Interval, Phase};
+use dyno_record::{Frame, MeasuredInterval, Phase};
 use dyno_store::{Moment, Run, list, read};
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn start(step: &str) -> TrialStart {
     }
 }
 
-fn interval(phase: Phase, index: u32, begins_s: f64, committed: u64) -> Interval {
+fn interval(phase: Phase, index: u32, begins_s: f64, committed: u64) -> MeasuredInterval {
     let mut frame = Frame::new(1, false);
     let kind = &mut frame.kinds[0];
     kind.counts.started = committed + 2;
@@ -49,10 +49,10 @@ fn interval(phase: Phase, index: u32, begins_s: f64, committed: u64) -> Interval
     frame.errors.count(&DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found"));
     frame.cpu_ns = 5_000_000;
     let host = HostSample { cpu_share: 0.5, ..HostSample::default() };
-    Interval { phase, index, begins_s, length_s: 1.0, frame, host }
+    MeasuredInterval { phase, index, begins_s, length_s: 1.0, frame, host }
 }
 
-fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
+fn summary(trial: u32, step: &str, intervals: &[MeasuredInterval]) -> TrialSummary {
     let mut total = Frame::new(1, false);
     intervals.iter().for_each(|interval| total.add(&interval.frame));
     let mut summary = TrialSummary {
@@ -67,7 +67,7 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
     summary
 }
 
-fn measured() -> Vec<Interval> {
+fn measured() -> Vec<MeasuredInterval> {
     vec![
         interval(Phase::Measured, 0, 0.0, 100),
         interval(Phase::Measured, 1, 1.0, 50),
@@ -153,7 +153,7 @@ fn a_killed_trial_is_summarised_from_what_it_wrote() {
 }
 
 /// Two kinds, the second of which is rolled back in half of its transactions.
-fn of_two_kinds(index: u32, orders: u64, payments: u64) -> Interval {
+fn of_two_kinds(index: u32, orders: u64, payments: u64) -> MeasuredInterval {
     let mut mixed = interval(Phase::Measured, index, f64::from(index), 0);
     mixed.frame.kinds = Frame::new(2, false).kinds;
     for (kind, count) in mixed.frame.kinds.iter_mut().zip([payments, orders]) {

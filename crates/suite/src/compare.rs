@@ -12,7 +12,7 @@ use toml::de::DeValue;
 
 use crate::problem::Problem;
 use crate::reader::{Reader, Sheet, Value};
-use crate::suite::{Experiment, Written};
+use crate::suite::{SuiteExperiment, WithSpan};
 use crate::targets::{self, twin_name};
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
@@ -22,9 +22,9 @@ const CONFIRMATIONS: u32 = 3;
 
 #[derive(Clone, Debug)]
 pub struct Compare {
-    pub baseline: Written<String>,
+    pub baseline: WithSpan<String>,
     /// The others; empty where `is_aa`.
-    pub candidates: Vec<Written<String>>,
+    pub candidates: Vec<WithSpan<String>>,
     pub stop: StopRule,
     /// The baseline is measured twice, the second time under another name: what differs then is noise.
     pub is_aa: bool,
@@ -242,7 +242,7 @@ fn read_confirm(table: &mut Reader<'_, '_>) -> Option<u32> {
 
 /// Plans what the experiment compares, of those targets that have a URL.
 pub(crate) fn plan(
-    experiment: &Experiment,
+    experiment: &SuiteExperiment,
     planned: &mut ExperimentFacts,
     targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<String>,

@@ -3,7 +3,7 @@
 
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, short};
-use crate::suite::Written;
+use crate::suite::WithSpan;
 use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan};
 use toml::de::DeValue;
 
@@ -84,7 +84,7 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         ],
         |_, known| known,
     );
-    let text = |written: Option<Written<String>>| written.map(|written| written.value);
+    let text = |written: Option<WithSpan<String>>| written.map(|written| written.value);
     Some(FaultPlan {
         action: action?,
         node: text(node).unwrap_or_else(|| "primary".to_owned()),
@@ -98,7 +98,7 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
     })
 }
 
-fn read_action(table: &Reader<'_, '_>, written: &Written<String>) -> Option<FaultAction> {
+fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<FaultAction> {
     let action = FaultAction::parse(&written.value);
     if action.is_none() {
         let message = format!("There is no fault `{}`.", short(&written.value));
@@ -136,7 +136,7 @@ fn read_promote(table: &mut Reader<'_, '_>) -> Option<String> {
 fn check_commands(
     table: &Reader<'_, '_>,
     action: Option<FaultAction>,
-    [command, heal, promote]: [&Option<Written<String>>; 3],
+    [command, heal, promote]: [&Option<WithSpan<String>>; 3],
     promoted: &Option<String>,
 ) {
     match (action, command) {

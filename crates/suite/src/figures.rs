@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::source::Source;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct PublishedFigure {
     /// The files' name without extension.
     pub name: String,
     pub title: Message,
@@ -23,13 +23,13 @@ pub struct Figure {
     pub method: Message,
     pub note: Option<Message>,
     /// Names and kinds of the columns of the CSV file, in its order.
-    pub columns: Vec<(String, Column)>,
+    pub columns: Vec<(String, PublishedColumn)>,
     /// Typed rows. A published row whose metrics belong to different conditions (read-only and
     /// read-write in two columns) gives one row for each.
     pub rows: Vec<PublishedRow>,
 }
 
-impl Figure {
+impl PublishedFigure {
     /// The names of all conditions by which rows can be chosen, in alphabetical order.
     pub fn condition_names(&self) -> Vec<&str> {
         let names: BTreeSet<&str> =
@@ -41,7 +41,7 @@ impl Figure {
     ///
     /// # Errors
     /// The place and the remedy, for the first thing that is wrong.
-    pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<Figure, Problem> {
+    pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<PublishedFigure, Problem> {
         let source = Source { file: format!("{name}.toml"), text: sidecar.to_string() };
         let mut sidecar: Sidecar = toml::from_str(sidecar).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
@@ -62,7 +62,9 @@ impl Figure {
         if let Some(name) = sidecar.columns.keys().next() {
             return Err(fail(1, format!("There is no column `{name}`.")));
         }
-        let is_label = |(_, column): &&(String, Column)| matches!(column, Column::Label { .. });
+        let is_label = |(_, column): &&(String, PublishedColumn)| {
+            matches!(column, PublishedColumn::Label { .. })
+        };
         let labels = columns.iter().filter(is_label).count();
         if labels != 1 {
             return Err(fail(1, format!("One column must be the label, not {labels}.")));
@@ -77,14 +79,14 @@ impl Figure {
             add_rows(&mut rows, number, &columns, &cells, &sidecar.conditions)
                 .map_err(|message| fail(number + 1, message))?;
         }
-        Ok(Figure {
+        Ok(PublishedFigure {
             name: name.to_string(),
             title: sidecar.title.message(),
             source: sidecar.source.message(),
             date: sidecar.date,
             location: sidecar.location,
             method: sidecar.method.message(),
-            note: sidecar.note.as_ref().map(Words::message),
+            note: sidecar.note.as_ref().map(FigureText::message),
             columns,
             rows,
         })
@@ -105,7 +107,7 @@ fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
 fn add_rows(
     rows: &mut Vec<PublishedRow>,
     number: usize,
-    columns: &[(String, Column)],
+    columns: &[(String, PublishedColumn)],
     cells: &[&str],
     fixed: &Conditions,
 ) -> Result<(), String> {
@@ -113,19 +115,19 @@ fn add_rows(
     let mut label = String::new();
     for ((name, column), cell) in columns.iter().zip(cells) {
         match column {
-            Column::Label { .. } => {
+            PublishedColumn::Label { .. } => {
                 label = (*cell).to_string();
                 shared.insert(name.clone(), label.clone());
             }
-            Column::Condition { .. } => {
+            PublishedColumn::Condition { .. } => {
                 shared.insert(name.clone(), condition(cell));
             }
-            Column::Metric { .. } => {}
+            PublishedColumn::Metric { .. } => {}
         }
     }
     let first = rows.len();
     for ((name, column), cell) in columns.iter().zip(cells) {
-        let Column::Metric { metric, when, .. } = column else { continue };
+        let PublishedColumn::Metric { metric, when, .. } = column else { continue };
         let value = cell.parse().ok().filter(|value: &f64| value.is_finite());
         let value =
             value.ok_or_else(|| format!("`{cell}` in the column `{name}` is not a number."))?;
@@ -149,25 +151,25 @@ fn add_rows(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sidecar {
-    title: Words,
-    source: Words,
+    title: FigureText,
+    source: FigureText,
     date: Option<String>,
     location: Option<String>,
-    method: Words,
-    note: Option<Words>,
+    method: FigureText,
+    note: Option<FigureText>,
     #[serde(default)]
     conditions: Conditions,
-    columns: BTreeMap<String, Column>,
+    columns: BTreeMap<String, PublishedColumn>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Words {
+struct FigureText {
     en: String,
     zh: String,
 }
 
-impl Words {
+impl FigureText {
     fn message(&self) -> Message {
         Message::both(one_line(&self.en), one_line(&self.zh))
     }
@@ -176,7 +178,7 @@ impl Words {
 /// A column of a published table, and what it means in words.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Column {
+pub enum PublishedColumn {
     /// The row's name; also a condition.
     Label { meaning: String },
     Condition {
@@ -232,16 +234,17 @@ const TEXTS: &[(&str, &str, &str)] = texts![
     "rds-mysql-5.6-sysbench",
 ];
 
-static ALL: LazyLock<Vec<Figure>> = LazyLock::new(|| {
-    let parse = |(name, csv, sidecar): &(&str, &str, &str)| Figure::parse(name, csv, sidecar);
+static ALL: LazyLock<Vec<PublishedFigure>> = LazyLock::new(|| {
+    let parse =
+        |(name, csv, sidecar): &(&str, &str, &str)| PublishedFigure::parse(name, csv, sidecar);
     // A bundled file that can't be read would be missing here; a test counts them.
     TEXTS.iter().filter_map(|texts| parse(texts).ok()).collect()
 });
 
-pub fn all() -> &'static [Figure] {
+pub fn all() -> &'static [PublishedFigure] {
     &ALL
 }
 
-pub fn figure(name: &str) -> Option<&'static Figure> {
+pub fn figure(name: &str) -> Option<&'static PublishedFigure> {
     ALL.iter().find(|figure| figure.name == name)
 }

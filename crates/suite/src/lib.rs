@@ -34,6 +34,8 @@ mod versus;
 pub use bundled::{BundledSuite, bundled};
 pub use compare::{Compare, half_width, seconds, stop_rule};
 pub use plan::{Overrides, Plan};
-pub use problem::{Place, Problem, SuiteError};
-pub use suite::{Experiment, Link, Node, OptionEntry, OptionPart, Suite, Target, Written};
+pub use problem::{Problem, SuiteError, SuitePlace};
+pub use suite::{
+    Link, Node, OptionEntry, OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan,
+};
 pub use versus::Versus;

@@ -6,7 +6,7 @@ use dyno_facts::ExperimentFacts;
 
 use crate::problem::Problem;
 use crate::reader::Reader;
-use crate::suite::Written;
+use crate::suite::WithSpan;
 
 /// What only an experiment has that is driven for some time.
 const OF_TIME: [&str; 7] =
@@ -77,12 +77,12 @@ fn refuse(table: &mut Reader<'_, '_>, keys: &[&'static str], workload: &str, hin
     }
 }
 
-fn values(list: Vec<Written<f64>>) -> Vec<f64> {
+fn values(list: Vec<WithSpan<f64>>) -> Vec<f64> {
     list.into_iter().map(|item| item.value).collect()
 }
 
 /// The range of each was checked: every number fits.
-fn numbers(list: Vec<Written<u64>>) -> Vec<u32> {
+fn numbers(list: Vec<WithSpan<u64>>) -> Vec<u32> {
     list.into_iter().filter_map(|number| u32::try_from(number.value).ok()).collect()
 }
 

@@ -3,9 +3,9 @@
 use dyno_facts::{Role, Route, SecretUrl, TargetNode};
 
 use crate::problem::Problem;
-use crate::suite::Target;
+use crate::suite::SuiteTarget;
 
-pub(crate) struct Way {
+pub(crate) struct TargetRoute {
     /// Empty where there is one node that isn't of a cluster.
     pub(crate) nodes: Vec<TargetNode>,
     pub(crate) route: Route,
@@ -14,10 +14,10 @@ pub(crate) struct Way {
     pub(crate) url: SecretUrl,
 }
 
-impl Way {
+impl TargetRoute {
     /// One node, given beside the suite or written there.
     pub(crate) fn single(role: Role, url: SecretUrl) -> Self {
-        Way { nodes: Vec::new(), route: Route::default(), role, url }
+        TargetRoute { nodes: Vec::new(), route: Route::default(), role, url }
     }
 
     /// Several nodes, or those of a cluster.
@@ -35,7 +35,7 @@ impl Way {
         check_route(target, route, &roles)?;
         let role = driven_role(route);
         match nodes.iter().find(|node| node.role == role) {
-            Some(driven) => Ok(Way { route, role, url: driven.url.clone(), nodes }),
+            Some(driven) => Ok(TargetRoute { route, role, url: driven.url.clone(), nodes }),
             None => Err(Problem::new(format!("The target `{target}` has no nodes."))),
         }
     }
@@ -51,7 +51,7 @@ fn driven_role(route: Route) -> Role {
 }
 
 /// The nodes that a suite has written; `None` where one has no URL.
-pub(crate) fn written(target: &Target) -> Option<Vec<TargetNode>> {
+pub(crate) fn written(target: &SuiteTarget) -> Option<Vec<TargetNode>> {
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let planned = target.nodes.iter().enumerate().map(|(index, node)| {
         let url = &node.url.as_ref()?.value;

@@ -1,23 +1,18 @@
 //! Reads the tables of a suite file.
 
-use std::collections::BTreeMap;
-
+use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
+use crate::problem::{Problem, hint_of_known};
+use crate::reader::{Reader, Sheet, Value, found, short};
+use crate::source::{Source, Span};
+use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
+use crate::{compare, fault, figures, load};
 use dyno_core::offer::{TestOffer, WorkloadOffer};
 use dyno_core::options::Shape;
 use dyno_facts::{
     ExperimentFacts, Price, Role, Route, SecretUrl, SuiteFacts, TargetFacts, password_variable,
 };
+use std::collections::BTreeMap;
 use toml::de::DeValue;
-
-use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
-use crate::compare;
-use crate::fault;
-use crate::figures;
-use crate::load;
-use crate::problem::{Problem, hint_of_known};
-use crate::reader::{Reader, Sheet, Value, found, short};
-use crate::source::{Source, Span};
-use crate::suite::{Experiment, Link, Node, OptionEntry, Suite, Target, Written};
 
 pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
     let header = match file.take("suite") {
@@ -37,7 +32,7 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
             Vec::new()
         }
     };
-    let mut experiments: Vec<Experiment> = Vec::new();
+    let mut experiments: Vec<SuiteExperiment> = Vec::new();
     match file.take("experiment") {
         Some((_, value)) => {
             for experiment in read_experiments(sheet, &file, value) {
@@ -87,7 +82,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     })
 }
 
-fn read_name(table: &mut Reader<'_, '_>) -> Option<Written<String>> {
+fn read_name(table: &mut Reader<'_, '_>) -> Option<WithSpan<String>> {
     let name = table.required_text("name", "Add `name = \"...\"`.")?;
     check_name(table, &name).then_some(name)
 }
@@ -99,7 +94,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
-fn check_name(table: &Reader<'_, '_>, name: &Written<String>) -> bool {
+fn check_name(table: &Reader<'_, '_>, name: &WithSpan<String>) -> bool {
     let good = is_name(&name.value);
     if !good {
         let message = format!("`{}` can't be a name.", short(&name.value));
@@ -110,7 +105,7 @@ fn check_name(table: &Reader<'_, '_>, name: &Written<String>) -> bool {
     good
 }
 
-fn read_targets(sheet: &Sheet<'_>, span: Span, value: Value<'_>) -> Vec<Target> {
+fn read_targets(sheet: &Sheet<'_>, span: Span, value: Value<'_>) -> Vec<SuiteTarget> {
     let Some(table) = Reader::of_value(sheet, "[target]", span.clone(), value) else {
         return Vec::new();
     };
@@ -122,7 +117,7 @@ fn read_targets(sheet: &Sheet<'_>, span: Span, value: Value<'_>) -> Vec<Target> 
     let read = |(name, span, value): (&str, Span, Value<'_>)| {
         let title = format!("[target.{}]", short(name));
         let table = Reader::of_value(sheet, title, span.clone(), value)?;
-        let name = Written { value: name.to_string(), span };
+        let name = WithSpan { value: name.to_string(), span };
         check_name(&table, &name).then_some(())?;
         read_target(sheet, name, table)
     };
@@ -131,9 +126,9 @@ fn read_targets(sheet: &Sheet<'_>, span: Span, value: Value<'_>) -> Vec<Target> 
 
 fn read_target(
     sheet: &Sheet<'_>,
-    name: Written<String>,
+    name: WithSpan<String>,
     mut table: Reader<'_, '_>,
-) -> Option<Target> {
+) -> Option<SuiteTarget> {
     let title = table.text("title").map(|text| text.value);
     let product = table.text("product").map(|text| text.value);
     let facts = TargetFacts {
@@ -167,7 +162,7 @@ fn read_target(
         true => format!("Put the password into the environment variable {variable}."),
         false => known,
     });
-    Some(Target { name, title, product, facts, nodes, route, nodes_span })
+    Some(SuiteTarget { name, title, product, facts, nodes, route, nodes_span })
 }
 
 /// Facts by their names: texts, numbers, true or false.
@@ -191,8 +186,8 @@ fn read_price(mut table: Reader<'_, '_>) -> Option<Price> {
     Some(Price { per_hour: per_hour?, currency: currency?.value })
 }
 
-fn secret(text: Written<String>) -> Written<SecretUrl> {
-    Written { value: SecretUrl::new(text.value), span: text.span }
+fn secret(text: WithSpan<String>) -> WithSpan<SecretUrl> {
+    WithSpan { value: SecretUrl::new(text.value), span: text.span }
 }
 
 fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> Vec<Node> {
@@ -231,10 +226,10 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
     nodes
 }
 
-fn read_route(table: &mut Reader<'_, '_>) -> Option<Written<Route>> {
+fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> {
     let route = table.text("route")?;
     if let Some(value) = Route::parse(&route.value) {
-        return Some(Written { value, span: route.span });
+        return Some(WithSpan { value, span: route.span });
     }
     let message = format!("There is no route `{}`.", short(&route.value));
     let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
@@ -242,7 +237,11 @@ fn read_route(table: &mut Reader<'_, '_>) -> Option<Written<Route>> {
     None
 }
 
-fn read_experiments(sheet: &Sheet<'_>, file: &Reader<'_, '_>, value: Value<'_>) -> Vec<Experiment> {
+fn read_experiments(
+    sheet: &Sheet<'_>,
+    file: &Reader<'_, '_>,
+    value: Value<'_>,
+) -> Vec<SuiteExperiment> {
     let DeValue::Array(items) = value.get_ref() else {
         let message =
             format!("`experiment` must be a list of tables, but is {}.", found(value.get_ref()));
@@ -263,7 +262,7 @@ fn read_experiments(sheet: &Sheet<'_>, file: &Reader<'_, '_>, value: Value<'_>) 
         .collect()
 }
 
-fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Experiment> {
+fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
     let name = read_name(&mut table);
     if let Some(name) = &name {
         table.name = format!("[[experiment]] `{}`", name.value);
@@ -307,7 +306,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     facts.test.clone_from(&test.value);
     facts.options = options.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect();
     let sizing = offer.size;
-    is_loaded.then_some(Experiment {
+    is_loaded.then_some(SuiteExperiment {
         name,
         facts,
         test,
@@ -321,7 +320,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
 }
 
 /// Numbers of read-only nodes. A comparison names its targets, so there are no parts of them.
-fn read_read_only(table: &mut Reader<'_, '_>, is_compared: bool) -> Vec<Written<u64>> {
+fn read_read_only(table: &mut Reader<'_, '_>, is_compared: bool) -> Vec<WithSpan<u64>> {
     let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
     if let (Some(first), true) = (read_only.first(), is_compared) {
         let message = format!("{} has both `compare` and `read_only`.", table.name);
@@ -377,7 +376,7 @@ fn read_workload<'s>(table: &mut Reader<'s, '_>) -> Option<&'s WorkloadOffer> {
 fn read_test(
     table: &mut Reader<'_, '_>,
     workload: Option<&WorkloadOffer>,
-) -> Option<(Written<String>, &'static TestOffer)> {
+) -> Option<(WithSpan<String>, &'static TestOffer)> {
     let name = table.required_text("test", "Add `test = \"oltp_read_write\"`, for example.")?;
     // With an unknown workload there is nothing to compare the test with.
     let workload = workload?;
@@ -468,7 +467,7 @@ fn option_entry(
 fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
     let one = |value: Value<'t>| match value.get_ref() {
         DeValue::String(name) => {
-            let figure = Written { value: name.to_string(), span: value.span() };
+            let figure = WithSpan { value: name.to_string(), span: value.span() };
             let link =
                 Link { figure, filter: Vec::new(), matching: Vec::new(), targets: Vec::new() };
             check_link(sheet, &link).then_some(link)
@@ -498,7 +497,7 @@ fn read_link(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Link> {
     check_link(sheet, &link).then_some(link)
 }
 
-fn read_filter(table: Reader<'_, '_>) -> Vec<(Written<String>, String)> {
+fn read_filter(table: Reader<'_, '_>) -> Vec<(WithSpan<String>, String)> {
     let sheet = table.sheet;
     let mut filter = Vec::new();
     for (key, span, value) in table.into_entries() {
@@ -510,7 +509,7 @@ fn read_filter(table: Reader<'_, '_>) -> Vec<(Written<String>, String)> {
             _ => None,
         };
         match wanted {
-            Some(wanted) => filter.push((Written { value: key.to_string(), span }, wanted)),
+            Some(wanted) => filter.push((WithSpan { value: key.to_string(), span }, wanted)),
             None => {
                 let found = found(value.get_ref());
                 let message =
@@ -543,9 +542,10 @@ fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
         }
     }
     for name in &link.matching {
-        if known.contains(&name.value.as_str()) && !Target::KEYS.contains(&name.value.as_str()) {
+        if known.contains(&name.value.as_str()) && !SuiteTarget::KEYS.contains(&name.value.as_str())
+        {
             let message = format!("A target has no `{}` to match rows with.", short(&name.value));
-            let hint = format!("Rows can be matched by {}.", Target::KEYS.join(", "));
+            let hint = format!("Rows can be matched by {}.", SuiteTarget::KEYS.join(", "));
             sheet.note(&name.span, Problem::new(message).hint(hint));
             good = false;
         }
@@ -556,9 +556,9 @@ fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
 /// What an experiment refers to must exist, and its name must be new.
 fn check_experiment(
     sheet: &Sheet<'_>,
-    experiment: &Experiment,
-    targets: &[Target],
-    earlier: &[Experiment],
+    experiment: &SuiteExperiment,
+    targets: &[SuiteTarget],
+    earlier: &[SuiteExperiment],
 ) {
     let name = &experiment.name;
     if let Some(first) = earlier.iter().find(|other| other.name.value == name.value) {

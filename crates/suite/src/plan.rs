@@ -17,7 +17,7 @@ use crate::scripts;
 use crate::shrink;
 use crate::source::Span;
 use crate::steps;
-use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
+use crate::suite::{OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::targets::{check_data, plan_targets};
 use crate::versus::{self, Versus};
 
@@ -276,7 +276,7 @@ impl Plan {
         }
     }
 
-    fn written_experiment(&self, name: &str) -> Option<&Experiment> {
+    fn written_experiment(&self, name: &str) -> Option<&SuiteExperiment> {
         self.written.as_ref()?.experiments.iter().find(|experiment| experiment.name.value == name)
     }
 }
@@ -367,7 +367,7 @@ fn plan_experiments(
 
 fn plan_experiment(
     suite: &Suite,
-    experiment: &Experiment,
+    experiment: &SuiteExperiment,
     targets: &[TargetFacts],
     overrides: &Overrides,
 ) -> ExperimentFacts {
@@ -383,7 +383,7 @@ fn plan_experiment(
     let own = targets.iter().filter(|target| target.owner() == target.name);
     let names: Vec<String> =
         own.map(|target| target.name.clone()).filter(|name| named(name)).collect();
-    let measured: Vec<&Target> = names.iter().filter_map(|name| suite.target(name)).collect();
+    let measured: Vec<&SuiteTarget> = names.iter().filter_map(|name| suite.target(name)).collect();
     let full = &experiment.facts;
     let mut options = full.options.clone();
     let sizing = experiment.sizing.as_ref();
@@ -421,7 +421,7 @@ fn plan_experiment(
 }
 
 /// Those of the suite, unless the opposite was said beside it, then those that were given beside it.
-fn names(written: &[Written<String>], given: &[String], opposite: &[String]) -> Vec<String> {
+fn names(written: &[WithSpan<String>], given: &[String], opposite: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let written = written.iter().map(|name| &name.value).filter(|name| !opposite.contains(name));
     for name in written.chain(given) {

@@ -8,7 +8,7 @@ use dyno_core::nearest;
 use crate::source::{Source, Span};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SuitePlace {
     /// The file as it was named by the user, or `bundled:NAME.toml`.
     pub file: String,
     /// Line, from 1.
@@ -21,7 +21,7 @@ pub struct Place {
     pub length: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SuitePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = |column: usize| {
             self.text.char_indices().nth(column).map_or(self.text.len(), |(at, _)| at)
@@ -41,7 +41,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub message: String,
-    pub place: Option<Place>,
+    pub place: Option<SuitePlace>,
     pub hint: Option<String>,
 }
 

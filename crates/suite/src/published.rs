@@ -3,19 +3,20 @@
 use dyno_facts::{Message, PublishedRow, PublishedTable};
 
 use crate::figures;
-use crate::suite::{Experiment, Link, Target};
+use crate::suite::{Link, SuiteExperiment, SuiteTarget};
 
 pub(crate) fn table(
-    experiment: &Experiment,
+    experiment: &SuiteExperiment,
     link: &Link,
-    targets: &[&Target],
+    targets: &[&SuiteTarget],
 ) -> Option<PublishedTable> {
     let figure = figures::figure(&link.figure.value)?;
     let chosen = |row: &&PublishedRow| {
         link.filter.iter().all(|(name, value)| row.conditions.get(&name.value) == Some(value))
     };
-    let named = |target: &Target| link.targets.iter().any(|name| name.value == target.name.value);
-    let counterpart = |row: &PublishedRow, target: &Target| {
+    let named =
+        |target: &SuiteTarget| link.targets.iter().any(|name| name.value == target.name.value);
+    let counterpart = |row: &PublishedRow, target: &SuiteTarget| {
         let is_matched = !link.matching.is_empty()
             && link.matching.iter().all(|name| {
                 let value = target.value(&name.value);

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::problem::Problem;
 use crate::source::{Source, Span};
-use crate::suite::Written;
+use crate::suite::WithSpan;
 
 pub(crate) type Value<'t> = &'t Spanned<DeValue<'t>>;
 
@@ -114,7 +114,7 @@ impl<'s, 't> Reader<'s, 't> {
         &mut self,
         key: &'static str,
         hint: &str,
-    ) -> Option<Written<String>> {
+    ) -> Option<WithSpan<String>> {
         self.require(key, hint);
         self.text(key)
     }
@@ -148,7 +148,7 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// A text that is not empty.
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<Written<String>> {
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<WithSpan<String>> {
         let (_, value) = self.take(key)?;
         self.item_text(key, value)
     }
@@ -172,7 +172,7 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// A list of texts, or one text. Texts must differ from each other.
-    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Written<String>>> {
+    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<WithSpan<String>>> {
         self.list(key, |reader, value| reader.item_text(key, value))
     }
 
@@ -181,7 +181,7 @@ impl<'s, 't> Reader<'s, 't> {
         &mut self,
         key: &'static str,
         range: &RangeInclusive<u64>,
-    ) -> Option<Vec<Written<u64>>> {
+    ) -> Option<Vec<WithSpan<u64>>> {
         self.list(key, |reader, value| reader.item_whole(key, value, range))
     }
 
@@ -190,15 +190,15 @@ impl<'s, 't> Reader<'s, 't> {
         &mut self,
         key: &'static str,
         range: &RangeInclusive<f64>,
-    ) -> Option<Vec<Written<f64>>> {
+    ) -> Option<Vec<WithSpan<f64>>> {
         self.list(key, |reader, value| reader.item_number(key, value, range))
     }
 
     fn list<T: PartialEq + std::fmt::Display>(
         &mut self,
         key: &'static str,
-        read: impl Fn(&Self, Value<'t>) -> Option<Written<T>>,
-    ) -> Option<Vec<Written<T>>> {
+        read: impl Fn(&Self, Value<'t>) -> Option<WithSpan<T>>,
+    ) -> Option<Vec<WithSpan<T>>> {
         let (_, value) = self.take(key)?;
         let DeValue::Array(items) = value.get_ref() else {
             return read(self, value).map(|item| vec![item]);
@@ -207,7 +207,7 @@ impl<'s, 't> Reader<'s, 't> {
             let message = format!("`{key}` is an empty list.");
             self.note(&value.span(), Problem::new(message).hint("Leave the key out, or fill it."));
         }
-        let mut list: Vec<Written<T>> = Vec::new();
+        let mut list: Vec<WithSpan<T>> = Vec::new();
         for item in items.iter() {
             let Some(item) = read(self, item) else { continue };
             if list.iter().any(|other| other.value == item.value) {
@@ -219,10 +219,10 @@ impl<'s, 't> Reader<'s, 't> {
         Some(list)
     }
 
-    fn item_text(&self, key: &str, value: Value<'t>) -> Option<Written<String>> {
+    fn item_text(&self, key: &str, value: Value<'t>) -> Option<WithSpan<String>> {
         match value.get_ref() {
             DeValue::String(text) if !text.trim().is_empty() => {
-                Some(Written { value: text.to_string(), span: value.span() })
+                Some(WithSpan { value: text.to_string(), span: value.span() })
             }
             _ => self.wrong(key, "a text in quotes that is not empty", value),
         }
@@ -233,13 +233,13 @@ impl<'s, 't> Reader<'s, 't> {
         key: &str,
         value: Value<'t>,
         range: &RangeInclusive<u64>,
-    ) -> Option<Written<u64>> {
+    ) -> Option<WithSpan<u64>> {
         let number = match value.get_ref() {
             DeValue::Integer(digits) => u64::from_str_radix(digits.as_str(), digits.radix()).ok(),
             _ => None,
         };
         match number.filter(|number| range.contains(number)) {
-            Some(number) => Some(Written { value: number, span: value.span() }),
+            Some(number) => Some(WithSpan { value: number, span: value.span() }),
             None => {
                 let wanted = format!("a whole number from {} to {}", range.start(), range.end());
                 self.wrong(key, &wanted, value)
@@ -252,7 +252,7 @@ impl<'s, 't> Reader<'s, 't> {
         key: &str,
         value: Value<'t>,
         range: &RangeInclusive<f64>,
-    ) -> Option<Written<f64>> {
+    ) -> Option<WithSpan<f64>> {
         let number = match value.get_ref() {
             DeValue::Integer(digits) => {
                 i64::from_str_radix(digits.as_str(), digits.radix()).ok().map(|n| n as f64)
@@ -261,7 +261,7 @@ impl<'s, 't> Reader<'s, 't> {
             _ => None,
         };
         match number.filter(|number: &f64| range.contains(number)) {
-            Some(number) => Some(Written { value: number, span: value.span() }),
+            Some(number) => Some(WithSpan { value: number, span: value.span() }),
             None => {
                 let wanted = format!("a number from {} to {}", range.start(), range.end());
                 self.wrong(key, &wanted, value)

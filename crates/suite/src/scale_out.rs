@@ -9,7 +9,7 @@ use dyno_facts::{ExperimentFacts, Role, Route, TargetFacts};
 
 use crate::problem::{Problem, SuiteError};
 use crate::source::Source;
-use crate::suite::{Experiment, Written};
+use crate::suite::{SuiteExperiment, WithSpan};
 use crate::targets::part;
 
 /// Replaces the experiment's targets by parts of them, one for each number of read-only nodes that the
@@ -19,7 +19,7 @@ use crate::targets::part;
 /// The load does not go to the read-only nodes, so their number would change nothing.
 pub(crate) fn plan(
     source: &Source,
-    experiment: &Experiment,
+    experiment: &SuiteExperiment,
     planned: &mut ExperimentFacts,
     targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) fn plan(
 }
 
 /// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
-fn chosen(experiment: &Experiment, whole: &TargetFacts, notes: &mut Vec<String>) -> Vec<u32> {
+fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<String>) -> Vec<u32> {
     let most = whole.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
     let wanted = || experiment.read_only.iter().map(|nodes| nodes.value);
     let mut kept: Vec<u32> =
@@ -79,9 +79,9 @@ fn chosen(experiment: &Experiment, whole: &TargetFacts, notes: &mut Vec<String>)
 
 fn not_spread(
     source: &Source,
-    experiment: &Experiment,
+    experiment: &SuiteExperiment,
     target: &TargetFacts,
-    first: &Written<u64>,
+    first: &WithSpan<u64>,
 ) -> SuiteError {
     let message = format!(
         "`read_only` of the experiment `{}` chooses among the read-only nodes of `{}`, but the load \

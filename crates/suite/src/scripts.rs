@@ -7,12 +7,15 @@ use dyno_facts::ScriptFacts;
 
 use crate::bundled::{self, BUNDLED_PREFIX};
 use crate::problem::{Problem, SuiteError};
-use crate::suite::{Experiment, OptionEntry, Suite};
+use crate::suite::{OptionEntry, Suite, SuiteExperiment};
 
 /// A longer script is refused: it is some other file.
 const BYTES_MAX: usize = 1 << 20;
 
-pub(crate) fn read(suite: &Suite, experiment: &Experiment) -> Result<Vec<ScriptFacts>, SuiteError> {
+pub(crate) fn read(
+    suite: &Suite,
+    experiment: &SuiteExperiment,
+) -> Result<Vec<ScriptFacts>, SuiteError> {
     let is_script = |entry: &&OptionEntry| entry.name.starts_with("scripts.");
     let named: Vec<&OptionEntry> = experiment.options.iter().filter(is_script).collect();
     let test = &experiment.test;

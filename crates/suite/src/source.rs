@@ -1,6 +1,6 @@
 //! The text of a file and the places in it.
 
-use crate::problem::Place;
+use crate::problem::SuitePlace;
 use dyno_facts::mask_line;
 
 /// Bytes `start..end` of a file's text.
@@ -16,7 +16,7 @@ pub(crate) struct Source {
 impl Source {
     /// Line, column and text of where `span` begins. Any span is accepted: what lies outside of
     /// the text is moved to its end.
-    pub(crate) fn place(&self, span: &Span) -> Place {
+    pub(crate) fn place(&self, span: &Span) -> SuitePlace {
         let start = self.boundary(span.start);
         let end = self.boundary(span.end.max(start));
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -24,7 +24,7 @@ impl Source {
         let line = self.text[line_start..line_end].trim_end_matches('\r');
         let column = self.text[line_start..start].chars().count() + 1;
         let marked = self.text[start..end.min(line_end)].trim_end();
-        Place {
+        SuitePlace {
             file: self.file.clone(),
             line: self.text[..start].matches('\n').count() + 1,
             column,

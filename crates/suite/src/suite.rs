@@ -13,7 +13,7 @@ use crate::reader::{Reader, Sheet};
 use crate::source::{Source, Span};
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written<T> {
+pub struct WithSpan<T> {
     pub value: T,
     /// Bytes of the file's text.
     pub span: Span,
@@ -29,17 +29,17 @@ pub struct Suite {
     /// Whether servers are asked each second of a trial what they do.
     pub sample_servers: bool,
     /// Checks whose findings end the run with exit code 4.
-    pub deny: Vec<Written<String>>,
-    pub allow: Vec<Written<String>>,
-    pub targets: Vec<Target>,
-    pub experiments: Vec<Experiment>,
+    pub deny: Vec<WithSpan<String>>,
+    pub allow: Vec<WithSpan<String>>,
+    pub targets: Vec<SuiteTarget>,
+    pub experiments: Vec<SuiteExperiment>,
     pub(crate) text: Source,
 }
 
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct SuiteTarget {
     /// `NAME` of `[target.NAME]`.
-    pub name: Written<String>,
+    pub name: WithSpan<String>,
     /// One line for people.
     pub title: Option<String>,
     pub product: Option<String>,
@@ -47,11 +47,11 @@ pub struct Target {
     /// The nodes; a target with `url` has one of role primary.
     pub nodes: Vec<Node>,
     /// How the load reaches the nodes; without it, what [`Route::of`] says of them.
-    pub route: Option<Written<Route>>,
+    pub route: Option<WithSpan<Route>>,
     pub(crate) nodes_span: Span,
 }
 
-impl Target {
+impl SuiteTarget {
     /// The keys by which rows of published figures can be matched with targets.
     pub const KEYS: [&str; 4] = ["class", "product", "vcpu", "memory_gib"];
 
@@ -69,10 +69,10 @@ impl Target {
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its name; without one, its role and number.
-    pub name: Option<Written<String>>,
+    pub name: Option<WithSpan<String>>,
     pub role: Role,
     /// How to reach it; absent if the user has to say.
-    pub url: Option<Written<SecretUrl>>,
+    pub url: Option<WithSpan<SecretUrl>>,
 }
 
 impl Node {
@@ -83,19 +83,19 @@ impl Node {
 
 /// Points that belong together.
 #[derive(Clone, Debug)]
-pub struct Experiment {
-    pub name: Written<String>,
+pub struct SuiteExperiment {
+    pub name: WithSpan<String>,
     /// What the file says of it, in full size. Targets, what is compared, scripts and published figures stand
     /// beside it: a plan takes those of the targets that have a URL.
     pub facts: ExperimentFacts,
-    pub(crate) test: Written<String>,
+    pub(crate) test: WithSpan<String>,
     /// The options that say how much data the test has.
     pub sizing: Option<DataSizing>,
     /// Names of targets; `None` means all.
-    pub targets: Option<Vec<Written<String>>>,
+    pub targets: Option<Vec<WithSpan<String>>>,
     /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all
     /// are.
-    pub read_only: Vec<Written<u64>>,
+    pub read_only: Vec<WithSpan<u64>>,
     /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1`
     /// in a list.
     pub options: Vec<OptionEntry>,
@@ -122,13 +122,13 @@ pub enum OptionPart {
 
 #[derive(Clone, Debug)]
 pub struct Link {
-    pub figure: Written<String>,
+    pub figure: WithSpan<String>,
     /// Only rows in which these columns or conditions have these values.
-    pub filter: Vec<(Written<String>, String)>,
+    pub filter: Vec<(WithSpan<String>, String)>,
     /// A row is the counterpart of a target if these columns equal the target's keys.
-    pub matching: Vec<Written<String>>,
+    pub matching: Vec<WithSpan<String>>,
     /// Targets that all these rows are the counterpart of.
-    pub targets: Vec<Written<String>>,
+    pub targets: Vec<WithSpan<String>>,
 }
 
 impl Suite {
@@ -175,7 +175,7 @@ impl Suite {
         }
     }
 
-    pub fn target(&self, name: &str) -> Option<&Target> {
+    pub fn target(&self, name: &str) -> Option<&SuiteTarget> {
         self.targets.iter().find(|target| target.name.value == name)
     }
 }

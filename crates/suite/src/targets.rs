@@ -2,10 +2,10 @@
 
 use dyno_facts::{ExperimentFacts, Role, SecretUrl, TargetFacts, TargetNode};
 
-use crate::nodes::{self, Way, check_route};
+use crate::nodes::{self, TargetRoute, check_route};
 use crate::plan::Overrides;
 use crate::problem::{Problem, SuiteError};
-use crate::suite::{Experiment, Suite, Target};
+use crate::suite::{Suite, SuiteExperiment, SuiteTarget};
 
 /// The same cluster, of which only the first `read_only` read-only nodes are driven and looked at.
 pub(crate) fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
@@ -33,7 +33,7 @@ pub(crate) fn redirect(target: &mut TargetFacts, url: &SecretUrl) -> Result<(), 
     if target.part_of.is_some() {
         return Err(unlike_its_name(target, readers(&target.nodes), "one address"));
     }
-    take(target, Way::single(target.role, url.clone()));
+    take(target, TargetRoute::single(target.role, url.clone()));
     Ok(())
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn redirect_to_nodes(
         Some(_) => first_readers(nodes, wanted),
         None => nodes.to_vec(),
     };
-    let way = Way::through(&target.name, route, nodes)?;
+    let way = TargetRoute::through(&target.name, route, nodes)?;
     take(target, way);
     Ok(())
 }
@@ -70,7 +70,7 @@ fn unlike_its_name(target: &TargetFacts, wanted: usize, given: &str) -> Problem 
     Problem::new(message).hint(hint)
 }
 
-fn take(target: &mut TargetFacts, way: Way) {
+fn take(target: &mut TargetFacts, way: TargetRoute) {
     (target.role, target.url) = (way.role, way.url);
     (target.nodes, target.route) = (way.nodes, way.route);
 }
@@ -126,23 +126,23 @@ pub(crate) fn plan_targets(
 /// How a target is reached; `None` where a node has no URL.
 fn way_to(
     suite: &Suite,
-    target: &Target,
+    target: &SuiteTarget,
     overrides: &Overrides,
-) -> Result<Option<Way>, SuiteError> {
+) -> Result<Option<TargetRoute>, SuiteError> {
     let name = &target.name.value;
     let route = target.route.as_ref().map(|route| route.value);
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
     let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
     if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
-        return Way::through(name, route, nodes.clone()).map(Some).map_err(placed);
+        return TargetRoute::through(name, route, nodes.clone()).map(Some).map_err(placed);
     }
     if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
         let role = match roles.contains(&Role::Endpoint) {
             true => Role::Endpoint,
             false => roles.first().copied().unwrap_or(Role::Primary),
         };
-        return Ok(Some(Way::single(role, url.clone())));
+        return Ok(Some(TargetRoute::single(role, url.clone())));
     }
     let Some(nodes) = nodes::written(target) else { return Ok(None) };
     match (target.nodes.as_slice(), nodes.is_empty()) {
@@ -150,13 +150,13 @@ fn way_to(
         ([node], _) => {
             let url = node.url.as_ref();
             route.map_or(Ok(()), |route| check_route(name, route, &roles)).map_err(placed)?;
-            Ok(url.map(|url| Way::single(node.role, url.value.clone())))
+            Ok(url.map(|url| TargetRoute::single(node.role, url.value.clone())))
         }
-        _ => Way::through(name, route, nodes).map(Some).map_err(placed),
+        _ => TargetRoute::through(name, route, nodes).map(Some).map_err(placed),
     }
 }
 
-fn plan_target(target: &Target, way: Way) -> TargetFacts {
+fn plan_target(target: &SuiteTarget, way: TargetRoute) -> TargetFacts {
     let mut planned = target.facts.clone();
     take(&mut planned, way);
     planned
@@ -165,7 +165,7 @@ fn plan_target(target: &Target, way: Way) -> TargetFacts {
 /// Two targets on one database would load the same tables twice; read-only nodes take none.
 pub(crate) fn check_data(
     suite: &Suite,
-    experiment: &Experiment,
+    experiment: &SuiteExperiment,
     planned: &ExperimentFacts,
     targets: &[TargetFacts],
 ) -> Result<(), SuiteError> {

@@ -5,7 +5,7 @@ use dyno_facts::{ExperimentFacts, Role, StopRule, TargetFacts};
 use crate::compare::Compare;
 use crate::parse::is_name;
 use crate::problem::{Problem, SuiteError};
-use crate::suite::{Experiment, Node, Suite, Target, Written};
+use crate::suite::{Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Versus {
@@ -55,10 +55,10 @@ pub(crate) fn apply(
             searches.join(", ")
         ));
     }
-    let written = |value: &String| Written { value: value.clone(), span: 0..0 };
+    let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
     changed.experiments = kept
         .into_iter()
-        .map(|experiment| Experiment {
+        .map(|experiment| SuiteExperiment {
             targets: None,
             read_only: Vec::new(),
             compare: Some(Compare {
@@ -73,9 +73,9 @@ pub(crate) fn apply(
     Ok(changed)
 }
 
-fn plain_target(name: &str) -> Target {
-    Target {
-        name: Written { value: name.to_owned(), span: 0..0 },
+fn plain_target(name: &str) -> SuiteTarget {
+    SuiteTarget {
+        name: WithSpan { value: name.to_owned(), span: 0..0 },
         title: None,
         product: None,
         facts: TargetFacts { name: name.to_owned(), ..TargetFacts::default() },
@@ -87,8 +87,8 @@ fn plain_target(name: &str) -> Target {
 
 /// The experiments that are meant for one of the two targets; if none is, all of them, but each load
 /// once: suites repeat loads for targets of their own. Experiments that share data stay together.
-fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a Experiment>, Vec<String>) {
-    let is_meant = |experiment: &&Experiment| {
+fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a SuiteExperiment>, Vec<String>) {
+    let is_meant = |experiment: &&SuiteExperiment| {
         let targets = experiment.targets.iter().flatten();
         experiment.targets.is_none() || targets.clone().any(|target| names.contains(&target.value))
     };
@@ -96,9 +96,9 @@ fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a Experiment>, Vec<S
     if groups.is_empty() {
         groups = sharing_data(suite.experiments.iter());
     }
-    let (mut kept, mut left_out): (Vec<&Experiment>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut kept, mut left_out): (Vec<&SuiteExperiment>, Vec<String>) = (Vec::new(), Vec::new());
     for group in groups {
-        let is_known = |new: &&Experiment| kept.iter().any(|old| is_same_load(old, new));
+        let is_known = |new: &&SuiteExperiment| kept.iter().any(|old| is_same_load(old, new));
         match group.iter().all(is_known) {
             true => left_out.extend(group.iter().map(|experiment| experiment.name.value.clone())),
             false => kept.extend(group),
@@ -108,8 +108,10 @@ fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a Experiment>, Vec<S
 }
 
 /// Cuts experiments where data are dropped and others loaded.
-fn sharing_data<'a>(experiments: impl Iterator<Item = &'a Experiment>) -> Vec<Vec<&'a Experiment>> {
-    let mut groups: Vec<Vec<&Experiment>> = Vec::new();
+fn sharing_data<'a>(
+    experiments: impl Iterator<Item = &'a SuiteExperiment>,
+) -> Vec<Vec<&'a SuiteExperiment>> {
+    let mut groups: Vec<Vec<&SuiteExperiment>> = Vec::new();
     for experiment in experiments {
         match groups.last_mut().filter(|_| !experiment.facts.prepare) {
             Some(group) => group.push(experiment),
@@ -119,8 +121,8 @@ fn sharing_data<'a>(experiments: impl Iterator<Item = &'a Experiment>) -> Vec<Ve
     groups
 }
 
-fn is_same_load(a: &Experiment, b: &Experiment) -> bool {
-    let load = |experiment: &Experiment| {
+fn is_same_load(a: &SuiteExperiment, b: &SuiteExperiment) -> bool {
+    let load = |experiment: &SuiteExperiment| {
         let facts = &experiment.facts;
         ExperimentFacts {
             workload: facts.workload.clone(),

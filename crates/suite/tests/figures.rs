@@ -1,9 +1,9 @@
 //! The bundled figures: every value is there, of the right kind, and adds up.
 
 use dyno_facts::PublishedRow;
-use dyno_suite::figures::{self, Column, Figure};
+use dyno_suite::figures::{self, PublishedColumn, PublishedFigure};
 
-fn rows<'a>(figure: &'a Figure, condition: &str, value: &str) -> Vec<&'a PublishedRow> {
+fn rows<'a>(figure: &'a PublishedFigure, condition: &str, value: &str) -> Vec<&'a PublishedRow> {
     figure.rows.iter().filter(|row| row.conditions[condition] == value).collect()
 }
 
@@ -25,7 +25,8 @@ fn all_four_are_read_in_full() {
     assert_eq!(counts, expected);
     for figure in figures::all() {
         assert!(!figure.source.is_empty() && !figure.method.is_empty(), "{}", figure.name);
-        let is_condition = |column: &Column| matches!(column, Column::Condition { .. });
+        let is_condition =
+            |column: &PublishedColumn| matches!(column, PublishedColumn::Condition { .. });
         for (column, _) in figure.columns.iter().filter(|(_, column)| is_condition(column)) {
             for row in &figure.rows {
                 let number = row.number(column);
@@ -97,11 +98,11 @@ fn broken_figures_are_refused_with_their_place() {
                    class = { role = 'label', meaning = 'c' }\n\
                    tps = { role = 'metric', metric = 'tps', meaning = 't' }\n";
     let fail = |csv: &str, sidecar: &str| {
-        let problem = Figure::parse("f", csv, sidecar).expect_err("a broken figure");
+        let problem = PublishedFigure::parse("f", csv, sidecar).expect_err("a broken figure");
         let place = problem.place.expect("a place");
         format!("{}:{} {}", place.file, place.line, problem.message)
     };
-    assert!(Figure::parse("f", "class,tps\na,1\n", sidecar).is_ok());
+    assert!(PublishedFigure::parse("f", "class,tps\na,1\n", sidecar).is_ok());
     let said = fail("class,tps\na,1\nb,x\n", sidecar);
     assert_eq!(said, "f.csv:3 `x` in the column `tps` is not a number.");
     assert_eq!(fail("class,qps\na,1\n", sidecar), "f.csv:1 The column `qps` is not described.");

@@ -1,6 +1,6 @@
 //! A MariaDB for a test.
 
-use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
+use crate::server::{TestServer, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct MariaDb {
     /// The process; [`MariaDb::kill`] and [`MariaDb::restart`] drive it.
-    pub server: Server,
+    pub server: TestServer,
     pub port: u16,
     pub socket: PathBuf,
 }
@@ -57,7 +57,8 @@ impl MariaDb {
             "--innodb-buffer-pool-size=128M".to_owned(),
         ];
         arguments.extend(options.iter().map(|&option| option.to_owned()));
-        let mut mariadb = MariaDb { server: Server::new(scratch, daemon, arguments), port, socket };
+        let mut mariadb =
+            MariaDb { server: TestServer::new(scratch, daemon, arguments), port, socket };
         mariadb.restart()?;
         mariadb.sql("CREATE DATABASE sbtest")?;
         Ok(mariadb)

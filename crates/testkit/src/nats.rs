@@ -1,12 +1,12 @@
 //! A NATS server for a test.
 
-use crate::server::{Server, find_program, free_port};
+use crate::server::{TestServer, find_program, free_port};
 use std::net::TcpStream;
 use std::path::Path;
 
 #[derive(Debug)]
 pub struct Nats {
-    server: Server,
+    server: TestServer,
     address: String,
     pub port: u16,
 }
@@ -28,7 +28,7 @@ impl Nats {
         let mut arguments =
             vec!["--addr".to_owned(), address.to_owned(), "--port".to_owned(), port.to_string()];
         arguments.extend(options.iter().map(|&option| option.to_owned()));
-        let server = Server::own(&program, arguments);
+        let server = TestServer::own(&program, arguments);
         let mut nats = Nats { server, address: address.to_owned(), port };
         nats.launch();
         Ok(nats)

@@ -1,6 +1,6 @@
 //! A PostgreSQL for a test.
 
-use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
+use crate::server::{TestServer, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const NOTICE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Postgres {
     /// The process; [`Postgres::kill`] and [`Postgres::restart`] drive it.
-    pub server: Server,
+    pub server: TestServer,
     pub port: u16,
     /// Folder of the unix socket.
     pub socket_folder: PathBuf,
@@ -57,7 +57,7 @@ impl Postgres {
             "--listen_addresses=127.0.0.1".to_owned(),
         ];
         arguments.extend(options.iter().map(|&option| option.to_owned()));
-        let server = Server::new(scratch, daemon, arguments);
+        let server = TestServer::new(scratch, daemon, arguments);
         let mut postgres = Postgres { server, port, socket_folder, psql };
         postgres.restart()?;
         postgres.sql("CREATE DATABASE sbtest")?;

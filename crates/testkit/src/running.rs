@@ -20,13 +20,13 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Killed at the end of its life.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningDyno {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
 }
 
-impl Running {
+impl RunningDyno {
     /// Starts dyno in `folder`, with its output in files there.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
         let mut command = dyno_command(folder);
@@ -40,7 +40,7 @@ impl Running {
         let file = |path: &Path| File::create(path).expect("the test's folder can be written");
         let child =
             command.stdout(file(&stdout)).stderr(file(&stderr)).spawn().expect("dyno can be run");
-        Running { child, stdout, stderr }
+        RunningDyno { child, stdout, stderr }
     }
 
     pub fn stdout(&self) -> String {
@@ -52,7 +52,7 @@ impl Running {
     }
 
     /// Waits until `is_so` while dyno runs.
-    pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&Running) -> bool) {
+    pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&RunningDyno) -> bool) {
         wait_until(what, || {
             if is_so(self) {
                 return true;
@@ -84,7 +84,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningDyno {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

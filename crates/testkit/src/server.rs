@@ -19,7 +19,7 @@ pub fn free_port() -> u16 {
 }
 
 #[derive(Debug)]
-pub struct Server {
+pub struct TestServer {
     child: Option<Child>,
     scratch: Scratch,
     program: String,
@@ -28,14 +28,14 @@ pub struct Server {
     is_own: bool,
 }
 
-impl Server {
+impl TestServer {
     pub(crate) fn new(scratch: Scratch, program: &str, arguments: Vec<String>) -> Self {
-        Server { child: None, scratch, program: program.to_owned(), arguments, is_own: false }
+        TestServer { child: None, scratch, program: program.to_owned(), arguments, is_own: false }
     }
 
     /// The same for a program that also runs as root.
     pub(crate) fn own(program: &str, arguments: Vec<String>) -> Self {
-        let mut server = Server::new(Scratch::new(), program, arguments);
+        let mut server = TestServer::new(Scratch::new(), program, arguments);
         server.is_own = true;
         server
     }
@@ -91,7 +91,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.kill();
     }

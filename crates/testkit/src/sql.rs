@@ -1,13 +1,13 @@
 //! One session for a statement or two.
 
-use dyno_core::{DbError, Dialect, Driver, SECOND, Session, Table};
-use dyno_drivers::Target;
+use dyno_core::{AnswerTable, DbError, Dialect, Driver, SECOND, Session};
+use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_reactor::{block_on, now, timeout};
 
-pub fn target(url: &str) -> Target {
+pub fn target(url: &str) -> TargetUrl {
     url.parse().unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
@@ -23,7 +23,7 @@ pub fn with_session<D: Driver, T>(driver: &D, work: impl AsyncFn(&mut D::Session
 }
 
 /// The answer to a statement, within a minute.
-pub fn ask(url: &str, sql: &str) -> Result<Table, DbError> {
+pub fn ask(url: &str, sql: &str) -> Result<AnswerTable, DbError> {
     let target = target(url);
     match target.dialect {
         Dialect::Postgres => query(&PostgresDriver::new(&target)?, sql),
@@ -32,10 +32,10 @@ pub fn ask(url: &str, sql: &str) -> Result<Table, DbError> {
     }
 }
 
-fn query<D: Driver>(driver: &D, sql: &str) -> Result<Table, DbError> {
+fn query<D: Driver>(driver: &D, sql: &str) -> Result<AnswerTable, DbError> {
     let asked = async {
         let mut session = driver.connect(0).await?;
-        let mut table = Table::default();
+        let mut table = AnswerTable::default();
         session.query(sql, &mut table).await?;
         session.close().await;
         Ok(table)

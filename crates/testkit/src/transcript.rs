@@ -1,6 +1,6 @@
 //! Writes down the answers of a session.
 
-use dyno_core::{Columns, Executed, Row, Rows};
+use dyno_core::{AnswerRow, ColumnNames, Executed, Rows};
 
 /// A line per call: `columns a, b`, `row 1, NULL`, `done 2 rows`, `done 3 changed`, `done`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Transcript {
 impl Rows for Transcript {
     const DESCRIBED: bool = true;
 
-    fn columns<C: Columns>(&mut self, columns: &C) {
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
         let names: Vec<_> = (0..columns.count()).map(|column| columns.name(column)).collect();
         self.0.push(format!("columns {}", names.join(", ")));
     }
@@ -29,7 +29,7 @@ impl Rows for Transcript {
         });
     }
 
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let value = |column| row.string(column).unwrap_or_else(|| "NULL".to_owned());
         let values: Vec<_> = (0..row.columns()).map(value).collect();
         self.0.push(format!("row {}", values.join(", ")));
@@ -44,7 +44,7 @@ impl Rows for Headings {
     const WANTED: bool = false;
     const DESCRIBED: bool = true;
 
-    fn columns<C: Columns>(&mut self, columns: &C) {
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
         self.0.columns(columns);
     }
 
@@ -52,5 +52,5 @@ impl Rows for Headings {
         self.0.done(executed);
     }
 
-    fn row<R: Row>(&mut self, _row: &R) {}
+    fn row<R: AnswerRow>(&mut self, _row: &R) {}
 }

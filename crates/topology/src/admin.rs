@@ -1,9 +1,9 @@
 //! Statements that arrange a cluster: one short session each, on an account of its own.
 
-use crate::{ClusterError, Product, Result, StateNode};
-use dyno_core::{Columns, DbError, Driver, Row, Rows, SECOND, Session};
+use crate::{ClusterError, NodeProduct, Result, StateNode};
+use dyno_core::{AnswerRow, ColumnNames, DbError, Driver, Rows, SECOND, Session};
 use dyno_drivers::target::Secret;
-use dyno_drivers::{Database, Target, with_driver};
+use dyno_drivers::{Database, TargetUrl, with_driver};
 use dyno_reactor::{block_on, now, timeout};
 
 /// The account that arranges replication.
@@ -20,11 +20,11 @@ pub(crate) struct Answer {
 impl Rows for Answer {
     const DESCRIBED: bool = true;
 
-    fn columns<C: Columns>(&mut self, columns: &C) {
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
         self.names = (0..columns.count()).map(|column| columns.name(column).to_owned()).collect();
     }
 
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
     }
 }
@@ -56,14 +56,14 @@ impl Answer {
 
 pub(crate) struct Admin {
     name: String,
-    target: Target,
+    target: TargetUrl,
     limit_s: u64,
 }
 
 impl Admin {
     /// As the account that arranges replication.
     pub(crate) fn for_admin(node: &StateNode, password: &str, limit_s: u64) -> Result<Self> {
-        let database = if node.product == Product::Postgres { "postgres" } else { "" };
+        let database = if node.product == NodeProduct::Postgres { "postgres" } else { "" };
         Self::of(node, ADMIN, password, database, limit_s)
     }
     pub(crate) fn of(
@@ -75,7 +75,7 @@ impl Admin {
     ) -> Result<Self> {
         let (scheme, host, port) = (node.product.scheme(), &node.host, node.port);
         let url = format!("{scheme}://{user}@{host}:{port}/{database}?connect_timeout_s={limit_s}");
-        let mut target: Target = url.parse().map_err(|error| failed!("{url}: {error}"))?;
+        let mut target: TargetUrl = url.parse().map_err(|error| failed!("{url}: {error}"))?;
         target.password = Some(Secret::new(password));
         Ok(Admin { name: node.name.clone(), target, limit_s })
     }

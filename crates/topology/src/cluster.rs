@@ -1,10 +1,12 @@
 //! A cluster as a whole: made, opened, taken down.
 
 use crate::folder::{Folder, FolderLock, Secrets, random_hex};
-use crate::process::Wanted;
+use crate::process::ProcessFilter;
 use crate::request::Request;
 use crate::state::FORMAT;
-use crate::{Account, ClusterError, EndpointKind, Product, Result, State, StateNode, TopologyKind};
+use crate::{
+    Account, ClusterError, EndpointKind, NodeProduct, Result, State, StateNode, TopologyKind,
+};
 use crate::{endpoint, machine, mysql, network, programs};
 use std::path::Path;
 
@@ -193,16 +195,16 @@ fn take_down(folder: &Folder, state: &State) -> Result<()> {
     let known = state.nodes.iter().filter(|node| node.pid != 0);
     let known = known.map(StateNode::process).collect();
     // Everything they hold is removed, so nothing needs a clean shutdown.
-    Wanted::cluster(&state.id, folder.path(), known).kill()?;
+    ProcessFilter::cluster(&state.id, folder.path(), known).kill()?;
     network::remove(state)?;
     folder.remove()
 }
 
-pub(crate) fn product_of(topology: TopologyKind) -> Product {
+pub(crate) fn product_of(topology: TopologyKind) -> NodeProduct {
     match topology {
-        TopologyKind::Mariadb | TopologyKind::Sharded => Product::Mariadb,
-        TopologyKind::Mysql => Product::Mysql,
-        TopologyKind::Postgres => Product::Postgres,
+        TopologyKind::Mariadb | TopologyKind::Sharded => NodeProduct::Mariadb,
+        TopologyKind::Mysql => NodeProduct::Mysql,
+        TopologyKind::Postgres => NodeProduct::Postgres,
     }
 }
 
@@ -212,7 +214,7 @@ fn plan(request: &Request) -> Result<State> {
     let servers = if is_sharded { SHARDS } else { 1 + request.replicas as usize };
     let endpoint = if is_sharded { Some(EndpointKind::Shardingsphere) } else { request.endpoint };
     let ports = machine::free_ports(servers + 1)?;
-    let node = |name: String, product: Product, role: &str, port: u16| StateNode {
+    let node = |name: String, product: NodeProduct, role: &str, port: u16| StateNode {
         name,
         product,
         role: role.to_owned(),
@@ -232,13 +234,13 @@ fn plan(request: &Request) -> Result<State> {
         .collect();
     nodes.extend(endpoint.map(|kind| {
         let product = match kind {
-            EndpointKind::Pgpool => Product::Pgpool,
-            EndpointKind::Shardingsphere => Product::Shardingsphere,
-            EndpointKind::Router => Product::Router,
+            EndpointKind::Pgpool => NodeProduct::Pgpool,
+            EndpointKind::Shardingsphere => NodeProduct::Shardingsphere,
+            EndpointKind::Router => NodeProduct::Router,
         };
         node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])
     }));
-    let users = if product == Product::Postgres { ["postgres"] } else { ["mysql"] };
+    let users = if product == NodeProduct::Postgres { ["postgres"] } else { ["mysql"] };
     let mut state = State {
         format: FORMAT,
         id: random_hex(8)?,
@@ -268,7 +270,7 @@ fn plan(request: &Request) -> Result<State> {
 }
 
 /// Router comes in the folder that MySQL was unpacked to.
-fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::Options {
+fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::EndpointOptions {
     let mut options = request.endpoint_options.clone();
     if kind == Some(EndpointKind::Router) && options.software.is_none() {
         options.software.clone_from(&request.mysql);
@@ -282,7 +284,7 @@ fn check_programs(state: &State) -> Result<()> {
         endpoint::check(kind, &state.endpoint_options)?;
     }
     match product_of(state.topology) {
-        Product::Postgres => crate::postgres::check(),
+        NodeProduct::Postgres => crate::postgres::check(),
         product => mysql::check(state, product),
     }
 }

@@ -1,7 +1,7 @@
 //! Faults: kill, stop, start, freeze a node.
 
-use crate::process::{LOOK_EACH, Wanted};
-use crate::{Cluster, ClusterError, Product, Result, StateNode};
+use crate::process::{LOOK_EACH, ProcessFilter};
+use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 const STOP_WITHIN: Duration = Duration::from_secs(120);
 
 impl Cluster {
-    pub(crate) fn processes(&self, node: &StateNode) -> Wanted {
-        Wanted::node(&self.state.id, &node.name, &node.folder, node.process())
+    pub(crate) fn processes(&self, node: &StateNode) -> ProcessFilter {
+        ProcessFilter::node(&self.state.id, &node.name, &node.folder, node.process())
     }
 
     pub(crate) fn set_stopped(&mut self, name: &str) -> Result<()> {
@@ -41,7 +41,7 @@ impl Cluster {
             self.processes(node).signal(Signal::CONT)?;
         }
         // PostgreSQL waits for its clients after SIGTERM, and sends them away after SIGINT.
-        let is_postgres = matches!(node.product, Product::Postgres | Product::Pgpool);
+        let is_postgres = matches!(node.product, NodeProduct::Postgres | NodeProduct::Pgpool);
         process.signal(if is_postgres { Signal::INT } else { Signal::TERM })?;
         let begin = Instant::now();
         while process.is_alive() {

@@ -46,5 +46,5 @@ pub use cluster::Cluster;
 pub use error::ClusterError;
 pub(crate) use error::Result;
 pub use request::{REPLICAS_MAX, Replication, Request};
-pub use state::{Account, EndpointKind, Home, Product, State, StateNode, TopologyKind};
+pub use state::{Account, EndpointKind, Home, NodeProduct, State, StateNode, TopologyKind};
 pub use status::{Health, NodeStatus};

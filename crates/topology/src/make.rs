@@ -4,7 +4,7 @@ use crate::admin::Admin;
 use crate::cluster::product_of;
 use crate::mysql::replication::{self, Stream};
 use crate::process::{LOOK_EACH, Launch, last_lines, start};
-use crate::{Cluster, ClusterError, Product, Result, StateNode, TopologyKind};
+use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode, TopologyKind};
 use crate::{mysql, network, postgres};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ impl Cluster {
         let servers: Vec<StateNode> = self.servers().cloned().collect();
         step(&format!("Making the data folders of {}.", count(servers.len(), product.name())));
         match product {
-            Product::Postgres => postgres::make_data(self, &servers)?,
+            NodeProduct::Postgres => postgres::make_data(self, &servers)?,
             _ => mysql::make_data(self, &servers)?,
         }
         step("Starting the servers.");
@@ -43,7 +43,7 @@ impl Cluster {
             return Ok(());
         }
         step(&format!("Starting replication to {}.", count(replicas.len(), "read-only")));
-        if product == Product::Postgres {
+        if product == NodeProduct::Postgres {
             postgres::replication::make_slots(self, &servers[0])?;
         } else {
             for node in &replicas {
@@ -76,9 +76,9 @@ impl Cluster {
     fn launch_of(&self, node: &StateNode) -> Result<Launch> {
         let number = self.position(&node.name)? + 1;
         match node.product {
-            Product::Mariadb | Product::Mysql => mysql::launch(&self.state, node, number),
-            Product::Postgres => postgres::launch(&self.state, node),
-            Product::Pgpool | Product::Shardingsphere | Product::Router => {
+            NodeProduct::Mariadb | NodeProduct::Mysql => mysql::launch(&self.state, node, number),
+            NodeProduct::Postgres => postgres::launch(&self.state, node),
+            NodeProduct::Pgpool | NodeProduct::Shardingsphere | NodeProduct::Router => {
                 self.endpoint_launch(node)
             }
         }
@@ -120,7 +120,7 @@ impl Cluster {
         let is_sharded = self.state.topology == TopologyKind::Sharded;
         for node in self.servers().filter(|node| is_sharded || node.role == "primary") {
             match node.product {
-                Product::Postgres => postgres::make_database(self, node)?,
+                NodeProduct::Postgres => postgres::make_database(self, node)?,
                 _ => self
                     .admin(node)?
                     .ask(&format!("CREATE DATABASE {}", self.state.database))
@@ -149,7 +149,7 @@ impl Cluster {
     /// The state of a node's replication; `None` where it has none.
     pub(crate) fn stream(&self, node: &StateNode, admin: &Admin) -> Result<Option<Stream>> {
         match node.product {
-            Product::Postgres => postgres::replication::stream(admin),
+            NodeProduct::Postgres => postgres::replication::stream(admin),
             product => replication::stream(admin, product),
         }
     }
@@ -158,7 +158,7 @@ impl Cluster {
     pub(crate) fn catch_up(&self, node: &StateNode, source: &StateNode) -> Result<()> {
         let (admin, of_source) = (self.admin(node)?, self.admin(source)?);
         let what = || format!("doesn't catch up with {}", source.name);
-        if node.product == Product::Postgres {
+        if node.product == NodeProduct::Postgres {
             let position = postgres::replication::position(&of_source)?;
             return self.wait_for(node, || {
                 Ok((postgres::replication::applied(&admin)? < position).then(what))
@@ -180,7 +180,7 @@ impl Cluster {
             return Ok(());
         }
         let admin = self.admin(primary)?;
-        if primary.product == Product::Postgres {
+        if primary.product == NodeProduct::Postgres {
             postgres::replication::reconfigure(self, primary)?;
         } else {
             replication::wait_for_replicas(&admin, primary.product, true)?;
@@ -189,7 +189,7 @@ impl Cluster {
         let what = || format!("is not acknowledged to, which {name} replication needs");
         self.wait_for(primary, || {
             let acknowledging = match primary.product {
-                Product::Postgres => postgres::replication::acknowledging(&admin)?,
+                NodeProduct::Postgres => postgres::replication::acknowledging(&admin)?,
                 product => replication::acknowledging(&admin, product)?,
             };
             Ok((acknowledging < wanted).then(what))

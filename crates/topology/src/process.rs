@@ -169,7 +169,7 @@ pub(crate) fn last_lines(log: &Path) -> String {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ProcessFilter {
     /// `ID/`, or `ID/NODE` for those of one node.
     mark: Vec<u8>,
     is_whole: bool,
@@ -177,15 +177,15 @@ pub(crate) struct Wanted {
     known: Vec<Process>,
 }
 
-impl Wanted {
+impl ProcessFilter {
     pub(crate) fn cluster(id: &str, folder: &Path, known: Vec<Process>) -> Self {
         let mark = format!("{MARK}={id}/").into_bytes();
-        Wanted { mark, is_whole: false, folder: folder.to_owned(), known }
+        ProcessFilter { mark, is_whole: false, folder: folder.to_owned(), known }
     }
 
     pub(crate) fn node(id: &str, node: &str, folder: &Path, known: Process) -> Self {
         let mark = format!("{MARK}={id}/{node}").into_bytes();
-        Wanted { mark, is_whole: true, folder: folder.to_owned(), known: vec![known] }
+        ProcessFilter { mark, is_whole: true, folder: folder.to_owned(), known: vec![known] }
     }
 
     fn has_mark(&self, pid: u32) -> bool {

@@ -48,7 +48,7 @@ pub struct Request {
     pub isolated: bool,
     /// A folder that MySQL was unpacked to.
     pub mysql: Option<PathBuf>,
-    pub endpoint_options: endpoint::Options,
+    pub endpoint_options: endpoint::EndpointOptions,
     /// True to give up, and take down what was started.
     pub is_stopped: fn() -> bool,
 }
@@ -65,7 +65,7 @@ impl Request {
             settings: Vec::new(),
             isolated: false,
             mysql: None,
-            endpoint_options: endpoint::Options::default(),
+            endpoint_options: endpoint::EndpointOptions::default(),
             is_stopped: || false,
         }
     }

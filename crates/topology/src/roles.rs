@@ -4,7 +4,7 @@ use crate::admin::Admin;
 use crate::folder::{FolderLock, copy_folder, failed};
 use crate::make::not_in_time;
 use crate::mysql::replication;
-use crate::{Cluster, ClusterError, Product, Result, StateNode, postgres};
+use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode, postgres};
 use std::fs;
 
 /// Seconds for asking a node that may be cut off from the network.
@@ -36,7 +36,7 @@ impl Cluster {
             .cloned()
             .collect();
         match node.product {
-            Product::Postgres => self.fetch_rest_postgres(&node, &others)?,
+            NodeProduct::Postgres => self.fetch_rest_postgres(&node, &others)?,
             _ => self.fetch_rest_mysql(&node, &others)?,
         }
         for other in &mut self.state.nodes {
@@ -49,7 +49,7 @@ impl Cluster {
         }
         let node = self.node(name)?.clone();
         match node.product {
-            Product::Postgres => self.take_over_postgres(&node, &others)?,
+            NodeProduct::Postgres => self.take_over_postgres(&node, &others)?,
             _ => self.take_over_mysql(&node, &others)?,
         }
         self.save()?;
@@ -80,7 +80,7 @@ impl Cluster {
         if !self.is_answering(&old) {
             return Ok(());
         }
-        if old.product == Product::Postgres {
+        if old.product == NodeProduct::Postgres {
             // It sends everything to its standbys before it leaves.
             return self.shut_down(&old.name, NEVER);
         }
@@ -172,7 +172,7 @@ impl Cluster {
             self.set_stopped(name)?;
         }
         match node.product {
-            Product::Postgres => {
+            NodeProduct::Postgres => {
                 postgres::replication::make_slots(self, &primary)?;
                 postgres::copy_primary(self, &primary, &node)?;
                 self.start_again(name)?;

@@ -33,7 +33,7 @@ pub enum EndpointKind {
 dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Product {
+    pub enum NodeProduct {
         Mariadb = "MariaDB",
         Mysql = "MySQL",
         Postgres = "PostgreSQL",
@@ -43,13 +43,14 @@ dyno_core::named! {
     }
 }
 
-impl Product {
+impl NodeProduct {
     pub fn scheme(self) -> &'static str {
         match self {
-            Product::Postgres | Product::Pgpool => "postgres",
-            Product::Mariadb | Product::Mysql | Product::Shardingsphere | Product::Router => {
-                "mysql"
-            }
+            NodeProduct::Postgres | NodeProduct::Pgpool => "postgres",
+            NodeProduct::Mariadb
+            | NodeProduct::Mysql
+            | NodeProduct::Shardingsphere
+            | NodeProduct::Router => "mysql",
         }
     }
 }
@@ -65,7 +66,7 @@ pub struct Account {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateNode {
     pub name: String,
-    pub product: Product,
+    pub product: NodeProduct,
     /// `primary`, `read_only`, `endpoint` or `shard`; changes when a read-only node is promoted.
     pub role: String,
     /// 127.0.0.1, or the address in its own network namespace.
@@ -128,7 +129,7 @@ pub struct State {
     pub cache_mib: u64,
     /// True once all nodes were ready; before, it can only be taken down.
     pub is_ready: bool,
-    pub endpoint_options: endpoint::Options,
+    pub endpoint_options: endpoint::EndpointOptions,
     /// Settings of the servers beside those of the template.
     pub settings: Vec<(String, String)>,
     /// All nodes, the primary first, the endpoint last.

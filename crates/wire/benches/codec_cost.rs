@@ -1,8 +1,8 @@
 //! What the codecs cost: `cargo bench -p dyno-wire --bench codec_cost`.
 
-use dyno_core::{Discard, Param, ParamType, Row, RowWriter, Rows};
+use dyno_core::{AnswerRow, Discard, Param, ParamType, RowWriter, Rows};
 use dyno_wire::decimal::push_double_15g;
-use dyno_wire::mysql::row::{Column, column_type};
+use dyno_wire::mysql::row::{MysqlColumn, column_type};
 use dyno_wire::mysql::{Answer, Definitions, Encoding, Prepared};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::row_description;
@@ -18,7 +18,7 @@ const ROUND: u32 = 20_000;
 struct First(usize);
 
 impl Rows for First {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0 += row.bytes(0).map_or(0, <[u8]>::len);
     }
 }
@@ -65,7 +65,7 @@ fn mysql() {
         let _ = black_box(statement.encode(&[Param::Int(i64::from(round))], &mut out));
         black_box(&out);
     });
-    let column = Column { column_type: column_type::VAR_STRING, unsigned: false, decimals: 0 };
+    let column = MysqlColumn { column_type: column_type::VAR_STRING, unsigned: false, decimals: 0 };
     let mut definitions = Definitions { columns: vec![column], ..Definitions::default() };
     for (name, cached) in [("with cached columns", true), ("with column definitions", false)] {
         let bytes = answer(cached);

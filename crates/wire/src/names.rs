@@ -1,6 +1,6 @@
 //! The names of the columns of a result set.
 
-use dyno_core::Columns;
+use dyno_core::ColumnNames;
 
 /// Names of columns in one reused buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Names {
     }
 }
 
-impl Columns for Names {
+impl ColumnNames for Names {
     fn count(&self) -> usize {
         self.ends.len()
     }

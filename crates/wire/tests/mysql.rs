@@ -1,6 +1,6 @@
 //! Answers of a MySQL server, whole, cut into pieces, truncated and made up.
 
-use dyno_core::{Columns, Discard, Executed, Row, Rows};
+use dyno_core::{AnswerRow, ColumnNames, Discard, Executed, Rows};
 use dyno_testkit::{Headings, Transcript};
 use dyno_wire::mysql::packet::{begin_packet, finish_packet};
 use dyno_wire::mysql::reader::push_lenenc_bytes;
@@ -59,7 +59,7 @@ impl Script {
 struct Kept(Vec<Vec<Option<String>>>);
 
 impl Rows for Kept {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0.push((0..row.columns()).map(|column| row.string(column)).collect());
     }
 }

@@ -3,14 +3,14 @@
 use crate::workload::Ping;
 use dyno_core::Driver;
 use dyno_core::offer::{Levels, TestOffer, WorkloadOffer};
-use dyno_core::options::{Kind, OptionRow, read};
+use dyno_core::options::{OptionRow, OptionValues, read};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataCheck, ExperimentFacts, FamilyFacts, FamilyRecord, Message, Verdict};
+use dyno_facts::{CheckVerdict, DataCheck, ExperimentFacts, FamilyFacts, FamilyRecord, Message};
 use dyno_load::catalog::tables;
 use dyno_load::query::execute;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
-    After, Driven, Family, FamilyEntry, LoadOrder, Ran, Ready, ask, given, refused,
+    After, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, Ready, ask, given, refused,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
@@ -24,7 +24,7 @@ pub(crate) const PING: FamilyEntry = FamilyEntry::of::<PingFamily>(&[]);
 const OPTIONS: &[OptionRow<Settings>] = &[OptionRow::new(
     "number",
     "1",
-    Kind::Whole(1, 1_000_000, |settings, number| settings.number = number),
+    OptionValues::Whole(1, 1_000_000, |settings, number| settings.number = number),
     "the number that the table holds, and that each answer must have",
 )];
 
@@ -124,11 +124,17 @@ impl Driven for PingFamily {
         Ok(Ping::new(self.settings.number))
     }
 
-    fn look_after<D: Driver>(&self, _driver: &D, workload: &Ping, (): (), _ran: &Ran<'_>) -> After {
+    fn look_after<D: Driver>(
+        &self,
+        _driver: &D,
+        workload: &Ping,
+        (): (),
+        _ran: &EndedTrial<'_>,
+    ) -> After {
         let facts = self.facts(workload);
         let (verdict, evidence) = match facts.wrong {
-            0 => (Verdict::Passed, format!("All answers were {}.", facts.number)),
-            wrong => (Verdict::Failed, format!("{wrong} answers were not {}.", facts.number)),
+            0 => (CheckVerdict::Passed, format!("All answers were {}.", facts.number)),
+            wrong => (CheckVerdict::Failed, format!("{wrong} answers were not {}.", facts.number)),
         };
         let check = DataCheck { name: "number".to_owned(), verdict, evidence: evidence.into() };
         After { checks: vec![check], own: Some(FamilyFacts::new(&facts)), ..After::default() }

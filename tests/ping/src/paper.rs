@@ -2,8 +2,8 @@
 
 use crate::family::PingFacts;
 use dyno_facts::{FamilyRecord, Lang, Message};
-use dyno_report::blocks::{Blocks, Rows};
-use dyno_report::format::Format::Whole;
+use dyno_report::blocks::{Blocks, PaperRows};
+use dyno_report::format::NumberFormat::Whole;
 use dyno_report::{Experiment, FamilyPaper, Paper, Trial};
 
 pub(crate) struct PingPaper;
@@ -21,7 +21,7 @@ impl FamilyPaper for PingPaper {
         let facts = |trial: &'_ Trial| trial.summary.own::<PingFacts>().cloned();
         let mut blocks = Blocks::default();
         blocks.table(
-            Rows::new("Answers of each trial", paper.trials_in(experiment))
+            PaperRows::new("Answers of each trial", paper.trials_in(experiment))
                 .text("Trial", |trial| &trial.label)
                 .col("Number expected", Whole, |trial| facts(trial).map(|facts| facts.number))
                 .col("Other answers", Whole, |trial| facts(trial).map(|facts| facts.wrong)),

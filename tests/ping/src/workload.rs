@@ -1,8 +1,8 @@
 //! The workload: one statement, which reads one row.
 
 use dyno_core::{
-    DbError, Outcome, Rng, Row, Rows, Session, Statement, Tally, TransactionId, TransactionKind,
-    WorkerId, Workload,
+    AnswerRow, DbError, Outcome, Rng, Rows, Session, Statement, Tally, TransactionId,
+    TransactionKind, WorkerId, Workload,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +25,7 @@ impl Ping {
 struct Number(Option<i64>);
 
 impl Rows for Number {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0 = row.int(0);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::mine::ask_as_admin;
 use dyno_testkit::{
-    Ran, Running, Scratch, ask, commits, dyno, dyno_command, english_in_chinese_paper, only_run,
-    skipped, wait_until,
+    Ran, RunningDyno, Scratch, ask, commits, dyno, dyno_command, english_in_chinese_paper,
+    only_run, skipped, wait_until,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -72,7 +72,7 @@ const PGBENCH: &str =
 /// A dyno that runs one trial with a fault.
 struct Trial {
     folder: PathBuf,
-    running: Running,
+    running: RunningDyno,
 }
 
 impl Trial {
@@ -87,7 +87,7 @@ impl Trial {
         let of_cluster = ["--target", "main=cluster:dyno-cluster"];
         let more = if target.is_empty() { &of_cluster[..] } else { &[] };
         let words = [&["run", "f.toml"][..], more].concat();
-        Trial { folder: folder.to_owned(), running: Running::start(folder, &words) }
+        Trial { folder: folder.to_owned(), running: RunningDyno::start(folder, &words) }
     }
 
     fn path(&self) -> Option<PathBuf> {
@@ -103,7 +103,7 @@ impl Trial {
     fn is_measured(&mut self) {
         let folder = self.folder.join("dyno-runs");
         let has_begun =
-            |_: &Running| only_run(&folder).is_some_and(|run| !commits(&run, 1).is_empty());
+            |_: &RunningDyno| only_run(&folder).is_some_and(|run| !commits(&run, 1).is_empty());
         self.running.wait_until("the window", has_begun);
     }
 

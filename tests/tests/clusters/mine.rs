@@ -1,6 +1,6 @@
 //! A cluster of real servers that a test has to itself.
 
-use dyno_core::{DbError, Table};
+use dyno_core::{AnswerTable, DbError};
 use dyno_testkit::{Ran, Scratch, ask, dyno, skipped, wait_until};
 use dyno_topology::{Cluster, Health, Request, TopologyKind, endpoint};
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ impl Mine {
     }
 
     /// Executes a statement on a node as the account of the load.
-    pub(crate) fn try_sql(&self, node: &str, sql: &str) -> Result<Table, DbError> {
+    pub(crate) fn try_sql(&self, node: &str, sql: &str) -> Result<AnswerTable, DbError> {
         ask(&self.node_url(node), sql)
     }
 

@@ -4,14 +4,14 @@ use dyno_core::{
     DbError, Discard, MILLISECOND, Nanos, Outcome, Rng, SECOND, Session, Tally, TransactionId,
     TransactionKind, WorkerId, Workload,
 };
-use dyno_drivers::sim::{Script, Service, SimDriver};
+use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::PlannedTrial;
 use dyno_fleet::{
-    Done, Event, FLEET, Fleet, FleetOptions, Generator, NatsOptions, PATIENCE, Performance, Task,
-    Versions,
+    DrivenTogether, FLEET, Fleet, FleetOptions, Generator, GeneratorEvent, NatsOptions, PATIENCE,
+    Performance, Task, Versions,
 };
-use dyno_record::{Interval, Phase, Window};
+use dyno_record::{MeasuredInterval, Phase, Window};
 use dyno_testkit::{Nats, server_or_skip};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -65,7 +65,7 @@ impl Workload for Selects {
 
 fn database() -> SimDriver {
     let service = Service::Uniform(MILLISECOND, 3 * MILLISECOND);
-    SimDriver::new(Script { service, ..Script::default() })
+    SimDriver::new(SimulatedAnswers { service, ..SimulatedAnswers::default() })
 }
 
 fn spec(planned: &PlannedTrial) -> TrialSpec {
@@ -131,7 +131,7 @@ fn work(generator: Generator, fate: Fate, end: &'static AtomicBool, results: &Se
     while let Some(event) =
         generator.as_ref().and_then(|it| it.next(&|| end.load(Ordering::Relaxed)))
     {
-        let Event::Work(assignment) = event else { continue };
+        let GeneratorEvent::Work(assignment) = event else { continue };
         let (order, mut reporter) = (assignment.order, assignment.reporter);
         if fate == Fate::Fails {
             reporter.failed("There is no database.", Some("start one"), false);
@@ -173,7 +173,7 @@ impl Observer for Vanishing<'_> {
         self.reporter.released(window);
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         self.reporter.interval(interval);
         self.left = self.left.saturating_sub(1);
         if self.left == 0 && self.fate == Fate::Vanishes {
@@ -185,7 +185,7 @@ impl Observer for Vanishing<'_> {
 #[derive(Default)]
 struct Seen {
     windows: Vec<Window>,
-    intervals: Vec<Interval>,
+    intervals: Vec<MeasuredInterval>,
 }
 
 impl Observer for Seen {
@@ -193,7 +193,7 @@ impl Observer for Seen {
         self.windows.push(*window);
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         self.intervals.push(interval.clone());
     }
 }
@@ -230,8 +230,8 @@ fn run(
         tell: &|_| {},
     };
     match fleet.drive(&task, &Control::new(), seen) {
-        Ok(Done::Driven(performance)) => Ok(performance),
-        Ok(Done::Interrupted) => Err("interrupted".to_owned()),
+        Ok(DrivenTogether::Driven(performance)) => Ok(performance),
+        Ok(DrivenTogether::Interrupted) => Err("interrupted".to_owned()),
         Err(error) => Err(format!("{} {}", error.message, error.hint.unwrap_or_default())),
     }
 }

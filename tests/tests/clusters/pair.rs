@@ -3,9 +3,9 @@
 
 use dyno_core::{DbError, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
-use dyno_drivers::target::Target;
+use dyno_drivers::target::TargetUrl;
 use dyno_observe::{
-    NodeLook, Seen, commits_grown, follows, has_reached, look, node_conditions, position,
+    NodeLook, ServerWindow, commits_grown, follows, has_reached, look, node_conditions, position,
 };
 use dyno_reactor::block_on;
 use dyno_testkit::{MariaDb, Scratch, dyno, only_run, server_or_skip, skipped};
@@ -59,7 +59,7 @@ fn pair(test: &str, semi_sync: bool) -> Option<(MariaDb, MariaDb)> {
 }
 
 fn driver(server: &MariaDb) -> MysqlDriver {
-    let target: Target = server.url().parse().expect("a URL");
+    let target: TargetUrl = server.url().parse().expect("a URL");
     MysqlDriver::new(&target).expect("an address")
 }
 
@@ -104,7 +104,7 @@ fn a_replica_counts_what_it_applies_apart_from_what_it_is_asked() {
     on(&replica, &"START TRANSACTION; SELECT n FROM sbtest.t; COMMIT;".repeat(7));
     let after = (looked(&primary), looked(&replica));
 
-    let seen = Seen::default();
+    let seen = ServerWindow::default();
     let found = |before: &NodeLook, after: &NodeLook| {
         (
             node_conditions(&before.state, &after.state, &seen),
@@ -143,7 +143,7 @@ fn commits_without_an_answer_of_a_replica_are_counted() {
     on(&primary, "INSERT INTO sbtest.t VALUES (2); INSERT INTO sbtest.t VALUES (3)");
     let after = looked(&primary);
     let unacknowledged = |before: &NodeLook, after: &NodeLook| {
-        node_conditions(&before.state, &after.state, &Seen::default()).unacknowledged
+        node_conditions(&before.state, &after.state, &ServerWindow::default()).unacknowledged
     };
     assert_eq!(unacknowledged(&before, &between), Some(0));
     assert_eq!(unacknowledged(&between, &after), Some(2));

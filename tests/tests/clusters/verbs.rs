@@ -1,6 +1,6 @@
 //! `dyno cluster` as users meet it: what it prints, and that nothing is ever left behind.
 
-use dyno_testkit::{Running, Scratch, dyno, skipped};
+use dyno_testkit::{RunningDyno, Scratch, dyno, skipped};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -93,10 +93,10 @@ const STEPS: [&str; 3] =
 
 /// An `up` that has begun `step` and stands still, with its folder. A step may take no longer than it takes to
 /// see that it began: an `up` that was ready by then is taken down, and another one is made.
-fn up_stopped_in(step: &str) -> (Scratch, Running) {
+fn up_stopped_in(step: &str) -> (Scratch, RunningDyno) {
     for _ in 0..20 {
         let scratch = Scratch::new();
-        let mut up = Running::start(scratch.path(), &UP);
+        let mut up = RunningDyno::start(scratch.path(), &UP);
         up.wait_until(step, |up| up.stderr().contains(step));
         up.signal(Signal::STOP);
         if !up.stderr().contains("Ready after ") {

@@ -1,12 +1,14 @@
 //! The whole way on real databases: prepare, look, run every test, prewarm, clean up.
 
-use dyno_core::{DbError, Dialect, Driver, Outcome, Rng, Session, Table, Tally, Workload};
+use dyno_core::{AnswerTable, DbError, Dialect, Driver, Outcome, Rng, Session, Tally, Workload};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
-use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
+use dyno_sysbench::{
+    LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm,
+};
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,20 +28,24 @@ impl LoadObserver for Prewarmed {
 
 fn single<D: Driver>(driver: &D, sql: &str) -> i64 {
     with_session(driver, async |session: &mut D::Session| {
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         session.query(sql, &mut answer).await.unwrap();
         answer.single().unwrap_or("0").parse().unwrap()
     })
 }
 
 /// Makes as many transactions with each worker and returns what they did.
-fn run<D: Driver>(driver: &D, options: &Options, transactions: u32) -> Result<Tally, DbError> {
+fn run<D: Driver>(
+    driver: &D,
+    options: &SysbenchOptions,
+    transactions: u32,
+) -> Result<Tally, DbError> {
     run_seeded(driver, options, transactions, 77)
 }
 
 fn run_seeded<D: Driver>(
     driver: &D,
-    options: &Options,
+    options: &SysbenchOptions,
     transactions: u32,
     seed: u64,
 ) -> Result<Tally, DbError> {
@@ -65,7 +71,11 @@ fn run_seeded<D: Driver>(
 fn whole_way<D: Driver>(driver: &D) {
     prepare_and_look(driver);
     run_the_usual_tables(driver);
-    let tables = Options { tables: 2, table_size: ROWS, ..Options::new(Test::ReadWrite) };
+    let tables = SysbenchOptions {
+        tables: 2,
+        table_size: ROWS,
+        ..SysbenchOptions::new(SysbenchTest::ReadWrite)
+    };
     let prewarmed = Prewarmed::default();
     prewarm(driver, &tables, WORKERS, &prewarmed).unwrap();
     assert_eq!(prewarmed.0.into_inner(), 2);
@@ -82,7 +92,11 @@ fn whole_way<D: Driver>(driver: &D) {
 }
 
 fn prepare_and_look<D: Driver>(driver: &D) {
-    let options = Options { tables: 2, table_size: ROWS, ..Options::new(Test::ReadWrite) };
+    let options = SysbenchOptions {
+        tables: 2,
+        table_size: ROWS,
+        ..SysbenchOptions::new(SysbenchTest::ReadWrite)
+    };
     let report = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
     assert_eq!(report.rows.rows_loaded, 2 * u64::from(ROWS));
     assert!(report.rows.method.is_some());
@@ -101,11 +115,11 @@ fn prepare_and_look<D: Driver>(driver: &D) {
     single(driver, "SELECT 1");
     with_session(driver, async |session: &mut D::Session| {
         let sql = "DELETE FROM sbtest2 WHERE id > 20000";
-        session.query(sql, &mut Table::default()).await.unwrap();
+        session.query(sql, &mut AnswerTable::default()).await.unwrap();
     });
     let resumed = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((resumed.rows.rows_loaded, resumed.tables_complete), (1_000, 1));
-    let larger = Options { table_size: 2 * ROWS, ..options.clone() };
+    let larger = SysbenchOptions { table_size: 2 * ROWS, ..options.clone() };
     let refused = prepare(driver, &larger, 3, 5, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("holds 1000 rows"), "{refused}");
     let small = with_session(driver, async |session: &mut D::Session| {
@@ -116,18 +130,23 @@ fn prepare_and_look<D: Driver>(driver: &D) {
 
 fn run_the_usual_tables<D: Driver>(driver: &D) {
     for (test, reads, writes, others) in [
-        (Test::PointSelect, 1, 0, 0),
-        (Test::ReadOnly, 14, 0, 2),
-        (Test::ReadWrite, 14, 4, 2),
-        (Test::WriteOnly, 0, 4, 2),
-        (Test::UpdateIndex, 0, 1, 0),
-        (Test::UpdateNonIndex, 0, 1, 0),
-        (Test::SelectRandomPoints, 1, 0, 0),
-        (Test::SelectRandomRanges, 1, 0, 0),
-        (Test::Insert, 0, 1, 0),
+        (SysbenchTest::PointSelect, 1, 0, 0),
+        (SysbenchTest::ReadOnly, 14, 0, 2),
+        (SysbenchTest::ReadWrite, 14, 4, 2),
+        (SysbenchTest::WriteOnly, 0, 4, 2),
+        (SysbenchTest::UpdateIndex, 0, 1, 0),
+        (SysbenchTest::UpdateNonIndex, 0, 1, 0),
+        (SysbenchTest::SelectRandomPoints, 1, 0, 0),
+        (SysbenchTest::SelectRandomRanges, 1, 0, 0),
+        (SysbenchTest::Insert, 0, 1, 0),
     ] {
         for prepared in [true, false] {
-            let options = Options { tables: 2, table_size: ROWS, prepared, ..Options::new(test) };
+            let options = SysbenchOptions {
+                tables: 2,
+                table_size: ROWS,
+                prepared,
+                ..SysbenchOptions::new(test)
+            };
             // MySQL counts no row as changed that is given the value it has.
             let tally = run_seeded(driver, &options, 5, u64::from(prepared)).unwrap();
             let per_transaction = |count: u64| count * 5 * u64::from(WORKERS);
@@ -141,7 +160,11 @@ fn run_the_usual_tables<D: Driver>(driver: &D) {
     let rows = "SELECT (SELECT COUNT(*) FROM sbtest1) + (SELECT COUNT(*) FROM sbtest2)";
     assert_eq!(single(driver, rows), i64::from(2 * ROWS + 20));
     // One worker's stream is repeated by its own second run: the same rows are deleted once.
-    let delete = Options { tables: 2, table_size: ROWS, ..Options::new(Test::Delete) };
+    let delete = SysbenchOptions {
+        tables: 2,
+        table_size: ROWS,
+        ..SysbenchOptions::new(SysbenchTest::Delete)
+    };
     let first = run(driver, &delete, 20).unwrap();
     let second = run(driver, &delete, 20).unwrap();
     assert_eq!(first.writes + first.misses, 40);
@@ -150,20 +173,22 @@ fn run_the_usual_tables<D: Driver>(driver: &D) {
 }
 
 fn run_the_old_scripts<D: Driver>(driver: &D) {
-    let mut options = Options::new(Test::Legacy(LegacyTest::Oltp));
+    let mut options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
     (options.tables, options.table_size) = (2, 1_000);
     prepare(driver, &options, 2, 5, &Unobserved).unwrap();
-    for test in Test::ALL.into_iter().filter(|test| test.is_legacy()) {
+    for test in SysbenchTest::ALL.into_iter().filter(|test| test.is_legacy()) {
         if test.is_bulk_insert() || test.is_select_random() {
             continue;
         }
-        let tally = run(driver, &Options { test, ..options.clone() }, 3).unwrap();
+        let tally = run(driver, &SysbenchOptions { test, ..options.clone() }, 3).unwrap();
         let statements = if test == options.test { 20 } else { 1 };
         assert_eq!(tally.statements(), 3 * u64::from(WORKERS) * statements, "{}", test.name());
     }
     cleanup(driver, &options, 1, &Unobserved).unwrap();
-    let keys =
-        Options { table_size: 1_000, ..Options::new(Test::Legacy(LegacyTest::SelectRandomPoints)) };
+    let keys = SysbenchOptions {
+        table_size: 1_000,
+        ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::SelectRandomPoints))
+    };
     prepare(driver, &keys, 1, 5, &Unobserved).unwrap();
     assert_eq!(single(driver, "SELECT COUNT(*) FROM sbtest WHERE k = id"), 1_000);
     assert_eq!(run(driver, &keys, 3).unwrap().reads, 6);
@@ -171,7 +196,11 @@ fn run_the_old_scripts<D: Driver>(driver: &D) {
 }
 
 fn run_without_primary_key<D: Driver>(driver: &D) {
-    let options = Options { table_size: 500, secondary: true, ..Options::new(Test::ReadWrite) };
+    let options = SysbenchOptions {
+        table_size: 500,
+        secondary: true,
+        ..SysbenchOptions::new(SysbenchTest::ReadWrite)
+    };
     prepare(driver, &options, 1, 5, &Unobserved).unwrap();
     let again = prepare(driver, &options, 1, 5, &Unobserved).unwrap();
     assert_eq!(again.tables_complete, 1, "its indexes are known again");
@@ -181,7 +210,11 @@ fn run_without_primary_key<D: Driver>(driver: &D) {
 }
 
 fn run_numbered_inserts<D: Driver>(driver: &D) {
-    let mut options = Options { tables: 2, auto_inc: false, ..Options::new(Test::Insert) };
+    let mut options = SysbenchOptions {
+        tables: 2,
+        auto_inc: false,
+        ..SysbenchOptions::new(SysbenchTest::Insert)
+    };
     prepare(driver, &options, 2, 5, &Unobserved).unwrap();
     for expected in [0, 100] {
         options.unique_start = with_session(driver, async |session: &mut D::Session| {
@@ -194,7 +227,7 @@ fn run_numbered_inserts<D: Driver>(driver: &D) {
 }
 
 fn run_bulk_insert<D: Driver>(driver: &D) {
-    let options = Options::new(Test::BulkInsert);
+    let options = SysbenchOptions::new(SysbenchTest::BulkInsert);
     prepare(driver, &options, WORKERS, 5, &Unobserved).unwrap();
     for round in 1..=2 {
         let tally = run(driver, &options, 50_000).unwrap();

@@ -3,7 +3,7 @@
 
 use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Running, Scratch, commits, dyno, only_run, server_or_skip, skipped,
+    MariaDb, Postgres, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip, skipped,
     wait_until,
 };
 use rustix::process::Signal;
@@ -62,7 +62,7 @@ fn runs(folder: &Path) -> PathBuf {
 }
 
 /// Waits until the run has measured commits in two intervals of a trial.
-fn wait_for_commits(running: &mut Running, folder: &Path, trial: u32) -> PathBuf {
+fn wait_for_commits(running: &mut RunningDyno, folder: &Path, trial: u32) -> PathBuf {
     running.wait_until("commits", |_| {
         let run = only_run(&runs(folder));
         run.is_some_and(|run| commits(&run, trial).iter().filter(|&&count| count > 0).count() >= 2)
@@ -79,7 +79,7 @@ fn survives_the_death_of_a_server(
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, url, "workers = [8]\nduration_s = 25");
-    let mut running = Running::start(folder, &["run", "faults.toml"]);
+    let mut running = RunningDyno::start(folder, &["run", "faults.toml"]);
     let run = wait_for_commits(&mut running, folder, 1);
     let measured = commits(&run, 1).len();
     kill();
@@ -161,7 +161,7 @@ fn a_killed_run_is_printed_and_gone_on_with() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let arguments = two_trials(folder, 3);
-    let mut running = Running::start(folder, &arguments);
+    let mut running = RunningDyno::start(folder, &arguments);
     let run = wait_for_commits(&mut running, folder, 2);
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, -1);
@@ -193,7 +193,7 @@ fn ctrl_c_keeps_what_was_measured() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let arguments = two_trials(folder, 4);
-    let mut running = Running::start(folder, &arguments);
+    let mut running = RunningDyno::start(folder, &arguments);
     let run = wait_for_commits(&mut running, folder, 2);
     running.signal(Signal::INT);
     let ran = running.end();
@@ -244,7 +244,7 @@ fn a_full_disk_is_one_error_and_nothing_written_is_lost() {
         Err(why) => return skipped("a_full_disk_is_one_error_and_nothing_written_is_lost", &why),
     };
     let arguments = two_trials(folder, 6);
-    let mut running = Running::start(folder, &arguments);
+    let mut running = RunningDyno::start(folder, &arguments);
     // The run is the only folder; the file that fills the disk lies inside it.
     let run = wait_for_commits(&mut running, folder, 2);
     let filler = run.join("filler");

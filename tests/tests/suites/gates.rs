@@ -2,7 +2,7 @@
 
 use dyno_facts::{Purpose, RunStatus, TrialStatus};
 use dyno_store::RunData;
-use dyno_testkit::{MariaDb, Ran, Running, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Ran, RunningDyno, Scratch, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -112,7 +112,7 @@ fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
         "--half-width",
         "50%",
     ];
-    let mut running = Running::start(folder, &command);
+    let mut running = RunningDyno::start(folder, &command);
     let ended = |folder: &Path| {
         let path = only_run(&folder.join("runs"));
         path.map_or(0, |path| path.join("trials/5.json").exists() as usize)

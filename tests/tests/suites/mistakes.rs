@@ -287,7 +287,7 @@ fn passwords_are_nowhere() {
     let folder = scratch.path();
     suite(folder, |text| text.replace("duration_s = 1", "duration_s = 5"));
     let target = format!("--target=main=mysql://app:{RIGHT}@127.0.0.1:{}/sbtest", server.port);
-    let mut running = dyno_testkit::Running::start(folder, &["run", "s.toml", &target]);
+    let mut running = dyno_testkit::RunningDyno::start(folder, &["run", "s.toml", &target]);
     running.wait_until("commits", |_| {
         let run = dyno_testkit::only_run(&folder.join("dyno-runs"));
         run.is_some_and(|run| !dyno_testkit::commits(&run, 1).is_empty())

@@ -2,7 +2,7 @@
 
 use dyno_core::{Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_testkit::{Postgres, Ran, Running, Scratch, commits, dyno, only_run, server_or_skip};
+use dyno_testkit::{Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn own_tables_are_dropped(folder: &Path) {
 /// Kills a run of `own.toml` when `is_so`, then goes on with it.
 fn killed_and_gone_on_with(folder: &Path, what: &str, is_so: impl Fn(&Path) -> bool) {
     let arguments = ["run", "own.toml", "--dir", "runs"];
-    let mut running = Running::start(folder, &arguments);
+    let mut running = RunningDyno::start(folder, &arguments);
     running.wait_until(what, |_| only_run(&folder.join("runs")).is_some_and(|run| is_so(&run)));
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, -1);
@@ -186,7 +186,7 @@ fn a_table_that_others_build_on_is_not_dropped_with_them() {
         [("pgbench", "tpcb-like", "pgbench_accounts"), ("sysbench", "oltp_read_only", "sbtest1")]
     {
         write(workload, test, "");
-        let mut running = Running::start(folder, &["run", "own.toml", "--dir", workload]);
+        let mut running = RunningDyno::start(folder, &["run", "own.toml", "--dir", workload]);
         running.wait_until("commits", |_| {
             only_run(&folder.join(workload)).is_some_and(|run| is_measuring(&run))
         });

@@ -1,7 +1,7 @@
 //! The page beside a real run: what it tells while SQLite is measured, what it tells of a run that was
 //! killed, and what it refuses.
 
-use dyno_testkit::{Running, Scratch, dyno, dyno_command, only_run};
+use dyno_testkit::{RunningDyno, Scratch, dyno, dyno_command, only_run};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -86,9 +86,9 @@ fn rows(events: &[(String, serde_json::Value)]) -> usize {
     events.iter().map(count).sum()
 }
 
-fn watched(scratch: &Scratch) -> (Running, (String, String)) {
+fn watched(scratch: &Scratch) -> (RunningDyno, (String, String)) {
     fs::write(scratch.file("watched.toml"), SUITE).expect("written");
-    let mut run = Running::start(scratch.path(), &["run", "watched.toml", "--serve"]);
+    let mut run = RunningDyno::start(scratch.path(), &["run", "watched.toml", "--serve"]);
     run.wait_until("the page's address", |run| page(&run.stderr()).is_some());
     let page = page(&run.stderr()).expect("an address");
     (run, page)
@@ -137,7 +137,8 @@ fn a_killed_run_is_shown_and_the_next_one_after_it() {
     let (mut run, beside) = watched(&scratch);
     listen(&beside, |events| rows(events) >= 3);
     fs::create_dir(scratch.file("server")).expect("made");
-    let mut server = Running::start(&scratch.file("server"), &["serve", "--dir", "../dyno-runs"]);
+    let mut server =
+        RunningDyno::start(&scratch.file("server"), &["serve", "--dir", "../dyno-runs"]);
     server.wait_until("its address", |server| page(&server.stdout()).is_some());
     let page = page(&server.stdout()).expect("an address");
     run.signal(Signal::KILL);
@@ -185,7 +186,7 @@ fn an_open_address_needs_a_token_that_stays_secret() {
     assert_eq!(nowhere.code, 2, "{}", nowhere.all());
 
     let token = "a-token-that-stays-secret";
-    let mut server = Running::start(scratch.path(), &["serve", "--token", token]);
+    let mut server = RunningDyno::start(scratch.path(), &["serve", "--token", token]);
     server.wait_until("its address", |server| page(&server.stdout()).is_some());
     let page = page(&server.stdout()).expect("an address");
     assert_eq!(page.1, token);

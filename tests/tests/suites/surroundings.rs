@@ -3,7 +3,7 @@
 
 use dyno_facts::Message;
 use dyno_testkit::{
-    MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until,
+    MariaDb, Postgres, RunningDyno, Scratch, dyno, only_run, server_or_skip, wait_until,
 };
 use serde_json::Value;
 use std::fs;
@@ -65,8 +65,8 @@ fn told(run: &Path) -> Vec<String> {
 }
 
 /// Starts a run and waits until a node has spoken three times in it.
-fn spoken(folder: &Path) -> (Running, PathBuf) {
-    let mut running = Running::start(folder, &["run", "surroundings.toml"]);
+fn spoken(folder: &Path) -> (RunningDyno, PathBuf) {
+    let mut running = RunningDyno::start(folder, &["run", "surroundings.toml"]);
     running.wait_until("samples", |_| {
         only_run(&folder.join("dyno-runs")).is_some_and(|run| lines(&run).len() >= 3)
     });

@@ -3,7 +3,7 @@
 
 use dyno_facts::Message;
 use dyno_testkit::{
-    MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until,
+    MariaDb, Postgres, RunningDyno, Scratch, dyno, only_run, server_or_skip, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -199,7 +199,7 @@ fn checks_can_be_stopped(server: &Postgres, folder: &Path, more: &str) {
         )
         .expect("a view");
     small(folder, &server.url(), "bmsql-5.0", more);
-    let mut checking = Running::start(folder, &["run", "small.toml", "--dir", "stopped"]);
+    let mut checking = RunningDyno::start(folder, &["run", "small.toml", "--dir", "stopped"]);
     checking.wait_until("a condition that sleeps", |_| {
         let asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
         // Parallel workers may sleep too.
@@ -224,7 +224,7 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
                 options = { sessions = 4, keying_multiplier = 0.01, think_multiplier = 0.01 }\n";
     let more = "terminals = 4\nduration_s = 2\nwarmup_s = 0.5\noptions = { load_workers = 2 }";
     small(folder, &server.url(), "bmsql-5.0", &format!("{more}\n{spec}"));
-    let mut loading = Running::start(folder, &["run", "small.toml"]);
+    let mut loading = RunningDyno::start(folder, &["run", "small.toml"]);
     let done =
         "SELECT COUNT(*) FROM sbtest.bmsql_load_state WHERE ls_done = 1 AND ls_chunk LIKE '%.%'";
     wait_until("chunks that are done", || {

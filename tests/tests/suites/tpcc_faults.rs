@@ -4,7 +4,7 @@
 
 use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, Running, Scratch, dyno, server_or_skip, skipped, wait_until,
+    MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno, server_or_skip, skipped, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -39,11 +39,11 @@ fn acknowledged(folder: &Path) -> Vec<[u32; 3]> {
 }
 
 /// Starts a run with a ledger and waits until it has entered some orders.
-fn start(folder: &Path, flight: &str) -> Running {
+fn start(folder: &Path, flight: &str) -> RunningDyno {
     let before = acknowledged(folder).len();
     let words = ["benchmarksql", "run", "props", "--ledger", "ledger", "--checks", "none"];
     let more = ["--json", "result.json", "--flight", flight];
-    let mut running = Running::start(folder, &[&words[..], &more[..]].concat());
+    let mut running = RunningDyno::start(folder, &[&words[..], &more[..]].concat());
     running.wait_until("orders", |_| acknowledged(folder).len() > before + 20);
     running
 }

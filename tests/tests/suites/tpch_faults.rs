@@ -4,7 +4,8 @@
 
 use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, Running, Scratch, dyno, only_run, server_or_skip, skipped, wait_until,
+    MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno, only_run, server_or_skip, skipped,
+    wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -152,7 +153,7 @@ fn ended(trial: &Value, outcome: &str) -> Vec<u64> {
 }
 
 /// Waits until the run is in a query that sleeps.
-fn wait_for_sleep(running: &mut Running, server: &Server<'_>) {
+fn wait_for_sleep(running: &mut RunningDyno, server: &Server<'_>) {
     running.wait_until("a query that sleeps", |_| server.asleep() > 0);
 }
 
@@ -169,7 +170,7 @@ fn queries_end_as_they_should(server: &Server<'_>) {
 
 fn ctrl_c_leaves_nothing_at_work(folder: &Path, server: &Server<'_>) {
     let words = run(server, &["--dir", "stopped"]);
-    let mut running = Running::start(folder, &words);
+    let mut running = RunningDyno::start(folder, &words);
     wait_for_sleep(&mut running, server);
     running.signal(Signal::INT);
     let ran = running.end();
@@ -207,7 +208,7 @@ fn bounds_leave_nothing_at_work(folder: &Path, server: &Server<'_>) {
 
 fn a_killed_dyno_has_stored_what_had_ended(folder: &Path, server: &Server<'_>) {
     let words = run(server, &["--dir", "killed"]);
-    let mut running = Running::start(folder, &words);
+    let mut running = RunningDyno::start(folder, &words);
     wait_for_sleep(&mut running, server);
     running.signal(Signal::KILL);
     running.end();
@@ -224,7 +225,7 @@ fn a_killed_dyno_has_stored_what_had_ended(folder: &Path, server: &Server<'_>) {
 }
 
 fn a_server_that_dies_fails_its_queries(folder: &Path, server: &Server<'_>) {
-    let mut running = Running::start(folder, &run(server, &["--dir", "died"]));
+    let mut running = RunningDyno::start(folder, &run(server, &["--dir", "died"]));
     wait_for_sleep(&mut running, server);
     (server.kill)();
     let ran = running.end();
@@ -262,7 +263,7 @@ fn loads_go_on(server: &Server<'_>) {
     server.trap.iter().for_each(|sql| drop((server.sql)(sql)));
     let hang = || {
         let before = server.asleep();
-        let mut loading = Running::start(folder, &load(server, &[]));
+        let mut loading = RunningDyno::start(folder, &load(server, &[]));
         // All other tables are loaded meanwhile.
         loading.wait_until("a load that sleeps", |_| {
             let others = "SELECT count(*) FROM orders";

@@ -1,6 +1,6 @@
 //! TPC-H without a server: suites, caches, wrong answers and wrong words on SQLite.
 
-use dyno_core::{Discard, Driver, Session, Table};
+use dyno_core::{AnswerTable, Discard, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_testkit::{Ran, Scratch, dyno, only_run};
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn sql(folder: &Path, statement: &str) -> Vec<Vec<Option<String>>> {
     let driver = SqliteDriver::new(&target.parse().expect("a good URL")).expect("a driver");
     let answer = dyno_reactor::block_on(async {
         let mut session = driver.connect(0).await.expect("the database can be opened");
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         session.query("PRAGMA busy_timeout = 10000", &mut Discard).await.expect("a setting");
         session.query(statement, &mut answer).await.expect("an answer");
         session.close().await;

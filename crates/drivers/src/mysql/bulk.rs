@@ -4,8 +4,8 @@
 use super::channel::Reply;
 use super::session::MysqlSession;
 use dyno_core::{
-    BulkFallback, BulkMethod, BulkReport, DbError, DbResult, Discard, Executed, RowSource, Session,
-    Table,
+    AnswerTable, BulkFallback, BulkMethod, BulkReport, DbError, DbResult, Discard, Executed,
+    RowSource, Session,
 };
 use dyno_wire::mysql::Encoding;
 use dyno_wire::mysql::answer::STATUS_NO_BACKSLASH_ESCAPES;
@@ -144,7 +144,7 @@ async fn insert<R: RowSource>(
     columns: &[&str],
     rows: &mut R,
 ) -> DbResult<u64> {
-    let mut limit = Table::default();
+    let mut limit = AnswerTable::default();
     session.query("SELECT @@max_allowed_packet", &mut limit).await?;
     let allowed = limit.single().and_then(|text| text.parse::<usize>().ok()).unwrap_or(1 << 20);
     // The last row may exceed the limit by its own length.
@@ -184,7 +184,7 @@ async fn check_warnings(session: &mut MysqlSession, table: &str) -> DbResult<()>
     if count == 0 {
         return Ok(());
     }
-    let mut warnings = Table::default();
+    let mut warnings = AnswerTable::default();
     session.query("SHOW WARNINGS LIMIT 1", &mut warnings).await?;
     let mut first = warnings.rows.into_iter().flatten().flatten();
     let level = first.next().unwrap_or_else(|| "Warning".to_owned());

@@ -7,7 +7,7 @@ mod session;
 
 pub use session::MysqlSession;
 
-use crate::Target;
+use crate::TargetUrl;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, TargetError};
 use channel::Channel;
@@ -30,7 +30,7 @@ pub struct MysqlDriver {
 
 impl MysqlDriver {
     /// Looks up the hosts, reads certificate files and checks the session variables, without connecting.
-    pub fn new(target: &Target) -> DbResult<Self> {
+    pub fn new(target: &TargetUrl) -> DbResult<Self> {
         let mut driver = MysqlDriver {
             hosts: target.hosts.resolve()?,
             tls: TlsConfig::new(&target.tls)?,

@@ -4,7 +4,7 @@ use super::address::Resolved;
 use super::inbox::Inbox;
 use super::tls::{TlsConfig, explain};
 use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND};
-use dyno_reactor::{Source, now, sleep_until, timeout};
+use dyno_reactor::{EventSource, now, sleep_until, timeout};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// An open connection, registered with its loop.
 #[derive(Debug)]
 pub struct Transport {
-    socket: Source<OwnedFd>,
+    socket: EventSource<OwnedFd>,
     layer: Layer,
     is_local: bool,
 }
@@ -222,14 +222,14 @@ fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     socket_with(family, SocketType::STREAM, flags, None)
 }
 
-fn register(socket: OwnedFd) -> DbResult<Source<OwnedFd>> {
-    Source::new(socket).map_err(|error| {
+fn register(socket: OwnedFd) -> DbResult<EventSource<OwnedFd>> {
+    EventSource::new(socket).map_err(|error| {
         DbError::unreachable(format!("The event loop can't watch another connection: {error}."))
     })
 }
 
 #[inline]
-async fn send_all(socket: &Source<OwnedFd>, mut bytes: &[u8]) -> DbResult<()> {
+async fn send_all(socket: &EventSource<OwnedFd>, mut bytes: &[u8]) -> DbResult<()> {
     while !try_send_plain(socket, &mut bytes)? {
         socket.writable().await;
     }
@@ -238,7 +238,7 @@ async fn send_all(socket: &Source<OwnedFd>, mut bytes: &[u8]) -> DbResult<()> {
 
 /// Sends from the front of `bytes` until all is sent (true) or the send queue is full.
 #[inline]
-fn try_send_plain(socket: &Source<OwnedFd>, bytes: &mut &[u8]) -> DbResult<bool> {
+fn try_send_plain(socket: &EventSource<OwnedFd>, bytes: &mut &[u8]) -> DbResult<bool> {
     while !bytes.is_empty() {
         match send(socket.fd(), bytes, SendFlags::NOSIGNAL) {
             Ok(sent) => *bytes = &bytes[sent..],
@@ -254,7 +254,7 @@ fn try_send_plain(socket: &Source<OwnedFd>, bytes: &mut &[u8]) -> DbResult<bool>
 }
 
 #[inline]
-async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> DbResult<()> {
+async fn recv_plain(socket: &EventSource<OwnedFd>, inbox: &mut Inbox) -> DbResult<()> {
     loop {
         socket.readable().await;
         if try_recv_plain(socket, inbox)? {
@@ -265,7 +265,7 @@ async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> DbResult<()>
 
 /// False when nothing has arrived.
 #[inline]
-fn try_recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> DbResult<bool> {
+fn try_recv_plain(socket: &EventSource<OwnedFd>, inbox: &mut Inbox) -> DbResult<bool> {
     loop {
         let space = inbox.space()?;
         let asked = space.len();
@@ -289,7 +289,7 @@ fn try_recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> DbResult<bool>
 }
 
 async fn recv_tls(
-    socket: &Source<OwnedFd>,
+    socket: &EventSource<OwnedFd>,
     tls: &mut ClientConnection,
     inbox: &mut Inbox,
 ) -> DbResult<()> {
@@ -316,7 +316,11 @@ fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> DbResult<bool>
 }
 
 /// Receives encrypted bytes and decrypts them; false when none have arrived.
-fn take_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection, host: &str) -> DbResult<bool> {
+fn take_tls(
+    socket: &EventSource<OwnedFd>,
+    tls: &mut ClientConnection,
+    host: &str,
+) -> DbResult<bool> {
     match tls.read_tls(&mut Descriptor(socket)) {
         Ok(0) => return Err(closed()),
         Ok(_) => {}
@@ -331,7 +335,7 @@ fn take_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection, host: &str) ->
     Ok(true)
 }
 
-async fn flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> DbResult<()> {
+async fn flush_tls(socket: &EventSource<OwnedFd>, tls: &mut ClientConnection) -> DbResult<()> {
     while !try_flush_tls(socket, tls)? {
         socket.writable().await;
     }
@@ -339,7 +343,7 @@ async fn flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> DbRe
 }
 
 /// Sends what is encrypted until all is sent (true) or the send queue is full.
-fn try_flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> DbResult<bool> {
+fn try_flush_tls(socket: &EventSource<OwnedFd>, tls: &mut ClientConnection) -> DbResult<bool> {
     while tls.wants_write() {
         match tls.write_tls(&mut Descriptor(socket)) {
             Ok(_) => {}
@@ -351,7 +355,7 @@ fn try_flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> DbResu
 }
 
 /// The socket for rustls; tells the loop when a queue is empty or full.
-struct Descriptor<'a>(&'a Source<OwnedFd>);
+struct Descriptor<'a>(&'a EventSource<OwnedFd>);
 
 impl Read for Descriptor<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {

@@ -4,13 +4,13 @@ use dyno_core::{DbError, DbResult, Executed};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::frontend::Execution;
-use dyno_wire::postgres::types::Column;
+use dyno_wire::postgres::types::PostgresColumn;
 
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) execution: Execution,
     /// The columns of its answer, in the wanted formats; `None` without a result set.
-    pub(super) columns: Option<Vec<Column>>,
+    pub(super) columns: Option<Vec<PostgresColumn>>,
     pub(super) names: Names,
 }
 

@@ -7,10 +7,10 @@ use dyno_core::{DbError, DbResult, Executed, Rows};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::{self, TransactionStatus};
-use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, Header, tag};
+use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, MessageHeader, tag};
 use dyno_wire::postgres::frontend;
 use dyno_wire::postgres::row::{CellSpot, data_row};
-use dyno_wire::postgres::types::Column;
+use dyno_wire::postgres::types::PostgresColumn;
 
 /// Later notices are dropped.
 const NOTICE_LIMIT: usize = 100;
@@ -36,7 +36,7 @@ pub(super) struct State {
     usable: bool,
     pub(super) status: TransactionStatus,
     /// The columns announced last.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<PostgresColumn>,
     /// Their names, if wanted.
     pub(super) names: Names,
     /// False when the statement has no result set.
@@ -154,7 +154,7 @@ impl Link {
         let mut needed = 0;
         while stop.is_none() {
             let Some(header) = frame::header(&bytes[at..]).map_err(broken)? else { break };
-            let Header { tag, body_len } = header;
+            let MessageHeader { tag, body_len } = header;
             let body_at = at + HEADER_BYTES;
             if tag == tag::DATA_ROW && !R::WANTED {
                 progress.rows += 1;

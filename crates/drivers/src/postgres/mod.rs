@@ -22,12 +22,12 @@ pub use error::libpq_connection_failure;
 pub use session::PostgresSession;
 
 use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
-use crate::target::{Secret, Target};
+use crate::target::{Secret, TargetUrl};
 use dyno_core::{DbError, DbResult, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
 use std::path::Path;
 use std::sync::Arc;
-use wanted::Wanted;
+use wanted::SessionAttributes;
 
 /// Opens sessions to one target. Names are looked up and certificates read when it is made.
 #[derive(Clone, Debug)]
@@ -44,12 +44,12 @@ struct Settings {
     /// Names and values of the startup message, `user` and `database` among them.
     startup: Vec<(String, String)>,
     connect_timeout: Nanos,
-    wanted: Wanted,
+    wanted: SessionAttributes,
 }
 
 impl PostgresDriver {
     /// Looks up host names, which blocks.
-    pub fn new(target: &Target) -> DbResult<Self> {
+    pub fn new(target: &TargetUrl) -> DbResult<Self> {
         let user = target.user_or_default().map_err(|error| {
             let hint = error.hint.unwrap_or_default();
             DbError::rejected(0, *b"28000", error.message).with_hint(hint)
@@ -71,14 +71,18 @@ impl PostgresDriver {
             password: target.password.clone(),
             startup,
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
-            wanted: Wanted::named(option("target_session_attrs")),
+            wanted: SessionAttributes::named(option("target_session_attrs")),
             user,
         };
         Ok(PostgresDriver { settings: Arc::new(settings) })
     }
     /// Connects to the host of this number, or to the next one that fits.
-    async fn connect_wanted(&self, number: u32, wanted: Wanted) -> DbResult<PostgresSession> {
-        if wanted == Wanted::Any {
+    async fn connect_wanted(
+        &self,
+        number: u32,
+        wanted: SessionAttributes,
+    ) -> DbResult<PostgresSession> {
+        if wanted == SessionAttributes::Any {
             return self.connect_to(number).await;
         }
         let mut result = Err(DbError::unreachable("The target has no host."));

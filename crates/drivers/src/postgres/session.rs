@@ -12,7 +12,7 @@ use dyno_core::{
 use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::TransactionStatus;
 use dyno_wire::postgres::frontend::{self, Execution};
-use dyno_wire::postgres::types::{Column, Format};
+use dyno_wire::postgres::types::{PostgresColumn, ValueFormat};
 
 /// One open connection to a server that speaks the PostgreSQL protocol.
 ///
@@ -115,8 +115,10 @@ impl Session for PostgresSession {
         }
         let state = &mut self.link.state;
         let columns = std::mem::take(&mut state.has_columns).then(|| {
-            let wanted =
-                |column: &Column| Column { format: Format::for_result(column.type_oid), ..*column };
+            let wanted = |column: &PostgresColumn| PostgresColumn {
+                format: ValueFormat::for_result(column.type_oid),
+                ..*column
+            };
             state.columns.iter().map(wanted).collect::<Vec<_>>()
         });
         let names = match columns {

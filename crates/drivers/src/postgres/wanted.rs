@@ -1,10 +1,10 @@
 //! libpq's `target_session_attrs`: the kinds of servers that a target accepts.
 
 use super::PostgresSession;
-use dyno_core::{DbResult, Session, Table};
+use dyno_core::{AnswerTable, DbResult, Session};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum SessionAttributes {
     #[default]
     Any,
     ReadWrite,
@@ -15,23 +15,25 @@ pub(super) enum Wanted {
     PreferStandby,
 }
 
-impl Wanted {
+impl SessionAttributes {
     /// By its checked name.
     pub(super) fn named(name: Option<&str>) -> Self {
         match name {
-            Some("read-write") => Wanted::ReadWrite,
-            Some("read-only") => Wanted::ReadOnly,
-            Some("primary") => Wanted::Primary,
-            Some("standby") => Wanted::Standby,
-            Some("prefer-standby") => Wanted::PreferStandby,
-            _ => Wanted::Any,
+            Some("read-write") => SessionAttributes::ReadWrite,
+            Some("read-only") => SessionAttributes::ReadOnly,
+            Some("primary") => SessionAttributes::Primary,
+            Some("standby") => SessionAttributes::Standby,
+            Some("prefer-standby") => SessionAttributes::PreferStandby,
+            _ => SessionAttributes::Any,
         }
     }
 
     /// The wishes for a first round over the hosts and for a second one.
-    pub(super) fn rounds(self) -> (Wanted, Option<Wanted>) {
+    pub(super) fn rounds(self) -> (SessionAttributes, Option<SessionAttributes>) {
         match self {
-            Wanted::PreferStandby => (Wanted::Standby, Some(Wanted::PreferStandby)),
+            SessionAttributes::PreferStandby => {
+                (SessionAttributes::Standby, Some(SessionAttributes::PreferStandby))
+            }
             wanted => (wanted, None),
         }
     }
@@ -42,15 +44,17 @@ impl Wanted {
         session: &mut PostgresSession,
     ) -> DbResult<Option<&'static str>> {
         Ok(match self {
-            Wanted::Any | Wanted::PreferStandby => None,
-            Wanted::ReadWrite => is_read_only(session).await?.then_some("session is read-only"),
-            Wanted::ReadOnly => {
+            SessionAttributes::Any | SessionAttributes::PreferStandby => None,
+            SessionAttributes::ReadWrite => {
+                is_read_only(session).await?.then_some("session is read-only")
+            }
+            SessionAttributes::ReadOnly => {
                 (!is_read_only(session).await?).then_some("session is not read-only")
             }
-            Wanted::Primary => {
+            SessionAttributes::Primary => {
                 is_standby(session).await?.then_some("server is in hot standby mode")
             }
-            Wanted::Standby => {
+            SessionAttributes::Standby => {
                 (!is_standby(session).await?).then_some("server is not in hot standby mode")
             }
         })
@@ -74,7 +78,7 @@ async fn is_read_only(session: &mut PostgresSession) -> DbResult<bool> {
 }
 
 async fn is_true(session: &mut PostgresSession, sql: &str) -> DbResult<bool> {
-    let mut answer = Table::default();
+    let mut answer = AnswerTable::default();
     session.query(sql, &mut answer).await?;
     Ok(matches!(answer.single(), Some("on" | "t")))
 }

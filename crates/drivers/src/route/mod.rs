@@ -1,6 +1,6 @@
 //! One driver for all nodes of a target, which chooses the node of each session.
 //!
-//! With [`Way::Split`] a session has two connections: a statement goes by its class, which its text shows once when it
+//! With [`NodeRouting::Split`] a session has two connections: a statement goes by its class, which its text shows once when it
 //! is prepared, and by the state of the transaction in the servers' answers. With one node this costs one predictable
 //! branch per statement. The node for writes is an atomic number that all clones share and that is read when a session
 //! is opened, so failover costs the load nothing before it happens.
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The way of sessions to their nodes, which are numbers in the list of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum NodeRouting {
     /// All sessions go to the node that takes writes.
     Primary,
     /// All sessions go to this node, even after a failover.
@@ -66,7 +66,7 @@ struct View<D> {
     nodes: Arc<[D]>,
     /// The node that takes writes, read when a session is opened.
     writable: Arc<AtomicUsize>,
-    way: Way,
+    way: NodeRouting,
 }
 
 impl<D> Clone for View<D> {
@@ -85,12 +85,17 @@ impl<D> Clone for Routed<D> {
 impl<D: Driver + Send> Routed<D> {
     /// `loads` is the way of sessions that load, look and check: to the node that takes writes, `writable`, or to an
     /// endpoint.
-    pub fn new(nodes: Vec<D>, writable: usize, way: Way, loads: Way) -> DbResult<Self> {
+    pub fn new(
+        nodes: Vec<D>,
+        writable: usize,
+        way: NodeRouting,
+        loads: NodeRouting,
+    ) -> DbResult<Self> {
         let is_there = |index: &usize| *index < nodes.len();
-        let is_sound = |way: &Way| match way {
-            Way::Primary => true,
-            Way::Through(index) => is_there(index),
-            Way::Split(readers) | Way::Spread(readers) => {
+        let is_sound = |way: &NodeRouting| match way {
+            NodeRouting::Primary => true,
+            NodeRouting::Through(index) => is_there(index),
+            NodeRouting::Split(readers) | NodeRouting::Spread(readers) => {
                 !readers.is_empty() && readers.iter().all(is_there)
             }
         };
@@ -130,7 +135,7 @@ impl<D: Driver> View<D> {
     /// The node of an endpoint, or the one that takes writes.
     fn main(&self) -> usize {
         match self.way {
-            Way::Through(node) => node,
+            NodeRouting::Through(node) => node,
             _ => self.writable.load(Ordering::Relaxed),
         }
     }
@@ -139,10 +144,12 @@ impl<D: Driver> View<D> {
     fn readers(&self) -> Vec<usize> {
         let writable = self.main();
         match &self.way {
-            Way::Primary | Way::Through(_) => Vec::new(),
-            Way::Spread(readers) => readers.clone(),
+            NodeRouting::Primary | NodeRouting::Through(_) => Vec::new(),
+            NodeRouting::Spread(readers) => readers.clone(),
             // A promoted node is no longer read from.
-            Way::Split(readers) => readers.iter().copied().filter(|it| *it != writable).collect(),
+            NodeRouting::Split(readers) => {
+                readers.iter().copied().filter(|it| *it != writable).collect()
+            }
         }
     }
 
@@ -179,7 +186,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
     async fn connect(&self, number: u32) -> DbResult<RoutedSession<D::Session>> {
         let nodes = &self.view.nodes;
         let (main, reader) = (self.view.main(), self.view.reads_at(number));
-        let Way::Split(_) = self.view.way else {
+        let NodeRouting::Split(_) = self.view.way else {
             return nodes[reader].connect(number).await.map(RoutedSession::on);
         };
         let session = nodes[main].connect(number).await?;
@@ -189,7 +196,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
         }
     }
 
-    /// Moves a session whose read-only node is gone to another one; with [`Way::Split`] and none left, to the node that
+    /// Moves a session whose read-only node is gone to another one; with [`NodeRouting::Split`] and none left, to the node that
     /// takes writes. It stays there until it is lost, as behind most endpoints; later sessions try their own nodes
     /// first.
     async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<RoutedSession<D::Session>> {
@@ -197,7 +204,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
         if readers.is_empty() {
             return self.connect(number).await;
         }
-        if let Way::Spread(_) = view.way {
+        if let NodeRouting::Spread(_) = view.way {
             return view.living(&readers, number, attempt).await.map(RoutedSession::on);
         }
         let main = view.nodes[view.main()].connect(number).await?;

@@ -14,11 +14,11 @@ use dyno_core::{
 #[derive(Debug)]
 pub struct RoutedSession<S> {
     main: S,
-    beside: Option<Box<Beside<S>>>,
+    beside: Option<Box<ReadSession<S>>>,
 }
 
 #[derive(Debug)]
-struct Beside<S> {
+struct ReadSession<S> {
     reader: S,
     statements: Vec<Slot>,
     /// The session has something on the node that takes writes that the reader lacks.
@@ -52,7 +52,7 @@ enum Seat {
     Both,
 }
 
-impl<S: Session> Beside<S> {
+impl<S: Session> ReadSession<S> {
     /// The node of a statement that is executed now.
     #[inline]
     fn seat(&mut self, class: Class, main: &S) -> Seat {
@@ -106,8 +106,12 @@ impl<S: Session> RoutedSession<S> {
     }
 
     pub(super) fn split(main: S, reader: S) -> Self {
-        let beside =
-            Beside { reader, statements: Vec::new(), is_pinned: false, flight: Flight::default() };
+        let beside = ReadSession {
+            reader,
+            statements: Vec::new(),
+            is_pinned: false,
+            flight: Flight::default(),
+        };
         RoutedSession { main, beside: Some(Box::new(beside)) }
     }
 

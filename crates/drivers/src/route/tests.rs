@@ -1,7 +1,7 @@
 use super::class::{Class, classify};
 use super::words::{SAFE_FUNCTIONS, TAKES_PARENTHESIS};
-use super::{Routed, RoutedSession, Way};
-use crate::sim::{Fault, Script, SimDriver, SimSession};
+use super::{NodeRouting, Routed, RoutedSession};
+use crate::sim::{Fault, SimDriver, SimSession, SimulatedAnswers};
 use dyno_core::{
     DbError, Dialect, Discard, Driver, ErrorClass, MILLISECOND, Nanos, Param, ParamType, Session,
 };
@@ -153,7 +153,7 @@ fn endless_texts_end() {
 }
 
 fn node(faults: Vec<Fault>) -> SimDriver {
-    SimDriver::new(Script { keep_log: true, faults, ..Script::default() })
+    SimDriver::new(SimulatedAnswers { keep_log: true, faults, ..SimulatedAnswers::default() })
 }
 
 fn nodes(count: usize) -> Vec<SimDriver> {
@@ -163,7 +163,7 @@ fn nodes(count: usize) -> Vec<SimDriver> {
 /// Node 0 takes writes, the others are read from.
 fn split(nodes: Vec<SimDriver>) -> Routed<SimDriver> {
     let readers = (1..nodes.len()).collect();
-    Routed::new(nodes, 0, Way::Split(readers), Way::Primary).expect("a route")
+    Routed::new(nodes, 0, NodeRouting::Split(readers), NodeRouting::Primary).expect("a route")
 }
 
 /// Runs a task with virtual time.
@@ -332,19 +332,22 @@ fn reads(routed: &Routed<SimDriver>, connections: u32) -> Vec<usize> {
 
 #[test]
 fn sessions_are_spread_over_nodes() {
-    let spread = Routed::new(nodes(5), 0, Way::Spread(vec![1, 2, 4]), Way::Primary);
+    let spread = Routed::new(nodes(5), 0, NodeRouting::Spread(vec![1, 2, 4]), NodeRouting::Primary);
     assert_eq!(reads(&spread.expect("a route"), 7), [0, 3, 2, 0, 2]);
     assert_eq!(reads(&split(nodes(3)), 4), [0, 2, 2]);
 }
 
 #[test]
 fn whoever_loads_and_checks_goes_to_the_primary() {
-    let spread = Routed::new(nodes(3), 0, Way::Spread(vec![1, 2]), Way::Primary).expect("a route");
+    let spread = Routed::new(nodes(3), 0, NodeRouting::Spread(vec![1, 2]), NodeRouting::Primary)
+        .expect("a route");
     assert_eq!(reads(spread.primary(), 3), [3, 0, 0]);
     assert_eq!(reads(spread.primary().primary(), 3), [3, 0, 0]);
-    let through = Routed::new(nodes(2), 0, Way::Through(1), Way::Primary).expect("a route");
+    let through =
+        Routed::new(nodes(2), 0, NodeRouting::Through(1), NodeRouting::Primary).expect("a route");
     assert_eq!((reads(&through, 2), reads(through.primary(), 2)), (vec![0, 2], vec![2, 0]));
-    let single = Routed::new(nodes(1), 0, Way::Primary, Way::Primary).expect("a route");
+    let single =
+        Routed::new(nodes(1), 0, NodeRouting::Primary, NodeRouting::Primary).expect("a route");
     assert_eq!(reads(single.primary(), 1), [1]);
 }
 
@@ -394,7 +397,8 @@ fn away(until: Nanos) -> SimDriver {
 #[test]
 fn a_session_whose_node_is_gone_goes_to_another_one() {
     let four = || vec![node(Vec::new()), away(Nanos::MAX), node(Vec::new()), node(Vec::new())];
-    let spread = Routed::new(four(), 0, Way::Spread(vec![1, 2, 3]), Way::Primary).expect("a route");
+    let spread = Routed::new(four(), 0, NodeRouting::Spread(vec![1, 2, 3]), NodeRouting::Primary)
+        .expect("a route");
     for routed in [split(four()), spread] {
         let error = simulated(async { routed.connect(0).await.err() });
         assert!(error.is_some(), "a trial does not begin with fewer nodes than it has");
@@ -429,7 +433,8 @@ fn without_a_node_to_read_from_the_primary_is_read() {
     let gone = || vec![node(Vec::new()), away(Nanos::MAX), away(Nanos::MAX)];
     assert_eq!(reads_again(&split(gone()), &[0, 1, 2], 0), [3, 0, 0]);
     // A load that only reads has no session there.
-    let spread = Routed::new(gone(), 0, Way::Spread(vec![1, 2]), Way::Primary).expect("a route");
+    let spread = Routed::new(gone(), 0, NodeRouting::Spread(vec![1, 2]), NodeRouting::Primary)
+        .expect("a route");
     let error = simulated(async { spread.reconnect(0, 0).await.err() }).expect("nobody is there");
     assert!(error.message().contains("refuses connections"), "{error}");
     // Where the primary is gone, nothing can go on.
@@ -443,17 +448,18 @@ fn it_is_known_where_a_session_reads() {
     assert_eq!([0, 1, 2, 3].map(|number| routed.reads_at(number)), [1, 2, 3, 1]);
     routed.switch_primary(1);
     assert_eq!([0, 1, 2].map(|number| routed.reads_at(number)), [2, 3, 2]);
-    let through = Routed::new(nodes(2), 0, Way::Through(1), Way::Primary).expect("a route");
+    let through =
+        Routed::new(nodes(2), 0, NodeRouting::Through(1), NodeRouting::Primary).expect("a route");
     assert_eq!((through.reads_at(5), through.primary().reads_at(5)), (1, 0));
 }
 
 #[test]
 fn a_route_leads_to_nodes_that_exist() {
-    let refused = |way: Way| -> DbError {
-        Routed::new(nodes(2), 0, way, Way::Primary).expect_err("no such node")
+    let refused = |way: NodeRouting| -> DbError {
+        Routed::new(nodes(2), 0, way, NodeRouting::Primary).expect_err("no such node")
     };
-    for way in [Way::Through(2), Way::Split(vec![2]), Way::Spread(vec![])] {
+    for way in [NodeRouting::Through(2), NodeRouting::Split(vec![2]), NodeRouting::Spread(vec![])] {
         assert!(refused(way).message().contains("does not have"));
     }
-    assert!(Routed::new(nodes(2), 2, Way::Primary, Way::Primary).is_err());
+    assert!(Routed::new(nodes(2), 2, NodeRouting::Primary, NodeRouting::Primary).is_err());
 }

@@ -51,7 +51,7 @@ pub enum Fault {
 }
 
 #[derive(Clone, Debug)]
-pub struct Script {
+pub struct SimulatedAnswers {
     pub service: Service,
     pub connect_time: Nanos,
     pub faults: Vec<Fault>,
@@ -62,10 +62,10 @@ pub struct Script {
     pub keep_log: bool,
 }
 
-impl Default for Script {
+impl Default for SimulatedAnswers {
     /// Statements of 1 ms, instant connects, one row per SELECT, no faults, no log.
     fn default() -> Self {
-        Script {
+        SimulatedAnswers {
             service: Service::Constant(MILLISECOND),
             connect_time: 0,
             faults: Vec::new(),
@@ -77,7 +77,7 @@ impl Default for Script {
     }
 }
 
-impl Script {
+impl SimulatedAnswers {
     fn stalls(&self) -> Vec<(Nanos, Nanos)> {
         let spans = self.faults.iter().filter_map(|fault| match *fault {
             Fault::Stall { from, until } if until > from => Some((from, until)),
@@ -118,7 +118,7 @@ impl Script {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logged {
+pub struct SimulatedStatement {
     pub session: u32,
     pub began: Nanos,
     pub ended: Nanos,
@@ -132,11 +132,11 @@ pub struct SimDriver(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    script: Script,
+    script: SimulatedAnswers,
     stalls: Vec<(Nanos, Nanos)>,
     statements: AtomicU64,
     connects: AtomicU64,
-    log: Mutex<Vec<Logged>>,
+    log: Mutex<Vec<SimulatedStatement>>,
 }
 
 impl Shared {
@@ -159,7 +159,7 @@ impl Shared {
 }
 
 impl SimDriver {
-    pub fn new(script: Script) -> Self {
+    pub fn new(script: SimulatedAnswers) -> Self {
         SimDriver(Arc::new(Shared {
             stalls: script.stalls(),
             script,
@@ -178,7 +178,7 @@ impl SimDriver {
     }
 
     /// Statements so far in the order of their answers; empty unless the script keeps a log.
-    pub fn log(&self) -> Vec<Logged> {
+    pub fn log(&self) -> Vec<SimulatedStatement> {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

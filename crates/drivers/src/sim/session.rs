@@ -1,10 +1,11 @@
 //! One simulated connection.
 
-use super::{Logged, Shared};
+use super::{Shared, SimulatedStatement};
 use crate::queue::{Queue, Queued, calls_of_queue, check_parameters, no_statement};
 use dyno_core::{
-    BulkMethod, BulkReport, Columns, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
-    Nanos, Param, ParamType, Product, Rng, Row, RowSource, RowWriter, Rows, Session, Statement,
+    AnswerRow, BulkMethod, BulkReport, ColumnNames, DbError, DbResult, Dialect, Discard,
+    ErrorClass, Executed, Nanos, Param, ParamType, Product, Rng, RowSource, RowWriter, Rows,
+    Session, Statement,
 };
 use dyno_reactor::{now, sleep_until};
 use std::rc::Rc;
@@ -62,7 +63,7 @@ impl Verb {
 
 struct Number(i64);
 
-impl Row for Number {
+impl AnswerRow for Number {
     fn columns(&self) -> usize {
         1
     }
@@ -90,7 +91,7 @@ impl Row for Number {
 
 struct Name;
 
-impl Columns for Name {
+impl ColumnNames for Name {
     fn count(&self) -> usize {
         1
     }
@@ -152,7 +153,7 @@ impl SimSession {
             }
         };
         if shared.script.keep_log {
-            let logged = Logged {
+            let logged = SimulatedStatement {
                 session: self.number,
                 began,
                 ended: now(),

@@ -1,6 +1,6 @@
 use super::*;
 use dyno_core::{
-    BulkMethod, Cause, Discard, Param, ParamType, RowSource, RowWriter, Session, Table,
+    AnswerTable, BulkMethod, Cause, Discard, Param, ParamType, RowSource, RowWriter, Session,
 };
 use dyno_reactor::{Clock, Loop};
 use dyno_testkit::Transcript;
@@ -8,7 +8,7 @@ use dyno_testkit::Transcript;
 const MS: Nanos = MILLISECOND;
 
 /// Runs a task on a virtual clock.
-fn simulate<T>(script: Script, steps: impl AsyncFn(&SimDriver) -> T) -> (T, SimDriver) {
+fn simulate<T>(script: SimulatedAnswers, steps: impl AsyncFn(&SimDriver) -> T) -> (T, SimDriver) {
     let driver = SimDriver::new(script);
     let output = Loop::new(Clock::Virtual, [steps(&driver)]).unwrap().finish().unwrap().remove(0);
     (output, driver)
@@ -35,7 +35,9 @@ fn errors_come_at_their_number_and_leave_the_session_usable() {
         Fault::ErrorEvery { period: 4, class: ErrorClass::LockTimeout },
     ];
     let (ends, driver) =
-        simulate(Script { faults, ..Script::default() }, async |driver| ends(driver, 5).await);
+        simulate(SimulatedAnswers { faults, ..SimulatedAnswers::default() }, async |driver| {
+            ends(driver, 5).await
+        });
     assert_eq!(
         ends,
         [Ok(MS), Err(ErrorClass::Deadlock), Ok(3 * MS), Err(ErrorClass::LockTimeout), Ok(5 * MS)]
@@ -47,11 +49,11 @@ fn errors_come_at_their_number_and_leave_the_session_usable() {
 #[test]
 fn a_stall_stops_what_is_in_service_and_what_comes() {
     let stall = |from, until| Fault::Stall { from, until };
-    let script = Script {
+    let script = SimulatedAnswers {
         service: Service::Constant(4 * MS),
         // Out of order on purpose; the second follows closely on the first.
         faults: vec![stall(21 * MS, 22 * MS), stall(6 * MS, 20 * MS)],
-        ..Script::default()
+        ..SimulatedAnswers::default()
     };
     let (ends, _) = simulate(script, async |driver| ends(driver, 3).await);
     // 4..8 has 2 ms left at 6, 1 of which is done from 20 to 21.
@@ -60,10 +62,10 @@ fn a_stall_stops_what_is_in_service_and_what_comes() {
 
 #[test]
 fn lost_sessions_stay_lost_and_new_ones_work() {
-    let script = Script {
+    let script = SimulatedAnswers {
         service: Service::Constant(10 * MS),
         faults: vec![Fault::LostAt { at: 15 * MS, session: None }],
-        ..Script::default()
+        ..SimulatedAnswers::default()
     };
     let ((), driver) = simulate(script, async |driver| {
         let mut session = driver.connect(0).await.unwrap();
@@ -82,7 +84,7 @@ fn lost_sessions_stay_lost_and_new_ones_work() {
 #[test]
 fn only_the_named_session_is_lost() {
     let faults = vec![Fault::LostAt { at: 1, session: Some(1) }];
-    simulate(Script { faults, ..Script::default() }, async |driver| {
+    simulate(SimulatedAnswers { faults, ..SimulatedAnswers::default() }, async |driver| {
         let mut zero = driver.connect(0).await.unwrap();
         let mut one = driver.connect(1).await.unwrap();
         assert!(select(&mut zero).await.is_ok());
@@ -92,10 +94,10 @@ fn only_the_named_session_is_lost() {
 
 #[test]
 fn connects_are_refused_in_their_span() {
-    let script = Script {
+    let script = SimulatedAnswers {
         connect_time: 2 * MS,
         faults: vec![Fault::RefuseConnects { from: 1, until: 4 * MS }],
-        ..Script::default()
+        ..SimulatedAnswers::default()
     };
     let (results, driver) = simulate(script, async |driver| {
         let mut results = Vec::new();
@@ -112,12 +114,12 @@ fn connects_are_refused_in_their_span() {
 
 #[test]
 fn the_log_shows_statements_with_parameters_in_the_order_of_answers() {
-    let script = Script {
+    let script = SimulatedAnswers {
         service: Service::Function(|sql, _| if sql.starts_with("UPDATE") { 3 } else { 1 }),
         rows: 2,
         keep_log: true,
         faults: vec![Fault::ErrorAt { statement: 2, class: ErrorClass::Constraint }],
-        ..Script::default()
+        ..SimulatedAnswers::default()
     };
     let (table, driver) = simulate(script, async |driver| {
         let mut session = driver.connect(7).await.unwrap();
@@ -131,7 +133,7 @@ fn the_log_shows_statements_with_parameters_in_the_order_of_answers() {
         session.queue(update, &params).unwrap();
         session.queue(read, &[]).unwrap();
         assert!(session.queue(read, &params).is_err());
-        let (mut table, mut results) = (Table::default(), Vec::new());
+        let (mut table, mut results) = (AnswerTable::default(), Vec::new());
         session.flush(&mut table, &mut results).await.unwrap();
         assert_eq!(results[0].as_ref().unwrap().affected, 1);
         assert_eq!(results[1].as_ref().unwrap_err().class(), ErrorClass::Constraint);
@@ -161,7 +163,8 @@ fn the_log_shows_statements_with_parameters_in_the_order_of_answers() {
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_one_does_not() {
     let run = |seed, service| {
-        let driver = SimDriver::new(Script { seed, service, ..Script::default() });
+        let driver =
+            SimDriver::new(SimulatedAnswers { seed, service, ..SimulatedAnswers::default() });
         let tasks = (0..3).map(|number| {
             let driver = &driver;
             async move {
@@ -197,7 +200,7 @@ fn a_bulk_load_takes_all_rows() {
             self.0 = 0;
         }
     }
-    let (report, _) = simulate(Script::default(), async |driver| {
+    let (report, _) = simulate(SimulatedAnswers::default(), async |driver| {
         let mut session = driver.connect(0).await.unwrap();
         session.bulk_load("t", &["k"], &mut Three(0)).await.unwrap()
     });
@@ -206,7 +209,7 @@ fn a_bulk_load_takes_all_rows() {
 
 #[test]
 fn scripts_find_what_other_drivers_have() {
-    let script = Script { rows: 2, keep_log: true, ..Script::default() };
+    let script = SimulatedAnswers { rows: 2, keep_log: true, ..SimulatedAnswers::default() };
     let (told, driver) = simulate(script, async |driver| {
         let mut session = driver.connect(0).await.unwrap();
         let mut transcript = Transcript::default();

@@ -19,7 +19,7 @@ mod tests;
 
 pub use session::SqliteSession;
 
-use crate::target::Target;
+use crate::target::TargetUrl;
 use dyno_core::{DbError, DbResult, Dialect, Driver};
 use error::{opening, translate};
 use rusqlite::{Connection, OpenFlags};
@@ -39,7 +39,7 @@ pub struct SqliteDriver {
 
 impl SqliteDriver {
     /// Opens the file, creates it if it is missing, and sets its journal mode while it is unused.
-    pub fn new(target: &Target) -> DbResult<Self> {
+    pub fn new(target: &TargetUrl) -> DbResult<Self> {
         let option = |name: &str, default: &str| {
             target.options.get(name).map_or(default, String::as_str).to_owned()
         };

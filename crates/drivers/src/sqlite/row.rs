@@ -1,12 +1,12 @@
 //! Rows and parameters between dyno and SQLite.
 
 use crate::queue::{binding_types, calls_of_row};
-use dyno_core::{Columns, Param, Row};
+use dyno_core::{AnswerRow, ColumnNames, Param};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 binding_types!(rusqlite, pub(super) struct SqliteRow, Integer, Real);
 
-impl Row for SqliteRow<'_, '_> {
+impl AnswerRow for SqliteRow<'_, '_> {
     calls_of_row!();
 
     fn int(&self, column: usize) -> Option<i64> {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::tests::{DatabaseFolder, counts, query, single, values_come_back, with_session_of};
 use dyno_core::{
-    BulkMethod, Cause, Discard, ErrorClass, Param, ParamType, RowSource, RowWriter, Session, Table,
+    AnswerTable, BulkMethod, Cause, Discard, ErrorClass, Param, ParamType, RowSource, RowWriter,
+    Session,
 };
 use dyno_reactor::block_on;
 use dyno_testkit::{Headings, Transcript};
@@ -88,7 +89,7 @@ fn a_flight_runs_in_order_and_each_command_stands_alone() {
             session.queue(insert, &[Param::Int(key), Param::Text(text.as_bytes())]).unwrap();
         }
         session.queue(select, &[]).unwrap();
-        let (mut table, mut results) = (Table::default(), Vec::new());
+        let (mut table, mut results) = (AnswerTable::default(), Vec::new());
         session.flush(&mut table, &mut results).await.unwrap();
         let words: Vec<_> = table.rows.iter().map(|row| row[0].as_deref().unwrap()).collect();
         assert_eq!(words, ["one", "two"]);

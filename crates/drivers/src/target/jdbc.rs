@@ -2,13 +2,13 @@
 //! reported by name.
 
 use super::text::{percent_decode, push_encoded, redact};
-use super::{Target, TargetError, url};
+use super::{TargetError, TargetUrl, url};
 use crate::net::TlsMode;
 use dyno_core::nearest;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jdbc {
-    pub target: Target,
+    pub target: TargetUrl,
     /// Sentences about ignored parameters, without passwords.
     pub warnings: Vec<String>,
 }

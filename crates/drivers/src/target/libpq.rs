@@ -2,7 +2,7 @@
 
 use super::conninfo::{self, is_connection_string, is_uri};
 use super::url::SESSION_ATTRIBUTES;
-use super::{Secret, Target, TargetError, postgres_socket};
+use super::{Secret, TargetError, TargetUrl, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
 const SETTINGS: [(&str, &str); 3] =
     [("PGDATESTYLE", "set.datestyle"), ("PGTZ", "set.timezone"), ("PGGEQO", "set.geqo")];
 
-impl Target {
+impl TargetUrl {
     /// The PostgreSQL target of a libpq program, such as pgbench. `dbname` is a database name or a connection string:
     /// `host=db port=5433 dbname=x` or a `postgres://` URI. As in libpq, its words come before `given`; then come the
     /// environment variables and the defaults: a unix socket, port 5432, the operating system's user, and a database of
@@ -75,7 +75,7 @@ impl Target {
     pub fn from_libpq(
         dbname: Option<&str>,
         given: &LibpqOptions<'_>,
-    ) -> Result<Target, TargetError> {
+    ) -> Result<TargetUrl, TargetError> {
         let variable = |name: &str| std::env::var(name).ok();
         from_libpq_with(dbname, given, &variable, system_user())
     }
@@ -86,8 +86,8 @@ pub(super) fn from_libpq_with(
     given: &LibpqOptions<'_>,
     variable: &dyn Fn(&str) -> Option<String>,
     system_user: Option<String>,
-) -> Result<Target, TargetError> {
-    let mut words = Words(BTreeMap::new());
+) -> Result<TargetUrl, TargetError> {
+    let mut words = ConnectionWords(BTreeMap::new());
     for (name, value) in [("host", given.host), ("port", given.port), ("user", given.user)] {
         words.set(name, value.unwrap_or_default().to_owned())?;
     }
@@ -127,9 +127,9 @@ pub(super) fn from_libpq_with(
     Ok(target)
 }
 
-struct Words(BTreeMap<&'static str, String>);
+struct ConnectionWords(BTreeMap<&'static str, String>);
 
-impl Words {
+impl ConnectionWords {
     /// Sets a known keyword, or replaces its value; an empty value counts as none.
     fn set(&mut self, name: &str, value: String) -> Result<(), TargetError> {
         let known = KEYWORDS.iter().find(|&&(known, ..)| known == name && !value.is_empty());
@@ -154,7 +154,7 @@ impl Words {
         self.0.remove(name)
     }
 
-    fn target(mut self, system_user: Option<String>) -> Result<Target, TargetError> {
+    fn target(mut self, system_user: Option<String>) -> Result<TargetUrl, TargetError> {
         let tls = self.tls()?;
         let is_renamed = self.0.contains_key("host") && self.0.contains_key("hostaddr");
         if is_renamed && tls.mode == TlsMode::VerifyFull {
@@ -186,7 +186,7 @@ impl Words {
             }
             options.insert("target_session_attrs".to_owned(), wanted);
         }
-        Ok(Target {
+        Ok(TargetUrl {
             dialect: Dialect::Postgres,
             embedded: false,
             hosts: Hosts(hosts),

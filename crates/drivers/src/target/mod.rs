@@ -54,7 +54,7 @@ impl fmt::Debug for Secret {
 /// ```
 /// The default host is `localhost` over TCP, the default port 3306 or 5432. Display prints `***` for the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct TargetUrl {
     /// With `embedded`, this chooses the driver.
     pub dialect: Dialect,
     /// True for a file that dyno opens itself: SQLite and DuckDB.
@@ -73,7 +73,7 @@ pub struct Target {
     pub options: BTreeMap<String, String>,
 }
 
-impl Target {
+impl TargetUrl {
     /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. Of several hosts without load balancing it takes the
     /// first: JDBC keeps the others for failover.
     pub fn from_jdbc(url: &str) -> Result<Jdbc, TargetError> {
@@ -113,7 +113,7 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
+impl FromStr for TargetUrl {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
@@ -121,7 +121,7 @@ impl FromStr for Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&print::print(self, "***"))
     }

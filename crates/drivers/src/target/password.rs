@@ -1,6 +1,6 @@
 //! Passwords that are not in the URL.
 
-use super::{Secret, Target, TargetError};
+use super::{Secret, TargetError, TargetUrl};
 use crate::net::Address;
 use dyno_core::Dialect;
 use std::fs::{self, File};
@@ -20,12 +20,12 @@ pub struct FoundPassword {
 /// Searches the password of a target: in its URL, in the environment variable `DYNO_PASSWORD_NAME` (`name` in capitals,
 /// `_` for all but letters and digits), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or
 /// in `~/.my.cnf` (MySQL).
-pub fn find_password(target: &Target, name: Option<&str>) -> Result<FoundPassword, TargetError> {
+pub fn find_password(target: &TargetUrl, name: Option<&str>) -> Result<FoundPassword, TargetError> {
     find_with(target, name, &|variable| std::env::var(variable).ok())
 }
 
 pub(super) fn find_with(
-    target: &Target,
+    target: &TargetUrl,
     name: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<FoundPassword, TargetError> {
@@ -90,7 +90,7 @@ fn read_private(
 /// As in libpq, a file that group or others can use is ignored, and the first line that fits wins.
 fn read_pgpass(
     path: &Path,
-    target: &Target,
+    target: &TargetUrl,
     system_user: Option<String>,
 ) -> Result<FoundPassword, TargetError> {
     let text = match read_private(path, 0o077)? {

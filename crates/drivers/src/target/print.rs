@@ -1,13 +1,13 @@
 //! Printing target URLs.
 
-use super::Target;
+use super::TargetUrl;
 use super::text::push_encoded;
 use crate::net::{Address, TlsMode};
 use dyno_core::Dialect;
 use std::fmt::Write as _;
 
 /// The URL of a target, with `password` (encoded) in place of its own.
-pub(super) fn print(target: &Target, password: &str) -> String {
+pub(super) fn print(target: &TargetUrl, password: &str) -> String {
     let mut query: Vec<(&str, String)> = Vec::new();
     let mut url = format!("{}:", target.scheme());
     if target.embedded {
@@ -38,7 +38,7 @@ pub(super) fn print(target: &Target, password: &str) -> String {
     url
 }
 
-fn push_login(url: &mut String, target: &Target, password: &str) {
+fn push_login(url: &mut String, target: &TargetUrl, password: &str) {
     if let Some(user) = &target.user {
         push_encoded(url, user, b"");
     }
@@ -51,7 +51,7 @@ fn push_login(url: &mut String, target: &Target, password: &str) {
     }
 }
 
-fn push_hosts(url: &mut String, query: &mut Vec<(&str, String)>, target: &Target) {
+fn push_hosts(url: &mut String, query: &mut Vec<(&str, String)>, target: &TargetUrl) {
     if let ([Address::Unix(path)], Dialect::Mysql) = (target.hosts.0.as_slice(), target.dialect) {
         url.push_str("localhost");
         query.push(("socket", path.display().to_string()));

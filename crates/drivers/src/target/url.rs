@@ -1,7 +1,7 @@
 //! Reading target URLs.
 
 use super::text::{percent_decode, redact};
-use super::{Secret, Target, TargetError, default_port, postgres_socket};
+use super::{Secret, TargetError, TargetUrl, default_port, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ enum KeyPlace {
     Ca,
     Cert,
     Key,
-    /// Into [`Target::options`] under the first of the key's names.
+    /// Into [`TargetUrl::options`] under the first of the key's names.
     Option(Value),
 }
 
@@ -100,10 +100,10 @@ struct UrlReader {
     /// Hosts and ports as written.
     hosts: Vec<(String, Option<u16>)>,
     socket: Option<String>,
-    target: Target,
+    target: TargetUrl,
 }
 
-pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
+pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
     let redacted = redact(text);
     let Some((scheme, rest)) = text.split_once(':') else {
         return Err(
@@ -125,7 +125,7 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
         may_be_password: query.is_some_and(|query| query.contains('@')),
         hosts: Vec::new(),
         socket: None,
-        target: Target {
+        target: TargetUrl {
             dialect,
             embedded,
             hosts: Hosts(Vec::new()),
@@ -357,7 +357,7 @@ impl UrlReader {
         }
     }
 
-    fn finish(mut self) -> Result<Target, TargetError> {
+    fn finish(mut self) -> Result<TargetUrl, TargetError> {
         let hosts = Hosts(self.addresses()?);
         let TlsOptions { cert, key, .. } = &self.target.tls;
         for (given, missing, name) in [(cert, key, "key="), (key, cert, "cert=")] {
@@ -367,7 +367,7 @@ impl UrlReader {
                     .with_hint("a client certificate and its private key are given together"));
             }
         }
-        Ok(Target { hosts, ..self.target })
+        Ok(TargetUrl { hosts, ..self.target })
     }
 
     fn addresses(&mut self) -> Result<Vec<Address>, TargetError> {

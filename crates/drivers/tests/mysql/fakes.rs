@@ -3,8 +3,8 @@
 
 use crate::fake::{Client, Fake, OK, PASSWORD, RsaKey, SCRAMBLE, SSL, caching_sha2};
 use dyno_core::{
-    BulkMethod, Cause, DbError, Discard, Driver, ErrorClass, RowSource, RowWriter, Session,
-    Statement, Table,
+    AnswerTable, BulkMethod, Cause, DbError, Discard, Driver, ErrorClass, RowSource, RowWriter,
+    Session, Statement,
 };
 use dyno_drivers::mysql::{MysqlDriver, MysqlSession};
 use dyno_testkit::{Certificates, allocations, skipped, target};
@@ -159,7 +159,7 @@ fn a_server_that_asks_for_a_file_gets_none() {
     let url = fake.url("");
     run(async {
         let mut session = connect(&url).await.unwrap();
-        let error = session.query("SELECT 1", &mut Table::default()).await.unwrap_err();
+        let error = session.query("SELECT 1", &mut AnswerTable::default()).await.unwrap_err();
         assert_eq!(error.cause(), Cause::Protocol);
         assert!(error.message().contains("/etc/passwd"), "{error}");
         assert!(error.hint().unwrap().contains("trust"));
@@ -319,7 +319,7 @@ fn without_deprecate_eof_the_older_form_is_understood() {
     run(async {
         let mut session = connect(&url).await.unwrap();
         let select = session.prepare("SELECT 1", &[]).await.unwrap();
-        let mut table = Table::default();
+        let mut table = AnswerTable::default();
         session.execute(select, &[], &mut table).await.unwrap();
         assert_eq!(table.single(), Some("42"));
         assert_eq!(session.execute(select, &[], &mut Discard).await.unwrap().rows, 1);

@@ -2,21 +2,21 @@
 
 use super::properties::Properties;
 use super::settings::{Build, Csv, Place, Reader};
-use super::{Source, shown, warn};
+use super::{PropertiesSource, shown, warn};
 use crate::Done;
 use dyno_core::Dialect;
 use dyno_facts::format::whole;
-use dyno_runner::databases::{Reached, reach_target, with_driver};
+use dyno_runner::databases::{ReachedDatabase, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_runner::progress::{LoadProgress, follow_load};
-use dyno_tpcc::load::{LoadOptions, LoadReport, load, write_csv};
+use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load, write_csv};
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 
 /// What `build` takes.
 #[derive(Debug)]
 pub struct BenchmarksqlBuild {
-    pub source: Source,
+    pub source: PropertiesSource,
     pub seed: u64,
     /// `None` is the default of the dialect.
     pub keys: Option<KeyTime>,
@@ -76,16 +76,16 @@ fn options(
     arguments: &BenchmarksqlBuild,
     place: &Place,
     build: &Build,
-) -> Result<LoadOptions, Failure> {
+) -> Result<TpccLoadOptions, Failure> {
     let shard = shard(arguments)?;
     let usual = place.target.dialect == Dialect::Postgres && shard.is_none();
-    Ok(LoadOptions {
+    Ok(TpccLoadOptions {
         sessions: build.load_workers,
         seed: arguments.seed,
         keys: arguments.keys,
         foreign_keys: arguments.foreign_keys.unwrap_or(usual),
         shard,
-        ..LoadOptions::new(place.warehouses)
+        ..TpccLoadOptions::new(place.warehouses)
     })
 }
 
@@ -134,7 +134,7 @@ fn after(sql: &str) -> ShardClauses {
     ShardClauses { after: Some(sql.to_owned()), ..ShardClauses::default() }
 }
 
-fn files(options: &LoadOptions, dialect: Dialect, csv: &Csv) -> Done {
+fn files(options: &TpccLoadOptions, dialect: Dialect, csv: &Csv) -> Done {
     let progress = LoadProgress::new("CSV files");
     let written = write_csv(options, dialect, (&csv.prefix, &csv.null), &progress);
     let files = match written {
@@ -155,8 +155,8 @@ fn files(options: &LoadOptions, dialect: Dialect, csv: &Csv) -> Done {
     Ok(())
 }
 
-fn tables(options: &LoadOptions, place: Place) -> Done {
-    let Reached { database, facts, .. } = reach_target(place.target, None)?;
+fn tables(options: &TpccLoadOptions, place: Place) -> Done {
+    let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
     let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, options, progress));
     follow_load(load, told).map(drop)

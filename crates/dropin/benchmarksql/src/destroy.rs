@@ -1,13 +1,13 @@
 //! `dyno benchmarksql destroy`.
 
 use super::settings::Reader;
-use super::{Source, warn};
+use super::{PropertiesSource, warn};
 use crate::Done;
 use dyno_runner::databases::{reach_target, with_driver};
 use dyno_runner::output;
 use dyno_runner::progress::DroppedTables;
 
-pub(super) fn run(source: &Source) -> Done {
+pub(super) fn run(source: &PropertiesSource) -> Done {
     let properties = source.read()?;
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;

@@ -5,7 +5,7 @@ use super::report;
 use super::results::{Results, RunInfo};
 use dyno_engine::Observer;
 use dyno_facts::SeriesRow;
-use dyno_record::{Interval, Phase, Window};
+use dyno_record::{MeasuredInterval, Phase, Window};
 use dyno_runner::failure::Failure;
 
 /// Shows the running average, and keeps the intervals where they are asked for.
@@ -37,7 +37,7 @@ impl Observer for Follower<'_, '_> {
         }
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         if self.keeps {
             self.rows.push(SeriesRow::from(interval));
         }

@@ -34,7 +34,7 @@ pub enum BenchmarksqlCommand {
     Build(BenchmarksqlBuild),
     /// Run the transactions and print what was measured.
     Run(BenchmarksqlRun),
-    Destroy(Source),
+    Destroy(PropertiesSource),
 }
 
 pub fn verb_of_script(name: &str) -> Option<&'static str> {
@@ -48,13 +48,13 @@ pub fn verb_of_script(name: &str) -> Option<&'static str> {
 
 /// The file and what replaces its values.
 #[derive(Debug)]
-pub struct Source {
+pub struct PropertiesSource {
     pub file: PathBuf,
     /// Keys, each followed by its value. Keys are understood whatever their case.
     pub overrides: Vec<String>,
 }
 
-impl Source {
+impl PropertiesSource {
     /// Reads the file and replaces values.
     fn read(&self) -> Result<Properties, Failure> {
         let mut properties = open(&self.file)?;

@@ -10,18 +10,21 @@ use dyno_facts::{DataCheck, KindSummary, TrialSummary};
 use dyno_record::Frame;
 use dyno_runner::table::layout;
 use dyno_tpcc::facts::{TpccFacts, TpccKind};
-use dyno_tpcc::profile::Kind;
+use dyno_tpcc::profile::TpccTransaction;
 
 /// Committed transactions. The terminal's part of a Delivery is its count: kinds beyond the five are
 /// parts of these.
 pub(super) fn committed(frame: &Frame) -> u64 {
-    frame.kinds.iter().take(Kind::ALL.len()).map(|kind| kind.counts.committed).sum()
+    frame.kinds.iter().take(TpccTransaction::ALL.len()).map(|kind| kind.counts.committed).sum()
 }
 
 /// The closing lines, byte for byte; what they count is acknowledged commits.
 pub(super) fn closing(console: &Console<'_>, clock: &WallClock, result: &TrialResult) {
-    let orders =
-        result.total.kinds.get(Kind::NewOrder.index()).map_or(0, |kind| kind.counts.committed);
+    let orders = result
+        .total
+        .kinds
+        .get(TpccTransaction::NewOrder.index())
+        .map_or(0, |kind| kind.counts.committed);
     let total = committed(&result.total);
     let elapsed_ms = result.length() / MILLISECOND;
     let begin = session_time(clock.at(result.window.opens));

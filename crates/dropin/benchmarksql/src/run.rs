@@ -8,11 +8,11 @@ use super::report;
 use super::results::{Request, Results, RunInfo, next_run};
 use super::settings::{Length, Place, Reader, Run};
 use super::verdict::{Worth, worth};
-use super::{Source, shown, warn};
+use super::{PropertiesSource, shown, warn};
 use dyno_core::{Dialect, Driver, Nanos, SECOND};
-use dyno_engine::{Control, Ended, ErrorPolicy, TrialResult, TrialSpec};
+use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::{FamilyFacts, SeriesRow, TrialIdentity, TrialStatus, TrialSummary};
-use dyno_runner::databases::{Database, Reached, reach_target, with_driver};
+use dyno_runner::databases::{Database, ReachedDatabase, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
 use dyno_runner::trial_json::JsonFile;
@@ -20,11 +20,11 @@ use dyno_runner::{identity, kinds, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
-    Before, Need, PreflightError, TerminalLoad, facts, look_after, look_before, not_made,
+    Before, Need, TerminalLoad, TpccPreflightError, facts, look_after, look_before, not_made,
     preflight, tpmc_limit,
 };
 use dyno_tpcc::ledger_file::LedgerFile;
-use dyno_tpcc::load::Loaded;
+use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::options::CheckTime;
 use dyno_tpcc::profile::{DeliveryMode, Profile};
 use dyno_tpcc::{DRIVE_ON, FlightMode, Isolation, Tpcc, TpccOptions};
@@ -41,7 +41,7 @@ const DELIVERY_LOG: &str = "data/delivery_log.csv";
 /// What `run` takes.
 #[derive(Debug)]
 pub struct BenchmarksqlRun {
-    pub source: Source,
+    pub source: PropertiesSource,
     pub flight: FlightMode,
     /// `None` is the default of the dialect.
     pub isolation: Option<Isolation>,
@@ -57,7 +57,7 @@ pub struct BenchmarksqlRun {
 }
 
 impl BenchmarksqlRun {
-    fn tpcc(&self, run: &Run, place: &Place, loaded: &Loaded, seed: u64) -> TpccOptions {
+    fn tpcc(&self, run: &Run, place: &Place, loaded: &TpccDatabase, seed: u64) -> TpccOptions {
         TpccOptions {
             flight: self.flight,
             warehouses: place.warehouses,
@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, 
     let seed = arguments.seed.unwrap_or_else(clock_seed);
     output::talk(&format!("seed: {seed}"));
     let reached = reach_target(place.target.clone(), None)?;
-    let Reached { database, facts, .. } = &reached;
+    let ReachedDatabase { database, facts, .. } = &reached;
     output::talk(&format!("server: {} {}", facts.product, facts.version));
     let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
     with_driver!(database, driver => job.run((database, driver), &mut console, clock, json))
@@ -123,7 +123,7 @@ struct Job<'a> {
 
 struct Over<'a> {
     workload: &'a Tpcc,
-    loaded: &'a Loaded,
+    loaded: &'a TpccDatabase,
     spec: &'a TrialSpec,
     result: &'a TrialResult,
 }
@@ -160,7 +160,7 @@ impl Job<'_> {
         let written = finish(results, failure, &result, limit);
         let over = Over { workload: &workload, loaded: &loaded, spec: &spec, result: &result };
         // What stops for a full disk has not been interrupted by anybody.
-        let is_checked = result.ended != Ended::Interrupted || written.is_err();
+        let is_checked = result.ended != TrialEnd::Interrupted || written.is_err();
         let json = json.map(|json| (json, rows));
         let code = self.judge(driver, &over, (&before, is_checked), json)?;
         written?;
@@ -202,7 +202,7 @@ impl Job<'_> {
         (summary.checks, summary.own) = (findings.checks, Some(FamilyFacts::new(&facts)));
         let worth = worth(result, &summary.checks);
         output::talk(&report::checks(&summary, &worth));
-        if let Ended::Aborted(error) = &result.ended
+        if let TrialEnd::Aborted(error) = &result.ended
             && let Some(hint) = error.hint()
         {
             output::talk(&format!("hint: {hint}"));
@@ -216,7 +216,7 @@ impl Job<'_> {
     fn workload(
         &self,
         dialect: Dialect,
-        loaded: &Loaded,
+        loaded: &TpccDatabase,
         before: &Before,
         results: Option<&Results>,
     ) -> Result<Tpcc, Failure> {
@@ -239,7 +239,7 @@ impl Job<'_> {
         })
     }
 
-    fn ledger(&self, loaded: &Loaded, before: &Books) -> Result<Option<LedgerFile>, Failure> {
+    fn ledger(&self, loaded: &TpccDatabase, before: &Books) -> Result<Option<LedgerFile>, Failure> {
         let Some(path) = &self.arguments.ledger else { return Ok(None) };
         let target = self.place.target.to_string();
         LedgerFile::open(path, &target, loaded, self.seed, before).map(Some)
@@ -271,7 +271,7 @@ impl Job<'_> {
     }
 
     /// What `runInfo.csv` holds.
-    fn info(&self, loaded: &Loaded, spec: &TrialSpec) -> RunInfo {
+    fn info(&self, loaded: &TpccDatabase, spec: &TrialSpec) -> RunInfo {
         let Run { length, limit_per_min, pauses, .. } = *self.settings;
         RunInfo {
             db: self.place.db.clone(),
@@ -289,7 +289,7 @@ impl Job<'_> {
     }
 
     /// What the database says of its load, and whether it can be run on.
-    fn loaded<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Loaded, Failure> {
+    fn loaded<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<TpccDatabase, Failure> {
         let need = Need {
             warehouses: self.place.warehouses,
             sessions: spec.workers,
@@ -298,7 +298,7 @@ impl Job<'_> {
         };
         let found = ask(driver, async |session| {
             preflight(session, &need).await.map_err(|error| match error {
-                PreflightError::TooFew { asked, loaded } => Failure::usage(format!(
+                TpccPreflightError::TooFew { asked, loaded } => Failure::usage(format!(
                     "numWarehouses cannot be greater than the warehouses loaded in the database: \
                      {asked} were asked for, {loaded} are loaded."
                 ))
@@ -345,7 +345,7 @@ impl Job<'_> {
 
     /// Sessions under terminals with pauses.
     fn sessions(&self, asked: Option<u32>) -> u32 {
-        let loaded = Loaded { warehouses: self.place.warehouses, c_last: 0 };
+        let loaded = TpccDatabase { warehouses: self.place.warehouses, c_last: 0 };
         let options = TpccOptions::new(self.settings.profile, &loaded, self.seed);
         asked.map_or(options.staff(None).workers, |asked| asked.min(self.settings.terminals))
     }

@@ -1,8 +1,8 @@
 //! What a run is worth: whether it counts, and the exit code.
 
 use dyno_core::ErrorClass;
-use dyno_engine::{Ended, TrialResult};
-use dyno_facts::{DataCheck, Verdict};
+use dyno_engine::{TrialEnd, TrialResult};
+use dyno_facts::{CheckVerdict, DataCheck};
 use dyno_runner::failure::sentence;
 use dyno_runner::signals;
 use dyno_tpcc::family::is_missing;
@@ -31,30 +31,30 @@ pub(super) fn worth(result: &TrialResult, checks: &[DataCheck]) -> Worth {
     let mut problems = Vec::new();
     let counts = result.total.counts();
     match &result.ended {
-        Ended::Aborted(error) => {
+        TrialEnd::Aborted(error) => {
             problems.push(format!("The run was aborted: {}", sentence(&error.to_string())));
         }
-        Ended::Miscounted { .. } => problems.extend(result.ended.failure()),
+        TrialEnd::Miscounted { .. } => problems.extend(result.ended.failure()),
         _ if counts.failed > 0 && has_failures(result) => {
             problems.push(format!("{} transactions failed with an error.", counts.failed));
         }
         _ if counts.committed == 0 => problems.push("No transaction was committed.".to_owned()),
         _ => {}
     }
-    let is_interrupted = result.ended == Ended::Interrupted;
+    let is_interrupted = result.ended == TrialEnd::Interrupted;
     // Nothing is compared after Ctrl-C.
     let unknown = checks.iter().filter(|check| is_missing(check) && !is_interrupted);
     problems
         .extend(unknown.map(|check| {
             format!("The check {} could not be made: {}", check.name, check.evidence)
         }));
-    let is_denied = checks.iter().any(|check| check.verdict == Verdict::Failed);
+    let is_denied = checks.iter().any(|check| check.verdict == CheckVerdict::Failed);
     let code = match (is_denied, is_interrupted) {
         (true, _) => 4,
         (false, true) => signals::exit_code(),
         (false, false) => u8::from(!problems.is_empty()),
     };
-    let denied = checks.iter().filter(|check| check.verdict == Verdict::Failed);
+    let denied = checks.iter().filter(|check| check.verdict == CheckVerdict::Failed);
     problems.extend(denied.map(|check| format!("The check {} failed.", check.name)));
     Worth { problems, code }
 }

@@ -65,7 +65,7 @@ impl Books {
 
 /// The script as it was read, but for what doesn't matter here.
 fn text(script: &Script) -> String {
-    let line = |command: &dyno_pgbench::script::Command| match command.is_sql() {
+    let line = |command: &dyno_pgbench::script::ScriptCommand| match command.is_sql() {
         true => format!("{};\n", command.text()),
         false => format!("{}\n", command.text()),
     };

@@ -3,20 +3,20 @@
 use super::refusal::Refusal;
 use super::settings::{Connection, Settings};
 use dyno_core::{DbError, Product, Session};
-use dyno_drivers::target::{LibpqOptions, Target, TargetError, find_password};
+use dyno_drivers::target::{LibpqOptions, TargetError, TargetUrl, find_password};
 use dyno_runner::databases::{self, Database, with_driver};
 use dyno_runner::output;
 
 /// A database that has answered.
-pub(super) struct Reached {
-    pub(super) target: Target,
+pub(super) struct OpenedDatabase {
+    pub(super) target: TargetUrl,
     pub(super) database: Database,
     pub(super) product: Product,
 }
 
 /// Connects once, to learn who answers and whether a password is needed. `purpose` is what pgbench
 /// names as that of its first connection: `setup` or `initialization`.
-pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<Reached, Refusal> {
+pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase, Refusal> {
     let unconnected =
         |refusal: Refusal| refusal.then(format_args!("could not create connection for {purpose}"));
     let refused = |error: TargetError| {
@@ -45,10 +45,10 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<Reached, Refus
     };
     let (database, product) =
         opened.map_err(|error| unconnected(Refusal::unconnected(&error, target.dialect)))?;
-    Ok(Reached { target, database, product })
+    Ok(OpenedDatabase { target, database, product })
 }
 
-fn target(connection: &Connection) -> Result<Target, TargetError> {
+fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
     if let Some(url) = &connection.target {
         return url.parse();
     }
@@ -59,19 +59,19 @@ fn target(connection: &Connection) -> Result<Target, TargetError> {
         fallback_application_name: Some("pgbench"),
     };
     if let Some(dbname) = &connection.dbname {
-        return Target::from_libpq(Some(dbname), &given);
+        return TargetUrl::from_libpq(Some(dbname), &given);
     }
-    let mut target = Target::from_libpq(None, &given)?;
+    let mut target = TargetUrl::from_libpq(None, &given)?;
     // Where libpq would take the name of -U, pgbench takes that of PGUSER or of the system's user.
     let is_named = std::env::var("PGDATABASE").is_ok_and(|name| !name.is_empty());
     if !is_named && connection.user.is_some() {
         let others = LibpqOptions { user: None, ..given };
-        target.database = Target::from_libpq(None, &others)?.database;
+        target.database = TargetUrl::from_libpq(None, &others)?.database;
     }
     Ok(target)
 }
 
-fn open(target: &Target) -> Result<(Database, Product), DbError> {
+fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
     let database = Database::open(target)?;
     let product = with_driver!(&database, driver => databases::run(databases::in_session(
         driver,

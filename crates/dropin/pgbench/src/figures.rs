@@ -31,7 +31,7 @@ pub(super) fn scripts(workload: &PgBench, per_command: bool) -> Vec<Script> {
     let of_one = |((script, weight), statistics): (&(dyno_pgbench::script::Script, u32), _)| {
         let statistics: &ScriptStatistics = statistics;
         let commands = script.commands().iter().zip(&statistics.commands);
-        let command = |(command, statistics): (&dyno_pgbench::script::Command, _)| {
+        let command = |(command, statistics): (&dyno_pgbench::script::ScriptCommand, _)| {
             let statistics: &run::CommandStatistics = statistics;
             Command {
                 text: command.first_line().to_owned(),

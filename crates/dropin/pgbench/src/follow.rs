@@ -7,7 +7,7 @@ use dyno_core::{ErrorClass, Nanos};
 use dyno_engine::{Observer, TrialSpec};
 use dyno_facts::SeriesRow;
 use dyno_reactor::monotonic_now;
-use dyno_record::{ErrorCount, Frame, Interval, Phase, Window};
+use dyno_record::{ErrorCount, Frame, MeasuredInterval, Phase, Window};
 use dyno_runner::output;
 use dyno_store::HistogramLog;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ impl<'a> Reporter<'a> {
         self.rows
     }
 
-    fn line(&self, interval: &Interval) -> ProgressLine {
+    fn line(&self, interval: &MeasuredInterval) -> ProgressLine {
         let Settings { progress_timestamp, max_tries, continue_on_error, .. } = *self.settings;
         let frame = &interval.frame;
         let (counts, latency) = (frame.counts(), frame.latency());
@@ -77,7 +77,7 @@ impl Observer for Reporter<'_> {
         self.is_running.store(true, Ordering::Relaxed);
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         if self.settings.json.is_some() {
             self.rows.push(SeriesRow::from(interval));
         }

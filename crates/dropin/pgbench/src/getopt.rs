@@ -12,7 +12,7 @@ pub(super) struct OptionWord<I> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Given<I> {
+pub(super) enum NextWords<I> {
     /// An option; the text is empty when it takes no value.
     Option(I, String),
     Operand(String),
@@ -20,7 +20,7 @@ pub(super) enum Given<I> {
 
 /// Goes through the words one by one, so that what an option does can happen before the next one is
 /// looked at.
-pub(super) struct Words<'a, I: 'static> {
+pub(super) struct ArgumentWords<'a, I: 'static> {
     table: &'static [OptionWord<I>],
     words: std::slice::Iter<'a, String>,
     /// What is left of a word of bundled short options.
@@ -28,19 +28,19 @@ pub(super) struct Words<'a, I: 'static> {
     only_operands: bool,
 }
 
-impl<'a, I: Copy> Words<'a, I> {
+impl<'a, I: Copy> ArgumentWords<'a, I> {
     pub(super) fn new(table: &'static [OptionWord<I>], words: &'a [String]) -> Self {
-        Words { table, words: words.iter(), bundle: "".chars(), only_operands: false }
+        ArgumentWords { table, words: words.iter(), bundle: "".chars(), only_operands: false }
     }
 
     /// The next option or operand; `None` at the end.
-    pub(super) fn next(&mut self) -> Option<Result<Given<I>, String>> {
+    pub(super) fn next(&mut self) -> Option<Result<NextWords<I>, String>> {
         if let Some(letter) = self.bundle.next() {
             return Some(self.short(letter));
         }
         let word = self.words.next()?;
         if self.only_operands || word == "-" || !word.starts_with('-') {
-            return Some(Ok(Given::Operand(word.clone())));
+            return Some(Ok(NextWords::Operand(word.clone())));
         }
         if word == "--" {
             self.only_operands = true;
@@ -53,23 +53,23 @@ impl<'a, I: Copy> Words<'a, I> {
         self.next()
     }
 
-    fn short(&mut self, letter: char) -> Result<Given<I>, String> {
+    fn short(&mut self, letter: char) -> Result<NextWords<I>, String> {
         let Some(option) = self.table.iter().find(|option| option.short == Some(letter)) else {
             return Err(format!("invalid option -- '{letter}'"));
         };
         if !option.takes_value {
-            return Ok(Given::Option(option.id, String::new()));
+            return Ok(NextWords::Option(option.id, String::new()));
         }
         let glued = std::mem::replace(&mut self.bundle, "".chars()).as_str();
         let value =
             if glued.is_empty() { self.words.next().map(String::as_str) } else { Some(glued) };
         match value {
-            Some(value) => Ok(Given::Option(option.id, value.to_owned())),
+            Some(value) => Ok(NextWords::Option(option.id, value.to_owned())),
             None => Err(format!("option requires an argument -- '{letter}'")),
         }
     }
 
-    fn long(&mut self, body: &str) -> Result<Given<I>, String> {
+    fn long(&mut self, body: &str) -> Result<NextWords<I>, String> {
         let (name, value) = match body.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (body, None),
@@ -86,7 +86,7 @@ impl<'a, I: Copy> Words<'a, I> {
                 None => return Err(format!("option '--{}' requires an argument", option.long)),
             },
         };
-        Ok(Given::Option(option.id, value.to_owned()))
+        Ok(NextWords::Option(option.id, value.to_owned()))
     }
 
     fn find(&self, name: &str, body: &str) -> Result<&'static OptionWord<I>, String> {
@@ -133,19 +133,19 @@ mod tests {
         word('J', "json", true, true),
     ];
 
-    fn read(line: &[&str]) -> Result<Vec<Given<char>>, String> {
+    fn read(line: &[&str]) -> Result<Vec<NextWords<char>>, String> {
         let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
-        let mut words = Words::new(&TABLE, &line);
+        let mut words = ArgumentWords::new(&TABLE, &line);
         std::iter::from_fn(|| words.next()).collect()
     }
 
-    fn option(id: char, value: &str) -> Given<char> {
-        Given::Option(id, value.to_owned())
+    fn option(id: char, value: &str) -> NextWords<char> {
+        NextWords::Option(id, value.to_owned())
     }
 
     #[test]
     fn values_may_be_glued_or_apart_and_operands_anywhere() {
-        let operand = |word: &str| Given::Operand(word.to_owned());
+        let operand = |word: &str| NextWords::Operand(word.to_owned());
         assert_eq!(
             read(&["db", "-nCc8", "-c", "9", "--client=", "--client", "-1", "-", "--", "-n"]),
             Ok(vec![

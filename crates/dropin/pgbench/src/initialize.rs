@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::settings::Settings;
-use dyno_drivers::target::Target;
+use dyno_drivers::target::TargetUrl;
 use dyno_load::{LoadError, LoadObserver};
 use dyno_pgbench::init::{InitReport, canceled, initialize};
 use dyno_pgbench::run::server_text;
@@ -137,7 +137,7 @@ fn summary(report: &InitReport) -> String {
     format!("done in {:.2} s ({}).", total.as_secs_f64(), steps.join(", "))
 }
 
-fn failed(error: &LoadError, target: &Target) -> Refusal {
+fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
     let refusal = match error.db_error() {
         Some(error) if error.is_connect() => {
             return Refusal::unconnected(error, target.dialect)
@@ -164,7 +164,7 @@ fn failed(error: &LoadError, target: &Target) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_pgbench::init::Step;
+    use dyno_pgbench::init::InitStep;
 
     #[test]
     fn the_rest_is_estimated_from_this_loads_own_speed() {
@@ -183,8 +183,8 @@ mod tests {
             "100000 of 200000 tuples (50%) done (elapsed 0.06 s, remaining 0.12 s)"
         );
         let steps = vec![
-            (Step::DropTables, Duration::from_millis(10)),
-            (Step::ClientData, Duration::from_millis(540)),
+            (InitStep::DropTables, Duration::from_millis(10)),
+            (InitStep::ClientData, Duration::from_millis(540)),
         ];
         let report = InitReport { steps, ..InitReport::default() };
         assert_eq!(

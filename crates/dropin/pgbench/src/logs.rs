@@ -3,10 +3,10 @@
 use super::refusal::Refusal;
 use super::scripts::words;
 use super::settings::Settings;
-use dyno_core::{Ended, ErrorClass, Nanos, Outcome};
-use dyno_pgbench::log::{Aggregate, Columns, Entry, Logged, is_sampled};
+use dyno_core::{EndedTransaction, ErrorClass, Nanos, Outcome};
+use dyno_pgbench::log::{Aggregate, LogColumns, LoggedOutcome, TransactionEntry, is_sampled};
 use dyno_pgbench::random::{PgRng, Seeds};
-use dyno_pgbench::run::{ThreadLog, TransactionLog};
+use dyno_pgbench::run::{ThreadLog, TransactionLogger};
 use dyno_reactor::monotonic_now;
 use std::fs::File;
 use std::io::{self, Write};
@@ -61,7 +61,7 @@ pub(super) fn open(
             limit_us => limit_us * 1_000,
         };
         let follower = Follower { file, late_limit, numbers: Vec::new(), shared: shared.clone() };
-        Ok(Mutex::new(Box::new(follower) as Box<dyn TransactionLog>))
+        Ok(Mutex::new(Box::new(follower) as Box<dyn TransactionLogger>))
     };
     seeds.threads.into_iter().enumerate().map(follower).collect()
 }
@@ -74,8 +74,8 @@ struct Follower {
     shared: Arc<Shared>,
 }
 
-impl TransactionLog for Follower {
-    fn ended(&mut self, client: u32, script: usize, ended: &Ended) {
+impl TransactionLogger for Follower {
+    fn ended(&mut self, client: u32, script: usize, ended: &EndedTransaction) {
         if !ended.is_measured {
             return;
         }
@@ -91,14 +91,14 @@ impl TransactionLog for Follower {
         }
         self.numbers[index] += 1;
         let logged = match ended.outcome {
-            Outcome::Committed | Outcome::RolledBack => Logged::Processed(latency / 1_000),
-            Outcome::Skipped => Logged::Skipped,
-            Outcome::Failed(ErrorClass::Serialization) => Logged::SerializationFailure,
-            Outcome::Failed(ErrorClass::Deadlock) => Logged::DeadlockFailure,
-            Outcome::Failed(_) => Logged::OtherFailure,
+            Outcome::Committed | Outcome::RolledBack => LoggedOutcome::Processed(latency / 1_000),
+            Outcome::Skipped => LoggedOutcome::Skipped,
+            Outcome::Failed(ErrorClass::Serialization) => LoggedOutcome::SerializationFailure,
+            Outcome::Failed(ErrorClass::Deadlock) => LoggedOutcome::DeadlockFailure,
+            Outcome::Failed(_) => LoggedOutcome::OtherFailure,
         };
         let opens = self.shared.opens.get().copied().unwrap_or(ended.began);
-        let entry = Entry {
+        let entry = TransactionEntry {
             client,
             number: self.numbers[index],
             script,
@@ -123,7 +123,7 @@ struct LogFile {
     file: File,
     name: String,
     text: String,
-    columns: Columns,
+    columns: LogColumns,
     sampling: Option<(f64, PgRng)>,
     aggregate_s: Option<u32>,
     aggregate: Option<Aggregate>,
@@ -144,7 +144,7 @@ impl LogFile {
             file,
             name,
             text: String::with_capacity(PIECE + 256),
-            columns: Columns {
+            columns: LogColumns {
                 lag: settings.rate_per_s.is_some(),
                 skipped: settings.late_limit_us > 0,
                 retries: settings.max_tries != 1,
@@ -157,7 +157,7 @@ impl LogFile {
         })
     }
 
-    fn take(&mut self, entry: &Entry, opens_us: u64) {
+    fn take(&mut self, entry: &TransactionEntry, opens_us: u64) {
         if let Some((rate, stream)) = &mut self.sampling
             && !is_sampled(*rate, stream)
         {

@@ -1,7 +1,7 @@
 //! A run: from settings to a trial, from its result to the report.
 
 use super::balances::Books;
-use super::connection::{Reached, reach};
+use super::connection::{OpenedDatabase, reach};
 use super::follow::Reporter;
 use super::logs::{self, Shared};
 use super::refusal::Refusal;
@@ -11,13 +11,13 @@ use super::setup::{Tables, set_up};
 use super::{Exit, VERSION, figures, has_secret};
 use dyno_core::{Dialect, ErrorClass, Nanos, SECOND};
 use dyno_drivers::Database;
-use dyno_drivers::target::Target;
+use dyno_drivers::target::TargetUrl;
 use dyno_engine::{
-    Control, DriveError, Ended, ErrorPolicy, ErrorSet, Share, TrialResult, TrialSpec,
+    Control, DriveError, ErrorPolicy, ErrorSet, TrialEnd, TrialResult, TrialShare, TrialSpec,
 };
 use dyno_facts::{SeriesRow, TrialStatus};
 use dyno_pgbench::DRIVE_ON;
-use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
+use dyno_pgbench::run::{PgBench, PgbenchOptions, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_runner::output;
 use dyno_runner::trial_json::JsonFile;
@@ -36,7 +36,7 @@ pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Resu
     let json = settings.json.as_deref().map(|path| JsonFile::create("dyno pgbench", path));
     let json = json.transpose()?;
     let reached = reach(settings, "setup")?;
-    let Reached { product, target, .. } = &reached;
+    let OpenedDatabase { product, target, .. } = &reached;
     let name = match target.dialect {
         Dialect::Postgres => String::new(),
         Dialect::Mysql | Dialect::Sqlite => format!("{} ", product.name),
@@ -63,7 +63,7 @@ fn print(settings: &Settings, text: &str) {
     }
 }
 
-fn debug_line(settings: &Settings, target: &Target) -> String {
+fn debug_line(settings: &Settings, target: &TargetUrl) -> String {
     let (what, length) = match settings.length() {
         Length::Transactions(each) => ("nxacts", each),
         Length::Seconds(seconds) => ("duration", seconds),
@@ -80,7 +80,7 @@ fn debug_line(settings: &Settings, target: &Target) -> String {
 struct Job<'a> {
     settings: &'a Settings,
     tables: Tables,
-    target: &'a Target,
+    target: &'a TargetUrl,
     command_line: Vec<String>,
 }
 
@@ -98,8 +98,12 @@ impl Job<'_> {
         let shared = Shared::new();
         let logs = logs::open(settings, threads, &shared)?;
         let books = Books::open(database, settings, &scripts)?;
-        let options =
-            Options { logs, threads, scale: self.tables.scale, ..options(settings, scripts) };
+        let options = PgbenchOptions {
+            logs,
+            threads,
+            scale: self.tables.scale,
+            ..options(settings, scripts)
+        };
         let workload = PgBench::new(options, dialect, Box::new(talk)).map_err(Refusal::error)?;
         let hdr = self.histograms(&workload)?;
         let spec = spec(settings, dialect);
@@ -187,13 +191,13 @@ impl Job<'_> {
         let report = figures::report(settings, self.tables, result, &total, late, parts);
         print(settings, &report.to_string());
         let stopped = stopped(result);
-        if result.ended == Ended::Interrupted {
+        if result.ended == TrialEnd::Interrupted {
             if result.unfinished > 0 {
                 output::talk(&cut_line(settings, result.unfinished));
             }
             return Exit::Interrupted;
         }
-        if let (Ended::Miscounted { .. }, Some(why)) = (&result.ended, result.ended.failure()) {
+        if let (TrialEnd::Miscounted { .. }, Some(why)) = (&result.ended, result.ended.failure()) {
             output::talk(&format!("pgbench: error: {why}"));
             return Exit::Aborted;
         }
@@ -216,7 +220,7 @@ impl Job<'_> {
 /// Clients that an error ended before the others.
 fn stopped(result: &TrialResult) -> u32 {
     match result.ended {
-        Ended::Aborted(_) => result.retired.max(1),
+        TrialEnd::Aborted(_) => result.retired.max(1),
         _ => result.retired,
     }
 }
@@ -257,16 +261,16 @@ fn late_limit(settings: &Settings) -> Option<Nanos> {
     (settings.late_limit_us > 0).then_some(settings.late_limit_us * 1_000)
 }
 
-fn options(settings: &Settings, scripts: Vec<(Script, u32)>) -> Options {
+fn options(settings: &Settings, scripts: Vec<(Script, u32)>) -> PgbenchOptions {
     let verbose =
         VerboseErrors { max_tries: settings.max_tries, latency_limit: late_limit(settings) };
-    Options {
+    PgbenchOptions {
         clients: settings.clients,
         defines: settings.variables.clone(),
         statement_latencies: settings.report_per_command,
         continue_on_error: settings.continue_on_error,
         verbose_errors: settings.verbose_errors.then_some(verbose),
-        ..Options::new(scripts, settings.mode, settings.seed)
+        ..PgbenchOptions::new(scripts, settings.mode, settings.seed)
     }
 }
 
@@ -291,7 +295,7 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
         rate_per_s: settings.rate_per_s,
         even_rate: false,
         terminals: None,
-        share: Share::default(),
+        share: TrialShare::default(),
         interval: u64::from(settings.progress_s.unwrap_or(1)) * SECOND,
         seed: settings.seed,
         errors: error_policy(settings, dialect),

@@ -1,6 +1,6 @@
 //! What happens on the first connection of a run: the tables are looked at and vacuumed.
 
-use super::connection::Reached;
+use super::connection::OpenedDatabase;
 use super::refusal::Refusal;
 use super::settings::Settings;
 use dyno_core::{DbError, Driver, Session};
@@ -21,7 +21,7 @@ pub(super) struct Tables {
 
 /// Looks at the tables and vacuums them as far as the settings ask for it.
 pub(super) fn set_up(
-    reached: &Reached,
+    reached: &OpenedDatabase,
     settings: &Settings,
     scripts: &[(Script, u32)],
     has_builtin: bool,
@@ -34,7 +34,7 @@ pub(super) fn set_up(
 
 async fn on_session<D: Driver>(
     driver: &D,
-    reached: &Reached,
+    reached: &OpenedDatabase,
     settings: &Settings,
     scripts: &[(Script, u32)],
     has_builtin: bool,
@@ -70,7 +70,7 @@ fn partitions(found: &TableInfo) -> Option<(&'static str, u32)> {
     Some((found.partition_method?.name(), found.partitions))
 }
 
-fn no_tables(error: &TableInfoError, reached: &Reached) -> Refusal {
+fn no_tables(error: &TableInfoError, reached: &OpenedDatabase) -> Refusal {
     let refusal = match error {
         TableInfoError::Count(error) => Refusal::error(format_args!(
             "could not count number of branches: {}",

@@ -9,7 +9,7 @@ use super::originals;
 use super::settings::Settings;
 use dyno_core::nearest;
 use dyno_runner::failure::Failure;
-use dyno_sysbench::{OptionKind, Test, options_of};
+use dyno_sysbench::{OptionKind, SysbenchTest, options_of};
 use std::path::Path;
 
 /// What the first plain word names.
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) enum Script {
     /// No plain word at all.
     None,
-    Test(Test),
+    Test(SysbenchTest),
     /// 0.5's `parallel_prepare.lua`, whose `run` is what others call `prepare`.
     ParallelPrepare,
     /// A test that is built into sysbench and measures no database.
@@ -41,7 +41,7 @@ impl Script {
             [word, &module].map(Path::new).into_iter().find(|file| file.is_file())
         {
             Script::from_file(file)
-        } else if let Some(test) = Test::from_script(word) {
+        } else if let Some(test) = SysbenchTest::from_script(word) {
             Script::of_test(test, Path::new(word))
         } else if name.strip_suffix(".lua").unwrap_or(name) == "parallel_prepare" {
             Script::ParallelPrepare
@@ -52,14 +52,14 @@ impl Script {
 
     /// The test of an original script, whatever its file is called.
     fn from_file(file: &Path) -> Script {
-        match originals::original_name(file).and_then(Test::from_script) {
+        match originals::original_name(file).and_then(SysbenchTest::from_script) {
             Some(test) => Script::of_test(test, file),
             None => Script::Lua(file.display().to_string()),
         }
     }
 
     /// The built-in test, unless its script would load an edited `oltp_common.lua`.
-    fn of_test(test: Test, script: &Path) -> Script {
+    fn of_test(test: SysbenchTest, script: &Path) -> Script {
         let common = format!("{}.lua", originals::COMMON);
         let loaded = [Path::new(".").join(&common), script.with_file_name(&common)];
         let edited = loaded.iter().find(|file| {
@@ -73,10 +73,10 @@ impl Script {
         }
     }
 
-    pub(super) fn test(&self) -> Option<Test> {
+    pub(super) fn test(&self) -> Option<SysbenchTest> {
         match self {
             Script::Test(test) => Some(*test),
-            Script::ParallelPrepare => Some(Test::Legacy(dyno_sysbench::LegacyTest::Oltp)),
+            Script::ParallelPrepare => Some(SysbenchTest::Legacy(dyno_sysbench::LegacyTest::Oltp)),
             _ => None,
         }
     }
@@ -95,17 +95,17 @@ pub(super) struct CommandLine {
     pub(super) test_by_option: bool,
 }
 
-struct Given<'a> {
+struct GivenOption<'a> {
     name: &'a str,
     /// `None` for `--name` without `=`.
     value: Option<&'a str>,
 }
 
-fn split_option(word: &str) -> Option<Given<'_>> {
+fn split_option(word: &str) -> Option<GivenOption<'_>> {
     let body = word.strip_prefix("--")?;
     Some(match body.split_once('=') {
-        Some((name, value)) => Given { name, value: Some(value) },
-        None => Given { name: body, value: None },
+        Some((name, value)) => GivenOption { name, value: Some(value) },
+        None => GivenOption { name: body, value: None },
     })
 }
 
@@ -116,7 +116,8 @@ fn dashed(name: &str) -> String {
 
 /// Reads the words after the program's name.
 pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
-    let options: Vec<Given<'_>> = words.iter().filter_map(|word| split_option(word)).collect();
+    let options: Vec<GivenOption<'_>> =
+        words.iter().filter_map(|word| split_option(word)).collect();
     let mut plain = words.iter().filter(|word| !word.starts_with("--"));
     let by_option =
         options.iter().rev().find(|given| given.name == "test").and_then(|given| given.value);
@@ -144,7 +145,7 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
 }
 
 impl CommandLine {
-    fn take(&mut self, given: &Given<'_>) -> Result<(), Failure> {
+    fn take(&mut self, given: &GivenOption<'_>) -> Result<(), Failure> {
         let name = dashed(given.name);
         if name == "test" {
             return Ok(());
@@ -196,7 +197,7 @@ impl CommandLine {
         Ok(())
     }
 
-    fn take_of_test(&mut self, given: &Given<'_>) -> Result<(), Failure> {
+    fn take_of_test(&mut self, given: &GivenOption<'_>) -> Result<(), Failure> {
         let known = self.known_to_test(given.name);
         let Some(test) = self.script.test() else {
             return Ok(());
@@ -228,7 +229,7 @@ impl CommandLine {
         nearest(name, of_test.chain(general).chain(old).chain(["config-file"]))
     }
 
-    fn unknown(&self, given: &Given<'_>) -> Failure {
+    fn unknown(&self, given: &GivenOption<'_>) -> Failure {
         let refusal = match given.value {
             Some(value) => Failure::new(format!("invalid option: --{}={value}", given.name)),
             None => Failure::new(format!("invalid option: --{}", given.name)),
@@ -254,9 +255,9 @@ impl CommandLine {
             let line = line.strip_prefix("--").unwrap_or(line);
             let given = match line.split_once('=') {
                 Some((name, value)) => {
-                    Given { name: name.trim(), value: Some(value.trim().trim_matches('"')) }
+                    GivenOption { name: name.trim(), value: Some(value.trim().trim_matches('"')) }
                 }
-                None => Given { name: line, value: None },
+                None => GivenOption { name: line, value: None },
             };
             let place = format!("{path}, line {}", index + 1);
             self.take_line(&given, &place)?;
@@ -264,7 +265,7 @@ impl CommandLine {
         Ok(())
     }
 
-    fn take_line(&mut self, given: &Given<'_>, place: &str) -> Result<(), Failure> {
+    fn take_line(&mut self, given: &GivenOption<'_>, place: &str) -> Result<(), Failure> {
         let name = dashed(given.name);
         let is_general = OPTIONS.iter().any(|option| option.name == name)
             || DEPRECATED.iter().any(|(old, _)| *old == name);
@@ -318,7 +319,7 @@ mod tests {
         let line =
             good(&["--report_interval=5", "--threads=2", "oltp_read_write", "run", "--threads=8"]);
         assert_eq!((line.settings.report_interval_s, line.settings.threads), (5, 8));
-        assert_eq!(line.script, Script::Test(Test::ReadWrite));
+        assert_eq!(line.script, Script::Test(SysbenchTest::ReadWrite));
         assert_eq!(line.command.as_deref(), Some("run"));
         let line = good(&["oltp_read_write", "--table-size=7", "--skip_trx", "run"]);
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -394,18 +395,21 @@ mod tests {
             ]
         );
         assert!(line.test_by_option);
-        assert_eq!(line.script, Script::Test(Test::ReadOnly));
+        assert_eq!(line.script, Script::Test(SysbenchTest::ReadOnly));
         assert_eq!(line.command.as_deref(), Some("run"));
     }
 
     #[test]
     fn scripts_are_known_by_name_and_by_path() {
         let script = |word: &str| good(&[word, "run"]).script;
-        assert_eq!(script("/usr/share/sysbench/oltp_insert.lua"), Script::Test(Test::Insert));
-        assert!(matches!(script("tests/db/oltp.lua"), Script::Test(Test::Legacy(_))));
+        assert_eq!(
+            script("/usr/share/sysbench/oltp_insert.lua"),
+            Script::Test(SysbenchTest::Insert)
+        );
+        assert!(matches!(script("tests/db/oltp.lua"), Script::Test(SysbenchTest::Legacy(_))));
         assert!(matches!(
             script("/usr/share/sysbench/tests/include/oltp_legacy/bulk_insert.lua"),
-            Script::Test(Test::Legacy(_))
+            Script::Test(SysbenchTest::Legacy(_))
         ));
         assert_eq!(script("tests/db/parallel_prepare.lua"), Script::ParallelPrepare);
         assert_eq!(script("cpu"), Script::BuiltIn("cpu".to_owned()));

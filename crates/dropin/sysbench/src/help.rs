@@ -1,7 +1,7 @@
 //! `--help` and the command `help`: the layout of sysbench, from the tables that are parsed.
 
 use super::options::{DEPRECATED, GeneralOption, Group, Kind, OPTIONS};
-use dyno_sysbench::{OptionGroup, OptionKind, OptionSpec, Test, options_of};
+use dyno_sysbench::{OptionGroup, OptionKind, OptionSpec, SysbenchTest, options_of};
 use std::fmt::Write as _;
 
 /// One row: the option with its kind of value, and what it does.
@@ -48,7 +48,7 @@ fn rows_of(group: Group) -> Vec<Row> {
 
 /// Rows of the options that all tests share but the tests' own table describes.
 fn shared_rows(group: OptionGroup) -> Vec<Row> {
-    options_of(Test::ReadWrite).filter(|spec| spec.group == group).map(test_row).collect()
+    options_of(SysbenchTest::ReadWrite).filter(|spec| spec.group == group).map(test_row).collect()
 }
 
 fn general_rows() -> Vec<Row> {
@@ -94,7 +94,7 @@ See 'dyno sysbench <testname> help' for the options of a test.
 ";
 
 fn test_names(legacy: bool) -> String {
-    let named = Test::ALL.iter().filter(|test| test.is_legacy() == legacy);
+    let named = SysbenchTest::ALL.iter().filter(|test| test.is_legacy() == legacy);
     let names: Vec<&str> = named.map(|test| test.name()).collect();
     names.join(", ")
 }
@@ -138,7 +138,7 @@ pub(super) fn general() -> String {
 
 /// The text of the command `help` of a test; `None` when it has no options, as the original's
 /// bulk_insert.
-pub(super) fn of_test(test: Test) -> Option<String> {
+pub(super) fn of_test(test: SysbenchTest) -> Option<String> {
     let is_own =
         |spec: &&OptionSpec| !matches!(spec.group, OptionGroup::Random | OptionGroup::Database);
     let mut rows: Vec<Row> = options_of(test).filter(is_own).map(test_row).collect();
@@ -181,7 +181,7 @@ mod tests {
             let expected = wider.map_or(original, |(_, wide)| wide);
             assert!(ours.contains(&expected), "{expected} is missing:\n{text}");
         }
-        let text = of_test(Test::ReadWrite).expect("it has options");
+        let text = of_test(SysbenchTest::ReadWrite).expect("it has options");
         let ours = options_in(&text);
         for original in ORIGINAL_READ_WRITE.lines() {
             assert!(ours.contains(&original), "{original} is missing:\n{text}");
@@ -190,13 +190,13 @@ mod tests {
 
     #[test]
     fn the_help_of_a_test_has_the_originals_shape() {
-        let text = of_test(Test::ReadWrite).expect("it has options");
+        let text = of_test(SysbenchTest::ReadWrite).expect("it has options");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "oltp_read_write options:");
         assert!(lines[1].starts_with("  --auto_inc[=on|off]  "), "{}", lines[1]);
         assert!(lines[1].ends_with(" [on]"), "{}", lines[1]);
         assert!(lines[1..lines.len() - 1].is_sorted());
         assert_eq!(lines[lines.len() - 1], "");
-        assert!(of_test(Test::BulkInsert).is_none());
+        assert!(of_test(SysbenchTest::BulkInsert).is_none());
     }
 }

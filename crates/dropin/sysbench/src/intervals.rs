@@ -4,7 +4,7 @@
 use super::report::{Fairness, Figures, ignored_errors};
 use super::settings::{ReportFormat, Settings};
 use dyno_core::{Nanos, SECOND};
-use dyno_record::{Frame, Interval, Phase};
+use dyno_record::{Frame, MeasuredInterval, Phase};
 
 /// What one line of `--report-interval` states.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -82,17 +82,17 @@ impl Line {
 }
 
 /// Frames that have come since some point in time.
-struct Since {
+struct FramesSince {
     frame: Frame,
     seconds: f64,
 }
 
-impl Since {
+impl FramesSince {
     fn new(scheduled: bool) -> Self {
-        Since { frame: Frame::new(1, scheduled), seconds: 0.0 }
+        FramesSince { frame: Frame::new(1, scheduled), seconds: 0.0 }
     }
 
-    fn add(&mut self, interval: &Interval) {
+    fn add(&mut self, interval: &MeasuredInterval) {
         self.frame.add(&interval.frame);
         self.seconds += interval.length_s;
     }
@@ -106,8 +106,8 @@ impl Since {
 /// Turns intervals into sysbench's intermediate reports.
 pub(super) struct Intervals<'a> {
     settings: &'a Settings,
-    line: Since,
-    checkpoint: Since,
+    line: FramesSince,
+    checkpoint: FramesSince,
     checkpoints_done: usize,
     in_flight: i64,
 }
@@ -117,8 +117,8 @@ impl<'a> Intervals<'a> {
         let scheduled = settings.rate_per_s > 0;
         Intervals {
             settings,
-            line: Since::new(scheduled),
-            checkpoint: Since::new(scheduled),
+            line: FramesSince::new(scheduled),
+            checkpoint: FramesSince::new(scheduled),
             checkpoints_done: 0,
             in_flight: 0,
         }
@@ -138,7 +138,7 @@ impl<'a> Intervals<'a> {
 
     /// Takes the next interval and returns what is to be printed, if anything. `whole` is false for
     /// one that a stop cut short: such an interval is part of the next report, never one of its own.
-    pub(super) fn take(&mut self, interval: &Interval, whole: bool) -> String {
+    pub(super) fn take(&mut self, interval: &MeasuredInterval, whole: bool) -> String {
         if interval.phase == Phase::WarmUp {
             return String::new();
         }
@@ -183,7 +183,7 @@ impl<'a> Intervals<'a> {
     }
 
     fn print_checkpoint(&self, at_s: f64) -> String {
-        let Since { frame, seconds } = &self.checkpoint;
+        let FramesSince { frame, seconds } = &self.checkpoint;
         let Settings { threads, percentile, ref percentiles, .. } = *self.settings;
         let fairness = Fairness::of_sums(frame, threads);
         let figures = Figures::new(frame, *seconds, at_s, percentile, percentiles, fairness);
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(line.csv(), "3,2,1.50,0.00,0.00,0.00,0.00,0.00,0.00,0.00\n");
     }
 
-    fn interval(index: u32, committed: u64) -> Interval {
+    fn interval(index: u32, committed: u64) -> MeasuredInterval {
         let mut frame = Frame::new(1, false);
         let kind = &mut frame.kinds[0];
         kind.counts.started = committed;
@@ -254,7 +254,7 @@ mod tests {
         for _ in 0..committed {
             kind.latency.record(1_000_000);
         }
-        Interval {
+        MeasuredInterval {
             phase: Phase::Measured,
             index,
             begins_s: f64::from(index) * 5.0,

@@ -27,7 +27,7 @@ use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
-use dyno_sysbench::{LegacyTest, Options, Test};
+use dyno_sysbench::{LegacyTest, SysbenchOptions, SysbenchTest};
 use load::LoadCommand;
 use settings::Settings;
 use std::ffi::OsString;
@@ -124,10 +124,10 @@ fn greet(line: &CommandLine, console: &mut Console) {
 }
 
 /// The test that the command line names; `None` when it can't be run, which has been said.
-fn test_of(line: &CommandLine, console: &mut Console) -> Option<Test> {
+fn test_of(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
     match &line.script {
         Script::Test(test) => return Some(*test),
-        Script::ParallelPrepare => return Some(Test::Legacy(LegacyTest::Oltp)),
+        Script::ParallelPrepare => return Some(SysbenchTest::Legacy(LegacyTest::Oltp)),
         Script::None => {
             console.fatal("No test was named, and Lua scripts from standard input are not run");
             console.hint(
@@ -150,7 +150,7 @@ fn test_of(line: &CommandLine, console: &mut Console) -> Option<Test> {
             console.fatal(format_args!(
                 "Cannot find benchmark '{name}': no such built-in test, file or module"
             ));
-            let names = Test::ALL.iter().map(|test| test.name());
+            let names = SysbenchTest::ALL.iter().map(|test| test.name());
             if let Some(name) = nearest(name, names) {
                 console.hint(format_args!("did you mean {name}?"));
             } else if name.starts_with('-') {
@@ -161,8 +161,13 @@ fn test_of(line: &CommandLine, console: &mut Console) -> Option<Test> {
     None
 }
 
-fn with_test(test: Test, line: &CommandLine, words: &[String], console: &mut Console) -> Exit {
-    let options = match Options::from_pairs(test, &line.pairs) {
+fn with_test(
+    test: SysbenchTest,
+    line: &CommandLine,
+    words: &[String],
+    console: &mut Console,
+) -> Exit {
+    let options = match SysbenchOptions::from_pairs(test, &line.pairs) {
         Ok(options) => options,
         Err(error) => {
             console.complain(&error);
@@ -212,7 +217,7 @@ fn with_test(test: Test, line: &CommandLine, words: &[String], console: &mut Con
     }
 }
 
-fn print_help(test: Test, console: &mut Console) -> Exit {
+fn print_help(test: SysbenchTest, console: &mut Console) -> Exit {
     match help::of_test(test) {
         Some(text) => {
             console.notice(text.trim_end_matches('\n'));

@@ -7,7 +7,7 @@ use dyno_drivers::{Database, with_driver};
 use dyno_load::{LoadError, LoadObserver, LoadReport};
 use dyno_runner::exit::Exit;
 use dyno_runner::progress::LoadProgress;
-use dyno_sysbench::{Options, cleanup, prepare, prewarm};
+use dyno_sysbench::{SysbenchOptions, cleanup, prepare, prewarm};
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 
@@ -71,7 +71,7 @@ pub(super) fn load(
     database: &Database,
     command: LoadCommand,
     settings: &Settings,
-    options: &Options,
+    options: &SysbenchOptions,
     console: &mut Console,
 ) -> Exit {
     if settings.threads > 1 && command != LoadCommand::Cleanup {

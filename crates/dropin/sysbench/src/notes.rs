@@ -90,7 +90,7 @@ impl Notes<'_> {
 mod tests {
     use super::*;
     use dyno_core::{DbError, ErrorClass, Tally};
-    use dyno_engine::Ended;
+    use dyno_engine::TrialEnd;
     use dyno_facts::{GeneratorConditions, HostSample};
     use dyno_record::{Frame, Window};
 
@@ -100,7 +100,7 @@ mod tests {
             total,
             window: Window { released: 0, opens: 0, closes: 1, interval: 1 },
             connect: 0,
-            ended: Ended::Time,
+            ended: TrialEnd::Time,
             workers: Vec::new(),
             offered: None,
             in_flight: 2,

@@ -10,20 +10,20 @@ use super::settings::Settings;
 use super::target::error_policy;
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
 use dyno_drivers::{Database, with_driver};
-use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec};
+use dyno_engine::{Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::SeriesRow;
 use dyno_reactor::{block_on, monotonic_now};
-use dyno_record::{Interval, Window};
+use dyno_record::{MeasuredInterval, Window};
 use dyno_runner::exit::Exit;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, summarise};
-use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
-use dyno_sysbench::{DRIVE_ON, Options, Sysbench};
+use dyno_sysbench::check::{SysbenchPreflightError, first_free_unique, preflight};
+use dyno_sysbench::{DRIVE_ON, Sysbench, SysbenchOptions};
 use std::sync::Arc;
 
 pub(super) struct Job<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) options: Options,
+    pub(super) options: SysbenchOptions,
     pub(super) command_line: &'a [String],
 }
 
@@ -91,7 +91,7 @@ fn time_as_seed() -> u64 {
 }
 
 /// What stands before the first measurement, blank lines included.
-fn header(settings: &Settings, options: &Options) -> String {
+fn header(settings: &Settings, options: &SysbenchOptions) -> String {
     let mut lines = vec![
         "Running the test with following options:".to_owned(),
         format!("Number of threads: {}", settings.threads),
@@ -154,15 +154,16 @@ fn look_before(database: &Database, job: &mut Job<'_>, console: &mut Console) ->
             return Ok(());
         }
         Ok(Err(error)) => error,
-        Err(error) => PreflightError::Db(DbError::unreachable(error.to_string())),
+        Err(error) => SysbenchPreflightError::Db(DbError::unreachable(error.to_string())),
     };
     match &error {
-        PreflightError::Db(_) if job.is_too_late(begun) => {
+        SysbenchPreflightError::Db(_) if job.is_too_late(begun) => {
             job.say_too_late(console);
             return Err(Exit::Aborted);
         }
-        PreflightError::Db(db) => job.print(console, db, Place::ThreadInit),
-        PreflightError::Unprepared { problem, hint } | PreflightError::Unfit { problem, hint } => {
+        SysbenchPreflightError::Db(db) => job.print(console, db, Place::ThreadInit),
+        SysbenchPreflightError::Unprepared { problem, hint }
+        | SysbenchPreflightError::Unfit { problem, hint } => {
             console.fatal(problem);
             console.hint(hint);
         }
@@ -220,7 +221,7 @@ impl Observer for Reporter<'_, '_> {
         self.console.notice("Threads started!\n");
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         let whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
         let text = self.intervals.take(interval, whole);
         self.console.text(Level::Notice, text);
@@ -257,15 +258,15 @@ fn ended(
     let settings = job.settings;
     match &result.ended {
         // As in sysbench there is no report when a worker failed: scripts would take it for a result.
-        Ended::Aborted(error) => {
+        TrialEnd::Aborted(error) => {
             job.print(console, error, Place::ThreadRun);
             return Exit::Failed;
         }
-        Ended::Time => console.info("Time limit exceeded, exiting..."),
-        Ended::Events => console.info("Event limit exceeded, exiting..."),
-        Ended::Interrupted | Ended::Miscounted { .. } => {}
+        TrialEnd::Time => console.info("Time limit exceeded, exiting..."),
+        TrialEnd::Events => console.info("Event limit exceeded, exiting..."),
+        TrialEnd::Interrupted | TrialEnd::Miscounted { .. } => {}
     }
-    let forced = result.unfinished > 0 && result.ended != Ended::Interrupted;
+    let forced = result.unfinished > 0 && result.ended != TrialEnd::Interrupted;
     if forced {
         console.fatal("The --max-time limit has expired, forcing shutdown...");
     } else {
@@ -276,7 +277,7 @@ fn ended(
         per_thread(result, console);
     }
     console.text(Level::Notice, Notes { result, errors: settings.errors }.text());
-    if result.ended == Ended::Interrupted {
+    if result.ended == TrialEnd::Interrupted {
         return Exit::Interrupted;
     }
     if let Some(why) = result.ended.failure() {
@@ -338,7 +339,7 @@ fn per_thread(result: &TrialResult, console: &mut Console) {
 mod tests {
     use super::*;
     use crate::command_line::read;
-    use dyno_sysbench::Test;
+    use dyno_sysbench::SysbenchTest;
 
     fn settings(words: &[&str]) -> Settings {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
@@ -359,7 +360,7 @@ mod tests {
             "--forced-shutdown=3",
             "--time=1",
         ]);
-        let ours = header(&settings, &Options::new(Test::PointSelect));
+        let ours = header(&settings, &SysbenchOptions::new(SysbenchTest::PointSelect));
         let ours = ours.replace("Random numbers distribution: special\n", "");
         assert_eq!(ours, ORIGINAL);
     }

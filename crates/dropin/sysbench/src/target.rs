@@ -3,7 +3,7 @@
 use super::settings::{DbDriver, IgnoredErrors, MysqlSettings, MysqlSsl, PgsqlSettings, Settings};
 use dyno_core::{Dialect, ErrorClass};
 use dyno_drivers::net::{Address, Hosts, TlsMode, TlsOptions};
-use dyno_drivers::{Secret, Target};
+use dyno_drivers::{Secret, TargetUrl};
 use dyno_engine::{ErrorPolicy, ErrorSet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,10 @@ const MYSQL_LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
 /// The target that the options describe. Passwords that were not given are taken from
 /// `environment`.
-pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Target {
+pub(super) fn target(
+    settings: &Settings,
+    environment: impl Fn(&str) -> Option<String>,
+) -> TargetUrl {
     // A server that does not answer is given up when the time of --thread-init-timeout is over.
     let seconds = settings.thread_init_timeout_s.to_string();
     let options = BTreeMap::from([("connect_timeout_s".to_owned(), seconds)]);
@@ -32,7 +35,7 @@ pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<S
     match settings.db_driver {
         DbDriver::Mysql => {
             let mysql = &settings.mysql;
-            Target {
+            TargetUrl {
                 dialect: Dialect::Mysql,
                 embedded: false,
                 hosts: Hosts(mysql_addresses(mysql, |path| path.exists())),
@@ -45,7 +48,7 @@ pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<S
         }
         DbDriver::Pgsql => {
             let pgsql = &settings.pgsql;
-            Target {
+            TargetUrl {
                 dialect: Dialect::Postgres,
                 embedded: false,
                 hosts: Hosts(pgsql_addresses(pgsql)),
@@ -60,7 +63,7 @@ pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<S
                 options,
             }
         }
-        DbDriver::Sqlite => Target {
+        DbDriver::Sqlite => TargetUrl {
             dialect: Dialect::Sqlite,
             embedded: true,
             hosts: Hosts(Vec::new()),

@@ -2,16 +2,16 @@
 
 use crate::Done;
 use dyno_core::{Dialect, Driver, Nanos};
-use dyno_drivers::target::Target;
-use dyno_engine::{Control, Ended, TrialSpec, drive};
+use dyno_drivers::target::TargetUrl;
+use dyno_engine::{Control, TrialEnd, TrialSpec, drive};
 use dyno_facts::format::short;
 use dyno_nullserver::{Config, Handle, start};
-use dyno_runner::calibration::{Calibration, Point};
+use dyno_runner::calibration::{Calibration, CalibrationPoint};
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::table::layout;
 use dyno_runner::{output, signals};
-use dyno_sysbench::{Options, Sysbench, Test};
+use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest};
 use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
@@ -72,14 +72,14 @@ fn point(
     workers: u32,
     seconds: f64,
     control: &Control,
-) -> Result<Point, Failure> {
+) -> Result<CalibrationPoint, Failure> {
     let (protocol, port) = match dialect {
         Dialect::Postgres => ("postgres", server.config.postgres_port),
         Dialect::Mysql | Dialect::Sqlite => ("mysql", server.config.mysql_port),
     };
     output::talk(&format!("{protocol}, {workers} workers, {seconds} s"));
     let port = port.ok_or_else(|| Failure::new("The null server has no port."))?;
-    let target: Target = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
+    let target: TargetUrl = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
         .parse()
         .map_err(|error| Failure::new(sentence(&format!("The null server: {error}"))))?;
     let database = Database::open(&target).map_err(|error| Failure::from(&error))?;
@@ -92,10 +92,10 @@ fn measured<D: Driver>(
     workers: u32,
     seconds: f64,
     control: &Control,
-) -> Result<Point, Failure> {
+) -> Result<CalibrationPoint, Failure> {
     let nanos = |seconds: f64| (seconds * 1e9) as Nanos;
     // The one table that the null server shows.
-    let options = Options::from_pairs(Test::PointSelect, &[])
+    let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &[])
         .map_err(|error| Failure::new(sentence(&error.to_string())))?;
     let workload = Sysbench::new(options, driver.dialect());
     let spec = TrialSpec {
@@ -105,18 +105,18 @@ fn measured<D: Driver>(
     };
     let result = drive(&workload, driver, &spec, control, &mut ())?;
     match &result.ended {
-        Ended::Time | Ended::Events => {}
-        Ended::Interrupted => {
+        TrialEnd::Time | TrialEnd::Events => {}
+        TrialEnd::Interrupted => {
             return Err(Failure::new("The calibration was interrupted; nothing was kept."));
         }
-        Ended::Aborted(error) => return Err(Failure::from(error)),
-        miscounted @ Ended::Miscounted { .. } => {
+        TrialEnd::Aborted(error) => return Err(Failure::from(error)),
+        miscounted @ TrialEnd::Miscounted { .. } => {
             return Err(Failure::new(miscounted.failure().unwrap_or_default()));
         }
     }
     let statements = result.total.work().statements() as f64;
     let length_s = result.length() as f64 / 1e9;
-    Ok(Point {
+    Ok(CalibrationPoint {
         protocol: protocol.to_owned(),
         workers,
         statements_per_s: statements / length_s.max(1e-9),
@@ -124,8 +124,8 @@ fn measured<D: Driver>(
     })
 }
 
-fn table(points: &[Point]) -> String {
-    let row = |point: &Point| {
+fn table(points: &[CalibrationPoint]) -> String {
+    let row = |point: &CalibrationPoint| {
         vec![
             point.protocol.clone(),
             point.workers.to_string(),

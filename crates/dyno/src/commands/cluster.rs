@@ -119,10 +119,10 @@ pub(crate) struct Up {
     #[arg(long)]
     allow_any_address: bool,
     /// Connections that the endpoint takes at once.
-    #[arg(long, value_name = "N", default_value_t = endpoint::Options::default().clients_max)]
+    #[arg(long, value_name = "N", default_value_t = endpoint::EndpointOptions::default().clients_max)]
     clients_max: u32,
     /// Tables of sysbench that a sharded cluster spreads.
-    #[arg(long, value_name = "N", default_value_t = endpoint::Options::default().sysbench_tables)]
+    #[arg(long, value_name = "N", default_value_t = endpoint::EndpointOptions::default().sysbench_tables)]
     sysbench_tables: u32,
 }
 
@@ -167,12 +167,12 @@ impl Up {
             settings: self.settings.clone(),
             isolated: self.isolated,
             mysql: self.mysql.clone(),
-            endpoint_options: endpoint::Options {
+            endpoint_options: endpoint::EndpointOptions {
                 software,
                 clients_max: self.clients_max,
                 sysbench_tables: self.sysbench_tables,
                 allow_any_address: self.allow_any_address,
-                ..endpoint::Options::default()
+                ..endpoint::EndpointOptions::default()
             },
             is_stopped: signals::has_come,
             ..Request::new(&self.folder.dir, self.topology)

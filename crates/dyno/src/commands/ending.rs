@@ -6,7 +6,7 @@ use crate::{Done, families};
 use dyno_core::nearest;
 use dyno_facts::RunStatus;
 use dyno_report::{Lang, Paper, check_ids};
-use dyno_runner::Outcome;
+use dyno_runner::RunOutcome;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_suite::Plan;
@@ -28,7 +28,7 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 }
 
 /// Writes the paper, prints tables, checks and gates, and says how the run is to be judged.
-pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
+pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
     let data = dyno_store::read(&outcome.path)?;
     // The last word of the output.
     let last: String = families().iter().map(|family| (family.last_words)(&data)).collect();

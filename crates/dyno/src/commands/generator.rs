@@ -3,7 +3,7 @@
 use crate::Done;
 use crate::fleet::{NatsArguments, versions};
 use dyno_engine::Control;
-use dyno_fleet::{Event, Generator};
+use dyno_fleet::{Generator, GeneratorEvent};
 use dyno_runner::failure::Failure;
 use dyno_runner::{Permits, assist};
 use dyno_runner::{output, signals};
@@ -73,8 +73,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let environment = dyno_observe::environment();
     while let Some(event) = generator.next(&signals::has_come) {
         match event {
-            Event::Note(text) => output::talk(&text),
-            Event::Work(assignment) => {
+            GeneratorEvent::Note(text) => output::talk(&text),
+            GeneratorEvent::Work(assignment) => {
                 let control = assignment.reporter.control();
                 *current.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(Arc::clone(&control));

@@ -15,7 +15,7 @@ use dyno_report::{figure_of, judged_metrics};
 use dyno_runner as runner;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
-use dyno_runner::muster::{Lost, Muster};
+use dyno_runner::muster::{Muster, OnLostGenerator};
 use dyno_runner::{output, signals};
 use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite, Versus};
@@ -91,10 +91,11 @@ struct FleetArguments {
     /// What the run does when a load generator dies or answers no more: it goes on with those that are left,
     /// or it ends. The trial has failed in any case.
     #[arg(long, value_name = "DO", requires = "nats", default_value = "continue", value_parser = choice(LOST))]
-    lost: Lost,
+    lost: OnLostGenerator,
 }
 
-const LOST: &[(&str, Lost)] = &[("continue", Lost::Continue), ("fail", Lost::Fail)];
+const LOST: &[(&str, OnLostGenerator)] =
+    &[("continue", OnLostGenerator::Continue), ("fail", OnLostGenerator::Fail)];
 
 impl FleetArguments {
     fn muster(&self) -> Option<Muster> {
@@ -214,13 +215,13 @@ pub(crate) struct Keeping<'a> {
     pub(crate) muster: Option<Muster>,
 }
 
-pub(crate) struct Kept {
+pub(crate) struct StoredRun {
     pub(crate) path: PathBuf,
     /// How it ended, gates and checks judged.
     pub(crate) verdict: Done,
 }
 
-pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failure> {
+pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, Failure> {
     ending::refuse_unknown_checks(plan)?;
     let plan = &mut plan.clone();
     runner::check_options(crate::families(), plan)?;
@@ -245,7 +246,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
     let figures = runner::TrialFigures { figure_of, judged_metrics };
     let outcome = runner::execute(crate::families(), figures, plan, run, &control, fleet)?;
     let path = outcome.path.clone();
-    Ok(Kept { path, verdict: ending::report(outcome)? })
+    Ok(StoredRun { path, verdict: ending::report(outcome)? })
 }
 
 /// The interrupted run of the same plan, or a new one.

@@ -4,7 +4,7 @@ use super::RUNS;
 use crate::Done;
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, process_list, signals};
-use dyno_serve::{Running, ServeError, Server, Settings, Token};
+use dyno_serve::{BoundServer, RunningServer, ServeError, Settings, Token};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 /// Serves the page beside a run until what is returned is dropped.
-pub(crate) fn beside(runs: &Path, listen: &str) -> Result<Running, Failure> {
+pub(crate) fn beside(runs: &Path, listen: &str) -> Result<RunningServer, Failure> {
     let server = bind(runs, listen, None, Vec::new())?;
     let url = server.url();
     let running = server.start().map_err(failure)?;
@@ -79,7 +79,7 @@ fn bind(
     listen: &str,
     token: Option<&str>,
     names: Vec<String>,
-) -> Result<Server, Failure> {
+) -> Result<BoundServer, Failure> {
     let from_variable = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
     let own = token.map(str::to_owned).or(from_variable);
     let token = own.map(|token| Token::own(&token)).transpose();
@@ -89,7 +89,7 @@ fn bind(
         token: token.map_err(|error| Failure { code: 2, ..failure(error) })?,
         names,
     };
-    Server::bind(settings).map_err(failure)
+    BoundServer::bind(settings).map_err(failure)
 }
 
 fn address(listen: &str) -> Result<SocketAddr, Failure> {

@@ -8,10 +8,10 @@ use dyno_runner::failure::Failure;
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::{output, signals};
 use dyno_tpch::generate::files::{
-    self, Content, FileError, FileOptions, Format, Written, estimated_bytes,
+    self, Content, FileError, FileOptions, LineFormat, WrittenFile, estimated_bytes,
 };
 use dyno_tpch::generate::refresh::SET_MAX;
-use dyno_tpch::schema::Table;
+use dyno_tpch::schema::SchemaTable;
 use rustix::fs::statvfs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     out: PathBuf,
     /// How rows are written: as dbgen does, or as CSV with the columns' names in the first line.
     #[arg(long, value_name = "FORMAT", default_value = "tbl", value_parser = choice(FORMATS))]
-    format: Format,
+    format: LineFormat,
     /// Only these tables, with commas between.
     #[arg(short = 'T', long, value_name = "TABLES", value_delimiter = ',')]
     tables: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     force: bool,
 }
 
-const FORMATS: &[(&str, Format)] = &[("tbl", Format::Tbl), ("csv", Format::Csv)];
+const FORMATS: &[(&str, LineFormat)] = &[("tbl", LineFormat::Tbl), ("csv", LineFormat::Csv)];
 
 fn sets(text: &str) -> Result<RangeInclusive<u32>, String> {
     let (first, last) = text.split_once("..").unwrap_or(("1", text));
@@ -89,11 +89,11 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     let progress = LoadProgress::new("gen");
     match files::write(&options, &progress, &signals::has_come) {
         Ok(written) => {
-            let sum = |of: fn(&Written) -> u64| written.iter().map(of).sum::<u64>() as f64;
+            let sum = |of: fn(&WrittenFile) -> u64| written.iter().map(of).sum::<u64>() as f64;
             let (rows, megabytes) = (sum(|file| file.rows), sum(|file| file.bytes) / 1e6);
             let (rows, megabytes) = (whole(rows), short(megabytes));
             progress.finish(&format!("{rows} rows, {megabytes} MB in {} files", written.len()));
-            let line = |file: &Written| {
+            let line = |file: &WrittenFile| {
                 format!("{}\t{}\t{}\n", file.path.display(), file.rows, file.bytes)
             };
             output::data(&written.iter().map(line).collect::<String>());
@@ -141,13 +141,13 @@ fn options(arguments: &Arguments) -> Result<FileOptions, Failure> {
     Ok(FileOptions { scale, folder, format, content, threads, overwrite })
 }
 
-fn tables(names: &[String]) -> Result<Vec<Table>, Failure> {
+fn tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
     if names.is_empty() {
-        return Ok(Table::ALL.to_vec());
+        return Ok(SchemaTable::ALL.to_vec());
     }
     let table = |name: &String| {
-        Table::named(name.trim()).ok_or_else(|| {
-            let known = Table::ALL.map(Table::name);
+        SchemaTable::named(name.trim()).ok_or_else(|| {
+            let known = SchemaTable::ALL.map(SchemaTable::name);
             let hint = match dyno_core::nearest(name.trim(), known) {
                 Some(nearest) => format!("Did you mean `{nearest}`?"),
                 None => format!("The tables are {}.", known.join(", ")),

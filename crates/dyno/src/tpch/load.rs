@@ -2,11 +2,11 @@
 
 use crate::Done;
 use dyno_facts::format::{short, whole};
-use dyno_runner::databases::{Reached, reach, reach_or_create, with_driver};
+use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
-use dyno_tpch::load::{LoadOptions, Step, TpchLoadReport, destroy, load};
+use dyno_tpch::load::{TpchLoadOptions, TpchLoadReport, TpchStep, destroy, load};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -61,13 +61,13 @@ pub(crate) struct DropArguments {
     target: String,
 }
 
-fn steps(names: &[String]) -> Result<Vec<Step>, Failure> {
+fn steps(names: &[String]) -> Result<Vec<TpchStep>, Failure> {
     if names.is_empty() {
-        return Ok(Step::ALL.to_vec());
+        return Ok(TpchStep::ALL.to_vec());
     }
     let step = |name: &String| {
-        Step::named(name.trim()).ok_or_else(|| {
-            let known = Step::ALL.map(Step::name).join(", ");
+        TpchStep::named(name.trim()).ok_or_else(|| {
+            let known = TpchStep::ALL.map(TpchStep::name).join(", ");
             Failure::usage(format!("A load has no step `{name}`."))
                 .with_hint(format!("the steps are {known}"))
         })
@@ -77,10 +77,10 @@ fn steps(names: &[String]) -> Result<Vec<Step>, Failure> {
 
 pub(super) fn run(arguments: &Arguments) -> Done {
     let steps = steps(&arguments.steps)?;
-    let (Reached { database, facts, same_host, .. }, database_s) =
+    let (ReachedDatabase { database, facts, same_host, .. }, database_s) =
         reach_or_create(&arguments.target)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
-    let options = LoadOptions {
+    let options = TpchLoadOptions {
         sessions: arguments.sessions,
         foreign_keys: !arguments.no_foreign_keys,
         indexes: !arguments.no_indexes,
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         database_s,
         same_host,
         force: arguments.force,
-        ..LoadOptions::new(arguments.scale)
+        ..TpchLoadOptions::new(arguments.scale)
     };
     let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, &options, progress));
     output::data(&table(&follow_load(load, told)?));
@@ -126,7 +126,7 @@ fn table(report: &TpchLoadReport) -> String {
 }
 
 pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
-    let Reached { database, .. } = reach("target", &arguments.target)?;
+    let ReachedDatabase { database, .. } = reach("target", &arguments.target)?;
     let dropped = with_driver!(&database, driver => destroy(driver, &DroppedTables))?;
     output::talk(&match dropped.len() {
         0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),

@@ -6,7 +6,7 @@ use crate::choice::choice;
 use dyno_core::Dialect;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_tpch::parameters::{Choice, order, parameters, seed_is_usable};
+use dyno_tpch::parameters::{ParameterChoice, order, parameters, seed_is_usable};
 use dyno_tpch::queries::{LAST, Q15, text};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -75,10 +75,10 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
-fn seed_choice(arguments: &Arguments) -> Result<Choice, Failure> {
+fn seed_choice(arguments: &Arguments) -> Result<ParameterChoice, Failure> {
     match arguments.seed {
-        _ if arguments.default => Ok(Choice::Default),
-        Some(seed) if seed_is_usable(seed) => Ok(Choice::Seed(seed)),
+        _ if arguments.default => Ok(ParameterChoice::Default),
+        Some(seed) if seed_is_usable(seed) => Ok(ParameterChoice::Seed(seed)),
         Some(seed) => Err(Failure::usage(format!(
             "The seed {seed} draws the same parameters for ever, as every multiple of 2147483647 does."
         ))
@@ -88,7 +88,7 @@ fn seed_choice(arguments: &Arguments) -> Result<Choice, Failure> {
             // A second that is a multiple of the modulus comes in 2038.
             let seed = now.map_or(1, |now| now.as_secs());
             output::talk(&format!("seed: {seed}"));
-            Ok(Choice::Seed(seed))
+            Ok(ParameterChoice::Seed(seed))
         }
     }
 }

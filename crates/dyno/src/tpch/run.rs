@@ -8,7 +8,7 @@ use crate::commands::run::run_plan;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_suite::{Overrides, Plan, Suite};
-use dyno_tpch::run::Test;
+use dyno_tpch::run::TpchTest;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -159,7 +159,7 @@ pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
     if arguments.power {
         experiment(&mut text, "power", place, queries, &refresh);
     }
-    let streams = arguments.streams.unwrap_or(Test::least_streams(place.scale));
+    let streams = arguments.streams.unwrap_or(TpchTest::least_streams(place.scale));
     let [refresh] = refresh;
     let options = [refresh, ("streams", streams.to_string())];
     experiment(&mut text, "throughput", place, queries, &options);

@@ -3,8 +3,8 @@
 
 use crate::support::{Lists, MS, try_run};
 use dyno_core::{ErrorClass, Nanos, SECOND};
-use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
-use dyno_engine::{Control, Ended, ErrorPolicy, TrialSpec};
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
+use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialSpec};
 use proptest::prelude::*;
 
 fn class() -> impl Strategy<Value = ErrorClass> {
@@ -26,19 +26,19 @@ fn fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-fn script() -> impl Strategy<Value = Script> {
+fn script() -> impl Strategy<Value = SimulatedAnswers> {
     let service = prop_oneof![
         (MS..20 * MS).prop_map(Service::Constant),
         (MS..20 * MS).prop_map(Service::Exponential),
     ];
     (service, proptest::collection::vec(fault(), 0..6), 0..2 * MS, any::<u64>()).prop_map(
-        |(service, faults, connect_time, seed)| Script {
+        |(service, faults, connect_time, seed)| SimulatedAnswers {
             service,
             faults,
             connect_time,
             seed,
             keep_log: true,
-            ..Script::default()
+            ..SimulatedAnswers::default()
         },
     )
 }
@@ -108,11 +108,11 @@ proptest! {
         if let Some(events) = spec.events {
             prop_assert!(counts.started <= events.max(u64::from(spec.workers)), "{counts:?} of {events}");
             let is_total = spec.events_per_worker.is_none() && events > u64::from(spec.workers);
-            if result.ended == Ended::Events && is_total {
+            if result.ended == TrialEnd::Events && is_total {
                 prop_assert_eq!(counts.started, events);
             }
         }
-        if counts.failed == 0 && matches!(result.ended, Ended::Time | Ended::Events) && counts.retries == 0 {
+        if counts.failed == 0 && matches!(result.ended, TrialEnd::Time | TrialEnd::Events) && counts.retries == 0 {
             prop_assert_eq!(result.total.wasted().statements(), 0);
         }
     }

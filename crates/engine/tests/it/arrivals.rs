@@ -3,7 +3,7 @@
 use crate::support::{Lists, MS, closed, constant, run};
 use dyno_core::SECOND;
 use dyno_drivers::sim::Fault;
-use dyno_engine::{Ended, TrialResult, TrialSpec};
+use dyno_engine::{TrialEnd, TrialResult, TrialSpec};
 
 fn offer(rate: f64, workers: u32, service: u64, seconds: u64, faults: Vec<Fault>) -> TrialResult {
     let spec = TrialSpec { rate_per_s: Some(rate), ..closed(workers, seconds) };
@@ -72,7 +72,7 @@ fn a_count_of_events_does_not_miss_a_rate() {
         ..closed(200, 1)
     };
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(100 * MS, vec![]), &spec);
-    assert_eq!((result.total.counts().committed, &result.ended), (500, &Ended::Events));
+    assert_eq!((result.total.counts().committed, &result.ended), (500, &TrialEnd::Events));
     assert_eq!((result.offered, result.missed_rate()), (Some(500), None));
 }
 

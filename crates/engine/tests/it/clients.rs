@@ -3,8 +3,8 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::{ErrorClass, Outcome, SECOND};
-use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
-use dyno_engine::{Control, Ended, ErrorPolicy, TrialSpec};
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
+use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialSpec};
 
 /// Errors end the worker that meets them, conflicts are tried `tries` times.
 fn retiring(tries: u32) -> ErrorPolicy {
@@ -17,12 +17,12 @@ fn retiring(tries: u32) -> ErrorPolicy {
 fn each_worker_does_its_own_count() {
     // Workers of very different speed: a shared count would go to the fast ones.
     let service = Service::Uniform(MS, 50 * MS);
-    let driver = SimDriver::new(Script { service, ..Script::default() });
+    let driver = SimDriver::new(SimulatedAnswers { service, ..SimulatedAnswers::default() });
     let spec = TrialSpec { duration: None, events_per_worker: Some(100), ..closed(7, 1) };
     let (result, _) = run(&Lists::of(&TRANSFER), &driver, &spec);
     let done: Vec<_> = result.workers.iter().map(|worker| worker.transactions).collect();
     assert_eq!(done, [100; 7]);
-    assert_eq!((result.ended, result.in_flight), (Ended::Events, 0));
+    assert_eq!((result.ended, result.in_flight), (TrialEnd::Events, 0));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn what_has_begun_is_finished_and_counted() {
     let (result, seen) = run(&Lists::of(&["SELECT 1"]), &constant(3 * SECOND, Vec::new()), &spec);
     let counts = result.total.counts();
     assert_eq!((counts.committed, result.in_flight, result.unfinished), (10, 0, 0));
-    assert_eq!((result.length(), &result.ended), (6 * SECOND, &Ended::Time));
+    assert_eq!((result.length(), &result.ended), (6 * SECOND, &TrialEnd::Time));
     assert_eq!(seen.commits(), [0, 0, 0, 5, 0, 0, 5]);
 }
 
@@ -55,14 +55,18 @@ fn a_run_that_finishes_can_still_be_stopped() {
     let mut workload = Lists::of(&["SELECT 1"]);
     workload.stop = Some((5 * SECOND, &control));
     let (result, _) = run(&workload, &constant(MS, Vec::new()), &spec);
-    assert_eq!(result.ended, Ended::Interrupted);
+    assert_eq!(result.ended, TrialEnd::Interrupted);
     assert!(result.length() < 6 * SECOND);
 }
 
 #[test]
 fn every_transaction_has_a_session_of_its_own() {
     let service = Service::Constant(MS);
-    let driver = SimDriver::new(Script { connect_time: 9 * MS, service, ..Script::default() });
+    let driver = SimDriver::new(SimulatedAnswers {
+        connect_time: 9 * MS,
+        service,
+        ..SimulatedAnswers::default()
+    });
     let spec = TrialSpec { connect_each: true, finish_begun: true, ..closed(2, 1) };
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
     let counts = result.total.counts();
@@ -124,7 +128,7 @@ fn an_error_ends_its_worker_only() {
     let counts = result.total.counts();
     assert_eq!((result.retired, result.retired_transactions), (1, 1));
     assert_eq!((counts.committed, counts.failed), (401, 1));
-    assert_eq!(result.ended, Ended::Events);
+    assert_eq!(result.ended, TrialEnd::Events);
     let left = workload.left.lock().expect("nobody panicked");
     let classes: Vec<_> = left.iter().flatten().map(dyno_core::DbError::class).collect();
     assert_eq!((left.len(), classes), (5, vec![ErrorClass::Other]));
@@ -151,5 +155,5 @@ fn a_session_that_can_not_be_had_ends_its_worker() {
     let spec = TrialSpec { errors, ..spec };
     let workload = Lists::of(&["SELECT 1"]);
     let (result, _) = try_run(&workload, &constant(MS, faults), &spec, &Control::new());
-    assert!(matches!(result.expect("it began").ended, Ended::Aborted(_)));
+    assert!(matches!(result.expect("it began").ended, TrialEnd::Aborted(_)));
 }

@@ -2,8 +2,8 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::{Cause, ErrorClass, SECOND};
-use dyno_drivers::sim::{Fault, Script, SimDriver};
-use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialSpec};
+use dyno_drivers::sim::{Fault, SimDriver, SimulatedAnswers};
+use dyno_engine::{Control, DriveError, ErrorPolicy, TrialEnd, TrialSpec};
 
 #[test]
 fn lost_connections_are_replaced() {
@@ -11,7 +11,7 @@ fn lost_connections_are_replaced() {
     let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(4, 10));
     let counts = result.total.counts();
     assert_eq!((counts.failed, counts.reconnects, counts.retries), (4, 4, 0));
-    assert_eq!((&result.ended, driver.connects()), (&Ended::Time, 8));
+    assert_eq!((&result.ended, driver.connects()), (&TrialEnd::Time, 8));
     let lost = &result.total.errors.0[0];
     assert_eq!((lost.class, lost.count), (ErrorClass::ConnectionLost, 4));
     // BEGIN, UPDATE and COMMIT of 100 transactions in 3 s each; 7 s - 10 ms of pause after it.
@@ -45,7 +45,7 @@ fn a_server_that_stays_away_does_not_hang_the_trial() {
         Fault::RefuseConnects { from: 3 * SECOND, until: u64::MAX },
     ];
     let (result, seen) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &closed(8, 10));
-    assert_eq!((&result.ended, result.total.counts().reconnects), (&Ended::Time, 0));
+    assert_eq!((&result.ended, result.total.counts().reconnects), (&TrialEnd::Time, 0));
     assert_eq!((result.in_flight, result.unfinished), (0, 0));
     assert_eq!(seen.commits()[3..], [0; 7]);
 }
@@ -57,7 +57,11 @@ fn a_connect_that_hangs_is_counted_and_given_up() {
         Fault::LostAt { at: SECOND, session: None },
         Fault::Stall { from: SECOND, until: 9 * SECOND },
     ];
-    let driver = SimDriver::new(Script { connect_time: MS, faults, ..Script::default() });
+    let driver = SimDriver::new(SimulatedAnswers {
+        connect_time: MS,
+        faults,
+        ..SimulatedAnswers::default()
+    });
     let spec = TrialSpec { connect_limit: 2 * SECOND, ..closed(1, 20) };
     let (result, _) = run(&Lists::of(&TRANSFER), &driver, &spec);
     let counts = result.total.counts();
@@ -79,7 +83,7 @@ fn without_reconnect_a_lost_connection_ends_the_trial() {
     let policy = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
     let spec = TrialSpec { errors: policy, ..closed(4, 10) };
     let (result, _) = run(&Lists::of(&TRANSFER), &driver, &spec);
-    assert!(matches!(&result.ended, Ended::Aborted(error) if error.is_fatal()));
+    assert!(matches!(&result.ended, TrialEnd::Aborted(error) if error.is_fatal()));
     assert_eq!(result.total.counts().failed, 1);
     assert_eq!(driver.connects(), 4);
 }
@@ -105,7 +109,10 @@ fn a_refused_connect_before_the_start_is_an_error() {
 
 #[test]
 fn a_connect_that_hangs_before_the_start_is_an_error() {
-    let driver = SimDriver::new(Script { connect_time: 100 * SECOND, ..Script::default() });
+    let driver = SimDriver::new(SimulatedAnswers {
+        connect_time: 100 * SECOND,
+        ..SimulatedAnswers::default()
+    });
     let (result, _) = try_run(&Lists::of(&TRANSFER), &driver, &closed(40, 10), &Control::new());
     let Err(DriveError::Connect(error)) = result else { panic!("{result:?}") };
     assert!(error.message().contains("60 s"), "{error}");
@@ -113,7 +120,10 @@ fn a_connect_that_hangs_before_the_start_is_an_error() {
 
 #[test]
 fn connecting_is_outside_of_the_window() {
-    let driver = SimDriver::new(Script { connect_time: 2 * SECOND, ..Script::default() });
+    let driver = SimDriver::new(SimulatedAnswers {
+        connect_time: 2 * SECOND,
+        ..SimulatedAnswers::default()
+    });
     // 40 workers, 32 of which connect at once.
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(40, 1));
     assert!((4 * SECOND..5 * SECOND).contains(&result.connect), "{}", result.connect);

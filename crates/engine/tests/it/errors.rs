@@ -2,9 +2,9 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run};
 use dyno_core::{ErrorClass, SECOND};
-use dyno_drivers::route::{Routed, Way};
+use dyno_drivers::route::{NodeRouting, Routed};
 use dyno_drivers::sim::Fault;
-use dyno_engine::{Ended, ErrorPolicy, ErrorSet, TrialResult, TrialSpec};
+use dyno_engine::{ErrorPolicy, ErrorSet, TrialEnd, TrialResult, TrialSpec};
 
 fn at(statement: u64, class: ErrorClass) -> Fault {
     Fault::ErrorAt { statement, class }
@@ -45,7 +45,7 @@ fn who_fails_for_ever_gives_up_after_ten_retries() {
     assert_eq!(result.total.latency().count(), 0);
     assert_eq!(result.total.errors.total(), counts.retries + counts.failed);
     assert_eq!(result.total.work().statements(), 0);
-    assert_eq!(result.ended, Ended::Time);
+    assert_eq!(result.ended, TrialEnd::Time);
     assert!(result.workers.iter().all(|worker| worker.transactions == 0));
 }
 
@@ -79,7 +79,7 @@ fn errors_are_told_apart_by_class_and_code() {
 fn a_surprise_ends_the_trial_and_keeps_what_was_measured() {
     let driver = constant(10 * MS, vec![at(50, ErrorClass::Other)]);
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(1, 10));
-    let Ended::Aborted(error) = &result.ended else { panic!("{:?}", result.ended) };
+    let TrialEnd::Aborted(error) = &result.ended else { panic!("{:?}", result.ended) };
     assert_eq!((error.class(), error.errno()), (ErrorClass::Other, 1105));
     let counts = result.total.counts();
     assert_eq!((counts.committed, counts.failed, result.in_flight), (50, 1, 0));
@@ -90,7 +90,7 @@ fn a_surprise_ends_the_trial_and_keeps_what_was_measured() {
 fn the_others_are_let_out_when_one_ends_the_trial() {
     let driver = constant(10 * MS, vec![at(50, ErrorClass::Other)]);
     let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(4, 3_600));
-    assert!(matches!(result.ended, Ended::Aborted(_)), "{:?}", result.ended);
+    assert!(matches!(result.ended, TrialEnd::Aborted(_)), "{:?}", result.ended);
     assert_eq!((result.total.counts().failed, result.unfinished), (1, 0));
     assert!(result.length() < SECOND, "{}", result.length());
     // Every transaction that was begun was also ended on the server.
@@ -115,10 +115,10 @@ fn the_policy_decides_by_number() {
         constant(MS, vec![Fault::ErrorEvery { period: 7, class: ErrorClass::LockTimeout }]);
     let spec = TrialSpec { errors: only(vec![1205]), ..closed(1, 1) };
     let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &spec);
-    assert_eq!((result.total.counts().retries, &result.ended), (142, &Ended::Time));
+    assert_eq!((result.total.counts().retries, &result.ended), (142, &TrialEnd::Time));
     let driver = constant(MS, vec![at(3, ErrorClass::Deadlock)]);
     let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &spec);
-    assert!(matches!(&result.ended, Ended::Aborted(error) if error.errno() == 1213));
+    assert!(matches!(&result.ended, TrialEnd::Aborted(error) if error.errno() == 1213));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_rollback_that_fails_is_an_error_too() {
     let policy = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
     let spec = TrialSpec { errors: policy, ..closed(1, 1) };
     let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &spec);
-    assert!(matches!(&result.ended, Ended::Aborted(error) if error.is_fatal()), "{result:?}");
+    assert!(matches!(&result.ended, TrialEnd::Aborted(error) if error.is_fatal()), "{result:?}");
 }
 
 /// The server stands still from 2 s to 8 s; what asks it waits.
@@ -170,7 +170,7 @@ fn an_answer_that_takes_too_long_is_given_up_and_the_session_replaced() {
     let total = result.total.errors.total();
     assert!((8..=12).contains(&total), "{total}");
     assert_eq!(errors(&result), [(ErrorClass::ConnectionLost, 0, "08006", total)]);
-    assert_eq!(result.ended, Ended::Time);
+    assert_eq!(result.ended, TrialEnd::Time);
     // The limit costs nothing where answers come in time.
     assert!(counts.committed >= 2 * 3_900, "{counts:?}");
     assert!(result.total.latency().max() <= SECOND + 100 * MS);
@@ -201,7 +201,8 @@ fn workers_of_a_node_that_is_gone_go_on_at_another_one() {
         Fault::RefuseConnects { from: SECOND, until: 10 * SECOND },
     ];
     let nodes = vec![constant(MS, gone), constant(MS, Vec::new())];
-    let routed = Routed::new(nodes, 0, Way::Spread(vec![0, 1]), Way::Primary).expect("a route");
+    let routed = Routed::new(nodes, 0, NodeRouting::Spread(vec![0, 1]), NodeRouting::Primary)
+        .expect("a route");
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &routed, &closed(4, 3));
     let counts = result.total.counts();
     // Two workers lose one transaction each, and a moment.

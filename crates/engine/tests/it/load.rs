@@ -2,8 +2,8 @@
 
 use crate::support::{Kind, Lists, MS, TRANSFER, closed, constant, run};
 use dyno_core::{Outcome, SECOND};
-use dyno_drivers::sim::{Fault, Logged, Script, SimDriver};
-use dyno_engine::{Ended, TrialSpec};
+use dyno_drivers::sim::{Fault, SimDriver, SimulatedAnswers, SimulatedStatement};
+use dyno_engine::{TrialEnd, TrialSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
@@ -12,7 +12,7 @@ fn throughput_is_workers_by_service_time() {
     let (result, seen) = run(&Lists::of(&TRANSFER), &driver, &closed(5, 12));
     // 6 ms each: 2,000 per worker in 12 s, the last of which ends as the window closes.
     assert_eq!(result.total.counts().committed, 5 * 1_999);
-    assert_eq!((result.in_flight, result.unfinished, &result.ended), (5, 0, &Ended::Time));
+    assert_eq!((result.in_flight, result.unfinished, &result.ended), (5, 0, &TrialEnd::Time));
     assert_eq!((result.offered, result.missed_rate()), (None, None));
     let latency = result.total.latency();
     assert_eq!((latency.min(), latency.max(), latency.mean()), (6 * MS, 6 * MS, 6e6));
@@ -75,15 +75,15 @@ fn kinds_are_picked_by_weight() {
     assert_eq!(result.total.work().reads, counts.committed + counts.rolled_back);
 }
 
-fn log(seed: u64) -> Vec<Logged> {
-    let driver = SimDriver::new(Script {
+fn log(seed: u64) -> Vec<SimulatedStatement> {
+    let driver = SimDriver::new(SimulatedAnswers {
         service: dyno_drivers::sim::Service::Exponential(3 * MS),
         faults: vec![
             Fault::ErrorEvery { period: 50, class: dyno_core::ErrorClass::LockTimeout },
             Fault::LostAt { at: SECOND, session: None },
         ],
         keep_log: true,
-        ..Script::default()
+        ..SimulatedAnswers::default()
     });
     let kind = |weight, outcome| Kind { weight, statements: TRANSFER.to_vec(), outcome };
     let workload = Lists::new(vec![kind(3, Outcome::Committed), kind(1, Outcome::RolledBack)]);

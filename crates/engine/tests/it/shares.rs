@@ -3,12 +3,13 @@
 
 use crate::support::{Kind, Lists, MS, Seen, TRANSFER, check, closed, constant, run, try_run};
 use dyno_core::{DbError, ErrorClass, Outcome, SECOND};
-use dyno_drivers::sim::{Fault, Logged, Script, Service, SimDriver};
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers, SimulatedStatement};
 use dyno_engine::{
-    Control, DriveError, Ended, Joined, MergeError, Share, TrialResult, TrialSpec, drive, merge,
+    Control, DriveError, Joined, MergeError, TrialEnd, TrialResult, TrialShare, TrialSpec, drive,
+    merge,
 };
 use dyno_facts::HostSample;
-use dyno_record::{Frame, Interval, Latencies, Phase};
+use dyno_record::{Frame, Latencies, MeasuredInterval, Phase};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,20 +37,23 @@ fn mixed() -> Lists<'static> {
 /// Statements take times that each session draws for itself.
 fn random_times() -> SimDriver {
     let service = Service::Exponential(3 * MS);
-    SimDriver::new(Script { service, keep_log: true, ..Script::default() })
+    SimDriver::new(SimulatedAnswers { service, keep_log: true, ..SimulatedAnswers::default() })
 }
 
 /// What was executed by whom and when, in an order that doesn't depend on who answered first.
-fn sorted(mut log: Vec<Logged>) -> Vec<Logged> {
+fn sorted(mut log: Vec<SimulatedStatement>) -> Vec<SimulatedStatement> {
     log.sort_by(|a, b| {
-        let key = |one: &Logged| (one.session, one.began, one.ended, one.sql.clone());
+        let key = |one: &SimulatedStatement| (one.session, one.began, one.ended, one.sql.clone());
         key(a).cmp(&key(b))
     });
     log
 }
 
 /// Runs each part on a database of its own; what was measured, and what was executed by all of them.
-fn run_parts(spec: &TrialSpec, generators: u32) -> (Vec<TrialResult>, Vec<Seen>, Vec<Logged>) {
+fn run_parts(
+    spec: &TrialSpec,
+    generators: u32,
+) -> (Vec<TrialResult>, Vec<Seen>, Vec<SimulatedStatement>) {
     let (mut results, mut seens, mut log) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts(spec, generators) {
         let driver = random_times();
@@ -97,7 +101,7 @@ proptest! {
             }
         }
         live.extend(std::iter::from_fn(|| joined.next_complete()));
-        let plain = |interval: &Interval| {
+        let plain = |interval: &MeasuredInterval| {
             let frame = Frame { cpu_ns: 0, ..interval.frame.clone() };
             (interval.phase, interval.index, frame, interval.begins_s.to_bits())
         };
@@ -155,7 +159,7 @@ proptest! {
         result.conditions.governor = Some(message.clone());
         let error = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", message.clone());
         result.total.errors.count(&error);
-        result.ended = Ended::Aborted(error.with_hint(message));
+        result.ended = TrialEnd::Aborted(error.with_hint(message));
         result.shift(offset);
         let text = serde_json::to_string(&result).unwrap();
         let back: TrialResult = serde_json::from_str(&text).unwrap();
@@ -163,7 +167,7 @@ proptest! {
         let mut sum = recorded.clone();
         sum.add(back.total.service.as_ref().unwrap());
         prop_assert_eq!(sum.count(), 2 * recorded.count());
-        let interval = Interval {
+        let interval = MeasuredInterval {
             phase: Phase::Measured,
             index: 7,
             begins_s: shares[1],
@@ -172,7 +176,7 @@ proptest! {
             host: result.host,
         };
         let text = serde_json::to_string(&interval).unwrap();
-        prop_assert_eq!(serde_json::from_str::<Interval>(&text).unwrap(), interval);
+        prop_assert_eq!(serde_json::from_str::<MeasuredInterval>(&text).unwrap(), interval);
     }
 }
 
@@ -195,9 +199,9 @@ fn errors_of_all_causes_travel() {
         DbError::workload("it can't"),
     ];
     for error in errors {
-        let ended = Ended::Aborted(error);
+        let ended = TrialEnd::Aborted(error);
         let text = serde_json::to_string(&ended).unwrap();
-        assert_eq!(serde_json::from_str::<Ended>(&text).unwrap(), ended, "{text}");
+        assert_eq!(serde_json::from_str::<TrialEnd>(&text).unwrap(), ended, "{text}");
     }
     let text = serde_json::to_string(&sample()).unwrap().replace("deadlock", "dead_end");
     let error = serde_json::from_str::<TrialResult>(&text).unwrap_err().to_string();
@@ -233,7 +237,7 @@ fn a_trial_that_was_miscounted_has_failed_and_keeps_what_was_measured() {
     let merged = merge(&[one.clone(), wrong]).unwrap();
     let (counts, in_flight) = (one.total.counts(), 2 * one.in_flight);
     let (started, ended) = (2 * counts.started + 1, 2 * counts.ended());
-    assert_eq!(merged.ended, Ended::Miscounted { started, ended, in_flight });
+    assert_eq!(merged.ended, TrialEnd::Miscounted { started, ended, in_flight });
     assert_eq!(merged.total.counts().committed, 2 * counts.committed);
     let why = format!(
         "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load generator \
@@ -259,8 +263,8 @@ fn of_machines_the_worst_is_told_and_of_ends_the_first_error() {
     third.conditions.run_delay_s = Some(0.25);
     third.conditions.governor = Some("performance".to_owned());
     third.late = 3 * MS;
-    third.ended = Ended::Aborted(DbError::lost("gone"));
-    other.ended = Ended::Interrupted;
+    third.ended = TrialEnd::Aborted(DbError::lost("gone"));
+    other.ended = TrialEnd::Interrupted;
     // Nothing is known of the machine of one that was lost, wherever it stands among them.
     let lost = TrialResult { host: HostSample::default(), ..one.clone() };
     assert_eq!(merge(&[lost, other.clone()]).unwrap().host, other.host);
@@ -269,7 +273,7 @@ fn of_machines_the_worst_is_told_and_of_ends_the_first_error() {
     assert_eq!(merged.conditions.run_delay_s, Some(0.75));
     assert_eq!(merged.conditions.governor.as_deref(), Some("powersave, performance"));
     assert_eq!((merged.late, merged.workers.len()), (3 * MS, 9));
-    assert_eq!(merged.ended, Ended::Aborted(DbError::lost("gone")));
+    assert_eq!(merged.ended, TrialEnd::Aborted(DbError::lost("gone")));
 }
 
 #[test]
@@ -286,12 +290,12 @@ fn a_lost_generator_counts_once_with_what_it_had_sent() {
             }
         }
     }
-    let complete: Vec<Interval> = std::iter::from_fn(|| joined.next_complete()).collect();
+    let complete: Vec<MeasuredInterval> = std::iter::from_fn(|| joined.next_complete()).collect();
     assert_eq!(complete.len(), 4, "the others wait for what it may still send");
     let why = DbError::workload("Load generator b answers no more.");
     let part = joined.lose(lost, why.clone()).unwrap();
     assert!(!joined.take(lost, &seens[1].0[4]), "it is too late");
-    let rest: Vec<Interval> = std::iter::from_fn(|| joined.next_complete()).collect();
+    let rest: Vec<MeasuredInterval> = std::iter::from_fn(|| joined.next_complete()).collect();
     assert_eq!(rest.len(), 6);
     let mut counted = dyno_facts::Counts::default();
     seens[1].0[..4].iter().for_each(|interval| counted.add(&interval.frame.counts()));
@@ -301,10 +305,10 @@ fn a_lost_generator_counts_once_with_what_it_had_sent() {
     let mut all = dyno_facts::Counts::default();
     complete.iter().chain(&rest).for_each(|interval| all.add(&interval.frame.counts()));
     assert_eq!(merged.total.counts(), all, "intervals and total agree");
-    assert_eq!(merged.ended, Ended::Aborted(why));
+    assert_eq!(merged.ended, TrialEnd::Aborted(why));
     // Frames of something else are none of this trial.
-    let foreign = Interval { frame: Frame::new(1, true), ..seens[0].0[0].clone() };
-    assert!(!joined.take(0, &Interval { index: 99, ..foreign }));
+    let foreign = MeasuredInterval { frame: Frame::new(1, true), ..seens[0].0[0].clone() };
+    assert!(!joined.take(0, &MeasuredInterval { index: 99, ..foreign }));
     assert!(!joined.take(3, &seens[0].0[0]));
 }
 
@@ -350,7 +354,7 @@ fn no_loop_begins_before_the_agreed_moment() {
     let control = Control::starting(Box::new(|now| Some(now + 30 * MS)));
     let spec = TrialSpec { loops: Some(2), duration: Some(100 * MS), ..closed(4, 1) };
     let (result, begins) = real(&control, &spec);
-    assert_eq!(result.ended, Ended::Time);
+    assert_eq!(result.ended, TrialEnd::Time);
     assert!(!begins.is_empty() && begins.iter().all(|&began| began >= result.window.released));
 }
 
@@ -371,15 +375,15 @@ fn a_trial_that_is_stopped_before_its_moment_does_nothing() {
         });
         let spec = TrialSpec { loops: Some(2), ..closed(4, 1) };
         let (result, begins) = real(&control, &spec);
-        assert_eq!((result.ended, begins.len()), (Ended::Interrupted, 0));
+        assert_eq!((result.ended, begins.len()), (TrialEnd::Interrupted, 0));
         assert_eq!((result.total.counts().started, result.in_flight), (0, 0));
     });
 }
 
 #[test]
 fn a_share_says_whether_it_is_one() {
-    assert!(!Share::default().is_part());
+    assert!(!TrialShare::default().is_part());
     let alone = closed(3, 1).part(0, 1).unwrap();
     assert!(!alone.share.is_part());
-    assert_eq!(TrialSpec { share: Share::default(), ..alone }, closed(3, 1));
+    assert_eq!(TrialSpec { share: TrialShare::default(), ..alone }, closed(3, 1));
 }

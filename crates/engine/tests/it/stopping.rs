@@ -2,8 +2,8 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::SECOND;
-use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
-use dyno_engine::{Control, DriveError, Ended, TrialSpec};
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
+use dyno_engine::{Control, DriveError, TrialEnd, TrialSpec};
 
 fn events(events: u64, workers: u32) -> TrialSpec {
     TrialSpec { duration: None, events: Some(events), ..closed(workers, 1) }
@@ -12,12 +12,14 @@ fn events(events: u64, workers: u32) -> TrialSpec {
 #[test]
 fn exactly_as_many_events_as_asked_for() {
     for (count, workers) in [(1, 1), (1, 8), (1_000, 7), (1_001, 7)] {
-        let driver =
-            SimDriver::new(Script { service: Service::Exponential(5 * MS), ..Script::default() });
+        let driver = SimDriver::new(SimulatedAnswers {
+            service: Service::Exponential(5 * MS),
+            ..SimulatedAnswers::default()
+        });
         let (result, _) = run(&Lists::of(&TRANSFER), &driver, &events(count, workers));
         let counts = result.total.counts();
         assert_eq!((counts.started, counts.committed), (count, count));
-        assert_eq!((result.in_flight, &result.ended), (0, &Ended::Events));
+        assert_eq!((result.in_flight, &result.ended), (0, &TrialEnd::Events));
         assert_eq!(driver.statements(), 3 * count);
     }
 }
@@ -25,11 +27,11 @@ fn exactly_as_many_events_as_asked_for() {
 #[test]
 fn events_are_exact_after_a_warm_up_too() {
     for service in [Service::Constant(10 * MS), Service::Exponential(10 * MS)] {
-        let driver = SimDriver::new(Script { service, ..Script::default() });
+        let driver = SimDriver::new(SimulatedAnswers { service, ..SimulatedAnswers::default() });
         let spec = TrialSpec { warmup: SECOND + MS, ..events(1_000, 9) };
         let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
         assert_eq!(result.total.counts().committed, 1_000);
-        assert_eq!((result.in_flight, &result.ended), (0, &Ended::Events));
+        assert_eq!((result.in_flight, &result.ended), (0, &TrialEnd::Events));
     }
 }
 
@@ -46,11 +48,11 @@ fn failed_transactions_are_events() {
 fn time_ends_what_events_do_not() {
     let spec = TrialSpec { events: Some(1_000_000), ..closed(2, 3) };
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
-    assert_eq!((result.total.counts().committed, &result.ended), (2 * 299, &Ended::Time));
+    assert_eq!((result.total.counts().committed, &result.ended), (2 * 299, &TrialEnd::Time));
     assert_eq!(result.length(), 3 * SECOND);
     let spec = TrialSpec { events: Some(100), ..closed(2, 3) };
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
-    assert_eq!((result.total.counts().committed, &result.ended), (100, &Ended::Events));
+    assert_eq!((result.total.counts().committed, &result.ended), (100, &TrialEnd::Events));
     assert_eq!(result.length(), 500 * MS);
 }
 
@@ -70,7 +72,7 @@ fn what_does_not_end_is_cut() {
     let spec = TrialSpec { drain: 7 * SECOND, ..closed(3, 10) };
     let driver = constant(10 * MS, vec![stall]);
     let (result, seen) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
-    assert_eq!((result.in_flight, result.unfinished, &result.ended), (3, 3, &Ended::Time));
+    assert_eq!((result.in_flight, result.unfinished, &result.ended), (3, 3, &TrialEnd::Time));
     assert_eq!(result.total.counts().committed, 3 * 499);
     assert_eq!(seen.commits()[5..], [0; 5]);
     assert_eq!(result.length(), 10 * SECOND);
@@ -84,7 +86,7 @@ fn the_user_stops_and_keeps_what_was_measured() {
         workload.stop = Some((4 * SECOND, &control));
         let spec = TrialSpec { rate_per_s, ..closed(4, 3_600) };
         let (result, seen) = run(&workload, &constant(10 * MS, vec![]), &spec);
-        assert_eq!(result.ended, Ended::Interrupted);
+        assert_eq!(result.ended, TrialEnd::Interrupted);
         // Loops look every tenth of a second; nothing new begins after that.
         let length = result.length();
         assert!((4 * SECOND..=4 * SECOND + 150 * MS).contains(&length), "{length}");
@@ -104,7 +106,7 @@ fn the_user_does_not_wait_for_what_takes_long() {
         let stuck = constant(10 * MS, vec![stall]);
         let spec = TrialSpec { drain: u64::MAX, finish_begun, ..closed(3, 3_600) };
         let (result, _) = run(&workload, &stuck, &spec);
-        assert_eq!((&result.ended, result.unfinished), (&Ended::Interrupted, 3));
+        assert_eq!((&result.ended, result.unfinished), (&TrialEnd::Interrupted, 3));
         assert_eq!((result.in_flight, result.total.counts().committed), (3, 3 * 499));
     }
 }
@@ -116,13 +118,16 @@ fn the_user_stops_in_the_warm_up() {
     workload.stop = Some((SECOND, &control));
     let spec = TrialSpec { warmup: 10 * SECOND, ..closed(4, 10) };
     let (result, _) = run(&workload, &constant(MS, vec![]), &spec);
-    assert_eq!((result.ended, result.total.counts().started), (Ended::Interrupted, 0));
+    assert_eq!((result.ended, result.total.counts().started), (TrialEnd::Interrupted, 0));
     assert_eq!(result.window.closes.saturating_sub(result.window.opens), 0);
 }
 
 #[test]
 fn the_user_stops_before_the_workers_are_connected() {
-    let driver = SimDriver::new(Script { connect_time: 5 * SECOND, ..Script::default() });
+    let driver = SimDriver::new(SimulatedAnswers {
+        connect_time: 5 * SECOND,
+        ..SimulatedAnswers::default()
+    });
     let control = Control::new();
     control.stop();
     let (result, _) = try_run(&Lists::of(&TRANSFER), &driver, &closed(4, 10), &control);

@@ -1,13 +1,13 @@
 //! A workload whose transactions are lists of statements, and short ways to run it.
 
 use dyno_core::{
-    DbError, Discard, Driver, Ended, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng, SECOND,
-    Session, Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Discard, Driver, EndedTransaction, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng,
+    SECOND, Session, Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
-use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive_simulated};
 use dyno_reactor::now;
-use dyno_record::{Interval, Phase};
+use dyno_record::{MeasuredInterval, Phase};
 use std::sync::Mutex;
 
 pub(crate) const MS: Nanos = MILLISECOND;
@@ -29,7 +29,7 @@ pub(crate) struct Lists<'a> {
     /// What a worker sends after its last transaction.
     pub(crate) farewell: Option<&'static str>,
     /// Every transaction that was over, and every worker that left with its error.
-    pub(crate) over: Mutex<Vec<Ended>>,
+    pub(crate) over: Mutex<Vec<EndedTransaction>>,
     pub(crate) left: Mutex<Vec<Option<DbError>>>,
 }
 
@@ -121,7 +121,7 @@ impl Workload for Lists<'_> {
         Ok(self.kinds[transaction].outcome)
     }
 
-    fn ended(&self, _worker: &mut Worker, ended: &Ended) {
+    fn ended(&self, _worker: &mut Worker, ended: &EndedTransaction) {
         self.over.lock().expect("nobody panicked").push(*ended);
     }
 
@@ -146,7 +146,11 @@ pub(crate) const TRANSFER: [&str; 3] = ["BEGIN", "UPDATE account", "COMMIT"];
 
 /// Statements of a constant time.
 pub(crate) fn constant(time: Nanos, faults: Vec<Fault>) -> SimDriver {
-    SimDriver::new(Script { service: Service::Constant(time), faults, ..Script::default() })
+    SimDriver::new(SimulatedAnswers {
+        service: Service::Constant(time),
+        faults,
+        ..SimulatedAnswers::default()
+    })
 }
 
 /// A closed loop of `workers` for `seconds`.
@@ -156,10 +160,10 @@ pub(crate) fn closed(workers: u32, seconds: u64) -> TrialSpec {
 
 /// Keeps what an observer is told.
 #[derive(Default)]
-pub(crate) struct Seen(pub(crate) Vec<Interval>);
+pub(crate) struct Seen(pub(crate) Vec<MeasuredInterval>);
 
 impl Observer for Seen {
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         self.0.push(interval.clone());
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::support::{Lists, MS, check, closed, constant, try_run};
 use dyno_core::{
-    DbError, Discard, Ended, Errand, ErrorClass, Nanos, Outcome, Plan, Rng, SECOND, Session, Tally,
-    TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Discard, EndedTransaction, Errand, ErrorClass, Nanos, Outcome, Rng, SECOND, Session,
+    Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::sim::{Fault, SimDriver};
 use dyno_engine::{
@@ -19,7 +19,7 @@ struct Done {
     /// What the terminal has entered, or the errand's ticket.
     entered: u64,
     worker: u32,
-    ended: Ended,
+    ended: EndedTransaction,
 }
 
 /// Users who wait `pause` (or up to twice that by chance) after each transaction. Every `errands`th
@@ -107,21 +107,21 @@ impl Workload for Users {
         Ok(Outcome::Committed)
     }
 
-    fn ended(&self, worker: &mut Worker, ended: &Ended) {
+    fn ended(&self, worker: &mut Worker, ended: &EndedTransaction) {
         let terminal = worker.seat.as_ref().map(|seat| seat.number);
         assert_eq!(terminal.is_none(), ended.transaction == 1);
         let done = Done { terminal, entered: worker.entered, worker: worker.id, ended: *ended };
         self.done.lock().unwrap().push(done);
     }
 
-    fn seat(&self, number: u32, rng: Rng) -> Option<(Option<Seat>, Plan)> {
-        let plan = Plan { transaction: 0, pause: (self.first)(number) };
+    fn seat(&self, number: u32, rng: Rng) -> Option<(Option<Seat>, TerminalPlan)> {
+        let plan = TerminalPlan { transaction: 0, pause: (self.first)(number) };
         Some((Some(Seat { number, transactions: 0, rng }), plan))
     }
 
-    fn plan(&self, terminal: &mut Option<Seat>) -> Plan {
+    fn plan(&self, terminal: &mut Option<Seat>) -> TerminalPlan {
         let seat = terminal.as_mut().expect("it was given back");
-        Plan { transaction: 0, pause: (self.pause)(seat.number, &mut seat.rng) }
+        TerminalPlan { transaction: 0, pause: (self.pause)(seat.number, &mut seat.rng) }
     }
 
     fn swap(&self, worker: &mut Worker, terminal: &mut Option<Seat>) {
@@ -274,7 +274,7 @@ fn thousands_that_wait_do_not_hold_up_the_end() {
     assert_eq!(result.length(), 10 * SECOND);
     let users = Users { stop: Some((6 * SECOND, Control::new())), ..users };
     let (result, _) = run(&users, &constant(3 * SECOND, vec![]), &spec(5_000, 4, 3_600));
-    assert_eq!(result.ended, dyno_engine::Ended::Interrupted);
+    assert_eq!(result.ended, dyno_engine::TrialEnd::Interrupted);
     // Begun at 6 s, and let out within the drain of a stopped trial or cut.
     assert!(result.length() < 7 * SECOND && result.unfinished == 4, "{}", result.length());
 }
@@ -285,7 +285,7 @@ fn idle_sessions_leave_at_the_end() {
     let users = Users::new(|_| 3_600 * SECOND, |_, _| MS);
     let (result, done) = run(&users, &constant(MS, vec![]), &spec(100, 20, 5));
     assert_eq!((done.len(), result.offered), (0, Some(0)));
-    assert_eq!((&result.ended, result.length()), (&dyno_engine::Ended::Time, 5 * SECOND));
+    assert_eq!((&result.ended, result.length()), (&dyno_engine::TrialEnd::Time, 5 * SECOND));
     let none = run(&users, &constant(MS, vec![]), &spec(0, 2, 5)).0;
     assert_eq!((none.offered, none.length()), (Some(0), 5 * SECOND));
 }

@@ -42,7 +42,7 @@ impl Lang {
 
 /// The texts of one key. Places are names in braces.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct MessageTexts {
     /// `crate.key`, unique in the workspace.
     pub key: &'static str,
     /// English for a count of one in the place `n`.
@@ -53,7 +53,7 @@ pub struct Entry {
     pub places: &'static [&'static str],
 }
 
-impl Entry {
+impl MessageTexts {
     /// Whether these are the names of its places, in any order: `say!` asks while it is compiled.
     pub const fn takes(&self, names: &[&str]) -> bool {
         let mut at = 0;
@@ -86,15 +86,15 @@ pub struct CheckTexts {
     /// Its name for `--deny` and `--allow`.
     pub id: &'static str,
     /// What is expected, threshold included.
-    pub rule: &'static Entry,
+    pub rule: &'static MessageTexts,
     /// What it means where something is found.
-    pub meaning: &'static Entry,
-    pub advice: &'static Entry,
+    pub meaning: &'static MessageTexts,
+    pub advice: &'static MessageTexts,
 }
 
-pub type Catalogue = &'static [Entry];
+pub type Catalogue = &'static [MessageTexts];
 
-static REGISTERED: RwLock<BTreeMap<&str, &Entry>> = RwLock::new(BTreeMap::new());
+static REGISTERED: RwLock<BTreeMap<&str, &MessageTexts>> = RwLock::new(BTreeMap::new());
 
 /// Registers catalogues for this process: messages that are read from run folders find their texts there. Without
 /// its catalogue a message is English in every language, as it is stored beside the key.
@@ -104,7 +104,7 @@ pub fn register(catalogues: &[Catalogue]) {
     registered.extend(entries.map(|entry| (entry.key, entry)));
 }
 
-fn registered(key: &str) -> Option<&'static Entry> {
+fn registered(key: &str) -> Option<&'static MessageTexts> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
 }
 
@@ -132,7 +132,7 @@ enum Form {
 
 #[derive(Clone, Debug)]
 enum Key {
-    Known(&'static Entry),
+    Known(&'static MessageTexts),
     /// Of a run folder, with its English there: no registered catalogue has it.
     Unknown {
         name: String,
@@ -189,7 +189,7 @@ impl Message {
     }
 
     /// A message of a catalogue; [`say!`](crate::say) is the way to call it.
-    pub fn of<const N: usize>(entry: &'static Entry, args: [(&str, Arg); N]) -> Message {
+    pub fn of<const N: usize>(entry: &'static MessageTexts, args: [(&str, Arg); N]) -> Message {
         let args = args.into_iter().map(|(name, arg)| (name.to_owned(), arg)).collect();
         Message::from(Form::Keyed { key: Key::Known(entry), args })
     }
@@ -346,7 +346,7 @@ macro_rules! catalogue {
 #[macro_export]
 macro_rules! say {
     ($key:ident $(, $name:ident = $value:expr)* $(,)?) => {{
-        const ENTRY: &$crate::Entry = crate::messages::$key;
+        const ENTRY: &$crate::MessageTexts = crate::messages::$key;
         const { assert!(ENTRY.takes(&[$(stringify!($name)),*]), "the arguments are not the places of the message") };
         $crate::Message::of(ENTRY, [$((stringify!($name), $crate::Arg::from($value))),*])
     }};

@@ -1,14 +1,14 @@
 use super::*;
 
-static ENTRIES: [Entry; 2] = [
-    Entry {
+static ENTRIES: [MessageTexts; 2] = [
+    MessageTexts {
         key: "test.n_trials_on",
         one: Some("{n} trial on {target}"),
         en: "{n} trials on {target}",
         zh: "在 {target} 上 {n} 次试验",
         places: &["n", "target"],
     },
-    Entry { key: "test.default", one: None, en: "default", zh: "默认", places: &[] },
+    MessageTexts { key: "test.default", one: None, en: "default", zh: "默认", places: &[] },
 ];
 
 fn trials(n: u64, target: impl Into<Arg>) -> Message {

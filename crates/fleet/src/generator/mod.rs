@@ -10,13 +10,14 @@ use crate::flow::Outbox;
 use crate::nats::Link;
 use crate::packet::{pack, unpack};
 use crate::protocol::{
-    Answer, Ask, Hello, Order, Question, Report, Versions, call_subject, check_name, own_subject,
+    Answer, Ask, GeneratorOrder, Hello, Question, Report, Versions, call_subject, check_name,
+    own_subject,
 };
 use async_nats::{Client, Message, Subscriber};
 use dyno_core::Nanos;
 use dyno_engine::{Control, Observer, TrialResult};
 use dyno_reactor::monotonic_now;
-use dyno_record::{Interval, Window};
+use dyno_record::{MeasuredInterval, Window};
 use futures_util::StreamExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,7 +33,7 @@ const HEAD: usize = 1024;
 
 /// Work or news for the owner of the load generator.
 #[derive(Debug)]
-pub enum Event {
+pub enum GeneratorEvent {
     Work(Box<Assignment>),
     Note(String),
 }
@@ -41,7 +42,7 @@ pub struct Generator {
     link: Link,
     desk: Arc<Desk>,
     hello: Hello,
-    events: Receiver<Event>,
+    events: Receiver<GeneratorEvent>,
 }
 
 /// Shared by the thread of NATS and the trial.
@@ -49,7 +50,7 @@ pub struct Generator {
 struct Desk {
     state: Mutex<State>,
     changed: Condvar,
-    events: Sender<Event>,
+    events: Sender<GeneratorEvent>,
 }
 
 #[derive(Debug, Default)]
@@ -113,7 +114,7 @@ impl Generator {
         &self.hello.name
     }
 
-    pub fn next(&self, stopped: &dyn Fn() -> bool) -> Option<Event> {
+    pub fn next(&self, stopped: &dyn Fn() -> bool) -> Option<GeneratorEvent> {
         while !stopped() {
             match self.events.recv_timeout(Duration::from_millis(200)) {
                 Ok(event) => return Some(event),
@@ -233,7 +234,7 @@ impl Desk {
     }
 
     fn note(&self, text: String) {
-        let _ = self.events.send(Event::Note(text));
+        let _ = self.events.send(GeneratorEvent::Note(text));
     }
 
     fn answer(
@@ -301,7 +302,12 @@ impl Desk {
         Answer::Done
     }
 
-    fn prepare(self: &Arc<Self>, state: &mut State, order: Order, hello: &Hello) -> Answer {
+    fn prepare(
+        self: &Arc<Self>,
+        state: &mut State,
+        order: GeneratorOrder,
+        hello: &Hello,
+    ) -> Answer {
         if order.versions != hello.versions {
             let why = format!(
                 "The load generator {} is {}, and the coordinator is {}.",
@@ -329,7 +335,7 @@ impl Desk {
         state.busy_with = Some(trial);
         let reporter = Reporter { desk: Arc::clone(self), trial, control, connected: 0 };
         let work = Box::new(Assignment { order, reporter });
-        match self.events.send(Event::Work(work)) {
+        match self.events.send(GeneratorEvent::Work(work)) {
             Ok(()) => Answer::Done,
             Err(_) => Answer::Refused { why: "The load generator is ending.".to_owned() },
         }
@@ -404,7 +410,7 @@ fn unknown(trial: u64) -> Answer {
 
 #[derive(Debug)]
 pub struct Assignment {
-    pub order: Order,
+    pub order: GeneratorOrder,
     pub reporter: Reporter,
 }
 
@@ -462,7 +468,7 @@ impl Observer for Reporter {
         self.desk.report(self.trial, &Report::Released { window: *window }, b"");
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &MeasuredInterval) {
         let interval = Box::new(interval.clone());
         self.desk.report(self.trial, &Report::Interval { interval }, b"");
     }

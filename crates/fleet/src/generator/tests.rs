@@ -1,7 +1,7 @@
 use super::*;
 use dyno_facts::PlannedTrial;
 
-fn desk() -> (Arc<Desk>, Receiver<Event>, Hello) {
+fn desk() -> (Arc<Desk>, Receiver<GeneratorEvent>, Hello) {
     let (events, told) = channel();
     let desk = Desk { state: Mutex::default(), changed: Condvar::new(), events };
     let hello = Hello {
@@ -22,7 +22,7 @@ fn order(trial: u64, dyno: &str) -> Question {
             "duration_s": 1, "events": null, "interval_s": 1, "seed": 7}"#,
     )
     .expect("a trial");
-    let order = Order {
+    let order = GeneratorOrder {
         trial,
         versions: Versions::this(dyno),
         plan: serde_json::Value::Null,
@@ -48,10 +48,10 @@ fn poll(trial: u64, after: u64) -> Question {
     by("r", Ask::Poll { trial, after })
 }
 
-fn assignments(told: &Receiver<Event>) -> Vec<Assignment> {
+fn assignments(told: &Receiver<GeneratorEvent>) -> Vec<Assignment> {
     let work = |event| match event {
-        Event::Work(assignment) => Some(*assignment),
-        Event::Note(_) => None,
+        GeneratorEvent::Work(assignment) => Some(*assignment),
+        GeneratorEvent::Note(_) => None,
     };
     told.try_iter().filter_map(work).collect()
 }

@@ -3,7 +3,7 @@
 use super::capability::{self, NEVER};
 use super::execute::length;
 use super::{AUTOCOMMIT, Connection, Phase};
-use crate::protocol::{Checked, Fields, Lent, Next};
+use crate::protocol::{Checked, Fields, Lent, ReadResult};
 use crate::sql::MYSQL_VERSION;
 use sha1::{Digest as _, Sha1};
 
@@ -35,7 +35,7 @@ impl Connection {
         self.answer(lent.out, 0).packet(&payload);
     }
 
-    pub(super) fn login(&mut self, lent: &mut Lent<'_>, payload: &[u8]) -> Checked<Next> {
+    pub(super) fn login(&mut self, lent: &mut Lent<'_>, payload: &[u8]) -> Checked<ReadResult> {
         let proof = match self.phase {
             Phase::Login => match self.handshake_response(payload)? {
                 Some(proof) => proof,
@@ -47,7 +47,7 @@ impl Connection {
                     switch.push(0);
                     self.answer(lent.out, 0).packet(&switch);
                     self.phase = Phase::AuthSwitch;
-                    return Ok(Next::NeedsInput);
+                    return Ok(ReadResult::NeedsInput);
                 }
             },
             _ => payload,
@@ -67,12 +67,12 @@ impl Connection {
             let message =
                 format!("Access denied for user '{user}'@'localhost' (using password: {using})");
             self.answer(lent.out, 0).error(1045, b"28000", &message);
-            return Ok(Next::Close);
+            return Ok(ReadResult::Close);
         }
         lent.cells.logins.add(1);
         self.phase = Phase::Command;
         self.answer(lent.out, 0).ok(0);
-        Ok(Next::NeedsInput)
+        Ok(ReadResult::NeedsInput)
     }
 
     /// Reads the response; `None` if it answers for another authentication plugin.

@@ -8,7 +8,7 @@ mod login;
 use crate::bulk::BulkRows;
 use crate::counters::Kind;
 use crate::protocol::{
-    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, expect_empty,
+    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, OUTPUT_MAX, ReadResult, expect_empty,
 };
 use crate::sql::{Dialect, Plan, Statement, parse};
 use answer::{Answer, Encoding};
@@ -113,27 +113,27 @@ impl Connection {
         lent: &mut Lent<'_>,
         input: &[u8],
         consumed: &mut usize,
-    ) -> Checked<Next> {
+    ) -> Checked<ReadResult> {
         let is_known = matches!(self.phase, Phase::Command | Phase::Infile(_));
         let limit = if is_known { MESSAGE_MAX - 2 } else { LOGIN_MAX };
         while lent.out.len() < OUTPUT_MAX {
             let Some(([a, b, c, sequence], rest)) = input[*consumed..].split_first_chunk() else {
-                return Ok(Next::NeedsInput);
+                return Ok(ReadResult::NeedsInput);
             };
             let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
             if length > limit {
                 return Err(format!("a packet of {length} bytes; at most {limit} are taken"));
             }
-            let Some(payload) = rest.get(..length) else { return Ok(Next::NeedsInput) };
+            let Some(payload) = rest.get(..length) else { return Ok(ReadResult::NeedsInput) };
             *consumed += 4 + length;
-            if self.packet(lent, *sequence, payload)? == Next::Close {
-                return Ok(Next::Close);
+            if self.packet(lent, *sequence, payload)? == ReadResult::Close {
+                return Ok(ReadResult::Close);
             }
         }
-        Ok(Next::Send)
+        Ok(ReadResult::Send)
     }
 
-    fn packet(&mut self, lent: &mut Lent<'_>, sequence: u8, payload: &[u8]) -> Checked<Next> {
+    fn packet(&mut self, lent: &mut Lent<'_>, sequence: u8, payload: &[u8]) -> Checked<ReadResult> {
         let expected = if matches!(self.phase, Phase::Command) { 0 } else { self.sequence };
         self.sequence = sequence.wrapping_add(1);
         if sequence != expected {
@@ -143,7 +143,7 @@ impl Connection {
             Phase::Command => self.command(lent, payload),
             Phase::Infile(bulk) if !payload.is_empty() => {
                 bulk.feed(payload)?;
-                Ok(Next::NeedsInput)
+                Ok(ReadResult::NeedsInput)
             }
             Phase::Infile(bulk) => {
                 bulk.finish()?;
@@ -151,7 +151,7 @@ impl Connection {
                 lent.cells.rows_loaded.add(rows);
                 self.phase = Phase::Command;
                 self.answer(lent.out, 0).ok(rows);
-                Ok(Next::NeedsInput)
+                Ok(ReadResult::NeedsInput)
             }
             Phase::Login | Phase::AuthSwitch => self.login(lent, payload),
         }
@@ -173,7 +173,7 @@ impl Connection {
         self.answer(out, 0).error(1835, b"08S01", &message);
     }
 
-    fn command(&mut self, lent: &mut Lent<'_>, payload: &[u8]) -> Checked<Next> {
+    fn command(&mut self, lent: &mut Lent<'_>, payload: &[u8]) -> Checked<ReadResult> {
         let Some((&command, body)) = payload.split_first() else {
             return Err("a command packet is empty".into());
         };
@@ -204,7 +204,7 @@ impl Connection {
             0x01 => {
                 expect_empty(body, "COM_QUIT")?;
                 cells.quit.add(1);
-                return Ok(Next::Close);
+                return Ok(ReadResult::Close);
             }
             0x02 => {
                 cells.init_db.add(1);
@@ -229,7 +229,7 @@ impl Connection {
             }
             _ => return Err(format!("command 0x{command:02x} is not answered")),
         }
-        Ok(Next::NeedsInput)
+        Ok(ReadResult::NeedsInput)
     }
 
     /// The statement that is all of `body`.

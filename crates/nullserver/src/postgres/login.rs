@@ -2,7 +2,7 @@
 
 use super::{Connection, Phase, answer, unexpected};
 use crate::PostgresAuth;
-use crate::protocol::{Checked, Fields, Lent, Next};
+use crate::protocol::{Checked, Fields, Lent, ReadResult};
 use crate::sql::{Dialect, POSTGRES_VERSION, variable};
 use md5::{Digest as _, Md5};
 use std::fmt::Write as _;
@@ -25,20 +25,20 @@ const REPORTED: [&str; 8] = [
 ];
 
 impl Connection {
-    pub(super) fn startup(&mut self, lent: &mut Lent<'_>, body: &[u8]) -> Checked<Next> {
+    pub(super) fn startup(&mut self, lent: &mut Lent<'_>, body: &[u8]) -> Checked<ReadResult> {
         let mut fields = Fields::new(body);
         let code = u32::from_be_bytes(fields.array()?);
         match code {
             SSL | GSS => {
                 fields.finish("the encryption request")?;
                 lent.out.push(b'N');
-                return Ok(Next::NeedsInput);
+                return Ok(ReadResult::NeedsInput);
             }
             CANCEL => {
                 let _key = fields.array::<8>()?;
                 fields.finish("CancelRequest")?;
                 lent.cells.cancel.add(1);
-                return Ok(Next::Close);
+                return Ok(ReadResult::Close);
             }
             _ => {}
         }
@@ -60,7 +60,7 @@ impl Connection {
                 self.phase = Phase::Password;
             }
         }
-        Ok(Next::NeedsInput)
+        Ok(ReadResult::NeedsInput)
     }
 
     /// Reads the startup parameters; returns the protocol options among them, all of them unknown.
@@ -85,7 +85,12 @@ impl Connection {
         Ok(options)
     }
 
-    pub(super) fn password(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
+    pub(super) fn password(
+        &mut self,
+        lent: &mut Lent<'_>,
+        kind: u8,
+        body: &[u8],
+    ) -> Checked<ReadResult> {
         if kind != b'p' {
             return Err(unexpected(kind));
         }
@@ -106,10 +111,10 @@ impl Connection {
             let user = String::from_utf8_lossy(&self.user);
             let message = format!("password authentication failed for user \"{user}\"");
             answer::error(lent.out, "FATAL", b"28P01", &message);
-            return Ok(Next::Close);
+            return Ok(ReadResult::Close);
         }
         self.welcome(lent);
-        Ok(Next::NeedsInput)
+        Ok(ReadResult::NeedsInput)
     }
 
     fn welcome(&mut self, lent: &mut Lent<'_>) {

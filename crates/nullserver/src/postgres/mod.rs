@@ -7,7 +7,7 @@ mod login;
 use crate::bulk::BulkRows;
 use crate::counters::Kind;
 use crate::protocol::{
-    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, expect_empty,
+    Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, OUTPUT_MAX, ReadResult, expect_empty,
 };
 use crate::sql::{Dialect, Plan, parse};
 use extended::Extended;
@@ -51,40 +51,44 @@ impl Connection {
         lent: &mut Lent<'_>,
         input: &[u8],
         consumed: &mut usize,
-    ) -> Checked<Next> {
+    ) -> Checked<ReadResult> {
         while lent.out.len() < OUTPUT_MAX {
             let rest = &input[*consumed..];
             let next = if matches!(self.phase, Phase::Startup) {
-                let Some(body) = body_of(rest, 0, LOGIN_MAX)? else { return Ok(Next::NeedsInput) };
+                let Some(body) = body_of(rest, 0, LOGIN_MAX)? else {
+                    return Ok(ReadResult::NeedsInput);
+                };
                 *consumed += 4 + body.len();
                 self.startup(lent, body)?
             } else {
                 let known = !matches!(self.phase, Phase::Password);
                 let limit = if known { MESSAGE_MAX } else { LOGIN_MAX };
-                let Some(body) = body_of(rest, 1, limit)? else { return Ok(Next::NeedsInput) };
+                let Some(body) = body_of(rest, 1, limit)? else {
+                    return Ok(ReadResult::NeedsInput);
+                };
                 *consumed += 5 + body.len();
                 self.message(lent, rest[0], body)?
             };
-            if next == Next::Close {
-                return Ok(Next::Close);
+            if next == ReadResult::Close {
+                return Ok(ReadResult::Close);
             }
         }
-        Ok(Next::Send)
+        Ok(ReadResult::Send)
     }
 
-    fn message(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
+    fn message(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<ReadResult> {
         match &mut self.phase {
             Phase::Ready => self.request(lent, kind, body),
             Phase::CopyIn { bulk, .. } if kind == b'd' => {
                 bulk.feed(body)?;
-                Ok(Next::NeedsInput)
+                Ok(ReadResult::NeedsInput)
             }
             Phase::CopyIn { .. } => self.copy_control(lent, kind, body),
             Phase::Password | Phase::Startup => self.password(lent, kind, body),
         }
     }
 
-    fn request(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
+    fn request(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<ReadResult> {
         let cells = lent.cells;
         match kind {
             b'B' => {
@@ -127,11 +131,11 @@ impl Connection {
             b'X' => {
                 expect_empty(body, "Terminate")?;
                 cells.quit.add(1);
-                return Ok(Next::Close);
+                return Ok(ReadResult::Close);
             }
             _ => return Err(unexpected(kind)),
         }
-        Ok(Next::NeedsInput)
+        Ok(ReadResult::NeedsInput)
     }
 
     /// All statements of a text; each gets an answer, and one ReadyForQuery ends them.
@@ -234,14 +238,14 @@ impl Connection {
     }
 
     /// Anything but data while a COPY runs.
-    fn copy_control(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<Next> {
+    fn copy_control(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<ReadResult> {
         let Phase::CopyIn { bulk, is_extended } = &mut self.phase else {
             return Err(unexpected(kind));
         };
         let is_extended = *is_extended;
         match kind {
             b'S' | b'H' if is_extended => {
-                return expect_empty(body, "Sync").map(|()| Next::NeedsInput);
+                return expect_empty(body, "Sync").map(|()| ReadResult::NeedsInput);
             }
             b'c' => {
                 expect_empty(body, "CopyDone")?;
@@ -264,7 +268,7 @@ impl Connection {
         if !is_extended {
             answer::ready(lent.out, self.in_transaction);
         }
-        Ok(Next::NeedsInput)
+        Ok(ReadResult::NeedsInput)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Asking a server questions of which each may be refused.
 
-use dyno_core::{Columns, DbResult, Row, Rows, Session};
+use dyno_core::{AnswerRow, ColumnNames, DbResult, Rows, Session};
 use dyno_facts::Message;
 use std::collections::BTreeMap;
 
@@ -51,11 +51,11 @@ struct Named {
 impl Rows for Named {
     const DESCRIBED: bool = true;
 
-    fn columns<C: Columns>(&mut self, columns: &C) {
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
         self.names = (0..columns.count()).map(|column| columns.name(column).to_owned()).collect();
     }
 
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
     }
 }

@@ -6,7 +6,7 @@ use dyno_core::{DbResult, Dialect, Session};
 use dyno_facts::say;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Position {
+pub enum LogPosition {
     /// MariaDB: `@@gtid_binlog_pos`.
     MariadbGtid(String),
     /// MySQL: `@@gtid_executed`.
@@ -17,17 +17,17 @@ pub enum Position {
 
 /// Where the node that takes writes is; `None` where it keeps no position that another node could reach:
 /// replicas without GTIDs, nodes that share their storage, no log at all.
-pub async fn position<S: Session>(session: &mut S) -> DbResult<Option<Position>> {
+pub async fn position<S: Session>(session: &mut S) -> DbResult<Option<LogPosition>> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
-    let (sql, kind): (_, fn(String) -> Position) = match dialect {
+    let (sql, kind): (_, fn(String) -> LogPosition) = match dialect {
         Dialect::Mysql if capabilities.domain_gtids => {
-            ("SELECT @@global.gtid_binlog_pos", Position::MariadbGtid)
+            ("SELECT @@global.gtid_binlog_pos", LogPosition::MariadbGtid)
         }
-        Dialect::Mysql => ("SELECT @@global.gtid_executed", Position::MysqlGtids),
+        Dialect::Mysql => ("SELECT @@global.gtid_executed", LogPosition::MysqlGtids),
         Dialect::Postgres if capabilities.server_views => (
             "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END",
-            Position::Lsn,
+            LogPosition::Lsn,
         ),
         Dialect::Postgres | Dialect::Sqlite => return Ok(None),
     };
@@ -71,14 +71,14 @@ pub(super) async fn replica_status<S: Session>(
 /// PostgreSQL answers at once. `None` where the server can't tell.
 pub async fn has_reached<S: Session>(
     session: &mut S,
-    position: &Position,
+    position: &LogPosition,
 ) -> DbResult<Option<bool>> {
     let sql = match position {
-        Position::MariadbGtid(gtid) => format!("SELECT MASTER_GTID_WAIT('{}', 1)", plain(gtid)),
-        Position::MysqlGtids(set) => {
+        LogPosition::MariadbGtid(gtid) => format!("SELECT MASTER_GTID_WAIT('{}', 1)", plain(gtid)),
+        LogPosition::MysqlGtids(set) => {
             format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', 1)", plain(set))
         }
-        Position::Lsn(lsn) => format!(
+        LogPosition::Lsn(lsn) => format!(
             "SELECT CASE WHEN pg_last_wal_replay_lsn() >= '{}'::pg_lsn THEN 0 ELSE 1 END",
             plain(lsn)
         ),

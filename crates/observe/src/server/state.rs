@@ -24,7 +24,7 @@ pub struct NodeState {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct ServerWindow {
     pub opened: Option<Sample>,
     /// When it closed, or the last one before that.
     pub closed: Option<Sample>,
@@ -38,7 +38,11 @@ pub struct Seen {
     pub not_readable: Vec<Message>,
 }
 
-pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> NodeConditions {
+pub fn node_conditions(
+    before: &NodeState,
+    after: &NodeState,
+    seen: &ServerWindow,
+) -> NodeConditions {
     // Without samples from within, the window is taken to reach from before to after.
     let opened = seen.opened.as_ref().unwrap_or(&before.sample);
     let closed = seen.closed.as_ref().unwrap_or(&after.sample);
@@ -97,7 +101,7 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
 }
 
 /// Statements of dyno's own between the counters of both looks.
-fn asked(before: &NodeState, seen: &Seen) -> Asked {
+fn asked(before: &NodeState, seen: &ServerWindow) -> Asked {
     let mut asked = before.asked;
     asked += seen.asked;
     asked
@@ -105,13 +109,13 @@ fn asked(before: &NodeState, seen: &Seen) -> Asked {
 
 /// True where counters may have begun anew between the looks. They may have come further since than they
 /// were before, so that they alone don't tell.
-fn was_restarted(before: &NodeState, after: &NodeState, seen: &Seen) -> bool {
+fn was_restarted(before: &NodeState, after: &NodeState, seen: &ServerWindow) -> bool {
     seen.down.is_some() || after.sample.was_restarted(&before.sample)
 }
 
 /// Commits of clients from one look to the other, without dyno's own questions and without what was
 /// applied from other nodes; `None` where the server doesn't say, or was started anew in between.
-pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &Seen) -> Option<u64> {
+pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &ServerWindow) -> Option<u64> {
     let (old, new) = (&before.sample, &after.sample);
     if old.blurs_commits || new.blurs_commits || was_restarted(before, after, seen) {
         return None;
@@ -164,8 +168,11 @@ mod tests {
 
     #[test]
     fn growth_is_from_before_to_after() {
-        let found =
-            node_conditions(&state(10, 100, 0, 1000), &state(35, 300, 50, 1100), &Seen::default());
+        let found = node_conditions(
+            &state(10, 100, 0, 1000),
+            &state(35, 300, 50, 1100),
+            &ServerWindow::default(),
+        );
         assert_eq!(
             (found.commits, found.hit_share, found.pages_read),
             (Some(25), Some(0.75), Some(50))
@@ -178,11 +185,11 @@ mod tests {
     #[test]
     fn the_window_is_narrower_where_it_was_watched() {
         let sample = |requests, misses| state(0, requests, misses, 0).sample;
-        let seen = Seen {
+        let seen = ServerWindow {
             opened: Some(sample(200, 40)),
             closed: Some(sample(300, 41)),
             checkpoints: Some(2),
-            ..Seen::default()
+            ..ServerWindow::default()
         };
         let found = node_conditions(&state(10, 0, 0, 0), &state(10, 900, 50, 0), &seen);
         assert_eq!((found.hit_share, found.pages_read), (Some(0.99), Some(1)));
@@ -195,13 +202,17 @@ mod tests {
         let mut before = state(10, 0, 0, 0);
         before.sample.counts_own_commits = true;
         before.asked = Asked { all: 3, reads: 1, writes: 0 };
-        let seen = Seen { asked: Asked { all: 2, reads: 2, writes: 0 }, ..Seen::default() };
+        let seen = ServerWindow {
+            asked: Asked { all: 2, reads: 2, writes: 0 },
+            ..ServerWindow::default()
+        };
         assert_eq!(node_conditions(&before, &state(35, 0, 0, 0), &seen).commits, Some(20));
     }
 
     #[test]
     fn a_server_that_was_restarted_has_grown_by_nothing_known() {
-        let found = node_conditions(&state(100, 100, 9, 10), &state(5, 5, 1, 10), &Seen::default());
+        let found =
+            node_conditions(&state(100, 100, 9, 10), &state(5, 5, 1, 10), &ServerWindow::default());
         assert_eq!((found.commits, found.hit_share, found.pages_read), (None, None, None));
     }
 
@@ -209,14 +220,14 @@ mod tests {
     fn counters_that_began_anew_and_came_further_tell_nothing() {
         let (mut before, mut after) = (state(10, 0, 0, 10), state(5_000, 0, 0, 10));
         (before.sample.statements, after.sample.statements) = (Some(100), Some(9_000));
-        assert_eq!(node_conditions(&before, &after, &Seen::default()).commits, Some(4_990));
+        assert_eq!(node_conditions(&before, &after, &ServerWindow::default()).commits, Some(4_990));
         // Killed and started again while it was watched.
-        let seen = Seen { down: Some("it was away".into()), ..Seen::default() };
+        let seen = ServerWindow { down: Some("it was away".into()), ..ServerWindow::default() };
         let found = node_conditions(&before, &after, &seen);
         assert_eq!((found.commits, found.statements), (None, None));
         let mut long_up = before;
         (long_up.sample.uptime_s, after.sample.uptime_s) = (Some(600.0), Some(38.0));
-        assert_eq!(commits_grown(&long_up, &after, &Seen::default()), None);
+        assert_eq!(commits_grown(&long_up, &after, &ServerWindow::default()), None);
     }
 
     #[test]
@@ -227,23 +238,26 @@ mod tests {
             state.sample.writes = Some(writes);
             state
         };
-        let found = node_conditions(&at(10, 5, 100), &at(60, 45, 300), &Seen::default());
+        let found = node_conditions(&at(10, 5, 100), &at(60, 45, 300), &ServerWindow::default());
         assert_eq!((found.commits, found.writes, found.replicated), (Some(10), None, Some(40)));
         let mut read_only = at(60, 45, 300);
         read_only.sample.refuses_writes = true;
-        let found = node_conditions(&at(10, 5, 100), &read_only, &Seen::default());
+        let found = node_conditions(&at(10, 5, 100), &read_only, &ServerWindow::default());
         assert_eq!(found.writes, Some(0), "no client's");
-        let found = node_conditions(&at(10, 5, 100), &at(60, 5, 300), &Seen::default());
+        let found = node_conditions(&at(10, 5, 100), &at(60, 5, 300), &ServerWindow::default());
         assert_eq!((found.commits, found.writes), (Some(50), Some(200)));
         let mut blurred = at(60, 0, 0);
         blurred.sample.blurs_commits = true;
-        assert_eq!(commits_grown(&at(10, 0, 0), &blurred, &Seen::default()), None);
+        assert_eq!(commits_grown(&at(10, 0, 0), &blurred, &ServerWindow::default()), None);
     }
 
     #[test]
     fn lags_are_judged_by_their_largest_and_their_95th_percentile() {
         let lags = (1..=100).map(f64::from).collect();
-        let seen = Seen { lags_s: [("itself".to_owned(), lags)].into(), ..Seen::default() };
+        let seen = ServerWindow {
+            lags_s: [("itself".to_owned(), lags)].into(),
+            ..ServerWindow::default()
+        };
         let found = node_conditions(&NodeState::default(), &NodeState::default(), &seen);
         assert_eq!((found.lag_max_s, found.lag_p95_s), (Some(100.0), Some(95.0)));
         assert_eq!((percentile_95(vec![2.0]), percentile_95(Vec::new())), (Some(2.0), None));
@@ -253,7 +267,7 @@ mod tests {
     fn a_fall_back_to_asynchronous_is_told() {
         let mut after = state(1, 0, 0, 0);
         after.acknowledged_by = Some(CommitWait::Local("local".into()));
-        let found = node_conditions(&state(0, 0, 0, 0), &after, &Seen::default());
+        let found = node_conditions(&state(0, 0, 0, 0), &after, &ServerWindow::default());
         assert_eq!(found.acknowledged_by.unwrap().words(), &"1 semi-sync replica, later local");
     }
 }

@@ -1,6 +1,6 @@
 //! What stands in a line of text or in a cell of a table.
 
-use super::{Line, Words};
+use super::{IntoLine, TextLine};
 use crate::text::Message;
 use serde::Serialize;
 
@@ -101,10 +101,10 @@ pub fn link(text: impl Into<Message>, to: impl Into<String>) -> Span {
 }
 
 /// Texts below each other.
-pub fn lines<T: Into<Words>>(texts: impl IntoIterator<Item = T>) -> Line {
-    let mut line = Line::new();
+pub fn lines<T: Into<IntoLine>>(texts: impl IntoIterator<Item = T>) -> TextLine {
+    let mut line = TextLine::new();
     for text in texts {
-        let Words(own) = text.into();
+        let IntoLine(own) = text.into();
         if !line.is_empty() && !own.is_empty() {
             line.push(Span::of("", Look::Break));
         }
@@ -116,13 +116,13 @@ pub fn lines<T: Into<Words>>(texts: impl IntoIterator<Item = T>) -> Line {
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cell {
-    pub value: Value,
+    pub value: CellValue,
     /// `≥` or `≤` where the value is a bound only.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub bound: &'static str,
     /// Small print below it, line by line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub below: Vec<Line>,
+    pub below: Vec<TextLine>,
     /// How it looks, beside its column.
     #[serde(skip)]
     pub class: &'static str,
@@ -137,7 +137,7 @@ pub struct Cell {
 /// What stands in a cell. Numbers are shown as their column says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Value {
+pub enum CellValue {
     /// Another cell reaches over this one.
     Covered,
     /// Nothing, on purpose.
@@ -145,7 +145,7 @@ pub enum Value {
     Blank,
     /// Nothing, as it is not known.
     Missing,
-    Text(Line),
+    Text(TextLine),
     Number(f64),
     /// A median with the lowest and the highest.
     Spread(Spread),
@@ -157,8 +157,8 @@ pub enum Value {
 
 impl Cell {
     /// With small print below.
-    pub fn with(mut self, below: impl Into<Words>) -> Cell {
-        let Words(line) = below.into();
+    pub fn with(mut self, below: impl Into<IntoLine>) -> Cell {
+        let IntoLine(line) = below.into();
         if !line.is_empty() {
             self.below.push(line);
         }
@@ -166,7 +166,7 @@ impl Cell {
     }
 
     /// The same where the condition holds.
-    pub fn with_if(self, is_so: bool, below: impl FnOnce() -> Line) -> Cell {
+    pub fn with_if(self, is_so: bool, below: impl FnOnce() -> TextLine) -> Cell {
         if is_so { self.with(below()) } else { self }
     }
 
@@ -181,24 +181,24 @@ impl Cell {
         self
     }
 
-    /// Over so many columns; those after the first must be [`Value::Covered`].
+    /// Over so many columns; those after the first must be [`CellValue::Covered`].
     pub fn over(mut self, columns: usize) -> Cell {
         self.columns = columns;
         self
     }
 
-    /// Over so many rows; those after the first must be [`Value::Covered`].
+    /// Over so many rows; those after the first must be [`CellValue::Covered`].
     pub fn down(mut self, rows: usize) -> Cell {
         self.rows = rows;
         self
     }
 
     pub fn covered() -> Cell {
-        Cell { value: Value::Covered, ..Cell::default() }
+        Cell { value: CellValue::Covered, ..Cell::default() }
     }
 
     pub fn missing() -> Cell {
-        Cell { value: Value::Missing, ..Cell::default() }
+        Cell { value: CellValue::Missing, ..Cell::default() }
     }
 
     pub fn blank() -> Cell {
@@ -209,8 +209,8 @@ impl Cell {
 /// A number, its range only where several trials made it.
 pub fn spread(spread: Spread, repeats: usize) -> Cell {
     let value = match repeats > 1 {
-        true => Value::Spread(spread),
-        false => Value::Number(spread.median),
+        true => CellValue::Spread(spread),
+        false => CellValue::Number(spread.median),
     };
     Cell { value, ..Cell::default() }
 }
@@ -224,21 +224,21 @@ macro_rules! texts {
     ($($kind:ty),*) => {$(
         impl From<$kind> for Cell {
             fn from(text: $kind) -> Cell {
-                let Words(line) = Words::from(text);
-                let value = if line.is_empty() { Value::Blank } else { Value::Text(line) };
+                let IntoLine(line) = IntoLine::from(text);
+                let value = if line.is_empty() { CellValue::Blank } else { CellValue::Text(line) };
                 Cell { value, ..Cell::default() }
             }
         }
     )*};
 }
 
-texts!(&str, String, &String, Message, &Message, Span, Line);
+texts!(&str, String, &String, Message, &Message, Span, TextLine);
 
 macro_rules! numbers {
     ($($kind:ty),*) => {$(
         impl From<$kind> for Cell {
             fn from(number: $kind) -> Cell {
-                Cell { value: Value::Number(number as f64), ..Cell::default() }
+                Cell { value: CellValue::Number(number as f64), ..Cell::default() }
             }
         }
     )*};
@@ -246,8 +246,8 @@ macro_rules! numbers {
 
 numbers!(f64, u64, u32, u8, usize);
 
-impl From<Value> for Cell {
-    fn from(value: Value) -> Cell {
+impl From<CellValue> for Cell {
+    fn from(value: CellValue) -> Cell {
         Cell { value, ..Cell::default() }
     }
 }

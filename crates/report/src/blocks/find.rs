@@ -1,20 +1,20 @@
 //! Tables by what stands in them: for readers of papers that are programs.
 
-use super::{Block, Cell, Look, Row, Span, Table, Value};
+use super::{Block, Cell, CellValue, Look, PaperTable, Span, TableRow};
 use crate::text::Lang;
 
-impl Table {
+impl PaperTable {
     /// The first table whose English caption begins with these words, those in details too.
-    pub fn find<'a>(blocks: &'a [Block], caption: &str) -> Option<&'a Table> {
+    pub fn find<'a>(blocks: &'a [Block], caption: &str) -> Option<&'a PaperTable> {
         blocks.iter().find_map(|block| match block {
             Block::Table(table) if english(&table.caption).starts_with(caption) => Some(table),
-            Block::Details { blocks, .. } => Table::find(blocks, caption),
+            Block::Details { blocks, .. } => PaperTable::find(blocks, caption),
             _ => None,
         })
     }
 
     /// The first row that has a cell with this text.
-    pub fn row(&self, text: &str) -> Option<&Row> {
+    pub fn row(&self, text: &str) -> Option<&TableRow> {
         self.rows.iter().find(|row| row.cells.iter().any(|cell| cell.english() == text))
     }
 
@@ -29,8 +29,8 @@ impl Cell {
     /// Its number as it was measured; of several trials the median.
     pub fn number(&self) -> Option<f64> {
         match self.value {
-            Value::Number(number) => Some(number),
-            Value::Spread(spread) => Some(spread.median),
+            CellValue::Number(number) => Some(number),
+            CellValue::Spread(spread) => Some(spread.median),
             _ => None,
         }
     }
@@ -38,7 +38,7 @@ impl Cell {
     /// Its English; empty where it is a number.
     pub fn english(&self) -> String {
         match &self.value {
-            Value::Text(line) => english(line),
+            CellValue::Text(line) => english(line),
             _ => String::new(),
         }
     }

@@ -5,19 +5,19 @@ mod find;
 mod table;
 mod user;
 
-pub use cells::{Cell, Level, Look, Span, Spread, Value};
+pub use cells::{Cell, CellValue, Level, Look, Span, Spread};
 pub use find::english;
-pub use table::{Column, Row, Table};
+pub use table::{PaperTable, TableColumn, TableRow};
 
 pub use cells::{bad, code, coded, emphasis, lines, link, number, spread, strong};
-pub use table::Rows;
+pub use table::PaperRows;
 pub(crate) use user::of_markdown;
 
 use crate::text::Message;
 use serde::Serialize;
 
 /// Spans in a line of text.
-pub type Line = Vec<Span>;
+pub type TextLine = Vec<Span>;
 
 /// A part of a paper.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -28,27 +28,27 @@ pub enum Block {
     Heading(Heading),
     Paragraph {
         style: Style,
-        text: Line,
+        text: TextLine,
     },
     List {
         style: Style,
-        items: Vec<Line>,
+        items: Vec<TextLine>,
     },
     /// Words with their meanings.
     Terms {
         /// Word and meaning.
         terms: Vec<(Message, Message)>,
     },
-    Table(Table),
+    Table(PaperTable),
     /// Figures; several stand beside each other where there is room.
     Figures {
-        figures: Vec<Figure>,
+        figures: Vec<Drawing>,
         /// True where small figures stand beside each other.
         is_grid: bool,
     },
     /// What a page shows on demand.
     Details {
-        summary: Line,
+        summary: TextLine,
         /// True where it is open from the start.
         is_open: bool,
         /// True where it is too long for a text.
@@ -81,7 +81,7 @@ pub struct Cover {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Fact {
     pub name: Message,
-    pub value: Line,
+    pub value: TextLine,
     /// Small print below it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<Message>,
@@ -116,7 +116,7 @@ pub enum Style {
 
 /// Drawings with what is written around them.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Figure {
+pub struct Drawing {
     pub caption: String,
     /// How to read them; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -163,30 +163,30 @@ impl Blocks {
         }
     }
 
-    pub fn paragraph(&mut self, text: impl Into<Words>) {
+    pub fn paragraph(&mut self, text: impl Into<IntoLine>) {
         self.styled(Style::Plain, text);
     }
 
-    pub fn fine(&mut self, text: impl Into<Words>) {
+    pub fn fine(&mut self, text: impl Into<IntoLine>) {
         self.styled(Style::Fine, text);
     }
 
     /// Nothing where there is no text.
-    pub fn styled(&mut self, style: Style, text: impl Into<Words>) {
-        let Words(text) = text.into();
+    pub fn styled(&mut self, style: Style, text: impl Into<IntoLine>) {
+        let IntoLine(text) = text.into();
         if !text.is_empty() {
             self.0.push(Block::Paragraph { style, text });
         }
     }
 
-    pub fn list(&mut self, style: Style, items: Vec<Line>) {
+    pub fn list(&mut self, style: Style, items: Vec<TextLine>) {
         if !items.is_empty() {
             self.0.push(Block::List { style, items });
         }
     }
 
     /// Nothing where the table has no rows.
-    pub fn table(&mut self, table: impl Into<Table>) {
+    pub fn table(&mut self, table: impl Into<PaperTable>) {
         let table = table.into();
         if !table.rows.is_empty() {
             self.0.push(Block::Table(table));
@@ -197,8 +197,8 @@ impl Blocks {
         self.0.push(Block::Code { text: text.into() });
     }
 
-    pub fn details(&mut self, summary: impl Into<Words>, is_open: bool, inner: Blocks) {
-        let Words(summary) = summary.into();
+    pub fn details(&mut self, summary: impl Into<IntoLine>, is_open: bool, inner: Blocks) {
+        let IntoLine(summary) = summary.into();
         let blocks = inner.0;
         self.0.push(Block::Details { summary, is_open, is_bulky: false, blocks });
     }
@@ -211,15 +211,15 @@ impl Blocks {
     }
 
     /// Each as wide as the page.
-    pub fn figures(&mut self, figures: impl IntoIterator<Item = Figure>) {
-        let figures: Vec<Figure> = figures.into_iter().collect();
+    pub fn figures(&mut self, figures: impl IntoIterator<Item = Drawing>) {
+        let figures: Vec<Drawing> = figures.into_iter().collect();
         if !figures.is_empty() {
             self.0.push(Block::Figures { figures, is_grid: false });
         }
     }
 
     /// Beside each other where there is room.
-    pub fn grid(&mut self, figures: Vec<Figure>) {
+    pub fn grid(&mut self, figures: Vec<Drawing>) {
         if !figures.is_empty() {
             self.0.push(Block::Figures { figures, is_grid: true });
         }
@@ -242,14 +242,14 @@ impl IntoIterator for Blocks {
 }
 
 /// What can stand where a line is wanted: a text, a span, spans.
-pub struct Words(pub(crate) Line);
+pub struct IntoLine(pub(crate) TextLine);
 
 macro_rules! texts {
     ($($kind:ty),*) => {$(
-        impl From<$kind> for Words {
-            fn from(text: $kind) -> Words {
+        impl From<$kind> for IntoLine {
+            fn from(text: $kind) -> IntoLine {
                 let text = Message::from(text);
-                Words(if text.is_empty() { Vec::new() } else { vec![Span::plain(text)] })
+                IntoLine(if text.is_empty() { Vec::new() } else { vec![Span::plain(text)] })
             }
         }
     )*};
@@ -257,14 +257,14 @@ macro_rules! texts {
 
 texts!(&str, String, &String, Message, &Message);
 
-impl From<Span> for Words {
-    fn from(span: Span) -> Words {
-        Words(vec![span])
+impl From<Span> for IntoLine {
+    fn from(span: Span) -> IntoLine {
+        IntoLine(vec![span])
     }
 }
 
-impl From<Line> for Words {
-    fn from(line: Line) -> Words {
-        Words(line)
+impl From<TextLine> for IntoLine {
+    fn from(line: TextLine) -> IntoLine {
+        IntoLine(line)
     }
 }

@@ -1,18 +1,18 @@
 //! Tables: columns that know how their numbers are shown, and rows of cells.
 
-use super::{Cell, Span, Words};
-use crate::format::Format;
+use super::{Cell, IntoLine, Span};
+use crate::format::NumberFormat;
 use crate::text::Message;
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Table {
+pub struct PaperTable {
     pub caption: Vec<Span>,
     /// `text`, `queries`, `published` or nothing.
     #[serde(skip)]
     pub class: &'static str,
-    pub columns: Vec<Column>,
-    pub rows: Vec<Row>,
+    pub columns: Vec<TableColumn>,
+    pub rows: Vec<TableRow>,
     /// So many of the last rows sum up the others.
     #[serde(skip_serializing_if = "is_zero")]
     pub feet: usize,
@@ -23,7 +23,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Column {
+pub struct TableColumn {
     /// Its title, with the unit.
     pub title: Message,
     /// Small print below the title.
@@ -32,13 +32,13 @@ pub struct Column {
     /// The title above those of several columns.
     #[serde(skip_serializing_if = "Message::is_empty")]
     pub group: Message,
-    pub format: Format,
+    pub format: NumberFormat,
     #[serde(skip)]
     pub class: &'static str,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Row {
+pub struct TableRow {
     pub cells: Vec<Cell>,
     /// What links to it lead to; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -49,26 +49,26 @@ pub struct Row {
 }
 
 /// A table that is made column by column: title and cell stand side by side.
-pub struct Rows<R> {
+pub struct PaperRows<R> {
     rows: Vec<R>,
-    table: Table,
+    table: PaperTable,
     group: Message,
 }
 
-impl<R: Copy> Rows<R> {
-    pub fn new(caption: impl Into<Words>, rows: impl IntoIterator<Item = R>) -> Rows<R> {
+impl<R: Copy> PaperRows<R> {
+    pub fn new(caption: impl Into<IntoLine>, rows: impl IntoIterator<Item = R>) -> PaperRows<R> {
         let rows: Vec<R> = rows.into_iter().collect();
-        let Words(caption) = caption.into();
-        let empty = rows.iter().map(|_| Row::default()).collect();
-        let table = Table { caption, rows: empty, ..Table::default() };
-        Rows { rows, table, group: Message::default() }
+        let IntoLine(caption) = caption.into();
+        let empty = rows.iter().map(|_| TableRow::default()).collect();
+        let table = PaperTable { caption, rows: empty, ..PaperTable::default() };
+        PaperRows { rows, table, group: Message::default() }
     }
 
     /// A column; texts stand left, numbers right.
     pub fn col<C: Into<Cell>>(
         mut self,
         title: impl Into<Message>,
-        format: Format,
+        format: NumberFormat,
         cell: impl Fn(R) -> C,
     ) -> Self {
         for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
@@ -76,13 +76,13 @@ impl<R: Copy> Rows<R> {
         }
         let group = self.group.clone();
         let title = title.into();
-        self.table.columns.push(Column { title, format, group, ..Column::default() });
+        self.table.columns.push(TableColumn { title, format, group, ..TableColumn::default() });
         self
     }
 
     /// A column of texts.
     pub fn text<C: Into<Cell>>(self, title: impl Into<Message>, cell: impl Fn(R) -> C) -> Self {
-        self.col(title, Format::Text, cell)
+        self.col(title, NumberFormat::Text, cell)
     }
 
     /// How the cells of the last column look.
@@ -120,7 +120,7 @@ impl<R: Copy> Rows<R> {
     }
 
     /// Anchors and looks of rows.
-    pub fn each(mut self, change: impl Fn(R, &mut Row)) -> Self {
+    pub fn each(mut self, change: impl Fn(R, &mut TableRow)) -> Self {
         for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
             change(*row, made);
         }
@@ -134,8 +134,8 @@ impl<R: Copy> Rows<R> {
     }
 }
 
-impl<R> From<Rows<R>> for Table {
-    fn from(rows: Rows<R>) -> Table {
+impl<R> From<PaperRows<R>> for PaperTable {
+    fn from(rows: PaperRows<R>) -> PaperTable {
         rows.table
     }
 }

@@ -1,6 +1,6 @@
 //! A user's own text: Markdown as far as blocks go.
 
-use super::{Block, Blocks, Line, Look, Span, Style, code, link, strong};
+use super::{Block, Blocks, Look, Span, Style, TextLine, code, link, strong};
 
 /// Paragraphs, headings, lists, code between fences; within a line `code`, **strong**, *stressed* and links.
 /// Everything else stays text.
@@ -43,8 +43,8 @@ fn item(line: &str) -> Option<&str> {
     line.strip_prefix("- ").or_else(|| line.strip_prefix("* "))
 }
 
-fn spans(text: &str) -> Line {
-    let mut line = Line::new();
+fn spans(text: &str) -> TextLine {
+    let mut line = TextLine::new();
     let mut plain = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

@@ -1,6 +1,6 @@
 //! The nodes of a target inside of its box: who feeds whom.
 
-use crate::evidence::{Target, node_role};
+use crate::evidence::{PaperTarget, node_role};
 use crate::svg::{Anchor, place, text};
 use crate::text::Lang;
 use dyno_facts::{Role, TargetNode, say};
@@ -19,21 +19,21 @@ const HEIGHT: f64 = 44.0;
 #[derive(Default)]
 pub(super) struct Nodes {
     /// Who takes the load and hands it on: an endpoint, else the primary. Empty where all are alike.
-    first: Vec<Shown>,
+    first: Vec<DrawnNode>,
     /// The others.
-    second: Vec<Shown>,
+    second: Vec<DrawnNode>,
     /// True where the first column is an endpoint: its arrows are statements, not copies.
     is_endpoint: bool,
 }
 
-struct Shown {
+struct DrawnNode {
     name: String,
     address: String,
 }
 
 impl Nodes {
-    pub(super) fn of(target: &Target, lang: Lang) -> Nodes {
-        let with = |wanted: &dyn Fn(&TargetNode) -> bool| -> Vec<Shown> {
+    pub(super) fn of(target: &PaperTarget, lang: Lang) -> Nodes {
+        let with = |wanted: &dyn Fn(&TargetNode) -> bool| -> Vec<DrawnNode> {
             target
                 .facts
                 .nodes
@@ -62,7 +62,7 @@ impl Nodes {
             return;
         }
         let room = width - 2.0 * MARGIN;
-        let columns: Vec<&[Shown]> =
+        let columns: Vec<&[DrawnNode]> =
             [&*self.first, &*self.second].into_iter().filter(|nodes| !nodes.is_empty()).collect();
         let own = match columns.len() {
             1 => room,
@@ -70,11 +70,12 @@ impl Nodes {
         };
         let bottom = top + self.height() - MARGIN;
         // The shorter column stands in the middle of the longer one.
-        let begin = |nodes: &[Shown]| {
+        let begin = |nodes: &[DrawnNode]| {
             top + (bottom - top - (nodes.len() as f64 * (HEIGHT + GAP) - GAP)) / 2.0
         };
-        let middle =
-            |nodes: &[Shown], at: usize| begin(nodes) + at as f64 * (HEIGHT + GAP) + HEIGHT / 2.0;
+        let middle = |nodes: &[DrawnNode], at: usize| {
+            begin(nodes) + at as f64 * (HEIGHT + GAP) + HEIGHT / 2.0
+        };
         let x = |column: usize| left + MARGIN + column as f64 * (own + BETWEEN);
         if columns.len() == 2 {
             let stroke = if self.is_endpoint { "" } else { " dashed" };
@@ -98,7 +99,7 @@ impl Nodes {
     }
 }
 
-impl Shown {
+impl DrawnNode {
     fn write(&self, out: &mut String, left: f64, top: f64, width: f64) {
         let place = place(left, top, width, HEIGHT);
         let _ = write!(out, "<rect class=\"block\" {place} rx=\"3\"/>");
@@ -109,9 +110,9 @@ impl Shown {
     }
 }
 
-fn shown(node: &TargetNode, lang: Lang) -> Shown {
+fn shown(node: &TargetNode, lang: Lang) -> DrawnNode {
     let name = say!(node_role, node = &node.name, role = node_role(node.role.name()));
-    Shown { name: name.render(lang), address: address(&node.url.to_string()).to_owned() }
+    DrawnNode { name: name.render(lang), address: address(&node.url.to_string()).to_owned() }
 }
 
 /// Host and port of a URL: all that tells the nodes of a cluster apart.

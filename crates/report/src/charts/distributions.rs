@@ -1,23 +1,28 @@
 //! How latency is distributed.
 
-use super::{COLOURS, Figure, colour, latency_axis, wide};
-use crate::evidence::Distribution;
+use super::{COLOURS, Drawing, colour, latency_axis, wide};
+use crate::evidence::LatencyDistribution;
 use crate::evidence::Paper;
-use crate::svg::{Axis, Scale, Series, Stroke};
+use crate::svg::{Axis, AxisScale, Series, Stroke};
 use crate::text::Lang;
 use dyno_facts::say;
 
 /// One figure per experiment: the slower a transaction, the further right it is, each share of the
 /// rest as far as the one before.
-pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Figure> {
-    let of = |index: usize| -> Vec<&Distribution> {
+pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Drawing> {
+    let of = |index: usize| -> Vec<&LatencyDistribution> {
         paper.distributions.iter().filter(|d| d.experiment_index == index).collect()
     };
     let all = (0..paper.experiments.len()).map(|index| (index, of(index)));
     all.filter_map(|(index, own)| figure(paper, index, &own, lang)).collect()
 }
 
-fn figure(paper: &Paper, index: usize, own: &[&Distribution], lang: Lang) -> Option<Figure> {
+fn figure(
+    paper: &Paper,
+    index: usize,
+    own: &[&LatencyDistribution],
+    lang: Lang,
+) -> Option<Drawing> {
     let is_many = own.iter().any(|d| d.target != own[0].target);
     let series: Vec<Series> = own
         .iter()
@@ -55,7 +60,7 @@ fn figure(paper: &Paper, index: usize, own: &[&Distribution], lang: Lang) -> Opt
     let x = say!(share_of_the_transactions_that_take);
     let x = Axis {
         label: x.render(lang),
-        scale: Scale::log(1.0, longest),
+        scale: AxisScale::log(1.0, longest),
         ticks: ticks.map(|(at, text)| (at, text.to_owned())).collect(),
     };
     let description = say!(distribution_of_latency_of, experiment = experiment);

@@ -1,7 +1,7 @@
 //! A trial with a fault over time, with its moments.
 
 use super::over_time::{TPS, panel, rate_over_time, stretches};
-use super::{Figure, WIDE, colour, linear_axis};
+use super::{Drawing, WIDE, colour, linear_axis};
 use crate::evidence::{Paper, Trial};
 use crate::findings::fault::{FaultTrials, what};
 use crate::format;
@@ -15,12 +15,12 @@ const MOMENT: f64 = 0.003;
 const MOST_DRAWN: usize = 3;
 
 /// The timelines of the first trials of each row.
-pub(crate) fn figures(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Figure> {
+pub(crate) fn figures(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Drawing> {
     let drawn = rows.iter().flat_map(|row| row.trials.iter().take(MOST_DRAWN));
     drawn.filter_map(|(trial, _)| figure(paper, trial, lang)).collect()
 }
 
-fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
+fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     let facts = trial.summary.fault.as_ref().filter(|_| trial.series.len() > 1)?;
     let per_s = say!(transactions_per_second);
     let mut line = rate_over_time(&stretches(&trial.series), &TPS, &colour(paper, &trial.target));
@@ -61,7 +61,7 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
         say!(shaded_no_commit_from_s_to, from = from, to = to)
     });
     let note = Message::sentences(&shaded.into_iter().chain([marked]).collect::<Vec<_>>());
-    Some(Figure {
+    Some(Drawing {
         caption: caption.render(lang),
         note: note.render(lang),
         svgs: vec![chart.svg()],

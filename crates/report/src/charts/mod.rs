@@ -13,11 +13,11 @@ pub(crate) use over_time::of_trials;
 pub use over_time::{Rate, panel, rate_over_time, stretches};
 pub(crate) use verdict::drawings;
 
-pub use crate::blocks::Figure;
+pub use crate::blocks::Drawing;
 use crate::evidence::{Experiment, Paper, Point, Spread};
 use crate::format;
 use crate::levels::{Levels, Measure};
-use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
+use crate::svg::{Axis, AxisScale, Bar, Chart, Series, Stroke, bars};
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, say};
 
@@ -27,12 +27,13 @@ const COLOURS: usize = 7;
 const PUBLISHED: &str = "published";
 
 /// The charts of an experiment.
-pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Figure> {
+pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
     let levels = Levels::of(experiment);
     if levels.values.is_empty() || experiment.is_pass() {
         return Vec::new();
     }
-    let mut figures: Vec<Figure> = scale_out::figure(paper, experiment, lang).into_iter().collect();
+    let mut figures: Vec<Drawing> =
+        scale_out::figure(paper, experiment, lang).into_iter().collect();
     if levels.values.len() == 1 {
         figures.extend(throughput_bars(paper, experiment, lang));
         return figures;
@@ -63,7 +64,7 @@ pub fn colour(paper: &Paper, target: &str) -> String {
 }
 
 pub fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
-    let scale = Scale::from_zero(0.0, values.fold(0.0, f64::max), ticks);
+    let scale = AxisScale::from_zero(0.0, values.fold(0.0, f64::max), ticks);
     Axis::of(label.to_owned(), scale, scale.ticks(ticks))
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn latency_axis(values: &[f64], ticks: usize, lang: Lang) -> Axis {
     if !(low.is_finite() && high / low > 30.0) {
         return linear_axis(label.render(lang).as_str(), values.iter().copied(), ticks);
     }
-    let scale = Scale::round_log(low, high);
+    let scale = AxisScale::round_log(low, high);
     let label = say!(axis_logarithmic, axis = label);
     Axis::of(label.render(lang), scale, scale.ticks(ticks + 2))
 }
@@ -91,7 +92,7 @@ fn targets_of(experiment: &Experiment) -> Vec<&str> {
     targets
 }
 
-fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Figure {
+fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Drawing {
     let measure = Measure::of(experiment);
     let published = published_points(experiment, levels, &measure);
     let mut series: Vec<Series> = Vec::new();
@@ -139,7 +140,12 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         levels = &levels.label,
     );
     let y = linear_axis(measure.label.render(lang).as_str(), highest, 5);
-    let shown = Shown { has_band, has_intervals, has_curve, has_published: !published.is_empty() };
+    let shown = ThroughputExtras {
+        has_band,
+        has_intervals,
+        has_curve,
+        has_published: !published.is_empty(),
+    };
     let caption = throughput_caption(&measure, levels, shown);
     wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
 }
@@ -151,7 +157,7 @@ fn wide(
     series: Vec<Series>,
     caption: &[Message],
     lang: Lang,
-) -> Figure {
+) -> Drawing {
     let ((width, height), description) = (WIDE, description.render(lang));
     let shades = Vec::new();
     let chart = Chart { width, height, description, x, y, left_letters: 0, shades, series };
@@ -164,21 +170,21 @@ fn figure(
     legend: Vec<(String, String)>,
     caption: &[Message],
     lang: Lang,
-) -> Figure {
+) -> Drawing {
     let caption = Message::sentences(caption).render(lang);
-    Figure { caption, note: String::new(), legend, svgs }
+    Drawing { caption, note: String::new(), legend, svgs }
 }
 
 /// What a chart of throughput has beside its lines.
 #[derive(Clone, Copy)]
-struct Shown {
+struct ThroughputExtras {
     has_band: bool,
     has_intervals: bool,
     has_curve: bool,
     has_published: bool,
 }
 
-fn throughput_caption(measure: &Measure, levels: &Levels, shown: Shown) -> Vec<Message> {
+fn throughput_caption(measure: &Measure, levels: &Levels, shown: ThroughputExtras) -> Vec<Message> {
     let mut caption =
         vec![say!(measure_against_levels, measure = &measure.name, levels = &levels.label,)];
     if shown.has_band {
@@ -231,7 +237,7 @@ const PERCENTILES: [Percentile<Point, Option<Spread>>; 3] = [
     ("p99", Stroke::Dotted, |point| point.p99_us),
 ];
 
-fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Option<Figure> {
+fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Option<Drawing> {
     let targets = targets_of(experiment);
     let mut series = Vec::new();
     for target in &targets {
@@ -274,7 +280,7 @@ fn latency_against_throughput(
     experiment: &Experiment,
     levels: &Levels,
     lang: Lang,
-) -> Option<Figure> {
+) -> Option<Drawing> {
     let measure = Measure::of(experiment);
     let line = |target: &str| {
         let own = swept(experiment).filter(|point| point.target == target);
@@ -303,7 +309,7 @@ fn latency_against_throughput(
 
 /// With a single load level there is no curve; bars show it beside the published figures. A bar
 /// alone shows nothing.
-fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
+fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Drawing> {
     let measure = Measure::of(experiment);
     let own = experiment.points.iter().map(|point| {
         let spread = (measure.of)(point);

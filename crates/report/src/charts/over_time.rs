@@ -1,9 +1,9 @@
 //! A trial over time.
 
-use super::{Figure, Percentile, SMALL, colour, figure, latency_axis, legend, linear_axis};
+use super::{Drawing, Percentile, SMALL, colour, figure, latency_axis, legend, linear_axis};
 use crate::evidence::{Paper, Trial};
 use crate::format;
-use crate::svg::{Axis, Chart, Scale, Series, Shade, Stroke};
+use crate::svg::{Axis, AxisScale, Chart, Series, Shade, Stroke};
 use crate::text::{Lang, Message};
 use dyno_facts::{SeriesRow, say};
 
@@ -19,7 +19,7 @@ const MOST_DRAWN: usize = 120;
 
 /// The trials over time, and how many are not drawn: those of the best points and those with gaps or
 /// errors come before the others.
-pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Figure>, usize) {
+pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Drawing>, usize) {
     let best = paper.key_rows();
     let is_of_best = |trial: &Trial| best.iter().any(|row| row.point.trials.contains(&trial.label));
     let weight = |trial: &Trial| {
@@ -38,7 +38,7 @@ pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Figure>, usize) {
 }
 
 /// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
-fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
+fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     if trial.series.len() < 2 {
         return None;
     }
@@ -83,7 +83,7 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
 pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
     let from = trial.series[0].begins_s;
     let last = &trial.series[trial.series.len() - 1];
-    let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
+    let scale = AxisScale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
     Chart {
         width: SMALL.0,
         height: SMALL.1,

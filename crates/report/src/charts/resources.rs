@@ -1,6 +1,6 @@
 //! What generator and servers did during the trials of the best points.
 
-use super::{Figure, PUBLISHED, colour, legend, linear_axis, panel};
+use super::{Drawing, PUBLISHED, colour, legend, linear_axis, panel};
 use crate::evidence::{Paper, Trial};
 use crate::format::unique;
 use crate::svg::{Series, Stroke};
@@ -13,7 +13,7 @@ const MOST: usize = 12;
 const MOST_SAMPLES: usize = 120;
 
 /// One figure for the first trial of each best point whose servers were asked.
-pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Figure> {
+pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Drawing> {
     let firsts = paper.key_rows().into_iter().filter_map(|row| row.point.trials.first());
     let own = firsts.filter_map(|label| paper.trials.iter().find(|trial| trial.label == *label));
     own.filter(|trial| trial.series.len() > 1 && !trial.nodes.is_empty())
@@ -22,7 +22,7 @@ pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Figure> {
         .collect()
 }
 
-fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Figure {
+fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
     let generator = trial.series.iter().map(|row| (row.begins_s, Some(row.host_cpu_share * 100.0)));
     let generator: Vec<(f64, Option<f64>)> = generator.collect();
     let mut busy = vec![line(say!(load_generator).render(lang), PUBLISHED.to_owned(), &generator)];

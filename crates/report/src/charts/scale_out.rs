@@ -1,14 +1,14 @@
 //! Statements per second against the number of read-only nodes.
 
-use super::{Figure, colour, linear_axis, wide};
+use super::{Drawing, colour, linear_axis, wide};
 use crate::NodeScaling;
 use crate::evidence::{Experiment, Paper};
-use crate::svg::{Axis, Scale, Series, Stroke};
+use crate::svg::{Axis, AxisScale, Series, Stroke};
 use crate::text::Lang;
 use dyno_facts::say;
 
 /// `None` unless targets differ in their number of nodes.
-pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
+pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Drawing> {
     let rows = &experiment.node_scaling;
     let most = rows.iter().map(|row| row.nodes).max()?;
     let least = rows.iter().map(|row| row.nodes).min()?;
@@ -34,7 +34,7 @@ pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
 }
 
 fn nodes_axis(least: u32, most: u32, lang: Lang) -> Axis {
-    let scale = Scale::Linear { from: f64::from(least), to: f64::from(most) };
+    let scale = AxisScale::Linear { from: f64::from(least), to: f64::from(most) };
     Axis {
         label: say!(read_only_nodes_2).render(lang),
         scale,

@@ -1,8 +1,8 @@
 //! Who talks to whom: load generators on the left, targets with their nodes on the right.
 
 use super::cluster::Nodes;
-use super::{Figure, colour};
-use crate::evidence::{Paper, RunFacts, Target, Trial};
+use super::{Drawing, colour};
+use crate::evidence::{Paper, PaperTarget, RunFacts, Trial};
 use crate::format;
 use crate::svg::{Anchor, open, place, text, width_of};
 use crate::text::{Lang, Message};
@@ -48,11 +48,11 @@ impl Block {
 }
 
 /// `None` of a paper without targets.
-pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
+pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Drawing> {
     if paper.targets.is_empty() {
         return None;
     }
-    let shown: Vec<&Target> =
+    let shown: Vec<&PaperTarget> =
         paper.targets.iter().filter(|target| !is_part(paper, target)).collect();
     let (machines, owners): (Vec<Block>, Vec<usize>) =
         paper.runs.iter().flat_map(|run| generators_of(run, lang)).unzip();
@@ -92,7 +92,7 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
     out.push_str("</svg>");
     let has_copies = shown.iter().any(|target| has_copies(target));
     let note = if has_copies { say!(dashed_copies_of_the_primary) } else { Message::default() };
-    Some(Figure {
+    Some(Drawing {
         note: note.render(lang),
         caption: say!(load_generators_and_targets_and_how).render(lang),
         svgs: vec![out],
@@ -111,7 +111,7 @@ fn stacked(blocks: impl Iterator<Item = Block>) -> Vec<Block> {
 }
 
 /// A part of a cluster that is drawn itself.
-fn is_part(paper: &Paper, target: &Target) -> bool {
+fn is_part(paper: &Paper, target: &PaperTarget) -> bool {
     target.part_of.as_ref().is_some_and(|whole| paper.targets.iter().any(|t| t.label == *whole))
 }
 
@@ -143,11 +143,14 @@ fn generator(env: &Environment, member: &str, lang: Lang) -> Block {
     Block { lines: lines.into_iter().filter(|line| !line.is_empty()).collect(), ..Block::default() }
 }
 
-fn conditions<'a>(paper: &'a Paper, target: &Target) -> Option<(&'a String, &'a NodeConditions)> {
+fn conditions<'a>(
+    paper: &'a Paper,
+    target: &PaperTarget,
+) -> Option<(&'a String, &'a NodeConditions)> {
     // Where the nodes of a cluster are listed, the one that the others are copies of.
     let front = target.facts.nodes.first().map(|node| node.name.as_str());
     let measured = |label: &String| {
-        let of_label = |other: &&Target| other.label == *label;
+        let of_label = |other: &&PaperTarget| other.label == *label;
         let found = paper.targets.iter().find(of_label);
         *label == target.label || found.and_then(|f| f.part_of.as_ref()) == Some(&target.label)
     };
@@ -159,7 +162,7 @@ fn conditions<'a>(paper: &'a Paper, target: &Target) -> Option<(&'a String, &'a 
     own.filter_map(of).next()
 }
 
-fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
+fn node(paper: &Paper, target: &PaperTarget, lang: Lang) -> Block {
     let size = match (target.facts.vcpu, target.facts.memory_gib) {
         (Some(vcpu), Some(memory)) => {
             say!(vcpu_vcpu_memory_gib, vcpu = format::plain(vcpu), memory = format::plain(memory))
@@ -188,7 +191,7 @@ fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
 
 /// What copies the primary. Of a cluster the nodes are drawn, and the name of a copy is often no more than the
 /// port that it has connected from: there the ways of copying are enough.
-fn copies(paper: &Paper, target: &Target, is_cluster: bool) -> Vec<Message> {
+fn copies(paper: &Paper, target: &PaperTarget, is_cluster: bool) -> Vec<Message> {
     let replicas = conditions(paper, target).map(|node| &node.1.replicas).into_iter().flatten();
     if !is_cluster {
         let copy = |replica: &ReplicaFacts| {
@@ -203,10 +206,11 @@ fn copies(paper: &Paper, target: &Target, is_cluster: bool) -> Vec<Message> {
 }
 
 /// With how many of its read-only nodes a cluster was measured, where it was with some of them.
-fn parts(paper: &Paper, target: &Target) -> Option<Message> {
-    let is_own = |other: &&Target| other.part_of.as_ref() == Some(&target.label);
-    let count =
-        |part: &Target| part.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count();
+fn parts(paper: &Paper, target: &PaperTarget) -> Option<Message> {
+    let is_own = |other: &&PaperTarget| other.part_of.as_ref() == Some(&target.label);
+    let count = |part: &PaperTarget| {
+        part.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count()
+    };
     let numbers: Vec<Message> = paper
         .targets
         .iter()
@@ -218,7 +222,7 @@ fn parts(paper: &Paper, target: &Target) -> Option<Message> {
 }
 
 /// Whether copies are drawn: behind an endpoint lines are statements.
-fn has_copies(target: &Target) -> bool {
+fn has_copies(target: &PaperTarget) -> bool {
     let has = |role: Role| target.facts.nodes.iter().any(|node| node.role == role);
     has(Role::Primary) && has(Role::ReadOnly) && !has(Role::Endpoint)
 }
@@ -233,7 +237,7 @@ fn short_route(route: Route) -> Message {
 }
 
 /// How the load generator reaches a target.
-fn connection(paper: &Paper, target: &Target, lang: Lang) -> String {
+fn connection(paper: &Paper, target: &PaperTarget, lang: Lang) -> String {
     let Some((_, node)) = conditions(paper, target) else { return String::new() };
     let round_trip =
         node.round_trip_us.map(|us| say!(round_trip_ms, ms = format::ms(us)).render(lang));

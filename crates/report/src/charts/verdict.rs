@@ -1,10 +1,10 @@
 //! Forest plots of comparisons, and curves for the charts of throughput.
 
-use super::{Figure, WIDE, colour};
+use super::{Drawing, WIDE, colour};
 use crate::evidence::{Call, PairedComparison, VerdictRow, figure_of};
 use crate::evidence::{Paper, Point};
 use crate::findings::verdict::{bounds, ratio};
-use crate::svg::{Axis, ForestGroup, ForestRow, Scale, Series, Stroke, forest};
+use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_statistics::ratio::LEAST_PAIRS;
@@ -16,11 +16,11 @@ const MOST_ROWS: usize = 40;
 const LONGEST: f64 = 4.0;
 
 /// A plot of what is better when there is more of it, and one of times.
-pub(crate) fn drawings(paper: &Paper, lang: Lang) -> Vec<Figure> {
+pub(crate) fn drawings(paper: &Paper, lang: Lang) -> Vec<Drawing> {
     [false, true].into_iter().filter_map(|of_times| figure(paper, of_times, lang)).collect()
 }
 
-fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Figure> {
+fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Drawing> {
     let rows =
         |of: &PairedComparison| of.rows.iter().filter(|row| row.is_less_better == of_times).count();
     let is_crowded = paper.verdicts.iter().map(rows).sum::<usize>() > MOST_ROWS;
@@ -63,7 +63,7 @@ fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Figure> {
     };
     let sides = if of_times { [faster, slower] } else { [slower, faster] };
     let axis = axis(&shown, lang);
-    Some(Figure {
+    Some(Drawing {
         caption: caption.render(lang),
         note: note.render(lang),
         svgs: vec![forest(WIDE.0, what.render(lang).as_str(), &axis, sides, &groups)],
@@ -105,9 +105,9 @@ fn axis(rows: &[&VerdictRow], lang: Lang) -> Axis {
     let low = values.iter().copied().fold(0.98, f64::min).max(marks(f64::min).min(1.0 / LONGEST));
     let high = values.iter().copied().fold(1.02, f64::max).min(marks(f64::max).max(LONGEST));
     let (low, high) = (low / (high / low).powf(0.03), high * (high / low).powf(0.03));
-    let scale = Scale::log(low, high);
+    let scale = AxisScale::log(low, high);
     let places = match high / low < 3.0 {
-        true => Scale::Linear { from: low, to: high }.ticks(6),
+        true => AxisScale::Linear { from: low, to: high }.ticks(6),
         false => scale.ticks(6),
     };
     Axis::of(say!(ratio_logarithmic).render(lang), scale, places)

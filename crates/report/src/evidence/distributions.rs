@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// The latencies of one kind of transaction at the best point of an experiment and a target.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Distribution {
+pub struct LatencyDistribution {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
     pub target: String,
@@ -39,13 +39,13 @@ const SHARES: [f64; 15] = [
 
 /// One for each kind of each best point whose run folder still has the histograms; of others what
 /// their summaries tell of all kinds together.
-pub(crate) fn distributions(paper: &Paper, runs: &[RunData]) -> Vec<Distribution> {
+pub(crate) fn distributions(paper: &Paper, runs: &[RunData]) -> Vec<LatencyDistribution> {
     let mut found = Vec::new();
     for row in paper.key_rows() {
         let point = row.point;
         let own: Vec<&Trial> =
             paper.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect();
-        let distribution = |kind: &str, count: u64, quantiles: Vec<Quantile>| Distribution {
+        let distribution = |kind: &str, count: u64, quantiles: Vec<Quantile>| LatencyDistribution {
             experiment_index: row.index,
             target: point.target.clone(),
             workers: point.workers,

@@ -3,14 +3,14 @@
 use super::scaling;
 use crate::evidence::Published;
 use crate::evidence::points;
-use crate::evidence::{Experiment, Target, Trial};
+use crate::evidence::{Experiment, PaperTarget, Trial};
 use crate::families::KnownFamily;
 use dyno_facts::{ExperimentFacts, PublishedTable};
 use dyno_store::RunData;
 
 pub(super) fn experiments(
     runs: &[RunData],
-    targets: &[Target],
+    targets: &[PaperTarget],
     trials: &[Trial],
     published: &[PublishedTable],
 ) -> Vec<Experiment> {

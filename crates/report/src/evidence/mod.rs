@@ -15,13 +15,13 @@ pub(crate) mod statements;
 mod verdicts;
 
 pub use crate::blocks::{Level, Spread};
-pub use distributions::{Distribution, Quantile};
+pub use distributions::{LatencyDistribution, Quantile};
 pub(crate) use figures::metric_name;
 pub use figures::{figure_of, judged_metrics};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
 pub use model::{
-    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Paper, Place, Point, PointData,
-    RunFacts, SettingRow, Spot, SpotKind, Target, Trial,
+    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget, Point, PointData,
+    RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial,
 };
 pub(crate) use model::{DISK_BOUND, IN_MEMORY};
 pub use model::{GlossaryRow, glossary_row};
@@ -29,7 +29,9 @@ pub(crate) use nodes::{
     is_autocommit, node_role, nodes_of, only_reads, place_of_role, reads, reads_of,
 };
 pub use points::SAMPLES_BEYOND;
-pub use published::{Beside, Comparison, ComparisonRow, Cost, CostRow, Pair, PerVcpu, Published};
+pub use published::{
+    BesidePublished, Comparison, ComparisonRow, Cost, CostRow, Pair, PerVcpu, Published,
+};
 pub use scaling::NodeScaling;
 pub use settings::of_queries as settings_of_queries;
 pub use verdicts::{
@@ -45,7 +47,7 @@ impl Paper {
     /// What was read of these runs, beside these published figures, before anything is found in it.
     pub(crate) fn gathered(runs: &[RunData], published: &[PublishedTable]) -> Paper {
         let numbered = || runs.iter().enumerate();
-        let targets: Vec<Target> =
+        let targets: Vec<PaperTarget> =
             numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
         let trials: Vec<Trial> =
             numbered().flat_map(|(index, run)| runs::trials(runs, index, run)).collect();

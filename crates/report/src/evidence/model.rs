@@ -1,9 +1,9 @@
 //! What a paper says, before it is given a form.
 
-use super::{Distribution, NodeScaling};
+use super::{LatencyDistribution, NodeScaling};
 use crate::blocks::{Level, Spread};
 use crate::evidence::{
-    Beside, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
+    BesidePublished, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
 };
 use crate::families::{FamilyLevel, KnownFamily};
 use crate::text::Message;
@@ -20,12 +20,12 @@ use std::collections::BTreeMap;
 pub struct Paper {
     pub title: Message,
     pub runs: Vec<RunFacts>,
-    pub targets: Vec<Target>,
+    pub targets: Vec<PaperTarget>,
     pub experiments: Vec<Experiment>,
     /// Published rows beside their counterparts, over all experiments.
     pub comparisons: Vec<Comparison>,
     /// Results beside the nearest published rows, with the conditions that differ.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<BesidePublished>,
     /// What the work costs, where targets have a price.
     pub costs: Vec<Cost>,
     pub trials: Vec<Trial>,
@@ -41,7 +41,7 @@ pub struct Paper {
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
     /// The distribution of latency at the best point of each experiment and target.
-    pub distributions: Vec<Distribution>,
+    pub distributions: Vec<LatencyDistribution>,
 }
 
 /// A run as the paper shows it.
@@ -65,7 +65,7 @@ pub struct RunFacts {
 
 /// A target as the paper shows it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct PaperTarget {
     /// Its label in tables and charts, unique in the paper.
     pub label: String,
     pub run: usize,
@@ -214,7 +214,7 @@ pub struct Trial {
     pub run: usize,
     pub target: String,
     /// Whether its target is on the load generator's machine, or even inside its process.
-    pub place: Place,
+    pub place: TargetPlace,
     /// `complete`, `interrupted`, `failed` or `running`.
     pub status: &'static str,
     pub summary: TrialSummary,
@@ -233,7 +233,7 @@ pub struct Trial {
 
 /// Where a target is, seen from the load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TargetPlace {
     /// In the load generator's own process.
     Embedded,
     /// On the load generator's machine.

@@ -44,7 +44,7 @@ impl From<&PublishedTable> for Published {
 
 /// A result beside a published one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beside {
+pub struct BesidePublished {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
     /// Title of the experiment.

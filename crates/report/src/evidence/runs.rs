@@ -3,7 +3,7 @@
 use super::figure_of;
 use super::nodes;
 use crate::evidence::settings;
-use crate::evidence::{Counter, Gap, Place, RunFacts, Target, Trial};
+use crate::evidence::{Counter, Gap, PaperTarget, RunFacts, TargetPlace, Trial};
 use crate::families::{KnownFamily, completed};
 use crate::format::shell_word;
 use dyno_facts::{
@@ -56,7 +56,7 @@ fn label(runs: &[RunData], index: usize, name: &str) -> String {
     }
 }
 
-pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Target> {
+pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<PaperTarget> {
     let mut known: Vec<TargetFacts> = run.header.targets.clone();
     for trial in &run.trials {
         let name = &trial.summary.target;
@@ -74,7 +74,7 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
             words.iter().map(|word| word.as_str()).filter(|word| !word.is_empty()).collect();
         let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
         facts.nodes.sort_by_key(|node| nodes::place_of_role(node.role.name()));
-        Target {
+        PaperTarget {
             label: label(runs, index, &facts.name),
             run: index + 1,
             product: words.join(" "),
@@ -161,11 +161,11 @@ fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
     primary.and_then(|(name, _)| trial.before.get(name)).or_else(|| trial.before.values().next())
 }
 
-fn place(run: &RunData, target: &str) -> Place {
+fn place(run: &RunData, target: &str) -> TargetPlace {
     match run.header.targets.iter().find(|facts| facts.name == target) {
-        Some(facts) if facts.url.expose().starts_with("sqlite:") => Place::Embedded,
-        Some(facts) if facts.same_host => Place::SameHost,
-        _ => Place::Elsewhere,
+        Some(facts) if facts.url.expose().starts_with("sqlite:") => TargetPlace::Embedded,
+        Some(facts) if facts.same_host => TargetPlace::SameHost,
+        _ => TargetPlace::Elsewhere,
     }
 }
 

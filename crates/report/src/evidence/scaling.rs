@@ -1,6 +1,6 @@
 //! Throughput by the number of read-only nodes.
 
-use crate::evidence::{Experiment, Point, Spread, Target};
+use crate::evidence::{Experiment, PaperTarget, Point, Spread};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{Role, Route, say};
@@ -28,15 +28,15 @@ pub struct NodeScaling {
 }
 
 /// One row per target, cluster by cluster; empty unless targets differ in their number of nodes.
-pub(super) fn by_nodes(points: &[Point], targets: &[Target]) -> Vec<NodeScaling> {
-    let best = |target: &Target| {
+pub(super) fn by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec<NodeScaling> {
+    let best = |target: &PaperTarget| {
         let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
         let own = points.iter().filter(|p| p.target == target.label).filter(is_usable);
         own.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))
     };
     let reached = targets.iter().filter_map(|target| {
         let (nodes, is_stated) = nodes(target)?;
-        Some(Reached { nodes, is_stated, target, point: best(target)? })
+        Some(BestLevel { nodes, is_stated, target, point: best(target)? })
     });
     let all = series(reached.collect());
     all.iter().flat_map(|own| rows(own, &cluster(own, &all))).collect()
@@ -44,10 +44,10 @@ pub(super) fn by_nodes(points: &[Point], targets: &[Target]) -> Vec<NodeScaling>
 
 /// The best load level of a target with so many read-only nodes.
 #[derive(Clone, Copy)]
-struct Reached<'a> {
+struct BestLevel<'a> {
     nodes: u32,
     is_stated: bool,
-    target: &'a Target,
+    target: &'a PaperTarget,
     point: &'a Point,
 }
 
@@ -55,8 +55,8 @@ struct Reached<'a> {
 /// own, those of the same product and class, of several runs together only where none has a number of
 /// nodes that another has too. Where a number is there twice, nobody says which target goes with which, and
 /// there is no series.
-fn series(reached: Vec<Reached<'_>>) -> Vec<Vec<Reached<'_>>> {
-    let whole = |one: &Reached<'_>| {
+fn series(reached: Vec<BestLevel<'_>>) -> Vec<Vec<BestLevel<'_>>> {
+    let whole = |one: &BestLevel<'_>| {
         let target = one.target;
         match &target.part_of {
             Some(whole) => [whole.clone(), String::new(), String::new()],
@@ -76,10 +76,10 @@ fn series(reached: Vec<Reached<'_>>) -> Vec<Vec<Reached<'_>>> {
 
 /// In groups with the same key, in the order in which these come, by numbers of nodes.
 fn grouped<K: PartialEq>(
-    all: Vec<Reached<'_>>,
-    key: impl Fn(&Reached<'_>) -> K,
-) -> Vec<Vec<Reached<'_>>> {
-    let mut groups: Vec<(K, Vec<Reached<'_>>)> = Vec::new();
+    all: Vec<BestLevel<'_>>,
+    key: impl Fn(&BestLevel<'_>) -> K,
+) -> Vec<Vec<BestLevel<'_>>> {
+    let mut groups: Vec<(K, Vec<BestLevel<'_>>)> = Vec::new();
     for one in all {
         let of = key(&one);
         match groups.iter_mut().find(|(key, _)| *key == of) {
@@ -94,15 +94,15 @@ fn grouped<K: PartialEq>(
 }
 
 /// True where each number of nodes is there once.
-fn is_series(own: &[Reached<'_>]) -> bool {
+fn is_series(own: &[BestLevel<'_>]) -> bool {
     own.is_sorted_by(|a, b| a.nodes < b.nodes)
 }
 
 /// What a series is called: its cluster, else its product where there are several, else by its first target.
-fn cluster(own: &[Reached<'_>], all: &[Vec<Reached<'_>>]) -> String {
+fn cluster(own: &[BestLevel<'_>], all: &[Vec<BestLevel<'_>>]) -> String {
     let target = own[0].target;
-    let plain = |series: &&Vec<Reached<'_>>| series[0].target.part_of.is_none();
-    let of_product = |series: &&Vec<Reached<'_>>| series[0].target.product == target.product;
+    let plain = |series: &&Vec<BestLevel<'_>>| series[0].target.part_of.is_none();
+    let of_product = |series: &&Vec<BestLevel<'_>>| series[0].target.product == target.product;
     match &target.part_of {
         Some(whole) => whole.clone(),
         None if all.iter().filter(plain).count() == 1 => String::new(),
@@ -112,7 +112,7 @@ fn cluster(own: &[Reached<'_>], all: &[Vec<Reached<'_>>]) -> String {
 }
 
 /// The number of read-only nodes that a target's load can reach, and whether it is only stated.
-fn nodes(target: &Target) -> Option<(u32, bool)> {
+fn nodes(target: &PaperTarget) -> Option<(u32, bool)> {
     if target.facts.nodes.is_empty() {
         let stated = target.facts.stated.get("read_only_nodes")?;
         return stated.trim().parse::<u32>().ok().filter(|nodes| *nodes > 0).map(|n| (n, true));
@@ -121,12 +121,12 @@ fn nodes(target: &Target) -> Option<(u32, bool)> {
     (count > 0 && target.facts.route != Route::Primary).then_some((count, false))
 }
 
-fn rows(own: &[Reached<'_>], cluster: &str) -> Vec<NodeScaling> {
+fn rows(own: &[BestLevel<'_>], cluster: &str) -> Vec<NodeScaling> {
     let (fewest, base) = (f64::from(own[0].nodes), own[0].point.qps.median);
     if base <= 0.0 {
         return Vec::new();
     }
-    let row = |&Reached { nodes, is_stated, target, point }: &Reached<'_>| {
+    let row = |&BestLevel { nodes, is_stated, target, point }: &BestLevel<'_>| {
         let speedup = point.qps.median / base;
         NodeScaling {
             target: target.label.clone(),

@@ -1,12 +1,12 @@
 //! Settings, schema, trials, histograms, glossary.
 
 use super::{separated, trials};
-use crate::blocks::{Block, Blocks, Line, Rows, Span, code};
+use crate::blocks::{Block, Blocks, PaperRows, Span, TextLine, code};
 use crate::charts;
-use crate::evidence::{Distribution, Paper, Trial};
+use crate::evidence::{LatencyDistribution, Paper, Trial};
 use crate::format::{
     self,
-    Format::{Ms, Whole},
+    NumberFormat::{Ms, Whole},
 };
 use crate::text::Lang;
 use dyno_facts::{NodeConditions, say};
@@ -22,7 +22,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         let mut inner = Blocks::default();
         let title = say!(all_settings_of, target = &target.label);
         inner.table(
-            Rows::new(title, &target.all_settings)
+            PaperRows::new(title, &target.all_settings)
                 .look("text")
                 .text(say!(setting), |(name, _)| name)
                 .text(say!(value_word), |(_, value)| value),
@@ -73,13 +73,13 @@ fn described(paper: &Paper) -> Vec<Described<'_>> {
     all
 }
 
-fn schema(rows: Vec<Described<'_>>) -> Rows<Described<'_>> {
+fn schema(rows: Vec<Described<'_>>) -> PaperRows<Described<'_>> {
     const MOST: usize = 12;
-    let counts = |(.., node): Described<'_>| -> Line {
-        let one = |(name, rows): (&String, &u64)| -> Line {
+    let counts = |(.., node): Described<'_>| -> TextLine {
+        let one = |(name, rows): (&String, &u64)| -> TextLine {
             vec![code(name), Span::plain(format!(" {}", format::whole(*rows as f64)))]
         };
-        let mut line = Line::new();
+        let mut line = TextLine::new();
         for counted in node.table_rows.iter().take(MOST).map(one) {
             let between = if line.is_empty() { "" } else { "; " };
             line.push(Span::plain(between));
@@ -92,7 +92,7 @@ fn schema(rows: Vec<Described<'_>>) -> Rows<Described<'_>> {
         }
         line
     };
-    Rows::new(say!(tables_before_the_first_trial_as), rows)
+    PaperRows::new(say!(tables_before_the_first_trial_as), rows)
         .look("text")
         .text(say!(experiment), |(trial, ..)| &trial.summary.experiment)
         .text(say!(target_node), |(trial, name, _)| format!("{}, {name}", trial.target))
@@ -103,7 +103,7 @@ fn schema(rows: Vec<Described<'_>>) -> Rows<Described<'_>> {
         .text(say!(rows), counts)
 }
 
-fn distributions(paper: &Paper) -> Rows<&Distribution> {
+fn distributions(paper: &Paper) -> PaperRows<&LatencyDistribution> {
     const SHARES: [(f64, &str); 6] = [
         (0.5, "50 %"),
         (0.9, "90 %"),
@@ -112,11 +112,11 @@ fn distributions(paper: &Paper) -> Rows<&Distribution> {
         (0.999, "99.9 %"),
         (0.9999, "99.99 %"),
     ];
-    let at = |d: &Distribution, share: f64| {
+    let at = |d: &LatencyDistribution, share: f64| {
         d.quantiles.iter().find(|quantile| quantile.share == share).map(|quantile| quantile.us)
     };
     let title = say!(latency_in_ms_that_a_share);
-    let rows = Rows::new(title, &paper.distributions)
+    let rows = PaperRows::new(title, &paper.distributions)
         .text(say!(experiment), |d| &paper.experiments[d.experiment_index].title)
         .text(say!(target_2), |d| &d.target)
         .text(say!(transaction_2), |d| match d.kind.as_str() {

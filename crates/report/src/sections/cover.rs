@@ -1,6 +1,6 @@
 //! What stands above the first section.
 
-use crate::blocks::{Cover, Fact, Line, Look, Span};
+use crate::blocks::{Cover, Fact, Look, Span, TextLine};
 use crate::evidence::{Level, Paper, RunFacts};
 use crate::format::{DASH, unique};
 use crate::text::Message;
@@ -58,8 +58,8 @@ fn facts(paper: &Paper) -> Vec<Fact> {
 }
 
 /// How many checks of each level have found something.
-fn counts(paper: &Paper) -> Line {
-    let mut line = Line::new();
+fn counts(paper: &Paper) -> TextLine {
+    let mut line = TextLine::new();
     for (level, count) in [Level::E, Level::W, Level::I].into_iter().zip(paper.check_counts()) {
         let to = Some("#checks".to_owned());
         let text = format!("{level:?}").into();

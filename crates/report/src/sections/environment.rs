@@ -1,13 +1,13 @@
 //! Targets and load generators.
 
 use super::known;
-use crate::blocks::{Blocks, Line, Rows, Span, code};
+use crate::blocks::{Blocks, PaperRows, Span, TextLine, code};
 use crate::charts::topology;
 use crate::evidence::node_role;
-use crate::evidence::{Paper, RunFacts, Target};
+use crate::evidence::{Paper, PaperTarget, RunFacts};
 use crate::format::{
     self,
-    Format::{Plain, Right, Whole},
+    NumberFormat::{Plain, Right, Whole},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{Environment, TargetNode, say};
@@ -35,7 +35,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     }
     for target in paper.targets.iter().filter(|target| !target.facts.stated.is_empty()) {
         let head = say!(stated_for_not_read, target = &target.label);
-        let mut line: Line = vec![Span::plain(head)];
+        let mut line: TextLine = vec![Span::plain(head)];
         for (place, (name, value)) in target.facts.stated.iter().enumerate() {
             let blank = if place == 0 { "" } else { "; " };
             line.extend([Span::plain(blank), code(name), Span::plain(format!(" {value}"))]);
@@ -46,7 +46,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 }
 
 /// The nodes of a part of a cluster stand with the cluster.
-fn has_own_nodes(paper: &Paper, target: &Target) -> bool {
+fn has_own_nodes(paper: &Paper, target: &PaperTarget) -> bool {
     let is_there = |whole: &String| paper.targets.iter().any(|other| other.label == *whole);
     !target.facts.nodes.is_empty() && !target.part_of.as_ref().is_some_and(is_there)
 }
@@ -55,8 +55,8 @@ fn machine(same_host: bool) -> Message {
     if same_host { say!(the_load_generators_own) } else { say!(another_one) }
 }
 
-fn targets(paper: &Paper) -> Rows<&Target> {
-    Rows::new(say!(targets), &paper.targets)
+fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
+    PaperRows::new(say!(targets), &paper.targets)
         .look("text")
         .text(say!(target_2), |target| &target.label)
         .text(say!(product_and_version), |target| known(&target.product))
@@ -77,8 +77,8 @@ fn targets(paper: &Paper) -> Rows<&Target> {
         .text(say!(machine), |target| machine(target.facts.same_host))
 }
 
-fn nodes(target: &Target) -> Rows<&TargetNode> {
-    Rows::new(say!(nodes_of_target, target = &target.label), &target.facts.nodes)
+fn nodes(target: &PaperTarget) -> PaperRows<&TargetNode> {
+    PaperRows::new(say!(nodes_of_target, target = &target.label), &target.facts.nodes)
         .look("text")
         .text(say!(node), |node| &node.name)
         .text(say!(role), |node| node_role(node.role.name()))
@@ -93,8 +93,8 @@ fn machines(
     caption: Message,
     title: Message,
     rows: &[(String, Environment)],
-) -> Rows<&(String, Environment)> {
-    Rows::new(caption, rows)
+) -> PaperRows<&(String, Environment)> {
+    PaperRows::new(caption, rows)
         .look("text")
         .text(title, |(name, _)| name)
         .text(say!(host), |(_, env)| known(&env.host))

@@ -1,11 +1,11 @@
 //! An experiment: charts, load levels, data, statements, nodes, load generators.
 
 use super::{fleet, nodes, notes, target_of};
-use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, spread};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, spread};
 use crate::charts;
 use crate::evidence::NodeScaling;
 use crate::evidence::{Experiment, Paper, Point, statements};
-use crate::format::Format::{Bytes, Ms, Percent, Short, Text as Words, Whole};
+use crate::format::NumberFormat::{Bytes, Ms, Percent, Short, Text as Words, Whole};
 use crate::format::unique;
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, StatementLatency, say};
@@ -72,7 +72,7 @@ fn of_transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) 
     }
 }
 
-fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
+fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
     let test = if experiment.test.is_empty() { &experiment.name } else { &experiment.test };
     let title = match experiment.points.iter().any(|point| point.repeats > 1) {
         true => say!(load_levels_medians_of_the_repeats, test = test),
@@ -83,7 +83,7 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
         (false, true) => say!(response_time_of_all_kinds_ms),
         (false, false) => say!(service_time_ms),
     };
-    Rows::new(title, &experiment.points)
+    PaperRows::new(title, &experiment.points)
         .text(say!(target_2), |p| {
             let again = match p.purpose {
                 Purpose::Confirm => say!(measured_again),
@@ -119,8 +119,8 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 
-fn scaling(title: Message, rows: &[NodeScaling]) -> Rows<&NodeScaling> {
-    Rows::new(title, rows)
+fn scaling(title: Message, rows: &[NodeScaling]) -> PaperRows<&NodeScaling> {
+    PaperRows::new(title, rows)
         .text(say!(target_2), |row| &row.target)
         .col(say!(read_only_nodes_3), Whole, |row| {
             Cell::from(row.nodes).with_if(row.is_stated, || vec![Span::plain(say!(stated))])
@@ -133,10 +133,10 @@ fn scaling(title: Message, rows: &[NodeScaling]) -> Rows<&NodeScaling> {
         .col(say!(efficiency_percent), Percent, |row| row.efficiency)
 }
 
-fn data(points: Vec<&Point>) -> Rows<&Point> {
+fn data(points: Vec<&Point>) -> PaperRows<&Point> {
     let title = say!(data_and_the_range_that_keys);
     let facts = |p: &'_ Point| p.data.clone();
-    Rows::new(title, points)
+    PaperRows::new(title, points)
         .text(say!(target_2), |p| &p.target)
         .col(say!(workers), Whole, |p| p.workers)
         .col(say!(rows), Whole, |p| facts(p).map(|data| data.facts.rows))
@@ -159,7 +159,7 @@ fn access(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
 
 type Level<'a> = &'a (&'a str, u32, StatementLatency);
 
-fn of_statements<'a>(rows: &'a [(&'a str, u32, StatementLatency)]) -> Rows<Level<'a>> {
+fn of_statements<'a>(rows: &'a [(&'a str, u32, StatementLatency)]) -> PaperRows<Level<'a>> {
     let first = rows.first().map(|row| &row.2.script);
     let is_one = rows.iter().all(|row| Some(&row.2.script) == first);
     let title = match first.filter(|_| is_one) {
@@ -167,11 +167,11 @@ fn of_statements<'a>(rows: &'a [(&'a str, u32, StatementLatency)]) -> Rows<Level
         None => say!(statement_by_statement_2),
     };
     let text = |row: Level<'_>| row.2.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    Rows::new(title, rows)
+    PaperRows::new(title, rows)
         .text(say!(target_2), |row| row.0)
         .col(say!(workers), Whole, |row| row.1)
         .when(!is_one, |table| table.text(say!(script), |row| &row.2.script))
-        .text(say!(statement_2), |row| -> Line { vec![code(text(row))] })
+        .text(say!(statement_2), |row| -> TextLine { vec![code(text(row))] })
         .class("sql")
         .col(say!(executions), Whole, |row| row.2.count)
         .col(say!(mean_ms), Ms, |row| row.2.mean_us)

@@ -2,12 +2,12 @@
 //! which settings they differ, how the data relate to memory.
 
 use super::{clauses, names, separated};
-use crate::blocks::{Blocks, Cell, Look, Rows, Span, Style, code, lines, strong};
+use crate::blocks::{Blocks, Cell, Look, PaperRows, Span, Style, code, lines, strong};
 use crate::evidence::settings;
 use crate::evidence::{
-    Check, DISK_BOUND, Experiment, IN_MEMORY, Level, Paper, Point, SettingRow, Target,
+    Check, DISK_BOUND, Experiment, IN_MEMORY, Level, Paper, PaperTarget, Point, SettingRow,
 };
-use crate::format::Format::{Bytes, Fixed, Ms, Short};
+use crate::format::NumberFormat::{Bytes, Fixed, Ms, Short};
 use crate::format::unique;
 use crate::text::{Lang, Message};
 use dyno_facts::{CommitWait, ReplicaFacts, say};
@@ -46,17 +46,17 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     blocks
 }
 
-fn of_commits(target: &Target) -> impl Iterator<Item = &SettingRow> {
+fn of_commits(target: &PaperTarget) -> impl Iterator<Item = &SettingRow> {
     target.settings.iter().filter(|row| settings::is_of_commits(&row.name))
 }
 
-fn commits<'a>(paper: &'a Paper) -> Rows<&'a Target> {
-    let is_weak = |target: &Target| of_commits(target).any(|row| row.is_weak);
-    let own = |target: &'a Target| paper.nodes_of(&target.label);
+fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
+    let is_weak = |target: &PaperTarget| of_commits(target).any(|row| row.is_weak);
+    let own = |target: &'a PaperTarget| paper.nodes_of(&target.label);
     let copy = |copy: &ReplicaFacts| {
         say!(name_mode_state, name = &copy.name, mode = &copy.mode, state = &copy.state)
     };
-    Rows::new(say!(durability_copies_and_isolation_of_each), &paper.targets)
+    PaperRows::new(say!(durability_copies_and_isolation_of_each), &paper.targets)
         .look("text")
         .text(say!(target_2), |target| &target.label)
         .text(say!(an_acknowledged_commit), |target| {
@@ -88,8 +88,8 @@ fn commits<'a>(paper: &'a Paper) -> Rows<&'a Target> {
 }
 
 /// Settings with what they decide.
-pub fn of_settings(caption: Message, rows: &[SettingRow]) -> Rows<&SettingRow> {
-    Rows::new(caption, rows)
+pub fn of_settings(caption: Message, rows: &[SettingRow]) -> PaperRows<&SettingRow> {
+    PaperRows::new(caption, rows)
         .look("text")
         .text(say!(setting), |row| code(&row.name))
         .text(say!(value_word), |row| code(&row.value))
@@ -106,18 +106,18 @@ pub fn of_settings(caption: Message, rows: &[SettingRow]) -> Rows<&SettingRow> {
 
 /// Targets whose servers call themselves the same: settings of different products have nothing to do with
 /// each other.
-fn comparable(paper: &Paper) -> Vec<Vec<&Target>> {
-    fn product(target: &Target) -> &str {
+fn comparable(paper: &Paper) -> Vec<Vec<&PaperTarget>> {
+    fn product(target: &PaperTarget) -> &str {
         target.product.split(' ').next().unwrap_or_default()
     }
     let known = || paper.targets.iter().filter(|target| !target.all_settings.is_empty());
     let products = unique(known().map(product).collect());
     let own = |name: &str| known().filter(|target| product(target) == name).collect();
     let groups = products.into_iter().map(own);
-    groups.filter(|own: &Vec<&Target>| own.len() > 1).collect()
+    groups.filter(|own: &Vec<&PaperTarget>| own.len() > 1).collect()
 }
 
-fn differences(targets: &[&Target], blocks: &mut Blocks) {
+fn differences(targets: &[&PaperTarget], blocks: &mut Blocks) {
     let is_same = |name: &&String| {
         targets
             .windows(2)
@@ -131,7 +131,7 @@ fn differences(targets: &[&Target], blocks: &mut Blocks) {
     shown.sort_by_key(|name| settings::meaning(name).is_none());
     let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
     let title = say!(settings_that_differ_between, targets = names(&labels));
-    let rows = Rows::new(title, shown).look("text").text(say!(setting), code);
+    let rows = PaperRows::new(title, shown).look("text").text(say!(setting), code);
     let rows = targets.iter().fold(rows, |rows, target| {
         rows.text(&target.label, |name| target.all_settings.get(name).map(code))
     });
@@ -163,7 +163,7 @@ fn sized(paper: &Paper) -> Vec<(&Experiment, &Point)> {
 fn memory<'a>(
     paper: &'a Paper,
     rows: Vec<(&'a Experiment, &'a Point)>,
-) -> Rows<(&'a Experiment, &'a Point)> {
+) -> PaperRows<(&'a Experiment, &'a Point)> {
     let lowest_hit = |(experiment, point): (&Experiment, &Point)| {
         let own = paper.trials.iter().filter(|trial| {
             trial.summary.experiment == experiment.name && trial.target == point.target
@@ -171,7 +171,7 @@ fn memory<'a>(
         let nodes = own.flat_map(|trial| trial.summary.conditions.nodes.values());
         nodes.filter_map(|node| node.hit_share).reduce(f64::min)
     };
-    Rows::new(say!(size_of_the_data_against_the), rows)
+    PaperRows::new(say!(size_of_the_data_against_the), rows)
         .text(say!(experiment), |(experiment, _)| &experiment.title)
         .text(say!(target_2), |(_, point)| &point.target)
         .col(say!(size_of_the_data), Bytes, |(_, point)| point.data.as_ref()?.facts.size_bytes)
@@ -219,9 +219,9 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
     }
 }
 
-fn findings(found: Vec<&Check>) -> Rows<&Check> {
+fn findings(found: Vec<&Check>) -> PaperRows<&Check> {
     const MOST_LINES: usize = 8;
-    Rows::new(say!(checks_that_found_something), found)
+    PaperRows::new(say!(checks_that_found_something), found)
         .look("text")
         .text(say!(no), |check| {
             let number = format!("{:?}{}", check.level, check.number);

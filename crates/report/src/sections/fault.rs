@@ -1,13 +1,13 @@
 //! Failover and durability: what was done to nodes, and what followed.
 
 use super::notes;
-use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, spread};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, lines, spread};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
 use crate::findings::fault::FaultTrials;
 use crate::format::{
     self,
-    Format::{Short, Tenth, Whole},
+    NumberFormat::{Short, Tenth, Whole},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{FaultFacts, FaultStep, say};
@@ -42,7 +42,7 @@ fn acknowledged_by(paper: &Paper, target: &str) -> Option<Message> {
 }
 
 /// Errors by class, over all trials, the most frequent first.
-fn errors(row: &FaultTrials<'_>) -> Line {
+fn errors(row: &FaultTrials<'_>) -> TextLine {
     let mut classes: Vec<(&str, u64)> = Vec::new();
     for error in row.facts().flat_map(|facts| &facts.errors) {
         match classes.iter_mut().find(|(class, _)| *class == error.class) {
@@ -51,7 +51,7 @@ fn errors(row: &FaultTrials<'_>) -> Line {
         }
     }
     classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let one = |(class, count): (&str, u64)| -> Line {
+    let one = |(class, count): (&str, u64)| -> TextLine {
         vec![code(class), Span::plain(format!(" {}", format::whole(count as f64)))]
     };
     lines(classes.into_iter().map(one))
@@ -67,7 +67,10 @@ fn seconds(row: &FaultTrials<'_>, of: fn(&FaultFacts) -> Option<f64>) -> Cell {
     })
 }
 
-fn configurations<'a>(paper: &'a Paper, rows: &'a [FaultTrials<'a>]) -> Rows<&'a FaultTrials<'a>> {
+fn configurations<'a>(
+    paper: &'a Paper,
+    rows: &'a [FaultTrials<'a>],
+) -> PaperRows<&'a FaultTrials<'a>> {
     let per_s = |row: &FaultTrials<'_>, of: fn(&FaultFacts) -> Option<f64>| {
         row.spread(of).map(|tps| spread(tps, row.trials.len()))
     };
@@ -75,7 +78,7 @@ fn configurations<'a>(paper: &'a Paper, rows: &'a [FaultTrials<'a>]) -> Rows<&'a
         let all: BTreeSet<usize> = row.trials.iter().flat_map(|(t, _)| t.checks.clone()).collect();
         all.into_iter().collect::<Vec<_>>()
     };
-    Rows::new(say!(configurations_side_by_side), rows)
+    PaperRows::new(say!(configurations_side_by_side), rows)
         .text(say!(experiment), |row| &row.experiment.title)
         .text(say!(target_2), |row| &row.first().target)
         .text(say!(a_commit_waits_for), |row| acknowledged_by(paper, &row.first().target))
@@ -95,9 +98,9 @@ fn configurations<'a>(paper: &'a Paper, rows: &'a [FaultTrials<'a>]) -> Rows<&'a
         .text(say!(notes), |row| notes(paper, &checks(row)))
 }
 
-fn trials<'a>(rows: &[FaultTrials<'a>]) -> Rows<(&'a Trial, &'a FaultFacts)> {
+fn trials<'a>(rows: &[FaultTrials<'a>]) -> PaperRows<(&'a Trial, &'a FaultFacts)> {
     let rows = rows.iter().flat_map(|row| row.trials.iter().copied());
-    Rows::new(say!(what_happened_trial_by_trial), rows)
+    PaperRows::new(say!(what_happened_trial_by_trial), rows)
         .look("text")
         .text(say!(trial_2), |(trial, _)| &trial.label)
         .text(say!(target_2), |(trial, _)| &trial.target)

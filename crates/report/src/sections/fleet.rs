@@ -2,12 +2,12 @@
 //! well they started together, what their machines had left.
 
 use super::sum_or;
-use crate::blocks::{Blocks, Rows};
+use crate::blocks::{Blocks, PaperRows};
 use crate::evidence::reads_of;
 use crate::evidence::{Experiment, Paper, Trial, by_nodes, start_spread_ms, strayed};
 use crate::format::{
     self,
-    Format::{Ms, Percent, Short, Whole},
+    NumberFormat::{Ms, Percent, Short, Whole},
     unique,
 };
 use crate::text::Message;
@@ -168,10 +168,10 @@ fn node_words(trials: &[&Trial]) -> Vec<Message> {
     [kind.clone()].into_iter().chain(agrees).collect()
 }
 
-fn generators(title: Message, rows: &[GeneratorWork]) -> Rows<&GeneratorWork> {
+fn generators(title: Message, rows: &[GeneratorWork]) -> PaperRows<&GeneratorWork> {
     let all = rows.last().map_or(0, |sum| sum.statements);
     let has_nodes = rows.iter().any(|one| !one.nodes.is_empty());
-    Rows::new(title, rows)
+    PaperRows::new(title, rows)
         .text(say!(load_generator_2), |one| sum_or(&one.name, say!(all_together)))
         .text(say!(machine), |one| &one.host)
         .when(has_nodes, |rows| rows.text(say!(nodes_driven), |one| one.nodes.join(", ")))

@@ -1,7 +1,7 @@
 //! How it was measured.
 
 use super::{clauses, names, separated};
-use crate::blocks::{Blocks, Line, Span, code};
+use crate::blocks::{Blocks, Span, TextLine, code};
 use crate::evidence::{Experiment, Paper, Trial};
 use crate::families::{Method, is_pass};
 use crate::format::{self, whole};
@@ -26,7 +26,8 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         if !experiment.options.is_empty() {
             let options = experiment.options.iter();
             let options = options.map(|(name, value)| code(format!("{name}={value}")));
-            let mut line: Line = vec![Span::plain(say!(options_of_the_workload)), Span::plain(" ")];
+            let mut line: TextLine =
+                vec![Span::plain(say!(options_of_the_workload)), Span::plain(" ")];
             line.extend(separated(options, " "));
             blocks.paragraph(line);
         }

@@ -24,11 +24,13 @@ mod verdict;
 pub use fairness::of_settings as settings;
 pub use trials::{place, shades};
 
-use crate::blocks::{Block, Blocks, Cell, Line, Look, Span, Style, Value, bad, emphasis, strong};
-use crate::evidence::{Paper, Target};
-use crate::outcomes::Outcome;
+use crate::blocks::{
+    Block, Blocks, Cell, CellValue, Look, Span, Style, TextLine, bad, emphasis, strong,
+};
+use crate::evidence::{Paper, PaperTarget};
+use crate::outcomes::CountedOutcome;
 use crate::text::{Lang, Message};
-use dyno_facts::Verdict;
+use dyno_facts::CheckVerdict;
 use dyno_facts::say;
 
 /// A section: its anchor, which also names the slots before and behind it, and what it says.
@@ -69,7 +71,7 @@ pub(crate) fn of_paper(paper: &Paper, lang: Lang, slot: impl Fn(&str) -> Vec<Blo
 pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     let mut blocks = Blocks::default();
     blocks.heading(2, "", paper.title.clone(), "");
-    let target = |target: &Target| match target.product.as_str() {
+    let target = |target: &PaperTarget| match target.product.as_str() {
         "" => vec![Span::plain(&target.label)],
         product => vec![Span::plain(format!("{}: {product}", target.label))],
     };
@@ -109,7 +111,7 @@ fn limits(paper: &Paper, _: Lang) -> Blocks {
 }
 
 /// Sentences as the items of a list.
-pub fn plain_items(texts: &[Message]) -> Vec<Line> {
+pub fn plain_items(texts: &[Message]) -> Vec<TextLine> {
     texts.iter().map(|text| vec![Span::plain(text)]).collect()
 }
 
@@ -118,12 +120,12 @@ pub fn notes(paper: &Paper, numbers: &[usize]) -> Cell {
     let level = |number: &usize| paper.checks[*number - 1].level;
     match numbers.is_empty() {
         true => Cell::blank(),
-        false => Value::Notes(numbers.iter().map(|n| (level(n), *n)).collect()).into(),
+        false => CellValue::Notes(numbers.iter().map(|n| (level(n), *n)).collect()).into(),
     }
 }
 
 /// The same as spans, for small print.
-pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> Line {
+pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> TextLine {
     let span = |number: &usize| {
         let level = paper.checks[*number - 1].level;
         let text = format!("{level:?}{number}");
@@ -143,7 +145,7 @@ pub fn ended(status: &str) -> Message {
 }
 
 /// A target, and how its trials ended where they did not end well.
-pub fn target_of(target: &str, status: &str) -> Line {
+pub fn target_of(target: &str, status: &str) -> TextLine {
     let mut line = vec![Span::plain(target)];
     if status != "complete" {
         line.push(Span::plain(" ("));
@@ -163,18 +165,18 @@ pub(crate) fn yes_or_no(is_so: bool) -> Message {
 }
 
 /// How a check of the data ended.
-pub fn verdict_of(verdict: Verdict) -> Span {
+pub fn verdict_of(verdict: CheckVerdict) -> Span {
     match verdict {
-        Verdict::Passed => Span::plain(say!(passed)),
-        Verdict::Failed => bad(say!(failed_2)),
-        Verdict::NotMade => emphasis(say!(not_made)),
+        CheckVerdict::Passed => Span::plain(say!(passed)),
+        CheckVerdict::Failed => bad(say!(failed_2)),
+        CheckVerdict::NotMade => emphasis(say!(not_made)),
     }
 }
 
 /// How something ended, in which trials; brief where what passed needs no evidence.
-pub fn outcomes(outcomes: &[Outcome], is_brief: bool) -> Line {
-    let told = |outcome: &Outcome| {
-        let mut line = Line::new();
+pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
+    let told = |outcome: &CountedOutcome| {
+        let mut line = TextLine::new();
         if let Some(trials) = &outcome.trials {
             line.push(Span::plain(say!(trials_2, trials = trials)));
         }
@@ -183,7 +185,7 @@ pub fn outcomes(outcomes: &[Outcome], is_brief: bool) -> Line {
             (None, _) => line.extend(evidence.map(Span::plain)),
             (Some(verdict), _) => line.push(verdict_of(verdict)),
         }
-        let is_said = outcome.verdict.is_some_and(|v| v != Verdict::Passed || !is_brief);
+        let is_said = outcome.verdict.is_some_and(|v| v != CheckVerdict::Passed || !is_brief);
         if let Some(evidence) = evidence.filter(|_| is_said) {
             line.push(Span::plain(say!(evidence, evidence = evidence)));
         }
@@ -193,8 +195,8 @@ pub fn outcomes(outcomes: &[Outcome], is_brief: bool) -> Line {
 }
 
 /// Spans with a text between them.
-pub fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> Line {
-    let mut line = Line::new();
+pub fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> TextLine {
+    let mut line = TextLine::new();
     for span in spans {
         if !line.is_empty() {
             line.push(Span::plain(between));

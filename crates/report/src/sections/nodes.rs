@@ -2,11 +2,11 @@
 //! whether what was written could be read at once.
 
 use super::sum_or;
-use crate::blocks::{Blocks, Rows};
+use crate::blocks::{Blocks, PaperRows};
 use crate::evidence::{Experiment, Paper, Point, Trial, node_role, place_of_role};
 use crate::format::{
     self,
-    Format::{Percent, Short, Whole},
+    NumberFormat::{Percent, Short, Whole},
 };
 use crate::text::Message;
 use dyno_facts::{Freshness, NodeConditions, say};
@@ -231,10 +231,10 @@ fn shares_of_roles(nodes: &[NodeWork<'_>], of: fn(&NodeWork<'_>) -> Option<f64>)
     roles.iter().map(of_role).collect()
 }
 
-fn nodes<'a>(level: &'a Level<'_>) -> Rows<&'a NodeWork<'a>> {
+fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
     let point = level.point;
     let title = say!(what_each_node_of_did, target = &point.target, load = point.load_words());
-    Rows::new(title, level.nodes.iter().chain([&level.sum]))
+    PaperRows::new(title, level.nodes.iter().chain([&level.sum]))
         .text(say!(node), |node| sum_or(node.node, say!(all_nodes)))
         .text(say!(role), |node| node_role(node.role))
         .col(say!(reads), Whole, |node| node.reads)
@@ -252,8 +252,8 @@ fn nodes<'a>(level: &'a Level<'_>) -> Rows<&'a NodeWork<'a>> {
         .col(say!(largest_lag_s), Short, |node| node.lag_max_s)
 }
 
-fn shares<'a>(levels: &'a [Level<'a>]) -> Rows<&'a Level<'a>> {
-    Rows::new(say!(who_executed_what_at_the_other), levels)
+fn shares<'a>(levels: &'a [Level<'a>]) -> PaperRows<&'a Level<'a>> {
+    PaperRows::new(say!(who_executed_what_at_the_other), levels)
         .text(say!(target_2), |level| &level.point.target)
         .text(say!(load), |level| level.point.load_words())
         .text(say!(shares_of_the_nodes), |level| Message::sentences(&words(level)))
@@ -268,11 +268,11 @@ fn looks<'a>(paper: &'a Paper, point: &Point) -> Vec<&'a Freshness> {
 
 type Looked<'a> = &'a (&'a Point, Vec<&'a Freshness>);
 
-fn freshness<'a>(rows: Vec<Looked<'a>>) -> Rows<Looked<'a>> {
+fn freshness<'a>(rows: Vec<Looked<'a>>) -> PaperRows<Looked<'a>> {
     let sum = |of: fn(&Freshness) -> u64| {
         move |(_, looks): Looked<'_>| looks.iter().map(|look| of(look)).sum::<u64>()
     };
-    Rows::new(say!(reads_right_after_writes_through_the), rows)
+    PaperRows::new(say!(reads_right_after_writes_through_the), rows)
         .text(say!(target_2), |(point, _)| &point.target)
         .text(say!(load), |(point, _)| point.load_words())
         .col(say!(read_by_the_session_that_wrote), Whole, sum(|look| look.asked))

@@ -1,14 +1,14 @@
 //! Results against published figures.
 
 use super::{clauses, note_spans};
-use crate::blocks::{Blocks, Cell, Rows, Span, spread};
-use crate::evidence::{Beside, PerVcpu, Published};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, spread};
+use crate::evidence::{BesidePublished, PerVcpu, Published};
 use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
 use crate::families::KnownFamily;
 use crate::format::{
     self,
-    Format::{Percent, Right, Short, Whole},
+    NumberFormat::{Percent, Right, Short, Whole},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{PublishedRow, say};
@@ -49,16 +49,16 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     blocks
 }
 
-fn beside(paper: &Paper) -> Rows<&Beside> {
+fn beside(paper: &Paper) -> PaperRows<&BesidePublished> {
     let is_counted = paper.beside.iter().any(|row| row.per_vcpu.is_some());
-    let vcpu = |row: &Beside, of: fn(PerVcpu) -> (f64, f64)| {
+    let vcpu = |row: &BesidePublished, of: fn(PerVcpu) -> (f64, f64)| {
         row.per_vcpu.map(|per| {
             let (figure, vcpu) = of(per);
             Cell::from(figure).with(format!("{} vCPU", format::plain(vcpu)))
         })
     };
     let title = say!(each_result_beside_the_published_row);
-    Rows::new(title, &paper.beside)
+    PaperRows::new(title, &paper.beside)
         .look("text")
         .text(say!(experiment), |row| &row.experiment)
         .text(say!(target_2), |row| &row.target)
@@ -90,14 +90,14 @@ fn beside(paper: &Paper) -> Rows<&Beside> {
         .text(say!(conditions_that_differ), |row| clauses(&row.differences))
 }
 
-fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> Rows<&'a ComparisonRow> {
+fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> PaperRows<&'a ComparisonRow> {
     let title = say!(
         measured_beside_published_source,
         title = &comparison.title,
         source = &comparison.source
     );
     let rows = &comparison.rows;
-    let table = Rows::new(title, rows)
+    let table = PaperRows::new(title, rows)
         .text(say!(published_row), |row| Cell::from(&row.label).with(&row.description));
     let conditions = comparison.conditions.iter().enumerate();
     let table = conditions
@@ -140,7 +140,7 @@ fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut 
     let title = say!(published_figures_source, title = &table.title, source = &table.source);
     let ours = paper.key_rows().into_iter().filter(|row| Some(row.index) == index);
     let rows = ours.map(Source::Ours).chain(table.rows.iter().map(Source::Theirs));
-    let rows = Rows::new(title, rows).look("published").text(say!(row), |row| match row {
+    let rows = PaperRows::new(title, rows).look("published").text(say!(row), |row| match row {
         Source::Ours(row) => say!(this_paper_target, target = &row.point.target),
         Source::Theirs(row) => Message::from(&row.label),
     });

@@ -1,7 +1,7 @@
 //! How to run it again.
 
 use super::known;
-use crate::blocks::{Blocks, Line, Rows, Span, code};
+use crate::blocks::{Blocks, PaperRows, Span, TextLine, code};
 use crate::evidence::{Paper, RunFacts};
 use crate::format::shell_word;
 use crate::text::{Lang, Message};
@@ -20,7 +20,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         let facts = facts(paper, run);
         let title = say!(what_fixes_run, run = &run.folder);
         blocks.table(
-            Rows::new(title, &facts)
+            PaperRows::new(title, &facts)
                 .look("text")
                 .text(say!(fact), |(name, _)| name)
                 .text(say!(value_word), |(_, value)| value.clone()),
@@ -41,7 +41,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     blocks
 }
 
-fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, Line)> {
+fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, TextLine)> {
     let plain = |value: String| vec![Span::plain(value)];
     let env = &run.header.environment;
     let mut facts = vec![

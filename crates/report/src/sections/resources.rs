@@ -1,11 +1,11 @@
 //! What load generators and servers used.
 
-use crate::blocks::{Blocks, Cell, Rows};
+use crate::blocks::{Blocks, Cell, PaperRows};
 use crate::charts;
-use crate::evidence::{Paper, Target, Trial};
+use crate::evidence::{Paper, PaperTarget, Trial};
 use crate::format::{
-    self, Format,
-    Format::{Bytes, Ms, Percent, Right, Short, Whole},
+    self, NumberFormat,
+    NumberFormat::{Bytes, Ms, Percent, Right, Short, Whole},
     unique,
 };
 use crate::text::Lang;
@@ -30,8 +30,8 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks
 }
 
-fn generator(trials: Vec<&Trial>) -> Rows<&Trial> {
-    Rows::new(say!(the_load_generator_during_each_measured), trials)
+fn generator(trials: Vec<&Trial>) -> PaperRows<&Trial> {
+    PaperRows::new(say!(the_load_generator_during_each_measured), trials)
         .text(say!(trial_2), |t| &t.label)
         .col(say!(window_s), Short, |t| t.summary.window_s)
         .col(say!(connecting_s), Short, |t| t.summary.connect_s)
@@ -48,10 +48,10 @@ fn generator(trials: Vec<&Trial>) -> Rows<&Trial> {
         })
 }
 
-fn disturbances(trials: Vec<&Trial>) -> Rows<&Trial> {
+fn disturbances(trials: Vec<&Trial>) -> PaperRows<&Trial> {
     let rows = trials.into_iter();
     let of = |t: &'_ Trial| t.summary.conditions.generator.clone();
-    Rows::new(say!(what_disturbed_the_load_generator), rows)
+    PaperRows::new(say!(what_disturbed_the_load_generator), rows)
         .text(say!(trial_2), |t| &t.label)
         .col(say!(waiting_for_cpu_percent), Percent, |t| of(t).cpu_pressure_share)
         .col(say!(waiting_for_memory_percent), Percent, |t| of(t).memory_pressure_share)
@@ -70,25 +70,25 @@ fn disturbances(trials: Vec<&Trial>) -> Rows<&Trial> {
 }
 
 /// What a node said of itself in a trial, from the first to the last time that it was asked.
-struct Asked<'a> {
+struct NodeSpan<'a> {
     trial: &'a Trial,
     node: &'a str,
     rows: Vec<&'a NodeRow>,
 }
 
-impl Asked<'_> {
+impl NodeSpan<'_> {
     fn is_inside(&self, row: &NodeRow) -> bool {
         row.at_s >= 0.0 && row.at_s <= self.trial.summary.window_s + 0.5
     }
 
     /// Mean and maximum of what stands in the rows.
-    fn level(&self, format: Format, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
+    fn level(&self, format: NumberFormat, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
         let inside = self.rows.iter().filter(|row| self.is_inside(row));
         mean_and_most(inside.filter_map(|row| of(row)), format)
     }
 
     /// The same of counters per second; these are growth since the row before.
-    fn rate(&self, format: Format, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
+    fn rate(&self, format: NumberFormat, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
         let pairs = self.rows.windows(2).filter(|pair| self.is_inside(pair[1]));
         let rates = pairs.filter_map(|pair| {
             let length_s = pair[1].at_s - pair[0].at_s;
@@ -98,27 +98,27 @@ impl Asked<'_> {
     }
 }
 
-fn mean_and_most(values: impl Iterator<Item = f64>, format: Format) -> Option<Cell> {
+fn mean_and_most(values: impl Iterator<Item = f64>, format: NumberFormat) -> Option<Cell> {
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     let most = values.iter().copied().reduce(f64::max)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     Some(Cell::from(mean).with(format.show(most)))
 }
 
-fn asked(paper: &Paper) -> Vec<Asked<'_>> {
+fn asked(paper: &Paper) -> Vec<NodeSpan<'_>> {
     let mut all = Vec::new();
     for trial in &paper.trials {
         for node in unique(trial.nodes.iter().map(|row| row.node.as_str()).collect()) {
             let rows = trial.nodes.iter().filter(|row| row.node == node).collect();
-            all.push(Asked { trial, node, rows });
+            all.push(NodeSpan { trial, node, rows });
         }
     }
     all
 }
 
-fn servers<'a>(rows: &'a [Asked<'a>]) -> Rows<&'a Asked<'a>> {
+fn servers<'a>(rows: &'a [NodeSpan<'a>]) -> PaperRows<&'a NodeSpan<'a>> {
     let title = say!(the_servers_during_each_measured_window_mean);
-    Rows::new(title, rows)
+    PaperRows::new(title, rows)
         .text(say!(trial_2), |one| &one.trial.label)
         .text(say!(target_node), |one| format!("{}, {}", one.trial.target, one.node))
         .col(say!(samples), Whole, |one| one.rows.iter().filter(|row| one.is_inside(row)).count())
@@ -134,12 +134,12 @@ fn servers<'a>(rows: &'a [Asked<'a>]) -> Rows<&'a Asked<'a>> {
         .col(say!(replica_lag_s), Short, |one| one.level(Short, |row| row.lag_s))
 }
 
-fn counters(paper: &Paper, target: &Target, blocks: &mut Blocks) {
+fn counters(paper: &Paper, target: &PaperTarget, blocks: &mut Blocks) {
     let is_own = |trial: &&Trial| trial.target == target.label && !trial.counters.is_empty();
     let trials: Vec<&Trial> = paper.trials.iter().filter(is_own).collect();
     let Some(first) = trials.first().copied() else { return };
     let title = say!(growth_of_the_servers_counters_on, target = &target.label);
-    let rows = Rows::new(title, trials).text(say!(trial_2), |t| &t.label);
+    let rows = PaperRows::new(title, trials).text(say!(trial_2), |t| &t.label);
     blocks.table(first.counters.iter().fold(rows, |rows, wanted| {
         let growth = |trial: &Trial| {
             let same = trial.counters.iter().find(|counter| counter.name == wanted.name);

@@ -1,13 +1,13 @@
 //! The results, chapter by chapter.
 
 use super::{experiment, notes, yes_or_no};
-use crate::blocks::{Blocks, Rows, link, spread};
+use crate::blocks::{Blocks, PaperRows, link, spread};
 use crate::evidence::{Cost, CostRow};
 use crate::evidence::{Experiment, KeyRow, Paper, metric_name};
 use crate::families::{KnownFamily, families};
 use crate::format::{
     self,
-    Format::{Plain, Right, Short},
+    NumberFormat::{Plain, Right, Short},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, Role, Route, say};
@@ -70,8 +70,8 @@ fn vcpu(paper: &Paper, row: KeyRow<'_>) -> Option<f64> {
 }
 
 /// One row per experiment and target with figures of throughput.
-fn capacity(paper: &Paper) -> Rows<KeyRow<'_>> {
-    Rows::new(say!(the_most_that_each_target_did), paper.key_rows())
+fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
+    PaperRows::new(say!(the_most_that_each_target_did), paper.key_rows())
         .text(say!(experiment), |row| {
             link(&row.experiment.title, format!("#experiment-{}", row.index + 1))
         })
@@ -92,11 +92,11 @@ fn capacity(paper: &Paper) -> Rows<KeyRow<'_>> {
         .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
-fn costs(paper: &Paper) -> Rows<(&Cost, &CostRow)> {
+fn costs(paper: &Paper) -> PaperRows<(&Cost, &CostRow)> {
     let of = |cost| move |row| (cost, row);
     let rows = paper.costs.iter().flat_map(|cost| cost.rows.iter().map(of(cost)));
     let title = say!(cost_from_the_stated_price_of);
-    Rows::new(title, rows)
+    PaperRows::new(title, rows)
         .text(say!(experiment), |(cost, _)| &cost.experiment)
         .text(say!(target_2), |(cost, _)| &cost.target)
         .col(say!(price_of_an_hour), Right, |(cost, _)| {

@@ -1,11 +1,11 @@
 //! Scaling, steadiness, errors and gaps.
 
-use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, strong};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, lines, strong};
 use crate::evidence::{Experiment, Gap, Paper, RunFacts, Trial};
 use crate::evidence::{Scaling, SteadyRow};
 use crate::format::{
     self,
-    Format::{Fixed, Percent, Right, Short, Whole},
+    NumberFormat::{Fixed, Percent, Right, Short, Whole},
 };
 use crate::text::Message;
 use dyno_facts::{ErrorSummary, Event, EventKind, say};
@@ -38,9 +38,9 @@ pub(super) fn blocks(paper: &Paper) -> Blocks {
     blocks
 }
 
-fn scaling(paper: &Paper) -> Rows<&Scaling> {
+fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
     let title = say!(throughput_against_concurrency_universal_scalability_law);
-    Rows::new(title, &paper.scaling)
+    PaperRows::new(title, &paper.scaling)
         .text(say!(experiment), |row| &row.title)
         .text(say!(target_2), |row| &row.target)
         .col(say!(workers), Right, |row| {
@@ -55,8 +55,8 @@ fn scaling(paper: &Paper) -> Rows<&Scaling> {
         .text(say!(peak), |row| &row.words)
 }
 
-fn of_unsteady(rows: Vec<&SteadyRow>) -> Rows<&SteadyRow> {
-    Rows::new(say!(trials_that_were_not_steady_in), rows)
+fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
+    PaperRows::new(say!(trials_that_were_not_steady_in), rows)
         .text(say!(trial_2), |row| &row.trial)
         .text(say!(target_2), |row| Cell::from(&row.target).with(&row.experiment))
         .col(say!(median_per_s), Short, |row| row.median_per_s)
@@ -81,7 +81,7 @@ fn of_unsteady(rows: Vec<&SteadyRow>) -> Rows<&SteadyRow> {
         .text(say!(seconds_below_half_of_the_median), stalls)
 }
 
-fn stalls(row: &SteadyRow) -> Line {
+fn stalls(row: &SteadyRow) -> TextLine {
     const MOST: usize = 6;
     let told = row.stalls.iter().take(MOST).map(|stall| {
         let words = say!(
@@ -146,7 +146,7 @@ pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
         });
     }
     blocks.table(
-        Rows::new(say!(errors_of_attempts_and_connects), &all)
+        PaperRows::new(say!(errors_of_attempts_and_connects), &all)
             .look("text")
             .text(say!(experiment), |met| &met.experiment.title)
             .text(say!(target_2), |met| &met.trials[0].target)
@@ -164,8 +164,8 @@ pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
     );
 }
 
-fn gaps<'a>(rows: Vec<(&'a Trial, &'a Gap)>) -> Rows<(&'a Trial, &'a Gap)> {
-    Rows::new(say!(stretches_of_a_measured_window_without), rows)
+fn gaps<'a>(rows: Vec<(&'a Trial, &'a Gap)>) -> PaperRows<(&'a Trial, &'a Gap)> {
+    PaperRows::new(say!(stretches_of_a_measured_window_without), rows)
         .text(say!(trial_2), |(trial, _)| &trial.label)
         .text(say!(target_2), |(trial, _)| &trial.target)
         .col(say!(from_s), Short, |(_, gap)| gap.from_s)
@@ -191,7 +191,7 @@ fn events(run: &RunFacts, blocks: &mut Blocks) {
     };
     let title = say!(events_of_run, run = &run.folder);
     blocks.table(
-        Rows::new(title, run.events.iter().take(MOST))
+        PaperRows::new(title, run.events.iter().take(MOST))
             .look("text")
             .text(say!(time), |event| &event.at)
             .text(say!(trial_2), when)

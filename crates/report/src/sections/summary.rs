@@ -1,13 +1,13 @@
 //! The whole in a paragraph and a table.
 
 use super::notes;
-use crate::blocks::{Blocks, Cell, Rows, Span, Style, link, spread};
-use crate::evidence::{Experiment, KeyRow, Paper, Point, Target, metric_name, scaling};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, Style, link, spread};
+use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, metric_name, scaling};
 use crate::families::families;
 use crate::findings::fault::FaultTrials;
 use crate::format::{
     self,
-    Format::{Ms, Short, Whole},
+    NumberFormat::{Ms, Short, Whole},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, say};
@@ -36,7 +36,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 }
 
 /// The best point of each experiment and target.
-pub(super) fn best(paper: &Paper) -> Rows<KeyRow<'_>> {
+pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
     let title = say!(the_load_level_with_the_most);
     let rows = paper.key_rows();
     let own = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
@@ -44,7 +44,7 @@ pub(super) fn best(paper: &Paper) -> Rows<KeyRow<'_>> {
         let (_, figure) = point.main.filter(|(own, _)| *own == metric)?;
         Some(spread(figure, point.repeats))
     };
-    let table = Rows::new(title, rows)
+    let table = PaperRows::new(title, rows)
         .text(say!(experiment), |row| {
             let to = format!("#experiment-{}", row.index + 1);
             let again = row.point.purpose == Purpose::Confirm;
@@ -106,12 +106,12 @@ fn reached(paper: &Paper) -> Vec<Message> {
 }
 
 fn extent(paper: &Paper) -> Message {
-    let describe = |target: &Target| match target.product.as_str() {
+    let describe = |target: &PaperTarget| match target.product.as_str() {
         "" => Message::from(&target.label),
         product => say!(target_product, target = &target.label, product = product),
     };
     let is_measured =
-        |target: &&Target| paper.trials.iter().any(|trial| trial.target == target.label);
+        |target: &&PaperTarget| paper.trials.iter().any(|trial| trial.target == target.label);
     let targets: Vec<Message> = paper.targets.iter().filter(is_measured).map(describe).collect();
     let points: usize = paper.experiments.iter().map(|experiment| experiment.points.len()).sum();
     let points = match paper.experiments.iter().any(Experiment::is_pass) {

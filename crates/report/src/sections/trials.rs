@@ -1,11 +1,11 @@
 //! Every trial: accounting, checks of the data, charts over time.
 
 use super::{ended, notes, verdict_of};
-use crate::blocks::{Blocks, Line, Look, Rows, Span, bad, coded};
+use crate::blocks::{Blocks, Look, PaperRows, Span, TextLine, bad, coded};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
 use crate::families::{families, is_pass};
-use crate::format::Format::{Right, Whole};
+use crate::format::NumberFormat::{Right, Whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_facts::{DataCheck, TrialStatus};
@@ -62,7 +62,7 @@ pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
 }
 
 /// What the shades of charts over time mean.
-pub fn shades(warm: Message) -> Line {
+pub fn shades(warm: Message) -> TextLine {
     let mut line = vec![Span::plain(say!(zero_is_the_opening_of_the))];
     let shades = [
         ("warm", warm),
@@ -81,9 +81,9 @@ pub fn place(trial: &Trial) -> String {
     format!("{}, {}", trial.summary.experiment, trial.target)
 }
 
-fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> Rows<&'a Trial> {
+fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Trial> {
     let title = say!(accounting_started_committed_rolled_back_failed);
-    Rows::new(title, trials)
+    PaperRows::new(title, trials)
         .text(say!(trial_2), |t| &t.label)
         .text(say!(experiment_target), place)
         .col(say!(workers), Whole, |t| t.summary.workers)
@@ -106,10 +106,10 @@ fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> Rows<&'a Trial> {
         .each(|t, row| row.anchor = format!("trial-{}", t.label))
 }
 
-fn checks(paper: &Paper) -> Rows<(&Trial, &DataCheck)> {
+fn checks(paper: &Paper) -> PaperRows<(&Trial, &DataCheck)> {
     let of = |trial| move |check| (trial, check);
     let rows = paper.trials.iter().flat_map(|t| t.summary.checks.iter().map(of(t)));
-    Rows::new(say!(checks_of_the_data_after_each), rows)
+    PaperRows::new(say!(checks_of_the_data_after_each), rows)
         .look("text")
         .text(say!(trial_2), |(trial, _)| &trial.label)
         .text(say!(experiment_target), |(trial, _)| place(trial))

@@ -1,18 +1,18 @@
 //! Targets held against each other, and gates.
 
 use super::notes;
-use crate::blocks::{Blocks, Cell, Rows, Span, bad, code, emphasis};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, bad, code, emphasis};
 use crate::charts::drawings;
 use crate::evidence::Paper;
 use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
 use crate::format::{
-    self, Format,
-    Format::{Right, Short, Text as Words},
+    self, NumberFormat,
+    NumberFormat::{Right, Short, Text as Words},
 };
 use crate::text::Lang;
 use dyno_facts::say;
 
-const RATIO: Format = Format::Fixed(3);
+const RATIO: NumberFormat = NumberFormat::Fixed(3);
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -27,23 +27,23 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 
 /// A row of a comparison, and its place in it.
 #[derive(Clone, Copy)]
-struct Judged<'a> {
+struct ComparedRow<'a> {
     of: &'a PairedComparison,
     row: &'a VerdictRow,
     is_first: bool,
 }
 
-impl Judged<'_> {
+impl ComparedRow<'_> {
     /// What all rows of a comparison share stands beside the first.
     fn shared(self, cell: impl FnOnce() -> Cell) -> Cell {
         if self.is_first { cell().down(self.of.rows.len()) } else { Cell::covered() }
     }
 }
 
-fn verdicts(paper: &Paper) -> Rows<Judged<'_>> {
-    let of = |of| move |(place, row)| Judged { of, row, is_first: place == 0 };
+fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
+    let of = |of| move |(place, row)| ComparedRow { of, row, is_first: place == 0 };
     let rows = paper.verdicts.iter().flat_map(|own| own.rows.iter().enumerate().map(of(own)));
-    Rows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
+    PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
         .text(say!(experiment_load_level), |one| {
             one.shared(|| {
                 let is_blocks = one.of.order == PairOrder::Blocks;
@@ -77,7 +77,7 @@ fn verdicts(paper: &Paper) -> Rows<Judged<'_>> {
                 _ => "grey",
             })
         })
-        .col(say!(pairs), Format::Whole, |one| {
+        .col(say!(pairs), NumberFormat::Whole, |one| {
             let needed = one.row.pairs_needed.filter(|needed| *needed > one.row.pairs);
             let cell = Cell::from(one.row.pairs);
             needed.into_iter().fold(cell, |cell, pairs| cell.with(format::whole(pairs as f64)))
@@ -92,7 +92,7 @@ fn verdicts(paper: &Paper) -> Rows<Judged<'_>> {
             adjusted.fold(Cell::from(cell), |cell, p| cell.with(chance(p)))
         })
         .below(say!(corrected_holm))
-        .col(say!(noise_floor_percent), Format::Percent, |one| one.row.noise_floor)
+        .col(say!(noise_floor_percent), NumberFormat::Percent, |one| one.row.noise_floor)
         .text(
             say!(notes),
             |one| {
@@ -116,13 +116,13 @@ fn chance(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { RATIO.show(p) }
 }
 
-fn ends(both: Bounds, format: Format) -> String {
+fn ends(both: Bounds, format: NumberFormat) -> String {
     format!("{}{}{}", format.show(both.low), format::DASH, format.show(both.high))
 }
 
-fn gates(paper: &Paper) -> Rows<&GateRow> {
+fn gates(paper: &Paper) -> PaperRows<&GateRow> {
     let format = |gate: &GateRow| if gate.is_ratio { RATIO } else { Short };
-    Rows::new(say!(gates), &paper.gates)
+    PaperRows::new(say!(gates), &paper.gates)
         .col(say!(gate), Words, |gate| code(&gate.gate))
         .text(say!(experiment_load_level), |gate| Cell::from(&gate.title).with(&gate.level))
         .text(say!(target_2), |gate| (!gate.target.is_empty()).then_some(&gate.target))

@@ -3,9 +3,8 @@
 use super::{Anchor, Axis, LETTER, across, escape, open, place, text, width_of};
 use std::fmt::Write;
 
-/// A bar.
 #[derive(Clone, Debug, Default)]
-pub struct Column {
+pub struct BarColumn {
     /// Where it ends; `None` leaves a gap.
     pub value: Option<f64>,
     /// Lowest and highest of what it stands for.
@@ -22,16 +21,16 @@ pub struct Column {
 
 /// Bars side by side, and values of others as round marks.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub struct BarGroup {
     pub name: String,
-    pub columns: Vec<Column>,
+    pub columns: Vec<BarColumn>,
     pub marks: Vec<Option<f64>>,
 }
 
 /// A chart of such groups. Of several bars the first is hollow and the last is solid, those between
 /// are shaded, so that they can be told apart without colours; so are the marks.
 #[derive(Clone, Debug)]
-pub struct Columns {
+pub struct BarColumns {
     pub width: f64,
     pub height: f64,
     /// For those who can't see it.
@@ -49,7 +48,7 @@ pub struct Columns {
     pub names: Vec<String>,
     /// Names of the marks of a group.
     pub mark_names: Vec<String>,
-    pub groups: Vec<Group>,
+    pub groups: Vec<BarGroup>,
 }
 
 const TOP: f64 = 44.0;
@@ -61,7 +60,7 @@ fn shade(place: usize, of: usize) -> f64 {
     if of < 2 { 1.0 } else { place as f64 / (of - 1) as f64 }
 }
 
-impl Columns {
+impl BarColumns {
     /// The chart as an `<svg>` element.
     pub fn svg(&self) -> String {
         let left = self.y.letters() as f64 * LETTER + 14.0;
@@ -87,7 +86,7 @@ impl Columns {
     fn write_group(
         &self,
         out: &mut String,
-        group: &Group,
+        group: &BarGroup,
         left: f64,
         step: f64,
         y: impl Fn(f64) -> f64,
@@ -118,7 +117,7 @@ impl Columns {
     fn write_column(
         &self,
         out: &mut String,
-        column: &Column,
+        column: &BarColumn,
         at: f64,
         wide: f64,
         solid: f64,
@@ -158,7 +157,13 @@ impl Columns {
     }
 
     /// The words at the end of a bar, above everything else.
-    fn write_text(&self, out: &mut String, column: &Column, middle: f64, y: impl Fn(f64) -> f64) {
+    fn write_text(
+        &self,
+        out: &mut String,
+        column: &BarColumn,
+        middle: f64,
+        y: impl Fn(f64) -> f64,
+    ) {
         let Some(value) = column.value.filter(|_| !column.text.is_empty()) else { return };
         let (low, high) = column.low_high.unwrap_or((value, value));
         let (end, low, high) = (y(value), y(low), y(high));
@@ -218,18 +223,18 @@ fn write_arrow(out: &mut String, x: f64, y: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::svg::Scale;
+    use crate::svg::AxisScale;
 
-    fn chart(base: f64) -> Columns {
-        let column = |value| Column { value, title: "<a>".to_owned(), ..Column::default() };
-        Columns {
+    fn chart(base: f64) -> BarColumns {
+        let column = |value| BarColumn { value, title: "<a>".to_owned(), ..BarColumn::default() };
+        BarColumns {
             width: 400.0,
             height: 268.0,
             description: "d".to_owned(),
             class: "s0".to_owned(),
             y: Axis {
                 label: "s".to_owned(),
-                scale: Scale::log(0.01, 100.0),
+                scale: AxisScale::log(0.01, 100.0),
                 ticks: vec![(0.01, "0.01".to_owned()), (100.0, "100".to_owned())],
             },
             base,
@@ -237,7 +242,7 @@ mod tests {
             bound_name: String::new(),
             names: vec!["off".to_owned(), "on".to_owned()],
             mark_names: Vec::new(),
-            groups: vec![Group {
+            groups: vec![BarGroup {
                 name: "Q1".to_owned(),
                 columns: vec![column(Some(1.0)), column(None)],
                 marks: vec![None, Some(10.0)],

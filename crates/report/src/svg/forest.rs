@@ -96,13 +96,13 @@ fn draw(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::svg::{Scale, width_of};
+    use crate::svg::{AxisScale, width_of};
 
     #[test]
     fn rows_lie_on_the_axis_and_what_leaves_it_is_cut() {
         let axis = Axis {
             label: "B / A".to_owned(),
-            scale: Scale::log(0.5, 2.0),
+            scale: AxisScale::log(0.5, 2.0),
             ticks: vec![(0.5, "0.5".to_owned()), (1.0, "1".to_owned()), (2.0, "2".to_owned())],
         };
         let row = |ratio: f64, interval, is_proven| ForestRow {

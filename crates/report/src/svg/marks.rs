@@ -95,13 +95,13 @@ fn draw_limit(out: &mut String, x: f64, y: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::svg::{LETTER, Scale};
+    use crate::svg::{AxisScale, LETTER};
 
     #[test]
     fn marks_lie_on_the_axis_and_the_limit_is_drawn_where_there_is_one() {
         let axis = Axis {
             label: "s".to_owned(),
-            scale: Scale::log(1.0, 100.0),
+            scale: AxisScale::log(1.0, 100.0),
             ticks: vec![(1.0, "1".to_owned()), (100.0, "100".to_owned())],
         };
         let row = |limit| MarkRow {

@@ -7,10 +7,10 @@ mod forest;
 mod marks;
 mod scale;
 
-pub use columns::{Column, Columns, Group};
+pub use columns::{BarColumn, BarColumns, BarGroup};
 pub(crate) use forest::{ForestGroup, ForestRow, forest};
 pub use marks::{Mark, MarkRow, marks};
-pub use scale::Scale;
+pub use scale::AxisScale;
 
 use crate::format;
 use crate::text::is_wide;
@@ -26,14 +26,14 @@ pub(crate) fn letters(text: &str) -> usize {
 pub struct Axis {
     /// What it shows, with the unit.
     pub label: String,
-    pub scale: Scale,
+    pub scale: AxisScale,
     /// Position and text.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// With these ticks.
-    pub fn of(label: String, scale: Scale, ticks: Vec<f64>) -> Axis {
+    pub fn of(label: String, scale: AxisScale, ticks: Vec<f64>) -> Axis {
         let ticks = ticks.into_iter().map(|value| (value, format::plain(value))).collect();
         Axis { label, scale, ticks }
     }
@@ -308,7 +308,7 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     let right = width - widest(bars.iter().map(|bar| &bar.text)) - 12.0;
     let highest =
         bars.iter().map(|bar| bar.low_high.map_or(bar.value, |(_, high)| high.max(bar.value)));
-    let scale = Scale::Linear { from: 0.0, to: highest.fold(f64::MIN_POSITIVE, f64::max) };
+    let scale = AxisScale::Linear { from: 0.0, to: highest.fold(f64::MIN_POSITIVE, f64::max) };
     let x = |value: f64| left + scale.position(value) * (right - left);
     let height = ROW * bars.len() as f64 + 4.0;
     let mut out = open(width, height, description, "");
@@ -398,7 +398,7 @@ mod tests {
     use super::*;
 
     fn chart(names: [&str; 2], last: [f64; 2]) -> Chart {
-        let scale = Scale::from_zero(0.0, 100.0, 5);
+        let scale = AxisScale::from_zero(0.0, 100.0, 5);
         let axis = |label: &str| Axis {
             label: label.to_owned(),
             scale,

@@ -2,62 +2,62 @@
 
 /// Maps values to 0 (begin of the axis) to 1 (its end).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scale {
+pub enum AxisScale {
     Linear { from: f64, to: f64 },
     Log { from: f64, to: f64 },
 }
 
-impl Scale {
+impl AxisScale {
     /// A linear scale from 0 (or `lowest`, when that is below) to the tick above `highest`, for
     /// about `ticks` ticks.
     pub fn from_zero(lowest: f64, highest: f64, ticks: usize) -> Self {
         let from = lowest.min(0.0);
         let to = if highest > from { highest } else { from + 1.0 };
         let step = step((to - from) / ticks.max(1) as f64);
-        Scale::Linear { from: (from / step).floor() * step, to: (to / step).ceil() * step }
+        AxisScale::Linear { from: (from / step).floor() * step, to: (to / step).ceil() * step }
     }
 
     /// A logarithmic scale that holds both values, which must be above 0, at its ends.
     pub fn log(lowest: f64, highest: f64) -> Self {
         let from = lowest.max(f64::MIN_POSITIVE);
-        Scale::Log { from, to: if highest > from { highest } else { from * 10.0 } }
+        AxisScale::Log { from, to: if highest > from { highest } else { from * 10.0 } }
     }
 
     /// A logarithmic scale that ends at 1, 2 or 5 times a power of ten.
     pub fn round_log(lowest: f64, highest: f64) -> Self {
         let below = ladder(lowest, lowest * 10.0).into_iter().rfind(|at| *at <= lowest);
         let above = ladder(highest / 10.0, highest * 10.0).into_iter().find(|at| *at >= highest);
-        Scale::log(below.unwrap_or(lowest), above.unwrap_or(highest))
+        AxisScale::log(below.unwrap_or(lowest), above.unwrap_or(highest))
     }
 
     pub fn position(self, value: f64) -> f64 {
         match self {
-            Scale::Linear { from, to } => (value - from) / (to - from),
-            Scale::Log { from, to } => (value.max(from / 2.0) / from).ln() / (to / from).ln(),
+            AxisScale::Linear { from, to } => (value - from) / (to - from),
+            AxisScale::Log { from, to } => (value.max(from / 2.0) / from).ln() / (to / from).ln(),
         }
     }
 
     pub fn ends(self) -> (f64, f64) {
         match self {
-            Scale::Linear { from, to } | Scale::Log { from, to } => (from, to),
+            AxisScale::Linear { from, to } | AxisScale::Log { from, to } => (from, to),
         }
     }
 
     pub fn is_log(self) -> bool {
-        matches!(self, Scale::Log { .. })
+        matches!(self, AxisScale::Log { .. })
     }
 
     /// Round values for about `wanted` ticks, all within the scale.
     pub fn ticks(self, wanted: usize) -> Vec<f64> {
         let (from, to) = self.ends();
         match self {
-            Scale::Linear { .. } => {
+            AxisScale::Linear { .. } => {
                 let step = step((to - from) / wanted.max(1) as f64);
                 let first = (from / step).ceil() as i64;
                 let last = (to / step + 1e-9).floor() as i64;
                 (first..=last).map(|index| index as f64 * step).collect()
             }
-            Scale::Log { .. } => {
+            AxisScale::Log { .. } => {
                 let near = 1e-9;
                 let mut ticks = ladder(from, to);
                 ticks.retain(|at| *at >= from * (1.0 - near) && *at <= to * (1.0 + near));
@@ -104,16 +104,16 @@ mod tests {
 
     #[test]
     fn linear_scales_begin_at_zero_and_end_round() {
-        let scale = Scale::from_zero(120.0, 873.0, 5);
+        let scale = AxisScale::from_zero(120.0, 873.0, 5);
         assert_eq!(scale.ends(), (0.0, 1000.0));
         near(&scale.ticks(5), &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
         assert!((scale.position(250.0) - 0.25).abs() < 1e-12);
-        near(&Scale::from_zero(0.0, 0.0, 2).ticks(2), &[0.0, 0.5, 1.0]);
+        near(&AxisScale::from_zero(0.0, 0.0, 2).ticks(2), &[0.0, 0.5, 1.0]);
     }
 
     #[test]
     fn negative_values_have_room() {
-        let (from, to) = Scale::from_zero(-7.0, 30.0, 4).ends();
+        let (from, to) = AxisScale::from_zero(-7.0, 30.0, 4).ends();
         assert!(from <= -7.0 && to >= 30.0);
     }
 
@@ -121,7 +121,7 @@ mod tests {
     fn the_last_tick_is_the_end_of_the_axis() {
         for highest in [0.7, 1.0, 3.3, 5.9, 7.1, 9.4, 6_100.0, 123_456.0] {
             for wanted in [2, 3, 5] {
-                let scale = Scale::from_zero(0.0, highest, wanted);
+                let scale = AxisScale::from_zero(0.0, highest, wanted);
                 let last = *scale.ticks(wanted).last().expect("ticks");
                 assert!((last / scale.ends().1 - 1.0).abs() < 1e-9, "{highest} {wanted}");
             }
@@ -130,16 +130,16 @@ mod tests {
 
     #[test]
     fn log_ticks_are_1_2_5() {
-        near(&Scale::round_log(1.3, 18.0).ticks(8), &[1.0, 2.0, 5.0, 10.0, 20.0]);
+        near(&AxisScale::round_log(1.3, 18.0).ticks(8), &[1.0, 2.0, 5.0, 10.0, 20.0]);
         near(
-            &Scale::round_log(0.011, 9_000.0).ticks(6),
+            &AxisScale::round_log(0.011, 9_000.0).ticks(6),
             &[0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0],
         );
-        assert!((Scale::log(1.0, 100.0).position(10.0) - 0.5).abs() < 1e-12);
+        assert!((AxisScale::log(1.0, 100.0).position(10.0) - 0.5).abs() < 1e-12);
     }
 
     #[test]
     fn values_below_a_log_scale_do_not_run_away() {
-        assert!(Scale::log(1.0, 100.0).position(0.0) > -0.2);
+        assert!(AxisScale::log(1.0, 100.0).position(0.0) > -0.2);
     }
 }

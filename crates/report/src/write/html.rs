@@ -2,9 +2,10 @@
 
 use super::{coded, ends, groups, shown, told};
 use crate::blocks::{
-    Block, Cell, Column, Cover, Figure, Heading, Line, Look, Row, Span, Style, Table, Value,
+    Block, Cell, CellValue, Cover, Drawing, Heading, Look, PaperTable, Span, Style, TableColumn,
+    TableRow, TextLine,
 };
-use crate::format::Format;
+use crate::format::NumberFormat;
 use crate::svg::escape;
 use crate::text::Lang;
 use std::fmt::Write;
@@ -146,7 +147,7 @@ impl Html {
         self.put(&format!("<h{level}{id}>{title}</h{level}>\n"));
     }
 
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &TextLine) {
         let mut last = None;
         for span in line {
             // A blank stands between spans, but not where a line breaks, nor in Chinese.
@@ -195,7 +196,7 @@ impl Html {
         }
     }
 
-    fn figures(&mut self, figures: &[Figure], is_grid: bool) {
+    fn figures(&mut self, figures: &[Drawing], is_grid: bool) {
         if is_grid {
             let one = if figures.len() == 1 { " one" } else { "" };
             self.put(&format!("<div class=\"grid{one}\">\n"));
@@ -224,7 +225,7 @@ impl Html {
         }
     }
 
-    fn table(&mut self, table: &Table) {
+    fn table(&mut self, table: &PaperTable) {
         let class = class_of(table.class);
         self.put(&format!("<div class=\"scroll\"><table{class}>\n  <caption>"));
         self.line(&table.caption);
@@ -242,7 +243,7 @@ impl Html {
         self.put("</table></div>\n");
     }
 
-    fn heads(&mut self, columns: &[Column]) {
+    fn heads(&mut self, columns: &[TableColumn]) {
         let has_groups = columns.iter().any(|column| !column.group.is_empty());
         self.put("<tr>");
         for (title, place, count) in groups(columns) {
@@ -265,7 +266,7 @@ impl Html {
         }
     }
 
-    fn title(&mut self, column: &Column, is_high: bool) {
+    fn title(&mut self, column: &TableColumn, is_high: bool) {
         let mut class = if column.format.is_right() { "n".to_owned() } else { String::new() };
         for known in ["wrap", "theirs"] {
             if column.class.contains(known) {
@@ -281,17 +282,17 @@ impl Html {
         self.put("</th>");
     }
 
-    fn row(&mut self, row: &Row, columns: &[Column], is_foot: bool) {
+    fn row(&mut self, row: &TableRow, columns: &[TableColumn], is_foot: bool) {
         self.put(&format!("  <tr{}{}>", id_of(&row.anchor), class_of(row.class)));
         for (place, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
-            if cell.value != Value::Covered {
+            if cell.value != CellValue::Covered {
                 self.cell(cell, column, place == 0, is_foot);
             }
         }
         self.put("</tr>\n");
     }
 
-    fn cell(&mut self, cell: &Cell, column: &Column, is_first: bool, is_foot: bool) {
+    fn cell(&mut self, cell: &Cell, column: &TableColumn, is_first: bool, is_foot: bool) {
         let is_right = column.format.is_right() && !is_first;
         let class = [if is_right { "n" } else { "" }, column.class, cell.class];
         let class: Vec<&str> = class.into_iter().filter(|class| !class.is_empty()).collect();
@@ -322,14 +323,14 @@ impl Html {
         let _ = write!(self.out, "</{tag}>");
     }
 
-    fn content(&mut self, cell: &Cell, format: Format) {
-        if !cell.bound.is_empty() && !matches!(cell.value, Value::Missing | Value::Blank) {
+    fn content(&mut self, cell: &Cell, format: NumberFormat) {
+        if !cell.bound.is_empty() && !matches!(cell.value, CellValue::Missing | CellValue::Blank) {
             self.put(&format!("{}&#160;", cell.bound));
         }
         match (&cell.value, shown(cell, format)) {
             (_, Some(text)) => self.put(&escape(&text)),
-            (Value::Text(line), None) => self.line(line),
-            (Value::Notes(notes), None) => {
+            (CellValue::Text(line), None) => self.line(line),
+            (CellValue::Notes(notes), None) => {
                 for (place, (level, number)) in notes.iter().enumerate() {
                     let blank = if place == 0 { "" } else { " " };
                     self.put(&format!("{blank}<a class=\"note {level:?}\" href=\"#check-{number}\">{level:?}{number}</a>"));
@@ -337,7 +338,7 @@ impl Html {
             }
             _ => {}
         }
-        if let Value::Spread(spread) = &cell.value {
+        if let CellValue::Spread(spread) = &cell.value {
             let ends = ends(spread, format);
             self.put(&format!("<small>{}</small>", escape(&ends)));
         }

@@ -1,7 +1,7 @@
 //! Blocks as Markdown. There are no drawings in it, and nothing that is too long for a text.
 
 use super::{coded, ends, shown, told, whole_title};
-use crate::blocks::{Block, Cell, Column, Line, Look, Span, Style, Table, Value};
+use crate::blocks::{Block, Cell, CellValue, Look, PaperTable, Span, Style, TableColumn, TextLine};
 use crate::text::Lang;
 
 /// Blocks as text with tables.
@@ -64,7 +64,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang) {
     }
 }
 
-fn table(out: &mut String, table: &Table, lang: Lang) {
+fn table(out: &mut String, table: &PaperTable, lang: Lang) {
     *out += &format!("{}\n\n|", line(&table.caption, lang));
     for place in 0..table.columns.len() {
         *out += &format!(" {} |", escaped(&whole_title(&table.columns, place, lang)));
@@ -85,21 +85,21 @@ fn table(out: &mut String, table: &Table, lang: Lang) {
     out.push('\n');
 }
 
-fn content(cell: &Cell, column: &Column, lang: Lang) -> String {
+fn content(cell: &Cell, column: &TableColumn, lang: Lang) -> String {
     let mut text = match &cell.value {
-        Value::Text(spans) => line(spans, lang),
-        Value::Notes(notes) => {
+        CellValue::Text(spans) => line(spans, lang),
+        CellValue::Notes(notes) => {
             let notes: Vec<String> =
                 notes.iter().map(|(level, number)| format!("{level:?}{number}")).collect();
             notes.join(" ")
         }
         _ => shown(cell, column.format).unwrap_or_default(),
     };
-    if let Value::Spread(spread) = &cell.value {
+    if let CellValue::Spread(spread) = &cell.value {
         let ends = ends(spread, column.format);
         text = format!("{text} ({ends})");
     }
-    if !cell.bound.is_empty() && !text.is_empty() && cell.value != Value::Missing {
+    if !cell.bound.is_empty() && !text.is_empty() && cell.value != CellValue::Missing {
         text = format!("{} {text}", cell.bound);
     }
     let below: Vec<String> = cell.below.iter().map(|below| line(below, lang)).collect();
@@ -109,7 +109,7 @@ fn content(cell: &Cell, column: &Column, lang: Lang) -> String {
     }
 }
 
-fn line(line: &Line, lang: Lang) -> String {
+fn line(line: &TextLine, lang: Lang) -> String {
     line.iter().map(|one| span(one, lang)).collect()
 }
 

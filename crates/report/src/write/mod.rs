@@ -13,8 +13,8 @@ pub(crate) use markdown::markdown;
 pub(crate) use terminal::terminal;
 pub(crate) use typst::{quoted, typst};
 
-use crate::blocks::{Block, Cell, Column, Look, Span, Spread, Value};
-use crate::format::{DASH, Format};
+use crate::blocks::{Block, Cell, CellValue, Look, Span, Spread, TableColumn};
+use crate::format::{DASH, NumberFormat};
 use crate::text::{Lang, Message};
 
 /// A text as a writer puts it down.
@@ -29,24 +29,24 @@ fn coded(text: &str) -> Vec<&str> {
 }
 
 /// What a cell shows as text; `None` where it holds spans.
-fn shown(cell: &Cell, format: Format) -> Option<String> {
+fn shown(cell: &Cell, format: NumberFormat) -> Option<String> {
     Some(match &cell.value {
-        Value::Covered | Value::Blank => String::new(),
-        Value::Missing => DASH.to_owned(),
-        Value::Number(number) => format.show(*number),
-        Value::Spread(spread) => format.show(spread.median),
-        Value::Range(ends) => range(*ends, format),
-        Value::Text(_) | Value::Notes(_) => return None,
+        CellValue::Covered | CellValue::Blank => String::new(),
+        CellValue::Missing => DASH.to_owned(),
+        CellValue::Number(number) => format.show(*number),
+        CellValue::Spread(spread) => format.show(spread.median),
+        CellValue::Range(ends) => range(*ends, format),
+        CellValue::Text(_) | CellValue::Notes(_) => return None,
     })
 }
 
 /// The lowest and the highest of several trials.
-fn ends(spread: &Spread, format: Format) -> String {
+fn ends(spread: &Spread, format: NumberFormat) -> String {
     format!("{}{DASH}{}", format.show(spread.min), format.show(spread.max))
 }
 
 /// Both ends; one where they are the same.
-fn range([low, high]: [f64; 2], format: Format) -> String {
+fn range([low, high]: [f64; 2], format: NumberFormat) -> String {
     match (format.show(low), format.show(high)) {
         (low, high) if low == high => low,
         (low, high) => format!("{low}{DASH}{high}"),
@@ -54,7 +54,7 @@ fn range([low, high]: [f64; 2], format: Format) -> String {
 }
 
 /// Rows above the columns' own titles: title, first column, number of columns.
-fn groups(columns: &[Column]) -> Vec<(&Message, usize, usize)> {
+fn groups(columns: &[TableColumn]) -> Vec<(&Message, usize, usize)> {
     let mut groups: Vec<(&Message, usize, usize)> = Vec::new();
     for (place, column) in columns.iter().enumerate() {
         match groups.last_mut() {
@@ -68,7 +68,7 @@ fn groups(columns: &[Column]) -> Vec<(&Message, usize, usize)> {
 }
 
 /// The title of a column where no titles stand above others: the first of a group names it.
-fn whole_title(columns: &[Column], place: usize, lang: Lang) -> String {
+fn whole_title(columns: &[TableColumn], place: usize, lang: Lang) -> String {
     let column = &columns[place];
     let title = told(&column.title, lang);
     let is_first = place == 0 || columns[place - 1].group != column.group;

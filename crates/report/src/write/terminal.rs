@@ -1,7 +1,7 @@
 //! Blocks as plain text for a terminal.
 
 use super::{bare, ends, shown, told, whole_title};
-use crate::blocks::{Block, Cell, Column, Line, Table, Value};
+use crate::blocks::{Block, Cell, CellValue, PaperTable, TableColumn, TextLine};
 use crate::text::Lang;
 use unicode_width::UnicodeWidthStr;
 
@@ -37,11 +37,11 @@ pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
     out
 }
 
-fn line(line: &Line, lang: Lang) -> String {
+fn line(line: &TextLine, lang: Lang) -> String {
     line.iter().map(|span| bare(span, lang, "; ")).collect()
 }
 
-fn table(table: &Table, lang: Lang) -> String {
+fn table(table: &PaperTable, lang: Lang) -> String {
     let titles: Vec<String> =
         (0..table.columns.len()).map(|place| whole_title(&table.columns, place, lang)).collect();
     let row = |cells: &[Cell]| -> Vec<String> {
@@ -55,21 +55,21 @@ fn table(table: &Table, lang: Lang) -> String {
     format!("\n{}\n{}", line(&table.caption, lang), grid(&titles, &rows))
 }
 
-fn content(cell: &Cell, column: &Column, lang: Lang) -> String {
+fn content(cell: &Cell, column: &TableColumn, lang: Lang) -> String {
     let mut text = match &cell.value {
-        Value::Text(spans) => line(spans, lang),
-        Value::Notes(notes) => {
+        CellValue::Text(spans) => line(spans, lang),
+        CellValue::Notes(notes) => {
             let notes: Vec<String> =
                 notes.iter().map(|(level, number)| format!("{level:?}{number}")).collect();
             notes.join(" ")
         }
         _ => shown(cell, column.format).unwrap_or_default(),
     };
-    if !cell.bound.is_empty() && cell.value != Value::Missing {
+    if !cell.bound.is_empty() && cell.value != CellValue::Missing {
         text = format!("{}{text}", cell.bound);
     }
     let ends = match &cell.value {
-        Value::Spread(spread) => Some(ends(spread, column.format)),
+        CellValue::Spread(spread) => Some(ends(spread, column.format)),
         _ => None,
     };
     let below = ends.into_iter().chain(cell.below.iter().map(|below| line(below, lang)));

@@ -3,7 +3,8 @@
 
 use super::{coded, each, ends, groups, shown, told};
 use crate::blocks::{
-    Block, Cell, Column, Cover, Figure, Line, Look, Row, Span, Style, Table, Value,
+    Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TableRow,
+    TextLine,
 };
 use crate::text::Lang;
 use std::collections::HashSet;
@@ -99,7 +100,7 @@ impl<'a> Typst<'a> {
         self.out.push_str(markup);
     }
 
-    fn paragraph(&mut self, class: &str, text: &Line) {
+    fn paragraph(&mut self, class: &str, text: &TextLine) {
         self.put(&format!("\n#paragraph({})", quoted(class)));
         self.bracketed(text);
         self.put("\n");
@@ -128,13 +129,13 @@ impl<'a> Typst<'a> {
     }
 
     /// `[...]` with the line in it.
-    fn bracketed(&mut self, line: &Line) {
+    fn bracketed(&mut self, line: &TextLine) {
         self.put("[");
         self.line(line);
         self.put("]");
     }
 
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &TextLine) {
         line.iter().for_each(|span| self.span(span));
     }
 
@@ -187,7 +188,7 @@ impl<'a> Typst<'a> {
         self.put(&call);
     }
 
-    fn figure(&mut self, figure: &Figure) {
+    fn figure(&mut self, figure: &Drawing) {
         self.put("\n#drawing(\"\")[");
         self.put(&format!("\n#drawing-caption[{}]\n", markup(&figure.caption)));
         if figure.legend.len() > 1 {
@@ -213,7 +214,7 @@ impl<'a> Typst<'a> {
 
     /// Each cell with its place, so that heads over two rows and cells over several columns need no
     /// counting later.
-    fn table(&mut self, table: &'a Table) {
+    fn table(&mut self, table: &'a PaperTable) {
         let has_groups = table.columns.iter().any(|column| !column.group.is_empty());
         let heads = if has_groups { 2 } else { 1 };
         let (class, columns) = (quoted(table.class), table.columns.len());
@@ -239,7 +240,7 @@ impl<'a> Typst<'a> {
         self.put("))\n");
     }
 
-    fn title(&mut self, column: &Column, x: usize, y: usize, high: usize) {
+    fn title(&mut self, column: &TableColumn, x: usize, y: usize, high: usize) {
         let right = if column.format.is_right() && x > 0 { "n " } else { "" };
         let title = markup(&told(&column.title, self.lang));
         self.put(&format!("  c({x}, {y}, \"{right}head\", [{title}"));
@@ -250,10 +251,10 @@ impl<'a> Typst<'a> {
         self.put(&format!("], h: {high}),\n"));
     }
 
-    fn row(&mut self, row: &'a Row, columns: &[Column], y: usize, is_foot: bool) {
+    fn row(&mut self, row: &'a TableRow, columns: &[TableColumn], y: usize, is_foot: bool) {
         let mut anchor = row.anchor.as_str();
         for (x, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
-            if cell.value == Value::Covered {
+            if cell.value == CellValue::Covered {
                 continue;
             }
             let right = if column.format.is_right() && x > 0 { "n" } else { "" };
@@ -281,14 +282,14 @@ impl<'a> Typst<'a> {
         }
     }
 
-    fn content(&mut self, cell: &Cell, column: &Column) {
-        if !cell.bound.is_empty() && !matches!(cell.value, Value::Missing | Value::Blank) {
+    fn content(&mut self, cell: &Cell, column: &TableColumn) {
+        if !cell.bound.is_empty() && !matches!(cell.value, CellValue::Missing | CellValue::Blank) {
             self.put(&format!("{}\u{a0}", cell.bound));
         }
         match (&cell.value, shown(cell, column.format)) {
             (_, Some(text)) => self.put(&markup(&text)),
-            (Value::Text(line), None) => self.line(line),
-            (Value::Notes(notes), None) => {
+            (CellValue::Text(line), None) => self.line(line),
+            (CellValue::Notes(notes), None) => {
                 for (place, (level, number)) in notes.iter().enumerate() {
                     self.put(if place == 0 { "" } else { " " });
                     let (to, class) = (format!("#check-{number}"), format!("note {level:?}"));
@@ -297,7 +298,7 @@ impl<'a> Typst<'a> {
             }
             _ => {}
         }
-        if let Value::Spread(spread) = &cell.value {
+        if let CellValue::Spread(spread) = &cell.value {
             let ends = ends(spread, column.format);
             self.put(&format!("#below(\"\")[{}];", markup(&ends)));
         }

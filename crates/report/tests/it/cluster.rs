@@ -2,7 +2,7 @@
 
 use crate::support::{elements, golden, number, table};
 use crate::synthetic::cluster::cluster;
-use dyno_report::blocks::{Table, english};
+use dyno_report::blocks::{PaperTable, english};
 use dyno_report::{Lang, Paper, Point};
 use dyno_store::RunData;
 
@@ -17,17 +17,17 @@ fn near(found: f64, wanted: f64) {
 }
 
 /// What each node did at the best load level of a target.
-fn nodes_of(paper: &Paper, target: &str) -> Table {
+fn nodes_of(paper: &Paper, target: &str) -> PaperTable {
     table(paper, &format!("What each node of {target} did"))
 }
 
 /// The names of rows.
-fn names(table: &Table) -> Vec<String> {
+fn names(table: &PaperTable) -> Vec<String> {
     table.rows.iter().map(|row| row.cells[0].english()).collect()
 }
 
 /// Numbers of all nodes without their sum.
-fn numbers(table: &Table, column: &str) -> Vec<f64> {
+fn numbers(table: &PaperTable, column: &str) -> Vec<f64> {
     let names = names(table).into_iter().filter(|name| name != ALL);
     names.filter_map(|name| number(table, &name, column)).collect()
 }

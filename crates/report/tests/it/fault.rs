@@ -4,10 +4,10 @@ use crate::support::{number, table, texts_of};
 use crate::synthetic::fault::fault;
 use crate::synthetic::two_targets;
 use dyno_facts::TrialStatus;
-use dyno_report::blocks::{Table, english};
+use dyno_report::blocks::{PaperTable, english};
 use dyno_report::{Lang, Paper, fault_sentence};
 
-fn configurations(paper: &Paper) -> Table {
+fn configurations(paper: &Paper) -> PaperTable {
     table(paper, "Configurations side by side")
 }
 
@@ -16,7 +16,7 @@ fn configurations_stand_side_by_side() {
     let paper = Paper::new(&[fault()], &[]);
     let rows = configurations(&paper);
     let [durable, other] = ["maria", "postgres"]
-        .map(|target| move |rows: &Table, column: &str| number(rows, target, column));
+        .map(|target| move |rows: &PaperTable, column: &str| number(rows, target, column));
     assert_eq!((rows.rows.len(), durable(&rows, "Trials")), (2, Some(2.0)));
     assert_eq!(
         (durable(&rows, "Acknowledged"), durable(&rows, "Lost")),

@@ -3,7 +3,7 @@
 use crate::support::{number, table};
 use crate::synthetic::cluster::cluster;
 use dyno_facts::NodeConditions;
-use dyno_report::blocks::{Block, Table, english};
+use dyno_report::blocks::{Block, PaperTable, english};
 use dyno_report::{Lang, Paper, Point, Templates};
 use dyno_store::RunData;
 
@@ -30,7 +30,7 @@ fn caption(paper: &Paper) -> String {
     format!("What each load generator did on pair, {} workers", repeated(paper).workers)
 }
 
-fn of_generators(paper: &Paper) -> Table {
+fn of_generators(paper: &Paper) -> PaperTable {
     table(paper, &caption(paper))
 }
 

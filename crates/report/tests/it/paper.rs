@@ -3,7 +3,7 @@
 use crate::support::{elements, golden, number};
 use crate::synthetic::{HOSTILE, published, run, two_targets};
 use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
-use dyno_report::blocks::{Block, Table};
+use dyno_report::blocks::{Block, PaperTable};
 use dyno_report::{Lang, Level, Paper, Templates};
 use std::fs;
 
@@ -46,7 +46,7 @@ fn scripts_have_data_statements_checks_and_published_rows() {
     let is_second =
         |block: &Block| matches!(block, Block::Heading(of) if of.anchor == "experiment-2");
     blocks.drain(..blocks.iter().position(is_second).expect("an experiment"));
-    let statements = Table::find(&blocks, "Statement by statement").expect("a table");
+    let statements = PaperTable::find(&blocks, "Statement by statement").expect("a table");
     assert_eq!(statements.rows.len(), 3);
     let select = "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;";
     let committed = paper.trials[1].summary.counts.committed;

@@ -1,20 +1,20 @@
 //! Golden files, and the elements of a page.
 
-use dyno_report::blocks::Table;
+use dyno_report::blocks::PaperTable;
 use dyno_report::{Lang, Paper, Templates};
 use std::fs;
 use std::path::Path;
 
 /// The table of a paper whose caption begins so.
-pub(crate) fn table(paper: &Paper, caption: &str) -> Table {
+pub(crate) fn table(paper: &Paper, caption: &str) -> PaperTable {
     let blocks = paper.blocks(&Templates::default(), Lang::En);
-    Table::find(&blocks, caption)
+    PaperTable::find(&blocks, caption)
         .unwrap_or_else(|| panic!("no table begins with {caption:?}"))
         .clone()
 }
 
 /// A number of a table, as it was measured.
-pub(crate) fn number(table: &Table, row: &str, column: &str) -> Option<f64> {
+pub(crate) fn number(table: &PaperTable, row: &str, column: &str) -> Option<f64> {
     table.cell(row, column).unwrap_or_else(|| panic!("{row}, {column}: {table:?}")).number()
 }
 

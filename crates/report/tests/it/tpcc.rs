@@ -3,7 +3,7 @@
 use crate::support::{elements, golden, number, table};
 use crate::synthetic::tpcc::{published, tpcc};
 use crate::synthetic::{HOSTILE, own_mut};
-use dyno_facts::{TrialStatus, Verdict};
+use dyno_facts::{CheckVerdict, TrialStatus};
 use dyno_report::{Check, Lang, Level, Paper, Spot};
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
@@ -115,7 +115,7 @@ fn what_was_left_out_for_one_reason_is_said_once() {
     for trial in &mut run.trials {
         for line in &mut own_mut::<TpccFacts>(&mut trial.summary).conditions {
             let state = line.before.as_mut().expect("a state");
-            (state.verdict, state.evidence) = (Verdict::NotMade, reason.into());
+            (state.verdict, state.evidence) = (CheckVerdict::NotMade, reason.into());
         }
     }
     let text = Paper::new(&[run], &[]).markdown(Lang::En);
@@ -199,12 +199,12 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     assert_eq!(found("tpcc-below-floor", below), ["trial 1: 6.00 tpmC per warehouse"]);
     let broken_before = |facts: &mut TpccFacts| {
         let state = facts.conditions[0].before.as_mut().expect("a state");
-        state.verdict = Verdict::Failed;
+        state.verdict = CheckVerdict::Failed;
     };
     assert_eq!(found("tpcc-conditions", broken_before)[0], "trial 1: before: C1");
     let unlooked = |facts: &mut TpccFacts| {
         for state in facts.conditions.iter_mut().filter_map(|line| line.before.as_mut()) {
-            state.verdict = Verdict::NotMade;
+            state.verdict = CheckVerdict::NotMade;
         }
     };
     assert_eq!(found("tpcc-conditions-not-made", unlooked)[0], "trial 1: before: all 4");

@@ -3,8 +3,8 @@
 use crate::support::{elements, golden, table};
 use crate::synthetic::tpch::{published, tpch};
 use crate::synthetic::{HOSTILE, Own, own_mut};
-use dyno_facts::{TrialStatus, Verdict};
-use dyno_report::blocks::{Block, Cell, Table, Value, english};
+use dyno_facts::{CheckVerdict, TrialStatus};
+use dyno_report::blocks::{Block, Cell, CellValue, PaperTable, english};
 use dyno_report::{Check, Lang, Paper, Spread, Templates};
 use dyno_store::RunData;
 use dyno_tpch::facts::{PlanFacts, QueryOutcome, TpchFacts};
@@ -14,7 +14,7 @@ fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
 }
 
 /// The tables of the 22 queries.
-fn seconds(paper: &Paper) -> Vec<Table> {
+fn seconds(paper: &Paper) -> Vec<PaperTable> {
     let tables = paper.blocks(&Templates::default(), Lang::En).into_iter();
     let tables = tables.filter_map(|block| match block {
         Block::Table(table) => Some(table),
@@ -24,12 +24,12 @@ fn seconds(paper: &Paper) -> Vec<Table> {
 }
 
 /// The table of the target with two degrees.
-fn postgres(paper: &Paper) -> Table {
-    let is_it = |table: &Table| table.cell("Q1", "2 over 0").is_some();
+fn postgres(paper: &Paper) -> PaperTable {
+    let is_it = |table: &PaperTable| table.cell("Q1", "2 over 0").is_some();
     seconds(paper).into_iter().find(is_it).expect("a table")
 }
 
-fn cell<'a>(table: &'a Table, row: &str, column: &str) -> &'a Cell {
+fn cell<'a>(table: &'a PaperTable, row: &str, column: &str) -> &'a Cell {
     table.cell(row, column).unwrap_or_else(|| panic!("{row}, {column}: {table:?}"))
 }
 
@@ -71,7 +71,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
         times
     };
     let (serial, parallel) = (times(0, 9), times(2, 9));
-    let spread = |min, median, max| Value::Spread(Spread { min, median, max });
+    let spread = |min, median, max| CellValue::Spread(Spread { min, median, max });
     let [low, median, high] = parallel[..] else { panic!("three trials") };
     assert_eq!(cell(&table, "Q9", "degree 2").value, spread(low, median, high));
     let speedup = cell(&table, "Q9", "2 over 0");
@@ -79,7 +79,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
         (&speedup.value, speedup.bound),
         (&spread(serial[0] / high, serial[1] / median, serial[2] / low), "")
     );
-    assert_eq!(cell(&table, "Q9", "Rows").value, Value::Range([63.0; 2]));
+    assert_eq!(cell(&table, "Q9", "Rows").value, CellValue::Range([63.0; 2]));
     assert_eq!(cell(&table, "Q9", "Answer").english(), "correct");
 
     for (query, column, figure) in
@@ -125,7 +125,7 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     let (slow, broken) = (cell(maria, "Q18", "degree 0"), cell(maria, "Q17", "degree 0"));
     assert_eq!((slow.bound, english(&slow.below[0]).as_str()), ("≥", "given up, 2 of 2"));
     assert_eq!((broken.bound, english(&broken.below[0]).as_str()), ("", "1 failed"));
-    assert_eq!(cell(maria, "Q18", "Rows").value, Value::Missing);
+    assert_eq!(cell(maria, "Q18", "Rows").value, CellValue::Missing);
     let reached = table(&paper, "What was asked for and reached");
     let total = cell(&reached, "maria (failed)", "Total s");
     let below: Vec<String> = total.below.iter().map(|line| english(line)).collect();
@@ -155,13 +155,13 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     assert_eq!(bound(&given_up(2)), ["≤", "≤"]);
     let speedup = |paper: &Paper| cell(&postgres(paper), "Q1", "2 over 0").clone();
     let both = changed(|_, facts| facts.queries[0].outcome = QueryOutcome::TimedOut);
-    assert_eq!(speedup(&both), Cell { value: Value::Missing, ..Cell::default() });
+    assert_eq!(speedup(&both), Cell { value: CellValue::Missing, ..Cell::default() });
     let failed = changed(|trial, facts| {
         if trial == 2 {
             facts.queries[0].outcome = QueryOutcome::Failed("gone".to_owned());
         }
     });
-    assert_eq!(speedup(&failed).value, Value::Missing);
+    assert_eq!(speedup(&failed).value, CellValue::Missing);
 }
 
 /// Where a check found what.
@@ -244,7 +244,8 @@ fn rules_find_what_was_changed() {
     };
     assert_eq!(changed("tpch-degree", &none), ["trial 1: asked 4, and the product has no degree"]);
     assert_eq!(
-        changed("tpch-cache-failed", &|facts| facts.cache.verdict = Some(Verdict::Failed)).len(),
+        changed("tpch-cache-failed", &|facts| facts.cache.verdict = Some(CheckVerdict::Failed))
+            .len(),
         1
     );
     assert_eq!(
@@ -280,7 +281,7 @@ fn an_interrupted_pass_has_a_paper() {
         cell(&table(&paper, "What was asked for"), "postgres (interrupted)", "Answers").english();
     assert!(answers.starts_with("4 of 22 correct"), "{answers}");
     assert_eq!(cell(queries, "Q5", "degree 0").english(), "interrupted");
-    assert_eq!(cell(queries, "Total", "degree 0").value, Value::Missing);
+    assert_eq!(cell(queries, "Total", "degree 0").value, CellValue::Missing);
     assert_eq!(check(&paper, "cut-off").findings[0].value, "5 queries executed");
     let text = paper.markdown(Lang::En);
     assert!(text.contains("no total at degree 0, as not all queries ended"), "{text}");
@@ -338,7 +339,7 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     let paper = Paper::new(&[run], &[]);
     elements(&paper.html(Lang::En).expect("rendered"));
     let blocks = paper.blocks(&Templates::default(), Lang::En);
-    let has = |caption: &str| Table::find(&blocks, caption).is_some();
+    let has = |caption: &str| PaperTable::find(&blocks, caption).is_some();
     assert!(!has("Seconds of each query") && !has("What the caches held"));
     assert_eq!(table(&paper, "Refresh functions").rows.len(), 2);
     let text = paper.markdown(Lang::En);

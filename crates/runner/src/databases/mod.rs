@@ -11,7 +11,7 @@ use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
 use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;
-use dyno_drivers::target::{Secret, Target, TargetError, find_password};
+use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
 use dyno_observe::read_facts;
 use dyno_reactor::block_on;
@@ -42,7 +42,7 @@ pub fn on_loop<T>(task: impl Future<Output = T>) -> Result<T, Failure> {
     block_on(task).map_err(|error| Failure::new(format!("No event loop: {error}.")))
 }
 
-pub struct Reached {
+pub struct ReachedDatabase {
     pub database: Database,
     pub facts: ServerFacts,
     pub same_host: bool,
@@ -52,12 +52,12 @@ pub struct Reached {
 
 /// Finds the password of target `name`, connects once and asks the server who it is. When
 /// the server refuses and somebody sits at the terminal, asks for the password.
-pub fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
+pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase, Failure> {
     reach_target(cluster::loading_url(url)?.parse().map_err(url_failure)?, Some(name))
 }
 
 /// The same for a target that has been read; without a name, no variable holds its password.
-pub fn reach_target(target: Target, name: Option<&str>) -> Result<Reached, Failure> {
+pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedDatabase, Failure> {
     let (target, first) = open_first(target, name, &mut Typed::default())?;
     reached(&target, first)
 }
@@ -67,7 +67,7 @@ pub fn reach_target(target: Target, name: Option<&str>) -> Result<Reached, Failu
 ///
 /// # Errors
 /// As [`reach`]; also when the database can't be made.
-pub fn reach_or_create(url: &str) -> Result<(Reached, Option<f64>), Failure> {
+pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>), Failure> {
     let url = cluster::loading_url(url)?;
     let target = url.parse().map_err(url_failure)?;
     let (target, first) = open_first(target, Some("target"), &mut Typed::default())?;
@@ -85,7 +85,7 @@ pub fn reach_or_create(url: &str) -> Result<(Reached, Option<f64>), Failure> {
 
 /// Makes the database `name` of a server on which a log-in without it, or with the one that every
 /// PostgreSQL has, is possible.
-fn create_database(target: &Target, name: &str) -> Result<(), Failure> {
+fn create_database(target: &TargetUrl, name: &str) -> Result<(), Failure> {
     let mut server = target.clone();
     let (other, quote) = match target.dialect {
         dyno_core::Dialect::Postgres => (Some("postgres".to_owned()), "\""),
@@ -126,10 +126,10 @@ impl Typed {
 /// Finds the password and opens the target; asks at the terminal where that may help. What was `typed`
 /// before is taken where no password is found. No other password gets to a server that it was not given for.
 fn open_first(
-    mut target: Target,
+    mut target: TargetUrl,
     name: Option<&str>,
     typed: &mut Typed,
-) -> Result<(Target, First), Failure> {
+) -> Result<(TargetUrl, First), Failure> {
     let found = find_password(&target, name).map_err(url_failure)?;
     if let Some(warning) = &found.warning {
         output::talk(&format!("warning: {warning}"));
@@ -148,17 +148,17 @@ fn open_first(
     Ok((target, first))
 }
 
-fn reached(target: &Target, opened: First) -> Result<Reached, Failure> {
+fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase, Failure> {
     let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
     let same_host = target.hosts.0.iter().all(is_local);
-    Ok(Reached { database, facts, same_host, nodes: Vec::new() })
+    Ok(ReachedDatabase { database, facts, same_host, nodes: Vec::new() })
 }
 
 fn url_failure(error: TargetError) -> Failure {
     Failure::usage(sentence(&error.message)).hinted(error.hint)
 }
 
-fn open(target: &Target) -> Result<(Database, ServerFacts), DbError> {
+fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let database = Database::open(target)?;
     let facts = with_driver!(&database, driver => run(facts_of(driver)))?;
     Ok((database, facts))
@@ -175,7 +175,7 @@ fn is_local(address: &Address) -> bool {
 }
 
 /// True when a password may help: access was denied without one, and somebody sits at the terminal.
-pub fn may_ask(error: &DbError, target: &Target) -> bool {
+pub fn may_ask(error: &DbError, target: &TargetUrl) -> bool {
     is_denied(error) && target.password.is_none() && output::streams().is_some_and(Streams::can_ask)
 }
 

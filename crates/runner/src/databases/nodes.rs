@@ -1,11 +1,13 @@
 //! Targets with several nodes.
 
 use super::cluster::secret_url;
-use super::{Database, Reached, Typed, is_denied, is_local, open_first, reach, url_failure};
+use super::{
+    Database, ReachedDatabase, Typed, is_denied, is_local, open_first, reach, url_failure,
+};
 use crate::failure::Failure;
 use dyno_core::DbError;
-use dyno_drivers::route::Way;
-use dyno_drivers::target::Target;
+use dyno_drivers::route::NodeRouting;
+use dyno_drivers::target::TargetUrl;
 use dyno_facts::{Role, Route, ServerFacts, TargetFacts, TargetNode};
 use std::path::Path;
 
@@ -23,7 +25,7 @@ pub struct ReachedNode {
 ///
 /// # Errors
 /// In words, with the remedy; of several nodes the message names the one.
-pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<Reached, Failure> {
+pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase, Failure> {
     if target.nodes.is_empty() {
         let mut reached = reach(&target.name, target.url_in(run).expose())?;
         reached.nodes.push(ReachedNode {
@@ -49,7 +51,7 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<Reached, Failur
     let facts = nodes[ways.writable].facts.clone();
     let database = ways.database(&places).map_err(|error| Failure::from(&error))?;
     let same_host = nodes.iter().any(|node| node.same_host);
-    Ok(Reached { database, facts, same_host, nodes })
+    Ok(ReachedDatabase { database, facts, same_host, nodes })
 }
 
 /// Reaches one node. `typed` is what was typed for the nodes before it.
@@ -57,8 +59,8 @@ fn reach_node(
     target: &TargetFacts,
     node: &TargetNode,
     typed: &mut Typed,
-) -> Result<(Target, ReachedNode), Failure> {
-    let place: Target = secret_url(node).expose().parse().map_err(url_failure)?;
+) -> Result<(TargetUrl, ReachedNode), Failure> {
+    let place: TargetUrl = secret_url(node).expose().parse().map_err(url_failure)?;
     let own = std::env::var(target.node_password_variable(node));
     let name = match own.is_ok_and(|password| !password.is_empty()) {
         true => target.node_name(node),
@@ -83,9 +85,9 @@ fn reach_node(
 }
 
 struct Ways {
-    way: Way,
+    way: NodeRouting,
     /// Of whoever loads, looks and checks.
-    loads: Way,
+    loads: NodeRouting,
     /// The node that takes writes, or the nearest to one.
     writable: usize,
 }
@@ -102,17 +104,21 @@ impl Ways {
         let writable = primary.or(endpoint).or(first(Role::ReadOnly)).unwrap_or(0);
         Ways {
             way: match target.route {
-                Route::Primary => Way::Primary,
-                Route::Endpoint => Way::Through(endpoint.unwrap_or(writable)),
-                Route::Split => Way::Split(numbers(Role::ReadOnly)),
-                Route::Spread => Way::Spread(numbers(Role::ReadOnly)),
+                Route::Primary => NodeRouting::Primary,
+                Route::Endpoint => NodeRouting::Through(endpoint.unwrap_or(writable)),
+                Route::Split => NodeRouting::Split(numbers(Role::ReadOnly)),
+                Route::Spread => NodeRouting::Spread(numbers(Role::ReadOnly)),
             },
-            loads: if primary.is_some() { Way::Primary } else { Way::Through(writable) },
+            loads: if primary.is_some() {
+                NodeRouting::Primary
+            } else {
+                NodeRouting::Through(writable)
+            },
             writable,
         }
     }
 
-    fn database(self, places: &[Target]) -> Result<Database, DbError> {
+    fn database(self, places: &[TargetUrl]) -> Result<Database, DbError> {
         let Ways { way, loads, writable } = self;
         Database::open_nodes(places, writable, way, loads)
     }

@@ -12,12 +12,12 @@ mod registry;
 
 use crate::assist::drive_part;
 pub use crate::assist::{Assist, Left};
-pub use crate::command::{Command, Took, run as run_command};
+pub use crate::command::{ShellCommand, Took, run as run_command};
 pub use crate::fault::LostWork;
 pub use crate::footprint::{Footprint, footprint};
 pub use crate::pass::{Pass, PassWatch, drive_pass};
 use crate::trial::drive_trial;
-pub use crate::trial::{Done, Job, with_p95};
+pub use crate::trial::{Job, TrialDone, with_p95};
 pub(crate) use registry::suits;
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
 
@@ -102,7 +102,7 @@ pub trait Family: Sized {
 /// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.
 pub trait Trials: Family {
     /// Runs one trial and stores it.
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure>;
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure>;
 
     /// Whether load generators on other machines can share its trials; else this process drives them alone.
     fn takes_fleet(&self) -> Result<bool, Failure> {
@@ -116,7 +116,7 @@ pub trait Trials: Family {
 }
 
 impl<F: Driven> Trials for F {
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure> {
         drive_trial(self, driver, job)
     }
 
@@ -188,7 +188,7 @@ pub trait Driven: Family {
         _driver: &D,
         _workload: &Self::Workload,
         _before: Self::Before,
-        _ran: &Ran<'_>,
+        _ran: &EndedTrial<'_>,
     ) -> After {
         After::default()
     }
@@ -282,7 +282,7 @@ pub struct Ready<F: Driven> {
     pub warnings: Vec<String>,
 }
 
-pub struct Ran<'a> {
+pub struct EndedTrial<'a> {
     pub spec: &'a TrialSpec,
     /// What was measured; the workload's own part is still to come.
     pub summary: &'a TrialSummary,
@@ -290,7 +290,7 @@ pub struct Ran<'a> {
     pub lost: Option<&'a Message>,
 }
 
-impl Ran<'_> {
+impl EndedTrial<'_> {
     /// Why the data are not checked after it, in a sentence: nobody waits, or nobody knows what they must be.
     pub fn unchecked(&self) -> Option<Message> {
         match (&self.summary.status, self.lost) {

@@ -1,6 +1,6 @@
 //! Families as the runner holds them: without type parameters.
 
-use super::{Assist, Done, Family, Job, Left, LoadOrder, Trials};
+use super::{Assist, Family, Job, Left, LoadOrder, TrialDone, Trials};
 use crate::databases::{Database, with_driver};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
@@ -97,7 +97,7 @@ pub trait AnyFamily {
     ) -> Result<(), Failure>;
     fn takes_fleet(&self) -> Result<bool, Failure>;
     fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure>;
-    fn trial(&self, database: &Database, job: Job<'_>) -> Result<Done, Failure>;
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure>;
 }
 
 impl<F: Trials> AnyFamily for F {
@@ -150,7 +150,7 @@ impl<F: Trials> AnyFamily for F {
         with_driver!(database, driver => Trials::assist(self, driver, part))
     }
 
-    fn trial(&self, database: &Database, job: Job<'_>) -> Result<Done, Failure> {
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
         with_driver!(database, driver => Trials::trial(self, driver, job))
     }
 }

@@ -1,7 +1,7 @@
 //! Who does it: a cluster of `dyno cluster`, or commands of the suite.
 
 use super::is_given_up;
-use crate::command::{BACK_WITHIN, Command, execute};
+use crate::command::{BACK_WITHIN, ShellCommand, execute};
 use crate::databases::{ReachedNode, on_loop};
 use crate::failure::Failure;
 use crate::signals;
@@ -149,7 +149,7 @@ impl Commands {
         let Some(text) = text else { return Ok(()) };
         let told = [("DYNO_NODE", self.node.as_str()), ("DYNO_PROMOTE", heir)];
         let (target, limit) = (&self.target, Some(BACK_WITHIN));
-        let command = Command { target, told: &told, text, does, key, limit };
+        let command = ShellCommand { target, told: &told, text, does, key, limit };
         match on_loop(execute(&command, is_stopped))? {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::new(say!(command_killed, does = command.does))),

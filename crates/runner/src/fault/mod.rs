@@ -13,7 +13,7 @@ mod act;
 mod hands;
 mod writable;
 
-use crate::databases::{Database, Reached, ReachedNode};
+use crate::databases::{Database, ReachedDatabase, ReachedNode};
 use crate::failure::Failure;
 use crate::nodes::Over;
 use crate::signals;
@@ -70,11 +70,11 @@ pub(crate) struct Injection<'a> {
     hands: Mutex<Hands>,
     window: OnceLock<Window>,
     is_over: AtomicBool,
-    told: Mutex<Told>,
+    told: Mutex<FaultTimes>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct FaultTimes {
     /// When the fault began, in seconds from the opening of the window.
     at_s: Option<f64>,
     done_s: f64,
@@ -99,7 +99,7 @@ impl<'a> Injection<'a> {
     pub(super) fn of(
         plan: &'a Plan,
         step: &PlanStep,
-        reached: &'a Reached,
+        reached: &'a ReachedDatabase,
     ) -> Result<Option<Self>, Failure> {
         let experiment = plan.experiment(&step.experiment);
         let Some(fault) = experiment.and_then(|experiment| experiment.fault.as_ref()) else {
@@ -115,7 +115,7 @@ impl<'a> Injection<'a> {
     fn new(
         plan: &'a FaultPlan,
         target: &TargetFacts,
-        reached: &'a Reached,
+        reached: &'a ReachedDatabase,
     ) -> Result<Self, Failure> {
         let nodes = &reached.nodes[..];
         let primary = reached.database.writable();
@@ -246,7 +246,7 @@ impl<'a> Injection<'a> {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, FaultTimes> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

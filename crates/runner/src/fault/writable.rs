@@ -2,7 +2,7 @@
 
 use super::is_given_up;
 use crate::databases::{self, Database, with_driver};
-use dyno_core::{DbError, Dialect, Driver, MILLISECOND, Nanos, Session, Table};
+use dyno_core::{AnswerTable, DbError, Dialect, Driver, MILLISECOND, Nanos, Session};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 
 /// How long a node may take to say so; one that is dead or frozen takes all of it.
@@ -50,7 +50,7 @@ async fn ask<D: Driver>(driver: &D) -> Result<bool, DbError> {
 }
 
 async fn text<D: Driver>(driver: &D, sql: &str) -> Result<Option<String>, DbError> {
-    let mut answer = Table::default();
+    let mut answer = AnswerTable::default();
     databases::in_session(driver, async |session| session.query(sql, &mut answer).await).await?;
     Ok(answer.single().map(str::to_owned))
 }

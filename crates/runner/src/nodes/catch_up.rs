@@ -7,7 +7,7 @@ use crate::output;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_engine::Control;
 use dyno_facts::{Message, Role, say};
-use dyno_observe::{Position, follows, has_reached, position};
+use dyno_observe::{LogPosition, follows, has_reached, position};
 use dyno_reactor::{now, sleep_until, timeout};
 
 /// How long replicas may take: as long as a load of some size.
@@ -18,7 +18,7 @@ const STEP: Nanos = 20 * MILLISECOND;
 /// Waiting longer than this is told.
 const LONG: Nanos = SECOND;
 
-enum Ended {
+enum CatchUp {
     /// It has all, after this time.
     Reached(Nanos),
     /// It follows nobody, or can't tell where it is.
@@ -52,7 +52,7 @@ impl Nodes<'_> {
     }
 }
 
-fn where_is<D: Driver>(driver: &D) -> Result<Option<Position>, DbError> {
+fn where_is<D: Driver>(driver: &D) -> Result<Option<LogPosition>, DbError> {
     databases::run(async {
         let asked = databases::in_session(driver, async |session| position(session).await);
         timeout(now() + ANSWER, asked).await.unwrap_or(Ok(None))
@@ -62,30 +62,30 @@ fn where_is<D: Driver>(driver: &D) -> Result<Option<Position>, DbError> {
 struct Wait<'a> {
     primary: &'a str,
     node: &'a str,
-    position: &'a Position,
+    position: &'a LogPosition,
     control: &'a Control,
 }
 
 impl Wait<'_> {
-    async fn run<D: Driver>(&self, driver: &D) -> Result<Ended, DbError> {
+    async fn run<D: Driver>(&self, driver: &D) -> Result<CatchUp, DbError> {
         databases::in_session(driver, async |session| self.asked(session).await).await
     }
 
-    async fn asked<S: Session>(&self, session: &mut S) -> Result<Ended, DbError> {
+    async fn asked<S: Session>(&self, session: &mut S) -> Result<CatchUp, DbError> {
         let silent = || DbError::unreachable("it did not answer in time");
         let begun = now();
         if !timeout(begun + ANSWER, follows(session)).await.map_err(|_| silent())?? {
-            return Ok(Ended::Unknown);
+            return Ok(CatchUp::Unknown);
         }
         let mut is_told = false;
         loop {
             let answer = timeout(now() + ANSWER, has_reached(session, self.position)).await;
             let waited = now() - begun;
             match answer.map_err(|_| silent())?? {
-                Some(true) => return Ok(Ended::Reached(waited)),
-                None => return Ok(Ended::Unknown),
+                Some(true) => return Ok(CatchUp::Reached(waited)),
+                None => return Ok(CatchUp::Unknown),
                 Some(false) if waited > PATIENCE || self.control.is_stopped() => {
-                    return Ok(Ended::Behind(waited));
+                    return Ok(CatchUp::Behind(waited));
                 }
                 Some(false) => {}
             }
@@ -100,15 +100,15 @@ impl Wait<'_> {
         }
     }
 
-    fn told(&self, ended: Result<Ended, DbError>) -> Option<Message> {
+    fn told(&self, ended: Result<CatchUp, DbError>) -> Option<Message> {
         let (node, primary) = (self.node, self.primary);
         let seconds = |waited: Nanos| waited as f64 / 1e9;
         match ended {
-            Ok(Ended::Reached(waited)) if waited > LONG => {
+            Ok(CatchUp::Reached(waited)) if waited > LONG => {
                 let waited = format!("{:.1}", seconds(waited));
                 Some(say!(replica_waited_for, node = node, primary = primary, waited = waited))
             }
-            Ok(Ended::Behind(waited)) if !self.control.is_stopped() => {
+            Ok(CatchUp::Behind(waited)) if !self.control.is_stopped() => {
                 let waited = format!("{:.0}", seconds(waited));
                 Some(say!(replica_still_behind, node = node, primary = primary, waited = waited))
             }

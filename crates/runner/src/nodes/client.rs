@@ -2,7 +2,7 @@
 
 use dyno_core::Dialect;
 use dyno_facts::StatementCounts;
-use dyno_record::Interval;
+use dyno_record::MeasuredInterval;
 
 /// What the client did in all intervals, warm-up among them, by kind of transaction.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ impl Client {
         Client { kinds: Vec::new(), rolls_back_reads }
     }
 
-    pub(crate) fn add(&mut self, interval: &Interval) {
+    pub(crate) fn add(&mut self, interval: &MeasuredInterval) {
         self.kinds.resize(interval.frame.kinds.len(), Default::default());
         for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {
             *committed += kind.counts.committed;

@@ -4,7 +4,7 @@
 use super::sampling::{Sampling, at_s};
 use super::{Nodes, Role};
 use crate::databases::with_driver;
-use dyno_core::{DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session, Table};
+use dyno_core::{AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_facts::{Freshness, Route, say};
 use dyno_observe::Asked;
 use dyno_reactor::{block_on, now, sleep_until, timeout};
@@ -224,7 +224,7 @@ impl Probe<'_> {
     /// The value that a read shows; `None` where the row or its table is not there yet.
     async fn read<S: Session>(&mut self, seated: &mut Seated<S>) -> Result<Option<u64>, DbError> {
         *self.probed.asked.entry(seated.reads_at).or_default() += Asked::one(READ);
-        let mut table = Table::default();
+        let mut table = AnswerTable::default();
         match in_time(seated.session.query(READ, &mut table)).await {
             Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
             // No such table, in the words of both.

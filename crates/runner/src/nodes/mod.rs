@@ -15,14 +15,14 @@ mod sampling;
 pub(crate) use client::Client;
 pub(super) use sampling::{Over, Sampling, sampled};
 
-use crate::databases::{self, Database, Reached, with_driver};
+use crate::databases::{self, Database, ReachedDatabase, with_driver};
 use client::preparing;
-use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
+use dyno_core::{AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session};
 use dyno_facts::{
     Conditions, Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
     TargetFacts, Together, TrialSummary,
 };
-use dyno_observe::{Asked, NodeLook, Seen, commits_grown, glance, look, node_conditions};
+use dyno_observe::{Asked, NodeLook, ServerWindow, commits_grown, glance, look, node_conditions};
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub(super) struct Looked {
 #[derive(Default)]
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
-    nodes: Vec<Seen>,
+    nodes: Vec<ServerWindow>,
     freshness: Option<Freshness>,
 }
 
@@ -67,7 +67,7 @@ impl AllSeen {
     /// Leaves statements of dyno's own, by the nodes that they were sent to, out of what these counted.
     pub(super) fn leave_out(&mut self, asked: &BTreeMap<usize, Asked>) {
         let most = asked.keys().next_back().map_or(0, |node| node + 1);
-        self.nodes.resize(self.nodes.len().max(most), Seen::default());
+        self.nodes.resize(self.nodes.len().max(most), ServerWindow::default());
         for (node, asked) in asked {
             self.nodes[*node].asked += *asked;
         }
@@ -80,7 +80,7 @@ impl<'a> Nodes<'a> {
     pub(super) fn new(
         target: &str,
         planned: Option<&TargetFacts>,
-        reached: &'a Reached,
+        reached: &'a ReachedDatabase,
         tables: Vec<String>,
         is_sampled: bool,
     ) -> Self {
@@ -150,7 +150,7 @@ impl<'a> Nodes<'a> {
         client: Option<&Client>,
         measured: &TrialSummary,
     ) -> Conditions {
-        let none = Seen::default();
+        let none = ServerWindow::default();
         let mut conditions = Conditions::default();
         let mut commits = Some(0);
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
@@ -225,7 +225,10 @@ impl<'a> Nodes<'a> {
             let Some(found) = nodes.get_mut(name).filter(|_| is_replica) else {
                 continue;
             };
-            let told = Seen { lags_s: [(name.clone(), lags_s.clone())].into(), ..Seen::default() };
+            let told = ServerWindow {
+                lags_s: [(name.clone(), lags_s.clone())].into(),
+                ..ServerWindow::default()
+            };
             let told = node_conditions(&Default::default(), &Default::default(), &told);
             if told.lag_max_s > found.lag_max_s {
                 (found.lag_max_s, found.lag_p95_s) = (told.lag_max_s, told.lag_p95_s);
@@ -298,7 +301,7 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
     let counted = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
     let mut last = None;
     for _ in 0..8 {
-        let mut table = Table::default();
+        let mut table = AnswerTable::default();
         if let Err(error) = session.query(counted, &mut table).await {
             return if error.is_fatal() { Err(error) } else { Ok(()) };
         }
@@ -315,7 +318,7 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_drivers::target::Target;
+    use dyno_drivers::target::TargetUrl;
     use dyno_facts::{CommitWait, StatementCounts};
     use dyno_observe::{NodeState, Sample};
 
@@ -328,7 +331,7 @@ mod tests {
 
     /// Nobody is asked anything.
     fn database() -> Database {
-        let target = "mysql://dyno@127.0.0.1:1/dyno".parse::<Target>().expect("a URL");
+        let target = "mysql://dyno@127.0.0.1:1/dyno".parse::<TargetUrl>().expect("a URL");
         Database::open(&target).expect("an address")
     }
 
@@ -376,7 +379,7 @@ mod tests {
         let mut after =
             [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
         after[3].away = Some("it is gone".into());
-        let mut seen = AllSeen { nodes: vec![Seen::default(); 4], freshness: None };
+        let mut seen = AllSeen { nodes: vec![ServerWindow::default(); 4], freshness: None };
         // The primary knows of one replica more than that itself.
         seen.nodes[1].lags_s.insert("n2".to_owned(), vec![0.5, 3.0]);
         seen.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);

@@ -6,7 +6,7 @@ use super::{AllSeen, Node, Nodes};
 use crate::databases::with_driver;
 use dyno_core::{Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_facts::{Event, EventKind, Message, say};
-use dyno_observe::{HostSampler, Questions, Sample, Seen, server_restarted};
+use dyno_observe::{HostSampler, Questions, Sample, ServerWindow, server_restarted};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 use dyno_record::Window;
 use dyno_store::NodeSeries;
@@ -95,7 +95,7 @@ pub(crate) fn sampled<T>(
 }
 
 struct Watching<'scope> {
-    nodes: Vec<Option<ScopedJoinHandle<'scope, Seen>>>,
+    nodes: Vec<Option<ScopedJoinHandle<'scope, ServerWindow>>>,
     probe: Option<ScopedJoinHandle<'scope, Probed>>,
 }
 
@@ -123,7 +123,7 @@ impl<'scope> Watching<'scope> {
     }
 
     fn end(self) -> AllSeen {
-        let seen = |thread: Option<ScopedJoinHandle<'_, Seen>>| {
+        let seen = |thread: Option<ScopedJoinHandle<'_, ServerWindow>>| {
             thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
         };
         let nodes = self.nodes.into_iter().map(seen).collect();
@@ -159,7 +159,7 @@ struct Sampler<'a> {
     host: Option<HostSampler>,
     questions: Questions,
     last: Option<Sample>,
-    seen: Seen,
+    seen: ServerWindow,
     /// True while the node doesn't answer: that is told once.
     is_silent: bool,
     asked_at: Nanos,
@@ -180,13 +180,13 @@ impl<'a> Sampler<'a> {
             host: None,
             questions: Questions::default(),
             last: None,
-            seen: Seen::default(),
+            seen: ServerWindow::default(),
             is_silent: false,
             asked_at: 0,
         }
     }
 
-    fn run<D: Driver>(mut self, driver: &D) -> Seen {
+    fn run<D: Driver>(mut self, driver: &D) -> ServerWindow {
         // Embedded databases have no server to ask.
         let Some(window) = self.sampling.begun().filter(|_| !driver.blocks()) else {
             return self.seen;

@@ -5,7 +5,7 @@ use dyno_facts::{
     Event, EventKind, HostSample, PlanStep, PlannedTrial, RunHeader, RunPlan, RunStatus,
     StepAction, TrialIdentity, TrialStart, TrialStatus,
 };
-use dyno_record::{Frame, Interval, Phase};
+use dyno_record::{Frame, MeasuredInterval, Phase};
 use dyno_store::{Run, TrialWriter};
 use serde_json::Value;
 
@@ -48,7 +48,8 @@ fn interval(writer: &mut TrialWriter<'_>, index: u32) {
     (0..10).for_each(|_| frame.kinds[0].latency.record(1_000_000));
     let host = HostSample::default();
     let begins_s = f64::from(index);
-    let interval = Interval { phase: Phase::Measured, index, begins_s, length_s: 1.0, frame, host };
+    let interval =
+        MeasuredInterval { phase: Phase::Measured, index, begins_s, length_s: 1.0, frame, host };
     writer.interval(&interval).expect("written");
 }
 

@@ -17,7 +17,7 @@
 
 use crate::ratio::{LEAST_PAIRS, MOST_VARIATION, PairedRatio};
 use crate::words::Reader;
-use crate::{Interval, Metric, mean, mean_interval};
+use crate::{ConfidenceInterval, Metric, mean, mean_interval};
 use std::fmt;
 use std::str::FromStr;
 
@@ -44,7 +44,7 @@ impl Relation {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
+pub enum GateFigure {
     Value,
     /// The ratio of a candidate to its baseline.
     Ratio,
@@ -57,7 +57,7 @@ pub struct Gate {
     /// As written, without blanks at the ends.
     pub text: String,
     pub metric: Metric,
-    pub figure: Figure,
+    pub figure: GateFigure,
     pub relation: Relation,
     /// In the metric's unit; shares and ratios as numbers, not percent.
     pub bound: f64,
@@ -85,14 +85,14 @@ impl fmt::Display for Mistake {
 impl std::error::Error for Mistake {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GateVerdict {
     Pass,
     Broken,
-    Inconclusive(Why),
+    Inconclusive(GateReason),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum GateReason {
     NoValue,
     OneTrial,
     /// Without a comparison, or without a pair that has values.
@@ -103,11 +103,11 @@ pub enum Why {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
-    pub verdict: Verdict,
+pub struct JudgedGate {
+    pub verdict: GateVerdict,
     /// A geometric mean of the trials or the pairs, or the largest of facts.
     pub value: Option<f64>,
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     pub count: usize,
 }
 
@@ -140,9 +140,9 @@ fn metric(reader: &mut Reader<'_>) -> Result<Metric, Mistake> {
     })
 }
 
-fn figure(reader: &mut Reader<'_>) -> Result<Figure, Mistake> {
+fn figure(reader: &mut Reader<'_>) -> Result<GateFigure, Mistake> {
     if !reader.has(".") {
-        return Ok(Figure::Value);
+        return Ok(GateFigure::Value);
     }
     let at = reader.at();
     let word = reader.word();
@@ -152,12 +152,12 @@ fn figure(reader: &mut Reader<'_>) -> Result<Figure, Mistake> {
         return Err(reader.mistake(at, message, hint.to_owned()));
     }
     if !reader.has(".") {
-        return Ok(Figure::Ratio);
+        return Ok(GateFigure::Ratio);
     }
     let at = reader.at();
     match reader.word() {
-        "low" => Ok(Figure::RatioLow),
-        "high" => Ok(Figure::RatioHigh),
+        "low" => Ok(GateFigure::RatioLow),
+        "high" => Ok(GateFigure::RatioHigh),
         word => {
             let message = format!("`{word}` is no bound of an interval.");
             Err(reader.mistake(at, message, "The bounds are `low` and `high`.".to_owned()))
@@ -165,18 +165,18 @@ fn figure(reader: &mut Reader<'_>) -> Result<Figure, Mistake> {
     }
 }
 
-fn bound(reader: &mut Reader<'_>, metric: Metric, figure: Figure) -> Result<f64, Mistake> {
+fn bound(reader: &mut Reader<'_>, metric: Metric, figure: GateFigure) -> Result<f64, Mistake> {
     let (number, unit) = reader.number()?;
     let at = reader.at() - unit.len();
     let scale = match (figure, metric.name()) {
-        (Figure::Value, "errors") => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
-        (Figure::Value, name) if name.ends_with("_ms") => {
+        (GateFigure::Value, "errors") => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
+        (GateFigure::Value, name) if name.ends_with("_ms") => {
             scale_of(unit, &[("", 1.0), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)])
         }
-        (Figure::Value, name) if name.ends_with("_s") => {
+        (GateFigure::Value, name) if name.ends_with("_s") => {
             scale_of(unit, &[("", 1.0), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)])
         }
-        (Figure::Value, _) => scale_of(unit, &[("", 1.0)]),
+        (GateFigure::Value, _) => scale_of(unit, &[("", 1.0)]),
         _ => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
     };
     match scale {
@@ -205,66 +205,71 @@ pub(crate) fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String>
 impl Gate {
     /// `trials` holds the metric of each trial of a target (for gates about values), `ratio` the comparison (for gates
     /// about ratios).
-    pub fn judge(&self, trials: &[f64], ratio: Option<&PairedRatio>) -> Judged {
+    pub fn judge(&self, trials: &[f64], ratio: Option<&PairedRatio>) -> JudgedGate {
         match self.figure {
-            Figure::Value if self.metric.is_fact() => self.judge_fact(trials),
-            Figure::Value => self.judge_value(trials),
+            GateFigure::Value if self.metric.is_fact() => self.judge_fact(trials),
+            GateFigure::Value => self.judge_value(trials),
             _ => self.judge_ratio(ratio),
         }
     }
 
-    fn judge_fact(&self, trials: &[f64]) -> Judged {
+    fn judge_fact(&self, trials: &[f64]) -> JudgedGate {
         let value = trials.iter().copied().reduce(f64::max);
         let verdict = match value {
-            None => Verdict::Inconclusive(Why::NoValue),
-            Some(value) if self.relation.holds(value, self.bound) => Verdict::Pass,
-            Some(_) => Verdict::Broken,
+            None => GateVerdict::Inconclusive(GateReason::NoValue),
+            Some(value) if self.relation.holds(value, self.bound) => GateVerdict::Pass,
+            Some(_) => GateVerdict::Broken,
         };
-        Judged { verdict, value, interval: None, count: trials.len() }
+        JudgedGate { verdict, value, interval: None, count: trials.len() }
     }
 
-    fn judge_value(&self, trials: &[f64]) -> Judged {
+    fn judge_value(&self, trials: &[f64]) -> JudgedGate {
         let logs: Vec<f64> =
             trials.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
         let value = mean(&logs).map(f64::exp);
         let interval = mean_interval(&logs)
-            .map(|logs| Interval { low: logs.low.exp(), high: logs.high.exp() });
+            .map(|logs| ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() });
         let verdict = match (value, interval) {
-            (None, _) => Verdict::Inconclusive(Why::NoValue),
-            (_, None) => Verdict::Inconclusive(Why::OneTrial),
+            (None, _) => GateVerdict::Inconclusive(GateReason::NoValue),
+            (_, None) => GateVerdict::Inconclusive(GateReason::OneTrial),
             (_, Some(interval)) => self.of_interval(interval, [interval.low, interval.high]),
         };
-        Judged { verdict, value, interval, count: logs.len() }
+        JudgedGate { verdict, value, interval, count: logs.len() }
     }
 
-    fn judge_ratio(&self, ratio: Option<&PairedRatio>) -> Judged {
+    fn judge_ratio(&self, ratio: Option<&PairedRatio>) -> JudgedGate {
         let Some(ratio) = ratio else {
-            let verdict = Verdict::Inconclusive(Why::NoPair);
-            return Judged { verdict, value: None, interval: None, count: 0 };
+            let verdict = GateVerdict::Inconclusive(GateReason::NoPair);
+            return JudgedGate { verdict, value: None, interval: None, count: 0 };
         };
         let verdict = match ratio.interval.filter(|_| ratio.pairs >= LEAST_PAIRS) {
-            None => Verdict::Inconclusive(Why::TooFewPairs),
+            None => GateVerdict::Inconclusive(GateReason::TooFewPairs),
             Some(_) if ratio.variation().is_none_or(|share| share > MOST_VARIATION) => {
-                Verdict::Inconclusive(Why::DeviationTooHigh)
+                GateVerdict::Inconclusive(GateReason::DeviationTooHigh)
             }
             Some(interval) => {
                 let figure = match self.figure {
-                    Figure::RatioLow => [interval.low; 2],
-                    Figure::RatioHigh => [interval.high; 2],
+                    GateFigure::RatioLow => [interval.low; 2],
+                    GateFigure::RatioHigh => [interval.high; 2],
                     _ => [interval.low, interval.high],
                 };
                 self.of_interval(interval, figure)
             }
         };
-        Judged { verdict, value: Some(ratio.ratio), interval: ratio.interval, count: ratio.pairs }
+        JudgedGate {
+            verdict,
+            value: Some(ratio.ratio),
+            interval: ratio.interval,
+            count: ratio.pairs,
+        }
     }
 
-    fn of_interval(&self, interval: Interval, figure: [f64; 2]) -> Verdict {
+    fn of_interval(&self, interval: ConfidenceInterval, figure: [f64; 2]) -> GateVerdict {
         let holds = |value: f64| self.relation.holds(value, self.bound);
         match (figure.into_iter().all(holds), holds(interval.low) || holds(interval.high)) {
-            (true, _) => Verdict::Pass,
-            (false, false) => Verdict::Broken,
-            (false, true) => Verdict::Inconclusive(Why::IntervalHoldsBound),
+            (true, _) => GateVerdict::Pass,
+            (false, false) => GateVerdict::Broken,
+            (false, true) => GateVerdict::Inconclusive(GateReason::IntervalHoldsBound),
         }
     }
 }

@@ -12,12 +12,18 @@ fn gates_are_read() {
     };
     assert_eq!(
         read("tps.ratio.low > 0.97"),
-        (Metric::Tps, Figure::RatioLow, Relation::Above, 0.97)
+        (Metric::Tps, GateFigure::RatioLow, Relation::Above, 0.97)
     );
-    assert_eq!(read("p99_ms<20"), (Metric::P99Ms, Figure::Value, Relation::Below, 20.0));
-    assert_eq!(read("errors <= 0.1%"), (Metric::Errors, Figure::Value, Relation::AtMost, 0.001));
-    assert_eq!(read("qphh.ratio >= 97 %"), (Metric::Qphh, Figure::Ratio, Relation::AtLeast, 0.97));
-    assert_eq!(read("total_s < 2min"), (Metric::TotalS, Figure::Value, Relation::Below, 120.0));
+    assert_eq!(read("p99_ms<20"), (Metric::P99Ms, GateFigure::Value, Relation::Below, 20.0));
+    assert_eq!(
+        read("errors <= 0.1%"),
+        (Metric::Errors, GateFigure::Value, Relation::AtMost, 0.001)
+    );
+    assert_eq!(
+        read("qphh.ratio >= 97 %"),
+        (Metric::Qphh, GateFigure::Ratio, Relation::AtLeast, 0.97)
+    );
+    assert_eq!(read("total_s < 2min"), (Metric::TotalS, GateFigure::Value, Relation::Below, 120.0));
     assert_eq!(read("p50_ms < 300us").3, 0.3);
 }
 
@@ -58,40 +64,43 @@ fn ratio(centre: f64, noise: f64, count: usize) -> PairedRatio {
 fn a_gate_on_a_ratio_is_proven_by_the_interval() {
     let judge = |text: &str, ratio: &PairedRatio| gate(text).judge(&[], Some(ratio)).verdict;
     let low = "tps.ratio.low > 0.97";
-    let unclear = Verdict::Inconclusive(Why::IntervalHoldsBound);
-    assert_eq!(judge(low, &ratio(1.0, 0.01, 8)), Verdict::Pass);
-    assert_eq!(judge(low, &ratio(0.90, 0.01, 8)), Verdict::Broken);
+    let unclear = GateVerdict::Inconclusive(GateReason::IntervalHoldsBound);
+    assert_eq!(judge(low, &ratio(1.0, 0.01, 8)), GateVerdict::Pass);
+    assert_eq!(judge(low, &ratio(0.90, 0.01, 8)), GateVerdict::Broken);
     assert_eq!(judge(low, &ratio(0.97, 0.01, 8)), unclear);
     // The same interval, and a gate that asks only that no loss is proven.
-    assert_eq!(judge("tps.ratio.high > 0.97", &ratio(0.97, 0.01, 8)), Verdict::Pass);
+    assert_eq!(judge("tps.ratio.high > 0.97", &ratio(0.97, 0.01, 8)), GateVerdict::Pass);
     assert_eq!(judge("tps.ratio > 0.97", &ratio(0.97, 0.01, 8)), unclear);
-    assert_eq!(judge("p99_ms.ratio < 1.05", &ratio(1.2, 0.01, 8)), Verdict::Broken);
+    assert_eq!(judge("p99_ms.ratio < 1.05", &ratio(1.2, 0.01, 8)), GateVerdict::Broken);
 }
 
 #[test]
 fn without_a_comparison_worth_the_name_a_gate_is_inconclusive() {
     let judge = |ratio: Option<&PairedRatio>| gate("tps.ratio > 0.5").judge(&[], ratio).verdict;
-    assert_eq!(judge(None), Verdict::Inconclusive(Why::NoPair));
-    assert_eq!(judge(Some(&ratio(1.0, 0.01, 3))), Verdict::Inconclusive(Why::TooFewPairs));
+    assert_eq!(judge(None), GateVerdict::Inconclusive(GateReason::NoPair));
+    assert_eq!(
+        judge(Some(&ratio(1.0, 0.01, 3))),
+        GateVerdict::Inconclusive(GateReason::TooFewPairs)
+    );
     let wild = ratio(1.0, 0.2, 8);
-    assert_eq!(judge(Some(&wild)), Verdict::Inconclusive(Why::DeviationTooHigh));
+    assert_eq!(judge(Some(&wild)), GateVerdict::Inconclusive(GateReason::DeviationTooHigh));
 }
 
 #[test]
 fn a_gate_on_values_needs_repeats() {
     let judge = |text: &str, trials: &[f64]| gate(text).judge(trials, None).verdict;
-    assert_eq!(judge("p99_ms < 20", &[11.0, 11.5, 10.9]), Verdict::Pass);
-    assert_eq!(judge("p99_ms < 20", &[31.0, 31.5, 30.9]), Verdict::Broken);
-    let unclear = Verdict::Inconclusive(Why::IntervalHoldsBound);
+    assert_eq!(judge("p99_ms < 20", &[11.0, 11.5, 10.9]), GateVerdict::Pass);
+    assert_eq!(judge("p99_ms < 20", &[31.0, 31.5, 30.9]), GateVerdict::Broken);
+    let unclear = GateVerdict::Inconclusive(GateReason::IntervalHoldsBound);
     assert_eq!(judge("p99_ms < 20", &[19.0, 19.5, 20.9]), unclear);
-    assert_eq!(judge("p99_ms < 20", &[11.0]), Verdict::Inconclusive(Why::OneTrial));
-    assert_eq!(judge("p99_ms < 20", &[]), Verdict::Inconclusive(Why::NoValue));
+    assert_eq!(judge("p99_ms < 20", &[11.0]), GateVerdict::Inconclusive(GateReason::OneTrial));
+    assert_eq!(judge("p99_ms < 20", &[]), GateVerdict::Inconclusive(GateReason::NoValue));
 }
 
 #[test]
 fn facts_need_one_trial() {
     let judge = |trials: &[f64]| gate("errors < 0.1%").judge(trials, None).verdict;
-    assert_eq!(judge(&[0.0]), Verdict::Pass);
-    assert_eq!(judge(&[0.0, 0.002]), Verdict::Broken);
-    assert_eq!(judge(&[]), Verdict::Inconclusive(Why::NoValue));
+    assert_eq!(judge(&[0.0]), GateVerdict::Pass);
+    assert_eq!(judge(&[0.0, 0.002]), GateVerdict::Broken);
+    assert_eq!(judge(&[]), GateVerdict::Inconclusive(GateReason::NoValue));
 }

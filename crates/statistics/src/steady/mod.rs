@@ -39,7 +39,7 @@ pub struct Steady {
     pub median_per_s: f64,
     /// `None` under [`LEAST_SECONDS`] intervals.
     pub warm_up: Option<WarmUp>,
-    pub changes: Vec<Change>,
+    pub changes: Vec<LevelShift>,
     /// Seconds below half of the median, neighbours joined.
     pub stalls: Vec<Stall>,
 }
@@ -59,7 +59,7 @@ pub struct WarmUp {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
+pub struct LevelShift {
     pub at_s: f64,
     /// Mean rate since the last change.
     pub before_per_s: f64,
@@ -129,13 +129,13 @@ fn warm_up(rates: &[f64], blocks: &[Second], median_per_s: f64) -> Option<WarmUp
 }
 
 /// Binary segmentation: the split that explains most, then the same on both sides.
-fn changes(blocks: &[Second], median_per_s: f64) -> Vec<Change> {
+fn changes(blocks: &[Second], median_per_s: f64) -> Vec<LevelShift> {
     let rates: Vec<f64> = blocks.iter().map(Second::rate).collect();
     let mut ends = vec![0, rates.len()];
     split(&rates, 0, median_per_s, &mut ends);
     ends.sort_unstable();
     let level = |from: usize, to: usize| mean(&rates[from..to]).unwrap_or_default();
-    let change = |ends: &[usize]| Change {
+    let change = |ends: &[usize]| LevelShift {
         at_s: blocks[ends[1]].begins_s,
         before_per_s: level(ends[0], ends[1]),
         after_per_s: level(ends[1], ends[2]),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Options {
+pub struct EndpointOptions {
     /// The folder of the unpacked program; without it the program is searched on this machine.
     pub software: Option<PathBuf>,
     /// Client connections that it takes at once.
@@ -30,9 +30,9 @@ pub struct Options {
     pub metadata_password: String,
 }
 
-impl Default for Options {
+impl Default for EndpointOptions {
     fn default() -> Self {
-        Options {
+        EndpointOptions {
             software: None,
             clients_max: 128,
             sysbench_tables: 256,
@@ -43,11 +43,11 @@ impl Default for Options {
 }
 
 /// Whether the endpoint's program is installed.
-pub fn check(kind: EndpointKind, options: &Options) -> Result<()> {
+pub fn check(kind: EndpointKind, options: &EndpointOptions) -> Result<()> {
     match kind {
-        EndpointKind::Pgpool => pgpool::Software::find(options).map(drop),
-        EndpointKind::Shardingsphere => shardingsphere::Software::find(options).map(drop),
-        EndpointKind::Router => router::Software::find(options).map(drop),
+        EndpointKind::Pgpool => pgpool::PgpoolSoftware::find(options).map(drop),
+        EndpointKind::Shardingsphere => shardingsphere::ProxySoftware::find(options).map(drop),
+        EndpointKind::Router => router::RouterSoftware::find(options).map(drop),
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Front<'a> {
     pub(crate) run_as: Option<(u32, u32)>,
     pub(crate) backends: Vec<&'a StateNode>,
     pub(crate) account: Account,
-    pub(crate) options: Options,
+    pub(crate) options: EndpointOptions,
 }
 
 /// Writes the configuration of an endpoint into its folder; returns how it is started.
@@ -127,7 +127,7 @@ impl Front<'_> {
 }
 
 /// The folder that the options or an environment variable name.
-fn software(options: &Options, variable: &str) -> Option<PathBuf> {
+fn software(options: &EndpointOptions, variable: &str) -> Option<PathBuf> {
     let named = || std::env::var_os(variable).filter(|value| !value.is_empty());
     options.software.clone().or_else(|| named().map(PathBuf::from))
 }
@@ -135,7 +135,7 @@ fn software(options: &Options, variable: &str) -> Option<PathBuf> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::Product;
+    use crate::NodeProduct;
     use std::os::unix::fs::MetadataExt;
 
     pub(crate) fn account() -> Account {
@@ -146,7 +146,7 @@ pub(crate) mod tests {
     pub(crate) fn nodes(folder: &Path, roles: &[&str]) -> Vec<StateNode> {
         let node = |number: usize, role: &str, port: u16| StateNode {
             name: format!("n{number}"),
-            product: Product::Mariadb,
+            product: NodeProduct::Mariadb,
             role: role.to_owned(),
             host: "127.0.0.1".to_owned(),
             port,
@@ -161,7 +161,7 @@ pub(crate) mod tests {
 
     pub(crate) fn front(nodes: &[StateNode]) -> Front<'_> {
         let (node, backends) = nodes.split_last().unwrap();
-        let (account, options) = (account(), Options::default());
+        let (account, options) = (account(), EndpointOptions::default());
         Front { node, run_as: None, backends: backends.iter().collect(), account, options }
     }
 

@@ -1,7 +1,7 @@
 //! pgpool-II over a PostgreSQL primary and its standbys: spreads reads outside of transactions that wrote over the
 //! standbys. The primary parses each prepared statement, too.
 
-use super::{Front, Options, software};
+use super::{EndpointOptions, Front, software};
 use crate::folder::fits_socket;
 use crate::process::Launch;
 use crate::{ClusterError, Result, programs};
@@ -15,15 +15,15 @@ const LIBRARIES: [&str; 3] = ["libpcp.so.2", "libmemcached.so.11", "libhashkit.s
 const SOCKET_NAME_BYTES: usize = 15;
 
 #[derive(Debug)]
-pub(super) struct Software {
+pub(super) struct PgpoolSoftware {
     program: PathBuf,
     /// Libraries beside a program that isn't installed.
     libraries: Vec<PathBuf>,
 }
 
-impl Software {
+impl PgpoolSoftware {
     /// Searches the given folder, that of `DYNO_PGPOOL`, or the places of packages.
-    pub(super) fn find(options: &Options) -> Result<Self> {
+    pub(super) fn find(options: &EndpointOptions) -> Result<Self> {
         let Some(root) = software(options, "DYNO_PGPOOL") else {
             let program = programs::find(&["pgpool"]).ok_or_else(|| {
                 ClusterError::new("pgpool-II is not installed.").with_hint(
@@ -32,7 +32,7 @@ impl Software {
                      FOLDER` unpack it, and --pgpool FOLDER uses it)",
                 )
             })?;
-            return Ok(Software { program, libraries: Vec::new() });
+            return Ok(PgpoolSoftware { program, libraries: Vec::new() });
         };
         let program = ["usr/sbin/pgpool", "usr/bin/pgpool", "bin/pgpool", "pgpool"]
             .map(|path| root.join(path))
@@ -44,12 +44,15 @@ impl Software {
         })?;
         let folders = [programs::libraries(&root), root.join("usr/lib"), root.join("lib")];
         let beside = |name: &str| folders.iter().map(|f| f.join(name)).find(|file| file.is_file());
-        Ok(Software { program, libraries: LIBRARIES.into_iter().filter_map(beside).collect() })
+        Ok(PgpoolSoftware {
+            program,
+            libraries: LIBRARIES.into_iter().filter_map(beside).collect(),
+        })
     }
 }
 
 pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
-    let software = Software::find(&front.options)?;
+    let software = PgpoolSoftware::find(&front.options)?;
     fits_socket(&front.node.folder, SOCKET_NAME_BYTES)?;
     let conf = front.write_private("pgpool.conf", &configuration(front)?)?;
     let pcp = front.write_private("pcp.conf", "")?;
@@ -114,7 +117,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let configuration = |roles: &[&str]| {
             let nodes = nodes(folder.path(), roles);
-            let options = Options { clients_max: 20, ..Options::default() };
+            let options = EndpointOptions { clients_max: 20, ..EndpointOptions::default() };
             configuration(&Front { options, ..front(&nodes) })
         };
         let text = configuration(&["read_only", "primary", "read_only"]).unwrap();
@@ -140,7 +143,9 @@ mod tests {
     fn a_folder_without_pgpool_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let software = Some(folder.path().to_owned());
-        let error = Software::find(&Options { software, ..Options::default() }).unwrap_err();
+        let error =
+            PgpoolSoftware::find(&EndpointOptions { software, ..EndpointOptions::default() })
+                .unwrap_err();
         assert!(error.message.contains(&folder.path().display().to_string()), "{error}");
         assert!(error.hint.unwrap().contains("usr/sbin/pgpool"));
     }

@@ -3,7 +3,7 @@
 //! Router finds the nodes in tables that MySQL Shell makes elsewhere; [`metadata`] makes those that Router reads. It
 //! splits only statements sent as text: prepared ones all go to the primary.
 
-use super::{Front, Options};
+use super::{EndpointOptions, Front};
 use crate::folder::give;
 use crate::process::Launch;
 use crate::programs::{find, libraries, loaded};
@@ -18,15 +18,15 @@ const USER: &str = "dyno_router";
 /// Any number that is the same in metadata and state.
 const CLUSTER: &str = "6b1f9d3e-0f4a-11ef-9a53-64796e6f0001";
 
-pub(super) struct Software {
+pub(super) struct RouterSoftware {
     router: PathBuf,
     keyring: PathBuf,
     /// The folder that it was unpacked to, if it isn't installed.
     root: Option<PathBuf>,
 }
 
-impl Software {
-    pub(super) fn find(options: &Options) -> Result<Self> {
+impl RouterSoftware {
+    pub(super) fn find(options: &EndpointOptions) -> Result<Self> {
         let missing = || {
             ClusterError::new("MySQL Router is not installed.").with_hint(
                 "install the package mysql-router, or unpack it with all it depends on into a \
@@ -34,14 +34,14 @@ impl Software {
             )
         };
         let Some(root) = &options.software else {
-            return Ok(Software {
+            return Ok(RouterSoftware {
                 router: find(&["mysqlrouter"]).ok_or_else(missing)?,
                 keyring: find(&["mysqlrouter_keyring"]).ok_or_else(missing)?,
                 root: None,
             });
         };
         let inside = |name| Some(root.join("usr/bin").join(name)).filter(|path| path.is_file());
-        Ok(Software {
+        Ok(RouterSoftware {
             router: inside("mysqlrouter").ok_or_else(missing)?,
             keyring: inside("mysqlrouter_keyring").ok_or_else(missing)?,
             root: Some(root.clone()),
@@ -89,7 +89,7 @@ pub(crate) fn metadata<'a>(
 /// Writes the configuration, the state and the keyring. Before the start the metadata must exist, and in the folder
 /// `client-cert.pem` and `client-key.pem`, a server's own, without which MySQL's accounts can't log in through Router.
 pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
-    let software = Software::find(&front.options)?;
+    let software = RouterSoftware::find(&front.options)?;
     let servers: Vec<String> = std::iter::once(front.primary()?)
         .chain(front.with_role("read_only"))
         .map(|node| format!("\"mysql://127.0.0.1:{}\"", node.port))
@@ -112,7 +112,7 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
 }
 
 /// Pipes the password into Router's own encrypted file.
-fn make_keyring(front: &Front<'_>, software: &Software) -> Result<()> {
+fn make_keyring(front: &Front<'_>, software: &RouterSoftware) -> Result<()> {
     let (folder, password) = (&front.node.folder, &front.options.metadata_password);
     let (key, keyring) = (folder.join("key"), folder.join("keyring"));
     for file in [&key, &keyring] {
@@ -151,7 +151,7 @@ fn make_keyring(front: &Front<'_>, software: &Software) -> Result<()> {
     }
 }
 
-fn configuration(front: &Front<'_>, software: &Software) -> String {
+fn configuration(front: &Front<'_>, software: &RouterSoftware) -> String {
     let plugins = software.root.as_ref().map(|root| root.join("usr/lib/mysqlrouter/plugin"));
     format!(
         include_str!("mysqlrouter.conf"),

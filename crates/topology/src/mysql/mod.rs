@@ -6,7 +6,7 @@ use crate::admin::{ADMIN, REPLICATION};
 use crate::folder::{copy_folder, fits_socket, write, write_private};
 use crate::process::{Launch, run};
 use crate::{
-    Cluster, ClusterError, Product, Replication, Result, State, StateNode, machine, programs,
+    Cluster, ClusterError, NodeProduct, Replication, Result, State, StateNode, machine, programs,
 };
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -27,8 +27,8 @@ struct Server {
     files: String,
 }
 
-fn server(state: &State, product: Product) -> Result<Server> {
-    if product == Product::Mariadb {
+fn server(state: &State, product: NodeProduct) -> Result<Server> {
+    if product == NodeProduct::Mariadb {
         let program = programs::need(&["mariadbd"], "mariadb-server-core")?;
         return Ok(Server { program, ..Server::default() });
     }
@@ -70,9 +70,9 @@ fn unpacked(root: &Path) -> Result<Server> {
     Ok(Server { program, before, files })
 }
 
-pub(crate) fn check(state: &State, product: Product) -> Result<()> {
+pub(crate) fn check(state: &State, product: NodeProduct) -> Result<()> {
     server(state, product)?;
-    if product == Product::Mariadb {
+    if product == NodeProduct::Mariadb {
         programs::need(
             &["mariadb-install-db", "mysql_install_db"],
             "mariadb-server-core and mariadb-client-core",
@@ -91,7 +91,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
         write_private(&initial(node), &accounts, run_as)?;
     }
     match first.product {
-        Product::Mariadb => install_mariadb(cluster, first)?,
+        NodeProduct::Mariadb => install_mariadb(cluster, first)?,
         _ => initialize_mysql(cluster, first, &initial(first))?,
     }
     for node in &nodes[1..] {
@@ -103,7 +103,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     for node in nodes {
         // MySQL takes copies with the same identity for one server.
         let _ = fs::remove_file(node.data().join("auto.cnf"));
-        if first.product == Product::Mysql {
+        if first.product == NodeProduct::Mysql {
             let _ = fs::remove_file(initial(node));
         }
     }
@@ -126,7 +126,7 @@ fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
 }
 
 fn initialize_mysql(cluster: &Cluster, node: &StateNode, accounts: &Path) -> Result<()> {
-    let server = server(&cluster.state, Product::Mysql)?;
+    let server = server(&cluster.state, NodeProduct::Mysql)?;
     let configuration = node.folder.join("initialize.cnf");
     let text = format!(
         "[mysqld]\n{}datadir={}\ntmpdir={}\ninnodb_redo_log_capacity=128M\nmysqlx=OFF\nsecure-file-priv=NULL\n",
@@ -151,10 +151,10 @@ pub(crate) fn joined(option: &str, path: &Path) -> OsString {
 
 /// Statements, one a line, that a server executes before the first log-in: the accounts of the cluster replace those
 /// of a fresh data folder. They stay out of the binary log, since every node begins with them.
-fn accounts(cluster: &Cluster, product: Product) -> Result<String> {
+fn accounts(cluster: &Cluster, product: NodeProduct) -> Result<String> {
     let (password, secrets) = (cluster.folder.password()?, &cluster.secrets);
     let (user, admin, repl) = (&cluster.state.user, ADMIN, REPLICATION);
-    let is_mariadb = product == Product::Mariadb;
+    let is_mariadb = product == NodeProduct::Mariadb;
     let monitor = if is_mariadb { ", SLAVE MONITOR" } else { "" };
     let mut lines = vec!["SET SESSION sql_log_bin=0".to_owned()];
     if is_mariadb {
@@ -170,7 +170,7 @@ fn accounts(cluster: &Cluster, product: Product) -> Result<String> {
         format!("CREATE USER '{user}'@'%' IDENTIFIED BY '{password}'"),
         format!("GRANT {PRIVILEGES}{monitor} ON *.* TO '{user}'@'%'"),
     ]);
-    if product == Product::Mysql {
+    if product == NodeProduct::Mysql {
         lines.push(format!("GRANT XA_RECOVER_ADMIN ON *.* TO '{user}'@'%'"));
         lines.push("DROP USER root@localhost".to_owned());
     }
@@ -210,7 +210,7 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
         state.cache_mib,
     );
     let threads = machine::processors().clamp(2, 8);
-    if node.product == Product::Mariadb {
+    if node.product == NodeProduct::Mariadb {
         let _ = write!(
             text,
             "log-slave-updates=ON\nbinlog-format=ROW\ngtid-domain-id=1\ngtid-strict-mode=ON\n\
@@ -224,7 +224,7 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
         );
     }
     if node.role == "read_only" {
-        text.push_str(if node.product == Product::Mariadb {
+        text.push_str(if node.product == NodeProduct::Mariadb {
             "read-only=ON\n"
         } else {
             "super-read-only=ON\n"
@@ -245,7 +245,7 @@ fn semi_sync(state: &State, node: &StateNode) -> String {
     let is_alone = !state.nodes.iter().any(|node| node.role == "read_only" && node.pid != 0);
     let waits = if is_replica || is_alone || !state.is_ready { "OFF" } else { "ON" };
     let acknowledges = if is_replica { "ON" } else { "OFF" };
-    if node.product == Product::Mariadb {
+    if node.product == NodeProduct::Mariadb {
         return format!(
             "rpl-semi-sync-master-wait-point=AFTER_SYNC\nrpl-semi-sync-master-timeout=10000\n\
              rpl-semi-sync-master-enabled={waits}\nrpl-semi-sync-slave-enabled={acknowledges}\n"

@@ -1,7 +1,7 @@
 //! Replication of MariaDB and MySQL by global transaction identifiers.
 
 use crate::admin::{Admin, Answer, REPLICATION};
-use crate::{Product, Result, StateNode};
+use crate::{NodeProduct, Result, StateNode};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stream {
@@ -11,24 +11,24 @@ pub(crate) struct Stream {
     pub(crate) lag_s: Option<f64>,
 }
 
-fn replica(product: Product) -> &'static str {
-    if product == Product::Mariadb { "slave" } else { "replica" }
+fn replica(product: NodeProduct) -> &'static str {
+    if product == NodeProduct::Mariadb { "slave" } else { "replica" }
 }
 
-fn source(product: Product) -> &'static str {
-    if product == Product::Mariadb { "master" } else { "source" }
+fn source(product: NodeProduct) -> &'static str {
+    if product == NodeProduct::Mariadb { "master" } else { "source" }
 }
 
 /// Has a node follow `source` from what it has.
 pub(crate) fn follow(
     admin: &Admin,
-    product: Product,
+    product: NodeProduct,
     source: &StateNode,
     password: &str,
 ) -> Result<()> {
     let (host, port, user, replica) = (&source.host, source.port, REPLICATION, replica(product));
     let change = match product {
-        Product::Mariadb => format!(
+        NodeProduct::Mariadb => format!(
             "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}', \
        MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
         ),
@@ -42,12 +42,12 @@ pub(crate) fn follow(
 }
 
 /// The state of a node's replication; `None` where it has none.
-pub(crate) fn stream(admin: &Admin, product: Product) -> Result<Option<Stream>> {
+pub(crate) fn stream(admin: &Admin, product: NodeProduct) -> Result<Option<Stream>> {
     let answer = admin.ask(&show(product))?;
     Ok((!answer.is_empty()).then(|| read(&answer)))
 }
 
-fn show(product: Product) -> String {
+fn show(product: NodeProduct) -> String {
     format!("SHOW {} STATUS", replica(product))
 }
 
@@ -62,8 +62,8 @@ fn read(answer: &Answer) -> Stream {
 }
 
 /// What a node has executed, in the form of its product.
-pub(crate) fn position(admin: &Admin, product: Product) -> Result<String> {
-    let sql = if product == Product::Mariadb {
+pub(crate) fn position(admin: &Admin, product: NodeProduct) -> Result<String> {
+    let sql = if product == NodeProduct::Mariadb {
         // `gtid_current_pos` leaves out what another server wrote before this one's data were copied.
         "SELECT IF(@@GLOBAL.gtid_binlog_pos='', @@GLOBAL.gtid_current_pos, @@GLOBAL.gtid_binlog_pos)"
     } else {
@@ -75,11 +75,11 @@ pub(crate) fn position(admin: &Admin, product: Product) -> Result<String> {
 /// Waits until a node has executed up to `position`; false when that took longer than `limit_s`.
 pub(crate) fn wait_for(
     admin: &Admin,
-    product: Product,
+    product: NodeProduct,
     position: &str,
     limit_s: u32,
 ) -> Result<bool> {
-    let sql = if product == Product::Mariadb {
+    let sql = if product == NodeProduct::Mariadb {
         format!("SELECT MASTER_GTID_WAIT('{position}', {limit_s})")
     } else {
         format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{position}', {limit_s})")
@@ -88,23 +88,23 @@ pub(crate) fn wait_for(
 }
 
 /// Has the primary wait for its read-only nodes from now on, or not any more.
-pub(crate) fn wait_for_replicas(admin: &Admin, product: Product, waits: bool) -> Result<()> {
+pub(crate) fn wait_for_replicas(admin: &Admin, product: NodeProduct, waits: bool) -> Result<()> {
     let word = source(product);
     let value = if waits { "ON" } else { "OFF" };
     admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
 
 /// How many read-only nodes acknowledge to this primary.
-pub(crate) fn acknowledging(admin: &Admin, product: Product) -> Result<usize> {
+pub(crate) fn acknowledging(admin: &Admin, product: NodeProduct) -> Result<usize> {
     let word = source(product);
     let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
     Ok(answer.named(&["Value"]).parse().unwrap_or(0))
 }
 
-pub(crate) fn set_read_only(product: Product, is_read_only: bool) -> &'static str {
+pub(crate) fn set_read_only(product: NodeProduct, is_read_only: bool) -> &'static str {
     match (product, is_read_only) {
-        (Product::Mariadb, true) => "SET GLOBAL read_only=ON",
-        (Product::Mariadb, false) => "SET GLOBAL read_only=OFF",
+        (NodeProduct::Mariadb, true) => "SET GLOBAL read_only=ON",
+        (NodeProduct::Mariadb, false) => "SET GLOBAL read_only=OFF",
         (_, true) => "SET GLOBAL super_read_only=ON",
         // This leaves super_read_only, too.
         (_, false) => "SET GLOBAL read_only=OFF",
@@ -112,33 +112,33 @@ pub(crate) fn set_read_only(product: Product, is_read_only: bool) -> &'static st
 }
 
 /// Ends receiving; what was received goes on being applied.
-pub(crate) fn stop_receiving(admin: &Admin, product: Product) -> Result<()> {
+pub(crate) fn stop_receiving(admin: &Admin, product: NodeProduct) -> Result<()> {
     admin.ask(&format!("STOP {} IO_THREAD", replica(product))).map(drop)
 }
 
 /// What a node has received, applied or not.
-pub(crate) fn received(admin: &Admin, product: Product) -> Result<String> {
+pub(crate) fn received(admin: &Admin, product: NodeProduct) -> Result<String> {
     let answer = admin.ask(&show(product))?;
     Ok(answer.named(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
 }
 
 /// Ends replication and forgets whom the node followed.
-pub(crate) fn follow_nobody(admin: &Admin, product: Product) -> Result<()> {
+pub(crate) fn follow_nobody(admin: &Admin, product: NodeProduct) -> Result<()> {
     let word = replica(product);
     admin.ask_all(&[&format!("STOP {word}"), &format!("RESET {word} ALL")]).map(drop)
 }
 
 /// Has a node acknowledge what it receives, from its next connection to the primary on.
-pub(crate) fn acknowledge(admin: &Admin, product: Product, acknowledges: bool) -> Result<()> {
+pub(crate) fn acknowledge(admin: &Admin, product: NodeProduct, acknowledges: bool) -> Result<()> {
     let word = replica(product);
     let value = if acknowledges { "ON" } else { "OFF" };
     admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
 
 /// True when a node has executed everything in `position`.
-pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<bool> {
+pub(crate) fn has(admin: &Admin, product: NodeProduct, position: &str) -> Result<bool> {
     let own = self::position(admin, product)?;
-    if product == Product::Mariadb {
+    if product == NodeProduct::Mariadb {
         return Ok(includes(&own, position));
     }
     let sql = format!("SELECT GTID_SUBSET('{position}', @@GLOBAL.gtid_executed)");
@@ -146,8 +146,8 @@ pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<boo
 }
 
 /// True when a node has transactions that the primary lacks: written as the primary, received by no other node.
-pub(crate) fn has_diverged(admin: &Admin, primary: &Admin, product: Product) -> Result<bool> {
-    if product == Product::Mariadb {
+pub(crate) fn has_diverged(admin: &Admin, primary: &Admin, product: NodeProduct) -> Result<bool> {
+    if product == NodeProduct::Mariadb {
         let sql = "SELECT @@GLOBAL.gtid_binlog_state";
         let (own, its) = (admin.ask(sql)?, primary.ask(sql)?);
         return Ok(!includes_state(its.single(), own.single()));
@@ -157,9 +157,9 @@ pub(crate) fn has_diverged(admin: &Admin, primary: &Admin, product: Product) -> 
 }
 
 /// Lets replication go on after the last transaction that the node has, by any server.
-pub(crate) fn begin_from_own(admin: &Admin, product: Product) -> Result<()> {
+pub(crate) fn begin_from_own(admin: &Admin, product: NodeProduct) -> Result<()> {
     follow_nobody(admin, product)?;
-    if product == Product::Mariadb {
+    if product == NodeProduct::Mariadb {
         let own = position(admin, product)?;
         admin.ask(&format!("SET GLOBAL gtid_slave_pos='{own}'"))?;
     }

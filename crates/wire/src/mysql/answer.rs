@@ -3,9 +3,9 @@
 use super::{
     Malformed, Scanned, ServerError,
     error::PROGRESS_REPORT,
-    packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, Header},
+    packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, PacketHeader},
     reader::PacketReader,
-    row::{BinaryRow, CellSpan, Column, Definitions, TextRow, scan_binary_row, scan_text_row},
+    row::{BinaryRow, CellSpan, Definitions, MysqlColumn, TextRow, scan_binary_row, scan_text_row},
 };
 use dyno_core::{Executed, Rows};
 
@@ -293,7 +293,7 @@ impl State {
     fn deliver<R: Rows>(
         &mut self,
         payload: &[u8],
-        columns: &[Column],
+        columns: &[MysqlColumn],
         rows: &mut R,
     ) -> Scanned<()> {
         match self.encoding {
@@ -317,7 +317,7 @@ impl State {
             let skipped = self.skip_bytes.min(bytes.len() - at);
             self.skip_bytes -= skipped;
             at += skipped;
-            let Some(header) = Header::read(&bytes[at..]) else { return Ok(at) };
+            let Some(header) = PacketHeader::read(&bytes[at..]) else { return Ok(at) };
             if !self.skip_continues {
                 match bytes.get(at + HEADER_BYTES) {
                     Some(&first) if header.length > 0 && !ends_rows(first, header.length) => {}

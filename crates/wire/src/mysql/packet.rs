@@ -71,17 +71,17 @@ pub enum Framed<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct PacketHeader {
     pub length: usize,
     pub sequence: u8,
 }
 
-impl Header {
+impl PacketHeader {
     /// `None` for fewer than four bytes.
     #[inline]
-    pub fn read(bytes: &[u8]) -> Option<Header> {
+    pub fn read(bytes: &[u8]) -> Option<PacketHeader> {
         let word = u32::from_le_bytes(*bytes.first_chunk::<HEADER_BYTES>()?);
-        Some(Header { length: (word & 0xff_ffff) as usize, sequence: (word >> 24) as u8 })
+        Some(PacketHeader { length: (word & 0xff_ffff) as usize, sequence: (word >> 24) as u8 })
     }
 }
 
@@ -116,7 +116,7 @@ impl Framing {
     /// Takes the next payload from the start of `bytes`. Consumed bytes must not be passed again.
     #[inline]
     pub fn take<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
-        let Some(header) = Header::read(bytes) else { return Ok(Framed::Partial(0)) };
+        let Some(header) = PacketHeader::read(bytes) else { return Ok(Framed::Partial(0)) };
         if header.length == FULL_PACKET_BYTES || self.joining {
             return self.join(bytes);
         }
@@ -134,7 +134,7 @@ impl Framing {
             self.joined = Vec::new();
         }
         let mut taken = 0;
-        while let Some(header) = Header::read(&bytes[taken..]) {
+        while let Some(header) = PacketHeader::read(&bytes[taken..]) {
             let end = taken + HEADER_BYTES + header.length;
             let Some(part) = bytes.get(taken + HEADER_BYTES..end) else { break };
             self.advance(header.sequence)?;

@@ -5,7 +5,7 @@ use super::{
     reader::{PacketReader, TextValue},
 };
 use crate::names::Names;
-use dyno_core::Row;
+use dyno_core::AnswerRow;
 use std::fmt::Write;
 
 /// Column and parameter types of the protocol (`MYSQL_TYPE_...`).
@@ -29,7 +29,7 @@ pub mod column_type {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definitions {
-    pub columns: Vec<Column>,
+    pub columns: Vec<MysqlColumn>,
     /// Only if wanted.
     pub names: Names,
 }
@@ -42,7 +42,7 @@ impl Definitions {
 
     /// Adds the column of a definition packet, and its name if wanted.
     pub fn push(&mut self, payload: &[u8], is_named: bool) -> Scanned<()> {
-        let (column, name) = Column::parse(payload)?;
+        let (column, name) = MysqlColumn::parse(payload)?;
         self.columns.push(column);
         if is_named {
             self.names.push(name);
@@ -52,14 +52,14 @@ impl Definitions {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct MysqlColumn {
     pub column_type: u8,
     pub unsigned: bool,
     /// Digits after the point, 31 if not fixed.
     pub decimals: u8,
 }
 
-impl Column {
+impl MysqlColumn {
     /// Reads a column definition packet; returns the column's name too.
     pub fn parse(payload: &[u8]) -> Scanned<(Self, &[u8])> {
         let mut reader = PacketReader::new(payload);
@@ -75,7 +75,7 @@ impl Column {
         let column_type = fixed.u8()?;
         let flags = fixed.u16()?;
         let decimals = fixed.u8()?;
-        Ok((Column { column_type, unsigned: flags & 0x20 != 0, decimals }, name))
+        Ok((MysqlColumn { column_type, unsigned: flags & 0x20 != 0, decimals }, name))
     }
 }
 
@@ -112,7 +112,7 @@ pub fn scan_text_row(payload: &[u8], columns: usize, spans: &mut Vec<CellSpan>) 
 /// Finds the values of a row of the binary protocol.
 pub fn scan_binary_row(
     payload: &[u8],
-    columns: &[Column],
+    columns: &[MysqlColumn],
     spans: &mut Vec<CellSpan>,
 ) -> Scanned<()> {
     let mut reader = PacketReader::new(payload);
@@ -166,7 +166,7 @@ pub struct TextRow<'a> {
 pub struct BinaryRow<'a> {
     pub payload: &'a [u8],
     pub spans: &'a [CellSpan],
-    pub columns: &'a [Column],
+    pub columns: &'a [MysqlColumn],
 }
 
 fn value<'a>(payload: &'a [u8], spans: &[CellSpan], column: usize) -> Option<&'a [u8]> {
@@ -178,7 +178,7 @@ fn parse_text<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
 }
 
-impl Row for TextRow<'_> {
+impl AnswerRow for TextRow<'_> {
     fn columns(&self) -> usize {
         self.spans.len()
     }
@@ -247,7 +247,7 @@ impl<'a> BinaryRow<'a> {
     }
 }
 
-impl Row for BinaryRow<'_> {
+impl AnswerRow for BinaryRow<'_> {
     fn columns(&self) -> usize {
         self.spans.len()
     }
@@ -298,7 +298,7 @@ impl Row for BinaryRow<'_> {
 }
 
 /// A FLOAT or DOUBLE in the server's form: with its fixed decimals, or the shortest one.
-fn number_text(value: f64, shortest: String, column: Column) -> String {
+fn number_text(value: f64, shortest: String, column: MysqlColumn) -> String {
     // 31 stands for "not fixed".
     if column.decimals < 31 {
         return format!("{value:.*}", usize::from(column.decimals));
@@ -317,7 +317,7 @@ fn fraction(out: &mut String, micros: Option<&[u8]>, decimals: u8) {
     let _ = write!(out, ".{}", text.get(..digits).unwrap_or(&text));
 }
 
-fn date_text(bytes: &[u8], column: Column) -> String {
+fn date_text(bytes: &[u8], column: MysqlColumn) -> String {
     let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
     let year = u16::from_le_bytes([at(0), at(1)]);
     let mut out = format!("{year:04}-{:02}-{:02}", at(2), at(3));
@@ -328,7 +328,7 @@ fn date_text(bytes: &[u8], column: Column) -> String {
     out
 }
 
-fn time_text(bytes: &[u8], column: Column) -> String {
+fn time_text(bytes: &[u8], column: MysqlColumn) -> String {
     let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
     let days = u32::from_le_bytes([at(1), at(2), at(3), at(4)]);
     let hours = u64::from(days) * 24 + u64::from(at(5));
@@ -342,11 +342,11 @@ fn time_text(bytes: &[u8], column: Column) -> String {
 mod tests {
     use super::*;
 
-    fn column(column_type: u8, unsigned: bool, decimals: u8) -> Column {
-        Column { column_type, unsigned, decimals }
+    fn column(column_type: u8, unsigned: bool, decimals: u8) -> MysqlColumn {
+        MysqlColumn { column_type, unsigned, decimals }
     }
 
-    fn one(column: Column, bytes: &[u8]) -> (Option<i64>, Option<f64>, Option<String>) {
+    fn one(column: MysqlColumn, bytes: &[u8]) -> (Option<i64>, Option<f64>, Option<String>) {
         let mut payload = vec![0, 0];
         payload.extend_from_slice(bytes);
         let mut spans = Vec::new();

@@ -1,7 +1,7 @@
 //! Bodies of the server's messages, except rows.
 
 use super::reader::MessageReader;
-use super::types::{Column, Format};
+use super::types::{PostgresColumn, ValueFormat};
 use super::{Read, WireError};
 use crate::names::Names;
 
@@ -106,7 +106,7 @@ pub fn negotiate(body: &[u8]) -> Read<(u32, u32)> {
 /// Reads RowDescription into emptied `columns`, and into `names` if wanted.
 pub fn row_description(
     body: &[u8],
-    columns: &mut Vec<Column>,
+    columns: &mut Vec<PostgresColumn>,
     mut names: Option<&mut Names>,
 ) -> Read<()> {
     columns.clear();
@@ -125,11 +125,11 @@ pub fn row_description(
         // Size and modifier of the type.
         reader.take(6)?;
         let format = match reader.u16()? {
-            0 => Format::Text,
-            1 => Format::Binary,
+            0 => ValueFormat::Text,
+            1 => ValueFormat::Binary,
             _ => return Err(WireError("the server states an unknown format of a column")),
         };
-        columns.push(Column { type_oid, format });
+        columns.push(PostgresColumn { type_oid, format });
     }
     reader.end()
 }
@@ -225,7 +225,7 @@ pub fn report(body: &[u8]) -> Read<ServerReport<'_>> {
 mod tests {
     use super::*;
     use crate::postgres::types;
-    use dyno_core::Columns;
+    use dyno_core::ColumnNames;
     use proptest::prelude::*;
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
     fn reads_columns() {
         let body = b"\0\x02id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01\
             ?column?\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
-        let mut columns = vec![Column { type_oid: 1, format: Format::Text }];
+        let mut columns = vec![PostgresColumn { type_oid: 1, format: ValueFormat::Text }];
         let mut names = Names::default();
         names.push(b"earlier");
         row_description(body, &mut columns, Some(&mut names)).unwrap();
@@ -297,8 +297,8 @@ mod tests {
         assert_eq!(
             columns,
             [
-                Column { type_oid: types::INT4, format: Format::Binary },
-                Column { type_oid: types::TEXT, format: Format::Text }
+                PostgresColumn { type_oid: types::INT4, format: ValueFormat::Binary },
+                PostgresColumn { type_oid: types::TEXT, format: ValueFormat::Text }
             ]
         );
         for end in 0..body.len() {

@@ -38,19 +38,19 @@ pub mod tag {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct MessageHeader {
     pub tag: u8,
     /// Length of the body; at most [`BODY_LIMIT_BYTES`].
     pub body_len: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct MessageFrame<'a> {
     pub tag: u8,
     pub body: &'a [u8],
 }
 
-impl Frame<'_> {
+impl MessageFrame<'_> {
     #[inline]
     pub fn wire_len(&self) -> usize {
         HEADER_BYTES + self.body.len()
@@ -59,7 +59,7 @@ impl Frame<'_> {
 
 /// The header at the start of `received`, if complete.
 #[inline]
-pub fn header(received: &[u8]) -> Read<Option<Header>> {
+pub fn header(received: &[u8]) -> Read<Option<MessageHeader>> {
     let Some(&[tag, a, b, c, d]) = received.first_chunk::<HEADER_BYTES>() else {
         return Ok(None);
     };
@@ -69,17 +69,17 @@ pub fn header(received: &[u8]) -> Read<Option<Header>> {
     if body_len > SHORT_BODY_LIMIT_BYTES && (body_len > BODY_LIMIT_BYTES || !may_be_long(tag)) {
         return Err(WireError("a message of the server states an impossible length"));
     }
-    Ok(Some(Header { tag, body_len }))
+    Ok(Some(MessageHeader { tag, body_len }))
 }
 
 /// The message at the start of `received`, if complete.
 #[inline]
-pub fn next_frame(received: &[u8]) -> Read<Option<Frame<'_>>> {
-    let Some(Header { tag, body_len }) = header(received)? else {
+pub fn next_frame(received: &[u8]) -> Read<Option<MessageFrame<'_>>> {
+    let Some(MessageHeader { tag, body_len }) = header(received)? else {
         return Ok(None);
     };
     let body = received.get(HEADER_BYTES..HEADER_BYTES + body_len);
-    Ok(body.map(|body| Frame { tag, body }))
+    Ok(body.map(|body| MessageFrame { tag, body }))
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! Messages to the server, appended to the caller's buffer.
 
-use super::types::{Column, Format, param_oid};
+use super::types::{PostgresColumn, ValueFormat, param_oid};
 use super::{Read, WireError};
 use crate::decimal::{push_double_15g, push_int};
 use dyno_core::{Param, ParamType};
@@ -164,7 +164,7 @@ pub struct Execution {
 
 impl Execution {
     /// For the statement prepared as `name`, whose answer has `columns`.
-    pub fn new(name: &str, params: &[ParamType], columns: &[Column]) -> Read<Self> {
+    pub fn new(name: &str, params: &[ParamType], columns: &[PostgresColumn]) -> Read<Self> {
         if params.len() > PARAM_LIMIT || columns.len() > PARAM_LIMIT {
             return Err(WireError("a statement can't have more than 65535 parameters or columns"));
         }
@@ -217,19 +217,19 @@ impl Execution {
     }
 }
 
-fn param_format(param: ParamType) -> Format {
+fn param_format(param: ParamType) -> ValueFormat {
     match param {
-        ParamType::Int | ParamType::Double => Format::Binary,
-        ParamType::Text | ParamType::Inferred => Format::Text,
+        ParamType::Int | ParamType::Double => ValueFormat::Binary,
+        ParamType::Text | ParamType::Inferred => ValueFormat::Text,
     }
 }
 
 /// No code for text only, one code for binary only, as the protocol allows.
-fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = Format> + Clone) {
+fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = ValueFormat> + Clone) {
     let is_all = |wanted| formats.clone().all(|format| format == wanted);
     let count = match formats.clone().count() {
-        _ if is_all(Format::Text) => 0,
-        _ if is_all(Format::Binary) => 1,
+        _ if is_all(ValueFormat::Text) => 0,
+        _ if is_all(ValueFormat::Binary) => 1,
         count => count,
     };
     out.extend_from_slice(&(count as u16).to_be_bytes());
@@ -306,8 +306,9 @@ mod tests {
     use crate::postgres::types;
     use proptest::prelude::*;
 
-    const INT4: Column = Column { type_oid: types::INT4, format: Format::Binary };
-    const DATE: Column = Column { type_oid: 1082, format: Format::Text };
+    const INT4: PostgresColumn =
+        PostgresColumn { type_oid: types::INT4, format: ValueFormat::Binary };
+    const DATE: PostgresColumn = PostgresColumn { type_oid: 1082, format: ValueFormat::Text };
 
     #[test]
     fn startup_and_requests_have_their_documented_form() {

@@ -2,9 +2,9 @@
 
 use super::float_text::{float4_text, float8_text};
 use super::reader::MessageReader;
-use super::types::{self, Column, Format};
+use super::types::{self, PostgresColumn, ValueFormat};
 use super::{Read, WireError};
-use dyno_core::Row;
+use dyno_core::AnswerRow;
 
 /// Where a value lies in the body of its row.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct CellSpot {
 #[derive(Clone, Copy, Debug)]
 pub struct DataRow<'a> {
     body: &'a [u8],
-    columns: &'a [Column],
+    columns: &'a [PostgresColumn],
     cells: &'a [CellSpot],
 }
 
@@ -26,7 +26,7 @@ pub struct DataRow<'a> {
 #[inline]
 pub fn data_row<'a>(
     body: &'a [u8],
-    columns: &'a [Column],
+    columns: &'a [PostgresColumn],
     cells: &'a mut Vec<CellSpot>,
 ) -> Read<DataRow<'a>> {
     let mut reader = MessageReader::new(body);
@@ -73,8 +73,8 @@ impl<'a> DataRow<'a> {
     #[inline]
     fn value(&self, column: usize) -> Option<Value<'a>> {
         let raw = self.raw(column)?;
-        let Column { type_oid, format } = *self.columns.get(column)?;
-        if format == Format::Text {
+        let PostgresColumn { type_oid, format } = *self.columns.get(column)?;
+        if format == ValueFormat::Text {
             return Some(Value::Text(raw));
         }
         Some(match type_oid {
@@ -90,7 +90,7 @@ impl<'a> DataRow<'a> {
     }
 }
 
-impl Row for DataRow<'_> {
+impl AnswerRow for DataRow<'_> {
     fn columns(&self) -> usize {
         self.columns.len()
     }
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn column(type_oid: u32) -> Column {
-        Column { type_oid, format: Format::for_result(type_oid) }
+    fn column(type_oid: u32) -> PostgresColumn {
+        PostgresColumn { type_oid, format: ValueFormat::for_result(type_oid) }
     }
 
     fn row_body(values: &[Option<&[u8]>]) -> Vec<u8> {

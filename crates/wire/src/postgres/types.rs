@@ -20,25 +20,25 @@ pub const VARCHAR: u32 = 1043;
 
 /// `Text`: of the type's output function. `Binary`: of its send function, integers in network byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ValueFormat {
     Text,
     Binary,
 }
 
-impl Format {
+impl ValueFormat {
     /// The format of results of this type: binary if [`crate::postgres::row::DataRow`] decodes it.
-    pub fn for_result(type_oid: u32) -> Format {
+    pub fn for_result(type_oid: u32) -> ValueFormat {
         match type_oid {
             BOOL | CHAR | NAME | INT8 | INT2 | INT4 | TEXT | OID | FLOAT4 | FLOAT8 | UNKNOWN
-            | BPCHAR | VARCHAR => Format::Binary,
-            _ => Format::Text,
+            | BPCHAR | VARCHAR => ValueFormat::Binary,
+            _ => ValueFormat::Text,
         }
     }
 
     pub fn code(self) -> u16 {
         match self {
-            Format::Text => 0,
-            Format::Binary => 1,
+            ValueFormat::Text => 0,
+            ValueFormat::Binary => 1,
         }
     }
 }
@@ -54,7 +54,7 @@ pub fn param_oid(param: ParamType) -> u32 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct PostgresColumn {
     pub type_oid: u32,
-    pub format: Format,
+    pub format: ValueFormat,
 }

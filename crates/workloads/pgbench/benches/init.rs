@@ -6,9 +6,9 @@ use dyno_core::{Dialect, Driver};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_drivers::target::Target;
+use dyno_drivers::target::TargetUrl;
 use dyno_load::Unobserved;
-use dyno_pgbench::init::{InitOptions, Step, initialize};
+use dyno_pgbench::init::{InitOptions, InitStep, initialize};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of this process in nanoseconds.
@@ -22,7 +22,7 @@ fn measure<D: Driver>(driver: &D, options: &InitOptions) {
     let report = initialize(driver, options, &Unobserved).expect("the database takes the rows");
     let rows = report.loaded.rows_loaded as f64;
     let cpu_us = (cpu_ns() - start) as f64 / 1e3 / rows;
-    let load = report.steps.iter().find(|(step, _)| *step == Step::ClientData);
+    let load = report.steps.iter().find(|(step, _)| *step == InitStep::ClientData);
     let seconds = load.map_or(f64::NAN, |(_, elapsed)| elapsed.as_secs_f64());
     let (connections, per_s) = (report.connections, rows / seconds);
     println!("{connections} connections: {per_s:.0} rows per s, {cpu_us:.3} us of CPU per row");
@@ -36,9 +36,9 @@ fn main() {
     };
     let mut number = || arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1);
     let (scale, connections) = (number(), number());
-    let steps = Step::parse_all("dtg").expect("these are letters of steps");
+    let steps = InitStep::parse_all("dtg").expect("these are letters of steps");
     let options = InitOptions { steps, scale, connections, ..InitOptions::default() };
-    let target: Target = url.parse().expect("a URL of a target");
+    let target: TargetUrl = url.parse().expect("a URL of a target");
     match target.dialect {
         Dialect::Postgres => measure(&PostgresDriver::new(&target).expect("a driver"), &options),
         Dialect::Mysql => measure(&MysqlDriver::new(&target).expect("a driver"), &options),

@@ -5,7 +5,7 @@
 mod sink;
 
 use dyno_core::{Dialect, Rng, Tally, Workload};
-use dyno_pgbench::run::{Options, PgBench};
+use dyno_pgbench::run::{PgBench, PgbenchOptions};
 use dyno_pgbench::script::{QueryMode, Script, builtins};
 use dyno_reactor::block_on;
 use rustix::time::{ClockId, clock_gettime};
@@ -32,7 +32,7 @@ fn main() {
 
 fn cost_ns(text: &str, mode: QueryMode) -> f64 {
     let script = Script::parse(text.as_bytes(), "file", mode).expect("a good script");
-    let options = Options::new(vec![(script, 1)], mode, 1);
+    let options = PgbenchOptions::new(vec![(script, 1)], mode, 1);
     let silent = Box::new(|_: dyno_pgbench::run::Talk<'_>| {});
     let test = PgBench::new(options, Dialect::Postgres, silent).expect("good options");
     block_on(async {

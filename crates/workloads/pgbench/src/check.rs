@@ -1,7 +1,7 @@
 //! Balances: a payment adds the same amount to an account, a teller, a branch and the history, so the
 //! sums of all four change by the same, whatever ran before.
 
-use dyno_core::{DbError, Session, Table};
+use dyno_core::{AnswerTable, DbError, Session};
 use dyno_facts::{Message, say};
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ pub async fn balances<S: Session>(session: &mut S) -> Result<Balances, DbError> 
     let sums = Book::ALL
         .map(|book| format!("(SELECT coalesce(sum({}), 0) FROM {})", book.column(), book.table()));
     let sql = format!("SELECT {}, (SELECT count(*) FROM pgbench_history)", sums.join(", "));
-    let mut table = Table::default();
+    let mut table = AnswerTable::default();
     session.query(&sql, &mut table).await?;
     let row = table.rows.first().map(Vec::as_slice).unwrap_or_default();
     let number = |at: usize| {
@@ -73,8 +73,8 @@ pub async fn balances<S: Session>(session: &mut S) -> Result<Balances, DbError> 
 
 impl Balances {
     /// By how much each sum has changed since `before`.
-    pub fn change_since(&self, before: &Balances) -> Change {
-        Change(Balances {
+    pub fn change_since(&self, before: &Balances) -> SumChanges {
+        SumChanges(Balances {
             accounts: self.accounts - before.accounts,
             tellers: self.tellers - before.tellers,
             branches: self.branches - before.branches,
@@ -85,18 +85,18 @@ impl Balances {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change(pub Balances);
+pub struct SumChanges(pub Balances);
 
 /// Whether the books agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct BooksVerdict {
     /// True when all that must change alike did.
     pub is_balanced: bool,
     /// By how much each of them changed, in a sentence.
     pub evidence: Message,
 }
 
-impl Change {
+impl SumChanges {
     fn of(&self, book: Book) -> i128 {
         match book {
             Book::Accounts => self.0.accounts,
@@ -107,7 +107,7 @@ impl Change {
     }
 
     /// Whether the books that the ledger says change alike did. `None` when it names none.
-    pub fn verdict(&self, ledger: &Ledger) -> Option<Verdict> {
+    pub fn verdict(&self, ledger: &Ledger) -> Option<BooksVerdict> {
         if ledger.0.is_empty() {
             return None;
         }
@@ -130,7 +130,10 @@ impl Change {
         if ledger.0.iter().any(|books| books.contains(&Book::History)) {
             sentences.push(say!(history_grew, rows = self.0.history_rows.to_string()));
         }
-        Some(Verdict { is_balanced: broken.is_empty(), evidence: Message::sentences(&sentences) })
+        Some(BooksVerdict {
+            is_balanced: broken.is_empty(),
+            evidence: Message::sentences(&sentences),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::access::Access;
 use crate::check::{Balances, Ledger, balances};
 use crate::history::{History, Journal, history};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, InitOptions, Step, TABLES, existing_tables, initialize, table_info,
+    ACCOUNTS_PER_BRANCH, InitOptions, InitStep, TABLES, existing_tables, initialize, table_info,
     vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{OFFER, PgbenchSettings, Vacuum};
@@ -13,12 +13,14 @@ use crate::script::Script;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, Verdict, say};
+use dyno_facts::{
+    CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, say,
+};
 use dyno_load::default_sessions;
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, DriveOn, Driven, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ran, Ready,
+    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ready,
     UNPREPARED_HINT, all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure,
     refused,
 };
@@ -123,7 +125,7 @@ impl Family for PgbenchFamily {
         _tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        let drop = InitOptions { steps: vec![Step::DropTables], ..InitOptions::default() };
+        let drop = InitOptions { steps: vec![InitStep::DropTables], ..InitOptions::default() };
         initialize(driver, &drop, observer).map(|_| ()).map_err(drop_failure)
     }
 }
@@ -157,7 +159,7 @@ impl Driven for PgbenchFamily {
     ) -> Result<Ready<Self>, Failure> {
         let found = ask(driver, async |session| self.look(session).await)?;
         let workload = self.workload(driver, spec)?;
-        let Found { data, before, history, warnings } = found;
+        let BeforeTrial { data, before, history, warnings } = found;
         let before = (before, history);
         Ok(Ready { workload, before, test: self.test.clone(), data, own: None, warnings })
     }
@@ -184,11 +186,11 @@ impl Driven for PgbenchFamily {
         driver: &D,
         workload: &PgBench,
         (before, history): (Option<Balances>, Option<History>),
-        ran: &Ran<'_>,
+        ran: &EndedTrial<'_>,
     ) -> After {
         let statements = statements(workload);
         let check = before.map(|before| match ran.unchecked() {
-            Some(why) => (Verdict::NotMade, why),
+            Some(why) => (CheckVerdict::NotMade, why),
             None => self.check(driver, &before),
         });
         let named = check.map(|(verdict, evidence)| DataCheck {
@@ -206,7 +208,7 @@ impl Driven for PgbenchFamily {
     }
 }
 
-struct Found {
+struct BeforeTrial {
     data: Option<DataFacts>,
     before: Option<Balances>,
     history: Option<History>,
@@ -214,9 +216,14 @@ struct Found {
 }
 
 impl PgbenchFamily {
-    async fn look<S: Session>(&self, session: &mut S) -> Result<Found, Failure> {
+    async fn look<S: Session>(&self, session: &mut S) -> Result<BeforeTrial, Failure> {
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
-            return Ok(Found { data: None, before: None, history: None, warnings: Vec::new() });
+            return Ok(BeforeTrial {
+                data: None,
+                before: None,
+                history: None,
+                warnings: Vec::new(),
+            });
         }
         let info = table_info(session).await.map_err(|error| {
             Failure::new(sentence(&error.to_string())).with_hint(UNPREPARED_HINT)
@@ -248,7 +255,7 @@ impl PgbenchFamily {
             true => Some(history(session).await.map_err(failed)?),
             false => None,
         };
-        Ok(Found { data: Some(data), before, history, warnings })
+        Ok(BeforeTrial { data: Some(data), before, history, warnings })
     }
 
     fn data(&self, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
@@ -293,11 +300,11 @@ impl PgbenchFamily {
     }
 
     /// Sessions that block have a loop each.
-    fn run_options(&self, spec: &TrialSpec, is_blocking: bool) -> run::Options {
+    fn run_options(&self, spec: &TrialSpec, is_blocking: bool) -> run::PgbenchOptions {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         let loops = if is_blocking { spec.workers } else { spec.loops.unwrap_or(cores) };
         let options = &self.options;
-        run::Options {
+        run::PgbenchOptions {
             clients: spec.workers,
             threads: loops,
             part: part(spec),
@@ -309,22 +316,22 @@ impl PgbenchFamily {
                 true => options.all_texts().to_vec(),
                 false => Vec::new(),
             },
-            ..run::Options::new(options.scripts.clone(), options.mode, spec.seed)
+            ..run::PgbenchOptions::new(options.scripts.clone(), options.mode, spec.seed)
         }
     }
 
-    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> (Verdict, Message) {
+    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> (CheckVerdict, Message) {
         if self.options.scale >= LARGE_SCALE {
             output::talk("The balances are being checked: a pass over all accounts.");
         }
         let after = ask(driver, async |session| balances(session).await);
         match after {
             Ok(after) => match after.change_since(before).verdict(&self.ledger) {
-                Some(found) if found.is_balanced => (Verdict::Passed, found.evidence),
-                Some(found) => (Verdict::Failed, found.evidence),
-                None => (Verdict::NotMade, say!(nothing_booked)),
+                Some(found) if found.is_balanced => (CheckVerdict::Passed, found.evidence),
+                Some(found) => (CheckVerdict::Failed, found.evidence),
+                None => (CheckVerdict::NotMade, say!(nothing_booked)),
             },
-            Err(failure) => (Verdict::NotMade, failure.message),
+            Err(failure) => (CheckVerdict::NotMade, failure.message),
         }
     }
 }

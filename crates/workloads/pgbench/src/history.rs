@@ -2,7 +2,7 @@
 //! wrote, and after a failover that is held against the table as a multiset.
 
 use crate::check::inserted_variable;
-use dyno_core::{DbError, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Rows, Session};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ pub(crate) fn variables(script: &str) -> Option<Variables> {
 
 /// What the transactions of one client wrote.
 #[derive(Debug, Default)]
-struct Kept {
+struct ClientHistory {
     acknowledged: Vec<Written>,
     unknown: Vec<Written>,
 }
@@ -33,12 +33,12 @@ struct Kept {
 pub struct Journal {
     /// Of each script: numbers of the variables.
     variables: Vec<Option<[u32; 4]>>,
-    clients: Vec<Mutex<Kept>>,
+    clients: Vec<Mutex<ClientHistory>>,
 }
 
 /// How a transaction ended, as far as its row is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum RowFate {
     Acknowledged,
     /// Its answer never came.
     Unknown,
@@ -56,12 +56,12 @@ impl Journal {
 
     /// Notes what a transaction wrote. Clients don't share what they note: no lock is waited for.
     #[inline]
-    pub(crate) fn note(&self, client: u32, fate: Fate, written: Written) {
+    pub(crate) fn note(&self, client: u32, fate: RowFate, written: Written) {
         let Some(kept) = self.clients.get(client as usize) else { return };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         match fate {
-            Fate::Acknowledged => kept.acknowledged.push(written),
-            Fate::Unknown => kept.unknown.push(written),
+            RowFate::Acknowledged => kept.acknowledged.push(written),
+            RowFate::Unknown => kept.unknown.push(written),
         }
     }
 
@@ -109,7 +109,7 @@ impl Journal {
 pub struct History(HashMap<Written, u32>);
 
 impl Rows for History {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let cell = |column| if column < row.columns() { row.int(column) } else { None };
         // What can't be read equals nothing that a transaction wrote.
         let written = [0, 1, 2, 3].map(|column| cell(column).unwrap_or(i64::MIN));
@@ -166,11 +166,11 @@ mod tests {
         let [a, b, c] = [[1, 1, 1, 5], [1, 1, 2, 5], [2, 1, 3, -5]];
         let journal = Journal::new(vec![Some([0, 1, 2, 3])], 2);
         for (client, fate, row) in [
-            (0, Fate::Acknowledged, a),
-            (1, Fate::Acknowledged, a),
-            (0, Fate::Acknowledged, b),
-            (1, Fate::Unknown, c),
-            (1, Fate::Unknown, b),
+            (0, RowFate::Acknowledged, a),
+            (1, RowFate::Acknowledged, a),
+            (0, RowFate::Acknowledged, b),
+            (1, RowFate::Unknown, c),
+            (1, RowFate::Unknown, b),
         ] {
             journal.note(client, fate, row);
         }

@@ -5,7 +5,7 @@ use crate::random::PgRng;
 use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logged {
+pub enum LoggedOutcome {
     /// It was done, and took so long: microseconds, from the scheduled begin where there is one.
     Processed(u64),
     /// It was too late to begin with.
@@ -19,14 +19,14 @@ pub enum Logged {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TransactionEntry {
     /// Number of the client, from 0.
     pub client: u32,
     /// Number of the transaction among those of its client, from 1.
     pub number: u64,
     /// Number of the script, from 0.
     pub script: usize,
-    pub logged: Logged,
+    pub logged: LoggedOutcome,
     /// When, in microseconds since 1970.
     pub ended_us: u64,
     /// How late it began, in microseconds.
@@ -37,7 +37,7 @@ pub struct Entry {
 
 /// Which columns there are: they follow from the options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Columns {
+pub struct LogColumns {
     /// `-R`: how late transactions began.
     pub lag: bool,
     /// `-L`: skipped transactions are summed.
@@ -48,19 +48,19 @@ pub struct Columns {
     pub failures: bool,
 }
 
-impl Columns {
+impl LogColumns {
     /// Writes the line of one transaction.
-    pub fn push(&self, out: &mut String, entry: &Entry) {
-        let Entry { client, number, script, ended_us, .. } = entry;
+    pub fn push(&self, out: &mut String, entry: &TransactionEntry) {
+        let TransactionEntry { client, number, script, ended_us, .. } = entry;
         // Writing to a String can't fail.
         let _ = write!(out, "{client} {number} ");
         let _ = match (entry.logged, self.failures) {
-            (Logged::Processed(latency_us), _) => write!(out, "{latency_us}"),
-            (Logged::Skipped, _) => write!(out, "skipped"),
+            (LoggedOutcome::Processed(latency_us), _) => write!(out, "{latency_us}"),
+            (LoggedOutcome::Skipped, _) => write!(out, "skipped"),
             (_, false) => write!(out, "failed"),
-            (Logged::SerializationFailure, true) => write!(out, "serialization"),
-            (Logged::DeadlockFailure, true) => write!(out, "deadlock"),
-            (Logged::OtherFailure, true) => write!(out, "other"),
+            (LoggedOutcome::SerializationFailure, true) => write!(out, "serialization"),
+            (LoggedOutcome::DeadlockFailure, true) => write!(out, "deadlock"),
+            (LoggedOutcome::OtherFailure, true) => write!(out, "other"),
         };
         let _ = write!(out, " {script} {} {}", ended_us / 1_000_000, ended_us % 1_000_000);
         if self.lag {
@@ -108,7 +108,7 @@ impl Sums {
 /// Sums transactions over intervals of whole seconds (`--aggregate-interval`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
-    columns: Columns,
+    columns: LogColumns,
     length_us: u64,
     begin_us: u64,
     latency: Sums,
@@ -123,7 +123,7 @@ pub struct Aggregate {
 impl Aggregate {
     /// Intervals of `length_s` seconds, the first of which begins with the second in which the
     /// run began (`begin_us`, microseconds since 1970).
-    pub fn new(columns: Columns, length_s: u32, begin_us: u64) -> Self {
+    pub fn new(columns: LogColumns, length_s: u32, begin_us: u64) -> Self {
         Aggregate {
             columns,
             length_us: u64::from(length_s.max(1)) * 1_000_000,
@@ -139,23 +139,23 @@ impl Aggregate {
     }
 
     /// Takes one transaction; writes the lines of the intervals that were over before it ended.
-    pub fn take(&mut self, out: &mut String, entry: &Entry) {
+    pub fn take(&mut self, out: &mut String, entry: &TransactionEntry) {
         self.advance(out, entry.ended_us);
-        if entry.logged == Logged::Skipped {
+        if entry.logged == LoggedOutcome::Skipped {
             self.skipped += 1;
             return;
         }
         self.retried += u64::from(entry.retries > 0);
         self.retries += u64::from(entry.retries);
         match entry.logged {
-            Logged::Processed(latency_us) => {
+            LoggedOutcome::Processed(latency_us) => {
                 self.latency.add(latency_us);
                 self.lag.add(entry.lag_us);
             }
-            Logged::SerializationFailure => self.serialization_failures += 1,
-            Logged::DeadlockFailure => self.deadlock_failures += 1,
+            LoggedOutcome::SerializationFailure => self.serialization_failures += 1,
+            LoggedOutcome::DeadlockFailure => self.deadlock_failures += 1,
             // The format has no column for these.
-            Logged::OtherFailure | Logged::Skipped => {}
+            LoggedOutcome::OtherFailure | LoggedOutcome::Skipped => {}
         }
     }
 
@@ -172,7 +172,7 @@ impl Aggregate {
 
     fn push(&self, out: &mut String) {
         let given = |is_there: bool, count: u64| if is_there { count } else { 0 };
-        let Columns { lag, skipped, retries, failures } = self.columns;
+        let LogColumns { lag, skipped, retries, failures } = self.columns;
         let _ = write!(out, "{} {}", self.begin_us / 1_000_000, self.latency.count);
         self.latency.push(out);
         if lag { self.lag } else { Sums::default() }.push(out);
@@ -192,13 +192,21 @@ impl Aggregate {
 mod tests {
     use super::*;
 
-    const ALL: Columns = Columns { lag: true, skipped: true, retries: true, failures: true };
+    const ALL: LogColumns = LogColumns { lag: true, skipped: true, retries: true, failures: true };
 
-    fn entry(logged: Logged, ended_us: u64) -> Entry {
-        Entry { client: 3, number: 2, script: 1, logged, ended_us, lag_us: 40, retries: 2 }
+    fn entry(logged: LoggedOutcome, ended_us: u64) -> TransactionEntry {
+        TransactionEntry {
+            client: 3,
+            number: 2,
+            script: 1,
+            logged,
+            ended_us,
+            lag_us: 40,
+            retries: 2,
+        }
     }
 
-    fn line(columns: Columns, logged: Logged) -> String {
+    fn line(columns: LogColumns, logged: LoggedOutcome) -> String {
         let mut out = String::new();
         columns.push(&mut out, &entry(logged, 1_795_287_049_000_111));
         out
@@ -206,29 +214,29 @@ mod tests {
 
     #[test]
     fn columns_follow_from_the_options() {
-        let plain = Columns::default();
+        let plain = LogColumns::default();
         // Microseconds are a number of their own, without zeros before it.
-        assert_eq!(line(plain, Logged::Processed(2_209)), "3 2 2209 1 1795287049 111\n");
-        assert_eq!(line(plain, Logged::DeadlockFailure), "3 2 failed 1 1795287049 111\n");
-        assert_eq!(line(ALL, Logged::Skipped), "3 2 skipped 1 1795287049 111 40 2\n");
+        assert_eq!(line(plain, LoggedOutcome::Processed(2_209)), "3 2 2209 1 1795287049 111\n");
+        assert_eq!(line(plain, LoggedOutcome::DeadlockFailure), "3 2 failed 1 1795287049 111\n");
+        assert_eq!(line(ALL, LoggedOutcome::Skipped), "3 2 skipped 1 1795287049 111 40 2\n");
         assert_eq!(
-            line(ALL, Logged::SerializationFailure).split(' ').nth(2),
+            line(ALL, LoggedOutcome::SerializationFailure).split(' ').nth(2),
             Some("serialization")
         );
-        assert_eq!(line(ALL, Logged::DeadlockFailure).split(' ').nth(2), Some("deadlock"));
-        assert_eq!(line(ALL, Logged::OtherFailure).split(' ').nth(2), Some("other"));
+        assert_eq!(line(ALL, LoggedOutcome::DeadlockFailure).split(' ').nth(2), Some("deadlock"));
+        assert_eq!(line(ALL, LoggedOutcome::OtherFailure).split(' ').nth(2), Some("other"));
     }
 
     #[test]
     fn intervals_begin_with_whole_seconds_and_empty_ones_are_written() {
         let mut out = String::new();
         let mut aggregate = Aggregate::new(ALL, 2, 100_700_000);
-        aggregate.take(&mut out, &entry(Logged::Processed(100), 101_000_000));
-        aggregate.take(&mut out, &entry(Logged::Processed(300), 101_999_999));
-        aggregate.take(&mut out, &entry(Logged::Skipped, 101_999_999));
-        aggregate.take(&mut out, &entry(Logged::SerializationFailure, 101_999_999));
+        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(100), 101_000_000));
+        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(300), 101_999_999));
+        aggregate.take(&mut out, &entry(LoggedOutcome::Skipped, 101_999_999));
+        aggregate.take(&mut out, &entry(LoggedOutcome::SerializationFailure, 101_999_999));
         assert_eq!(out, "");
-        aggregate.take(&mut out, &entry(Logged::Processed(7), 104_000_000));
+        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(7), 104_000_000));
         assert_eq!(
             out,
             "100 2 400 100000 100 300 80 3200 40 40 1 3 6 1 0\n102 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
@@ -243,10 +251,10 @@ mod tests {
     #[test]
     fn what_is_not_asked_for_is_0() {
         let mut out = String::new();
-        let mut aggregate = Aggregate::new(Columns::default(), 1, 0);
-        aggregate.take(&mut out, &entry(Logged::DeadlockFailure, 1));
-        aggregate.take(&mut out, &entry(Logged::Skipped, 1));
-        aggregate.take(&mut out, &entry(Logged::Processed(9), 2));
+        let mut aggregate = Aggregate::new(LogColumns::default(), 1, 0);
+        aggregate.take(&mut out, &entry(LoggedOutcome::DeadlockFailure, 1));
+        aggregate.take(&mut out, &entry(LoggedOutcome::Skipped, 1));
+        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(9), 2));
         aggregate.advance(&mut out, 1_000_000);
         assert_eq!(out, "0 1 9 81 9 9 0 0 0 0 0 0 0 0 0\n");
     }

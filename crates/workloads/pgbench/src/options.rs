@@ -3,7 +3,7 @@
 use crate::init::SCALE_MAX;
 use crate::script::{QueryMode, Script, find_builtin};
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
-use dyno_core::options::{Kind, OptionError, OptionRow, read};
+use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "pgbench",
@@ -30,20 +30,20 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
     Row::new(
         "scripts",
         "",
-        Kind::List(|o, file| o.files.push(file.to_owned())),
+        OptionValues::List(|o, file| o.files.push(file.to_owned())),
         "for `test = \"script\"`: files in the folder of the suite, or below it; what follows the last `@` is the \
          weight, 1 if there is none. The texts are stored with the run",
     ),
     Row::new(
         "scale",
         "1",
-        Kind::Whole(1, SCALE_MAX, |o, n| o.scale = n),
+        OptionValues::Whole(1, SCALE_MAX, |o, n| o.scale = n),
         "100,000 accounts, 10 tellers and 1 branch for each; also `:scale` in scripts",
     ),
     Row::new(
         "define",
         "",
-        Kind::Table(&[], |o, name, value| {
+        OptionValues::Table(&[], |o, name, value| {
             o.defines.push((name.to_owned(), value.to_owned()));
             Ok(())
         }),
@@ -52,19 +52,21 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
     Row::new(
         "mode",
         "simple",
-        Kind::Choice(&["simple", "extended", "prepared"], |o, at| o.mode = QueryMode::ALL[at]),
+        OptionValues::Choice(&["simple", "extended", "prepared"], |o, at| {
+            o.mode = QueryMode::ALL[at]
+        }),
         "how statements are sent, as pgbench's `-M`",
     ),
     Row::new(
         "jobs",
         "",
-        Kind::Whole(1, 10_000, |o, n| o.jobs = Some(n)),
+        OptionValues::Whole(1, 10_000, |o, n| o.jobs = Some(n)),
         "loops (system threads) that drive the workers; without it one per core",
     ),
     Row::new(
         "vacuum",
         "none",
-        Kind::Choice(&["none", "some", "all"], |o, at| {
+        OptionValues::Choice(&["none", "some", "all"], |o, at| {
             o.vacuum = [Vacuum::None, Vacuum::Some, Vacuum::All][at];
         }),
         "before each trial: `none` is pgbench's `-n`, `some` is what it does without (branches and tellers are \
@@ -73,7 +75,7 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
     Row::new(
         "check",
         "true",
-        Kind::Flag(|o, on| o.check = on),
+        OptionValues::Flag(|o, on| o.check = on),
         "after each trial that writes: check the balances, see below",
     ),
 ];
@@ -169,7 +171,7 @@ mod tests {
     fn the_table_takes_what_it_says() {
         dyno_core::options::check_table(OPTIONS, PgbenchSettings::new);
         let modes = OPTIONS.iter().find_map(|row| match row.kind {
-            Kind::Choice(words, _) if row.name == "mode" => Some(words),
+            OptionValues::Choice(words, _) if row.name == "mode" => Some(words),
             _ => None,
         });
         assert_eq!(modes, Some(&QueryMode::ALL.map(QueryMode::name)[..]));

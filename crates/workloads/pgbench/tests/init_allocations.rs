@@ -4,7 +4,7 @@
 mod recorder;
 
 use dyno_load::LoadObserver;
-use dyno_pgbench::init::{InitOptions, Step, initialize};
+use dyno_pgbench::init::{InitOptions, InitStep, initialize};
 use dyno_testkit::{Counting, allocations};
 use recorder::Recorder;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ fn no_row_allocates() {
     let seen = Seen::default();
     let options = InitOptions {
         scale: 3,
-        steps: vec![Step::CreateTables, Step::ClientData],
+        steps: vec![InitStep::CreateTables, InitStep::ClientData],
         ..InitOptions::default()
     };
     let report = initialize(&Recorder::new("15.20"), &options, &seen).unwrap();

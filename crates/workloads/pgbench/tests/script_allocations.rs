@@ -2,8 +2,8 @@
 
 mod sink;
 
-use dyno_core::{Dialect, Ended, Outcome, Rng, Tally, Workload};
-use dyno_pgbench::run::{Options, PgBench};
+use dyno_core::{Dialect, EndedTransaction, Outcome, Rng, Tally, Workload};
+use dyno_pgbench::run::{PgBench, PgbenchOptions};
 use dyno_pgbench::script::{QueryMode, Script, builtins};
 use dyno_reactor::block_on;
 use dyno_testkit::{Counting, allocations};
@@ -42,7 +42,7 @@ const PIPELINE: &str = "\\startpipeline\nSELECT :scale;\n\\syncpipeline\n\\set a
 fn allocations_of(text: &str, mode: QueryMode, dialect: Dialect, latencies: bool) -> u64 {
     let scripts =
         [text, "SELECT 2;"].map(|text| Script::parse(text.as_bytes(), "file", mode).unwrap());
-    let mut options = Options::new(scripts.map(|script| (script, 1)).to_vec(), mode, 1);
+    let mut options = PgbenchOptions::new(scripts.map(|script| (script, 1)).to_vec(), mode, 1);
     options.statement_latencies = latencies;
     let test = PgBench::new(options, dialect, Box::new(|talk| panic!("{talk:?}"))).unwrap();
     block_on(async {
@@ -56,7 +56,7 @@ fn allocations_of(text: &str, mode: QueryMode, dialect: Dialect, latencies: bool
             let transaction = test.choose(&mut client).unwrap();
             let mut tally = Tally::default();
             let done = test.run(&mut client, &mut session, transaction, 0, &mut tally).await;
-            let ended = Ended {
+            let ended = EndedTransaction {
                 transaction,
                 outcome: done.unwrap(),
                 due: 0,

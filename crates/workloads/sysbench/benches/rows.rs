@@ -7,7 +7,7 @@ mod common;
 use common::Sink;
 use dyno_core::Dialect;
 use dyno_load::Unobserved;
-use dyno_sysbench::{Distribution, Options, Test, prepare};
+use dyno_sysbench::{KeyDistribution, SysbenchOptions, SysbenchTest, prepare};
 use rustix::time::{ClockId, clock_gettime};
 
 const ROWS: u32 = 4_000_000;
@@ -19,8 +19,9 @@ fn cpu_ns() -> i64 {
 }
 
 fn main() {
-    for distribution in [Distribution::Uniform, Distribution::Special] {
-        let mut options = Options { table_size: ROWS, ..Options::new(Test::ReadWrite) };
+    for distribution in [KeyDistribution::Uniform, KeyDistribution::Special] {
+        let mut options =
+            SysbenchOptions { table_size: ROWS, ..SysbenchOptions::new(SysbenchTest::ReadWrite) };
         options.random.distribution = distribution;
         let start = cpu_ns();
         let report = prepare(&Sink(Dialect::Mysql), &options, 1, 1, &Unobserved)

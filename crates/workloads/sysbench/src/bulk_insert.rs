@@ -1,7 +1,7 @@
 //! `bulk_insert`: every worker fills a table of its own with rows (n, n), many per statement. The
 //! transaction is one row; most of them only join the packet that the next full one sends.
 
-use crate::options::Options;
+use crate::options::SysbenchOptions;
 use dyno_core::{DbError, Discard, ErrorClass, Outcome, Session, Tally, WorkerId, push_int};
 use dyno_load::query::number;
 
@@ -23,7 +23,7 @@ pub(crate) struct BulkWorker {
 
 pub(crate) async fn open<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     id: WorkerId,
 ) -> Result<BulkWorker, DbError> {
     let table = id + u32::from(!options.test.is_legacy());

@@ -3,7 +3,7 @@
 
 use crate::catalog;
 use crate::load::CHUNK_ROWS;
-use crate::options::Options;
+use crate::options::SysbenchOptions;
 use crate::rows::{C_LENGTH, PAD_LENGTH, is_grouped};
 use crate::schema;
 use crate::unique::id_at;
@@ -13,7 +13,7 @@ use std::fmt;
 
 /// Why a test can't run as it was asked for.
 #[derive(Debug)]
-pub enum PreflightError {
+pub enum SysbenchPreflightError {
     /// The database itself failed.
     Db(DbError),
     /// Tables are missing, or hold too few rows for the options.
@@ -31,39 +31,37 @@ pub enum PreflightError {
     },
 }
 
-impl PreflightError {
+impl SysbenchPreflightError {
     /// A remedy, for a line of its own after `hint:`.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            PreflightError::Db(error) => error.hint(),
-            PreflightError::Unprepared { hint, .. } | PreflightError::Unfit { hint, .. } => {
-                Some(hint)
-            }
+            SysbenchPreflightError::Db(error) => error.hint(),
+            SysbenchPreflightError::Unprepared { hint, .. }
+            | SysbenchPreflightError::Unfit { hint, .. } => Some(hint),
         }
     }
 }
 
-impl fmt::Display for PreflightError {
+impl fmt::Display for SysbenchPreflightError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PreflightError::Db(error) => write!(f, "{error}"),
-            PreflightError::Unprepared { problem, .. } | PreflightError::Unfit { problem, .. } => {
-                f.write_str(problem)
-            }
+            SysbenchPreflightError::Db(error) => write!(f, "{error}"),
+            SysbenchPreflightError::Unprepared { problem, .. }
+            | SysbenchPreflightError::Unfit { problem, .. } => f.write_str(problem),
         }
     }
 }
 
-impl std::error::Error for PreflightError {}
+impl std::error::Error for SysbenchPreflightError {}
 
-impl From<DbError> for PreflightError {
+impl From<DbError> for SysbenchPreflightError {
     fn from(error: DbError) -> Self {
-        PreflightError::Db(error)
+        SysbenchPreflightError::Db(error)
     }
 }
 
-fn unprepared(problem: String, hint: impl Into<String>) -> PreflightError {
-    PreflightError::Unprepared { problem, hint: hint.into() }
+fn unprepared(problem: String, hint: impl Into<String>) -> SysbenchPreflightError {
+    SysbenchPreflightError::Unprepared { problem, hint: hint.into() }
 }
 
 /// Looks whether `workers` workers can run the test on this database: whether the tables are there,
@@ -71,9 +69,9 @@ fn unprepared(problem: String, hint: impl Into<String>) -> PreflightError {
 /// user should read.
 pub async fn preflight<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     workers: u32,
-) -> Result<Vec<String>, PreflightError> {
+) -> Result<Vec<String>, SysbenchPreflightError> {
     let names = options.table_names(workers);
     let existing = catalog::tables(session).await?;
     let missing: Vec<&String> = names.iter().filter(|name| !existing.contains(*name)).collect();
@@ -97,11 +95,11 @@ pub async fn preflight<S: Session>(
 }
 
 /// `select_random_*` reads the first table only.
-fn tables_read(options: &Options) -> usize {
+fn tables_read(options: &SysbenchOptions) -> usize {
     if options.test.is_select_random() { 1 } else { options.tables as usize }
 }
 
-fn prepare_hint(options: &Options, workers: u32) -> String {
+fn prepare_hint(options: &SysbenchOptions, workers: u32) -> String {
     let legacy = options.test.is_legacy();
     if options.test.is_bulk_insert() {
         format!("run prepare with --{}={workers}", if legacy { "num-threads" } else { "threads" })
@@ -115,9 +113,9 @@ fn prepare_hint(options: &Options, workers: u32) -> String {
 
 async fn check_size<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     table: &str,
-) -> Result<Option<String>, PreflightError> {
+) -> Result<Option<String>, SysbenchPreflightError> {
     let size_option = if options.test.is_legacy() { "oltp-table-size" } else { "table-size" };
     let size = i64::from(options.table_size);
     if size == 0 {
@@ -153,9 +151,9 @@ async fn check_size<S: Session>(
 
 async fn check_prepared_limit<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     workers: u32,
-) -> Result<(), PreflightError> {
+) -> Result<(), SysbenchPreflightError> {
     let needed = options.prepared_statements() * u64::from(workers);
     if session.dialect() != Dialect::Mysql || needed == 0 {
         return Ok(());
@@ -177,7 +175,7 @@ async fn check_prepared_limit<S: Session>(
         "run `SET GLOBAL max_prepared_stmt_count={raise}` on the server, use fewer tables or \
          threads, or send text with --db-ps-mode=disable"
     );
-    Err(PreflightError::Unfit { problem, hint })
+    Err(SysbenchPreflightError::Unfit { problem, hint })
 }
 
 async fn second_column<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
@@ -188,7 +186,7 @@ async fn second_column<S: Session>(session: &mut S, sql: &str) -> Result<Option<
 
 /// Something about the data that is not as `prepare` leaves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct DataDefect {
     pub table: String,
     /// What is wrong, in words that follow the table's name.
     pub problem: String,
@@ -198,9 +196,9 @@ pub struct Finding {
 /// Nothing is returned when all is well. Reads every table once.
 pub async fn check_data<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     workers: u32,
-) -> Result<Vec<Finding>, DbError> {
+) -> Result<Vec<DataDefect>, DbError> {
     let mut findings = Vec::new();
     let existing = catalog::tables(session).await?;
     for table in options.table_names(workers) {
@@ -209,14 +207,14 @@ pub async fn check_data<S: Session>(
         } else {
             Some("doesn't exist".to_owned())
         };
-        findings.extend(problem.map(|problem| Finding { table, problem }));
+        findings.extend(problem.map(|problem| DataDefect { table, problem }));
     }
     Ok(findings)
 }
 
 async fn table_problem<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     table: &str,
 ) -> Result<Option<String>, DbError> {
     let columns = catalog::columns(session, table).await?;
@@ -246,7 +244,7 @@ async fn table_problem<S: Session>(
 /// Looks at one row of each chunk, up to a hundred.
 async fn sample_problem<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     table: &str,
 ) -> Result<Option<String>, DbError> {
     let ids: Vec<String> = (1..=options.table_size)
@@ -276,12 +274,12 @@ async fn sample_problem<S: Session>(
 const UNIQUE_WINDOW: u32 = 1_000;
 
 /// For inserts that the client numbers (`auto_inc` off): how many numbers of the id sequence the
-/// rows in the tables have used up, to be given as [`Options::unique_start`]. Starts from the number
+/// rows in the tables have used up, to be given as [`SysbenchOptions::unique_start`]. Starts from the number
 /// of rows and passes over what failed transactions have left unused in between, as long as that
 /// is less than a thousand numbers in a row.
 pub async fn first_free_unique<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
 ) -> Result<u32, DbError> {
     let tables = options.table_names(1);
     let mut used: u32 = 0;

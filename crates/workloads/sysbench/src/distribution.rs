@@ -9,7 +9,7 @@ use dyno_core::Rng;
 dyno_core::named! {
     /// How ids and keys are spread over their range (`--rand-type`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Distribution {
+    pub enum KeyDistribution {
         /// All values alike.
         Uniform = "uniform",
         /// The mean of several uniform numbers: a bell around the middle.
@@ -25,7 +25,7 @@ dyno_core::named! {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomOptions {
-    pub distribution: Distribution,
+    pub distribution: KeyDistribution,
     /// Uniform numbers per mean, for gaussian and special; at least 1 (`--rand-spec-iter`).
     pub iterations: u32,
     /// Width of the hot window of special, percent of the range, 0..=100 (`--rand-spec-pct`).
@@ -41,7 +41,7 @@ pub struct RandomOptions {
 impl Default for RandomOptions {
     fn default() -> Self {
         RandomOptions {
-            distribution: Distribution::Special,
+            distribution: KeyDistribution::Special,
             iterations: 12,
             hot_width_percent: 1,
             hot_share_percent: 75,
@@ -89,26 +89,26 @@ impl Sampler {
         let cold = f64::from(100_u32.saturating_sub(random.hot_share_percent)) / 100.0;
         let percent = u64::from(random.hot_width_percent.min(100));
         let rule = match (random.distribution, era) {
-            (Distribution::Uniform, _) => Rule::Uniform,
-            (Distribution::Gaussian, Era::V1) => Rule::Gaussian { iterations },
-            (Distribution::Gaussian, Era::V05) => Rule::GaussianV05 { iterations },
-            (Distribution::Special, Era::V1) => {
+            (KeyDistribution::Uniform, _) => Rule::Uniform,
+            (KeyDistribution::Gaussian, Era::V1) => Rule::Gaussian { iterations },
+            (KeyDistribution::Gaussian, Era::V05) => Rule::GaussianV05 { iterations },
+            (KeyDistribution::Special, Era::V1) => {
                 let span = (high - low) as f64;
                 let hot_width = span * percent as f64 / 100.0;
                 let hot_start = span / 2.0 - span * percent as f64 / 200.0;
                 Rule::Special { iterations, cold, hot_width, hot_start }
             }
-            (Distribution::Special, Era::V05) => {
+            (KeyDistribution::Special, Era::V05) => {
                 let values = high - low + 1;
                 let hot_width = (values * percent / 100).max(1);
                 let hot_start = values / 2 - values * percent / 200;
                 Rule::SpecialV05 { iterations, cold, hot_width, hot_start }
             }
-            (Distribution::Pareto, _) => {
+            (KeyDistribution::Pareto, _) => {
                 let h = random.pareto_h;
                 Rule::Pareto { power: h.ln() / (1.0 - h).ln() }
             }
-            (Distribution::Zipfian, _) => {
+            (KeyDistribution::Zipfian, _) => {
                 Rule::Zipfian(Zipf::new(high - low + 1, random.zipfian_exponent))
             }
         };
@@ -221,7 +221,7 @@ mod tests {
         (0..DRAWS).map(|_| sampler.draw(&mut rng)).collect()
     }
 
-    fn of(distribution: Distribution) -> RandomOptions {
+    fn of(distribution: KeyDistribution) -> RandomOptions {
         RandomOptions { distribution, ..RandomOptions::default() }
     }
 
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn special_reuses_its_number_and_fills_three_quarters_of_the_window() {
-        let values = draws(of(Distribution::Special), Era::V1, 1, 25_000);
+        let values = draws(of(KeyDistribution::Special), Era::V1, 1, 25_000);
         // 75 % hot, plus the bell of the cold ones: sigma is 25,000 / 12, of which 189 ids in the
         // middle hold 25 % * 189 / (2083 * 2.507) = 0.9 %.
         let hot = share(&values, 12_438..=12_626);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn special_of_0_5_fills_the_whole_window_evenly() {
-        let values = draws(of(Distribution::Special), Era::V05, 1, 25_000);
+        let values = draws(of(KeyDistribution::Special), Era::V05, 1, 25_000);
         // 25,000 values: the window starts at 1 + 12,500 - 125 and is 250 wide.
         let window = 12_376..=12_625_i64;
         let hot = share(&values, window.clone());
@@ -259,10 +259,10 @@ mod tests {
     #[test]
     fn uniform_and_gaussian_have_their_means_and_spreads() {
         for (distribution, era, deviation) in [
-            (Distribution::Uniform, Era::V1, 10_000.0 / 12_f64.sqrt()),
-            (Distribution::Uniform, Era::V05, 10_000.0 / 12_f64.sqrt()),
-            (Distribution::Gaussian, Era::V1, 10_000.0 / 12.0),
-            (Distribution::Gaussian, Era::V05, 10_000.0 / 12.0),
+            (KeyDistribution::Uniform, Era::V1, 10_000.0 / 12_f64.sqrt()),
+            (KeyDistribution::Uniform, Era::V05, 10_000.0 / 12_f64.sqrt()),
+            (KeyDistribution::Gaussian, Era::V1, 10_000.0 / 12.0),
+            (KeyDistribution::Gaussian, Era::V05, 10_000.0 / 12.0),
         ] {
             let values = draws(of(distribution), era, 1, 10_000);
             let mean = values.iter().sum::<i64>() as f64 / f64::from(DRAWS);
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn pareto_gives_the_first_h_of_the_values_all_but_h_of_the_draws() {
-        let values = draws(of(Distribution::Pareto), Era::V1, 1, 10_000);
+        let values = draws(of(KeyDistribution::Pareto), Era::V1, 1, 10_000);
         // The meaning of h = 0.2: 80 % of the draws fall on the first 20 % of the range.
         let first_fifth = share(&values, 1..=2_000);
         assert!((first_fifth - 0.8).abs() < 0.005, "{first_fifth}");
@@ -284,7 +284,8 @@ mod tests {
     #[test]
     fn zipfian_follows_its_law() {
         for exponent in [0.0, 0.5, 0.8, 1.0, 1.5] {
-            let random = RandomOptions { zipfian_exponent: exponent, ..of(Distribution::Zipfian) };
+            let random =
+                RandomOptions { zipfian_exponent: exponent, ..of(KeyDistribution::Zipfian) };
             let values = draws(random, Era::V1, 1, 1_000);
             let weight = |k: i64| (k as f64).powf(-exponent);
             let total: f64 = (1..=1_000).map(weight).sum();
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn every_distribution_stays_inside_its_range() {
-        for distribution in Distribution::ALL {
+        for distribution in KeyDistribution::ALL {
             for era in [Era::V1, Era::V05] {
                 for (low, high) in [(1, 1), (0, 1), (1, 2), (5, 3), (7, 107), (0, u32::MAX)] {
                     for percent in [0, 1, 50, 100] {

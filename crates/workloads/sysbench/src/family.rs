@@ -1,7 +1,10 @@
 //! The sysbench family in suites.
 
-use crate::check::{PreflightError, first_free_unique, preflight};
-use crate::{LegacyTest, OFFER, OptionError, Options, Test, drop_tables, existing_tables};
+use crate::check::{SysbenchPreflightError, first_free_unique, preflight};
+use crate::{
+    LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, drop_tables,
+    existing_tables,
+};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
@@ -31,7 +34,7 @@ pub const PAPER: NamedPaper = NamedPaper {
 pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;
 
 struct SysbenchFamily {
-    options: Options,
+    options: SysbenchOptions,
     most_workers: u32,
 }
 
@@ -52,11 +55,11 @@ impl Family for SysbenchFamily {
         use LegacyTest as Legacy;
         let options = &self.options;
         !match options.test {
-            Test::PointSelect | Test::ReadOnly => true,
-            Test::SelectRandomPoints | Test::SelectRandomRanges => true,
-            Test::Legacy(Legacy::Oltp) => options.read_only,
-            Test::Legacy(Legacy::OltpSimple | Legacy::Select) => true,
-            Test::Legacy(Legacy::SelectRandomPoints | Legacy::SelectRandomRanges) => true,
+            SysbenchTest::PointSelect | SysbenchTest::ReadOnly => true,
+            SysbenchTest::SelectRandomPoints | SysbenchTest::SelectRandomRanges => true,
+            SysbenchTest::Legacy(Legacy::Oltp) => options.read_only,
+            SysbenchTest::Legacy(Legacy::OltpSimple | Legacy::Select) => true,
+            SysbenchTest::Legacy(Legacy::SelectRandomPoints | Legacy::SelectRandomRanges) => true,
             _ => false,
         }
     }
@@ -107,7 +110,7 @@ impl Driven for SysbenchFamily {
             if options.test.is_insert() && !options.auto_inc {
                 options.unique_start = first_free_unique(session, &options).await?;
             }
-            Ok::<_, PreflightError>(warnings)
+            Ok::<_, SysbenchPreflightError>(warnings)
         })?;
         let test = options.test.name().to_owned();
         options.unique_part = (spec.share.generator, spec.share.generators.max(1));
@@ -125,14 +128,14 @@ impl Driven for SysbenchFamily {
     }
 }
 
-impl From<PreflightError> for Failure {
-    fn from(error: PreflightError) -> Self {
+impl From<SysbenchPreflightError> for Failure {
+    fn from(error: SysbenchPreflightError) -> Self {
         match error {
-            PreflightError::Db(error) => Failure::from(&error),
-            PreflightError::Unfit { problem, hint } => {
+            SysbenchPreflightError::Db(error) => Failure::from(&error),
+            SysbenchPreflightError::Unfit { problem, hint } => {
                 Failure::new(sentence(&problem)).with_hint(hint)
             }
-            PreflightError::Unprepared { problem, .. } => {
+            SysbenchPreflightError::Unprepared { problem, .. } => {
                 Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
             }
         }
@@ -140,31 +143,31 @@ impl From<PreflightError> for Failure {
 }
 
 /// The workload's own view of an experiment's options; errors point into the suite file.
-fn options(plan: &Plan, experiment: &ExperimentFacts) -> Result<Options, Failure> {
+fn options(plan: &Plan, experiment: &ExperimentFacts) -> Result<SysbenchOptions, Failure> {
     let refuse = |message: String, hint: Option<String>| {
         Failure::from(plan.experiment_error(&experiment.name, message, hint))
     };
-    let Some(test) = Test::from_script(&experiment.test) else {
+    let Some(test) = SysbenchTest::from_script(&experiment.test) else {
         return Err(refuse(format!("`{}` is no test of sysbench.", experiment.test), None));
     };
     let pairs: Vec<(String, String)> =
         experiment.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    Options::from_pairs(test, &pairs).map_err(|error| {
+    SysbenchOptions::from_pairs(test, &pairs).map_err(|error| {
         // In a suite options have no dashes, and it is a test that knows them.
         let (option, part, message, hint) = match &error {
-            OptionError::Unknown { name, nearest, .. } => (
+            SysbenchOptionError::Unknown { name, nearest, .. } => (
                 name,
                 OptionPart::Name,
                 format!("The test `{}` has no option `{name}`.", experiment.test),
                 nearest.as_ref().map(|name| format!("Did you mean `{name}`?")),
             ),
-            OptionError::Value { name, value, expected } => (
+            SysbenchOptionError::Value { name, value, expected } => (
                 name,
                 OptionPart::Value,
                 format!("`{name}` can't be `{value}`: it takes {expected}."),
                 None,
             ),
-            OptionError::Conflict(text) => return refuse(text.clone(), error.hint()),
+            SysbenchOptionError::Conflict(text) => return refuse(text.clone(), error.hint()),
         };
         plan.option_error(&experiment.name, option, part, message, hint).into()
     })

@@ -1,12 +1,12 @@
 //! What the scripts of sysbench 0.5 do differently: one table per transaction and always text (both
 //! in [`crate::oltp`]), other words in the selects, and locks where there are no transactions.
 
-use crate::options::{EngineTransactions, LegacyTest, Options, Test};
+use crate::options::{EngineTransactions, LegacyTest, SysbenchOptions, SysbenchTest};
 use dyno_core::Dialect;
 
 /// The column of a point select, the sum, and the bounds of a range, in the family's words.
-pub(crate) fn select_words(options: &Options) -> (&'static str, &'static str, String) {
-    let Test::Legacy(legacy) = options.test else {
+pub(crate) fn select_words(options: &SysbenchOptions) -> (&'static str, &'static str, String) {
+    let SysbenchTest::Legacy(legacy) = options.test else {
         return ("c", "SUM(k)", "? AND ?".to_owned());
     };
     let column = if legacy == LegacyTest::Select { "pad" } else { "c" };
@@ -15,7 +15,7 @@ pub(crate) fn select_words(options: &Options) -> (&'static str, &'static str, St
 }
 
 /// LOCK TABLES and UNLOCK TABLES, in place of BEGIN and COMMIT, for engines without transactions.
-pub(crate) fn lock_tables(options: &Options, dialect: Dialect) -> Option<(String, String)> {
+pub(crate) fn lock_tables(options: &SysbenchOptions, dialect: Dialect) -> Option<(String, String)> {
     let without = match options.engine_transactions {
         EngineTransactions::Yes => false,
         EngineTransactions::No => true,
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn myisam_locks_all_tables_unless_told_otherwise() {
-        let mut options = Options::new(Test::Legacy(LegacyTest::Oltp));
+        let mut options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
         options.tables = 2;
         assert_eq!(lock_tables(&options, Dialect::Mysql), None);
         options.mysql_storage_engine = "MyISAM".to_owned();
@@ -45,8 +45,10 @@ mod tests {
         assert_eq!(lock_tables(&options, Dialect::Postgres), None);
         options.engine_transactions = EngineTransactions::Yes;
         assert_eq!(lock_tables(&options, Dialect::Mysql), None);
-        let options =
-            Options { mysql_storage_engine: "myisam".to_owned(), ..Options::new(Test::ReadWrite) };
+        let options = SysbenchOptions {
+            mysql_storage_engine: "myisam".to_owned(),
+            ..SysbenchOptions::new(SysbenchTest::ReadWrite)
+        };
         assert_eq!(lock_tables(&options, Dialect::Mysql), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The sysbench OLTP family, native: the tests of sysbench 1.0.20 and the `oltp.lua` family of 0.5,
 //! on the MySQL protocol, PostgreSQL and SQLite.
 //!
-//! - [`Options`]: what a test can be told; [`Options::from_pairs`] reads a command line, [`OPTIONS`]
+//! - [`SysbenchOptions`]: what a test can be told; [`SysbenchOptions::from_pairs`] reads a command line, [`OPTIONS`]
 //!   describes every option for help.
 //! - [`prepare`], [`prewarm`], [`cleanup`]: the data; [`check`] looks at it before a run.
 //! - [`Sysbench`]: the test as a [`dyno_core::Workload`].
@@ -29,12 +29,12 @@ mod unique;
 mod workload;
 
 pub use catalog::tables as existing_tables;
-pub use distribution::{Distribution, Era, RandomOptions, Sampler};
+pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
 pub use family::{DRIVE_ON, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, drop_tables, prewarm};
 pub use offer::OFFER;
-pub use options::{EngineTransactions, LegacyTest, Options, Test};
-pub use parse::OptionError;
+pub use options::{EngineTransactions, LegacyTest, SysbenchOptions, SysbenchTest};
+pub use parse::SysbenchOptionError;
 pub use table::{OPTIONS, OptionGroup, OptionKind, OptionSpec, options_of};
-pub use workload::{Sysbench, Worker};
+pub use workload::{Sysbench, SysbenchWorker};

@@ -6,7 +6,7 @@
 //! what is missing.
 
 use crate::catalog;
-use crate::options::Options;
+use crate::options::SysbenchOptions;
 use crate::rows::{COLUMNS, ChunkRows};
 use crate::schema::{self, Index};
 use dyno_core::{Driver, RowSource, Session};
@@ -38,7 +38,7 @@ pub struct PrepareReport {
 /// completed; complete ones are left alone. Must not be called within an event loop.
 pub fn prepare<D: Driver>(
     driver: &D,
-    options: &Options,
+    options: &SysbenchOptions,
     threads: u32,
     seed: u64,
     observer: &dyn LoadObserver,
@@ -95,7 +95,7 @@ fn chunk_ids(chunk: u32, rows: u32) -> (u32, u32) {
 
 async fn inspect_or_create<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     name: &str,
     number: u32,
     existing: &HashSet<String>,
@@ -139,7 +139,7 @@ async fn inspect_or_create<S: Session>(
     Ok(table)
 }
 
-fn other_contents(options: &Options, table: &str, problem: String) -> LoadError {
+fn other_contents(options: &SysbenchOptions, table: &str, problem: String) -> LoadError {
     let hint = format!(
         "run cleanup first, then prepare again; to use the table as it is, run with the options \
          it was prepared with (these say {} rows)",
@@ -150,7 +150,7 @@ fn other_contents(options: &Options, table: &str, problem: String) -> LoadError 
 
 async fn check_columns<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     table: &str,
 ) -> Result<(), LoadError> {
     let doing = format!("reading the columns of table '{table}'");
@@ -170,7 +170,7 @@ async fn check_columns<S: Session>(
 /// The chunks (from 0) that are wholly there; an error when one is there in part.
 async fn complete_chunks<S: Session>(
     session: &mut S,
-    options: &Options,
+    options: &SysbenchOptions,
     table: &str,
 ) -> Result<HashSet<u32>, LoadError> {
     let doing = format!("counting the rows of table '{table}'");
@@ -239,7 +239,7 @@ fn pieces(tables: &[TableState]) -> Vec<Piece> {
 
 /// A load in progress, shared by its sessions.
 struct Load<'a> {
-    options: &'a Options,
+    options: &'a SysbenchOptions,
     seed: u64,
     observer: &'a dyn LoadObserver,
     tables: Vec<TableState>,

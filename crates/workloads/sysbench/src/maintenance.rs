@@ -1,6 +1,6 @@
 //! `cleanup` and `prewarm`.
 
-use crate::options::Options;
+use crate::options::SysbenchOptions;
 use crate::schema;
 use dyno_core::{Dialect, Driver, Session};
 use dyno_load::query::{column, execute};
@@ -9,7 +9,7 @@ use dyno_load::{LoadError, LoadObserver, LoadSessions, while_doing};
 /// Drops the tables of `options`, where they exist. Must not be called within an event loop.
 pub fn cleanup<D: Driver>(
     driver: &D,
-    options: &Options,
+    options: &SysbenchOptions,
     threads: u32,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
@@ -35,7 +35,7 @@ pub fn drop_tables<D: Driver>(
 /// optimizer's statistics, several tables at once. Must not be called within an event loop.
 pub fn prewarm<D: Driver>(
     driver: &D,
-    options: &Options,
+    options: &SysbenchOptions,
     threads: u32,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
@@ -69,7 +69,12 @@ async fn has_pg_prewarm<S: Session>(session: &mut S) -> Result<bool, LoadError> 
     Ok(!found.is_empty())
 }
 
-fn statements(options: &Options, dialect: Dialect, extension: bool, table: &str) -> Vec<String> {
+fn statements(
+    options: &SysbenchOptions,
+    dialect: Dialect,
+    extension: bool,
+    table: &str,
+) -> Vec<String> {
     let rows = options.table_size;
     let by_index =
         format!("SELECT COUNT(*) FROM (SELECT * FROM {table} WHERE k LIKE '%0%' LIMIT {rows}) t");

@@ -48,14 +48,14 @@ const fn tables(name: &'static str, rows: &'static str, tables: &'static str) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Test;
+    use crate::options::SysbenchTest;
 
     #[test]
     fn suites_reach_every_test_by_its_name() {
         let offered: Vec<&str> = OFFER.tests.iter().map(|test| test.name).collect();
-        for test in Test::ALL {
+        for test in SysbenchTest::ALL {
             assert!(offered.contains(&test.name()), "{}", test.name());
         }
-        assert!(offered.iter().all(|name| Test::from_script(name).is_some()));
+        assert!(offered.iter().all(|name| SysbenchTest::from_script(name).is_some()));
     }
 }

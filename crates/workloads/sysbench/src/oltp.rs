@@ -2,7 +2,7 @@
 //! draws.
 
 use crate::distribution::Sampler;
-use crate::options::{LegacyTest, Options, Test};
+use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
 use crate::rows::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::statements::{Kind, Statements, Templates};
 use crate::unique::UniqueIds;
@@ -29,9 +29,9 @@ const RANGES: [Kind; 4] =
     [Kind::SimpleRange, Kind::SumRange, Kind::OrderRange, Kind::DistinctRange];
 
 impl Shape {
-    pub(crate) fn of(options: &Options) -> Shape {
+    pub(crate) fn of(options: &SysbenchOptions) -> Shape {
         let mut shape = match options.test {
-            Test::Legacy(legacy) => Shape::legacy(options, legacy),
+            SysbenchTest::Legacy(legacy) => Shape::legacy(options, legacy),
             _ => Shape::v1(options),
         };
         if options.prepared {
@@ -51,27 +51,29 @@ impl Shape {
             && self.deletes + self.new_rows == 0
     }
 
-    fn v1(options: &Options) -> Shape {
+    fn v1(options: &SysbenchOptions) -> Shape {
         let explicit = Shape { explicit: !options.skip_trx, ..Shape::default() };
         match options.test {
-            Test::PointSelect => Shape { point_selects: 1, ..Shape::default() },
-            Test::ReadOnly => explicit.with_reads(options),
-            Test::WriteOnly => explicit.with_writes(options),
-            Test::ReadWrite => explicit.with_reads(options).with_writes(options),
-            Test::UpdateIndex => Shape { index_updates: options.index_updates, ..Shape::default() },
-            Test::UpdateNonIndex => {
+            SysbenchTest::PointSelect => Shape { point_selects: 1, ..Shape::default() },
+            SysbenchTest::ReadOnly => explicit.with_reads(options),
+            SysbenchTest::WriteOnly => explicit.with_writes(options),
+            SysbenchTest::ReadWrite => explicit.with_reads(options).with_writes(options),
+            SysbenchTest::UpdateIndex => {
+                Shape { index_updates: options.index_updates, ..Shape::default() }
+            }
+            SysbenchTest::UpdateNonIndex => {
                 Shape { non_index_updates: options.non_index_updates, ..Shape::default() }
             }
-            Test::Insert => Shape { new_rows: 1, ..Shape::default() },
-            Test::Delete => Shape { deletes: 1, ..Shape::default() },
-            Test::SelectRandomPoints
-            | Test::SelectRandomRanges
-            | Test::BulkInsert
-            | Test::Legacy(_) => Shape::default(),
+            SysbenchTest::Insert => Shape { new_rows: 1, ..Shape::default() },
+            SysbenchTest::Delete => Shape { deletes: 1, ..Shape::default() },
+            SysbenchTest::SelectRandomPoints
+            | SysbenchTest::SelectRandomRanges
+            | SysbenchTest::BulkInsert
+            | SysbenchTest::Legacy(_) => Shape::default(),
         }
     }
 
-    fn legacy(options: &Options, test: LegacyTest) -> Shape {
+    fn legacy(options: &SysbenchOptions, test: LegacyTest) -> Shape {
         let one_table = Shape { one_table: true, ..Shape::default() };
         match test {
             LegacyTest::Oltp => {
@@ -95,7 +97,7 @@ impl Shape {
         }
     }
 
-    fn with_reads(self, options: &Options) -> Shape {
+    fn with_reads(self, options: &SysbenchOptions) -> Shape {
         let ranges = [
             options.simple_ranges,
             options.sum_ranges,
@@ -106,7 +108,7 @@ impl Shape {
         Shape { point_selects: options.point_selects, ranges, ..self }
     }
 
-    fn with_writes(self, options: &Options) -> Shape {
+    fn with_writes(self, options: &SysbenchOptions) -> Shape {
         Shape {
             index_updates: options.index_updates,
             non_index_updates: options.non_index_updates,
@@ -118,25 +120,25 @@ impl Shape {
 
 /// The original prepares all kinds of a test, even those whose count is zero, and the range kinds
 /// unless `range_selects` is off.
-fn prepares(options: &Options) -> Vec<Kind> {
+fn prepares(options: &SysbenchOptions) -> Vec<Kind> {
     let transaction: &[Kind] = if options.skip_trx { &[] } else { &[Kind::Begin, Kind::Commit] };
     let ranges: &[Kind] = if options.range_selects { &RANGES } else { &[] };
     let writes = &[Kind::IndexUpdate, Kind::NonIndexUpdate, Kind::Delete, Kind::Insert];
     let parts: &[&[Kind]] = match options.test {
-        Test::PointSelect => &[&[Kind::PointSelect]],
-        Test::ReadOnly => &[&[Kind::PointSelect], transaction, ranges],
-        Test::WriteOnly => &[transaction, writes],
-        Test::ReadWrite => &[transaction, &[Kind::PointSelect], ranges, writes],
-        Test::UpdateIndex => &[&[Kind::IndexUpdate]],
-        Test::UpdateNonIndex => &[&[Kind::NonIndexUpdate]],
-        Test::Delete => &[&[Kind::Delete]],
+        SysbenchTest::PointSelect => &[&[Kind::PointSelect]],
+        SysbenchTest::ReadOnly => &[&[Kind::PointSelect], transaction, ranges],
+        SysbenchTest::WriteOnly => &[transaction, writes],
+        SysbenchTest::ReadWrite => &[transaction, &[Kind::PointSelect], ranges, writes],
+        SysbenchTest::UpdateIndex => &[&[Kind::IndexUpdate]],
+        SysbenchTest::UpdateNonIndex => &[&[Kind::NonIndexUpdate]],
+        SysbenchTest::Delete => &[&[Kind::Delete]],
         _ => &[],
     };
     parts.concat()
 }
 
 /// The statements of a test as text.
-pub(crate) fn templates(options: &Options, shape: &Shape, dialect: Dialect) -> Templates {
+pub(crate) fn templates(options: &SysbenchOptions, shape: &Shape, dialect: Dialect) -> Templates {
     let (begin, commit) = crate::legacy::lock_tables(options, dialect).unwrap_or_else(|| {
         // SQLite can't turn a reader into a writer while there is another one: a transaction
         // that will write has to say so at its beginning.
@@ -164,7 +166,7 @@ pub(crate) fn templates(options: &Options, shape: &Shape, dialect: Dialect) -> T
     ])
 }
 
-fn new_row(options: &Options, dialect: Dialect) -> &'static str {
+fn new_row(options: &SysbenchOptions, dialect: Dialect) -> &'static str {
     // MySQL numbers a row whose id is given as 0. The others would store the 0.
     if server_numbers(options, dialect) {
         "INSERT INTO sbtest# (k, c, pad) VALUES (?, ?, ?)"
@@ -173,7 +175,7 @@ fn new_row(options: &Options, dialect: Dialect) -> &'static str {
     }
 }
 
-fn server_numbers(options: &Options, dialect: Dialect) -> bool {
+fn server_numbers(options: &SysbenchOptions, dialect: Dialect) -> bool {
     options.auto_inc && dialect != Dialect::Mysql
 }
 
@@ -210,7 +212,7 @@ pub(crate) struct OltpWorker {
 }
 
 impl Oltp {
-    pub(crate) fn new(options: &Options, dialect: Dialect) -> Self {
+    pub(crate) fn new(options: &SysbenchOptions, dialect: Dialect) -> Self {
         let shape = Shape::of(options);
         let templates = templates(options, &shape, dialect);
         let ids = match (options.auto_inc, dialect) {
@@ -227,7 +229,7 @@ impl Oltp {
     pub(crate) async fn open<S: Session>(
         &self,
         session: &mut S,
-        options: &Options,
+        options: &SysbenchOptions,
         rng: Rng,
     ) -> Result<OltpWorker, DbError> {
         let keys = Sampler::new(&options.random, options.test.era(), 1, options.table_size);

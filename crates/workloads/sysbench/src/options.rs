@@ -4,7 +4,7 @@ use crate::distribution::{Era, RandomOptions};
 use crate::table::OPTIONS;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Test {
+pub enum SysbenchTest {
     PointSelect,
     /// Point and range selects in a transaction.
     ReadOnly,
@@ -51,65 +51,65 @@ dyno_core::named! {
     }
 }
 
-impl Test {
+impl SysbenchTest {
     /// All tests, in the order in which help lists them.
-    pub const ALL: [Test; 21] = [
-        Test::ReadWrite,
-        Test::ReadOnly,
-        Test::WriteOnly,
-        Test::PointSelect,
-        Test::UpdateIndex,
-        Test::UpdateNonIndex,
-        Test::Insert,
-        Test::Delete,
-        Test::SelectRandomPoints,
-        Test::SelectRandomRanges,
-        Test::BulkInsert,
-        Test::Legacy(LegacyTest::Oltp),
-        Test::Legacy(LegacyTest::OltpSimple),
-        Test::Legacy(LegacyTest::Select),
-        Test::Legacy(LegacyTest::Insert),
-        Test::Legacy(LegacyTest::Delete),
-        Test::Legacy(LegacyTest::UpdateIndex),
-        Test::Legacy(LegacyTest::UpdateNonIndex),
-        Test::Legacy(LegacyTest::BulkInsert),
-        Test::Legacy(LegacyTest::SelectRandomPoints),
-        Test::Legacy(LegacyTest::SelectRandomRanges),
+    pub const ALL: [SysbenchTest; 21] = [
+        SysbenchTest::ReadWrite,
+        SysbenchTest::ReadOnly,
+        SysbenchTest::WriteOnly,
+        SysbenchTest::PointSelect,
+        SysbenchTest::UpdateIndex,
+        SysbenchTest::UpdateNonIndex,
+        SysbenchTest::Insert,
+        SysbenchTest::Delete,
+        SysbenchTest::SelectRandomPoints,
+        SysbenchTest::SelectRandomRanges,
+        SysbenchTest::BulkInsert,
+        SysbenchTest::Legacy(LegacyTest::Oltp),
+        SysbenchTest::Legacy(LegacyTest::OltpSimple),
+        SysbenchTest::Legacy(LegacyTest::Select),
+        SysbenchTest::Legacy(LegacyTest::Insert),
+        SysbenchTest::Legacy(LegacyTest::Delete),
+        SysbenchTest::Legacy(LegacyTest::UpdateIndex),
+        SysbenchTest::Legacy(LegacyTest::UpdateNonIndex),
+        SysbenchTest::Legacy(LegacyTest::BulkInsert),
+        SysbenchTest::Legacy(LegacyTest::SelectRandomPoints),
+        SysbenchTest::Legacy(LegacyTest::SelectRandomRanges),
     ];
 
     /// The script's name, without folder and `.lua`. Three names exist in both families.
     pub fn name(self) -> &'static str {
         match self {
-            Test::PointSelect => "oltp_point_select",
-            Test::ReadOnly => "oltp_read_only",
-            Test::WriteOnly => "oltp_write_only",
-            Test::ReadWrite => "oltp_read_write",
-            Test::UpdateIndex => "oltp_update_index",
-            Test::UpdateNonIndex => "oltp_update_non_index",
-            Test::Insert => "oltp_insert",
-            Test::Delete => "oltp_delete",
-            Test::SelectRandomPoints => "select_random_points",
-            Test::SelectRandomRanges => "select_random_ranges",
-            Test::BulkInsert => "bulk_insert",
-            Test::Legacy(legacy) => legacy.name(),
+            SysbenchTest::PointSelect => "oltp_point_select",
+            SysbenchTest::ReadOnly => "oltp_read_only",
+            SysbenchTest::WriteOnly => "oltp_write_only",
+            SysbenchTest::ReadWrite => "oltp_read_write",
+            SysbenchTest::UpdateIndex => "oltp_update_index",
+            SysbenchTest::UpdateNonIndex => "oltp_update_non_index",
+            SysbenchTest::Insert => "oltp_insert",
+            SysbenchTest::Delete => "oltp_delete",
+            SysbenchTest::SelectRandomPoints => "select_random_points",
+            SysbenchTest::SelectRandomRanges => "select_random_ranges",
+            SysbenchTest::BulkInsert => "bulk_insert",
+            SysbenchTest::Legacy(legacy) => legacy.name(),
         }
     }
 
     /// The test that a command line names, by script name or by path (`oltp_read_write`,
     /// `/usr/share/sysbench/oltp_read_write.lua`). Names of both families mean the one of 1.0,
     /// unless the path leads through a folder of the 0.5 scripts (`oltp_legacy`, `tests/db`).
-    pub fn from_script(argument: &str) -> Option<Test> {
+    pub fn from_script(argument: &str) -> Option<SysbenchTest> {
         let (folder, file) = argument.rsplit_once('/').unwrap_or(("", argument));
         let name = file.strip_suffix(".lua").unwrap_or(file);
         let old = folder.ends_with("oltp_legacy") || folder.ends_with("tests/db");
-        let named = || Test::ALL.into_iter().filter(|test| test.name() == name);
+        let named = || SysbenchTest::ALL.into_iter().filter(|test| test.name() == name);
         if old { named().find(|test| test.is_legacy()) } else { named().next() }
     }
 
     /// True for the scripts of 0.5. The defaults of general options differ, too: 0.5 stops after
     /// 10,000 transactions and has no time limit.
     pub fn is_legacy(self) -> bool {
-        matches!(self, Test::Legacy(_))
+        matches!(self, SysbenchTest::Legacy(_))
     }
 
     /// Whose random arithmetic the test follows.
@@ -119,28 +119,30 @@ impl Test {
 
     /// True when the test fills tables of two columns named by worker (`bulk_insert`).
     pub fn is_bulk_insert(self) -> bool {
-        matches!(self, Test::BulkInsert | Test::Legacy(LegacyTest::BulkInsert))
+        matches!(self, SysbenchTest::BulkInsert | SysbenchTest::Legacy(LegacyTest::BulkInsert))
     }
 
     /// True when one statement reads several random keys of one table (`select_random_*`).
     pub fn is_select_random(self) -> bool {
         matches!(
             self,
-            Test::SelectRandomPoints
-                | Test::SelectRandomRanges
-                | Test::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
+            SysbenchTest::SelectRandomPoints
+                | SysbenchTest::SelectRandomRanges
+                | SysbenchTest::Legacy(
+                    LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges
+                )
         )
     }
 
     /// True when the test adds rows of its own and deletes none.
     pub fn is_insert(self) -> bool {
-        matches!(self, Test::Insert | Test::Legacy(LegacyTest::Insert))
+        matches!(self, SysbenchTest::Insert | SysbenchTest::Legacy(LegacyTest::Insert))
     }
 
     /// True when an unknown option is passed over, as the original does for scripts that declare
     /// none.
     pub fn accepts_unknown_options(self) -> bool {
-        self.is_legacy() || self == Test::BulkInsert
+        self.is_legacy() || self == SysbenchTest::BulkInsert
     }
 }
 
@@ -156,10 +158,10 @@ pub enum EngineTransactions {
     No,
 }
 
-/// The options of one test. [`Options::new`] gives the defaults of sysbench 1.0.20 or 0.5.
+/// The options of one test. [`SysbenchOptions::new`] gives the defaults of sysbench 1.0.20 or 0.5.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
-    pub test: Test,
+pub struct SysbenchOptions {
+    pub test: SysbenchTest,
     /// Number of tables, at least 1.
     pub tables: u32,
     /// Rows per table; ids are `1..=table_size`. At most 2,147,483,647.
@@ -222,10 +224,11 @@ pub struct Options {
     pub warnings: Vec<String>,
 }
 
-impl Options {
+impl SysbenchOptions {
     /// The defaults of `test`.
-    pub fn new(test: Test) -> Self {
-        let mut options = Options { test, unique_part: (0, 1), ..Options::default() };
+    pub fn new(test: SysbenchTest) -> Self {
+        let mut options =
+            SysbenchOptions { test, unique_part: (0, 1), ..SysbenchOptions::default() };
         for spec in OPTIONS.iter().filter(|spec| !spec.default.is_empty()) {
             (spec.set)(&mut options, spec.default).expect("a test sets every default");
         }
@@ -244,9 +247,9 @@ impl Options {
 
     pub fn table_names(&self, workers: u32) -> Vec<String> {
         match self.test {
-            Test::Legacy(LegacyTest::BulkInsert) => numbered(0, workers),
-            Test::BulkInsert => numbered(1, workers),
-            Test::Legacy(_) if self.test.is_select_random() => vec!["sbtest".to_owned()],
+            SysbenchTest::Legacy(LegacyTest::BulkInsert) => numbered(0, workers),
+            SysbenchTest::BulkInsert => numbered(1, workers),
+            SysbenchTest::Legacy(_) if self.test.is_select_random() => vec!["sbtest".to_owned()],
             _ => numbered(1, self.tables),
         }
     }

@@ -1,7 +1,7 @@
-//! From the words of a command line to [`Options`].
+//! From the words of a command line to [`SysbenchOptions`].
 
-use crate::distribution::Distribution;
-use crate::options::{EngineTransactions, Options, Test};
+use crate::distribution::KeyDistribution;
+use crate::options::{EngineTransactions, SysbenchOptions, SysbenchTest};
 use crate::table::{OptionSpec, options_of};
 use dyno_core::nearest;
 use std::fmt;
@@ -13,7 +13,7 @@ fn canonical(name: &str) -> String {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OptionError {
+pub enum SysbenchOptionError {
     Unknown {
         name: String,
         value: String,
@@ -31,39 +31,39 @@ pub enum OptionError {
     Conflict(String),
 }
 
-impl OptionError {
+impl SysbenchOptionError {
     /// A remedy, for a line of its own after `hint:`.
     pub fn hint(&self) -> Option<String> {
         match self {
-            OptionError::Unknown { nearest: Some(name), .. } => {
+            SysbenchOptionError::Unknown { nearest: Some(name), .. } => {
                 Some(format!("did you mean --{name}?"))
             }
-            OptionError::Unknown { nearest: None, .. } => {
+            SysbenchOptionError::Unknown { nearest: None, .. } => {
                 Some("the command `help` lists the options of a test".to_owned())
             }
-            OptionError::Value { .. } | OptionError::Conflict(_) => None,
+            SysbenchOptionError::Value { .. } | SysbenchOptionError::Conflict(_) => None,
         }
     }
 }
 
-impl fmt::Display for OptionError {
+impl fmt::Display for SysbenchOptionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OptionError::Unknown { name, value, .. } if value.is_empty() => {
+            SysbenchOptionError::Unknown { name, value, .. } if value.is_empty() => {
                 write!(f, "invalid option: --{name}")
             }
-            OptionError::Unknown { name, value, .. } => {
+            SysbenchOptionError::Unknown { name, value, .. } => {
                 write!(f, "invalid option: --{name}={value}")
             }
-            OptionError::Value { name, value, expected } => {
+            SysbenchOptionError::Value { name, value, expected } => {
                 write!(f, "invalid option: --{name}={value}: the value must be {expected}")
             }
-            OptionError::Conflict(text) => f.write_str(text),
+            SysbenchOptionError::Conflict(text) => f.write_str(text),
         }
     }
 }
 
-impl std::error::Error for OptionError {}
+impl std::error::Error for SysbenchOptionError {}
 
 /// Names that were never options of the 0.5 scripts although many public scripts and papers use
 /// them, and what their authors most likely meant.
@@ -84,20 +84,23 @@ const OFTEN_MEANT: &[(&str, &str)] = &[
     ("init_rng", "rand-init"),
 ];
 
-impl Options {
+impl SysbenchOptions {
     /// Reads the options of `test` from (name, value) pairs as they stood on the command line,
     /// without the leading dashes. `-` and `_` are the same letter in names; a later pair replaces
     /// an earlier one; a switch without value is given the value `on`; an empty value leaves the
-    /// default. Names that the test passes over go to [`Options::warnings`].
-    pub fn from_pairs(test: Test, pairs: &[(String, String)]) -> Result<Options, OptionError> {
-        let mut options = Options::new(test);
+    /// default. Names that the test passes over go to [`SysbenchOptions::warnings`].
+    pub fn from_pairs(
+        test: SysbenchTest,
+        pairs: &[(String, String)],
+    ) -> Result<SysbenchOptions, SysbenchOptionError> {
+        let mut options = SysbenchOptions::new(test);
         for (name, value) in pairs {
             options.set(name, value)?;
         }
         options.finish()
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), SysbenchOptionError> {
         let wanted = canonical(name);
         let Some(spec) = options_of(self.test).find(|spec| canonical(spec.name) == wanted) else {
             return self.unknown(name, value);
@@ -105,7 +108,7 @@ impl Options {
         if value.is_empty() && !spec.takes_empty() {
             return Ok(());
         }
-        (spec.set)(self, value).map_err(|expected| OptionError::Value {
+        (spec.set)(self, value).map_err(|expected| SysbenchOptionError::Value {
             name: spec.name.to_owned(),
             value: value.to_owned(),
             expected,
@@ -114,11 +117,11 @@ impl Options {
         Ok(())
     }
 
-    fn unknown(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+    fn unknown(&mut self, name: &str, value: &str) -> Result<(), SysbenchOptionError> {
         let meant = self.meant(name);
         if !self.test.accepts_unknown_options() {
             let nearest = meant.map(str::to_owned);
-            return Err(OptionError::Unknown {
+            return Err(SysbenchOptionError::Unknown {
                 name: name.to_owned(),
                 value: value.to_owned(),
                 nearest,
@@ -166,9 +169,9 @@ impl Options {
         }
     }
 
-    fn finish(self) -> Result<Options, OptionError> {
+    fn finish(self) -> Result<SysbenchOptions, SysbenchOptionError> {
         if self.read_only && self.write_only {
-            return Err(OptionError::Conflict(
+            return Err(SysbenchOptionError::Conflict(
                 "--oltp-read-only and --oltp-write-only exclude each other".to_owned(),
             ));
         }
@@ -222,8 +225,8 @@ pub(crate) fn word<T: Copy>(value: &str, words: &[(&str, T)]) -> Result<T, Strin
     })
 }
 
-pub(crate) fn distribution(value: &str) -> Result<Distribution, String> {
-    let words = Distribution::ALL.map(|distribution| (distribution.name(), distribution));
+pub(crate) fn distribution(value: &str) -> Result<KeyDistribution, String> {
+    let words = KeyDistribution::ALL.map(|distribution| (distribution.name(), distribution));
     word(value, &words)
 }
 

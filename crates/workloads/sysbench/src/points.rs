@@ -2,7 +2,7 @@
 //! of the first table. Each worker has its own share of the key range.
 
 use crate::distribution::Sampler;
-use crate::options::{LegacyTest, Options, Test};
+use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
 use crate::statements::{placeholders, substitute};
 use dyno_core::{
     DbError, Dialect, Discard, Outcome, Param, ParamType, Rng, Session, Statement, Tally, WorkerId,
@@ -31,10 +31,10 @@ pub(crate) struct RandomKeysWorker {
 const NUMBER_LENGTH: usize = 12;
 
 impl RandomKeys {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &SysbenchOptions) -> Self {
         let ranges = matches!(
             options.test,
-            Test::SelectRandomRanges | Test::Legacy(LegacyTest::SelectRandomRanges)
+            SysbenchTest::SelectRandomRanges | SysbenchTest::Legacy(LegacyTest::SelectRandomRanges)
         );
         let table = if options.test.is_legacy() { "sbtest" } else { "sbtest1" };
         let draws = if ranges { options.number_of_ranges } else { options.random_points };
@@ -57,7 +57,7 @@ impl RandomKeys {
     pub(crate) async fn open<S: Session>(
         &self,
         session: &mut S,
-        options: &Options,
+        options: &SysbenchOptions,
         id: WorkerId,
         workers: u32,
         rng: Rng,

@@ -1,7 +1,7 @@
 //! The contents of the columns `c` and `pad`, and the rows of a loaded table.
 
 use crate::distribution::Sampler;
-use crate::options::{LegacyTest, Options, Test};
+use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
 use dyno_core::{Rng, RowSource, RowWriter};
 
 /// Letters of `c`: ten groups of eleven digits joined by `-`.
@@ -80,11 +80,17 @@ pub(crate) const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
 
 impl ChunkRows {
     /// Rows `first..=last` of table number `table` as `options` want them.
-    pub(crate) fn new(options: &Options, seed: u64, table: u32, first: u32, last: u32) -> Self {
+    pub(crate) fn new(
+        options: &SysbenchOptions,
+        seed: u64,
+        table: u32,
+        first: u32,
+        last: u32,
+    ) -> Self {
         let stream = u64::from(table) << 32 | u64::from(first);
         let legacy_random = matches!(
             options.test,
-            Test::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
+            SysbenchTest::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
         );
         ChunkRows {
             seed,
@@ -164,7 +170,7 @@ mod tests {
 
     #[test]
     fn rows_have_the_format_and_do_not_depend_on_how_often_they_are_asked_for() {
-        let options = Options::new(Test::ReadWrite);
+        let options = SysbenchOptions::new(SysbenchTest::ReadWrite);
         let mut source = ChunkRows::new(&options, 5, 2, 101, 350);
         let rows = all_rows(&mut source);
         assert_eq!(rows.len(), 250);
@@ -200,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_table_of_the_old_select_random_tests_counts() {
-        let options = Options::new(Test::Legacy(LegacyTest::SelectRandomPoints));
+        let options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::SelectRandomPoints));
         let rows = all_rows(&mut ChunkRows::new(&options, 5, 0, 1, 3));
         assert_eq!(rows[2], ["3", "3", " ", std::str::from_utf8(LEGACY_PAD).unwrap()]);
         assert_eq!(LEGACY_PAD.len(), 50);

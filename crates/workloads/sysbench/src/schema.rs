@@ -1,10 +1,10 @@
 //! The tables.
 
-use crate::options::{LegacyTest, Options, Test};
+use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
 use dyno_core::Dialect;
 
 /// The CREATE TABLE of `table`, of the test's family.
-pub(crate) fn create_table(options: &Options, dialect: Dialect, table: &str) -> String {
+pub(crate) fn create_table(options: &SysbenchOptions, dialect: Dialect, table: &str) -> String {
     if options.test.is_bulk_insert() {
         return create_bulk_table(options, dialect, table);
     }
@@ -27,7 +27,7 @@ pub(crate) fn create_table(options: &Options, dialect: Dialect, table: &str) -> 
     )
 }
 
-fn id_column(options: &Options, dialect: Dialect) -> &'static str {
+fn id_column(options: &SysbenchOptions, dialect: Dialect) -> &'static str {
     match (dialect, options.auto_inc, options.test.is_legacy()) {
         (Dialect::Mysql, true, false) => "INTEGER NOT NULL AUTO_INCREMENT",
         (Dialect::Mysql, true, true) => "INTEGER UNSIGNED NOT NULL AUTO_INCREMENT",
@@ -38,7 +38,7 @@ fn id_column(options: &Options, dialect: Dialect) -> &'static str {
     }
 }
 
-fn table_options(options: &Options, dialect: Dialect) -> String {
+fn table_options(options: &SysbenchOptions, dialect: Dialect) -> String {
     let mut tail = String::new();
     if dialect == Dialect::Mysql {
         let engine = &options.mysql_storage_engine;
@@ -56,7 +56,7 @@ fn table_options(options: &Options, dialect: Dialect) -> String {
     tail
 }
 
-fn create_bulk_table(options: &Options, dialect: Dialect, table: &str) -> String {
+fn create_bulk_table(options: &SysbenchOptions, dialect: Dialect, table: &str) -> String {
     let (integer, tail) = if options.test.is_legacy() && dialect == Dialect::Mysql {
         ("INTEGER UNSIGNED", table_options(options, dialect))
     } else {
@@ -75,7 +75,7 @@ pub(crate) struct Index {
 }
 
 /// The indexes of `table` that are made after loading.
-pub(crate) fn indexes(options: &Options, dialect: Dialect, table: &str) -> Vec<Index> {
+pub(crate) fn indexes(options: &SysbenchOptions, dialect: Dialect, table: &str) -> Vec<Index> {
     if options.test.is_bulk_insert() {
         return Vec::new();
     }
@@ -100,7 +100,7 @@ pub(crate) fn indexes(options: &Options, dialect: Dialect, table: &str) -> Vec<I
 /// Lets the server's own numbering continue behind the loaded rows. MySQL and SQLite do so
 /// by themselves.
 pub(crate) fn continue_numbering(
-    options: &Options,
+    options: &SysbenchOptions,
     dialect: Dialect,
     table: &str,
 ) -> Option<String> {
@@ -112,17 +112,17 @@ pub(crate) fn continue_numbering(
 }
 
 /// The columns that an existing table must have.
-pub(crate) fn column_names(options: &Options) -> &'static [&'static str] {
+pub(crate) fn column_names(options: &SysbenchOptions) -> &'static [&'static str] {
     if options.test.is_bulk_insert() { &["id", "k"] } else { &crate::rows::COLUMNS }
 }
 
 /// How long `c` and `pad` are at most, in letters; `None` for the tables of bulk_insert and for the
 /// fixed contents of 0.5's table `sbtest`.
-pub(crate) fn has_random_text(options: &Options) -> bool {
+pub(crate) fn has_random_text(options: &SysbenchOptions) -> bool {
     !options.test.is_bulk_insert()
         && !matches!(
             options.test,
-            Test::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
+            SysbenchTest::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
         )
 }
 
@@ -132,12 +132,12 @@ mod tests {
 
     #[test]
     fn mysql_gets_the_text_of_the_original() {
-        let options = Options::new(Test::ReadWrite);
+        let options = SysbenchOptions::new(SysbenchTest::ReadWrite);
         let expected = "CREATE TABLE sbtest1(\n  id INTEGER NOT NULL AUTO_INCREMENT,\n  k INTEGER \
                         DEFAULT '0' NOT NULL,\n  c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) \
                         DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n) /*! ENGINE = innodb */";
         assert_eq!(create_table(&options, Dialect::Mysql, "sbtest1"), expected);
-        let options = Options { secondary: true, auto_inc: false, ..options };
+        let options = SysbenchOptions { secondary: true, auto_inc: false, ..options };
         let text = create_table(&options, Dialect::Mysql, "sbtest1");
         assert!(text.contains("id INTEGER NOT NULL,\n"), "{text}");
         assert!(text.contains(",\n  KEY xid (id)\n)"), "{text}");
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn each_dialect_numbers_rows_in_its_own_way() {
-        let options = Options::new(Test::ReadWrite);
+        let options = SysbenchOptions::new(SysbenchTest::ReadWrite);
         let postgres = create_table(&options, Dialect::Postgres, "sbtest3");
         assert!(postgres.contains("id SERIAL,\n"), "{postgres}");
         assert!(postgres.ends_with("PRIMARY KEY (id)\n)"), "{postgres}");
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_old_scripts_have_unsigned_columns_and_max_rows_on_mysql() {
-        let options = Options::new(Test::Legacy(LegacyTest::Oltp));
+        let options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
         let text = create_table(&options, Dialect::Mysql, "sbtest1");
         assert!(text.contains("id INTEGER UNSIGNED NOT NULL AUTO_INCREMENT"), "{text}");
         assert!(text.contains("k INTEGER UNSIGNED DEFAULT '0' NOT NULL"), "{text}");
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn indexes_follow_the_options() {
-        let mut options = Options::new(Test::ReadWrite);
-        let names = |options: &Options, dialect| -> Vec<String> {
+        let mut options = SysbenchOptions::new(SysbenchTest::ReadWrite);
+        let names = |options: &SysbenchOptions, dialect| -> Vec<String> {
             indexes(options, dialect, "sbtest7").into_iter().map(|index| index.sql).collect()
         };
         assert_eq!(names(&options, Dialect::Mysql), ["CREATE INDEX k_7 ON sbtest7(k)"]);

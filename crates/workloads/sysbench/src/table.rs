@@ -1,6 +1,6 @@
 //! Every option of every test: one table for parsing and for help.
 
-use crate::options::{LegacyTest, Options, Test};
+use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
 use crate::parse::{distribution, engine_transactions, exact_switch, number, switch, whole, word};
 use dyno_core::options::{OptionDoc, Shape};
 
@@ -40,7 +40,7 @@ pub struct OptionSpec {
     pub default: &'static str,
     pub help: &'static str,
     pub group: OptionGroup,
-    pub(crate) set: fn(&mut Options, &str) -> Result<(), String>,
+    pub(crate) set: fn(&mut SysbenchOptions, &str) -> Result<(), String>,
 }
 
 impl OptionSpec {
@@ -81,9 +81,15 @@ impl OptionSpec {
         self.kind == OptionKind::ExactSwitch
     }
 
-    fn is_known_to(&self, test: Test) -> bool {
-        let points = [Test::SelectRandomPoints, Test::Legacy(LegacyTest::SelectRandomPoints)];
-        let ranges = [Test::SelectRandomRanges, Test::Legacy(LegacyTest::SelectRandomRanges)];
+    fn is_known_to(&self, test: SysbenchTest) -> bool {
+        let points = [
+            SysbenchTest::SelectRandomPoints,
+            SysbenchTest::Legacy(LegacyTest::SelectRandomPoints),
+        ];
+        let ranges = [
+            SysbenchTest::SelectRandomRanges,
+            SysbenchTest::Legacy(LegacyTest::SelectRandomRanges),
+        ];
         match self.group {
             OptionGroup::Random | OptionGroup::Database => true,
             OptionGroup::Oltp => !test.is_legacy() && !test.is_bulk_insert(),
@@ -95,7 +101,7 @@ impl OptionSpec {
 }
 
 /// The options that `test` knows, in the order of [`OPTIONS`].
-pub fn options_of(test: Test) -> impl Iterator<Item = &'static OptionSpec> {
+pub fn options_of(test: SysbenchTest) -> impl Iterator<Item = &'static OptionSpec> {
     OPTIONS.iter().filter(move |spec| spec.is_known_to(test))
 }
 
@@ -114,7 +120,7 @@ macro_rules! option {
             default: $default,
             help: $help,
             group: OptionGroup::$group,
-            set: |$options: &mut Options, $value: &str| {
+            set: |$options: &mut SysbenchOptions, $value: &str| {
                 $set;
                 Ok(())
             },

@@ -2,7 +2,7 @@
 
 use crate::bulk_insert::{self, BulkWorker};
 use crate::oltp::{Oltp, OltpWorker};
-use crate::options::Options;
+use crate::options::SysbenchOptions;
 use crate::points::{RandomKeys, RandomKeysWorker};
 use dyno_core::{
     DbError, Dialect, Outcome, Rng, Session, Tally, TransactionId, TransactionKind, WorkerId,
@@ -12,7 +12,7 @@ use dyno_core::{
 /// One test of the sysbench family on one dialect.
 #[derive(Debug)]
 pub struct Sysbench {
-    options: Options,
+    options: SysbenchOptions,
     kinds: [TransactionKind; 1],
     script: Script,
 }
@@ -25,7 +25,7 @@ enum Script {
 }
 
 #[derive(Debug)]
-pub struct Worker(State);
+pub struct SysbenchWorker(State);
 
 #[derive(Debug)]
 enum State {
@@ -36,7 +36,7 @@ enum State {
 
 impl Sysbench {
     /// The test that `options` describe, for sessions of `dialect`.
-    pub fn new(options: Options, dialect: Dialect) -> Self {
+    pub fn new(options: SysbenchOptions, dialect: Dialect) -> Self {
         let script = if options.test.is_bulk_insert() {
             Script::BulkInsert
         } else if options.test.is_select_random() {
@@ -48,13 +48,13 @@ impl Sysbench {
         Sysbench { options, kinds, script }
     }
 
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &SysbenchOptions {
         &self.options
     }
 }
 
 impl Workload for Sysbench {
-    type Worker = Worker;
+    type Worker = SysbenchWorker;
     type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
@@ -67,9 +67,9 @@ impl Workload for Sysbench {
         id: WorkerId,
         workers: u32,
         rng: Rng,
-    ) -> Result<Worker, DbError> {
+    ) -> Result<SysbenchWorker, DbError> {
         let options = &self.options;
-        Ok(Worker(match &self.script {
+        Ok(SysbenchWorker(match &self.script {
             Script::Oltp(oltp) => State::Oltp(Box::new(oltp.open(session, options, rng).await?)),
             Script::RandomKeys(keys) => {
                 State::RandomKeys(keys.open(session, options, id, workers, rng).await?)
@@ -80,7 +80,7 @@ impl Workload for Sysbench {
 
     async fn reopen<S: Session>(
         &self,
-        worker: &mut Worker,
+        worker: &mut SysbenchWorker,
         session: &mut S,
     ) -> Result<(), DbError> {
         match (&self.script, &mut worker.0) {
@@ -95,7 +95,7 @@ impl Workload for Sysbench {
 
     async fn run<S: Session>(
         &self,
-        worker: &mut Worker,
+        worker: &mut SysbenchWorker,
         session: &mut S,
         _transaction: TransactionId,
         _attempt: u32,
@@ -113,7 +113,7 @@ impl Workload for Sysbench {
 
     async fn finish<S: Session>(
         &self,
-        worker: &mut Worker,
+        worker: &mut SysbenchWorker,
         session: &mut S,
         tally: &mut Tally,
     ) -> Result<(), DbError> {

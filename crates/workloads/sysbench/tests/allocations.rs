@@ -5,14 +5,14 @@ mod common;
 use common::Sink;
 use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_reactor::block_on;
-use dyno_sysbench::{Distribution, Options, Sysbench, Test};
+use dyno_sysbench::{KeyDistribution, Sysbench, SysbenchOptions, SysbenchTest};
 use dyno_testkit::{Counting, allocations};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 /// Allocations of as many transactions, after some that let buffers grow to their working size.
-fn allocations_of(options: Options, dialect: Dialect, transactions: u32) -> u64 {
+fn allocations_of(options: SysbenchOptions, dialect: Dialect, transactions: u32) -> u64 {
     let test = Sysbench::new(options, dialect);
     block_on(async {
         let mut session = Sink(dialect);
@@ -35,10 +35,10 @@ fn allocations_of(options: Options, dialect: Dialect, transactions: u32) -> u64 
 #[test]
 fn no_transaction_allocates() {
     assert!(allocations() > 0, "the counting allocator is installed");
-    for test in Test::ALL {
+    for test in SysbenchTest::ALL {
         for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
             for prepared in [true, false] {
-                let mut options = Options { tables: 3, ..Options::new(test) };
+                let mut options = SysbenchOptions { tables: 3, ..SysbenchOptions::new(test) };
                 options.prepared &= prepared;
                 // Enough rows for several packets of a bulk insert.
                 let transactions = if test.is_bulk_insert() { 100_000 } else { 200 };
@@ -47,8 +47,8 @@ fn no_transaction_allocates() {
             }
         }
     }
-    for distribution in Distribution::ALL {
-        let mut options = Options::new(Test::ReadWrite);
+    for distribution in KeyDistribution::ALL {
+        let mut options = SysbenchOptions::new(SysbenchTest::ReadWrite);
         options.random.distribution = distribution;
         assert_eq!(allocations_of(options, Dialect::Mysql, 200), 0, "{distribution:?}");
     }

@@ -9,14 +9,14 @@
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
 use dyno_core::{Driver, Rng, SECOND, Session};
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
 use dyno_load::Unobserved;
 use dyno_reactor::block_on;
 use dyno_tpcc::check::{Stage, check};
-use dyno_tpcc::load::{LoadOptions, Loaded, destroy, load};
+use dyno_tpcc::load::{TpccDatabase, TpccLoadOptions, destroy, load};
 use dyno_tpcc::profile::BMSQL_5_0;
 use dyno_tpcc::random::Constants;
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
@@ -34,8 +34,10 @@ fn cpu_us() -> f64 {
 
 fn build<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let &[warehouses, sessions] = words else { return Err(USAGE.into()) };
-    let options =
-        LoadOptions { sessions: sessions.parse()?, ..LoadOptions::new(warehouses.parse()?) };
+    let options = TpccLoadOptions {
+        sessions: sessions.parse()?,
+        ..TpccLoadOptions::new(warehouses.parse()?)
+    };
     let cpu = cpu_us();
     let rows = load(driver, &options, &Unobserved)?.rows_loaded;
     println!("rows {rows}");
@@ -56,8 +58,8 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     };
     // As the load above draws them.
     let constants =
-        Constants::for_load(&mut Rng::new(LoadOptions::new(1).seed, "tpcc constants", 0));
-    let loaded = Loaded { warehouses: warehouses.parse()?, c_last: constants.c_last };
+        Constants::for_load(&mut Rng::new(TpccLoadOptions::new(1).seed, "tpcc constants", 0));
+    let loaded = TpccDatabase { warehouses: warehouses.parse()?, c_last: constants.c_last };
     let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
     let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
     let mut spec = TrialSpec::closed(sessions.parse()?);
@@ -102,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (&url, words) = words.split_first().ok_or(USAGE)?;
-    let target: Target = url.parse()?;
+    let target: TargetUrl = url.parse()?;
     if url.starts_with("mysql") {
         work(&MysqlDriver::new(&target)?, words)
     } else {

@@ -5,13 +5,13 @@
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
 use dyno_core::{Driver, SECOND, Workload};
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
 use dyno_record::Latencies;
-use dyno_tpcc::load::Loaded;
-use dyno_tpcc::profile::{Kind, SPEC};
+use dyno_tpcc::load::TpccDatabase;
+use dyno_tpcc::profile::{SPEC, TpccTransaction};
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
 use std::error::Error;
 
@@ -41,7 +41,7 @@ fn measure<D: Driver>(
     flight: FlightMode,
     [warehouses, sessions, seconds]: [u32; 3],
 ) -> Result<(), Box<dyn Error>> {
-    let loaded = Loaded { warehouses, c_last: 100 };
+    let loaded = TpccDatabase { warehouses, c_last: 100 };
     let options = TpccOptions { flight, ..TpccOptions::new(SPEC, &loaded, 1) };
     let staff = options.staff(Some(sessions));
     let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
@@ -75,7 +75,7 @@ fn measure<D: Driver>(
         let minutes = window_s / 60.0;
         println!("  {name}: {:.0} a minute", kind.counts.committed as f64 / minutes);
     }
-    let orders = result.total.kinds[Kind::NewOrder.index()].counts.committed;
+    let orders = result.total.kinds[TpccTransaction::NewOrder.index()].counts.committed;
     println!("tpmC per warehouse {:.2}", orders as f64 / (window_s / 60.0) / f64::from(warehouses));
     println!("audit: {:?}", tpcc.audit().problems());
     println!("late by {}", percentiles(result.total.lateness.as_ref()));
@@ -103,7 +103,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err(usage.into()),
     };
     let numbers = [warehouses.parse()?, sessions.parse()?, seconds.parse()?];
-    let target: Target = url.parse()?;
+    let target: TargetUrl = url.parse()?;
     if url.starts_with("mysql") {
         measure(&MysqlDriver::new(&target)?, flight, numbers)
     } else {

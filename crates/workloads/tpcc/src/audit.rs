@@ -3,9 +3,9 @@
 //! Workers count what they executed; the counts are merged when they leave. Each share is compared
 //! with its expected value, and each distribution with its exact one.
 
-use crate::profile::{Choice, Kind, Profile};
+use crate::profile::{Profile, TpccTransaction, TransactionChoice};
 use crate::random::{Constants, NuRand};
-use crate::run::Who;
+use crate::run::CustomerKey;
 use dyno_facts::{Message, say};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub(crate) struct Counters {
 
 impl Counters {
     #[inline]
-    pub(crate) fn begin(&mut self, kind: Kind) {
+    pub(crate) fn begin(&mut self, kind: TpccTransaction) {
         self.begun[kind.index()] += 1;
     }
 
@@ -69,11 +69,11 @@ impl Counters {
     }
 
     #[inline]
-    pub(crate) fn customer(&mut self, expected: &Expected, who: &Who) {
+    pub(crate) fn customer(&mut self, expected: &Expected, who: &CustomerKey) {
         self.customers += 1;
         match who {
-            Who::Id(id) => self.customer_ids[expected.customer_ids.class(*id as u64)] += 1,
-            Who::Name(number, _) => {
+            CustomerKey::Id(id) => self.customer_ids[expected.customer_ids.class(*id as u64)] += 1,
+            CustomerKey::Name(number, _) => {
                 self.named += 1;
                 self.last_names[expected.last_names.class(*number)] += 1;
             }
@@ -177,7 +177,7 @@ impl Expected {
         let remote = |percent: u32| if warehouses > 1 { part(percent) } else { 0.0 };
         Expected {
             shares: shares.map(|share| f64::from(share) / f64::from(sum)),
-            cards: matches!(profile.choice, Choice::Deck(_)).then_some(sum),
+            cards: matches!(profile.choice, TransactionChoice::Deck(_)).then_some(sum),
             rollback: part(profile.rollback_percent),
             remote_line: remote(profile.remote_line_percent),
             remote_payment: remote(profile.remote_payment_percent),
@@ -195,19 +195,24 @@ impl Expected {
         let decks = terminals.zip(self.cards);
         let names =
             ["mix_new_order", "mix_payment", "mix_order_status", "mix_delivery", "mix_stock_level"];
-        let mut shares: Vec<Share> = names
+        let mut shares: Vec<ObservedShare> = names
             .into_iter()
             .zip(found.begun.iter().zip(self.shares))
             .map(|(name, (&count, share))| {
-                let share = Share::new(name, count, all, share);
+                let share = ObservedShare::new(name, count, all, share);
                 decks.map_or(share.clone(), |(terminals, cards)| share.of_decks(terminals, cards))
             })
             .collect();
         shares.extend([
-            Share::new("rollbacks", found.rolled_back, orders, self.rollback),
-            Share::new("remote_lines", found.remote_lines, found.lines, self.remote_line),
-            Share::new("remote_payments", found.remote_payments, payments, self.remote_payment),
-            Share::new("by_last_name", found.named, found.customers, self.by_name),
+            ObservedShare::new("rollbacks", found.rolled_back, orders, self.rollback),
+            ObservedShare::new("remote_lines", found.remote_lines, found.lines, self.remote_line),
+            ObservedShare::new(
+                "remote_payments",
+                found.remote_payments,
+                payments,
+                self.remote_payment,
+            ),
+            ObservedShare::new("by_last_name", found.named, found.customers, self.by_name),
         ]);
         let mean = if orders == 0 { 0.0 } else { self.lines_per_order(found, orders) };
         Audit {
@@ -243,7 +248,7 @@ fn lines_bound(orders: u64) -> f64 {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Share {
+pub struct ObservedShare {
     /// Such as `remote_lines`.
     pub name: &'static str,
     pub count: u64,
@@ -255,12 +260,12 @@ pub struct Share {
     pub bound: f64,
 }
 
-impl Share {
+impl ObservedShare {
     fn new(name: &'static str, count: u64, of: u64, expected: f64) -> Self {
         let deviation = (expected * (1.0 - expected) / of.max(1) as f64).sqrt();
         // Half a case for counting in whole ones; rare events of few trials are lopsided.
         let step = if expected > 0.0 && expected < 1.0 { 2.5 / of.max(1) as f64 } else { 0.0 };
-        Share { name, count, of, expected, bound: DEVIATIONS * deviation + step }
+        ObservedShare { name, count, of, expected, bound: DEVIATIONS * deviation + step }
     }
 
     /// The bound where each terminal plays its cards from decks: only those of the decks that it was in
@@ -271,7 +276,7 @@ impl Share {
         let variance = p * (1.0 - p) * cards / 4.0 * cards / (cards - 1.0).max(1.0);
         let deviation = (2.0 * f64::from(terminals) * variance).sqrt();
         let bound = (DEVIATIONS * deviation + 2.5) / self.of.max(1) as f64;
-        Share { bound: bound.min(self.bound), ..self }
+        ObservedShare { bound: bound.min(self.bound), ..self }
     }
 
     pub fn title(&self) -> Message {
@@ -351,7 +356,7 @@ impl Skew {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
     /// The mix, rollbacks, remote lines and payments, customers by last name.
-    pub shares: Vec<Share>,
+    pub shares: Vec<ObservedShare>,
     /// The distributions of NURand, and the mix as a whole.
     pub skews: Vec<Skew>,
     /// The mix comes from decks: it deviates less than dice do.
@@ -385,7 +390,7 @@ impl Audit {
     /// A sentence for everything that chance does not explain.
     pub fn problems(&self) -> Vec<Message> {
         let percent = |share: f64| format!("{:.3}", 100.0 * share);
-        let share = |share: &Share| {
+        let share = |share: &ObservedShare| {
             say!(
                 audit_share_wrong,
                 what = share.title(),
@@ -443,7 +448,7 @@ mod tests {
             if kind <= 45 {
                 let customer = draw(&mut rng, 3_000, CONSTANTS.customer()) as i64;
                 let is_rolled_back = rng.uniform(1, 100) == 1;
-                counters.begin(Kind::NewOrder);
+                counters.begin(TpccTransaction::NewOrder);
                 counters.order(expected, customer, is_rolled_back);
                 let lines = rng.uniform(5, 15) - u64::from(is_rolled_back);
                 for _ in 0..lines {
@@ -451,19 +456,20 @@ mod tests {
                     counters.line(expected, item, rng.uniform(1, 100) == 1);
                 }
             } else if kind <= 88 {
-                counters.begin(Kind::Payment);
+                counters.begin(TpccTransaction::Payment);
                 counters.payment(rng.uniform(1, 100) <= 15);
-                let id = Who::Id(draw(&mut rng, 3_000, CONSTANTS.customer()) as i64);
-                let name = Who::Name(CONSTANTS.last_name().draw(&mut rng), Default::default());
+                let id = CustomerKey::Id(draw(&mut rng, 3_000, CONSTANTS.customer()) as i64);
+                let name =
+                    CustomerKey::Name(CONSTANTS.last_name().draw(&mut rng), Default::default());
                 let who = if rng.uniform(1, 100) <= 60 { name } else { id };
                 counters.customer(expected, &who);
             } else if kind <= 92 {
-                counters.begin(Kind::OrderStatus);
+                counters.begin(TpccTransaction::OrderStatus);
             } else if kind <= 96 {
-                counters.begin(Kind::Delivery);
+                counters.begin(TpccTransaction::Delivery);
                 counters.delivered(u32::from(kind == 96));
             } else {
-                counters.begin(Kind::StockLevel);
+                counters.begin(TpccTransaction::StockLevel);
             }
         }
         counters
@@ -533,7 +539,7 @@ mod tests {
         assert!(right.skews[3].is_judged && right.skews[3].distance < 1.0);
         // Each share within its bound, but all of them far off.
         let wrong = audit(&expected, &mixed([4_350, 4_460, 460, 335, 395]));
-        assert!(wrong.shares.iter().all(Share::is_right), "{:?}", wrong.shares);
+        assert!(wrong.shares.iter().all(ObservedShare::is_right), "{:?}", wrong.shares);
         let problems = wrong.problems();
         let first = problems[0].to_string();
         assert!(first.starts_with("The audit found mix as a whole out of"), "{first}");

@@ -147,10 +147,10 @@ impl Books {
 mod tests {
     use super::*;
     use crate::ledger::Entry;
-    use crate::ledger_file::Order;
+    use crate::ledger_file::LedgerOrder;
 
     fn order(district: usize) -> Entry {
-        Entry::Order { district, order: Order { number: 3_001, customer: 1, lines: 5 } }
+        Entry::Order { district, order: LedgerOrder { number: 3_001, customer: 1, lines: 5 } }
     }
 
     fn books_after(next: i64, cents: i64, payments: i64, undelivered: i64) -> Books {

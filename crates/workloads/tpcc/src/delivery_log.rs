@@ -2,7 +2,7 @@
 //! which orders it delivered.
 
 use crate::text::Timestamp;
-use dyno_core::{DbError, Ended, MILLISECOND, Nanos, Outcome};
+use dyno_core::{DbError, EndedTransaction, MILLISECOND, Nanos, Outcome};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -102,7 +102,13 @@ impl DeliveryNotes {
         DeliveryNotes { log: Arc::clone(log), text, origin_ms }
     }
 
-    pub(crate) fn note(&mut self, ended: &Ended, warehouse: i64, carrier: i64, orders: &[i64]) {
+    pub(crate) fn note(
+        &mut self,
+        ended: &EndedTransaction,
+        warehouse: i64,
+        carrier: i64,
+        orders: &[i64],
+    ) {
         for time in [ended.due, ended.began, ended.ended] {
             let text = self.utc(time).text();
             text.iter().for_each(|&byte| self.text.push(char::from(byte)));
@@ -151,9 +157,17 @@ mod tests {
     use super::*;
     use dyno_core::ErrorClass;
 
-    fn ended(outcome: Outcome) -> Ended {
+    fn ended(outcome: Outcome) -> EndedTransaction {
         let [due, began, ended] = [1, 2, 3_000].map(|ms| ms * MILLISECOND);
-        Ended { transaction: 5, outcome, due, began, ended, attempts: 1, is_measured: true }
+        EndedTransaction {
+            transaction: 5,
+            outcome,
+            due,
+            began,
+            ended,
+            attempts: 1,
+            is_measured: true,
+        }
     }
 
     #[test]

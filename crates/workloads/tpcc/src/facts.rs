@@ -1,6 +1,6 @@
 //! What a TPC-C trial says of itself beyond what every trial says.
 
-use dyno_facts::{FamilyRecord, KindSummary, Message, Verdict};
+use dyno_facts::{CheckVerdict, FamilyRecord, KindSummary, Message};
 use serde::{Deserialize, Serialize};
 
 /// The record of a trial.
@@ -81,7 +81,7 @@ pub struct ConditionLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConditionState {
     /// How it ended.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// The number of violations with the first of them by key, or why it was not made; empty where
     /// it held.
     pub evidence: Message,
@@ -115,5 +115,5 @@ pub struct AuditLine {
     /// Observations it rests on.
     pub of: u64,
     /// Whether the observation lies within the bound.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
 }

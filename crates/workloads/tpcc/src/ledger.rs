@@ -4,14 +4,14 @@
 //! A commit that was sent stands as pending until its answer: what is pending at the end has an
 //! unknown outcome, also when its worker was cut off in the middle.
 
-use crate::ledger_file::{LedgerFile, Order, Step};
+use crate::ledger_file::{LedgerFile, LedgerOrder, Step};
 use dyno_core::DbError;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    Order { district: usize, order: Order },
+    Order { district: usize, order: LedgerOrder },
     Payment { district: usize, cents: u64 },
     Delivery { orders: u64 },
 }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_commit_is_pending_until_it_is_answered() {
         let ledger = Ledger::new(1);
-        let order = Order { number: 3_001, customer: 1, lines: 5 };
+        let order = LedgerOrder { number: 3_001, customer: 1, lines: 5 };
         let order = Entry::Order { district: 3, order };
         for _ in 0..3 {
             ledger.sending(order).unwrap();

@@ -36,7 +36,7 @@ pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
 pub use paper::PAPER;
 pub use run::{
-    FlightMode, Isolation, Kept, OrderShown, Staff, Terminal, Tpcc, TpccOptions, Worker,
+    FlightMode, Handover, Isolation, OrderShown, Staff, Terminal, Tpcc, TpccOptions, TpccWorker,
     prepared_statements,
 };
 pub use text::Timestamp;

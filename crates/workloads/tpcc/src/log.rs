@@ -3,7 +3,7 @@
 //! Workers only note what happened. What becomes of it, text in a file say, is another thread's
 //! work.
 
-use dyno_core::{Ended, Nanos, Outcome, SECOND, TransactionId};
+use dyno_core::{EndedTransaction, Nanos, Outcome, SECOND, TransactionId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct LogEntry {
 }
 
 /// Takes what workers have noted, from many threads.
-pub trait TransactionLog: fmt::Debug + Send + Sync {
+pub trait TerminalLog: fmt::Debug + Send + Sync {
     /// Takes all entries out of `entries`, which are one worker's in the order of their ends, and
     /// leaves its capacity. Must not wait for a disk: a loop calls it.
     fn take(&self, entries: &mut Vec<LogEntry>);
@@ -38,22 +38,22 @@ const AGE_MAX: Nanos = SECOND;
 /// What one worker has noted and not yet handed over. Hands it over when it is dropped.
 #[derive(Debug)]
 pub(crate) struct WorkerLog {
-    log: Arc<dyn TransactionLog>,
+    log: Arc<dyn TerminalLog>,
     entries: Vec<LogEntry>,
     handed_over: Nanos,
 }
 
 impl WorkerLog {
-    pub(crate) fn new(log: &Arc<dyn TransactionLog>) -> Self {
+    pub(crate) fn new(log: &Arc<dyn TerminalLog>) -> Self {
         WorkerLog { log: Arc::clone(log), entries: Vec::with_capacity(BLOCK), handed_over: 0 }
     }
 
     #[inline]
-    pub(crate) fn note(&mut self, ended: &Ended, skipped: u32) {
+    pub(crate) fn note(&mut self, ended: &EndedTransaction, skipped: u32) {
         if !ended.is_measured || ended.outcome == Outcome::Skipped {
             return;
         }
-        let &Ended { transaction, outcome, due, began, ended, .. } = ended;
+        let &EndedTransaction { transaction, outcome, due, began, ended, .. } = ended;
         self.entries.push(LogEntry { transaction, outcome, skipped, due, began, ended });
         if self.entries.len() == BLOCK || ended.saturating_sub(self.handed_over) > AGE_MAX {
             self.log.take(&mut self.entries);
@@ -78,14 +78,14 @@ mod tests {
     #[derive(Debug, Default)]
     struct Blocks(Mutex<Vec<Vec<LogEntry>>>);
 
-    impl TransactionLog for Blocks {
+    impl TerminalLog for Blocks {
         fn take(&self, entries: &mut Vec<LogEntry>) {
             self.0.lock().unwrap().push(std::mem::replace(entries, Vec::with_capacity(BLOCK)));
         }
     }
 
-    fn ended(at: Nanos) -> Ended {
-        Ended {
+    fn ended(at: Nanos) -> EndedTransaction {
+        EndedTransaction {
             transaction: 1,
             outcome: Outcome::Committed,
             due: at - 3,
@@ -96,9 +96,9 @@ mod tests {
         }
     }
 
-    fn blocks(ends: impl IntoIterator<Item = Ended>) -> Vec<usize> {
+    fn blocks(ends: impl IntoIterator<Item = EndedTransaction>) -> Vec<usize> {
         let blocks = Arc::new(Blocks::default());
-        let mut worker = WorkerLog::new(&(blocks.clone() as Arc<dyn TransactionLog>));
+        let mut worker = WorkerLog::new(&(blocks.clone() as Arc<dyn TerminalLog>));
         ends.into_iter().for_each(|ended| worker.note(&ended, 0));
         drop(worker);
         let blocks = blocks.0.lock().unwrap();
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn only_what_counts_is_noted() {
-        let late = Ended { is_measured: false, ..ended(10) };
-        let skipped = Ended { outcome: Outcome::Skipped, ..ended(10) };
+        let late = EndedTransaction { is_measured: false, ..ended(10) };
+        let skipped = EndedTransaction { outcome: Outcome::Skipped, ..ended(10) };
         assert_eq!(blocks([late, skipped, ended(10)]), [1]);
     }
 }

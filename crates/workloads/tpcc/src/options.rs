@@ -1,11 +1,13 @@
 //! The options of TPC-C in suites.
 
-use crate::load::Loaded;
-use crate::profile::{BMSQL_5_0, Binding, Choice, DeliveryMode, Kind, PerKind, Profile};
+use crate::load::TpccDatabase;
+use crate::profile::{
+    BMSQL_5_0, Binding, DeliveryMode, PerKind, Profile, TpccTransaction, TransactionChoice,
+};
 use crate::schema::{KeyTime, Shard};
 use crate::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
-use dyno_core::options::{Kind as Values, OptionError, OptionRow, read};
+use dyno_core::options::{OptionError, OptionRow, OptionValues as Values, read};
 use dyno_facts::{Message, say};
 
 /// TPC-C as suites name it.
@@ -146,7 +148,12 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     ),
 ];
 
-const WEIGHTS: [Kind; 4] = [Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+const WEIGHTS: [TpccTransaction; 4] = [
+    TpccTransaction::Payment,
+    TpccTransaction::OrderStatus,
+    TpccTransaction::Delivery,
+    TpccTransaction::StockLevel,
+];
 const WEIGHT_NAMES: [&str; 4] = ["payment", "order_status", "delivery", "stock_level"];
 
 /// When the consistency conditions are checked: that reads all tables. The books are always read.
@@ -261,7 +268,7 @@ impl TpccSettings {
     }
 
     /// What a trial on a database that `loaded` describes is asked to run.
-    pub fn of_run(&self, loaded: &Loaded, seed: u64) -> TpccOptions {
+    pub fn of_run(&self, loaded: &TpccDatabase, seed: u64) -> TpccOptions {
         TpccOptions {
             flight: self.flight,
             warehouses: self.warehouses,
@@ -275,7 +282,7 @@ impl TpccSettings {
     /// Sessions that execute what so many terminals with pauses enter; `None` where each terminal
     /// has its own.
     pub fn sessions_of(&self, terminals: u32) -> Option<u32> {
-        let loaded = Loaded { warehouses: self.warehouses, c_last: 0 };
+        let loaded = TpccDatabase { warehouses: self.warehouses, c_last: 0 };
         let staff = self.of_run(&loaded, 0).staff(self.sessions);
         staff.terminals.map(|_| staff.workers.min(terminals))
     }
@@ -323,7 +330,8 @@ impl TpccSettings {
     /// The profile with the weights; those that are not given are of BenchmarkSQL's own files.
     fn weighted(&self) -> Result<Profile, String> {
         let usual = BMSQL_5_0.choice.shares();
-        let weight = |kind: Kind| self.weights[kind.index()].unwrap_or(usual[kind.index()]);
+        let weight =
+            |kind: TpccTransaction| self.weights[kind.index()].unwrap_or(usual[kind.index()]);
         let [payment, order_status, delivery, stock_level] = WEIGHTS.map(weight);
         self.profile.with_weights(payment, order_status, delivery, stock_level)
     }
@@ -332,8 +340,8 @@ impl TpccSettings {
     pub fn words(&self) -> Message {
         let shares = self.profile.choice.shares().map(|share| share.to_string()).join(", ");
         let how = match self.profile.choice {
-            Choice::Weights(_) => say!(choice_weights),
-            Choice::Deck(_) => say!(choice_decks),
+            TransactionChoice::Weights(_) => say!(choice_weights),
+            TransactionChoice::Deck(_) => say!(choice_decks),
         };
         let place = match self.profile.binding {
             Binding::Home => say!(place_home),
@@ -352,12 +360,12 @@ mod tests {
     #[test]
     fn the_table_takes_what_it_says() {
         check_table(OPTIONS, || TpccSettings::new(BMSQL_5_0));
-        assert_eq!(WEIGHTS.map(Kind::name), WEIGHT_NAMES);
+        assert_eq!(WEIGHTS.map(TpccTransaction::name), WEIGHT_NAMES);
         let profiles = Profile::ALL.map(|profile| profile.name);
         assert_eq!(OFFER.tests.iter().map(|test| test.name).collect::<Vec<_>>(), profiles);
         let binding = [("terminal_warehouse_fixed", "off"), ("weights.payment", "50")];
         let settings = TpccSettings::read("bmsql-5.0", binding).expect("good options");
         assert_eq!(settings.profile.binding, Binding::Roaming);
-        assert_eq!(settings.profile.choice.shares()[Kind::Payment.index()], 50);
+        assert_eq!(settings.profile.choice.shares()[TpccTransaction::Payment.index()], 50);
     }
 }

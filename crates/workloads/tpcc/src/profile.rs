@@ -3,7 +3,7 @@
 dyno_core::named! {
     /// The five transactions (clauses 2.4 to 2.8), in the order of all tables here.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    pub enum Kind {
+    pub enum TpccTransaction {
         /// Enters an order (clause 2.4).
         NewOrder = "new_order",
         /// Books a payment (clause 2.5).
@@ -17,8 +17,8 @@ dyno_core::named! {
     }
 }
 
-impl Kind {
-    /// Index into [`Kind::ALL`] and into every [`PerKind`].
+impl TpccTransaction {
+    /// Index into [`TpccTransaction::ALL`] and into every [`PerKind`].
     #[inline]
     pub fn index(self) -> usize {
         self as usize
@@ -29,12 +29,12 @@ impl Kind {
 /// own: terminals don't choose it.
 pub const DELIVERY_DEFERRED: &str = "delivery_deferred";
 
-/// One value for each kind of transaction, in the order of [`Kind::ALL`].
+/// One value for each kind of transaction, in the order of [`TpccTransaction::ALL`].
 pub type PerKind<T> = [T; 5];
 
 /// How a terminal picks its next transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum TransactionChoice {
     /// A throw of the dice each time (clause 5.2.4.1). Parts of their sum, such as percent.
     Weights(PerKind<u32>),
     /// Cards of a shuffled deck, shuffled anew when it is used up (clause 5.2.4.2). How many of
@@ -42,11 +42,11 @@ pub enum Choice {
     Deck(PerKind<u32>),
 }
 
-impl Choice {
+impl TransactionChoice {
     /// How often each kind is chosen, as parts of the sum of all.
     pub fn shares(&self) -> PerKind<u32> {
         match *self {
-            Choice::Weights(shares) | Choice::Deck(shares) => shares,
+            TransactionChoice::Weights(shares) | TransactionChoice::Deck(shares) => shares,
         }
     }
 }
@@ -103,7 +103,7 @@ pub enum ReadOnlyEnd {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
     pub name: &'static str,
-    pub choice: Choice,
+    pub choice: TransactionChoice,
     /// How terminals are bound to warehouses.
     pub binding: Binding,
     /// Keying and think times; `None` is none.
@@ -142,7 +142,7 @@ pub const TPMC_PER_WAREHOUSE_MAX: f64 = 12.86;
 /// BenchmarkSQL 5.0: weights, terminals bound at random, no pauses, Delivery inline.
 pub const BMSQL_5_0: Profile = Profile {
     name: "bmsql-5.0",
-    choice: Choice::Weights([45, 43, 4, 4, 4]),
+    choice: TransactionChoice::Weights([45, 43, 4, 4, 4]),
     binding: Binding::Drawn,
     pacing: None,
     menu_limit_s: None,
@@ -159,7 +159,7 @@ pub const BMSQL_5_0: Profile = Profile {
 /// TPC-C 5.11: decks, home terminals, keying and think times, deferred Delivery.
 pub const SPEC: Profile = Profile {
     name: "spec",
-    choice: Choice::Deck([10, 10, 1, 1, 1]),
+    choice: TransactionChoice::Deck([10, 10, 1, 1, 1]),
     binding: Binding::Home,
     pacing: Some([
         Pace { keying_s: 18.0, think_mean_s: 12.0 },
@@ -204,7 +204,7 @@ impl Profile {
             ));
         };
         let weights = [new_order as u32, payment, order_status, delivery, stock_level];
-        Ok(Profile { choice: Choice::Weights(weights), ..self })
+        Ok(Profile { choice: TransactionChoice::Weights(weights), ..self })
     }
 }
 
@@ -218,7 +218,8 @@ mod tests {
         for profile in Profile::ALL {
             let shares = profile.choice.shares();
             let sum: u32 = shares.iter().sum();
-            for (kind, (share, least)) in Kind::ALL.iter().zip(shares.iter().zip(MIX_LEAST_PERCENT))
+            for (kind, (share, least)) in
+                TpccTransaction::ALL.iter().zip(shares.iter().zip(MIX_LEAST_PERCENT))
             {
                 let percent = 100.0 * f64::from(*share) / f64::from(sum);
                 assert!(percent >= least, "{} {}: {percent}", profile.name, kind.name());
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn new_order_has_what_the_other_weights_leave() {
         let profile = BMSQL_5_0.with_weights(40, 5, 5, 5).unwrap();
-        assert_eq!(profile.choice, Choice::Weights([45, 40, 5, 5, 5]));
+        assert_eq!(profile.choice, TransactionChoice::Weights([45, 40, 5, 5, 5]));
         let error = BMSQL_5_0.with_weights(98, 1, 1, 1).unwrap_err();
         assert!(error.contains("add up to 101"), "{error}");
         assert_eq!(Profile::named("spec"), Some(&SPEC));

@@ -13,7 +13,7 @@ pub(crate) const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
 dyno_core::named! {
     /// The nine tables of clause 1.3, in an order in which foreign keys find their parents.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    pub enum Table {
+    pub enum TpccTable {
         /// The catalogue, the same for all warehouses.
         Item = "bmsql_item",
         Warehouse = "bmsql_warehouse",
@@ -165,18 +165,18 @@ const ORDER_LINE: Columns = &[
     ("ol_dist_info", Char(24)),
 ];
 
-impl Table {
+impl TpccTable {
     fn typed_columns(self) -> Columns {
         match self {
-            Table::Item => ITEM,
-            Table::Warehouse => WAREHOUSE,
-            Table::District => DISTRICT,
-            Table::Customer => CUSTOMER,
-            Table::History => HISTORY,
-            Table::Order => ORDER,
-            Table::NewOrder => NEW_ORDER,
-            Table::Stock => STOCK,
-            Table::OrderLine => ORDER_LINE,
+            TpccTable::Item => ITEM,
+            TpccTable::Warehouse => WAREHOUSE,
+            TpccTable::District => DISTRICT,
+            TpccTable::Customer => CUSTOMER,
+            TpccTable::History => HISTORY,
+            TpccTable::Order => ORDER,
+            TpccTable::NewOrder => NEW_ORDER,
+            TpccTable::Stock => STOCK,
+            TpccTable::OrderLine => ORDER_LINE,
         }
     }
 
@@ -187,15 +187,15 @@ impl Table {
     /// The column that says whose row it is; `None` of the catalogue.
     pub fn warehouse_column(self) -> Option<&'static str> {
         match self {
-            Table::Item => None,
-            Table::Warehouse => Some("w_id"),
-            Table::District => Some("d_w_id"),
-            Table::Customer => Some("c_w_id"),
-            Table::History => Some("h_w_id"),
-            Table::Order => Some("o_w_id"),
-            Table::NewOrder => Some("no_w_id"),
-            Table::Stock => Some("s_w_id"),
-            Table::OrderLine => Some("ol_w_id"),
+            TpccTable::Item => None,
+            TpccTable::Warehouse => Some("w_id"),
+            TpccTable::District => Some("d_w_id"),
+            TpccTable::Customer => Some("c_w_id"),
+            TpccTable::History => Some("h_w_id"),
+            TpccTable::Order => Some("o_w_id"),
+            TpccTable::NewOrder => Some("no_w_id"),
+            TpccTable::Stock => Some("s_w_id"),
+            TpccTable::OrderLine => Some("ol_w_id"),
         }
     }
 
@@ -203,8 +203,8 @@ impl Table {
     /// numbers its rows. Where rows are spread by warehouse, keys have to name it.
     fn key(self, sharded: bool) -> Vec<&'static str> {
         match self {
-            Table::History if sharded => vec!["h_w_id", "hist_id"],
-            Table::History => vec!["hist_id"],
+            TpccTable::History if sharded => vec!["h_w_id", "hist_id"],
+            TpccTable::History => vec!["hist_id"],
             _ => {
                 let is_key = |column: &&(&str, Type)| column.1 == Key;
                 self.typed_columns().iter().filter(is_key).map(|&(name, _)| name).collect()
@@ -217,7 +217,7 @@ impl Table {
 /// dropped: the configuration goes last, because while it exists a load can be told from foreign
 /// tables.
 pub fn table_names() -> impl Iterator<Item = &'static str> {
-    Table::ALL.iter().rev().map(|table| table.name()).chain([LOAD_STATE, CONFIG])
+    TpccTable::ALL.iter().rev().map(|table| table.name()).chain([LOAD_STATE, CONFIG])
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,12 +267,12 @@ pub struct Shard {
 }
 
 impl Shard {
-    fn clauses(&self, table: Table) -> &ShardClauses {
-        if table == Table::Item { &self.item } else { &self.by_warehouse }
+    fn clauses(&self, table: TpccTable) -> &ShardClauses {
+        if table == TpccTable::Item { &self.item } else { &self.by_warehouse }
     }
 }
 
-fn fill_in(template: &str, table: Table) -> String {
+fn fill_in(template: &str, table: TpccTable) -> String {
     let column = table.warehouse_column().unwrap_or("i_id");
     template.replace("{table}", table.name()).replace("{column}", column)
 }
@@ -288,58 +288,64 @@ pub(crate) struct Schema {
 /// A primary key, an index or a foreign key that is made by a statement of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LateKey {
-    pub(crate) table: Table,
+    pub(crate) table: TpccTable,
     /// As [`crate::load`] finds it in the catalog again.
     pub(crate) name: String,
     pub(crate) sql: String,
 }
 
 /// The index that finds customers by last name (clauses 2.5.2.2 and 2.6.2.2).
-const CUSTOMER_INDEX: (&str, Table, &str) =
-    ("bmsql_customer_idx1", Table::Customer, "c_w_id, c_d_id, c_last, c_first");
+const CUSTOMER_INDEX: (&str, TpccTable, &str) =
+    ("bmsql_customer_idx1", TpccTable::Customer, "c_w_id, c_d_id, c_last, c_first");
 /// The index that finds a customer's last order (clause 2.6.2.2).
-const ORDER_INDEX: (&str, Table, &str) =
-    ("bmsql_oorder_idx1", Table::Order, "o_w_id, o_d_id, o_c_id, o_id");
+const ORDER_INDEX: (&str, TpccTable, &str) =
+    ("bmsql_oorder_idx1", TpccTable::Order, "o_w_id, o_d_id, o_c_id, o_id");
 
 /// Name, table, columns, parent and its columns (clause 1.3.1).
-pub(crate) const FOREIGN_KEYS: [(&str, Table, &str, Table, &str); 10] = [
-    ("d_warehouse_fkey", Table::District, "d_w_id", Table::Warehouse, "w_id"),
-    ("c_district_fkey", Table::Customer, "c_w_id, c_d_id", Table::District, "d_w_id, d_id"),
+pub(crate) const FOREIGN_KEYS: [(&str, TpccTable, &str, TpccTable, &str); 10] = [
+    ("d_warehouse_fkey", TpccTable::District, "d_w_id", TpccTable::Warehouse, "w_id"),
+    ("c_district_fkey", TpccTable::Customer, "c_w_id, c_d_id", TpccTable::District, "d_w_id, d_id"),
     (
         "h_customer_fkey",
-        Table::History,
+        TpccTable::History,
         "h_c_w_id, h_c_d_id, h_c_id",
-        Table::Customer,
+        TpccTable::Customer,
         "c_w_id, c_d_id, c_id",
     ),
-    ("h_district_fkey", Table::History, "h_w_id, h_d_id", Table::District, "d_w_id, d_id"),
+    ("h_district_fkey", TpccTable::History, "h_w_id, h_d_id", TpccTable::District, "d_w_id, d_id"),
     (
         "o_customer_fkey",
-        Table::Order,
+        TpccTable::Order,
         "o_w_id, o_d_id, o_c_id",
-        Table::Customer,
+        TpccTable::Customer,
         "c_w_id, c_d_id, c_id",
     ),
     (
         "no_order_fkey",
-        Table::NewOrder,
+        TpccTable::NewOrder,
         "no_w_id, no_d_id, no_o_id",
-        Table::Order,
+        TpccTable::Order,
         "o_w_id, o_d_id, o_id",
     ),
-    ("s_warehouse_fkey", Table::Stock, "s_w_id", Table::Warehouse, "w_id"),
-    ("s_item_fkey", Table::Stock, "s_i_id", Table::Item, "i_id"),
+    ("s_warehouse_fkey", TpccTable::Stock, "s_w_id", TpccTable::Warehouse, "w_id"),
+    ("s_item_fkey", TpccTable::Stock, "s_i_id", TpccTable::Item, "i_id"),
     (
         "ol_order_fkey",
-        Table::OrderLine,
+        TpccTable::OrderLine,
         "ol_w_id, ol_d_id, ol_o_id",
-        Table::Order,
+        TpccTable::Order,
         "o_w_id, o_d_id, o_id",
     ),
-    ("ol_stock_fkey", Table::OrderLine, "ol_supply_w_id, ol_i_id", Table::Stock, "s_w_id, s_i_id"),
+    (
+        "ol_stock_fkey",
+        TpccTable::OrderLine,
+        "ol_supply_w_id, ol_i_id",
+        TpccTable::Stock,
+        "s_w_id, s_i_id",
+    ),
 ];
 
-pub(crate) fn primary_key_name(table: Table) -> String {
+pub(crate) fn primary_key_name(table: TpccTable) -> String {
     format!("{}_pkey", table.name())
 }
 
@@ -354,7 +360,7 @@ impl Schema {
         ]
     }
 
-    pub(crate) fn create_table(&self, table: Table) -> Vec<String> {
+    pub(crate) fn create_table(&self, table: TpccTable) -> Vec<String> {
         let mut parts: Vec<String> =
             table.typed_columns().iter().map(|&column| self.column(table, column)).collect();
         parts.extend(self.inline_keys(table));
@@ -371,13 +377,13 @@ impl Schema {
         before.into_iter().chain([sql]).chain(after).collect()
     }
 
-    fn column(&self, table: Table, (name, column): (&str, Type)) -> String {
+    fn column(&self, table: TpccTable, (name, column): (&str, Type)) -> String {
         let kind = match (column, self.dialect) {
             (Key, _) => "integer not null".to_owned(),
             (Int, Dialect::Mysql) if name == "hist_id" && self.keys != KeyTime::AfterLoad => {
                 "integer not null auto_increment".to_owned()
             }
-            (Int, Dialect::Sqlite) if table == Table::History && name == "hist_id" => {
+            (Int, Dialect::Sqlite) if table == TpccTable::History && name == "hist_id" => {
                 "integer primary key".to_owned()
             }
             (Int, _) => "integer".to_owned(),
@@ -394,15 +400,15 @@ impl Schema {
         format!("{name} {kind}")
     }
 
-    fn inline_keys(&self, table: Table) -> Vec<String> {
-        if self.dialect == Dialect::Sqlite && table == Table::History {
+    fn inline_keys(&self, table: TpccTable) -> Vec<String> {
+        if self.dialect == Dialect::Sqlite && table == TpccTable::History {
             return Vec::new();
         }
         if self.keys == KeyTime::AfterLoad && self.dialect != Dialect::Sqlite {
             return Vec::new();
         }
         let mut keys = vec![format!("PRIMARY KEY ({})", table.key(self.is_sharded()).join(", "))];
-        if self.dialect == Dialect::Mysql && table == Table::History && self.is_sharded() {
+        if self.dialect == Dialect::Mysql && table == TpccTable::History && self.is_sharded() {
             // A column that numbers itself has to lead a key.
             keys.push("KEY bmsql_history_idx1 (hist_id)".to_owned());
         }
@@ -417,7 +423,7 @@ impl Schema {
     pub(crate) fn late_keys(&self) -> Vec<LateKey> {
         let mut keys = Vec::new();
         if self.keys == KeyTime::AfterLoad && self.dialect != Dialect::Sqlite {
-            keys.extend(Table::ALL.map(|table| self.late_primary_key(table)));
+            keys.extend(TpccTable::ALL.map(|table| self.late_primary_key(table)));
         }
         for (name, table, columns) in [CUSTOMER_INDEX, ORDER_INDEX] {
             let sql = format!("CREATE INDEX {name} ON {} ({columns})", table.name());
@@ -426,12 +432,12 @@ impl Schema {
         keys
     }
 
-    fn late_primary_key(&self, table: Table) -> LateKey {
+    fn late_primary_key(&self, table: TpccTable) -> LateKey {
         let name = primary_key_name(table);
         let columns = table.key(self.is_sharded()).join(", ");
         let target = table.name();
         let sql = match (self.dialect, table) {
-            (Dialect::Mysql, Table::History) => {
+            (Dialect::Mysql, TpccTable::History) => {
                 let own =
                     if self.is_sharded() { ", ADD KEY bmsql_history_idx1 (hist_id)" } else { "" };
                 format!(
@@ -450,7 +456,13 @@ impl Schema {
         if !self.foreign_keys {
             return Vec::new();
         }
-        let key = |(name, table, columns, parent, referenced): (&str, Table, &str, Table, &str)| {
+        let key = |(name, table, columns, parent, referenced): (
+            &str,
+            TpccTable,
+            &str,
+            TpccTable,
+            &str,
+        )| {
             let sql = format!(
                 "ALTER TABLE {} ADD CONSTRAINT {name} FOREIGN KEY ({columns}) REFERENCES {} \
                  ({referenced})",
@@ -467,7 +479,7 @@ impl Schema {
         if self.dialect != Dialect::Postgres {
             return Vec::new();
         }
-        let table = Table::History.name();
+        let table = TpccTable::History.name();
         let next = format!("SELECT coalesce(max(hist_id), 0) + 1 FROM {table}");
         vec![
             format!("CREATE SEQUENCE IF NOT EXISTS {HISTORY_SEQUENCE}"),
@@ -485,7 +497,7 @@ impl Schema {
             Dialect::Postgres => "VACUUM ANALYZE",
             Dialect::Sqlite => "ANALYZE",
         };
-        Table::ALL.iter().map(|table| format!("{verb} {}", table.name())).collect()
+        TpccTable::ALL.iter().map(|table| format!("{verb} {}", table.name())).collect()
     }
 }
 
@@ -509,7 +521,7 @@ mod tests {
 
     #[test]
     fn the_history_is_numbered_as_each_dialect_can() {
-        let sql = |dialect, keys| schema(dialect, keys).create_table(Table::History).remove(0);
+        let sql = |dialect, keys| schema(dialect, keys).create_table(TpccTable::History).remove(0);
         let mysql = sql(Dialect::Mysql, KeyTime::BeforeLoad);
         assert!(mysql.contains("hist_id integer not null auto_increment,"), "{mysql}");
         assert!(mysql.ends_with("PRIMARY KEY (hist_id)\n)"), "{mysql}");
@@ -527,12 +539,12 @@ mod tests {
     fn keys_are_made_with_the_tables_or_after_the_rows() {
         let early = schema(Dialect::Postgres, KeyTime::BeforeLoad);
         assert!(
-            early.create_table(Table::OrderLine)[0]
+            early.create_table(TpccTable::OrderLine)[0]
                 .contains("PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number)")
         );
         assert_eq!(early.late_keys().len(), 2);
         let late = schema(Dialect::Postgres, KeyTime::AfterLoad);
-        assert!(!late.create_table(Table::OrderLine)[0].contains("PRIMARY KEY"));
+        assert!(!late.create_table(TpccTable::OrderLine)[0].contains("PRIMARY KEY"));
         let keys = late.late_keys();
         assert_eq!(keys.len(), 11);
         assert_eq!(
@@ -555,13 +567,13 @@ mod tests {
             item: ShardClauses { suffix: Some("broadcast".into()), ..ShardClauses::default() },
         };
         let schema = Schema { shard: Some(shard), ..schema(Dialect::Mysql, KeyTime::BeforeLoad) };
-        let stock = schema.create_table(Table::Stock);
+        let stock = schema.create_table(TpccTable::Stock);
         assert_eq!(stock[0], "CREATE SHARDING TABLE RULE bmsql_stock");
         assert!(stock[1].ends_with("PRIMARY KEY (s_w_id, s_i_id)\n) dbpartition by hash(s_w_id)"));
         assert_eq!(stock[2], "SELECT create_distributed_table('bmsql_stock', 's_w_id')");
-        let item = schema.create_table(Table::Item);
+        let item = schema.create_table(TpccTable::Item);
         assert!(item.len() == 1 && item[0].ends_with(") broadcast"));
-        let history = &schema.create_table(Table::History)[1];
+        let history = &schema.create_table(TpccTable::History)[1];
         assert!(history.contains("PRIMARY KEY (h_w_id, hist_id),\n  KEY bmsql_history_idx1"));
     }
 }

@@ -1,8 +1,8 @@
 //! A ledger against the database: whether every order that was acknowledged is there as it was
 //! entered, and what became of those whose commit was never answered (clause 3.5.3).
 
-use crate::ledger_file::{Order, Recorded};
-use dyno_core::{DbError, Row, Rows, Session};
+use crate::ledger_file::{LedgerOrder, Recorded};
+use dyno_core::{AnswerRow, DbError, Rows, Session};
 use dyno_facts::{Message, say};
 use std::collections::HashMap;
 
@@ -24,19 +24,19 @@ pub enum Instead {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostOrder {
     /// O_W_ID.
     pub warehouse: u32,
     /// O_D_ID.
     pub district: u32,
-    pub order: Order,
+    pub order: LedgerOrder,
     pub instead: Instead,
 }
 
-impl Lost {
+impl LostOrder {
     /// `o_w_id 1, o_d_id 4, o_id 3105: there is no such order`.
     pub fn message(&self) -> Message {
-        let Order { number, lines, .. } = self.order;
+        let LedgerOrder { number, lines, .. } = self.order;
         let order = format!("o_w_id {}, o_d_id {}, o_id {number}", self.warehouse, self.district);
         match self.instead {
             Instead::Nothing => say!(order_missing, order = order),
@@ -54,7 +54,7 @@ pub struct Settlement {
     /// Acknowledged orders that are not there as they were entered.
     pub lost: u64,
     /// The first of them, by warehouse, district and number.
-    pub listed: Vec<Lost>,
+    pub listed: Vec<LostOrder>,
     /// Orders whose commit was sent and never answered.
     pub unknown: u64,
     /// Those of them that are there.
@@ -80,13 +80,14 @@ impl Settlement {
             sentences.push(say!(orders_unanswered, n = self.unknown, there = self.committed));
         }
         if self.lost > 0 {
-            let first: Vec<Message> = self.listed.iter().take(NAMED).map(Lost::message).collect();
+            let first: Vec<Message> =
+                self.listed.iter().take(NAMED).map(LostOrder::message).collect();
             sentences.push(say!(orders_first_lost, orders = Message::joined(&first, "; ", "；")));
         }
         Message::sentences(&sentences)
     }
 
-    fn lose(&mut self, lost: Lost) {
+    fn lose(&mut self, lost: LostOrder) {
         self.lost += 1;
         if self.listed.len() < LISTED {
             self.listed.push(lost);
@@ -138,7 +139,7 @@ pub async fn settle<S: Session>(
 async fn compare<S: Session>(
     session: &mut S,
     place: (u32, u32),
-    chunk: &[Order],
+    chunk: &[LedgerOrder],
     settlement: &mut Settlement,
 ) -> Result<(), DbError> {
     let [Some(first), Some(last)] = [chunk.first(), chunk.last()] else { return Ok(()) };
@@ -160,7 +161,7 @@ async fn compare<S: Session>(
             }
         };
         let (warehouse, district) = place;
-        settlement.lose(Lost { warehouse, district, order, instead });
+        settlement.lose(LostOrder { warehouse, district, order, instead });
     }
     Ok(())
 }
@@ -199,15 +200,15 @@ async fn look_up<S: Session>(
 
 /// An order as the database holds it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct StoredOrder {
     customer: i64,
     lines: i64,
     /// Rows of bmsql_order_line.
     found_lines: u64,
 }
 
-impl Found {
-    fn is(&self, order: Order) -> bool {
+impl StoredOrder {
+    fn is(&self, order: LedgerOrder) -> bool {
         (self.customer, self.lines) == (i64::from(order.customer), i64::from(order.lines))
     }
 }
@@ -217,7 +218,7 @@ impl Found {
 struct Triples(Vec<[i64; 3]>);
 
 impl Rows for Triples {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let cell = |column| if column < row.columns() { row.int(column) } else { None };
         self.0.push([0, 1, 2].map(|column| cell(column).unwrap_or(-1)));
     }
@@ -229,7 +230,7 @@ async fn orders<S: Session>(
     (warehouse, district): (u32, u32),
     first: u32,
     last: u32,
-) -> Result<HashMap<u32, Found>, DbError> {
+) -> Result<HashMap<u32, StoredOrder>, DbError> {
     let mut rows = Triples::default();
     let sql = format!(
         "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
@@ -237,9 +238,9 @@ async fn orders<S: Session>(
     );
     session.query(&sql, &mut rows).await?;
     let found = |[number, customer, lines]: [i64; 3]| {
-        (number as u32, Found { customer, lines, found_lines: 0 })
+        (number as u32, StoredOrder { customer, lines, found_lines: 0 })
     };
-    let mut orders: HashMap<u32, Found> = rows.0.into_iter().map(found).collect();
+    let mut orders: HashMap<u32, StoredOrder> = rows.0.into_iter().map(found).collect();
     let mut lines = Triples::default();
     let sql = format!(
         "SELECT ol_o_id, count(*) FROM bmsql_order_line WHERE ol_w_id = {warehouse} AND ol_d_id = \

@@ -1,6 +1,6 @@
 //! Values as text without the formatting machinery: decimal numbers, points in time, short strings.
 
-use dyno_core::{Dialect, Param, Row, RowWriter};
+use dyno_core::{AnswerRow, Dialect, Param, RowWriter};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Text of at most `N` bytes.
@@ -135,7 +135,7 @@ impl Decimal {
 /// The integer behind a decimal number of an answer, with as many digits behind the point as asked.
 /// `None` for NULL and for what is no such number.
 #[inline]
-pub(crate) fn read_scaled<R: Row>(
+pub(crate) fn read_scaled<R: AnswerRow>(
     row: &R,
     column: usize,
     decimals: u32,

@@ -3,15 +3,17 @@
 mod common;
 
 use common::{Fake, FakeDriver};
-use dyno_core::{Dialect, Ended, MILLISECOND, Nanos, Outcome, Rng, SECOND, Tally, Workload};
+use dyno_core::{
+    Dialect, EndedTransaction, MILLISECOND, Nanos, Outcome, Rng, SECOND, Tally, Workload,
+};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
 use dyno_testkit::{Counting, Scratch, allocations};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::ledger_file::{LedgerFile, read};
-use dyno_tpcc::load::Loaded;
-use dyno_tpcc::log::{LogEntry, TransactionLog};
-use dyno_tpcc::profile::{Kind, Profile, SPEC};
+use dyno_tpcc::load::TpccDatabase;
+use dyno_tpcc::log::{LogEntry, TerminalLog};
+use dyno_tpcc::profile::{Profile, SPEC, TpccTransaction};
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ static ALLOCATOR: Counting = Counting;
 #[derive(Debug, Default)]
 struct Count(AtomicU64);
 
-impl TransactionLog for Count {
+impl TerminalLog for Count {
     fn take(&self, entries: &mut Vec<LogEntry>) {
         self.0.fetch_add(entries.len() as u64, Ordering::Relaxed);
         entries.clear();
@@ -32,20 +34,28 @@ impl TransactionLog for Count {
 }
 
 /// What the engine tells of a transaction that ended at `ended`.
-fn over(kind: Kind, ended: Nanos) -> Ended {
+fn over(kind: TpccTransaction, ended: Nanos) -> EndedTransaction {
     let (transaction, outcome) = (kind.index(), Outcome::Committed);
-    Ended { transaction, outcome, due: 0, began: 0, ended, attempts: 1, is_measured: true }
+    EndedTransaction {
+        transaction,
+        outcome,
+        due: 0,
+        began: 0,
+        ended,
+        attempts: 1,
+        is_measured: true,
+    }
 }
 
 /// Allocations of 200 transactions of a kind, after some that let buffers grow. `ledger` is the path
 /// of a ledger, if one is to be kept.
 fn allocations_of(
-    kind: Kind,
+    kind: TpccTransaction,
     profile: &Profile,
     (flight, dialect): (FlightMode, Dialect),
     ledger: Option<&Path>,
 ) -> u64 {
-    let loaded = Loaded { warehouses: 2, c_last: 100 };
+    let loaded = TpccDatabase { warehouses: 2, c_last: 100 };
     let options = TpccOptions { flight, ..TpccOptions::new(*profile, &loaded, 1) };
     let log = Arc::new(Count::default());
     let mut tpcc = Tpcc::new(options, &loaded, dialect).unwrap().with_log(log.clone());
@@ -85,7 +95,7 @@ fn no_transaction_allocates() {
     for profile in Profile::ALL {
         for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
             for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-                for kind in Kind::ALL {
+                for kind in TpccTransaction::ALL {
                     let count = allocations_of(kind, profile, (flight, dialect), None);
                     assert_eq!(count, 0, "{kind:?} {} {dialect:?} {flight:?}", profile.name);
                 }
@@ -101,7 +111,7 @@ fn a_ledger_allocates_nothing_either() {
     for flight in [FlightMode::Statement, FlightMode::Pipelined] {
         let way = (flight, Dialect::Postgres);
         let profile = Profile { rollback_percent: 0, ..dyno_tpcc::profile::BMSQL_5_0 };
-        let count = allocations_of(Kind::NewOrder, &profile, way, Some(&path));
+        let count = allocations_of(TpccTransaction::NewOrder, &profile, way, Some(&path));
         assert_eq!(count, 0, "{flight:?}");
         assert_eq!(read(&path).unwrap().acknowledged(), 210);
         std::fs::remove_file(&path).unwrap();
@@ -115,7 +125,7 @@ const COUNTED: u64 = 200_000;
 #[test]
 fn terminals_allocate_nothing_from_the_due_time_to_the_log() {
     let scratch = Scratch::new();
-    let loaded = Loaded { warehouses: 20, c_last: 100 };
+    let loaded = TpccDatabase { warehouses: 20, c_last: 100 };
     let options = TpccOptions {
         delivery_log: Some(scratch.file("deliveries.csv")),
         ..TpccOptions::new(SPEC, &loaded, 1)
@@ -147,7 +157,7 @@ fn terminals_allocate_nothing_from_the_due_time_to_the_log() {
         ..TrialSpec::closed(staff.workers)
     };
     let result = drive_simulated(&tpcc, &driver, &spec, &Control::new(), &mut ()).unwrap();
-    assert_eq!((result.ended, result.total.counts().failed), (dyno_engine::Ended::Time, 0));
+    assert_eq!((result.ended, result.total.counts().failed), (dyno_engine::TrialEnd::Time, 0));
     assert!(result.total.kinds[5].counts.committed > 400, "deferred Deliveries");
     let [_, before, after] = seen.each_ref().map(|count| count.load(Ordering::Relaxed));
     assert!(before > 0 && after > 0, "so many round trips were made");

@@ -7,14 +7,14 @@
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
 use dyno_core::Dialect;
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_load::Unobserved;
-use dyno_tpch::generate::files::{Content, FileOptions, Format, write};
-use dyno_tpch::load::{LoadOptions, Step, load, statements};
-use dyno_tpch::schema::Table;
+use dyno_tpch::generate::files::{Content, FileOptions, LineFormat, write};
+use dyno_tpch::load::{TpchLoadOptions, TpchStep, load, statements};
+use dyno_tpch::schema::SchemaTable;
 use std::error::Error;
 
 const USAGE: &str = "load URL SCALE SESSIONS | files FOLDER SCALE PARTS | statements STEP";
@@ -25,19 +25,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     match words.as_slice() {
         ["load", url, scale, sessions] => {
             let sessions = sessions.parse()?;
-            measured(url, &LoadOptions { sessions, ..LoadOptions::new(scale.parse()?) })
+            measured(url, &TpchLoadOptions { sessions, ..TpchLoadOptions::new(scale.parse()?) })
         }
         ["files", folder, scale, parts] => {
             let parts = parts.parse()?;
-            let (large, small): (Vec<_>, Vec<_>) = Table::ALL.into_iter().partition(|table| {
-                matches!(table, Table::Lineitem | Table::Orders | Table::Partsupp)
-            });
+            let (large, small): (Vec<_>, Vec<_>) =
+                SchemaTable::ALL.into_iter().partition(|table| {
+                    matches!(
+                        table,
+                        SchemaTable::Lineitem | SchemaTable::Orders | SchemaTable::Partsupp
+                    )
+                });
             files(folder, scale.parse()?, Content::Tables(small))?;
             files(folder, scale.parse()?, Content::Parts { tables: large, part: 1..=parts, parts })
         }
         ["statements", step] => {
-            let step = Step::named(step).ok_or("there is no such step")?;
-            for sql in statements(step, Dialect::Postgres, &LoadOptions::new(1.0)) {
+            let step = TpchStep::named(step).ok_or("there is no such step")?;
+            for sql in statements(step, Dialect::Postgres, &TpchLoadOptions::new(1.0)) {
                 println!("{}", sql.replace('\n', " "));
             }
             Ok(())
@@ -46,8 +50,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn measured(url: &str, options: &LoadOptions) -> Result<(), Box<dyn Error>> {
-    let target: Target = url.parse()?;
+fn measured(url: &str, options: &TpchLoadOptions) -> Result<(), Box<dyn Error>> {
+    let target: TargetUrl = url.parse()?;
     let report = match target.dialect {
         Dialect::Mysql => load(&MysqlDriver::new(&target)?, options, &Unobserved),
         Dialect::Postgres => load(&PostgresDriver::new(&target)?, options, &Unobserved),
@@ -66,7 +70,7 @@ fn files(folder: &str, scale: f64, content: Content) -> Result<(), Box<dyn Error
     let options = FileOptions {
         scale,
         folder: folder.into(),
-        format: Format::Csv,
+        format: LineFormat::Csv,
         content,
         threads: 2,
         overwrite: true,

@@ -1,7 +1,7 @@
 //! What a TPC-H trial says of itself beyond what every trial says.
 
 use dyno_facts::{
-    Counts, FamilyFacts, FamilyRecord, Message, StatementCounts, TrialSummary, Verdict,
+    CheckVerdict, Counts, FamilyFacts, FamilyRecord, Message, StatementCounts, TrialSummary,
 };
 use dyno_record::Latencies;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ pub struct CacheFacts {
     /// What was done for it and what proves it, in sentences.
     pub evidence: Vec<Message>,
     /// Whether the proof succeeded; `None` where the server tells nothing of its caches.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<CheckVerdict>,
 }
 
 /// How an execution of a query ended.
@@ -113,7 +113,7 @@ pub struct QueryFacts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerFacts {
     /// Whether all rows agree.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// What it is held against, such as `the reference at scale factor 1`.
     pub against: Message,
     /// The rows that differ, in sentences; at most the first ten and how many more there are.

@@ -2,11 +2,11 @@
 
 use crate::degree::{DegreeRule, rules};
 use crate::generate::check_scale;
-use crate::parameters::Choice;
-use crate::run::{Plans, Test};
+use crate::parameters::ParameterChoice;
+use crate::run::{Plans, TpchTest};
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, Levels, TestOffer, WorkloadOffer};
-use dyno_core::options::{Kind, OptionError, OptionRow, read};
+use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
 
 /// TPC-H as suites name it.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
@@ -35,20 +35,20 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "scale",
         "1",
-        Kind::Text("a number above 0", |o, value| scale(value).map(|n| o.scale = n)),
+        OptionValues::Text("a number above 0", |o, value| scale(value).map(|n| o.scale = n)),
         "scale factor: 1 is about a gigabyte and 8.7 million rows; fractions are allowed",
     ),
     Row::new(
         "timeout_s",
         "",
-        Kind::Decimal(0.01, TIMEOUT_S_MAX, |o, seconds| o.timeout_s = Some(seconds)),
+        OptionValues::Decimal(0.01, TIMEOUT_S_MAX, |o, seconds| o.timeout_s = Some(seconds)),
         "seconds after which a query is cancelled; it counts with this time, and every figure that it is in says so",
     )
     .of(QUERIES),
     Row::new(
         "cache",
         "",
-        Kind::Choice(&CACHES, |o, at| o.written.cache = Some(CACHES[at])),
+        OptionValues::Choice(&CACHES, |o, at| o.written.cache = Some(CACHES[at])),
         "`warm` (so without this option in `queries`): every index and table is read into memory before each trial; \
          `cold`: `cold_command` is executed before each trial; `as-is` (so in the other tests, as the specification \
          asks): neither",
@@ -56,7 +56,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "cold_command",
         "",
-        Kind::Text("a text", |o, command| {
+        OptionValues::Text("a text", |o, command| {
             o.written.cold_command = Some(command.to_owned());
             Ok(())
         }),
@@ -67,7 +67,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "parameters",
         "default",
-        Kind::Text("default, seed or a whole number from 1 to 2147483646", |o, value| {
+        OptionValues::Text("default, seed or a whole number from 1 to 2147483646", |o, value| {
             values(value).map(|v| o.values = v)
         }),
         "values in the queries: `default` is qgen's `-d`, `seed` draws them anew for each repeat (the same for all \
@@ -78,14 +78,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "streams",
         "",
         // More streams than any published result has.
-        Kind::Whole(1, 1_000, |o, n| o.written.streams = Some(n)),
+        OptionValues::Whole(1, 1_000, |o, n| o.written.streams = Some(n)),
         "streams of queries; without it the fewest that clause 5.3.4 allows for the scale factor",
     )
     .of(&["throughput"]),
     Row::new(
         "refresh",
         "true",
-        Kind::Flag(|o, on| o.written.refresh = Some(on)),
+        OptionValues::Flag(|o, on| o.written.refresh = Some(on)),
         "the refresh functions are executed. Answers are only known before the first of them",
     )
     .of(&["power", "throughput"]),
@@ -93,14 +93,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "pairs",
         "1",
         // dbgen numbers its refresh sets up to this.
-        Kind::Whole(1, 4_000, |o, n| o.written.pairs = Some(n)),
+        OptionValues::Whole(1, 4_000, |o, n| o.written.pairs = Some(n)),
         "pairs of refresh functions",
     )
     .of(&["refresh"]),
     Row::new(
         "plans",
         "executed",
-        Kind::Text("executed, estimated or none", |o, value| plans(value).map(|p| o.plans = p)),
+        OptionValues::Text("executed, estimated or none", |o, value| plans(value).map(|p| o.plans = p)),
         "the plans of all queries are taken in a pass of their own, which is not timed, and stored in the run \
          (`trials/<n>.plans/`): `executed` executes each query once more for them where the product can, so that \
          workers and pages are told, `estimated` does not, `none` takes no plans",
@@ -109,14 +109,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "degree_rule",
         "",
-        Kind::Text("the name of a rule", |o, name| rule(name).map(|r| o.rule = Some(r))),
+        OptionValues::Text("the name of a rule", |o, name| rule(name).map(|r| o.rule = Some(r))),
         "how the degree is set, by the name of a product; without it as the server says what it is",
     )
     .of(QUERIES),
     Row::new(
         "degree_set",
         "",
-        Kind::List(|o, sql| o.written.set.push(sql.to_owned())),
+        OptionValues::List(|o, sql| o.written.set.push(sql.to_owned())),
         "your own rule: statements that set the degree, with `{degree}` in them: \
          `degree_set = [\"SET max_parallel_degree = {degree}\"]`",
     )
@@ -124,32 +124,32 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "degree_off",
         "",
-        Kind::List(|o, sql| o.written.off.push(sql.to_owned())),
+        OptionValues::List(|o, sql| o.written.off.push(sql.to_owned())),
         "your own rule: statements for degree 0; without them those of `degree_set` with 0",
     )
     .of(QUERIES),
     Row::new(
         "load_sessions",
         "",
-        Kind::Whole(1, 10_000, |o, n| o.load_sessions = Some(n)),
+        OptionValues::Whole(1, 10_000, |o, n| o.load_sessions = Some(n)),
         "sessions that load at once; without it two for each core, 2 to 16",
     ),
     Row::new(
         "foreign_keys",
         "true",
-        Kind::Flag(|o, on| o.foreign_keys = Some(on)),
+        OptionValues::Flag(|o, on| o.foreign_keys = Some(on)),
         "the ten foreign keys, after the rows; not on SQLite; DuckDB can't have them",
     ),
     Row::new(
         "indexes",
         "true",
-        Kind::Flag(|o, on| o.indexes = on),
+        OptionValues::Flag(|o, on| o.indexes = on),
         "the 14 secondary indexes of the white paper, after the keys",
     ),
     Row::new(
         "force",
         "false",
-        Kind::Flag(|o, on| o.force = on),
+        OptionValues::Flag(|o, on| o.force = on),
         "loads what does not fit disk or memory by dyno's estimate",
     ),
 ];
@@ -178,7 +178,7 @@ enum Values {
 
 #[derive(Debug, Default)]
 pub struct TpchSettings {
-    pub test: Test,
+    pub test: TpchTest,
     pub scale: f64,
     /// Seconds after which a query is cancelled.
     pub timeout_s: Option<f64>,
@@ -195,12 +195,12 @@ pub struct TpchSettings {
     /// Loads what doesn't fit by the estimate.
     pub force: bool,
     values: Values,
-    written: Written,
+    written: WrittenOptions,
 }
 
 /// Options as they are written, before those that belong together are put together.
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenOptions {
     streams: Option<u32>,
     pairs: Option<u32>,
     refresh: Option<bool>,
@@ -227,11 +227,11 @@ impl TpchSettings {
     }
 
     /// The values of the queries of a trial with this seed.
-    pub fn parameters(&self, seed: u64) -> Choice {
+    pub fn parameters(&self, seed: u64) -> ParameterChoice {
         match self.values {
-            Values::Default => Choice::Default,
-            Values::Drawn => Choice::Seed(1 + seed % SEED_MAX),
-            Values::Seed(seed) => Choice::Seed(seed),
+            Values::Default => ParameterChoice::Default,
+            Values::Drawn => ParameterChoice::Seed(1 + seed % SEED_MAX),
+            Values::Seed(seed) => ParameterChoice::Seed(seed),
         }
     }
 
@@ -239,12 +239,14 @@ impl TpchSettings {
     fn finish(&mut self, test: &str) -> Result<(), OptionError> {
         let written = std::mem::take(&mut self.written);
         let refresh = written.refresh.unwrap_or(true);
-        let least = Test::least_streams(self.scale);
+        let least = TpchTest::least_streams(self.scale);
         self.test = match test {
-            "queries" => Test::Queries,
-            "power" => Test::Power { refresh },
-            "throughput" => Test::Throughput { streams: written.streams.unwrap_or(least), refresh },
-            "refresh" => Test::Refresh { pairs: written.pairs.unwrap_or(1) },
+            "queries" => TpchTest::Queries,
+            "power" => TpchTest::Power { refresh },
+            "throughput" => {
+                TpchTest::Throughput { streams: written.streams.unwrap_or(least), refresh }
+            }
+            "refresh" => TpchTest::Refresh { pairs: written.pairs.unwrap_or(1) },
             other => {
                 let message = format!("`{other}` is no test of tpch.");
                 let hint = "Its tests: queries, power, throughput, refresh.";
@@ -253,7 +255,7 @@ impl TpchSettings {
         };
         // The papers warm before they measure; clause 5.3.1.4 forbids it in the tests of the
         // specification.
-        let usual = if self.test == Test::Queries { "warm" } else { "as-is" };
+        let usual = if self.test == TpchTest::Queries { "warm" } else { "as-is" };
         self.cache = cache(written.cache.unwrap_or(usual), written.cold_command)?;
         if written.set.is_empty() && written.off.is_empty() {
             return Ok(());
@@ -340,7 +342,7 @@ mod tests {
         let given =
             [("cache", "cold"), ("cold_command", "true"), ("degree_set.1", "SET x = {degree}")];
         let settings = TpchSettings::read("power", given).expect("good options");
-        assert_eq!(settings.test, Test::Power { refresh: true });
+        assert_eq!(settings.test, TpchTest::Power { refresh: true });
         assert_eq!(settings.cache, Cache::Cold("true".to_owned()));
         assert!(settings.rule.is_some());
         let refused = TpchSettings::read("queries", [("streams", "2")]).expect_err("no streams");

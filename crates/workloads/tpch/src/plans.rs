@@ -1,6 +1,6 @@
 //! How a server says what it does for a query, and what of that can be compared.
 
-use dyno_core::{Capabilities, PlanForm, Table};
+use dyno_core::{AnswerTable, Capabilities, PlanForm};
 use serde_json::Value;
 
 /// Keys of a plan in JSON whose text belongs to its shape.
@@ -29,7 +29,7 @@ pub(crate) fn statements(
     prefixes.iter().map(|prefix| format!("{prefix} {query}")).collect()
 }
 
-pub(crate) fn text(form: PlanForm, answer: &Table) -> String {
+pub(crate) fn text(form: PlanForm, answer: &AnswerTable) -> String {
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
     let mut depths: Vec<(String, usize)> = Vec::new();
     let lines = answer.rows.iter().map(|row| match (form, row.as_slice()) {
@@ -180,7 +180,7 @@ mod tests {
             row(["7", "3", "0", "SCAN lineitem"]),
             row(["9", "0", "0", "SCAN s"]),
         ];
-        let text = text(PlanForm::Parents, &Table { rows });
+        let text = text(PlanForm::Parents, &AnswerTable { rows });
         assert_eq!(text, "CO-ROUTINE r\n  SCAN lineitem\nSCAN s\n");
     }
 }

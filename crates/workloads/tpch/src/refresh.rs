@@ -6,7 +6,7 @@
 //! that one that was interrupted goes on where it stopped, and no set is applied twice.
 
 use crate::generate::refresh::{self, RefreshRows};
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use crate::state::{FACTS, note_refresh_pair};
 use dyno_core::{DbError, Dialect, Discard, RowSource, RowWriter, Session};
 use dyno_load::query::answer;
@@ -20,7 +20,7 @@ const ORDERS_EACH: u64 = 100;
 const POSITION: &str = "refresh_position";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct RefreshPosition {
     /// Number of the pair, from 1.
     pub pair: u32,
     /// 1 inserts, 2 deletes.
@@ -29,21 +29,21 @@ pub struct Position {
     pub orders: u64,
 }
 
-impl Position {
+impl RefreshPosition {
     /// The first function of a pair, nothing of it done.
-    pub fn start_of(pair: u32) -> Position {
-        Position { pair, function: 1, orders: 0 }
+    pub fn start_of(pair: u32) -> RefreshPosition {
+        RefreshPosition { pair, function: 1, orders: 0 }
     }
 
     /// Whether the database is between two pairs.
     pub fn is_whole(self) -> bool {
-        self == Position::start_of(self.pair)
+        self == RefreshPosition::start_of(self.pair)
     }
 
-    fn next(self) -> Position {
+    fn next(self) -> RefreshPosition {
         match self.function {
-            1 => Position { function: 2, orders: 0, ..self },
-            _ => Position::start_of(self.pair + 1),
+            1 => RefreshPosition { function: 2, orders: 0, ..self },
+            _ => RefreshPosition::start_of(self.pair + 1),
         }
     }
 
@@ -51,9 +51,9 @@ impl Position {
         format!("{} {} {}", self.pair, self.function, self.orders)
     }
 
-    fn parse(text: &str) -> Option<Position> {
+    fn parse(text: &str) -> Option<RefreshPosition> {
         let mut words = text.split(' ');
-        Some(Position {
+        Some(RefreshPosition {
             pair: words.next()?.parse().ok()?,
             function: words.next()?.parse().ok()?,
             orders: words.next()?.parse().ok()?,
@@ -62,10 +62,10 @@ impl Position {
 }
 
 /// What is to be executed next in a database to which `pairs` pairs were applied.
-pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<Position, DbError> {
+pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<RefreshPosition, DbError> {
     let sql = format!("select t_value from {FACTS} where t_name = '{POSITION}'");
-    let noted = answer(session, &sql).await?.single().and_then(Position::parse);
-    Ok(noted.unwrap_or(Position::start_of(pairs + 1)))
+    let noted = answer(session, &sql).await?.single().and_then(RefreshPosition::parse);
+    Ok(noted.unwrap_or(RefreshPosition::start_of(pairs + 1)))
 }
 
 /// Executes the function at a position to its end and returns the rows that it inserted or deleted.
@@ -76,13 +76,13 @@ pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<Positio
 pub async fn execute<S: Session>(
     session: &mut S,
     scale: f64,
-    at: &mut Position,
+    at: &mut RefreshPosition,
 ) -> Result<u64, DbError> {
     let (function, end) = (*at, refresh::orders(scale));
     let mut rows = 0;
     loop {
         let upto = (at.orders + ORDERS_EACH).min(end);
-        let after = if upto == end { at.next() } else { Position { orders: upto, ..*at } };
+        let after = if upto == end { at.next() } else { RefreshPosition { orders: upto, ..*at } };
         let begin = if session.dialect() == Dialect::Sqlite { "begin immediate" } else { "begin" };
         session.query(begin, &mut Discard).await?;
         if at.orders < upto {
@@ -104,7 +104,7 @@ pub async fn execute<S: Session>(
     }
 }
 
-async fn note<S: Session>(session: &mut S, at: Position) -> Result<(), DbError> {
+async fn note<S: Session>(session: &mut S, at: RefreshPosition) -> Result<(), DbError> {
     let delete = format!("delete from {FACTS} where t_name = '{POSITION}'");
     session.query(&delete, &mut Discard).await?;
     let text = at.text();
@@ -120,8 +120,8 @@ async fn insert<S: Session>(
 ) -> Result<u64, DbError> {
     let mut affected = [0; 2];
     let sources = [
-        (Table::Orders, RefreshRows::orders(scale, pair)),
-        (Table::Lineitem, RefreshRows::lines(scale, pair)),
+        (SchemaTable::Orders, RefreshRows::orders(scale, pair)),
+        (SchemaTable::Lineitem, RefreshRows::lines(scale, pair)),
     ];
     for ((table, source), affected) in sources.into_iter().zip(&mut affected) {
         let sql = insertion(session.dialect(), table, &mut source.of_orders(range.clone()));
@@ -143,7 +143,7 @@ async fn delete<S: Session>(
         keys.take((range.end - range.start) as usize).map(|key| key.to_string()).collect();
     let keys = keys.join(",");
     let mut affected = [0; 2];
-    let tables = [(Table::Lineitem, "l_orderkey"), (Table::Orders, "o_orderkey")];
+    let tables = [(SchemaTable::Lineitem, "l_orderkey"), (SchemaTable::Orders, "o_orderkey")];
     for ((table, column), affected) in tables.into_iter().zip(&mut affected) {
         let sql = format!("delete from {} where {column} in ({keys})", table.name());
         *affected = session.query(&sql, &mut Discard).await?.affected;
@@ -166,7 +166,7 @@ fn check_effect(orders: u64, wanted: u64, lines: u64, done: &str) -> Result<(), 
     .with_hint("Drop the data and load them again."))
 }
 
-fn insertion(dialect: Dialect, table: Table, source: &mut impl RowSource) -> String {
+fn insertion(dialect: Dialect, table: SchemaTable, source: &mut impl RowSource) -> String {
     let columns: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
     let head = format!("insert into {} ({}) values", table.name(), columns.join(","));
     let mut values = Values { sql: head, dialect, column: 0 };
@@ -235,14 +235,14 @@ mod tests {
 
     #[test]
     fn a_position_goes_through_both_functions_of_each_pair() {
-        let first = Position::start_of(1);
+        let first = RefreshPosition::start_of(1);
         assert!(first.is_whole());
         let second = first.next();
-        assert_eq!(second, Position { pair: 1, function: 2, orders: 0 });
-        assert!(!second.is_whole() && second.next() == Position::start_of(2));
-        let within = Position { pair: 3, function: 2, orders: 700 };
-        assert_eq!(Position::parse(&within.text()), Some(within));
-        assert_eq!(Position::parse("3 x 1"), None);
+        assert_eq!(second, RefreshPosition { pair: 1, function: 2, orders: 0 });
+        assert!(!second.is_whole() && second.next() == RefreshPosition::start_of(2));
+        let within = RefreshPosition { pair: 3, function: 2, orders: 700 };
+        assert_eq!(RefreshPosition::parse(&within.text()), Some(within));
+        assert_eq!(RefreshPosition::parse("3 x 1"), None);
     }
 
     #[test]
@@ -275,10 +275,10 @@ mod tests {
             }
             is_row
         }
-        let sql = insertion(Dialect::Mysql, Table::Region, &mut Two(0));
+        let sql = insertion(Dialect::Mysql, SchemaTable::Region, &mut Two(0));
         let head = "insert into region (r_regionkey,r_name,r_comment) values";
         assert_eq!(sql, format!("{head}\n(-1,'it''s \\\\ x',null),\n(-1,'it''s \\\\ x',null)"));
-        let sql = insertion(Dialect::Postgres, Table::Region, &mut Two(1));
+        let sql = insertion(Dialect::Postgres, SchemaTable::Region, &mut Two(1));
         assert_eq!(sql, format!("{head}\n(-1,'it''s \\ x',null)"));
     }
 }

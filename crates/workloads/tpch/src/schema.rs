@@ -5,7 +5,7 @@ use dyno_core::Dialect;
 dyno_core::named! {
     /// A table, in an order in which foreign keys find their parents.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    pub enum Table {
+    pub enum SchemaTable {
         /// 5 rows.
         Region = "region",
         /// 25 rows.
@@ -128,7 +128,7 @@ const LINEITEM: Columns = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Index {
     pub name: &'static str,
-    pub table: Table,
+    pub table: SchemaTable,
     pub columns: &'static [&'static str],
 }
 
@@ -136,87 +136,92 @@ pub struct Index {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
     pub name: &'static str,
-    pub table: Table,
+    pub table: SchemaTable,
     pub columns: &'static [&'static str],
     /// The table that is referred to, by its primary key.
-    pub parent: Table,
+    pub parent: SchemaTable,
 }
 
 const fn foreign_key(
     name: &'static str,
-    table: Table,
+    table: SchemaTable,
     columns: &'static [&'static str],
-    parent: Table,
+    parent: SchemaTable,
 ) -> ForeignKey {
     ForeignKey { name, table, columns, parent }
 }
 
 /// The ten foreign keys of clause 1.4.2: all or none (clause 1.4.2.3).
 pub const FOREIGN_KEYS: [ForeignKey; 10] = [
-    foreign_key("n_region_fkey", Table::Nation, &["n_regionkey"], Table::Region),
-    foreign_key("s_nation_fkey", Table::Supplier, &["s_nationkey"], Table::Nation),
-    foreign_key("ps_part_fkey", Table::Partsupp, &["ps_partkey"], Table::Part),
-    foreign_key("ps_supplier_fkey", Table::Partsupp, &["ps_suppkey"], Table::Supplier),
-    foreign_key("c_nation_fkey", Table::Customer, &["c_nationkey"], Table::Nation),
-    foreign_key("o_customer_fkey", Table::Orders, &["o_custkey"], Table::Customer),
-    foreign_key("l_order_fkey", Table::Lineitem, &["l_orderkey"], Table::Orders),
-    foreign_key("l_part_fkey", Table::Lineitem, &["l_partkey"], Table::Part),
-    foreign_key("l_supplier_fkey", Table::Lineitem, &["l_suppkey"], Table::Supplier),
-    foreign_key("l_partsupp_fkey", Table::Lineitem, &["l_partkey", "l_suppkey"], Table::Partsupp),
+    foreign_key("n_region_fkey", SchemaTable::Nation, &["n_regionkey"], SchemaTable::Region),
+    foreign_key("s_nation_fkey", SchemaTable::Supplier, &["s_nationkey"], SchemaTable::Nation),
+    foreign_key("ps_part_fkey", SchemaTable::Partsupp, &["ps_partkey"], SchemaTable::Part),
+    foreign_key("ps_supplier_fkey", SchemaTable::Partsupp, &["ps_suppkey"], SchemaTable::Supplier),
+    foreign_key("c_nation_fkey", SchemaTable::Customer, &["c_nationkey"], SchemaTable::Nation),
+    foreign_key("o_customer_fkey", SchemaTable::Orders, &["o_custkey"], SchemaTable::Customer),
+    foreign_key("l_order_fkey", SchemaTable::Lineitem, &["l_orderkey"], SchemaTable::Orders),
+    foreign_key("l_part_fkey", SchemaTable::Lineitem, &["l_partkey"], SchemaTable::Part),
+    foreign_key("l_supplier_fkey", SchemaTable::Lineitem, &["l_suppkey"], SchemaTable::Supplier),
+    foreign_key(
+        "l_partsupp_fkey",
+        SchemaTable::Lineitem,
+        &["l_partkey", "l_suppkey"],
+        SchemaTable::Partsupp,
+    ),
 ];
 
-const fn index(name: &'static str, table: Table, columns: &'static [&'static str]) -> Index {
+const fn index(name: &'static str, table: SchemaTable, columns: &'static [&'static str]) -> Index {
     Index { name, table, columns }
 }
 
 /// The 14 secondary indexes of the PolarDB paper: foreign keys and dates (clause 1.5.4).
 pub const INDEXES: [Index; 14] = [
-    index("i_s_nationkey", Table::Supplier, &["s_nationkey"]),
-    index("i_ps_partkey", Table::Partsupp, &["ps_partkey"]),
-    index("i_ps_suppkey", Table::Partsupp, &["ps_suppkey"]),
-    index("i_c_nationkey", Table::Customer, &["c_nationkey"]),
-    index("i_o_custkey", Table::Orders, &["o_custkey"]),
-    index("i_o_orderdate", Table::Orders, &["o_orderdate"]),
-    index("i_l_orderkey", Table::Lineitem, &["l_orderkey"]),
-    index("i_l_partkey", Table::Lineitem, &["l_partkey"]),
-    index("i_l_suppkey", Table::Lineitem, &["l_suppkey"]),
-    index("i_l_partkey_suppkey", Table::Lineitem, &["l_partkey", "l_suppkey"]),
-    index("i_l_shipdate", Table::Lineitem, &["l_shipdate"]),
-    index("i_l_commitdate", Table::Lineitem, &["l_commitdate"]),
-    index("i_l_receiptdate", Table::Lineitem, &["l_receiptdate"]),
-    index("i_n_regionkey", Table::Nation, &["n_regionkey"]),
+    index("i_s_nationkey", SchemaTable::Supplier, &["s_nationkey"]),
+    index("i_ps_partkey", SchemaTable::Partsupp, &["ps_partkey"]),
+    index("i_ps_suppkey", SchemaTable::Partsupp, &["ps_suppkey"]),
+    index("i_c_nationkey", SchemaTable::Customer, &["c_nationkey"]),
+    index("i_o_custkey", SchemaTable::Orders, &["o_custkey"]),
+    index("i_o_orderdate", SchemaTable::Orders, &["o_orderdate"]),
+    index("i_l_orderkey", SchemaTable::Lineitem, &["l_orderkey"]),
+    index("i_l_partkey", SchemaTable::Lineitem, &["l_partkey"]),
+    index("i_l_suppkey", SchemaTable::Lineitem, &["l_suppkey"]),
+    index("i_l_partkey_suppkey", SchemaTable::Lineitem, &["l_partkey", "l_suppkey"]),
+    index("i_l_shipdate", SchemaTable::Lineitem, &["l_shipdate"]),
+    index("i_l_commitdate", SchemaTable::Lineitem, &["l_commitdate"]),
+    index("i_l_receiptdate", SchemaTable::Lineitem, &["l_receiptdate"]),
+    index("i_n_regionkey", SchemaTable::Nation, &["n_regionkey"]),
 ];
 
-impl Table {
-    pub fn named(name: &str) -> Option<Table> {
-        Table::ALL.into_iter().find(|table| table.name() == name)
+impl SchemaTable {
+    pub fn named(name: &str) -> Option<SchemaTable> {
+        SchemaTable::ALL.into_iter().find(|table| table.name() == name)
     }
 
     /// Columns and their types in the order of clause 1.4.
     pub fn columns(self) -> Columns {
         match self {
-            Table::Region => REGION,
-            Table::Nation => NATION,
-            Table::Supplier => SUPPLIER,
-            Table::Part => PART,
-            Table::Partsupp => PARTSUPP,
-            Table::Customer => CUSTOMER,
-            Table::Orders => ORDERS,
-            Table::Lineitem => LINEITEM,
+            SchemaTable::Region => REGION,
+            SchemaTable::Nation => NATION,
+            SchemaTable::Supplier => SUPPLIER,
+            SchemaTable::Part => PART,
+            SchemaTable::Partsupp => PARTSUPP,
+            SchemaTable::Customer => CUSTOMER,
+            SchemaTable::Orders => ORDERS,
+            SchemaTable::Lineitem => LINEITEM,
         }
     }
 
     /// The columns of the primary key (clause 1.4.1).
     pub fn primary_key(self) -> &'static [&'static str] {
         match self {
-            Table::Region => &["r_regionkey"],
-            Table::Nation => &["n_nationkey"],
-            Table::Supplier => &["s_suppkey"],
-            Table::Part => &["p_partkey"],
-            Table::Partsupp => &["ps_partkey", "ps_suppkey"],
-            Table::Customer => &["c_custkey"],
-            Table::Orders => &["o_orderkey"],
-            Table::Lineitem => &["l_orderkey", "l_linenumber"],
+            SchemaTable::Region => &["r_regionkey"],
+            SchemaTable::Nation => &["n_nationkey"],
+            SchemaTable::Supplier => &["s_suppkey"],
+            SchemaTable::Part => &["p_partkey"],
+            SchemaTable::Partsupp => &["ps_partkey", "ps_suppkey"],
+            SchemaTable::Customer => &["c_custkey"],
+            SchemaTable::Orders => &["o_orderkey"],
+            SchemaTable::Lineitem => &["l_orderkey", "l_linenumber"],
         }
     }
 }

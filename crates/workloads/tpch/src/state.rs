@@ -1,7 +1,7 @@
 //! What the database itself remembers of its load: two small tables beside the eight.
 
 use crate::facts::{LoadStep, TpchLoad};
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_load::query::{answer, column, pairs};
 use dyno_load::{LoadError, while_doing};
@@ -24,7 +24,7 @@ const REFRESH_PAIRS: &str = "refresh_pairs";
 
 /// What a complete database says of itself.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct TpchDatabase {
     pub scale: f64,
     pub foreign_keys: bool,
     /// Whether the 14 secondary indexes were made.
@@ -35,7 +35,7 @@ pub struct Loaded {
 
 /// What a load is asked to make, as it is kept and compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct LoadRequest {
     pub(crate) scale: f64,
     pub(crate) foreign_keys: bool,
     pub(crate) indexes: bool,
@@ -43,11 +43,11 @@ pub(crate) struct Wanted {
 
 /// In which state a load finds the database.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum LoadState {
     Nothing,
     /// A load that has not ended, and how often it was begun.
-    Unfinished(Wanted, u32),
-    Complete(Box<Loaded>),
+    Unfinished(LoadRequest, u32),
+    Complete(Box<TpchDatabase>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -124,15 +124,15 @@ fn number<T: std::str::FromStr>(facts: &HashMap<String, String>, name: &str) -> 
     facts.get(name)?.parse().ok()
 }
 
-fn wanted(facts: &HashMap<String, String>) -> Option<Wanted> {
-    Some(Wanted {
+fn wanted(facts: &HashMap<String, String>) -> Option<LoadRequest> {
+    Some(LoadRequest {
         scale: number(facts, SCALE)?,
         foreign_keys: number(facts, FOREIGN_KEYS)?,
         indexes: number(facts, INDEXES)?,
     })
 }
 
-pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError> {
+pub(crate) async fn find<S: Session>(session: &mut S) -> Result<LoadState, LoadError> {
     let tables = tables(session).await?;
     let facts = if tables.contains(FACTS) && tables.contains(STEPS) {
         let facts = pairs(session, &format!("SELECT t_name, t_value FROM {FACTS}")).await;
@@ -141,9 +141,9 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError
         HashMap::new()
     };
     let Some(wanted) = wanted(&facts) else {
-        let foreign = Table::ALL.into_iter().find(|table| tables.contains(table.name()));
+        let foreign = SchemaTable::ALL.into_iter().find(|table| tables.contains(table.name()));
         return match foreign {
-            None => Ok(Found::Nothing),
+            None => Ok(LoadState::Nothing),
             Some(table) => Err(LoadError::data(
                 format!(
                     "Table {} exists, but {FACTS} does not say who loaded it and how.",
@@ -154,9 +154,9 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError
         };
     };
     let Some(finished_at) = facts.get(FINISHED_AT) else {
-        return Ok(Found::Unfinished(wanted, number(&facts, ATTEMPTS).unwrap_or(1)));
+        return Ok(LoadState::Unfinished(wanted, number(&facts, ATTEMPTS).unwrap_or(1)));
     };
-    if let Some(table) = Table::ALL.into_iter().find(|table| !tables.contains(table.name())) {
+    if let Some(table) = SchemaTable::ALL.into_iter().find(|table| !tables.contains(table.name())) {
         let name = table.name();
         return Err(LoadError::data(
             format!("Table {name} doesn't exist: not all that was loaded is there."),
@@ -175,19 +175,19 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError
         refresh_pairs: number(&facts, REFRESH_PAIRS).unwrap_or(0),
         attempts: number(&facts, ATTEMPTS).unwrap_or(1),
     };
-    let Wanted { scale, foreign_keys, indexes } = wanted;
-    Ok(Found::Complete(Box::new(Loaded { scale, foreign_keys, indexes, load })))
+    let LoadRequest { scale, foreign_keys, indexes } = wanted;
+    Ok(LoadState::Complete(Box::new(TpchDatabase { scale, foreign_keys, indexes, load })))
 }
 
 /// What the database says of its load; `None` when nothing is loaded.
 ///
 /// # Errors
 /// Those of the session; tables of another program, a load that is not finished, missing tables.
-pub async fn loaded<S: Session>(session: &mut S) -> Result<Option<Loaded>, LoadError> {
+pub async fn loaded<S: Session>(session: &mut S) -> Result<Option<TpchDatabase>, LoadError> {
     match find(session).await? {
-        Found::Nothing => Ok(None),
-        Found::Complete(loaded) => Ok(Some(*loaded)),
-        Found::Unfinished(Wanted { scale, .. }, _) => Err(LoadError::data(
+        LoadState::Nothing => Ok(None),
+        LoadState::Complete(loaded) => Ok(Some(*loaded)),
+        LoadState::Unfinished(LoadRequest { scale, .. }, _) => Err(LoadError::data(
             format!("The load of scale factor {scale} into this database has not been completed."),
             format!("complete it with dyno tpch load --scale {scale}: what is stored is kept"),
         )),
@@ -214,7 +214,7 @@ async fn set<S: Session>(session: &mut S, values: &[(&str, String)]) -> Result<(
 /// Notes what a load is to make and that it begins for the `attempt`th time.
 pub(crate) async fn begin<S: Session>(
     session: &mut S,
-    wanted: &Wanted,
+    wanted: &LoadRequest,
     attempt: u32,
 ) -> Result<(), DbError> {
     session.query("BEGIN", &mut Discard).await?;

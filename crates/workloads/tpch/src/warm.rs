@@ -2,9 +2,9 @@
 //! worked: some servers ignore the index that is forced (MySQL bugs 31791868 and 35952353).
 
 use crate::facts::CacheFacts;
-use crate::schema::{INDEXES, Table};
+use crate::schema::{INDEXES, SchemaTable};
 use dyno_core::{DbError, Dialect, Discard, Session};
-use dyno_facts::{Message, Verdict, say};
+use dyno_facts::{CheckVerdict, Message, say};
 use dyno_load::query::{answer, answer_if_any};
 
 /// The share of the pages that has to be in memory after it.
@@ -28,7 +28,7 @@ pub async fn warm<S: Session>(session: &mut S) -> Result<CacheFacts, DbError> {
             postgres(session, &mut facts).await?;
         }
         Dialect::Postgres => {
-            for table in Table::ALL {
+            for table in SchemaTable::ALL {
                 count_columns(session, table).await?;
             }
             facts.evidence.push(say!(columns_read_once));
@@ -53,8 +53,8 @@ pub fn emptied(command: &str, ended_s: f64, back_s: f64) -> CacheFacts {
 }
 
 /// A table with one of its indexes: primary keys and the secondary indexes, 22 in all.
-fn pairs() -> impl Iterator<Item = (Table, Option<&'static str>)> {
-    let primary = Table::ALL.into_iter().map(|table| (table, None));
+fn pairs() -> impl Iterator<Item = (SchemaTable, Option<&'static str>)> {
+    let primary = SchemaTable::ALL.into_iter().map(|table| (table, None));
     primary.chain(INDEXES.iter().map(|index| (index.table, Some(index.name))))
 }
 
@@ -75,7 +75,7 @@ async fn numbers<S: Session>(session: &mut S, sql: &str) -> Result<Option<Vec<f6
 fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, said: fn(String, String) -> Message) {
     let share = if pages > 0.0 { (cached / pages).min(1.0) } else { 1.0 };
     facts.evidence.push(said(format!("{:.1}", share * 100.0), pages.to_string()));
-    facts.verdict = Some(if share >= ENOUGH { Verdict::Passed } else { Verdict::Failed });
+    facts.verdict = Some(if share >= ENOUGH { CheckVerdict::Passed } else { CheckVerdict::Failed });
 }
 
 fn in_shared_buffers(share: String, pages: String) -> Message {
@@ -86,7 +86,7 @@ fn in_buffer_pool(share: String, pages: String) -> Message {
     say!(share_in_buffer_pool, share = share, pages = pages)
 }
 
-async fn count_columns<S: Session>(session: &mut S, table: Table) -> Result<(), DbError> {
+async fn count_columns<S: Session>(session: &mut S, table: SchemaTable) -> Result<(), DbError> {
     let columns: Vec<String> =
         table.columns().iter().map(|(name, _)| format!("max({name})")).collect();
     execute(session, &format!("SELECT {} FROM {}", columns.join(", "), table.name())).await
@@ -169,7 +169,7 @@ async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result
     }
     let settings = "SELECT setting::numeric * current_setting('block_size')::numeric / 1e6 FROM \
                     pg_settings WHERE name = 'shared_buffers'";
-    if let (Some(Verdict::Failed), Some([mb])) =
+    if let (Some(CheckVerdict::Failed), Some([mb])) =
         (facts.verdict, numbers(session, settings).await?.as_deref())
     {
         facts.evidence.push(say!(shared_buffers_are, mb = format!("{mb:.0}")));
@@ -179,7 +179,7 @@ async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result
 
 /// Has each index read by a count that no other index answers better, without a hint.
 async fn postgres_counts<S: Session>(session: &mut S) -> Result<(), DbError> {
-    for table in Table::ALL {
+    for table in SchemaTable::ALL {
         execute(session, &format!("SELECT count(*) FROM {}", table.name())).await?;
     }
     let off = "SET enable_seqscan = off; SET enable_bitmapscan = off";
@@ -199,7 +199,7 @@ async fn postgres_reads<S: Session>(
     facts: &mut CacheFacts,
 ) -> Result<(), DbError> {
     let (mut hit, mut read) = (0.0, 0.0);
-    for table in Table::ALL {
+    for table in SchemaTable::ALL {
         let sql = format!(
             "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) SELECT count(*) FROM {}",
             table.name()
@@ -242,7 +242,7 @@ async fn mysql<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<()
     let pool_bytes = pool.and_then(|row| row.first().copied()).unwrap_or(f64::INFINITY);
     if pool_bytes > POOL_BYTES_MAX {
         facts.evidence.push(say!(pages_not_counted));
-        facts.verdict = Some(Verdict::NotMade);
+        facts.verdict = Some(CheckVerdict::NotMade);
         return Ok(());
     }
     mysql_pages(session, facts).await
@@ -250,7 +250,8 @@ async fn mysql<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<()
 
 /// Pages of each index in the buffer pool beside the leaf pages that it has by the statistics.
 async fn mysql_pages<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
-    let names: Vec<String> = Table::ALL.iter().map(|table| format!("'{}'", table.name())).collect();
+    let names: Vec<String> =
+        SchemaTable::ALL.iter().map(|table| format!("'{}'", table.name())).collect();
     let sql = format!(
         "SELECT s.table_name, s.index_name, s.stat_value, coalesce(b.pages, 0) FROM \
          mysql.innodb_index_stats s LEFT JOIN (SELECT table_name, index_name, count(*) AS pages \
@@ -263,7 +264,7 @@ async fn mysql_pages<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Res
     let answer = match answer(session, &sql).await {
         Err(error) if !error.is_fatal() => {
             facts.evidence.push(say!(pages_not_countable, why = error.message()));
-            facts.verdict = Some(Verdict::NotMade);
+            facts.verdict = Some(CheckVerdict::NotMade);
             return Ok(());
         }
         answered => answered?,
@@ -312,7 +313,7 @@ async fn sqlite<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(
     }
     facts.evidence.push(say!(file_read, n = counted));
     let before = bytes_read();
-    for table in Table::ALL {
+    for table in SchemaTable::ALL {
         let last = table.columns().last().map_or("*", |&(column, _)| column);
         let sql = format!("SELECT max({last}) FROM {} NOT INDEXED", table.name());
         execute(session, &sql).await?;
@@ -323,9 +324,9 @@ async fn sqlite<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(
             facts.evidence.push(say!(second_read, bytes = bytes.to_string()));
             // Something else of this process may read a little.
             let is_warm = bytes < 1 << 20;
-            facts.verdict = Some(if is_warm { Verdict::Passed } else { Verdict::Failed });
+            facts.verdict = Some(if is_warm { CheckVerdict::Passed } else { CheckVerdict::Failed });
         }
-        _ => facts.verdict = Some(Verdict::NotMade),
+        _ => facts.verdict = Some(CheckVerdict::NotMade),
     }
     Ok(())
 }
@@ -355,7 +356,7 @@ mod tests {
 
     #[test]
     fn the_verdict_needs_nearly_all_pages() {
-        for (cached, verdict) in [(979.0, Verdict::Failed), (981.0, Verdict::Passed)] {
+        for (cached, verdict) in [(979.0, CheckVerdict::Failed), (981.0, CheckVerdict::Passed)] {
             let mut facts = CacheFacts::default();
             judge(&mut facts, cached, 1000.0, in_buffer_pool);
             assert_eq!(facts.verdict, Some(verdict));

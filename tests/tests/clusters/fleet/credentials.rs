@@ -3,7 +3,9 @@
 use super::{READS, Stage, members};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use dyno_testkit::{MariaDb, Nats, Running, Scratch, dyno, dyno_command, server_or_skip, skipped};
+use dyno_testkit::{
+    MariaDb, Nats, RunningDyno, Scratch, dyno, dyno_command, server_or_skip, skipped,
+};
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 use std::fs;
@@ -137,7 +139,7 @@ fn a_token_lets_in_from_the_environment_only() {
     let scratch = Scratch::new();
     let mut command = dyno_command(scratch.path());
     command.args(["generator", "--nats", &nats.url("")]).env("DYNO_NATS_TOKEN", "geheim");
-    let mut generator = Running::spawn(scratch.path(), command);
+    let mut generator = RunningDyno::spawn(scratch.path(), command);
     generator.wait_until("a load generator", |it| it.stderr().contains("waiting for work"));
     assert!(!generator.stderr().contains("geheim"));
     // One that is written where a user is written is not shown either, whatever it is.

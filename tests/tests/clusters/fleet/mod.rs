@@ -1,7 +1,7 @@
 //! Several load generators: `dyno generator`, and `dyno run --nats --generators`.
 
 use dyno_testkit::{
-    MariaDb, Nats, Ran, Running, Scratch, commits, english_in_chinese_paper, only_run,
+    MariaDb, Nats, Ran, RunningDyno, Scratch, commits, english_in_chinese_paper, only_run,
     server_or_skip, wait_until,
 };
 use rustix::process::Signal;
@@ -18,7 +18,7 @@ mod spread;
 struct Stage {
     scratch: Scratch,
     nats: String,
-    generators: Vec<Running>,
+    generators: Vec<RunningDyno>,
 }
 
 impl Stage {
@@ -39,7 +39,7 @@ impl Stage {
         let folder = self.scratch.file(name);
         fs::create_dir_all(&folder).expect("made");
         let arguments = [&["generator", "--nats", &self.nats, "--name", name], more].concat();
-        let mut generator = Running::start(&folder, &arguments);
+        let mut generator = RunningDyno::start(&folder, &arguments);
         generator.wait_until("a load generator", |generator| {
             generator.stderr().contains("waiting for work")
         });
@@ -61,10 +61,10 @@ impl Stage {
         fixed.iter().chain(more).map(|&argument| argument.to_owned()).collect()
     }
 
-    fn start(&self, suite: &str, url: &str, more: &[&str]) -> Running {
+    fn start(&self, suite: &str, url: &str, more: &[&str]) -> RunningDyno {
         let arguments = self.arguments(suite, url, more);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        Running::start(self.scratch.path(), &arguments)
+        RunningDyno::start(self.scratch.path(), &arguments)
     }
 
     fn run(&self, suite: &str, url: &str, more: &[&str]) -> Ran {
@@ -331,7 +331,7 @@ fn a_run_survives_a_loss_of_nats_and_is_stopped_as_others_are() {
     let runs = stage.scratch.file("dyno-runs");
     let intervals = |least: usize| {
         let runs = runs.clone();
-        move |_: &Running| only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= least)
+        move |_: &RunningDyno| only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= least)
     };
     run.wait_until("two intervals", intervals(2));
     nats.kill();
@@ -341,7 +341,7 @@ fn a_run_survives_a_loss_of_nats_and_is_stopped_as_others_are() {
     // Others get nothing of load generators that work.
     let other = Scratch::new();
     let mut busy =
-        Running::start(other.path(), &refs(&stage.arguments(&suite, &server.url(), &[])));
+        RunningDyno::start(other.path(), &refs(&stage.arguments(&suite, &server.url(), &[])));
     busy.wait_until("a refusal", |busy| busy.stderr().contains("is busy with the run"));
     busy.signal(Signal::INT);
     let ran = busy.end();
@@ -422,7 +422,7 @@ fn names_are_unique_in_a_fleet() {
     assert!(ran.stderr.contains("has a load generator `a` already"), "{}", ran.all());
     // Another fleet is another matter.
     let arguments = ["generator", "--nats", &stage.nats, "--name", "a", "--fleet", "other"];
-    let mut other = Running::start(scratch.path(), &arguments);
+    let mut other = RunningDyno::start(scratch.path(), &arguments);
     other.wait_until("the other fleet", |other| other.stderr().contains("of the fleet other"));
     other.signal(Signal::TERM);
     wait_until("its end", || other.end().code == 0);

@@ -1,7 +1,7 @@
 //! Load generators on hosts of their own: network namespaces with addresses of their own.
 
 use super::{READS, Stage, executed, json, members, number, sum};
-use dyno_testkit::{MariaDb, Nats, Running, dyno_command};
+use dyno_testkit::{MariaDb, Nats, RunningDyno, dyno_command};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -68,13 +68,13 @@ fn ip(arguments: &str) -> Result<(), String> {
 }
 
 /// A load generator inside a namespace.
-fn generator(folder: &Path, host: &str, arguments: &[&str]) -> Running {
+fn generator(folder: &Path, host: &str, arguments: &[&str]) -> RunningDyno {
     fs::create_dir_all(folder).expect("made");
     let plain = dyno_command(folder);
     let mut inside = Command::new("ip");
     inside.args(["netns", "exec", host]).arg(plain.get_program()).args(arguments);
     inside.current_dir(folder).env("HOME", folder).env("DYNO_PASSWORD_MAIN", "geheim");
-    let mut running = Running::spawn(folder, inside);
+    let mut running = RunningDyno::spawn(folder, inside);
     running.wait_until("a load generator", |running| running.stderr().contains("waiting for work"));
     running
 }
@@ -111,7 +111,7 @@ fn three_hosts_make_the_load_that_the_server_counts() {
     let mut command = dyno_command(stage.scratch.path());
     command.args(&arguments).env("DYNO_PASSWORD_MAIN", "geheim");
     let before = executed(&server);
-    let ran = Running::spawn(stage.scratch.path(), command).end();
+    let ran = RunningDyno::spawn(stage.scratch.path(), command).end();
     assert_eq!(ran.code, 0, "{}", ran.all());
     let of_server = executed(&server) - before;
     let trial = json(&stage.only_run().join("trials/1.json"));

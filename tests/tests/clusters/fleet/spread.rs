@@ -2,7 +2,7 @@
 
 use super::{READS, Stage, json, members};
 use crate::mine::{Mine, up_three};
-use dyno_testkit::{Nats, Running, dyno, dyno_command, server_or_skip};
+use dyno_testkit::{Nats, RunningDyno, dyno, dyno_command, server_or_skip};
 use dyno_topology::TopologyKind;
 use serde_json::Value;
 use std::fs;
@@ -22,12 +22,12 @@ fn address(mine: &Mine, node: usize) -> String {
 }
 
 /// A load generator that may reach one address.
-fn generator(folder: &Path, nats: &str, name: &str, only: &str, password: &str) -> Running {
+fn generator(folder: &Path, nats: &str, name: &str, only: &str, password: &str) -> RunningDyno {
     fs::create_dir_all(folder).expect("made");
     let mut command = dyno_command(folder);
     command.args(["generator", "--nats", nats, "--name", name, "--only-hosts", only]);
     command.env("DYNO_PASSWORD_MAIN", password);
-    let mut running = Running::spawn(folder, command);
+    let mut running = RunningDyno::spawn(folder, command);
     running.wait_until("a load generator", |running| running.stderr().contains("waiting for work"));
     running
 }
@@ -82,7 +82,7 @@ fn each_load_generator_drives_a_node_of_its_own_and_reaches_no_other() {
     }
     refused_elsewhere(&stage, &mine, &suite);
     let stored = fs::read_to_string(run.join("run.json")).expect("read");
-    let said: String = stage.generators.iter().map(Running::stderr).collect();
+    let said: String = stage.generators.iter().map(RunningDyno::stderr).collect();
     assert!(!(stored + &ran.all() + &said).contains(&password), "a password is shown");
 }
 
@@ -100,7 +100,7 @@ fn refused_elsewhere(stage: &Stage, mine: &Mine, suite: &str) {
          and has not named this address."
     );
     assert!(ran.stderr.contains(&why), "{}", ran.all());
-    let of_generators: String = stage.generators.iter().map(Running::stderr).collect();
+    let of_generators: String = stage.generators.iter().map(RunningDyno::stderr).collect();
     assert!(of_generators.contains(&why), "{of_generators}");
     assert_eq!(executed(mine), before, "nothing was executed");
 }

@@ -6,7 +6,7 @@ use super::bulk_loads::{load_and_fall_back, refused_loads};
 use super::statements::every_statement;
 use super::support::{ask, connect, run, run_sql, text};
 use dyno_core::Cause;
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_testkit::skipped;
 
 #[test]
@@ -14,7 +14,7 @@ fn another_server() {
     let Ok(url) = std::env::var("DYNO_TEST_MYSQL_URL") else {
         return skipped("another_server", "DYNO_TEST_MYSQL_URL is not set");
     };
-    let target: Target = url.parse().unwrap();
+    let target: TargetUrl = url.parse().unwrap();
     let place = format!("{}/{}", target.hosts.0[0], target.database.as_deref().unwrap());
     run(async {
         let mut root = connect(&url).await.unwrap();

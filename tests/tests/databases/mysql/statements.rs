@@ -2,7 +2,8 @@
 
 use super::support::{Ints, ask, big_packets, connect, driver, run, run_sql, text};
 use dyno_core::{
-    Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row, Rows, Session, Table,
+    AnswerRow, AnswerTable, Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Rows,
+    Session,
 };
 use dyno_drivers::mysql::MysqlSession;
 use dyno_testkit::{MariaDb, allocations, server_or_skip, skipped};
@@ -78,7 +79,7 @@ async fn prepared_values(session: &mut MysqlSession) {
     let select = session.prepare("SELECT * FROM v", &[]).await.unwrap();
     // Twice: the second answer has no column definitions.
     for _ in 0..2 {
-        let mut binary = Table::default();
+        let mut binary = AnswerTable::default();
         let done = session.execute(select, &[], &mut binary).await.unwrap();
         assert_eq!(done, Executed { has_rows: true, rows: 3, affected: 0 });
         for (row, first) in binary.rows.iter().zip(&expected) {
@@ -101,7 +102,7 @@ async fn prepared_values(session: &mut MysqlSession) {
 }
 
 async fn several_results(session: &mut MysqlSession) {
-    let mut table = Table::default();
+    let mut table = AnswerTable::default();
     let sql = "SELECT 1 UNION SELECT 2; UPDATE v SET a=1 WHERE a=-7; SELECT 'x'";
     let done = session.query(sql, &mut table).await.unwrap();
     assert_eq!(done, Executed { has_rows: true, rows: 3, affected: 1 });
@@ -116,7 +117,7 @@ async fn several_results(session: &mut MysqlSession) {
     .await;
     let call = session.prepare("CALL p()", &[]).await.unwrap();
     for _ in 0..2 {
-        let mut table = Table::default();
+        let mut table = AnswerTable::default();
         let done = session.execute(call, &[], &mut table).await.unwrap();
         assert_eq!((done.has_rows, done.rows), (true, 2));
         assert_eq!(table.rows, [vec![text("1"), text("2")], vec![text("three")]]);
@@ -278,7 +279,7 @@ async fn no_allocations(server: &MariaDb) {
 struct Sum(i64);
 
 impl Rows for Sum {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0 += row.int(0).unwrap_or(0);
     }
 }

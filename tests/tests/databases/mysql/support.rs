@@ -1,6 +1,8 @@
 //! What the tests of MySQL sessions share.
 
-use dyno_core::{DbError, Discard, Driver, Param, ParamType, Row, Rows, Session, Table};
+use dyno_core::{
+    AnswerRow, AnswerTable, DbError, Discard, Driver, Param, ParamType, Rows, Session,
+};
 use dyno_drivers::mysql::{MysqlDriver, MysqlSession};
 
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
@@ -21,7 +23,7 @@ pub(crate) fn text(value: &str) -> Option<String> {
 
 /// All rows of an answer to text.
 pub(crate) async fn ask(session: &mut MysqlSession, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut table = Table::default();
+    let mut table = AnswerTable::default();
     session.query(sql, &mut table).await.unwrap();
     table.rows
 }
@@ -55,7 +57,7 @@ pub(crate) async fn big_packets(session: &mut MysqlSession, sizes: &[usize]) {
 pub(crate) struct Ints(pub(crate) Vec<Option<i64>>);
 
 impl Rows for Ints {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0.push(row.int(0));
     }
 }

@@ -1,7 +1,7 @@
 //! In the steady state a PostgreSQL session allocates nothing.
 
-use dyno_core::{Columns, Discard, Driver, Param, ParamType, Row, Rows, Session};
-use dyno_drivers::Target;
+use dyno_core::{AnswerRow, ColumnNames, Discard, Driver, Param, ParamType, Rows, Session};
+use dyno_drivers::TargetUrl;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_reactor::block_on;
 use dyno_testkit::{Postgres, allocations, server_or_skip};
@@ -11,7 +11,7 @@ use dyno_testkit::{Postgres, allocations, server_or_skip};
 struct Sum(i64);
 
 impl Rows for Sum {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0 += row.int(0).unwrap_or(0) + row.bytes(1).map_or(0, <[u8]>::len) as i64;
     }
 }
@@ -23,17 +23,17 @@ struct Letters(usize);
 impl Rows for Letters {
     const DESCRIBED: bool = true;
 
-    fn columns<C: Columns>(&mut self, columns: &C) {
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
         self.0 += (0..columns.count()).map(|column| columns.name(column).len()).sum::<usize>();
     }
 
-    fn row<R: Row>(&mut self, _row: &R) {}
+    fn row<R: AnswerRow>(&mut self, _row: &R) {}
 }
 
 #[test]
 fn no_allocation_in_the_steady_state() {
     let server = server_or_skip!(Postgres, "no_allocation_in_the_steady_state");
-    let target: Target = server.socket_url().parse().unwrap();
+    let target: TargetUrl = server.socket_url().parse().unwrap();
     block_on(async {
         let mut session = PostgresDriver::new(&target).unwrap().connect(0).await.unwrap();
         let setup =

@@ -3,16 +3,16 @@
 //! where it has no place.
 
 use dyno_core::{
-    Cause, DbError, Discard, Driver, ErrorClass, Executed, Param, ParamType, Session, Table,
+    AnswerTable, Cause, DbError, Discard, Driver, ErrorClass, Executed, Param, ParamType, Session,
 };
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
 use dyno_drivers::target::LibpqOptions;
 use dyno_reactor::block_on;
 use dyno_testkit::{Headings, Postgres, Transcript, server_or_skip};
 
 async fn session(server: &Postgres) -> PostgresSession {
-    let target: Target = server.socket_url().parse().unwrap();
+    let target: TargetUrl = server.socket_url().parse().unwrap();
     let driver = PostgresDriver::new(&target).unwrap();
     driver.connect(0).await.unwrap()
 }
@@ -22,7 +22,7 @@ async fn run(session: &mut PostgresSession, sql: &str) -> Result<Executed, DbErr
 }
 
 async fn single(session: &mut PostgresSession, sql: &str) -> String {
-    let mut table = Table::default();
+    let mut table = AnswerTable::default();
     session.query(sql, &mut table).await.unwrap();
     table.single().unwrap().to_owned()
 }
@@ -61,7 +61,7 @@ async fn connection_strings_lead_to_the_server(server: &Postgres) {
         (format!("host={folder} port={port} user=postgres dbname=sbtest"), "pgbench"),
         (format!("postgres://postgres@127.0.0.1:{port}/sbtest?application_name=a%20b"), "a b"),
     ] {
-        let mut target = Target::from_libpq(Some(&text), &given).unwrap();
+        let mut target = TargetUrl::from_libpq(Some(&text), &given).unwrap();
         target.options.insert("options".to_owned(), "-c work_mem=7MB".to_owned());
         let mut session = PostgresDriver::new(&target).unwrap().connect(0).await.unwrap();
         assert_eq!(single(&mut session, "SHOW application_name").await, name);
@@ -155,7 +155,7 @@ async fn names_and_ends_are_told(session: &mut PostgresSession) {
 
 async fn statements_are_executed_once(session: &mut PostgresSession) {
     let before = single(session, "SELECT count(*) FROM pg_prepared_statements").await;
-    let mut table = Table::default();
+    let mut table = AnswerTable::default();
     for value in 0..3 {
         let params = [Param::Int(value), Param::Text(b"x"), Param::Double(0.5), Param::Null];
         let sql = "SELECT $1::int + 1, $2::text, $3::float8, $4::date, true";

@@ -1,25 +1,25 @@
 //! Sessions on a real PostgreSQL: statements, flights, copies, errors and lost connections.
 
 use dyno_core::{
-    BulkMethod, Cause, DbError, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row,
-    RowSource, RowWriter, Rows, Session, Statement, Table,
+    AnswerRow, AnswerTable, BulkMethod, Cause, DbError, Discard, Driver, ErrorClass, Executed,
+    Param, ParamType, RowSource, RowWriter, Rows, Session, Statement,
 };
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_drivers::postgres::{CancelToken, PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, now, run_all, sleep_until, timeout};
 use dyno_testkit::{Postgres, server_or_skip};
 use std::cell::{Cell, RefCell};
 
 fn driver(url: &str) -> PostgresDriver {
-    PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap()
+    PostgresDriver::new(&url.parse::<TargetUrl>().unwrap()).unwrap()
 }
 
 async fn session(server: &Postgres) -> PostgresSession {
     driver(&server.socket_url()).connect(0).await.unwrap()
 }
 
-async fn table(session: &mut PostgresSession, sql: &str) -> Table {
-    let mut table = Table::default();
+async fn table(session: &mut PostgresSession, sql: &str) -> AnswerTable {
+    let mut table = AnswerTable::default();
     session.query(sql, &mut table).await.unwrap();
     table
 }
@@ -100,7 +100,7 @@ async fn prepared_statements(session: &mut PostgresSession) {
             [Some("7"), Some("3"), Some(""), Some("f"), Some("t")],
         ),
     ] {
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         assert_eq!(session.execute(select, &params, &mut answer).await.unwrap(), READ);
         assert_eq!(answer.rows, [expected.map(|text| text.map(str::to_owned))]);
         assert_eq!(session.execute(select, &params, &mut Discard).await.unwrap(), READ);
@@ -136,7 +136,7 @@ async fn prepared_statements(session: &mut PostgresSession) {
 struct Typed(Vec<(Option<i64>, Option<f64>, Option<String>)>);
 
 impl Rows for Typed {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let bytes = |column| row.bytes(column).map(|b| String::from_utf8_lossy(b).into_owned());
         self.0 = (0..row.columns()).map(|at| (row.int(at), row.double(at), bytes(at))).collect();
     }
@@ -170,7 +170,7 @@ async fn every_type_reads_back(session: &mut PostgresSession) {
             text("u"),
         ]
     );
-    let mut prepared = Table::default();
+    let mut prepared = AnswerTable::default();
     session.execute(select, &[], &mut prepared).await.unwrap();
     assert_eq!(prepared, table(session, sql).await, "both protocols print the same");
 }
@@ -181,7 +181,7 @@ async fn floats_print_as_the_server_prints_them(session: &mut PostgresSession) {
         0.00001, 123456789, 1e14, 1e15, 999999999999999, -1.5e300, 1e-300, 0.1, 100000, 999999, \
         1e6, 1234567, 1.5e-7, 'NaN', 'Infinity', '-Infinity', 123456.789]::float8[]) x) n";
     let select = session.prepare(numbers, &[]).await.unwrap();
-    let mut answer = Table::default();
+    let mut answer = AnswerTable::default();
     session.execute(select, &[], &mut answer).await.unwrap();
     assert_eq!(answer.rows.len(), 23);
     for row in answer.rows {
@@ -240,7 +240,7 @@ async fn notices_and_parameters(session: &mut PostgresSession) {
 async fn long_answers(session: &mut PostgresSession) {
     let rows = "SELECT g, repeat('x', 5000) FROM generate_series(1, 400) g";
     let select = session.prepare(rows, &[]).await.unwrap();
-    let mut answer = Table::default();
+    let mut answer = AnswerTable::default();
     session.execute(select, &[], &mut answer).await.unwrap();
     let sizes = answer.rows.iter().map(|row| row[1].as_ref().unwrap().len());
     assert_eq!(sizes.sum::<usize>(), 400 * 5000);
@@ -269,7 +269,7 @@ fn flights() {
         session.queue(select, &[]).unwrap();
         assert!(session.queue(insert, &[]).is_err(), "a wrong one does not spoil the flight");
         session.queue(commit, &[]).unwrap();
-        let mut rows = Table::default();
+        let mut rows = AnswerTable::default();
         session.flush(&mut rows, &mut results).await.unwrap();
         let outcomes: Vec<_> = results.drain(..).map(Result::unwrap).collect();
         assert_eq!(outcomes, [NOTHING, changed(1), READ, NOTHING]);

@@ -1,7 +1,7 @@
 //! Conditions that join rows of different warehouses, looked at without that join: the same verdict
 //! on sound data and on every kind of broken data.
 
-use dyno_core::{Discard, Driver, Session, Table};
+use dyno_core::{AnswerTable, Discard, Driver, Session};
 use dyno_testkit::with_session;
 use dyno_tpcc::check::{CONDITIONS, Condition, Examined, Mode};
 
@@ -70,7 +70,7 @@ fn break_dist_info<D: Driver>(driver: &D, supplier: &str) {
          ol_o_id > 3000 AND {supplier} LIMIT 1"
     );
     let line = with_session(driver, async |session: &mut D::Session| {
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         session.query(&sql, &mut answer).await.unwrap();
         answer.rows.remove(0).into_iter().flatten().collect::<Vec<String>>()
     });

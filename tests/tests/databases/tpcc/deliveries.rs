@@ -1,15 +1,15 @@
 //! Terminals of the profile `spec`: their deferred deliveries.
 
 use super::whole_way::{assert_consistent, snapshot};
-use dyno_core::{Driver, Session, Table};
+use dyno_core::{AnswerTable, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_engine::{Control, Ended, TrialSpec, drive};
+use dyno_engine::{Control, TrialEnd, TrialSpec, drive};
 use dyno_load::Unobserved;
 use dyno_testkit::{MariaDb, Scratch, server_or_skip, target, with_session};
 use dyno_tpcc::check::Stage;
-use dyno_tpcc::load::{LoadOptions, load, loaded};
-use dyno_tpcc::profile::{Kind, SPEC};
+use dyno_tpcc::load::{TpccLoadOptions, load, loaded};
+use dyno_tpcc::profile::{SPEC, TpccTransaction};
 use dyno_tpcc::{Timestamp, Tpcc, TpccOptions};
 use std::path::Path;
 
@@ -38,8 +38,11 @@ fn logged(path: &Path) -> Vec<(u32, u32, Vec<Option<u32>>)> {
 
 /// Two hundred times as fast as the specification's terminals.
 fn whole_way<D: Driver>(driver: &D) {
-    let load_options =
-        LoadOptions { seed: 5, loaded_at: Timestamp(1_700_000_000_000), ..LoadOptions::new(1) };
+    let load_options = TpccLoadOptions {
+        seed: 5,
+        loaded_at: Timestamp(1_700_000_000_000),
+        ..TpccLoadOptions::new(1)
+    };
     load(driver, &load_options, &Unobserved).unwrap();
     let loaded =
         with_session(driver, async |session: &mut D::Session| loaded(session).await.unwrap());
@@ -61,7 +64,7 @@ fn whole_way<D: Driver>(driver: &D) {
         ..TrialSpec::closed(staff.workers)
     };
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
-    assert_eq!(result.ended, Ended::Events, "{:?}", result.total.errors);
+    assert_eq!(result.ended, TrialEnd::Events, "{:?}", result.total.errors);
     assert_eq!(result.total.counts().failed, 0, "{:?}", result.total.errors);
     assert!(tpcc.reconcile(&before, &snapshot(driver)).is_empty());
     assert!(tpcc.audit().problems().is_empty());
@@ -69,7 +72,7 @@ fn whole_way<D: Driver>(driver: &D) {
 
     assert_eq!(tpcc.delivery_log_error(), None);
     let log = logged(&path);
-    let queued = result.total.kinds[Kind::Delivery.index()].counts.committed;
+    let queued = result.total.kinds[TpccTransaction::Delivery.index()].counts.committed;
     assert_eq!(log.len() as u64, result.total.kinds[5].counts.committed);
     assert_eq!(queued, log.len() as u64 + tpcc.deliveries_left());
     let orders: usize = log.iter().map(|line| line.2.iter().flatten().count()).sum();
@@ -83,7 +86,7 @@ fn whole_way<D: Driver>(driver: &D) {
                     "SELECT o_carrier_id FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
                      {district} AND o_id = {order}"
                 );
-                let mut answer = Table::default();
+                let mut answer = AnswerTable::default();
                 session.query(&sql, &mut answer).await.unwrap();
                 assert_eq!(answer.rows, [[Some(carrier.to_string())]]);
             }

@@ -1,14 +1,14 @@
 //! Loads that are interrupted go on, and give the same database.
 
 use super::whole_way::{assert_consistent, options};
-use dyno_core::{Driver, Session, Table};
+use dyno_core::{AnswerTable, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target, with_session};
 use dyno_tpcc::check::Stage;
-use dyno_tpcc::load::{LoadOptions, load, loaded};
+use dyno_tpcc::load::{TpccLoadOptions, load, loaded};
 use dyno_tpcc::schema::KeyTime;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,26 +35,26 @@ fn interrupt<F: Fn() + Sync>(action: F) -> Interrupt<F> {
     Interrupt { rows: AtomicU64::new(0), action }
 }
 
-fn one_warehouse(keys: KeyTime) -> LoadOptions {
-    LoadOptions { warehouses: 1, keys: Some(keys), ..options() }
+fn one_warehouse(keys: KeyTime) -> TpccLoadOptions {
+    TpccLoadOptions { warehouses: 1, keys: Some(keys), ..options() }
 }
 
 /// Goes on with the load that `interrupted` options began.
-fn go_on<D: Driver>(driver: &D, load_options: &LoadOptions) {
+fn go_on<D: Driver>(driver: &D, load_options: &TpccLoadOptions) {
     with_session(driver, async |session: &mut D::Session| {
         let error = loaded(session).await.unwrap_err();
         assert!(error.to_string().contains("has not been completed"), "{error}");
     });
-    let other = LoadOptions { seed: 6, ..load_options.clone() };
+    let other = TpccLoadOptions { seed: 6, ..load_options.clone() };
     let refused = load(driver, &other, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("unfinished load of 1 warehouses with seed 5"));
-    let later = LoadOptions { loaded_at: dyno_tpcc::Timestamp::now(), ..load_options.clone() };
+    let later = TpccLoadOptions { loaded_at: dyno_tpcc::Timestamp::now(), ..load_options.clone() };
     let report = load(driver, &later, &Unobserved).unwrap();
     assert!(report.rows_found >= ENOUGH, "{report:?}");
     assert!(report.rows_loaded > 100_000, "{report:?}");
     assert_consistent(driver, Stage::Fresh);
     with_session(driver, async |session: &mut D::Session| {
-        let mut times = Table::default();
+        let mut times = AnswerTable::default();
         let sql = "SELECT count(DISTINCT h_date) FROM bmsql_history";
         session.query(sql, &mut times).await.unwrap();
         assert_eq!(times.single(), Some("1"), "the time of the first load goes on");
@@ -92,7 +92,7 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
     let server = server_or_skip!(Postgres, name);
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
     let load_options =
-        LoadOptions { foreign_keys: true, ..one_warehouse(KeyTime::PrimaryBeforeLoad) };
+        TpccLoadOptions { foreign_keys: true, ..one_warehouse(KeyTime::PrimaryBeforeLoad) };
     let server = std::sync::Mutex::new(server);
     let kill = interrupt(|| server.lock().unwrap().kill());
     let error = load(&driver, &load_options, &kill).unwrap_err();

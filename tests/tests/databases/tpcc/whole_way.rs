@@ -1,17 +1,17 @@
 //! The whole way on real databases: load, check, run both profiles in both flight modes, check again,
 //! break each condition by hand.
 
-use dyno_core::{Discard, Driver, Session, Table};
+use dyno_core::{AnswerTable, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_engine::{Control, Ended, TrialSpec, drive};
+use dyno_engine::{Control, TrialEnd, TrialSpec, drive};
 use dyno_load::Unobserved;
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target, with_session};
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};
 use dyno_tpcc::ledger_file::LedgerFile;
-use dyno_tpcc::load::{LoadOptions, cardinalities, destroy, load, loaded};
+use dyno_tpcc::load::{TpccLoadOptions, cardinalities, destroy, load, loaded};
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::KeyTime;
 use dyno_tpcc::{FlightMode, Timestamp, Tpcc, TpccOptions};
@@ -20,8 +20,12 @@ use std::path::Path;
 /// Two, so that there is something remote.
 pub(crate) const WAREHOUSES: u32 = 2;
 
-pub(crate) fn options() -> LoadOptions {
-    LoadOptions { seed: 5, loaded_at: Timestamp(1_700_000_000_000), ..LoadOptions::new(WAREHOUSES) }
+pub(crate) fn options() -> TpccLoadOptions {
+    TpccLoadOptions {
+        seed: 5,
+        loaded_at: Timestamp(1_700_000_000_000),
+        ..TpccLoadOptions::new(WAREHOUSES)
+    }
 }
 
 /// All conditions of a stage hold.
@@ -204,7 +208,7 @@ fn run<D: Driver>(
     let mut spec = TrialSpec::closed(4);
     (spec.duration, spec.events, spec.seed) = (None, Some(events), seed);
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
-    assert_eq!(result.ended, Ended::Events, "{:?}", result.total.errors);
+    assert_eq!(result.ended, TrialEnd::Events, "{:?}", result.total.errors);
     let counts = result.total.counts();
     assert_eq!(counts.failed, 0, "{:?}", result.total.errors);
     assert_eq!(counts.committed + counts.rolled_back, events);
@@ -221,13 +225,13 @@ fn run<D: Driver>(
 }
 
 /// `more` is done while the data are there and have been used.
-fn whole_way<D: Driver>(driver: &D, load_options: &LoadOptions, more: impl FnOnce()) {
+fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl FnOnce()) {
     let report = load(driver, load_options, &Unobserved).unwrap();
     // 100,000 items, 4 rows of own, and per warehouse 199,010 rows and about 300,000 lines.
     assert!((1_070_000..1_130_000).contains(&report.rows_loaded), "{report:?}");
     assert_eq!(report.rows_found, 0);
     assert!(load(driver, load_options, &Unobserved).unwrap().was_complete);
-    let other = LoadOptions { warehouses: 3, ..load_options.clone() };
+    let other = TpccLoadOptions { warehouses: 3, ..load_options.clone() };
     let refused = load(driver, &other, &Unobserved).unwrap_err();
     assert!(refused.to_string().starts_with("2 warehouses are loaded"), "{refused}");
     assert_consistent(driver, Stage::Fresh);
@@ -255,7 +259,7 @@ fn whole_way<D: Driver>(driver: &D, load_options: &LoadOptions, more: impl FnOnc
     with_session(driver, async |session: &mut D::Session| {
         let error = loaded(session).await.unwrap_err();
         assert!(error.to_string().contains("nothing is loaded here"), "{error}");
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         assert!(session.query("SELECT * FROM bmsql_item", &mut answer).await.is_err());
     });
 }
@@ -283,6 +287,6 @@ fn mariadb_goes_the_whole_way() {
 fn postgres_goes_the_whole_way() {
     let server = server_or_skip!(Postgres, "postgres_goes_the_whole_way");
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
-    let options = LoadOptions { keys: Some(KeyTime::AfterLoad), ..options() };
+    let options = TpccLoadOptions { keys: Some(KeyTime::AfterLoad), ..options() };
     whole_way(&driver, &options, || {});
 }

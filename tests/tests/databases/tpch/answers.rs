@@ -1,6 +1,6 @@
 //! All 22 answers on real databases.
 
-use dyno_core::{Discard, Driver, Session, Table};
+use dyno_core::{AnswerTable, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -8,8 +8,8 @@ use dyno_facts::Message;
 use dyno_load::Unobserved;
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
 use dyno_tpch::check::{Expected, reference};
-use dyno_tpch::load::{LoadOptions, load};
-use dyno_tpch::parameters::{Choice, parameters};
+use dyno_tpch::load::{TpchLoadOptions, load};
+use dyno_tpch::parameters::{ParameterChoice, parameters};
 use dyno_tpch::queries::{LAST, Q15, text};
 
 /// Names a scale factor at which `answers_at_a_scale_of_choice` asks the databases.
@@ -28,21 +28,31 @@ fn postgres_of(server: &Postgres) -> PostgresDriver {
 }
 
 fn fill(driver: &impl Driver, scale: f64) {
-    let report = load(driver, &LoadOptions::new(scale), &Unobserved).unwrap();
+    let report = load(driver, &TpchLoadOptions::new(scale), &Unobserved).unwrap();
     assert!(report.is_complete);
 }
 
-async fn answer(session: &mut impl Session, query: u8, values: &[String], form: Q15) -> Table {
+async fn answer(
+    session: &mut impl Session,
+    query: u8,
+    values: &[String],
+    form: Q15,
+) -> AnswerTable {
     let sql = text(query, values, session.dialect(), form);
-    let mut answer = Table::default();
+    let mut answer = AnswerTable::default();
     if let Err(error) = session.query(&sql, &mut answer).await {
         panic!("query {query}: {error}\n{sql}");
     }
     answer
 }
 
-async fn default_answer(session: &mut impl Session, query: u8, scale: f64, form: Q15) -> Table {
-    answer(session, query, &parameters(query, scale, Choice::Default), form).await
+async fn default_answer(
+    session: &mut impl Session,
+    query: u8,
+    scale: f64,
+    form: Q15,
+) -> AnswerTable {
+    answer(session, query, &parameters(query, scale, ParameterChoice::Default), form).await
 }
 
 /// All 22 answers are the known ones.
@@ -131,13 +141,13 @@ fn answers_at_a_scale_of_choice() {
 }
 
 /// The answers to all queries with drawn parameters, by seed.
-fn drawn_answers(driver: &impl Driver, scale: f64, seeds: &[u64]) -> Vec<(u64, u8, Table)> {
+fn drawn_answers(driver: &impl Driver, scale: f64, seeds: &[u64]) -> Vec<(u64, u8, AnswerTable)> {
     fill(driver, scale);
     with_session(driver, async |session| {
         let mut found = Vec::new();
         for &seed in seeds {
             for query in 1..=LAST {
-                let values = parameters(query, scale, Choice::Seed(seed));
+                let values = parameters(query, scale, ParameterChoice::Seed(seed));
                 let rows = answer(session, query, &values, Q15::Cte).await;
                 found.push((seed, query, rows));
             }

@@ -4,14 +4,14 @@ use dyno_core::{Dialect, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_facts::CheckVerdict;
 use dyno_facts::Message;
-use dyno_facts::Verdict;
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
 use dyno_tpch::generate::row_count;
-use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, estimate, load};
-use dyno_tpch::schema::Table;
-use dyno_tpch::state::{Loaded, loaded, note_refresh_pair};
+use dyno_tpch::load::{LoadError, TpchLoadOptions, TpchStep, destroy, estimate, load};
+use dyno_tpch::schema::SchemaTable;
+use dyno_tpch::state::{TpchDatabase, loaded, note_refresh_pair};
 use dyno_tpch::warm::warm;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -20,16 +20,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Small, and yet with more than one piece of lineitem.
 const SCALE: f64 = 0.03;
 
-fn options() -> LoadOptions {
-    LoadOptions { sessions: 3, ..LoadOptions::new(SCALE) }
+fn options() -> TpchLoadOptions {
+    TpchLoadOptions { sessions: 3, ..TpchLoadOptions::new(SCALE) }
 }
 
-fn state<D: Driver>(driver: &D) -> Result<Option<Loaded>, LoadError> {
+fn state<D: Driver>(driver: &D) -> Result<Option<TpchDatabase>, LoadError> {
     with_session(driver, async |session: &mut D::Session| loaded(session).await)
 }
 
 fn all_rows() -> u64 {
-    Table::ALL.into_iter().map(|table| row_count(table, SCALE)).sum()
+    SchemaTable::ALL.into_iter().map(|table| row_count(table, SCALE)).sum()
 }
 
 /// What the catalog says: primary keys, foreign keys, secondary indexes.
@@ -63,7 +63,7 @@ fn keys<D: Driver>(driver: &D) -> [u64; 3] {
 }
 
 /// Reads all into memory; the verdict, and what it is based on.
-fn warmed<D: Driver>(driver: &D) -> (Option<Verdict>, String) {
+fn warmed<D: Driver>(driver: &D) -> (Option<CheckVerdict>, String) {
     let facts = with_session(driver, async |session: &mut D::Session| warm(session).await.unwrap());
     assert_eq!(facts.state, "warm");
     (facts.verdict, Message::joined(&facts.evidence, "\n", "\n").to_string())
@@ -72,26 +72,26 @@ fn warmed<D: Driver>(driver: &D) -> (Option<Verdict>, String) {
 /// A complete database is as it must be, is left alone, and can be dropped.
 fn assert_complete<D: Driver>(driver: &D) {
     assert_eq!(keys(driver), [8, 10, 14]);
-    for table in Table::ALL {
+    for table in SchemaTable::ALL {
         let stored = number(driver, &format!("SELECT count(*) FROM {}", table.name()));
         assert_eq!(stored, row_count(table, SCALE), "{table:?}");
     }
     let again = load(driver, &options(), &Unobserved).unwrap();
     assert!(again.rows.was_complete && again.is_complete, "{again:?}");
-    let other = LoadOptions { scale: 0.02, ..options() };
+    let other = TpchLoadOptions { scale: 0.02, ..options() };
     let refused = load(driver, &other, &Unobserved).unwrap_err();
     let text = "scale factor 0.03 with foreign keys and with secondary indexes is loaded, and \
                 scale factor 0.02";
     assert!(refused.to_string().contains(text), "{refused}");
 
     let (verdict, evidence) = warmed(driver);
-    assert_eq!(verdict, Some(Verdict::Passed), "{evidence}");
+    assert_eq!(verdict, Some(CheckVerdict::Passed), "{evidence}");
     let before = state(driver).unwrap().unwrap();
     assert_eq!((before.scale, before.foreign_keys, before.indexes), (SCALE, true, true));
     assert_eq!(before.load.refresh_pairs, 0);
     assert!(before.load.finished_at.ends_with('Z'), "{before:?}");
     // A row of lineitem has at least its 100 bytes of values.
-    assert!(before.load.size_bytes.unwrap() > row_count(Table::Lineitem, SCALE) * 100);
+    assert!(before.load.size_bytes.unwrap() > row_count(SchemaTable::Lineitem, SCALE) * 100);
     let guess = estimate(driver.dialect(), SCALE, true);
     let ratio =
         before.load.size_bytes.unwrap() as f64 / (guess.data_bytes + guess.index_bytes) as f64;
@@ -101,7 +101,7 @@ fn assert_complete<D: Driver>(driver: &D) {
         step.unwrap_or_else(|| panic!("no step {name}: {before:?}")).rows
     };
     assert_eq!(rows("load"), all_rows());
-    assert_eq!(rows("load/lineitem"), row_count(Table::Lineitem, SCALE));
+    assert_eq!(rows("load/lineitem"), row_count(SchemaTable::Lineitem, SCALE));
     for name in ["create", "primary-keys/lineitem", "foreign-keys/orders", "indexes", "analyze"] {
         assert_eq!(rows(name), 0);
     }
@@ -140,7 +140,7 @@ fn interrupt<F: Fn() + Sync>(action: F) -> Interrupt<F> {
 fn go_on<D: Driver>(driver: &D) {
     let error = state(driver).unwrap_err();
     assert!(error.to_string().contains("has not been completed"), "{error}");
-    let other = LoadOptions { foreign_keys: false, ..options() };
+    let other = TpchLoadOptions { foreign_keys: false, ..options() };
     let refused = load(driver, &other, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("without foreign keys"), "{refused}");
     let report = load(driver, &options(), &Unobserved).unwrap();
@@ -153,8 +153,8 @@ fn go_on<D: Driver>(driver: &D) {
 
 /// A row that changes between two steps is found at the end.
 fn assert_changes_are_found<D: Driver>(driver: &D, sql: &str, complaint: &str) {
-    let begin = LoadOptions {
-        steps: vec![Step::Create, Step::Load],
+    let begin = TpchLoadOptions {
+        steps: vec![TpchStep::Create, TpchStep::Load],
         scale: 0.01,
         foreign_keys: false,
         ..options()
@@ -165,7 +165,7 @@ fn assert_changes_are_found<D: Driver>(driver: &D, sql: &str, complaint: &str) {
         let done = session.query(sql, &mut Discard).await.unwrap();
         assert_eq!(done.affected, 1, "{sql}");
     });
-    let rest = LoadOptions { steps: Step::ALL.to_vec(), ..begin };
+    let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
     let error = load(driver, &rest, &Unobserved).unwrap_err();
     assert!(error.to_string().contains(complaint), "{error}");
     destroy(driver, &Unobserved).unwrap();
@@ -190,7 +190,7 @@ fn a_load_into_sqlite_that_was_interrupted_goes_on() {
 fn steps_of_sqlite_come_in_order_and_changes_in_between_are_found() {
     let scratch = Scratch::new();
     let driver = sqlite(&scratch);
-    let indexes = LoadOptions { steps: vec![Step::Create, Step::Indexes], ..options() };
+    let indexes = TpchLoadOptions { steps: vec![TpchStep::Create, TpchStep::Indexes], ..options() };
     let error = load(&driver, &indexes, &Unobserved).unwrap_err();
     let text = "The step indexes can't be done before the step load, which was not asked for.";
     assert_eq!(error.to_string(), text);
@@ -212,7 +212,7 @@ fn tables_of_others_are_left_alone() {
     });
     let error = load(&driver, &options(), &Unobserved).unwrap_err();
     assert!(error.to_string().starts_with("Table orders exists, but dyno_tpch"), "{error}");
-    let too_small = LoadOptions { scale: 0.0, ..options() };
+    let too_small = TpchLoadOptions { scale: 0.0, ..options() };
     assert!(load(&driver, &too_small, &Unobserved).unwrap_err().hint().is_some());
 }
 
@@ -220,7 +220,7 @@ fn tables_of_others_are_left_alone() {
 fn what_does_not_fit_the_disk_is_refused_before_a_table_is_made() {
     let scratch = Scratch::new();
     let driver = sqlite(&scratch);
-    let huge = LoadOptions { scale: 100_000.0, ..options() };
+    let huge = TpchLoadOptions { scale: 100_000.0, ..options() };
     let error = load(&driver, &huge, &Unobserved).unwrap_err();
     assert!(matches!(error, LoadError::Room { .. }), "{error}");
     assert!(error.to_string().starts_with("Scale factor 100000 needs about "), "{error}");
@@ -260,8 +260,8 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
 }
 
 /// A load of a little more than a server is given memory for.
-fn small() -> LoadOptions {
-    LoadOptions { scale: 0.01, foreign_keys: false, warm_up: true, ..options() }
+fn small() -> TpchLoadOptions {
+    TpchLoadOptions { scale: 0.01, foreign_keys: false, warm_up: true, ..options() }
 }
 
 fn assert_cold<D: Driver>(driver: &D, place: &str) {
@@ -269,7 +269,7 @@ fn assert_cold<D: Driver>(driver: &D, place: &str) {
     assert_eq!(report.load.steps.last().unwrap().name, "warm-up");
     assert_eq!(state(driver).unwrap().unwrap().load.steps, report.load.steps);
     let (verdict, evidence) = warmed(driver);
-    assert_eq!(verdict, Some(Verdict::Failed), "{evidence}");
+    assert_eq!(verdict, Some(CheckVerdict::Failed), "{evidence}");
     assert!(evidence.contains(place), "{evidence}");
 }
 

@@ -1,10 +1,10 @@
 //! Trials on real databases: answers, bounds, Ctrl-C, lost servers, refresh functions, degrees.
 
-use dyno_core::{Discard, Driver, Session, Table};
+use dyno_core::{AnswerTable, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_facts::Verdict;
+use dyno_facts::CheckVerdict;
 use dyno_load::LoadError;
 use dyno_load::Unobserved;
 use dyno_testkit::{
@@ -13,22 +13,22 @@ use dyno_testkit::{
 use dyno_tpch::degree;
 use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use dyno_tpch::generate::{refresh, row_count};
-use dyno_tpch::load::{LoadOptions, load};
-use dyno_tpch::parameters::{Choice, order};
-use dyno_tpch::refresh::{self as functions, Position};
-use dyno_tpch::run::{PlanFile, Plans, RunOptions, Test, Unwatched, Watch, run};
+use dyno_tpch::load::{TpchLoadOptions, load};
+use dyno_tpch::parameters::{ParameterChoice, order};
+use dyno_tpch::refresh::{self as functions, RefreshPosition};
+use dyno_tpch::run::{PlanFile, Plans, RunOptions, TpchTest, TrialWatch, Unwatched, run};
 use dyno_tpch::schema;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const SCALE: f64 = 0.01;
 
-fn options(test: Test) -> RunOptions {
+fn options(test: TpchTest) -> RunOptions {
     RunOptions { scale: SCALE, test, ..RunOptions::default() }
 }
 
 fn fill(driver: &impl Driver) {
-    assert!(load(driver, &LoadOptions::new(SCALE), &Unobserved).unwrap().is_complete);
+    assert!(load(driver, &TpchLoadOptions::new(SCALE), &Unobserved).unwrap().is_complete);
 }
 
 fn statement<D: Driver>(driver: &D, sql: &str) {
@@ -65,7 +65,7 @@ fn told<F: Fn(Event<'_>)>(on: F) -> Told<F> {
     Told { on, notes: Mutex::default(), plans: Mutex::default() }
 }
 
-impl<F: Fn(Event<'_>)> Watch for Told<F> {
+impl<F: Fn(Event<'_>)> TrialWatch for Told<F> {
     fn sent(&self, _stream: u32, query: u8) {
         (self.on)(Event::Sent(query));
     }
@@ -88,11 +88,11 @@ impl<F: Fn(Event<'_>)> Watch for Told<F> {
 
 /// All 22 queries in order, right, with metrics and plans.
 fn passes(driver: &impl Driver) {
-    let asked = RunOptions { plans: Plans::Executed, degree: 2, ..options(Test::Queries) };
+    let asked = RunOptions { plans: Plans::Executed, degree: 2, ..options(TpchTest::Queries) };
     let in_order = Mutex::new(Vec::new());
     let watch = told(|event| {
         if let Event::Query(facts) = event {
-            assert_eq!(facts.answer.as_ref().unwrap().verdict, Verdict::Passed, "{facts:?}");
+            assert_eq!(facts.answer.as_ref().unwrap().verdict, CheckVerdict::Passed, "{facts:?}");
             in_order.lock().unwrap().push(facts.query);
         }
     });
@@ -107,7 +107,7 @@ fn passes(driver: &impl Driver) {
     assert_eq!((metrics.power, metrics.throughput), (None, None));
     assert_eq!(facts.load.unwrap().refresh_pairs, 0);
     assert!(!facts.rewrites.is_empty() && !facts.deviations.is_empty());
-    let other_scale = RunOptions { scale: 1.0, ..options(Test::Queries) };
+    let other_scale = RunOptions { scale: 1.0, ..options(TpchTest::Queries) };
     let refused = run(driver, &other_scale, &Unwatched, &never).unwrap_err();
     assert!(matches!(&refused, LoadError::Data { .. }), "{refused}");
     assert!(refused.to_string().contains("0.01") && refused.hint().is_some());
@@ -115,8 +115,10 @@ fn passes(driver: &impl Driver) {
 
 /// A power and a throughput test leave as many rows as there were, and the next pair follows.
 fn power_and_throughput(driver: &impl Driver) {
-    let with_seed = |test| RunOptions { parameters: Choice::Seed(1_122_063_000), ..options(test) };
-    let power = run(driver, &with_seed(Test::Power { refresh: true }), &Unwatched, &never).unwrap();
+    let with_seed =
+        |test| RunOptions { parameters: ParameterChoice::Seed(1_122_063_000), ..options(test) };
+    let power =
+        run(driver, &with_seed(TpchTest::Power { refresh: true }), &Unwatched, &never).unwrap();
     let in_order: Vec<u8> = power.queries.iter().map(|query| query.query).collect();
     assert_eq!(in_order, order(0));
     let functions: Vec<_> = power.refreshes.iter().map(|one| (one.function, one.pair)).collect();
@@ -126,7 +128,7 @@ fn power_and_throughput(driver: &impl Driver) {
     assert!(power.metrics.as_ref().unwrap().power.unwrap() > 0.0, "{power:?}");
     assert!(power.queries.iter().all(|query| query.answer.is_none()), "no answer is known");
 
-    let asked = with_seed(Test::Throughput { streams: 2, refresh: true });
+    let asked = with_seed(TpchTest::Throughput { streams: 2, refresh: true });
     let throughput = run(driver, &asked, &Unwatched, &never).unwrap();
     assert_eq!((throughput.queries.len(), throughput.refreshes.len()), (44, 4));
     for stream in 1..=2 {
@@ -142,12 +144,12 @@ fn power_and_throughput(driver: &impl Driver) {
     assert!((metrics.qphh.unwrap() / both.sqrt() - 1.0).abs() < 1e-9, "{metrics:?}");
     assert_eq!(
         number(driver, "select count(*) from orders"),
-        row_count(schema::Table::Orders, SCALE)
+        row_count(schema::SchemaTable::Orders, SCALE)
     );
     let orphans = "select count(*) from lineitem where l_orderkey not in (select o_orderkey from \
                    orders)";
     assert_eq!(number(driver, orphans), 0);
-    let after = run(driver, &options(Test::Queries), &Unwatched, &never).unwrap();
+    let after = run(driver, &options(TpchTest::Queries), &Unwatched, &never).unwrap();
     assert_eq!(after.load.unwrap().refresh_pairs, 3);
     assert!(after.queries.iter().all(|query| query.answer.is_none()));
     assert!(
@@ -168,7 +170,7 @@ fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &st
     statement(driver, "alter table nation rename to nation_kept");
     let view = format!("create view nation as select * from nation_kept where {sleep}");
     statement(driver, &view);
-    let bounded = RunOptions { timeout_s: Some(0.5), ..options(Test::Queries) };
+    let bounded = RunOptions { timeout_s: Some(0.5), ..options(TpchTest::Queries) };
     let facts = run(driver, &bounded, &Unwatched, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     let second = &facts.queries[1];
@@ -185,7 +187,7 @@ fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &st
         }
     });
     let stop = || is_stopped.load(Ordering::Relaxed);
-    let facts = run(driver, &options(Test::Queries), &watch, &stop).unwrap();
+    let facts = run(driver, &options(TpchTest::Queries), &watch, &stop).unwrap();
     assert_eq!(outcomes(&facts), [(1, &QueryOutcome::Answered), (2, &QueryOutcome::Interrupted)]);
     assert_eq!(facts.metrics, None);
     nothing_runs(driver, active);
@@ -198,14 +200,14 @@ fn a_lost_server_is_a_failed_query(driver: &impl Driver, kill: impl Fn()) {
             kill();
         }
     });
-    let facts = run(driver, &options(Test::Queries), &watch, &never).unwrap();
+    let facts = run(driver, &options(TpchTest::Queries), &watch, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     assert_eq!(facts.queries[0].outcome, QueryOutcome::Answered);
     for query in &facts.queries[1..] {
         assert!(matches!(query.outcome, QueryOutcome::Failed(_)), "{query:?}");
     }
     assert_eq!(facts.metrics, None);
-    run(driver, &options(Test::Queries), &Unwatched, &never).unwrap_err();
+    run(driver, &options(TpchTest::Queries), &Unwatched, &never).unwrap_err();
 }
 
 #[test]
@@ -222,14 +224,14 @@ fn interrupted_pairs_go_on<D: Driver>(driver: &D) {
     let orders = || number(driver, "select count(*) from orders");
     let before = orders();
     with_session(driver, async |session: &mut D::Session| {
-        let mut at = Position::start_of(1);
+        let mut at = RefreshPosition::start_of(1);
         functions::execute(session, SCALE, &mut at).await.unwrap();
-        assert_eq!(at, Position { pair: 1, function: 2, orders: 0 });
+        assert_eq!(at, RefreshPosition { pair: 1, function: 2, orders: 0 });
         assert_eq!(functions::position(session, 0).await.unwrap(), at);
     });
     assert_eq!(orders(), before + refresh::orders(SCALE));
     let watch = told(|_| {});
-    let facts = run(driver, &options(Test::Refresh { pairs: 2 }), &watch, &never).unwrap();
+    let facts = run(driver, &options(TpchTest::Refresh { pairs: 2 }), &watch, &never).unwrap();
     let done: Vec<_> = facts.refreshes.iter().map(|one| (one.function, one.pair)).collect();
     assert_eq!(done, [(1, 2), (2, 2), (1, 3), (2, 3)]);
     let notes = watch.notes.lock().unwrap();
@@ -243,7 +245,8 @@ fn interrupted_pairs_go_on<D: Driver>(driver: &D) {
 fn sqlite_is_interrupted() {
     let scratch = Scratch::new();
     let driver = sqlite_in(&scratch);
-    let bare = LoadOptions { foreign_keys: false, indexes: false, ..LoadOptions::new(SCALE) };
+    let bare =
+        TpchLoadOptions { foreign_keys: false, indexes: false, ..TpchLoadOptions::new(SCALE) };
     assert!(load(&driver, &bare, &Unobserved).unwrap().is_complete);
     // Q1 reads every line: long enough to be interrupted on any machine.
     let more =
@@ -253,7 +256,7 @@ fn sqlite_is_interrupted() {
             l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment
         from lineitem, copies";
     statement(&driver, more);
-    let bounded = RunOptions { timeout_s: Some(0.001), ..options(Test::Queries) };
+    let bounded = RunOptions { timeout_s: Some(0.001), ..options(TpchTest::Queries) };
     let facts = run(&driver, &bounded, &Unwatched, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     assert_eq!(facts.queries[0].outcome, QueryOutcome::TimedOut);
@@ -265,7 +268,7 @@ fn sqlite_is_interrupted() {
         }
     });
     let stop = || is_stopped.load(Ordering::Relaxed);
-    let facts = run(&driver, &options(Test::Queries), &watch, &stop).unwrap();
+    let facts = run(&driver, &options(TpchTest::Queries), &watch, &stop).unwrap();
     assert_eq!(outcomes(&facts), [(1, &QueryOutcome::Interrupted)]);
 }
 
@@ -290,7 +293,7 @@ fn postgres_passes_at_its_degrees_and_cancels() {
 /// The degree has an effect, is named, bounded and set back.
 fn degrees(driver: &PostgresDriver) {
     for (degree, most) in [(0, 0), (2, 2), (64, 8)] {
-        let asked = RunOptions { degree, plans: Plans::Executed, ..options(Test::Queries) };
+        let asked = RunOptions { degree, plans: Plans::Executed, ..options(TpchTest::Queries) };
         let facts = run(driver, &asked, &Unwatched, &never).unwrap().degree;
         assert_eq!((facts.asked, facts.rule.as_str()), (degree, "postgres"));
         let got = facts.got.unwrap();
@@ -302,14 +305,14 @@ fn degrees(driver: &PostgresDriver) {
         assert_eq!(remark.contains("Asked for 64 workers, got at most"), degree == 64, "{remark}");
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
-    let other = RunOptions { rule: degree::named("tidb"), ..options(Test::Queries) };
+    let other = RunOptions { rule: degree::named("tidb"), ..options(TpchTest::Queries) };
     let refused = run(driver, &other, &Unwatched, &never).unwrap_err().to_string();
     assert!(refused.contains("`tidb`") && refused.contains("speak mysql"), "{refused}");
     with_session(driver, async |session| {
         let names = ["max_parallel_workers_per_gather", "max_parallel_workers"];
         session.query("set max_parallel_workers = 3", &mut Discard).await.unwrap();
         let settings = async |session: &mut <PostgresDriver as Driver>::Session| {
-            let mut table = Table::default();
+            let mut table = AnswerTable::default();
             for name in names {
                 session.query(&format!("show {name}"), &mut table).await.unwrap();
             }
@@ -357,7 +360,7 @@ fn mariadb_passes_without_a_degree_and_cancels() {
     let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
     fill(&driver);
     passes(&driver);
-    let asked = RunOptions { degree: 16, ..options(Test::Power { refresh: false }) };
+    let asked = RunOptions { degree: 16, ..options(TpchTest::Power { refresh: false }) };
     let facts = run(&driver, &asked, &Unwatched, &never).unwrap();
     let degree = facts.degree;
     assert_eq!((degree.asked, degree.got, degree.statements.len()), (16, None, 0));

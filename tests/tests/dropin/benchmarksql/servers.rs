@@ -1,7 +1,7 @@
 //! Properties files as people have them, on real servers.
 
 use super::support::{check_closing, good, properties, ran};
-use dyno_testkit::{MariaDb, Postgres, Running, Scratch, server_or_skip, wait_until};
+use dyno_testkit::{MariaDb, Postgres, RunningDyno, Scratch, server_or_skip, wait_until};
 
 #[test]
 fn the_whole_way_on_postgres() {
@@ -56,7 +56,7 @@ fn a_server_that_refuses_to_write_is_no_fast_server() {
         sum.trim().parse::<u64>().expect("a number")
     };
     let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "900", "password", "geheim"];
-    let mut running = Running::start(folder.path(), &words);
+    let mut running = RunningDyno::start(folder.path(), &words);
     wait_until("orders are there", || orders() > 20);
     let seen = std::fs::read(format!("/proc/{}/cmdline", running.process())).expect("it runs");
     assert!(!String::from_utf8_lossy(&seen).contains("geheim"), "in the process list");

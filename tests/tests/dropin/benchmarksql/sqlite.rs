@@ -1,20 +1,20 @@
 //! The whole way on embedded SQLite: always there.
 
 use super::support::{check_closing, closing, good, loaded, ran, sqlite};
-use dyno_core::{Driver, Session, Table};
-use dyno_drivers::Target;
+use dyno_core::{AnswerTable, Driver, Session};
+use dyno_drivers::TargetUrl;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_testkit::{Running, Scratch, wait_until};
+use dyno_testkit::{RunningDyno, Scratch, wait_until};
 use rustix::process::Signal;
 
 /// The first value of an answer of the folder's database.
 fn value(folder: &Scratch, sql: &str) -> String {
-    let target: Target =
+    let target: TargetUrl =
         format!("sqlite:{}", folder.file("tpcc.db").display()).parse().expect("URL");
     let driver = SqliteDriver::new(&target).expect("a driver");
     let answer = dyno_reactor::block_on(async {
         let mut session = driver.connect(0).await?;
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         session.query(sql, &mut answer).await?;
         session.close().await;
         Ok::<_, dyno_core::DbError>(answer)
@@ -127,7 +127,7 @@ fn results_json_limits_and_wrong_data() {
 fn ctrl_c_prints_what_was_measured() {
     let folder = loaded("");
     let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "0", "runMins", "1"];
-    let mut running = Running::start(folder.path(), &words);
+    let mut running = RunningDyno::start(folder.path(), &words);
     running.wait_until("the run has begun", |running| running.stdout().contains("this run: "));
     wait_until("a payment is there", || {
         value(&folder, "SELECT count(*) > 30010 FROM bmsql_history") == "1"
@@ -170,7 +170,7 @@ fn a_file_of_6_has_terminals_with_pauses_over_sessions() {
 #[test]
 fn a_build_that_was_stopped_goes_on() {
     let folder = sqlite();
-    let mut running = Running::start(folder.path(), &["benchmarksql", "build", "props"]);
+    let mut running = RunningDyno::start(folder.path(), &["benchmarksql", "build", "props"]);
     wait_until("a part of the rows is there", || {
         let file = std::fs::metadata(folder.file("tpcc.db"));
         file.is_ok_and(|file| file.len() > 20_000_000)

@@ -2,7 +2,7 @@
 //! can't be overlooked.
 
 use super::support::{finish, ours};
-use dyno_testkit::{MariaDb, Postgres, Ran, Running, Scratch, server_or_skip, wait_until};
+use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, server_or_skip, wait_until};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -212,7 +212,7 @@ fn an_interrupted_run_has_its_report() {
     let folder = folder_with_tables("1");
     let arguments = ["pgbench", "-n", "-S", "-T", "600", "-P", "1", DATABASE];
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let mut running = Running::start(folder.path(), &arguments);
+        let mut running = RunningDyno::start(folder.path(), &arguments);
         running.wait_until("a line of progress", |running| {
             running.stderr().contains("progress: 1.0 s")
         });
@@ -229,7 +229,7 @@ fn a_client_that_sleeps_is_cut_after_ctrl_c() {
     std::fs::write(folder.file("sleep.sql"), "\\sleep 600 s\n").expect("a file");
     let arguments =
         ["pgbench", "-n", "-f", "sleep.sql", "-c", "2", "-T", "600", "-P", "1", DATABASE];
-    let mut running = Running::start(folder.path(), &arguments);
+    let mut running = RunningDyno::start(folder.path(), &arguments);
     running.wait_until("progress", |running| running.stderr().contains("progress: 1.0 s"));
     running.signal(Signal::INT);
     let ran = running.end();
@@ -243,7 +243,7 @@ fn a_client_that_sleeps_is_cut_after_ctrl_c() {
 fn an_interrupted_initialization_of_sqlite_leaves_what_can_be_gone_on_with() {
     let folder = Scratch::new();
     let arguments = ["pgbench", "-i", "-q", "-s", "3000", "-j", "2", DATABASE];
-    let mut running = Running::start(folder.path(), &arguments);
+    let mut running = RunningDyno::start(folder.path(), &arguments);
     let size = || std::fs::metadata(folder.file("bench.db")).map_or(0, |about| about.len());
     running.wait_until("rows", |_| size() > 20_000_000);
     running.signal(Signal::INT);
@@ -267,7 +267,7 @@ fn an_interrupted_initialization_stops_at_the_server_too() {
     ];
     for (arguments, seen, is_stored) in cases {
         let words = [&["pgbench", "-i", "-q"], arguments, &[&url]].concat();
-        let mut running = Running::start(folder.path(), &words);
+        let mut running = RunningDyno::start(folder.path(), &words);
         let others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND \
                       backend_type = 'client backend'";
         running.wait_until("the load", |_| {

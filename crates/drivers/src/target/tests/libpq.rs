@@ -12,14 +12,14 @@ fn with(
     dbname: Option<&str>,
     given: &LibpqOptions<'_>,
     variables: &[(&str, &str)],
-) -> Result<Target, TargetError> {
+) -> Result<TargetUrl, TargetError> {
     let variable = |wanted: &str| {
         variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
     };
     from_libpq_with(dbname, given, &variable, Some("me".to_owned()))
 }
 
-fn read(dbname: &str) -> Target {
+fn read(dbname: &str) -> TargetUrl {
     with(Some(dbname), &NONE, &[]).unwrap_or_else(|error| panic!("{dbname}: {error}"))
 }
 
@@ -27,11 +27,11 @@ fn refuse(dbname: &str) -> String {
     with(Some(dbname), &NONE, &[]).expect_err(dbname).message
 }
 
-fn hosts(target: &Target) -> Vec<String> {
+fn hosts(target: &TargetUrl) -> Vec<String> {
     target.hosts.0.iter().map(ToString::to_string).collect()
 }
 
-fn names(target: &Target) -> (&str, &str) {
+fn names(target: &TargetUrl) -> (&str, &str) {
     (target.user.as_deref().unwrap_or("-"), target.database.as_deref().unwrap_or("-"))
 }
 
@@ -50,7 +50,7 @@ fn defaults_are_a_socket_and_the_name_of_the_user() {
 }
 
 fn system_user_of_this_machine() -> String {
-    Target::from_libpq(Some("x"), &NONE).unwrap().user.unwrap()
+    TargetUrl::from_libpq(Some("x"), &NONE).unwrap().user.unwrap()
 }
 
 #[test]
@@ -182,6 +182,6 @@ proptest! {
     #[test]
     fn what_is_read_prints_as_a_url(host in "[a-z]{1,9}", port in 1_u16.., user in "[a-z'@ ]{1,9}") {
         let target = read(&format!("host={host} port={port} user='{}'", user.replace('\'', "\\'")));
-        prop_assert_eq!(target.to_string().parse::<Target>(), Ok(target));
+        prop_assert_eq!(target.to_string().parse::<TargetUrl>(), Ok(target));
     }
 }

@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-fn parse(text: &str) -> Target {
+fn parse(text: &str) -> TargetUrl {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 fn refuse(text: &str) -> TargetError {
-    text.parse::<Target>().expect_err(text)
+    text.parse::<TargetUrl>().expect_err(text)
 }
 
 fn hosts(text: &str) -> Vec<String> {
@@ -253,12 +253,12 @@ prop_compose! {
         ca in prop::option::of("/\\PC{1,8}"),
         variables in prop::collection::btree_map("set\\.[a-z_]{1,8}", "\\PC{0,8}", 0..3),
         timeout in prop::option::of(1_u64..=3600),
-    ) -> Target {
+    ) -> TargetUrl {
         let mut options = variables;
         options.extend(timeout.map(|s| ("connect_timeout_s".to_owned(), s.to_string())));
         let tls = TlsOptions { mode, ca: ca.map(PathBuf::from), cert: None, key: None };
         let password = password.map(Secret::new);
-        Target { dialect, embedded: false, hosts: Hosts(hosts), user, password, database, tls, options }
+        TargetUrl { dialect, embedded: false, hosts: Hosts(hosts), user, password, database, tls, options }
     }
 }
 
@@ -270,14 +270,14 @@ proptest! {
             push_encoded(&mut password, secret.reveal(), b"");
         }
         let url = print::print(&target, &password);
-        prop_assert_eq!(url.parse::<Target>().unwrap(), target, "{}", url);
+        prop_assert_eq!(url.parse::<TargetUrl>().unwrap(), target, "{}", url);
     }
 
     #[test]
     fn no_text_makes_the_parser_panic(
         text in "(mysql|postgres|sqlite|x)?:?/?/?[a-z%@:?&=/,\\[\\].0-9é]{0,40}|\\PC{0,40}"
     ) {
-        let _ = text.parse::<Target>().map(|target| target.to_string());
+        let _ = text.parse::<TargetUrl>().map(|target| target.to_string());
     }
 
     #[test]
@@ -288,7 +288,7 @@ proptest! {
     ) {
         let url = format!("{start}{between}QWERTZ{end}");
         prop_assert!(!redact(&url).contains("QWERTZ"));
-        let shown = match url.parse::<Target>() {
+        let shown = match url.parse::<TargetUrl>() {
             Ok(target) => format!("{target} {target:?}"),
             Err(error) => format!("{error:?}"),
         };

@@ -3,8 +3,8 @@
 use super::summary::{Line, Summary, Type};
 use dyno_core::{Nanos, Outcome, push_int};
 use dyno_engine::Control;
-use dyno_tpcc::log::{LogEntry, TransactionLog};
-use dyno_tpcc::profile::{DeliveryMode, Kind};
+use dyno_tpcc::log::{LogEntry, TerminalLog};
+use dyno_tpcc::profile::{DeliveryMode, TpccTransaction};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -36,14 +36,16 @@ impl Format {
     /// the start of the session.
     fn lines(&self, entry: &LogEntry, opens: Nanos) -> (Line, Option<Line>) {
         let &LogEntry { transaction, outcome, skipped, due, began, ended } = entry;
-        let kind = match Kind::ALL.get(transaction) {
-            Some(Kind::NewOrder) => Type::NewOrder,
-            Some(Kind::Payment) => Type::Payment,
-            Some(Kind::OrderStatus) => Type::OrderStatus,
-            Some(Kind::StockLevel) => Type::StockLevel,
-            Some(Kind::Delivery) if self.delivery == DeliveryMode::Deferred => Type::Delivery,
+        let kind = match TpccTransaction::ALL.get(transaction) {
+            Some(TpccTransaction::NewOrder) => Type::NewOrder,
+            Some(TpccTransaction::Payment) => Type::Payment,
+            Some(TpccTransaction::OrderStatus) => Type::OrderStatus,
+            Some(TpccTransaction::StockLevel) => Type::StockLevel,
+            Some(TpccTransaction::Delivery) if self.delivery == DeliveryMode::Deferred => {
+                Type::Delivery
+            }
             // Behind the five: what was deferred.
-            Some(Kind::Delivery) | None => Type::DeliveryBackground,
+            Some(TpccTransaction::Delivery) | None => Type::DeliveryBackground,
         };
         let line = Line {
             kind,
@@ -107,7 +109,7 @@ impl Queue {
     }
 }
 
-impl TransactionLog for Queue {
+impl TerminalLog for Queue {
     fn take(&self, entries: &mut Vec<LogEntry>) {
         let mut state = self.lock();
         let count = state.waiting.len() + entries.len();
@@ -160,8 +162,8 @@ impl ResultLines {
     }
 
     /// What workers tell their transactions.
-    pub(super) fn log(&self) -> Arc<dyn TransactionLog> {
-        Arc::clone(&self.queue) as Arc<dyn TransactionLog>
+    pub(super) fn log(&self) -> Arc<dyn TerminalLog> {
+        Arc::clone(&self.queue) as Arc<dyn TerminalLog>
     }
 
     /// Writes what still waits, after all workers have left.

@@ -25,7 +25,7 @@ use collector::{Collector, Place};
 use dyno_core::{MILLISECOND, Nanos};
 use dyno_engine::Control;
 use dyno_runner::failure::Failure;
-use dyno_tpcc::log::TransactionLog;
+use dyno_tpcc::log::TerminalLog;
 use dyno_tpcc::profile::DeliveryMode;
 use lines::{Format, ResultLines};
 use std::fs;
@@ -135,7 +135,7 @@ impl Results {
     }
 
     /// For [`dyno_tpcc::Tpcc::with_log`].
-    pub(super) fn log(&self) -> Arc<dyn TransactionLog> {
+    pub(super) fn log(&self) -> Arc<dyn TerminalLog> {
         self.lines.log()
     }
 

@@ -4,9 +4,9 @@ use super::keys;
 use super::properties::{Entry, Properties};
 use super::results::CollectorOptions;
 use dyno_core::Dialect;
-use dyno_drivers::target::{Secret, Target, TargetError};
+use dyno_drivers::target::{Secret, TargetError, TargetUrl};
 use dyno_runner::failure::{Failure, sentence};
-use dyno_tpcc::profile::{BMSQL_5_0, Binding, Choice, Profile, SPEC};
+use dyno_tpcc::profile::{BMSQL_5_0, Binding, Profile, SPEC, TransactionChoice};
 use dyno_tpcc::{DISTRICTS, WAREHOUSES_MAX};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -28,7 +28,7 @@ const HUNDRED_PERCENT: u32 = 10_000;
 pub(super) struct Place {
     /// As the properties have it: `postgres`, `mysql`, `mariadb` or `sqlite`.
     pub(super) db: String,
-    pub(super) target: Target,
+    pub(super) target: TargetUrl,
     pub(super) warehouses: u32,
 }
 
@@ -150,8 +150,8 @@ impl<'a> Reader<'a> {
         let text = conn.value.trim();
         let is_jdbc = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("jdbc:"));
         let read = match is_jdbc {
-            true => Target::from_jdbc(text).map(|jdbc| (jdbc.target, jdbc.warnings)),
-            false => text.parse::<Target>().map(|target| (target, Vec::new())),
+            true => TargetUrl::from_jdbc(text).map(|jdbc| (jdbc.target, jdbc.warnings)),
+            false => text.parse::<TargetUrl>().map(|target| (target, Vec::new())),
         };
         let at = self.properties.place(conn);
         let (mut target, warnings) = read.map_err(|error| refused(&at, error))?;
@@ -360,7 +360,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The profile's own choice unless a weight is given; New-Order has what the others leave.
-    fn weights(&mut self, base: &Profile) -> Result<Choice, Failure> {
+    fn weights(&mut self, base: &Profile) -> Result<TransactionChoice, Failure> {
         let named = ["paymentWeight", "orderStatusWeight", "deliveryWeight", "stockLevelWeight"];
         let mut given = [None; 4];
         for (weight, key) in given.iter_mut().zip(named) {
@@ -398,7 +398,7 @@ impl<'a> Reader<'a> {
         let weights = [left, payment, order_status, delivery, stock_level];
         // Whole percents are shown as such.
         let unit = if weights.iter().all(|weight| weight % 100 == 0) { 100 } else { 1 };
-        Ok(Choice::Weights(weights.map(|weight| weight / unit)))
+        Ok(TransactionChoice::Weights(weights.map(|weight| weight / unit)))
     }
 
     /// Whole percents: clause 2.4.1.4 has 1, BenchmarkSQL 6 a little more to be safe.

@@ -119,7 +119,7 @@ fn a_file_of_6_runs_the_profile_of_the_specification() {
         "mysql://benchmarksql:***@db1:3307/benchmarksql1?tls=disable"
     );
     assert_eq!(run.profile.name, "spec");
-    assert_eq!(run.profile.choice, Choice::Weights([4_420, 4_320, 420, 420, 420]));
+    assert_eq!(run.profile.choice, TransactionChoice::Weights([4_420, 4_320, 420, 420, 420]));
     assert_eq!((run.terminals, run.length), (200, Length::Mins(30)));
     let pauses = run.pauses.expect("pauses");
     assert_eq!((pauses.sut_threads, pauses.rampup_mins), (Some(16), 10));
@@ -165,10 +165,10 @@ fn dynos_own_urls_and_all_databases_are_understood() {
 #[test]
 fn weights_leave_the_rest_to_new_order() {
     let (_, _, run, warnings) = good(FILE, &[("paymentWeight", "40"), ("newOrderWeight", "48")]);
-    assert_eq!(run.profile.choice, Choice::Weights([48, 40, 4, 4, 4]));
+    assert_eq!(run.profile.choice, TransactionChoice::Weights([48, 40, 4, 4, 4]));
     assert!(warnings.is_empty(), "{warnings:?}");
     let (_, _, run, warnings) = good(FILE, &[("paymentWeight", "40")]);
-    assert_eq!(run.profile.choice, Choice::Weights([48, 40, 4, 4, 4]));
+    assert_eq!(run.profile.choice, TransactionChoice::Weights([48, 40, 4, 4, 4]));
     assert_eq!(
         warnings,
         ["props.pg:24: newOrderWeight is not what the others leave: New-Order has 48 percent."]

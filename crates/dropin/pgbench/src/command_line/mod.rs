@@ -3,12 +3,12 @@
 
 mod options;
 
-use super::getopt::{Given, Words};
+use super::getopt::{ArgumentWords, NextWords};
 use super::numbers::{leading_double, leading_int, option_int, scanned_u64};
 use super::refusal::Refusal;
 use super::scripts::{self, Source};
 use super::settings::Settings;
-use dyno_pgbench::init::{PartitionMethod, Step};
+use dyno_pgbench::init::{InitStep, PartitionMethod};
 use dyno_pgbench::script::{Builtin, QueryMode};
 use options::{Mode, OPTIONS};
 
@@ -65,11 +65,11 @@ pub(super) fn read(
     let mut reader =
         Reader { settings: Settings::new(seed), only_run: false, only_initialize: false, host };
     let mut operands = Vec::new();
-    let mut given = Words::new(&OPTIONS, words);
+    let mut given = ArgumentWords::new(&OPTIONS, words);
     while let Some(next) = given.next() {
         match next.map_err(Refusal::words)? {
-            Given::Operand(operand) => operands.push(operand),
-            Given::Option(option, value) => {
+            NextWords::Operand(operand) => operands.push(operand),
+            NextWords::Option(option, value) => {
                 option.apply(&mut reader, &value)?;
                 reader.only_run |= option.mode == Mode::Run;
                 reader.only_initialize |= option.mode == Mode::Initialize;
@@ -190,8 +190,8 @@ impl Reader<'_> {
     }
 }
 
-fn init_steps(value: &str) -> Result<Vec<Step>, Refusal> {
-    Step::parse_all(value).map_err(|error| {
+fn init_steps(value: &str) -> Result<Vec<InitStep>, Refusal> {
+    InitStep::parse_all(value).map_err(|error| {
         let refusal = Refusal::error(&error);
         match error.detail() {
             Some(detail) => refusal.with_detail(detail),

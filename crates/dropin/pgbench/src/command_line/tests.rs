@@ -130,7 +130,7 @@ fn every_option_of_an_initialization_is_taken() {
         "bench",
     ]);
     let init = dyno_pgbench::init::InitOptions {
-        steps: Step::parse_all("dtgp").expect("letters"),
+        steps: InitStep::parse_all("dtgp").expect("letters"),
         scale: 20,
         fillfactor: 90,
         vacuum: false,

@@ -7,14 +7,14 @@ mod tpcc;
 
 use crate::Done;
 use dyno_core::{Driver, Session};
-use dyno_drivers::target::Target;
-use dyno_runner::databases::{self, Reached, with_driver};
+use dyno_drivers::target::TargetUrl;
+use dyno_runner::databases::{self, ReachedDatabase, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
 use dyno_runner::output;
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
-use dyno_tpcc::load::{Loaded, existing_tables, loaded};
+use dyno_tpcc::load::{TpccDatabase, existing_tables, loaded};
 use host::HostReport;
 use report::Report;
 use std::path::{Path, PathBuf};
@@ -74,9 +74,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::data(&if arguments.json { report.json()? } else { report.text() });
         return Ok(());
     };
-    let wanted = tpcc::Wanted::new(arguments)?;
+    let wanted = tpcc::CheckRequest::new(arguments)?;
     refuse_missing_file(target)?;
-    let Reached { database, facts, .. } = databases::reach("target", target)?;
+    let ReachedDatabase { database, facts, .. } = databases::reach("target", target)?;
     let server = format!("{} {}", facts.product, facts.version);
     let report = with_driver!(&database, driver => check(driver, &wanted, server))?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 /// An embedded database makes a file that is not there, and a check has nothing to find in it.
 fn refuse_missing_file(url: &str) -> Result<(), Failure> {
     // A URL that can't be read is refused by who reads it next.
-    let target = url.parse::<Target>().ok().filter(|target| target.embedded);
+    let target = url.parse::<TargetUrl>().ok().filter(|target| target.embedded);
     match target.and_then(|target| target.database) {
         Some(file) if !Path::new(&file).exists() => {
             Err(Failure::new(format!("There is no file {file} that could be checked.")))
@@ -99,11 +99,15 @@ fn refuse_missing_file(url: &str) -> Result<(), Failure> {
 }
 
 enum Contents {
-    Tpcc(Loaded, Stage),
+    Tpcc(TpccDatabase, Stage),
     Pgbench,
 }
 
-fn check<D: Driver>(driver: &D, wanted: &tpcc::Wanted, server: String) -> Result<Report, Failure> {
+fn check<D: Driver>(
+    driver: &D,
+    wanted: &tpcc::CheckRequest,
+    server: String,
+) -> Result<Report, Failure> {
     match ask(driver, async |session| contents(session).await)? {
         Contents::Tpcc(loaded, stage) => tpcc::check(driver, wanted, &loaded, stage, server),
         Contents::Pgbench if wanted.is_usual() => pgbench::check(driver, server),

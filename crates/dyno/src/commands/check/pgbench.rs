@@ -1,7 +1,7 @@
 //! pgbench: what holds whatever its own scripts have done.
 
 use super::report::{Line, Report, Verdict};
-use dyno_core::{DbError, Driver, Session, Table};
+use dyno_core::{AnswerTable, DbError, Driver, Session};
 use dyno_facts::format::grouped;
 use dyno_pgbench::check::{Balances, balances};
 use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
@@ -33,7 +33,7 @@ async fn look<S: Session>(session: &mut S) -> Result<(Balances, Rows), DbError> 
     for (count, table) in
         rows.iter_mut().zip(["pgbench_branches", "pgbench_tellers", "pgbench_accounts"])
     {
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         session.query(&format!("SELECT count(*) FROM {table}"), &mut answer).await?;
         *count = answer.single().and_then(|count| count.parse().ok()).unwrap_or(-1);
     }

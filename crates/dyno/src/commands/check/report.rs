@@ -126,7 +126,7 @@ impl LedgerReport {
 
     fn json(&self) -> Value {
         let settled = &self.settlement;
-        let lost = |lost: &dyno_tpcc::settle::Lost| {
+        let lost = |lost: &dyno_tpcc::settle::LostOrder| {
             json!({
                 "w_id": lost.warehouse,
                 "d_id": lost.district,
@@ -232,12 +232,12 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_tpcc::ledger_file::Order;
-    use dyno_tpcc::settle::{Instead, Lost};
+    use dyno_tpcc::ledger_file::LedgerOrder;
+    use dyno_tpcc::settle::{Instead, LostOrder};
 
     fn report() -> Report {
-        let order = Order { number: 3_005, customer: 17, lines: 10 };
-        let lost = Lost { warehouse: 1, district: 2, order, instead: Instead::Nothing };
+        let order = LedgerOrder { number: 3_005, customer: 17, lines: 10 };
+        let lost = LostOrder { warehouse: 1, district: 2, order, instead: Instead::Nothing };
         let settlement = Settlement {
             acknowledged: 1_234,
             lost: 2,

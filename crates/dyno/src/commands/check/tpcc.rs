@@ -6,17 +6,17 @@ use dyno_core::{Driver, nearest};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::ask;
 use dyno_runner::output;
-use dyno_runner::progress::Progress;
+use dyno_runner::progress::ProgressBar;
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
 use dyno_tpcc::ledger_file::{Recorded, read};
-use dyno_tpcc::load::Loaded;
+use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::settle::settle;
 use std::time::Instant;
 
 /// The name of the ledger among those of conditions.
 const LEDGER: &str = "ledger";
 
-pub(super) struct Wanted {
+pub(super) struct CheckRequest {
     /// All of them unless some were named.
     conditions: Vec<&'static Condition>,
     are_named: bool,
@@ -24,7 +24,7 @@ pub(super) struct Wanted {
     ledger: Option<Recorded>,
 }
 
-impl Wanted {
+impl CheckRequest {
     /// Reads the ledger, before anybody waits for a database.
     pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let ledger = arguments.ledger.as_deref().map(read).transpose()?;
@@ -45,7 +45,7 @@ impl Wanted {
             conditions.push(condition(name)?);
         }
         let are_named = !arguments.only.is_empty();
-        Ok(Wanted {
+        Ok(CheckRequest {
             conditions: if are_named { conditions } else { CONDITIONS.iter().collect() },
             are_named,
             mode: if arguments.driver_side { Mode::Apart } else { Mode::Joined },
@@ -75,8 +75,8 @@ fn condition(name: &str) -> Result<&'static Condition, Failure> {
 
 pub(super) fn check<D: Driver>(
     driver: &D,
-    wanted: &Wanted,
-    loaded: &Loaded,
+    wanted: &CheckRequest,
+    loaded: &TpccDatabase,
     stage: Stage,
     server: String,
 ) -> Result<Report, Failure> {
@@ -123,11 +123,11 @@ fn state(stage: Stage) -> &'static str {
 
 fn check_conditions<D: Driver>(
     driver: &D,
-    wanted: &Wanted,
+    wanted: &CheckRequest,
     mode: Mode,
     stage: Stage,
 ) -> Result<Vec<Line>, Failure> {
-    let progress = Progress::new("checking", wanted.conditions.len() as u64, "conditions");
+    let progress = ProgressBar::new("checking", wanted.conditions.len() as u64, "conditions");
     let mut lines = Vec::new();
     for (done, condition) in wanted.conditions.iter().enumerate() {
         progress.at(done as u64, wanted.conditions.len() as u64, condition.id);
@@ -158,7 +158,7 @@ fn check_conditions<D: Driver>(
 
 fn check_ledger<D: Driver>(driver: &D, recorded: &Recorded) -> Result<LedgerReport, Failure> {
     let total = recorded.acknowledged();
-    let progress = Progress::new("ledger", total, "orders");
+    let progress = ProgressBar::new("ledger", total, "orders");
     let begin = Instant::now();
     let settled = ask(driver, async |session| {
         settle(session, recorded, |done| progress.at(done, total, "")).await

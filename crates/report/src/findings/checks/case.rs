@@ -1,6 +1,6 @@
 //! What checks look at: the model of the paper and the runs behind it.
 
-use crate::evidence::{Experiment, Paper, Target, Trial, nodes_of};
+use crate::evidence::{Experiment, Paper, PaperTarget, Trial, nodes_of};
 use crate::text::Message;
 use dyno_facts::{
     ExperimentFacts, GeneratorConditions, GeneratorMember, NodeConditions, TargetFacts,
@@ -20,7 +20,7 @@ impl<'a> Case<'a> {
     }
 
     /// What the header of its run says of a target.
-    pub(super) fn facts(&self, target: &Target) -> Option<&'a TargetFacts> {
+    pub(super) fn facts(&self, target: &PaperTarget) -> Option<&'a TargetFacts> {
         self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.facts.name)
     }
 
@@ -37,8 +37,8 @@ impl<'a> Case<'a> {
     }
 
     /// Targets that were measured.
-    pub(super) fn targets(&self) -> impl Iterator<Item = &'a Target> {
-        let is_own = |target: &Target, trial: &Trial| trial.target == target.label;
+    pub(super) fn targets(&self) -> impl Iterator<Item = &'a PaperTarget> {
+        let is_own = |target: &PaperTarget, trial: &Trial| trial.target == target.label;
         let trials = &self.paper.trials;
         self.paper.targets.iter().filter(move |own| trials.iter().any(|trial| is_own(own, trial)))
     }

@@ -1,7 +1,7 @@
 //! H: disclosure.
 
 use super::{Case, Rule, commas, each, list, parts};
-use crate::evidence::{Finding, Group, Level, RunFacts, Spot, Target, nodes_of};
+use crate::evidence::{Finding, Group, Level, PaperTarget, RunFacts, Spot, nodes_of};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -36,7 +36,7 @@ fn captured(case: &Case<'_>) -> Vec<Finding> {
     let runs = case.runs.iter().zip(&case.paper.runs);
     let of_runs =
         each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| missing(of_run(run)));
-    let place = |target: &Target| Spot::target(&target.label);
+    let place = |target: &PaperTarget| Spot::target(&target.label);
     let of_targets = each(case.targets(), place, |target| missing(of_target(case, target)));
     of_runs.into_iter().chain(of_targets).collect()
 }
@@ -69,7 +69,7 @@ fn of_run(run: &RunData) -> Vec<(Message, bool)> {
     fields
 }
 
-fn of_target(case: &Case<'_>, target: &Target) -> Vec<(Message, bool)> {
+fn of_target(case: &Case<'_>, target: &PaperTarget) -> Vec<(Message, bool)> {
     let own = || case.paper.trials.iter().filter(|trial| trial.target == target.label);
     let nodes = || own().flat_map(nodes_of);
     let mut fields = vec![
@@ -92,7 +92,7 @@ fn replay(run: &RunData) -> Option<Message> {
 }
 
 /// What the suite states of a target.
-fn stated(case: &Case<'_>, target: &Target) -> Option<Message> {
+fn stated(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
     let facts = case.facts(target)?;
     let vcpu = facts.vcpu.map(|vcpu| ("vcpu".to_owned(), format::plain(vcpu)));
     let memory = facts.memory_gib.map(|memory| ("memory_gib".to_owned(), format::plain(memory)));

@@ -3,7 +3,7 @@
 use super::case::{each_generator, each_member, generator};
 use super::{Rule, above, parts};
 use crate::evidence::points;
-use crate::evidence::{Group, Level, Place, Trial, start_spread_ms};
+use crate::evidence::{Group, Level, TargetPlace, Trial, start_spread_ms};
 use crate::families::is_pass;
 use crate::format;
 use crate::messages::checks;
@@ -45,13 +45,13 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::A, Level::W, checks::shared_cpu, |trial| {
         let share = trial.summary.generator.host.cpu_share;
         // The statements of a pass are meant to take all CPUs, and their client takes next to nothing.
-        let is_found = trial.place != Place::Elsewhere && !is_pass(&trial.summary);
+        let is_found = trial.place != TargetPlace::Elsewhere && !is_pass(&trial.summary);
         above(Some(share).filter(|_| is_found), CPU_UNUSABLE)
     }),
     Rule::trial(Group::A, Level::W, checks::generator_loop, |trial| {
         // An embedded database works inside the loops, which are meant to be busy then.
         let busiest = Some(trial.summary.generator.busiest_loop_share);
-        above(busiest.filter(|_| trial.place != Place::Embedded), LOOP_CPU)
+        above(busiest.filter(|_| trial.place != TargetPlace::Embedded), LOOP_CPU)
     }),
     Rule::trial(Group::A, Level::W, checks::run_delay, run_delay),
     Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),
@@ -68,7 +68,7 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     Rule::trial(Group::A, Level::I, checks::headroom_unproven, |trial| {
-        let is_asked = trial.place != Place::Embedded && !is_pass(&trial.summary);
+        let is_asked = trial.place != TargetPlace::Embedded && !is_pass(&trial.summary);
         each_generator(trial, |known| {
             let is_unproven = is_asked && known.headroom.is_none();
             is_unproven.then(|| say!(no_calibration_for_this_protocol))
@@ -107,7 +107,7 @@ fn rate_missed(trial: &Trial) -> Option<Message> {
 
 /// What `find` says of the busy share of the load generators' machines, where no server is on them.
 fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Message>) -> Option<Message> {
-    if trial.place != Place::Elsewhere {
+    if trial.place != TargetPlace::Elsewhere {
         return None;
     }
     let of_member = |member: &GeneratorMember| find(member.host_load?.cpu_share);
@@ -128,11 +128,11 @@ fn start_apart(trial: &Trial) -> Option<Message> {
 /// A loop that waits for a CPU delays all its transactions; where the loops' own waiting isn't known,
 /// that of any task on a machine without a server.
 fn run_delay(trial: &Trial) -> Option<Message> {
-    if trial.place == Place::Embedded || trial.summary.window_s <= 0.0 {
+    if trial.place == TargetPlace::Embedded || trial.summary.window_s <= 0.0 {
         return None;
     }
     let known = generator(trial)?;
-    let of_machine = known.cpu_pressure_share.filter(|_| trial.place == Place::Elsewhere);
+    let of_machine = known.cpu_pressure_share.filter(|_| trial.place == TargetPlace::Elsewhere);
     above(run_delay_share(trial).or(of_machine), RUN_DELAY)
 }
 

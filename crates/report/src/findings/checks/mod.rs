@@ -25,13 +25,13 @@ mod case;
 pub(crate) use case::Case;
 
 use crate::evidence::{
-    Check, Experiment, Finding, Group, Level, PairedComparison, Paper, Spot, SpotKind, SteadyRow,
-    Target, Trial,
+    Check, Experiment, Finding, Group, Level, PairedComparison, Paper, PaperTarget, Spot, SpotKind,
+    SteadyRow, Trial,
 };
 use crate::families::{KnownFamily, families};
 use crate::format;
 use crate::text::{Lang, Message};
-use dyno_facts::{CheckTexts, Entry, say};
+use dyno_facts::{CheckTexts, MessageTexts, say};
 use dyno_store::RunData;
 use sides::TargetPair;
 
@@ -41,11 +41,11 @@ pub struct Rule {
     pub(crate) group: Group,
     pub(crate) level: Level,
     /// What is expected, threshold included: a message, as are the next two.
-    pub(crate) rule: &'static Entry,
+    pub(crate) rule: &'static MessageTexts,
     /// What it means where it is found.
-    pub(crate) meaning: &'static Entry,
+    pub(crate) meaning: &'static MessageTexts,
     /// What to do about it.
-    pub(crate) advice: &'static Entry,
+    pub(crate) advice: &'static MessageTexts,
     pub(crate) find: Find,
 }
 
@@ -69,9 +69,9 @@ macro_rules! kinds_of_rules {
 kinds_of_rules! {
     pub trial: Trial(fn(&Trial) -> Option<Message>),
     pub(crate) trial_of_case: TrialOfCase(fn(&Case<'_>, &Trial) -> Option<Message>),
-    pub(crate) target: Target(fn(&Target) -> Option<Message>),
+    pub(crate) target: Target(fn(&PaperTarget) -> Option<Message>),
     /// Of targets that were measured.
-    pub(crate) target_of_case: TargetOfCase(fn(&Case<'_>, &Target) -> Option<Message>),
+    pub(crate) target_of_case: TargetOfCase(fn(&Case<'_>, &PaperTarget) -> Option<Message>),
     /// Of experiments that have measured something.
     pub(crate) experiment: Experiment(fn(&Experiment) -> Option<Message>),
     pub experiment_of_paper: ExperimentOfPaper(fn(&Paper, &Experiment) -> Option<Message>),
@@ -190,7 +190,7 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
 fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     let paper = case.paper;
     let trial = |trial: &Trial| Spot::trial(&trial.label);
-    let target = |target: &Target| Spot::target(&target.label);
+    let target = |target: &PaperTarget| Spot::target(&target.label);
     let experiment = |own: &Experiment| Spot::experiment(&own.name);
     match rule.find {
         Find::Trial(find) => each(&paper.trials, trial, find),

@@ -5,7 +5,7 @@ use super::case::each_node;
 use super::sides::has_copy;
 use super::{Case, Rule, parts, percent};
 use crate::evidence::{
-    Group, Level, Target, Trial, is_autocommit, nodes_of, only_reads, reads, reads_of, strayed,
+    Group, Level, PaperTarget, Trial, is_autocommit, nodes_of, only_reads, reads, reads_of, strayed,
 };
 use crate::format;
 use crate::messages::checks;
@@ -134,7 +134,7 @@ fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
         .then(|| say!(of_reads_did_not_show_the, stale = stale, asked = asked, longest = longest))
 }
 
-fn claimed(case: &Case<'_>, target: &Target) -> Option<Message> {
+fn claimed(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
     let claim = claim(case, target)?;
     let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
     // What fell back meanwhile has a rule of its own.
@@ -147,7 +147,7 @@ fn claimed(case: &Case<'_>, target: &Target) -> Option<Message> {
 }
 
 /// What the suite says of the durability of a target, where it says that there is another copy.
-fn claim<'a>(case: &Case<'a>, target: &Target) -> Option<&'a String> {
+fn claim<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a String> {
     let facts = case.facts(target)?;
     let claim = facts.durability.as_ref().or_else(|| facts.stated.get("durability"))?;
     (has_copy(claim) == Some(true)).then_some(claim)

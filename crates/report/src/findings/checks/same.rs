@@ -4,9 +4,9 @@
 //! major version, no single statement, equal durability.
 
 use super::case::each_node;
-use super::sides::{Side, TargetPair, difference};
+use super::sides::{TargetPair, TargetSide, difference};
 use super::{Case, Rule, commas, parts};
-use crate::evidence::{Experiment, Finding, Group, Level, Paper, Spot, Target};
+use crate::evidence::{Experiment, Finding, Group, Level, Paper, PaperTarget, Spot};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -52,14 +52,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule::target(Group::D, Level::I, checks::weak_durability, weak),
 ];
 
-fn weak(target: &Target) -> Option<Message> {
+fn weak(target: &PaperTarget) -> Option<Message> {
     let weak = target.settings.iter().filter(|setting| setting.is_weak);
     commas(weak.map(|row| format!("{} = {}", row.name, row.value)))
 }
 
 fn durability(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
-    let on_disk = |side: &Side<'_>| weak(side.target).unwrap_or_else(|| say!(on_disk));
+    let on_disk = |side: &TargetSide<'_>| weak(side.target).unwrap_or_else(|| say!(on_disk));
     let disks = a.is_on_disk().zip(b.is_on_disk()).filter(|(a, b)| a != b);
     let disks = disks.map(|_| say!(a_against_b, a = on_disk(a), b = on_disk(b)));
     let copies = a.copies().zip(b.copies()).filter(|(a, b)| a.0 != b.0);
@@ -120,7 +120,7 @@ fn rows(pair: &TargetPair<'_>) -> Option<Message> {
 }
 
 fn settings_differ(paper: &Paper) -> Vec<Finding> {
-    let product = |target: &Target| target.product.split(' ').next().map(str::to_owned);
+    let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);
     let mut findings = Vec::new();
     for (index, target) in paper.targets.iter().enumerate() {
         let earlier = &paper.targets[..index];

@@ -2,7 +2,7 @@
 //! the suite.
 
 use super::Case;
-use crate::evidence::{Experiment, Target, Trial, nodes_of};
+use crate::evidence::{Experiment, PaperTarget, Trial, nodes_of};
 use crate::families::KnownFamily;
 use crate::format;
 use crate::text::Message;
@@ -12,13 +12,13 @@ use dyno_statistics::median;
 /// Two targets that an experiment measured.
 pub(crate) struct TargetPair<'a> {
     pub(super) experiment: &'a Experiment,
-    pub(super) baseline: Side<'a>,
-    pub(super) candidate: Side<'a>,
+    pub(super) baseline: TargetSide<'a>,
+    pub(super) candidate: TargetSide<'a>,
 }
 
 /// A target in an experiment.
-pub(super) struct Side<'a> {
-    pub(super) target: &'a Target,
+pub(super) struct TargetSide<'a> {
+    pub(super) target: &'a PaperTarget,
     facts: Option<&'a TargetFacts>,
     /// Its trials in that experiment.
     pub(super) trials: Vec<&'a Trial>,
@@ -66,11 +66,12 @@ pub(super) fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Opt
 pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
     let mut pairs = Vec::new();
     for experiment in case.measured() {
-        let has_points =
-            |target: &&Target| experiment.points.iter().any(|point| point.target == target.label);
-        let targets: Vec<&Target> = case.paper.targets.iter().filter(has_points).collect();
+        let has_points = |target: &&PaperTarget| {
+            experiment.points.iter().any(|point| point.target == target.label)
+        };
+        let targets: Vec<&PaperTarget> = case.paper.targets.iter().filter(has_points).collect();
         let planned = case.planned(experiment);
-        let is_baseline = |target: &&&Target| {
+        let is_baseline = |target: &&&PaperTarget| {
             let mut comparisons = planned.iter().filter_map(|facts| facts.comparison.as_ref());
             comparisons.any(|comparison| comparison.baseline == target.facts.name)
         };
@@ -78,18 +79,18 @@ pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
             continue;
         };
         for other in targets.iter().filter(|target| target.label != first.label) {
-            let side = |target| Side::of(case, experiment, target);
+            let side = |target| TargetSide::of(case, experiment, target);
             pairs.push(TargetPair { experiment, baseline: side(first), candidate: side(other) });
         }
     }
     pairs
 }
 
-impl<'a> Side<'a> {
-    fn of(case: &Case<'a>, experiment: &Experiment, target: &'a Target) -> Side<'a> {
+impl<'a> TargetSide<'a> {
+    fn of(case: &Case<'a>, experiment: &Experiment, target: &'a PaperTarget) -> TargetSide<'a> {
         let mut trials = case.trials(experiment);
         trials.retain(|trial| trial.target == target.label);
-        Side { target, facts: case.facts(target), trials }
+        TargetSide { target, facts: case.facts(target), trials }
     }
 
     pub(super) fn label(&self) -> &'a str {

@@ -4,7 +4,8 @@ use super::case::{each_node, generator};
 use super::sides::TargetPair;
 use super::{Case, Rule, above, commas, parts, percent};
 use crate::evidence::{
-    DISK_BOUND, Experiment, Finding, Group, IN_MEMORY, Level, Place, Point, Spot, Trial, nodes_of,
+    DISK_BOUND, Experiment, Finding, Group, IN_MEMORY, Level, Point, Spot, TargetPlace, Trial,
+    nodes_of,
 };
 use crate::messages::checks;
 use crate::text::Message;
@@ -153,7 +154,7 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
 fn server_cpu(trial: &Trial) -> Option<f64> {
     let busiest = nodes_of(trial).filter_map(|(_, node)| node.cpu_share).reduce(f64::max);
     let of_host = || trial.summary.generator.host.cpu_share;
-    busiest.or_else(|| (trial.place == Place::SameHost).then(of_host))
+    busiest.or_else(|| (trial.place == TargetPlace::SameHost).then(of_host))
 }
 
 fn swap(trial: &Trial) -> Option<Message> {

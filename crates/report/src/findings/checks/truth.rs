@@ -6,7 +6,7 @@ use crate::families::{KnownFamily, is_pass};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
-use dyno_facts::{DataCheck, KindSummary, TrialStatus, Verdict, say};
+use dyno_facts::{CheckVerdict, DataCheck, KindSummary, TrialStatus, say};
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
@@ -21,9 +21,9 @@ pub(super) const RULES: &[Rule] = &[
         TrialStatus::Failed(why) => Some(why.clone()),
         _ => None,
     }),
-    Rule::trial(Group::F, Level::E, checks::data, |trial| data_check(trial, Verdict::Failed)),
+    Rule::trial(Group::F, Level::E, checks::data, |trial| data_check(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::data_not_checked, |trial| {
-        data_check(trial, Verdict::NotMade)
+        data_check(trial, CheckVerdict::NotMade)
     }),
     Rule::trial_of_case(Group::F, Level::E, checks::statements_per_transaction, |case, trial| {
         statements_per_transaction(case.experiment(trial)?, trial)
@@ -75,7 +75,7 @@ fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 }
 
 /// The evidence of a trial's checks that ended like that.
-fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
+fn data_check(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     // What a fault has cost has rules of its own, as some checks of families have.
     let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
     let family = KnownFamily::of(&trial.summary);

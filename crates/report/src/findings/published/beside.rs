@@ -1,7 +1,7 @@
 //! Results beside the published rows that are nearest to how they were measured.
 
 use super::differences::{Here, differences};
-use crate::evidence::{Beside, Experiment, Paper, PerVcpu, Point, Target};
+use crate::evidence::{BesidePublished, Experiment, Paper, PaperTarget, PerVcpu, Point};
 use crate::findings::comparison::{counterpart, published_metric};
 use crate::text::Message;
 use dyno_facts::PublishedRow;
@@ -10,31 +10,31 @@ use dyno_facts::PublishedRow;
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];
 
 /// Every target of every experiment beside its rows. Seconds of statements stand in tables of their families.
-pub(crate) fn beside(paper: &Paper) -> Vec<Beside> {
+pub(crate) fn beside(paper: &Paper) -> Vec<BesidePublished> {
     let mut found = Vec::new();
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for target in paper.targets.iter().filter(|target| is_in(experiment, target)) {
-            let side = Side { paper, index, experiment, target };
+            let side = PublishedSide { paper, index, experiment, target };
             found.extend(side.rows());
         }
     }
     found
 }
 
-fn is_in(experiment: &Experiment, target: &Target) -> bool {
+fn is_in(experiment: &Experiment, target: &PaperTarget) -> bool {
     !experiment.is_pass() && experiment.points.iter().any(|p| p.target == target.label)
 }
 
 /// One target in one experiment.
-struct Side<'a> {
+struct PublishedSide<'a> {
     paper: &'a Paper,
     index: usize,
     experiment: &'a Experiment,
-    target: &'a Target,
+    target: &'a PaperTarget,
 }
 
-impl<'a> Side<'a> {
-    fn rows(&self) -> Vec<Beside> {
+impl<'a> PublishedSide<'a> {
+    fn rows(&self) -> Vec<BesidePublished> {
         let mut found = Vec::new();
         for published in &self.experiment.published {
             for metric in METRICS {
@@ -89,7 +89,7 @@ impl<'a> Side<'a> {
         row: &PublishedRow,
         metric: &str,
         is_named: bool,
-    ) -> Option<Beside> {
+    ) -> Option<BesidePublished> {
         let point = self.point(Some(row))?;
         let published = *row.metrics.get(metric)?;
         let measured = point.metric(metric)?;
@@ -106,7 +106,7 @@ impl<'a> Side<'a> {
             vcpu: own_vcpu,
             window_s: self.experiment.shortest_window_s,
         };
-        Some(Beside {
+        Some(BesidePublished {
             experiment_index: self.index,
             experiment: self.experiment.title.clone(),
             target: self.target.label.clone(),
@@ -127,7 +127,7 @@ impl<'a> Side<'a> {
 
 /// The virtual CPUs of a target: those that are stated; of one that shares the load generator's
 /// machine, that machine's.
-fn vcpu(paper: &Paper, target: &Target) -> Option<f64> {
+fn vcpu(paper: &Paper, target: &PaperTarget) -> Option<f64> {
     let machine = || {
         let run = paper.runs.iter().find(|run| run.number == target.run)?;
         target.facts.same_host.then_some(run.header.environment.cores as f64)

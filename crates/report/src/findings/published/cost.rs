@@ -1,6 +1,6 @@
 //! What throughput costs, where the suite states a target's price.
 
-use crate::evidence::{Cost, CostRow, Paper, Point, Spread, Target, figure_of, metric_name};
+use crate::evidence::{Cost, CostRow, Paper, PaperTarget, Point, Spread, figure_of, metric_name};
 use dyno_facts::{Price, say};
 use dyno_statistics::Metric;
 
@@ -38,7 +38,7 @@ pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
     found
 }
 
-fn price(target: &Target) -> Option<&Price> {
+fn price(target: &PaperTarget) -> Option<&Price> {
     target.facts.price.as_ref().filter(|price| price.per_hour > 0.0)
 }
 

@@ -1,6 +1,6 @@
 //! In what a measurement and a published one differ.
 
-use crate::evidence::{Experiment, Point, Target};
+use crate::evidence::{Experiment, PaperTarget, Point};
 use crate::format::{bytes, plain, whole};
 use crate::text::Message;
 use dyno_facts::{PublishedRow, say};
@@ -8,7 +8,7 @@ use dyno_facts::{PublishedRow, say};
 /// How something was measured here.
 pub(super) struct Here<'a> {
     pub(super) experiment: &'a Experiment,
-    pub(super) target: &'a Target,
+    pub(super) target: &'a PaperTarget,
     pub(super) point: &'a Point,
     pub(super) vcpu: Option<f64>,
     pub(super) window_s: Option<f64>,

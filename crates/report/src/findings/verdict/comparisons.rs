@@ -3,14 +3,14 @@
 use super::pairs::{self, Duel, Pairs};
 use super::{ratio_of, words};
 use crate::evidence::{
-    Bounds, Call, Experiment, PairedComparison, Paper, RunFacts, Spread, Target, VerdictRow,
+    Bounds, Call, Experiment, PairedComparison, Paper, PaperTarget, RunFacts, Spread, VerdictRow,
     figure_of, judged_metrics, metric_name,
 };
 use crate::text::Message;
 use dyno_facts::{ComparisonFacts, TrialSummary};
 use dyno_statistics::noise;
-use dyno_statistics::ratio::{PairedRatio, Verdict, Why};
-use dyno_statistics::{Better, Interval, Metric, bootstrap, holm, rank};
+use dyno_statistics::ratio::{PairedRatio, RatioVerdict, UndecidedReason};
+use dyno_statistics::{Better, ConfidenceInterval, Metric, bootstrap, holm, rank};
 
 /// Where a suite wants no half-width, the pairs are told that this one needs.
 const PLANNED_HALF_WIDTH: f64 = 0.02;
@@ -53,11 +53,12 @@ fn facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a Compariso
 /// What is compared: as the suite says; else the two targets where there are two. Of two runs also
 /// the same target of both; where each has one, whatever their names are.
 fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
-    let is_used = |target: &&Target| experiment.points.iter().any(|p| p.target == target.label);
-    let used: Vec<&Target> = paper.targets.iter().filter(is_used).collect();
+    let is_used =
+        |target: &&PaperTarget| experiment.points.iter().any(|p| p.target == target.label);
+    let used: Vec<&PaperTarget> = paper.targets.iter().filter(is_used).collect();
     let of_runs = || paper.runs.iter().filter_map(|run| Some((run, facts(run, experiment)?)));
     let wanted = of_runs().next().map(|(_, facts)| facts);
-    let duel = |baseline: &'a Target, candidate: &'a Target, is_aa: bool| Duel {
+    let duel = |baseline: &'a PaperTarget, candidate: &'a PaperTarget, is_aa: bool| Duel {
         baseline: &baseline.label,
         candidate: &candidate.label,
         is_aa: is_aa || is_same(baseline, candidate),
@@ -80,14 +81,15 @@ fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
             ..duel(baseline, candidate, is_aa)
         }));
     }
-    let is_alike = |a: &Target, b: &Target| is_same_load(paper, experiment, [a.run, b.run]);
+    let is_alike =
+        |a: &PaperTarget, b: &PaperTarget| is_same_load(paper, experiment, [a.run, b.run]);
     match used.as_slice() {
         [a, b] if !is_alike(a, b) => {}
         [a, b] if a.run != b.run || wanted.is_none() => found.push(duel(a, b, false)),
         [_, _] => {}
         _ if paper.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
-            let again = |a: &&Target| of_run(2).find(|b| b.facts.name == a.facts.name);
+            let again = |a: &&PaperTarget| of_run(2).find(|b| b.facts.name == a.facts.name);
             let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
             let both = both.filter(|(a, b)| is_alike(a, b));
             found.extend(both.map(|(a, b)| duel(a, b, false)));
@@ -110,7 +112,7 @@ fn is_same_load(paper: &Paper, experiment: &Experiment, runs: [usize; 2]) -> boo
 }
 
 /// The same servers in the same run, reached in the same way: whatever differs is noise.
-fn is_same(a: &Target, b: &Target) -> bool {
+fn is_same(a: &PaperTarget, b: &PaperTarget) -> bool {
     a.run == b.run
         && !a.facts.url.is_empty()
         && (&a.facts.url, &a.facts.nodes, a.facts.route)
@@ -169,7 +171,7 @@ fn row(
     let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
     let seed = pairs[0].0.seed;
     let bootstrap = bootstrap::median_interval(&ratios, seed).filter(|_| metric.is_percentile());
-    let bounds = |interval: Interval| Bounds { low: interval.low, high: interval.high };
+    let bounds = |interval: ConfidenceInterval| Bounds { low: interval.low, high: interval.high };
     Some(VerdictRow {
         metric: metric.name(),
         name: metric_name(metric),
@@ -193,14 +195,14 @@ fn row(
     })
 }
 
-fn called(verdict: Verdict) -> Call {
+fn called(verdict: RatioVerdict) -> Call {
     match verdict {
-        Verdict::Faster => Call::Faster,
-        Verdict::Slower => Call::Slower,
-        Verdict::NoDifference => Call::NoDifference,
-        Verdict::Undecided(Why::TooFewPairs) => Call::TooFewPairs,
-        Verdict::Undecided(Why::DeviationTooHigh) => Call::DeviationTooHigh,
-        Verdict::Undecided(Why::Wide) => Call::Wide,
+        RatioVerdict::Faster => Call::Faster,
+        RatioVerdict::Slower => Call::Slower,
+        RatioVerdict::NoDifference => Call::NoDifference,
+        RatioVerdict::Undecided(UndecidedReason::TooFewPairs) => Call::TooFewPairs,
+        RatioVerdict::Undecided(UndecidedReason::DeviationTooHigh) => Call::DeviationTooHigh,
+        RatioVerdict::Undecided(UndecidedReason::Wide) => Call::Wide,
     }
 }
 
@@ -215,7 +217,7 @@ struct NoiseFloor {
 fn floors(of: &PairedComparison) -> Vec<NoiseFloor> {
     let floor = |row: &VerdictRow| {
         let interval = row.interval?;
-        let interval = Interval { low: interval.low, high: interval.high };
+        let interval = ConfidenceInterval { low: interval.low, high: interval.high };
         Some(NoiseFloor {
             experiment_index: of.experiment_index,
             level: of.level.clone(),

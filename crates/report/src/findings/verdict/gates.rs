@@ -6,7 +6,7 @@ use crate::evidence::{
 };
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
-use dyno_statistics::gate::{Figure, Gate, Judged, Verdict, Why};
+use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate};
 use dyno_statistics::ratio::PairedRatio;
 
 /// Every gate of the suite at every load level of its experiment, then those given beside.
@@ -24,7 +24,7 @@ pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
         }
         for text in gates {
             match text.parse::<Gate>() {
-                Ok(gate) if gate.figure == Figure::Value => {
+                Ok(gate) if gate.figure == GateFigure::Value => {
                     rows.extend(of_values(paper, experiment, &gate));
                 }
                 Ok(gate) => rows.extend(of_ratios(paper, experiment, index, &gate)),
@@ -40,19 +40,19 @@ fn row(
     gate: &Gate,
     level: Message,
     target: String,
-    found: &Judged,
+    found: &JudgedGate,
 ) -> GateRow {
     let (result, why) = match found.verdict {
-        Verdict::Pass => (GateResult::Pass, Message::default()),
-        Verdict::Broken => (GateResult::Broken, Message::default()),
-        Verdict::Inconclusive(why) => (GateResult::Inconclusive, words(why)),
+        GateVerdict::Pass => (GateResult::Pass, Message::default()),
+        GateVerdict::Broken => (GateResult::Broken, Message::default()),
+        GateVerdict::Inconclusive(why) => (GateResult::Inconclusive, words(why)),
     };
     GateRow {
         gate: gate.text.clone(),
         title: experiment.title.clone(),
         level,
         target,
-        is_ratio: gate.figure != Figure::Value,
+        is_ratio: gate.figure != GateFigure::Value,
         value: found.value,
         interval: found.interval.map(|both| Bounds { low: both.low, high: both.high }),
         count: found.count,
@@ -158,15 +158,15 @@ fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     }
 }
 
-fn words(why: Why) -> Message {
+fn words(why: GateReason) -> Message {
     match why {
-        Why::NoValue => say!(no_complete_trial_has_this_figure),
-        Why::OneTrial => say!(one_trial_has_no_interval_repeat),
-        Why::NoPair => say!(nothing_is_compared_here_there_is),
-        Why::TooFewPairs => say!(there_are_fewer_than_4_pairs),
-        Why::DeviationTooHigh => {
+        GateReason::NoValue => say!(no_complete_trial_has_this_figure),
+        GateReason::OneTrial => say!(one_trial_has_no_interval_repeat),
+        GateReason::NoPair => say!(nothing_is_compared_here_there_is),
+        GateReason::TooFewPairs => say!(there_are_fewer_than_4_pairs),
+        GateReason::DeviationTooHigh => {
             say!(the_deviation_is_too_high_the)
         }
-        Why::IntervalHoldsBound => say!(the_interval_holds_the_bound_more),
+        GateReason::IntervalHoldsBound => say!(the_interval_holds_the_bound_more),
     }
 }

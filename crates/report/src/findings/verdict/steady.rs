@@ -26,7 +26,7 @@ pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
         return None;
     }
     let found = steady(&seconds);
-    let change = |change: &dyno_statistics::steady::Change| LevelChange {
+    let change = |change: &dyno_statistics::steady::LevelShift| LevelChange {
         at_s: change.at_s,
         before_per_s: change.before_per_s,
         after_per_s: change.after_per_s,

@@ -4,7 +4,7 @@ use super::Case;
 use crate::synthetic::own_mut;
 use crate::synthetic::tpcc::tpcc;
 use crate::synthetic::tpch::{published, tpch};
-use dyno_facts::{PublishedTable, TrialSummary, Verdict};
+use dyno_facts::{CheckVerdict, PublishedTable, TrialSummary};
 use dyno_report::Paper;
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
@@ -60,7 +60,7 @@ pub(super) const TPCC: &[Case] = &[
         fires: |runs| orders(runs, &[3], |_| {}),
         silent: |runs| {
             tpcc_facts(runs, &[1], |facts| {
-                facts.audit.retain(|line| line.verdict != Verdict::NotMade);
+                facts.audit.retain(|line| line.verdict != CheckVerdict::NotMade);
             });
         },
     },
@@ -205,7 +205,7 @@ pub(super) const TPCH: &[Case] = &[
     Case {
         id: "tpch-cache-failed",
         evidence: "trial 1: ",
-        fires: |runs| queries(runs, &ALL, |facts| facts.cache.verdict = Some(Verdict::Failed)),
+        fires: |runs| queries(runs, &ALL, |facts| facts.cache.verdict = Some(CheckVerdict::Failed)),
         silent: |runs| queries(runs, &ALL, |_| {}),
     },
     Case {

@@ -2,13 +2,13 @@
 
 use super::{AS_IT_IS, Case, trials};
 use dyno_facts::{
-    Counts, DataCheck, ErrorSummary, FamilyFacts, FaultFacts, FaultPlan, FaultStep, KindSummary,
-    ScriptFacts, TrialStatus, Verdict,
+    CheckVerdict, Counts, DataCheck, ErrorSummary, FamilyFacts, FaultFacts, FaultPlan, FaultStep,
+    KindSummary, ScriptFacts, TrialStatus,
 };
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
 
-fn data_check(runs: &mut [RunData], verdict: Verdict) {
+fn data_check(runs: &mut [RunData], verdict: CheckVerdict) {
     runs[0].trials[1].summary.checks = vec![DataCheck {
         name: "rows".to_owned(),
         verdict,
@@ -103,14 +103,14 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "data",
         evidence: "trial 2: rows: One row is missing.",
-        fires: |runs| data_check(runs, Verdict::Failed),
-        silent: |runs| data_check(runs, Verdict::Passed),
+        fires: |runs| data_check(runs, CheckVerdict::Failed),
+        silent: |runs| data_check(runs, CheckVerdict::Passed),
     },
     Case {
         id: "data-not-checked",
         evidence: "trial 2: rows: One row is missing.",
-        fires: |runs| data_check(runs, Verdict::NotMade),
-        silent: |runs| data_check(runs, Verdict::Failed),
+        fires: |runs| data_check(runs, CheckVerdict::NotMade),
+        silent: |runs| data_check(runs, CheckVerdict::Failed),
     },
     Case {
         id: "errors-1",

@@ -2,8 +2,8 @@
 
 use super::{Shape, failed_check, header, run, trial};
 use dyno_facts::{
-    DataCheck, DataFacts, ExperimentFacts, Message, PublishedRow, PublishedTable, ScriptFacts,
-    StatementCounts, StatementLatency, TrialStatus, Verdict,
+    CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, PublishedRow, PublishedTable,
+    ScriptFacts, StatementCounts, StatementLatency, TrialStatus,
 };
 use dyno_store::{RunData, TrialData};
 
@@ -65,21 +65,21 @@ fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData 
     if is_write {
         let (verdict, evidence) = match repeat {
             1 => (
-                Verdict::Passed,
+                CheckVerdict::Passed,
                 Message::both(
                     "The sums of accounts, tellers and branches changed by 5 each.",
                     "accounts、tellers 与 branches 的总额各变化 5。",
                 ),
             ),
             _ => (
-                Verdict::Failed,
+                CheckVerdict::Failed,
                 Message::both(
                     "The sums changed by different amounts, but must change alike: accounts by 6, tellers by 5.",
                     "各总额的变化不同，而它们必须一致：accounts by 6, tellers by 5。",
                 ),
             ),
         };
-        if verdict == Verdict::Failed {
+        if verdict == CheckVerdict::Failed {
             summary.status = TrialStatus::Failed(failed_check("balances", &evidence));
         }
         summary.checks = vec![DataCheck { name: "balances".to_owned(), verdict, evidence }];

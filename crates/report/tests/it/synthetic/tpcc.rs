@@ -3,8 +3,8 @@
 
 use super::{Shape, failed_check, header, latency, run, said, trial};
 use dyno_facts::{
-    Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message, PublishedRow,
-    PublishedTable, SeriesRow, StatementCounts, TrialStatus, Verdict,
+    CheckVerdict, Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message,
+    PublishedRow, PublishedTable, SeriesRow, StatementCounts, TrialStatus,
 };
 use dyno_store::{RunData, TrialData};
 use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts, TpccKind};
@@ -91,8 +91,11 @@ fn audit(case: &Case) -> Vec<AuditLine> {
     if case.number == 3 {
         return Vec::new();
     }
-    let (remote, verdict) =
-        if case.is_spec { ("0.00 %", Verdict::Failed) } else { ("1.02 %", Verdict::Passed) };
+    let (remote, verdict) = if case.is_spec {
+        ("0.00 %", CheckVerdict::Failed)
+    } else {
+        ("1.02 %", CheckVerdict::Passed)
+    };
     vec![
         line(
             said("tpcc.audit_mix_new_order", &[]),
@@ -100,7 +103,7 @@ fn audit(case: &Case) -> Vec<AuditLine> {
             "45 %",
             "+- 1.2 %".into(),
             6_000,
-            Verdict::Passed,
+            CheckVerdict::Passed,
         ),
         line("remote lines".into(), remote.into(), "1 %", "+- 0.21 %".into(), 27_000, verdict),
         line(
@@ -109,7 +112,7 @@ fn audit(case: &Case) -> Vec<AuditLine> {
             "NURand(8191)",
             said("tpcc.audit_at_most", &[("value", "38.9")]),
             27_000,
-            Verdict::Passed,
+            CheckVerdict::Passed,
         ),
         line(
             said("tpcc.audit_last_names", &[]),
@@ -117,14 +120,14 @@ fn audit(case: &Case) -> Vec<AuditLine> {
             "NURand(255)",
             "-".into(),
             12,
-            Verdict::NotMade,
+            CheckVerdict::NotMade,
         ),
     ]
 }
 
 fn conditions(case: &Case) -> Vec<ConditionLine> {
     let state = |verdict, evidence| ConditionState { verdict, evidence };
-    let held = || state(Verdict::Passed, Message::default());
+    let held = || state(CheckVerdict::Passed, Message::default());
     let line = |id: &str, rule: Message, after: Option<ConditionState>| ConditionLine {
         id: id.to_owned(),
         rule,
@@ -135,8 +138,8 @@ fn conditions(case: &Case) -> Vec<ConditionLine> {
         return Vec::new();
     }
     let lost = Message::both("1 violation: d_w_id 1, d_id 4", "1 处违反：d_w_id 1, d_id 4");
-    let lost = state(Verdict::Failed, lost);
-    let unread = state(Verdict::NotMade, said("tpcc.check_stopped", &[]));
+    let lost = state(CheckVerdict::Failed, lost);
+    let unread = state(CheckVerdict::NotMade, said("tpcc.check_stopped", &[]));
     let c2 = if case.number == 4 { lost } else { held() };
     let x5 = if case.number == 3 { unread } else { held() };
     vec![
@@ -211,10 +214,10 @@ fn one(case: &Case) -> TrialData {
     };
     summary.checks = match (case.is_spec, is_lost) {
         (true, _) => Vec::new(),
-        (false, false) => vec![books(Verdict::Passed, "2 warehouses, 20 districts.".into())],
+        (false, false) => vec![books(CheckVerdict::Passed, "2 warehouses, 20 districts.".into())],
         (false, true) => {
             vec![books(
-                Verdict::Failed,
+                CheckVerdict::Failed,
                 Message::both(
                     "The orders of district 4 of warehouse 1 grew by 9, and 10 were acknowledged, 0 of unknown outcome.",
                     "仓库 1 区 4 的订单 增加了 9，而已确认的为 10，结果未知的为 0。",

@@ -3,8 +3,8 @@
 
 use super::{Shape, failed_check, header, run, said, trial};
 use dyno_facts::{
-    Counts, DataCheck, ExperimentFacts, FamilyFacts, Message, PublishedRow, PublishedTable,
-    TrialStatus, Verdict,
+    CheckVerdict, Counts, DataCheck, ExperimentFacts, FamilyFacts, Message, PublishedRow,
+    PublishedTable, TrialStatus,
 };
 use dyno_store::{RunData, TrialData};
 use dyno_tpch::facts::{
@@ -47,7 +47,7 @@ fn answer(case: &Case, query: u8) -> AnswerFacts {
     let against = said("tpch.reference_at_scale", &[("scale", "1")]);
     match (is_wrong, query) {
         (true, _) => AnswerFacts {
-            verdict: Verdict::Failed,
+            verdict: CheckVerdict::Failed,
             against,
             differences: vec![
                 Message::both(
@@ -57,7 +57,7 @@ fn answer(case: &Case, query: u8) -> AnswerFacts {
                 said("tpch.more_differences", &[("n", "1,047")]),
             ],
         },
-        _ => AnswerFacts { verdict: Verdict::Passed, against, differences: Vec::new() },
+        _ => AnswerFacts { verdict: CheckVerdict::Passed, against, differences: Vec::new() },
     }
 }
 
@@ -205,7 +205,7 @@ fn facts(case: &Case) -> TpchFacts {
         cache: CacheFacts {
             state: "warm".to_owned(),
             evidence: if is_parallel { vec![evidence] } else { Vec::new() },
-            verdict: is_parallel.then_some(Verdict::Passed),
+            verdict: is_parallel.then_some(CheckVerdict::Passed),
         },
         timeout_s: Some(BOUND_S),
         refreshes: refreshes(case, end_s),
@@ -241,7 +241,7 @@ fn one(case: &Case) -> TrialData {
         .queries
         .iter()
         .filter_map(|query| query.answer.as_ref())
-        .any(|answer| answer.verdict == Verdict::Failed);
+        .any(|answer| answer.verdict == CheckVerdict::Failed);
     let summary = &mut data.summary;
     summary.test = format!("tpch {}", case.test);
     summary.window_s = facts.metrics.as_ref().map_or(60.0, |metrics| metrics.total_s);
@@ -256,7 +256,7 @@ fn one(case: &Case) -> TrialData {
     }
     summary.checks = vec![DataCheck {
         name: "answers".to_owned(),
-        verdict: if is_wrong { Verdict::Failed } else { Verdict::Passed },
+        verdict: if is_wrong { CheckVerdict::Failed } else { CheckVerdict::Passed },
         evidence,
     }];
     summary.own = Some(FamilyFacts::new(&facts));

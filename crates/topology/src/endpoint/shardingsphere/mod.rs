@@ -7,7 +7,7 @@
 
 mod rules;
 
-use super::{Front, Options, software};
+use super::{EndpointOptions, Front, software};
 use crate::folder::{failed, give};
 use crate::mysql::joined;
 use crate::process::Launch;
@@ -31,7 +31,7 @@ fn how_to_get() -> String {
     )
 }
 
-pub(super) struct Software {
+pub(super) struct ProxySoftware {
     java: PathBuf,
     has_compiler: bool,
     jars: Jars,
@@ -43,9 +43,9 @@ enum Jars {
     Repository(PathBuf),
 }
 
-impl Software {
+impl ProxySoftware {
     /// Searches the given folder, that of `DYNO_SHARDINGSPHERE`, or Maven's local repository.
-    pub(super) fn find(options: &Options) -> Result<Self> {
+    pub(super) fn find(options: &EndpointOptions) -> Result<Self> {
         let java = find(&["java"]).ok_or_else(|| {
             ClusterError::new("ShardingSphere-Proxy needs Java, which is not installed.")
                 .with_hint("install a JDK of version 11 or newer, such as openjdk-17-jdk-headless")
@@ -66,7 +66,7 @@ impl Software {
             Some(folder) => Jars::Found(jars_in(&folder)?),
             None => Jars::Repository(in_repository()?),
         };
-        Ok(Software { java, has_compiler, jars })
+        Ok(ProxySoftware { java, has_compiler, jars })
     }
 }
 
@@ -135,7 +135,7 @@ fn copy_from_repository(maven: &Path, front: &Front<'_>) -> Result<Vec<PathBuf>>
 /// Writes the configuration: rules for shards if there are any, else for a primary and read-only nodes.
 pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     let Front { node, account, options, .. } = front;
-    let software = Software::find(options)?;
+    let software = ProxySoftware::find(options)?;
     let shards: Vec<&StateNode> = front.with_role("shard").collect();
     let rules = if shards.is_empty() {
         let readers: Vec<&StateNode> = front.with_role("read_only").collect();
@@ -175,7 +175,7 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     Ok(node.launch(software.java, arguments))
 }
 
-fn server(account: &Account, options: &Options, is_sharded: bool) -> String {
+fn server(account: &Account, options: &EndpointOptions, is_sharded: bool) -> String {
     format!(
         include_str!("server.yaml"),
         user = account.user,
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn each_connection_has_a_thread_and_shards_have_distributed_transactions() {
-        let options = Options { clients_max: 200, ..Options::default() };
+        let options = EndpointOptions { clients_max: 200, ..EndpointOptions::default() };
         let split = server(&account(), &options, false);
         assert!(split.contains("proxy-frontend-executor-size: 200"), "{split}");
         assert!(split.contains("defaultType: LOCAL"), "{split}");

@@ -1,6 +1,6 @@
 //! Rules of the proxy: spread reads over read-only nodes, or rows over shards.
 
-use super::Options;
+use super::EndpointOptions;
 use crate::{Account, StateNode};
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ fn sources<'a>(
     text: &mut String,
     sources: impl IntoIterator<Item = (String, &'a StateNode)>,
     account: &Account,
-    options: &Options,
+    options: &EndpointOptions,
 ) {
     let Account { user, password, database } = account;
     let _ = write!(text, "schemaName: {database}\ndataSources:\n");
@@ -46,7 +46,7 @@ pub(super) fn splitting(
     primary: &StateNode,
     readers: &[&StateNode],
     account: &Account,
-    options: &Options,
+    options: &EndpointOptions,
 ) -> String {
     let mut text = String::new();
     let named = readers.iter().enumerate().map(|(number, node)| (format!("r{number}"), *node));
@@ -68,7 +68,11 @@ pub(super) fn splitting(
 
 /// Rows by the number of their warehouse (TPC-C) or their own (sysbench), modulo the number of shards; TPC-C's items
 /// and configuration on each shard; every other table whole on the first one.
-pub(super) fn sharding(shards: &[&StateNode], account: &Account, options: &Options) -> String {
+pub(super) fn sharding(
+    shards: &[&StateNode],
+    account: &Account,
+    options: &EndpointOptions,
+) -> String {
     let mut text = String::new();
     let named = shards.iter().enumerate().map(|(number, node)| (format!("ds_{number}"), *node));
     sources(&mut text, named, account, options);
@@ -111,13 +115,14 @@ mod tests {
     #[test]
     fn reads_take_turns_over_all_read_only_nodes() {
         let nodes = nodes("".as_ref(), &["primary", "read_only", "read_only"]);
-        let text = splitting(&nodes[0], &[&nodes[1], &nodes[2]], &account(), &Options::default());
+        let text =
+            splitting(&nodes[0], &[&nodes[1], &nodes[2]], &account(), &EndpointOptions::default());
         assert!(text.contains("write-data-source-name: w, read-data-source-names: \"r0,r1\""));
         for (name, port) in [("w", 5401), ("r0", 5402), ("r1", 5403)] {
             let source = format!("  {name}:\n    url: \"jdbc:mysql://127.0.0.1:{port}/dyno?");
             assert!(text.contains(&source), "{source} in {text}");
         }
-        let alone = splitting(&nodes[0], &[], &account(), &Options::default());
+        let alone = splitting(&nodes[0], &[], &account(), &EndpointOptions::default());
         assert!(alone.ends_with("rules: []\n"), "{alone}");
     }
 
@@ -125,7 +130,7 @@ mod tests {
     fn every_table_of_both_loads_is_spread_over_all_shards() {
         let nodes = nodes("".as_ref(), &["shard"; 4]);
         let shards: Vec<&StateNode> = nodes[..4].iter().collect();
-        let options = Options { sysbench_tables: 3, ..Options::default() };
+        let options = EndpointOptions { sysbench_tables: 3, ..EndpointOptions::default() };
         let text = sharding(&shards, &account(), &options);
         assert_eq!(text.matches("ds_${0..3}.").count(), 8 + 3);
         assert!(

@@ -7,7 +7,7 @@
 
 use super::error::{RESUME, failed};
 use super::existing;
-use super::options::Step;
+use super::options::InitStep;
 use super::rows::{ACCOUNT_COLUMNS, Accounts, Small, SmallRows, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
 use super::{Init, command};
@@ -16,7 +16,7 @@ use dyno_load::{LoadError, LoadReport, StoredRows, retrying};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-const STEP: Step = Step::ClientData;
+const STEP: InitStep = InitStep::ClientData;
 
 pub(super) struct Loaded {
     pub(super) report: LoadReport,

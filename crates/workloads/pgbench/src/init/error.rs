@@ -1,6 +1,6 @@
 //! What a step failed at, and the remedy.
 
-use super::options::Step;
+use super::options::InitStep;
 use dyno_core::DbError;
 use dyno_load::{LoadError, while_doing};
 use std::fmt::Display;
@@ -9,7 +9,7 @@ pub(super) const RESUME: &str =
     "run it again with --resume: what is stored is kept and only the rest is made";
 
 /// Names the step and what it was doing when a session failed, with the remedy where one is known.
-pub(super) fn failed(step: Step, doing: impl Display) -> impl FnOnce(DbError) -> LoadError {
+pub(super) fn failed(step: InitStep, doing: impl Display) -> impl FnOnce(DbError) -> LoadError {
     move |error| {
         let remedy = remedy(step, &error).map(str::to_owned);
         let mut failed = while_doing(format!("{step}: {doing}"))(error);
@@ -33,7 +33,7 @@ pub(super) fn is_missing_table(error: &DbError) -> bool {
 
 /// What to do about errors that an initialization can meet, by SQLSTATE (PostgreSQL), by number
 /// (MySQL), or by the words of SQLite, whose numbers tell little.
-fn remedy(step: Step, error: &DbError) -> Option<&'static str> {
+fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
     if is_missing_table(error) {
         return Some("create the tables first: step t");
     }
@@ -60,7 +60,7 @@ fn remedy(step: Step, error: &DbError) -> Option<&'static str> {
         ("42710", _) | (_, 1826) => {
             "the tables have foreign keys already: leave out step f, or begin with step d"
         }
-        ("42704" | "42830", _) | (_, 1005 | 1822) if step == Step::ForeignKeys => {
+        ("42704" | "42830", _) | (_, 1005 | 1822) if step == InitStep::ForeignKeys => {
             "foreign keys need the primary keys: put step p before step f"
         }
         ("25006", _) | (_, 1290 | 1836) => "connect to the primary: this server is read-only",
@@ -91,29 +91,33 @@ mod tests {
             DbError::server(ErrorClass::Other, errno, *state, message)
         };
         let cases = [
-            (Step::ClientData, server(0, b"53100", "could not extend file"), "free space"),
-            (Step::ClientData, server(1114, b"HY000", "The table is full"), "free space"),
-            (Step::ClientData, server(13, b"00000", "database or disk is full"), "free space"),
-            (Step::CreateTables, server(0, b"25006", "read-only transaction"), "primary"),
-            (Step::CreateTables, server(1290, b"HY000", "--read-only"), "primary"),
-            (Step::CreateTables, server(8, b"00000", "readonly database"), "may be written"),
-            (Step::CreateTables, server(3750, b"HY000", "primary key"), "sql_require_primary_key"),
-            (Step::CreateTables, server(1, b"00000", "table x already exists"), "step d"),
-            (Step::PrimaryKeys, server(1, b"00000", "no such table: x"), "step t"),
-            (Step::Vacuum, DbError::lost("The server went away."), "log"),
+            (InitStep::ClientData, server(0, b"53100", "could not extend file"), "free space"),
+            (InitStep::ClientData, server(1114, b"HY000", "The table is full"), "free space"),
+            (InitStep::ClientData, server(13, b"00000", "database or disk is full"), "free space"),
+            (InitStep::CreateTables, server(0, b"25006", "read-only transaction"), "primary"),
+            (InitStep::CreateTables, server(1290, b"HY000", "--read-only"), "primary"),
+            (InitStep::CreateTables, server(8, b"00000", "readonly database"), "may be written"),
+            (
+                InitStep::CreateTables,
+                server(3750, b"HY000", "primary key"),
+                "sql_require_primary_key",
+            ),
+            (InitStep::CreateTables, server(1, b"00000", "table x already exists"), "step d"),
+            (InitStep::PrimaryKeys, server(1, b"00000", "no such table: x"), "step t"),
+            (InitStep::Vacuum, DbError::lost("The server went away."), "log"),
         ];
         for (step, error, words) in cases {
             let error = failed(step, "working")(error);
             assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{error}");
         }
-        let unknown = failed(Step::Vacuum, "working")(server(0, b"XX000", "oops"));
+        let unknown = failed(InitStep::Vacuum, "working")(server(0, b"XX000", "oops"));
         assert_eq!(unknown.hint(), None);
         assert_eq!(unknown.to_string(), "step v (vacuum): working failed: oops (SQLSTATE XX000)");
         let hint = unknown.with_resume_hint(RESUME);
         assert!(hint.hint().is_some_and(|hint| hint.starts_with("run it again with --resume")));
         // Only step f speaks of foreign keys.
         let undefined = || server(0, b"42704", "there is no primary key");
-        assert!(failed(Step::ForeignKeys, "x")(undefined()).hint().is_some());
-        assert!(failed(Step::CreateTables, "x")(undefined()).hint().is_none());
+        assert!(failed(InitStep::ForeignKeys, "x")(undefined()).hint().is_some());
+        assert!(failed(InitStep::CreateTables, "x")(undefined()).hint().is_none());
     }
 }

@@ -3,7 +3,7 @@
 use super::command;
 use super::error::failed;
 use super::info::partitioning;
-use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, PartitionMethod, Step};
+use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, PartitionMethod};
 use super::rows::{Small, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TABLES, TELLERS};
 use dyno_core::{DbError, Dialect, Discard, Session};
@@ -11,7 +11,7 @@ use dyno_load::query::{column, integers};
 use dyno_load::{LoadError, catalog};
 use std::collections::HashSet;
 
-const STEP: Step = Step::ClientData;
+const STEP: InitStep = InitStep::ClientData;
 
 /// What can be done about rows that don't fit.
 const START_OVER: &str =
@@ -55,7 +55,7 @@ fn list(before: &str, after: &str) -> String {
     TABLES.map(|name| format!("{before}{name}{after}")).join(", ")
 }
 
-fn other_contents(step: Step, table: &str, problem: &str) -> LoadError {
+fn other_contents(step: InitStep, table: &str, problem: &str) -> LoadError {
     LoadError::data(format!("{step}: table {table} {problem}"), START_OVER)
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn check_partitions<S: Session>(
     options: &InitOptions,
 ) -> Result<(), LoadError> {
     let doing = "reading how the accounts are partitioned";
-    let found = partitioning(session).await.map_err(failed(Step::CreateTables, doing))?;
+    let found = partitioning(session).await.map_err(failed(InitStep::CreateTables, doing))?;
     let Some((partitions, method)) = found else { return Ok(()) };
     let wanted_method = (options.partitions > 0).then_some(options.partition_method);
     if partitions == options.partitions && method == wanted_method {
@@ -80,7 +80,7 @@ pub(crate) async fn check_partitions<S: Session>(
         options.partitions,
         by(wanted_method),
     );
-    Err(other_contents(Step::CreateTables, ACCOUNTS, &problem))
+    Err(other_contents(InitStep::CreateTables, ACCOUNTS, &problem))
 }
 
 /// The counts of a table; what is no number is -1, which fits nowhere.

@@ -18,8 +18,8 @@ pub use error::canceled;
 pub use existing::tables as existing_tables;
 pub use info::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
 pub use options::{
-    ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, PartitionMethod, SCALE_MAX, Step, StepsError,
-    TELLERS_PER_BRANCH,
+    ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, InitStep, PartitionMethod, SCALE_MAX,
+    StepsError, TELLERS_PER_BRANCH,
 };
 pub use schema::TABLES;
 
@@ -39,7 +39,7 @@ const FREEZE_SINCE: u32 = 14;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InitReport {
     /// The steps in the order in which they ran, and how long each took.
-    pub steps: Vec<(Step, Duration)>,
+    pub steps: Vec<(InitStep, Duration)>,
     pub loaded: LoadReport,
     /// Sessions that loaded accounts.
     pub connections: u32,
@@ -74,7 +74,7 @@ pub fn initialize<D: Driver>(
 
 async fn command<S: Session>(
     session: &mut S,
-    step: Step,
+    step: InitStep,
     doing: &str,
     sql: &str,
 ) -> Result<(), LoadError> {
@@ -117,13 +117,13 @@ impl<D: Driver> Init<'_, D> {
     async fn step(
         &self,
         session: &mut D::Session,
-        step: Step,
+        step: InitStep,
         done: &mut Done,
     ) -> Result<(), LoadError> {
         let result = match step {
-            Step::DropTables => return self.drop_tables(session).await,
-            Step::CreateTables => return self.create_tables(session).await,
-            Step::ClientData => {
+            InitStep::DropTables => return self.drop_tables(session).await,
+            InitStep::CreateTables => return self.create_tables(session).await,
+            InitStep::ClientData => {
                 let loaded = data::load(self, session).await?;
                 let rows_before = done.report.loaded.rows_loaded;
                 done.unfrozen = loaded.unfrozen;
@@ -132,14 +132,14 @@ impl<D: Driver> Init<'_, D> {
                 done.report.loaded.rows_loaded += rows_before;
                 return Ok(());
             }
-            Step::ServerData => {
+            InitStep::ServerData => {
                 done.report.loaded.rows_loaded += self.server_data(session).await?;
                 done.unfrozen = false;
                 return Ok(());
             }
-            Step::Vacuum => self.vacuum(session, done.unfrozen).await,
-            Step::PrimaryKeys => self.keys(session, step, self.schema.primary_keys()).await,
-            Step::ForeignKeys => self.keys(session, step, self.schema.foreign_keys()).await,
+            InitStep::Vacuum => self.vacuum(session, done.unfrozen).await,
+            InitStep::PrimaryKeys => self.keys(session, step, self.schema.primary_keys()).await,
+            InitStep::ForeignKeys => self.keys(session, step, self.schema.foreign_keys()).await,
         };
         // A load of hours is not lost because what follows it fails.
         let is_worth_it = done.report.loaded.rows_loaded > 0;
@@ -152,13 +152,13 @@ impl<D: Driver> Init<'_, D> {
             return Ok(());
         }
         for sql in self.schema.drop_tables() {
-            command(session, Step::DropTables, "dropping the old tables", &sql).await?;
+            command(session, InitStep::DropTables, "dropping the old tables", &sql).await?;
         }
         Ok(())
     }
 
     async fn create_tables(&self, session: &mut D::Session) -> Result<(), LoadError> {
-        let step = Step::CreateTables;
+        let step = InitStep::CreateTables;
         let mut existing = HashSet::new();
         if self.schema.options.resume {
             let found = existing::tables(session).await;
@@ -187,7 +187,7 @@ impl<D: Driver> Init<'_, D> {
 
     /// Step G. On MySQL each statement is committed for itself.
     async fn server_data(&self, session: &mut D::Session) -> Result<u64, LoadError> {
-        let step = Step::ServerData;
+        let step = InitStep::ServerData;
         let in_transaction = self.schema.dialect != Dialect::Mysql;
         if in_transaction {
             command(session, step, "beginning the transaction", "begin").await?;
@@ -218,7 +218,7 @@ impl<D: Driver> Init<'_, D> {
                 Some(text) if self.schema.dialect == Dialect::Mysql => Err(unnumbered(text)),
                 _ => Ok(()),
             });
-            done.map_err(|error| failed(Step::Vacuum, doing)(error).with_sql(&about.sql))?;
+            done.map_err(|error| failed(InitStep::Vacuum, doing)(error).with_sql(&about.sql))?;
         }
         Ok(())
     }
@@ -226,7 +226,7 @@ impl<D: Driver> Init<'_, D> {
     async fn keys(
         &self,
         session: &mut D::Session,
-        step: Step,
+        step: InitStep,
         keys: Vec<Key>,
     ) -> Result<(), LoadError> {
         let mut existing = HashSet::new();
@@ -235,7 +235,7 @@ impl<D: Driver> Init<'_, D> {
             existing = found.map_err(failed(step, "listing the keys"))?;
         }
         for key in keys {
-            let found = if step == Step::PrimaryKeys { key.table } else { &key.name };
+            let found = if step == InitStep::PrimaryKeys { key.table } else { &key.name };
             if !existing.contains(found) {
                 self.observer.creating_index(key.table);
                 let doing = format!("creating key {} of table {}", key.name, key.table);
@@ -252,11 +252,12 @@ impl<D: Driver> Init<'_, D> {
         if self.schema.postgres_major < FREEZE_SINCE || options.partitions > 0 {
             return Ok(false);
         }
-        if !options.resume && options.steps.contains(&Step::CreateTables) {
+        if !options.resume && options.steps.contains(&InitStep::CreateTables) {
             return Ok(true);
         }
         let doing = "reading how the accounts are partitioned";
-        let found = info::partitioning(session).await.map_err(failed(Step::ClientData, doing))?;
+        let found =
+            info::partitioning(session).await.map_err(failed(InitStep::ClientData, doing))?;
         Ok(found.is_none_or(|(_, method)| method.is_none()))
     }
 }

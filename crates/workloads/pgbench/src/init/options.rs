@@ -18,7 +18,7 @@ const MYSQL_PARTITIONS_MAX: u32 = 8192;
 dyno_core::named! {
     /// One step of the initialization. The letters are pgbench's.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Step {
+    pub enum InitStep {
         /// `d`: drops the four tables.
         DropTables = "drop tables",
         /// `t`: creates them.
@@ -37,7 +37,7 @@ dyno_core::named! {
 }
 
 /// `step g (client-side generate)`
-impl fmt::Display for Step {
+impl fmt::Display for InitStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "step {} ({})", self.letter(), self.name())
     }
@@ -64,30 +64,30 @@ impl fmt::Display for StepsError {
 
 impl std::error::Error for StepsError {}
 
-impl Step {
+impl InitStep {
     /// The letter of `--init-steps`.
     pub fn letter(self) -> char {
         match self {
-            Step::DropTables => 'd',
-            Step::CreateTables => 't',
-            Step::ClientData => 'g',
-            Step::ServerData => 'G',
-            Step::Vacuum => 'v',
-            Step::PrimaryKeys => 'p',
-            Step::ForeignKeys => 'f',
+            InitStep::DropTables => 'd',
+            InitStep::CreateTables => 't',
+            InitStep::ClientData => 'g',
+            InitStep::ServerData => 'G',
+            InitStep::Vacuum => 'v',
+            InitStep::PrimaryKeys => 'p',
+            InitStep::ForeignKeys => 'f',
         }
     }
 
     /// The line that pgbench prints when the step begins.
     pub fn announcement(self) -> &'static str {
         match self {
-            Step::DropTables => "dropping old tables...",
-            Step::CreateTables => "creating tables...",
-            Step::ClientData => "generating data (client-side)...",
-            Step::ServerData => "generating data (server-side)...",
-            Step::Vacuum => "vacuuming...",
-            Step::PrimaryKeys => "creating primary keys...",
-            Step::ForeignKeys => "creating foreign keys...",
+            InitStep::DropTables => "dropping old tables...",
+            InitStep::CreateTables => "creating tables...",
+            InitStep::ClientData => "generating data (client-side)...",
+            InitStep::ServerData => "generating data (server-side)...",
+            InitStep::Vacuum => "vacuuming...",
+            InitStep::PrimaryKeys => "creating primary keys...",
+            InitStep::ForeignKeys => "creating foreign keys...",
         }
     }
 
@@ -95,15 +95,17 @@ impl Step {
     ///
     /// # Errors
     /// An empty text or an unknown letter, in pgbench's words.
-    pub fn parse_all(text: &str) -> Result<Vec<Step>, StepsError> {
+    pub fn parse_all(text: &str) -> Result<Vec<InitStep>, StepsError> {
         if text.is_empty() {
             let message = "no initialization steps specified".to_owned();
             return Err(StepsError { message, detail: None });
         }
         let step = |letter| {
-            Step::ALL.into_iter().find(|step| step.letter() == letter).ok_or_else(|| StepsError {
-                message: format!("unrecognized initialization step \"{letter}\""),
-                detail: Some("Allowed step characters are: \"dtgGvpf\"."),
+            InitStep::ALL.into_iter().find(|step| step.letter() == letter).ok_or_else(|| {
+                StepsError {
+                    message: format!("unrecognized initialization step \"{letter}\""),
+                    detail: Some("Allowed step characters are: \"dtgGvpf\"."),
+                }
             })
         };
         text.chars().filter(|&letter| letter != ' ').map(step).collect()
@@ -125,14 +127,14 @@ dyno_core::named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitOptions {
     /// The steps of `--init-steps`, before `vacuum` and `foreign_keys` have changed them.
-    pub steps: Vec<Step>,
+    pub steps: Vec<InitStep>,
     /// 100,000 accounts, 10 tellers and 1 branch per unit; 1 to [`SCALE_MAX`].
     pub scale: u32,
     /// Percent of a page that is filled, 10 to 100.
     pub fillfactor: u8,
-    /// False (`-n`) leaves out [`Step::Vacuum`].
+    /// False (`-n`) leaves out [`InitStep::Vacuum`].
     pub vacuum: bool,
-    /// True (`--foreign-keys`) appends [`Step::ForeignKeys`] if it isn't there.
+    /// True (`--foreign-keys`) appends [`InitStep::ForeignKeys`] if it isn't there.
     pub foreign_keys: bool,
     /// Partitions of `pgbench_accounts`; 0 is an ordinary table.
     pub partitions: u32,
@@ -155,11 +157,11 @@ impl Default for InitOptions {
     fn default() -> Self {
         InitOptions {
             steps: vec![
-                Step::DropTables,
-                Step::CreateTables,
-                Step::ClientData,
-                Step::Vacuum,
-                Step::PrimaryKeys,
+                InitStep::DropTables,
+                InitStep::CreateTables,
+                InitStep::ClientData,
+                InitStep::Vacuum,
+                InitStep::PrimaryKeys,
             ],
             scale: 1,
             fillfactor: 100,
@@ -181,11 +183,11 @@ fn refused(problem: impl Into<String>, hint: impl Into<String>) -> LoadError {
 }
 
 impl InitOptions {
-    pub fn effective_steps(&self) -> Vec<Step> {
-        let wanted = |step: &Step| self.vacuum || *step != Step::Vacuum;
-        let mut steps: Vec<Step> = self.steps.iter().copied().filter(wanted).collect();
-        if self.foreign_keys && !steps.contains(&Step::ForeignKeys) {
-            steps.push(Step::ForeignKeys);
+    pub fn effective_steps(&self) -> Vec<InitStep> {
+        let wanted = |step: &InitStep| self.vacuum || *step != InitStep::Vacuum;
+        let mut steps: Vec<InitStep> = self.steps.iter().copied().filter(wanted).collect();
+        if self.foreign_keys && !steps.contains(&InitStep::ForeignKeys) {
+            steps.push(InitStep::ForeignKeys);
         }
         steps
     }
@@ -206,7 +208,7 @@ impl InitOptions {
     /// The first option that is out of range or that the dialect has no equivalent of.
     pub fn check(&self, dialect: Dialect) -> Result<(), LoadError> {
         self.check_ranges()?;
-        if self.resume && self.steps.contains(&Step::ServerData) {
+        if self.resume && self.steps.contains(&InitStep::ServerData) {
             return Err(refused(
                 "step G can't be resumed: the server makes all rows of a table at once",
                 "use step g, or run without --resume",
@@ -266,7 +268,7 @@ impl InitOptions {
                 "give fewer --partitions",
             ));
         }
-        if self.partitions > 0 && self.effective_steps().contains(&Step::ForeignKeys) {
+        if self.partitions > 0 && self.effective_steps().contains(&InitStep::ForeignKeys) {
             return Err(refused(
                 "MySQL has no foreign keys to or from partitioned tables",
                 "leave out either --partitions or --foreign-keys (step f)",
@@ -283,7 +285,7 @@ impl InitOptions {
                 "leave out --partitions",
             ));
         }
-        if self.effective_steps().contains(&Step::ForeignKeys) {
+        if self.effective_steps().contains(&InitStep::ForeignKeys) {
             return Err(refused(
                 "--foreign-keys: SQLite can't add foreign keys to a table that exists",
                 "leave out --foreign-keys (step f)",

@@ -2,7 +2,7 @@
 
 use super::variables::Variables;
 use crate::script::{Names, Store, is_variable_name};
-use dyno_core::{Columns, Executed, Row, Rows};
+use dyno_core::{AnswerRow, ColumnNames, Executed, Rows};
 use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(super) struct Capture<'a> {
 }
 
 impl Capture<'_> {
-    fn has_changed<C: Columns>(&self, columns: &C) -> bool {
+    fn has_changed<C: ColumnNames>(&self, columns: &C) -> bool {
         let known = &self.captured;
         if known.columns.len() != columns.count() {
             return true;
@@ -108,7 +108,7 @@ impl Capture<'_> {
 impl Rows for Capture<'_> {
     const DESCRIBED: bool = true;
 
-    fn columns<C: Columns>(&mut self, columns: &C) {
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
         if self.store.is_gset {
             // Only the last result counts; what is wrong with the columns of others doesn't matter.
             self.captured.kept = (0, 0);
@@ -129,7 +129,7 @@ impl Rows for Capture<'_> {
         }
     }
 
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let captured = &mut *self.captured;
         captured.forget_row();
         for column in 0..captured.columns.len().min(row.columns()) {
@@ -158,7 +158,7 @@ impl Rows for Capture<'_> {
 }
 
 /// Appends the text of a column; nothing for NULL.
-fn push_cell<R: Row>(row: &R, column: usize, text: &mut String) {
+fn push_cell<R: AnswerRow>(row: &R, column: usize, text: &mut String) {
     if row.is_null(column) {
         return;
     }
@@ -178,7 +178,7 @@ impl Rows for CountResults {
     const WANTED: bool = false;
     const DESCRIBED: bool = true;
 
-    fn row<R: Row>(&mut self, _row: &R) {}
+    fn row<R: AnswerRow>(&mut self, _row: &R) {}
 
     fn done(&mut self, _executed: Executed) {
         self.0 += 1;

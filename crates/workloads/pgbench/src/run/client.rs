@@ -5,11 +5,12 @@ use super::capture::Captured;
 use super::options::{Talk, Talker};
 use super::statistics::ScriptStatistics;
 use super::variables::Variables;
-use crate::history::{Fate, Journal};
+use crate::history::{Journal, RowFate};
 use crate::random::PgRng;
-use crate::script::{Action, Scope, Value};
+use crate::script::{Action, Scope, ScriptValue};
 use dyno_core::{
-    DbError, Ended, ErrorClass, Executed, Nanos, Outcome, Param, Statement, TransactionId,
+    DbError, EndedTransaction, ErrorClass, Executed, Nanos, Outcome, Param, Statement,
+    TransactionId,
 };
 use dyno_reactor::now;
 use std::sync::PoisonError;
@@ -23,7 +24,7 @@ pub struct Client {
     /// The random stream as it was when the transaction began.
     pub(super) remembered: PgRng,
     pub(super) began: Nanos,
-    pub(super) stack: Vec<Value>,
+    pub(super) stack: Vec<ScriptValue>,
     /// The statement that is sent, with its variables put in.
     pub(super) text: String,
     /// Memory for the parameters of a statement.
@@ -45,11 +46,11 @@ impl Client {
         let options = run.options();
         let mut variables = Variables::new(run.names.names().len());
         let startup = &run.startup;
-        variables.set(startup.scale, Value::Int(options.scale));
-        variables.set(startup.client_id, Value::Int(i64::from(id)));
-        variables.set(startup.random_seed, Value::Int(options.seed as i64));
+        variables.set(startup.scale, ScriptValue::Int(options.scale));
+        variables.set(startup.client_id, ScriptValue::Int(i64::from(id)));
+        variables.set(startup.random_seed, ScriptValue::Int(options.seed as i64));
         if let Some(seed) = run.seeds.default_seed {
-            variables.set(startup.default_seed, Value::Int(seed));
+            variables.set(startup.default_seed, ScriptValue::Int(seed));
         }
         for (&number, (_, text)) in startup.defines.iter().zip(&options.defines) {
             variables.set_text(number, text);
@@ -92,15 +93,15 @@ impl Client {
 
 /// Keeps what a transaction has written into the history, measured or not: the table has it all.
 #[inline]
-fn keep(journal: &Journal, client: &Client, ended: &Ended) {
+fn keep(journal: &Journal, client: &Client, ended: &EndedTransaction) {
     let fate = match ended.outcome {
-        Outcome::Committed => Fate::Acknowledged,
-        Outcome::Failed(ErrorClass::ConnectionLost) => Fate::Unknown,
+        Outcome::Committed => RowFate::Acknowledged,
+        Outcome::Failed(ErrorClass::ConnectionLost) => RowFate::Unknown,
         _ => return,
     };
     let Some(variables) = journal.variables(ended.transaction) else { return };
     let value = |number: u32| match client.variables.known_value(number) {
-        Some(Value::Int(value)) => Some(value),
+        Some(ScriptValue::Int(value)) => Some(value),
         _ => client.variables.known_text(number).and_then(|text| text.trim().parse().ok()),
     };
     // A transaction that failed before it drew its numbers has written nothing.
@@ -143,7 +144,7 @@ impl PgBench {
     }
 
     #[inline]
-    pub(super) fn count(&self, client: &mut Client, ended: &Ended) {
+    pub(super) fn count(&self, client: &mut Client, ended: &EndedTransaction) {
         if let Some(log) = self.options.logs.get(client.thread as usize) {
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
             log.ended(client.id, ended.transaction, ended);
@@ -193,7 +194,7 @@ pub(super) struct ClientScope<'a> {
 
 impl Scope for ClientScope<'_> {
     #[inline]
-    fn load(&mut self, variable: u32, stack: &mut Vec<Value>) -> Result<(), String> {
+    fn load(&mut self, variable: u32, stack: &mut Vec<ScriptValue>) -> Result<(), String> {
         match self.variables.known_value(variable) {
             Some(value) => stack.push(value),
             None => stack.push(self.variables.value(variable, &self.names[variable as usize])?),
@@ -206,7 +207,7 @@ impl Scope for ClientScope<'_> {
         self.rng
     }
 
-    fn debug(&mut self, value: Value) {
+    fn debug(&mut self, value: ScriptValue) {
         let (script, command) = self.place;
         let text = format!("debug(script={script},command={command}): {}", value.described());
         (self.talk)(Talk::Debug(&text));

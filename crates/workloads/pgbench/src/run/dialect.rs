@@ -1,6 +1,6 @@
 //! The same scripts on other databases.
 
-use super::options::Options;
+use super::options::PgbenchOptions;
 use crate::script::{Action, QueryMode, Script, Statement};
 use dyno_core::Dialect;
 
@@ -8,7 +8,7 @@ use dyno_core::Dialect;
 ///
 /// # Errors
 /// A sentence with the script and what is wrong with it.
-pub(super) fn check(options: &Options, dialect: Dialect) -> Result<(), String> {
+pub(super) fn check(options: &PgbenchOptions, dialect: Dialect) -> Result<(), String> {
     let has_pipelines = |script: &Script| {
         script.commands().iter().any(|command| matches!(command.action, Action::StartPipeline))
     };

@@ -6,7 +6,8 @@ use super::error_text::server_text;
 use super::options::Talk;
 use super::shell;
 use crate::script::{
-    Action, Amount, Command, Program, QueryMode, Statement, Value, Word, is_true, leading_int,
+    Action, Amount, Program, QueryMode, ScriptCommand, ScriptValue, Statement, Word, is_true,
+    leading_int,
 };
 use dyno_core::{Cause, DbError, ErrorClass, Outcome, Session, Tally, TransactionId};
 use dyno_reactor::{now, sleep_until, yield_now};
@@ -18,7 +19,7 @@ pub(super) struct Place<'a> {
     pub(super) at: usize,
     /// Number of the command over all scripts.
     pub(super) number: usize,
-    pub(super) command: &'a Command,
+    pub(super) command: &'a ScriptCommand,
 }
 
 /// Why a command can't be completed.
@@ -177,7 +178,7 @@ impl PgBench {
         client: &mut Client,
         place: Place<'_>,
         program: &Program,
-    ) -> Result<Value, Failure> {
+    ) -> Result<ScriptValue, Failure> {
         let mut scope = ClientScope {
             variables: &mut client.variables,
             rng: &mut client.rng,
@@ -269,7 +270,7 @@ impl PgBench {
             (Err(why), _) => Err(why),
             (Ok(command), None) => command.run().await,
             (Ok(command), Some(variable)) => command.value().await.map(|value| {
-                client.variables.set(variable, Value::Int(value));
+                client.variables.set(variable, ScriptValue::Int(value));
             }),
         };
         done.map_err(|why| self.not_executed(&why))?;
@@ -381,7 +382,7 @@ impl PgBench {
     }
 
     /// What the server's positions refer to.
-    fn sent_text<'a>(&self, client: &'a Client, command: &'a Command) -> &'a str {
+    fn sent_text<'a>(&self, client: &'a Client, command: &'a ScriptCommand) -> &'a str {
         match &command.action {
             Action::Sql(Statement { text, references, .. }) => {
                 let is_substituted =

@@ -18,22 +18,24 @@ mod variables;
 
 pub use client::Client;
 pub use error_text::server_text;
-pub use options::{Options, Part, Talk, Talker, ThreadLog, TransactionLog, VerboseErrors};
+pub use options::{
+    Part, PgbenchOptions, Talk, Talker, ThreadLog, TransactionLogger, VerboseErrors,
+};
 pub use statistics::{CommandStatistics, Latency, ScriptStatistics, Statistics};
 
 use crate::history::{self, Journal};
 use crate::random::{PgRng, Seeds};
 use crate::script::{Action, Names, Op, Script, Word, is_variable_name};
 use dyno_core::{
-    DbError, Dialect, Ended, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
-    WorkerId, Workload,
+    DbError, Dialect, EndedTransaction, Outcome, Rng, Session, Tally, TransactionId,
+    TransactionKind, WorkerId, Workload,
 };
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 pub struct PgBench {
-    options: Options,
+    options: PgbenchOptions,
     dialect: Dialect,
     kinds: Vec<TransactionKind>,
     names: Names,
@@ -91,7 +93,11 @@ impl PgBench {
     /// # Errors
     /// A sentence for the user: no script, weights that are all 0, a variable that can't be
     /// defined, or something that the dialect can't do.
-    pub fn new(mut options: Options, dialect: Dialect, talk: Talker) -> Result<PgBench, String> {
+    pub fn new(
+        mut options: PgbenchOptions,
+        dialect: Dialect,
+        talk: Talker,
+    ) -> Result<PgBench, String> {
         dialect::check(&options, dialect)?;
         check(&options)?;
         options.threads = options.threads.clamp(1, options.clients.max(1));
@@ -142,7 +148,7 @@ impl PgBench {
     }
 
     /// The options, with scripts in the dialect's words.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &PgbenchOptions {
         &self.options
     }
 
@@ -212,7 +218,7 @@ impl fmt::Debug for PgBench {
     }
 }
 
-fn check(options: &Options) -> Result<(), String> {
+fn check(options: &PgbenchOptions) -> Result<(), String> {
     if options.scripts.is_empty() {
         return Err("there is no script to run".to_owned());
     }
@@ -231,7 +237,7 @@ fn check(options: &Options) -> Result<(), String> {
     }
 }
 
-fn journal(options: &Options, names: &mut Names) -> Journal {
+fn journal(options: &PgbenchOptions, names: &mut Names) -> Journal {
     let scripts = options.history_of.iter().map(|text| {
         let variables = history::variables(text)?;
         Some(variables.map(|name| names.number(&name)))
@@ -324,7 +330,7 @@ impl Workload for PgBench {
     }
 
     #[inline]
-    fn ended(&self, client: &mut Client, ended: &Ended) {
+    fn ended(&self, client: &mut Client, ended: &EndedTransaction) {
         self.count(client, ended);
     }
 

@@ -1,18 +1,18 @@
 //! What a run of scripts is told.
 
 use crate::script::{QueryMode, Script};
-use dyno_core::{Ended, Nanos};
+use dyno_core::{EndedTransaction, Nanos};
 use std::fmt;
 use std::sync::Mutex;
 
 /// Follows the transactions of one thread, for log files.
-pub trait TransactionLog: Send {
+pub trait TransactionLogger: Send {
     /// A transaction of this client, running this script, is over.
-    fn ended(&mut self, client: u32, script: usize, ended: &Ended);
+    fn ended(&mut self, client: u32, script: usize, ended: &EndedTransaction);
 }
 
 /// The log of one thread. Locked once per transaction, by one thread only while the trial lasts.
-pub type ThreadLog = Mutex<Box<dyn TransactionLog>>;
+pub type ThreadLog = Mutex<Box<dyn TransactionLogger>>;
 
 /// Which errors are told as they happen, beside those that end a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct VerboseErrors {
     pub latency_limit: Option<Nanos>,
 }
 
-pub struct Options {
+pub struct PgbenchOptions {
     /// The scripts and their weights, at least one of which is not 0.
     pub scripts: Vec<(Script, u32)>,
     /// How statements are sent; the scripts were read for it.
@@ -64,10 +64,10 @@ pub struct Part {
     pub threads_before: u32,
 }
 
-impl Options {
+impl PgbenchOptions {
     /// pgbench's defaults for these scripts, which were read for `mode`.
     pub fn new(scripts: Vec<(Script, u32)>, mode: QueryMode, seed: u64) -> Self {
-        Options {
+        PgbenchOptions {
             scripts,
             mode,
             clients: 1,
@@ -85,7 +85,7 @@ impl Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for PgbenchOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scripts: Vec<_> =
             self.scripts.iter().map(|(script, weight)| (script.description(), weight)).collect();

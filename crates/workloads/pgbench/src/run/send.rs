@@ -5,7 +5,7 @@ use super::capture::{Capture, Captured, CountResults};
 use super::client::Client;
 use super::execute::{Failure, Place};
 use super::variables::Variables;
-use crate::script::{Action, QueryMode, Statement, Store, Value};
+use crate::script::{Action, QueryMode, ScriptValue, Statement, Store};
 use dyno_core::{
     DbError, Dialect, Discard, Executed, Param, ParamType, Rows, Session, Statement as Prepared,
     Tally,
@@ -254,7 +254,7 @@ fn bind<'a>(
     let is_postgres = dialect == Dialect::Postgres;
     if is_postgres {
         for reference in &statement.references {
-            if !matches!(variables.known_value(reference.variable), Some(Value::Int(_))) {
+            if !matches!(variables.known_value(reference.variable), Some(ScriptValue::Int(_))) {
                 variables.text(reference.variable);
             }
         }
@@ -265,10 +265,10 @@ fn bind<'a>(
         let number = reference.variable;
         match (variables.known_text(number), variables.known_value(number)) {
             (Some(text), _) if is_postgres => Param::Text(text.as_bytes()),
-            (_, Some(Value::Int(value))) => Param::Int(value),
-            (_, Some(Value::Double(value))) => Param::Double(value),
-            (_, Some(Value::Bool(value))) => Param::Int(value.into()),
-            (_, Some(Value::Null)) => Param::Null,
+            (_, Some(ScriptValue::Int(value))) => Param::Int(value),
+            (_, Some(ScriptValue::Double(value))) => Param::Double(value),
+            (_, Some(ScriptValue::Bool(value))) => Param::Int(value.into()),
+            (_, Some(ScriptValue::Null)) => Param::Null,
             (Some(text), None) => Param::Text(text.as_bytes()),
             (None, None) => Param::Null,
         }

@@ -2,7 +2,7 @@
 
 use super::variables::Variables;
 use crate::script::{Word, leading_int};
-use dyno_reactor::Source;
+use dyno_reactor::EventSource;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -102,7 +102,7 @@ impl Shell {
 /// loop with a virtual clock: then the caller blocks.
 async fn wait_for(child: &Child) {
     let Ok(fd) = pidfd_open(Pid::from_child(child), PidfdFlags::NONBLOCK) else { return };
-    if let Ok(source) = Source::new(fd) {
+    if let Ok(source) = EventSource::new(fd) {
         source.readable().await;
     }
 }
@@ -113,7 +113,7 @@ async fn first_line(stdout: OwnedFd) -> Vec<u8> {
     if fcntl_setfl(&stdout, OFlags::NONBLOCK).is_err() {
         return line;
     }
-    let Ok(source) = Source::new(stdout) else { return line };
+    let Ok(source) = EventSource::new(stdout) else { return line };
     while line.len() < LONGEST_ANSWER && !line.ends_with(b"\n") {
         let mut byte = [0; 1];
         match rustix::io::read(source.fd(), &mut byte) {

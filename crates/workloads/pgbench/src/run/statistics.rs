@@ -1,6 +1,6 @@
 //! Statistics of scripts and commands: exact, whatever the number of threads.
 
-use dyno_core::{Ended, ErrorClass, Nanos, Outcome};
+use dyno_core::{EndedTransaction, ErrorClass, Nanos, Outcome};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ impl ScriptStatistics {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, ended: &Ended) {
+    pub(crate) fn add(&mut self, ended: &EndedTransaction) {
         if ended.attempts > 1 {
             self.retried += 1;
             self.retries += u64::from(ended.attempts - 1);
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn transactions_are_counted_by_how_they_ended() {
         let mut statistics = ScriptStatistics::new(0);
-        let ended = |outcome, attempts| Ended {
+        let ended = |outcome, attempts| EndedTransaction {
             transaction: 0,
             outcome,
             due: 100,

@@ -1,11 +1,11 @@
 //! The variables of one client.
 
-use crate::script::{NoValue, Value, parse_value};
+use crate::script::{NoValue, ScriptValue, parse_value};
 
 /// A variable: a value, a text, or one made from the other when it was asked for.
 #[derive(Clone, Debug, Default)]
 struct Variable {
-    value: Option<Value>,
+    value: Option<ScriptValue>,
     text: String,
     has_text: bool,
 }
@@ -19,7 +19,7 @@ impl Variables {
     }
 
     #[inline]
-    pub(super) fn set(&mut self, number: u32, value: Value) {
+    pub(super) fn set(&mut self, number: u32, value: ScriptValue) {
         let variable = &mut self.0[number as usize];
         variable.value = Some(value);
         variable.has_text = false;
@@ -38,7 +38,7 @@ impl Variables {
     /// # Errors
     /// pgbench's message; empty where it has none.
     #[inline]
-    pub(super) fn value(&mut self, number: u32, name: &str) -> Result<Value, String> {
+    pub(super) fn value(&mut self, number: u32, name: &str) -> Result<ScriptValue, String> {
         match self.0[number as usize].value {
             Some(value) => Ok(value),
             None => self.value_of_text(number, name),
@@ -46,7 +46,7 @@ impl Variables {
     }
 
     #[cold]
-    fn value_of_text(&mut self, number: u32, name: &str) -> Result<Value, String> {
+    fn value_of_text(&mut self, number: u32, name: &str) -> Result<ScriptValue, String> {
         let variable = &mut self.0[number as usize];
         if !variable.has_text {
             return Err(format!("undefined variable \"{name}\""));
@@ -85,7 +85,7 @@ impl Variables {
 
     /// The value, if there is one without looking into a text.
     #[inline]
-    pub(super) fn known_value(&self, number: u32) -> Option<Value> {
+    pub(super) fn known_value(&self, number: u32) -> Option<ScriptValue> {
         self.0[number as usize].value
     }
 }
@@ -99,14 +99,14 @@ mod tests {
         let mut variables = Variables::new(2);
         assert_eq!(variables.text(0), None);
         assert_eq!(variables.value(0, "x"), Err("undefined variable \"x\"".to_owned()));
-        variables.set(0, Value::Double(0.5));
+        variables.set(0, ScriptValue::Double(0.5));
         assert_eq!(variables.text(0), Some("0.5"));
-        variables.set(0, Value::Int(7));
+        variables.set(0, ScriptValue::Int(7));
         assert_eq!(variables.known_text(0), None);
         assert_eq!(variables.text(0), Some("7"));
         variables.set_text(0, "on");
         assert_eq!(variables.known_value(0), None);
-        assert_eq!(variables.value(0, "x"), Ok(Value::Bool(true)));
+        assert_eq!(variables.value(0, "x"), Ok(ScriptValue::Bool(true)));
         assert_eq!(variables.text(0), Some("on"));
         variables.set_text(1, "");
         assert_eq!(variables.value(1, "y"), Err(String::new()));

@@ -4,17 +4,17 @@ use super::program::Program;
 use super::statement::Statement;
 
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct ScriptCommand {
     pub(crate) action: Action,
     pub(crate) name: String,
     pub(crate) first_line: String,
     pub(crate) line: u32,
 }
 
-impl Command {
+impl ScriptCommand {
     pub(crate) fn sql(statement: Statement, line: u32) -> Self {
         let first_line = statement.first_line();
-        Command { action: Action::Sql(statement), name: "SQL".to_owned(), first_line, line }
+        ScriptCommand { action: Action::Sql(statement), name: "SQL".to_owned(), first_line, line }
     }
 
     /// What reports show of it: the first line of a statement, at most 127 bytes; all of a meta

@@ -1,6 +1,6 @@
 //! `\if` and what belongs to it: checked and linked when the script is loaded.
 
-use super::command::{Action, Command};
+use super::command::{Action, ScriptCommand};
 use super::error::ScriptError;
 
 /// An `\if` that has no `\endif` yet.
@@ -13,7 +13,10 @@ struct Open {
 }
 
 /// Fills the places to jump to.
-pub(crate) fn resolve(commands: &mut [Command], description: &str) -> Result<(), ScriptError> {
+pub(crate) fn resolve(
+    commands: &mut [ScriptCommand],
+    description: &str,
+) -> Result<(), ScriptError> {
     let fail = |number: usize, line: u32, message: &str| {
         let text =
             format!("condition error in script \"{description}\" command {number}: {message}");
@@ -76,7 +79,7 @@ pub(crate) fn resolve(commands: &mut [Command], description: &str) -> Result<(),
     fail(commands.len() + 1, line, "\\if without matching \\endif")
 }
 
-fn set_otherwise(command: &mut Command, to: usize) {
+fn set_otherwise(command: &mut ScriptCommand, to: usize) {
     if let Action::If { otherwise, .. } | Action::Elif { otherwise, .. } = &mut command.action {
         *otherwise = to as u32;
     }

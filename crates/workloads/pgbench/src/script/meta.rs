@@ -1,6 +1,6 @@
 //! Meta commands: from a line of the script to a command.
 
-use super::command::{Action, Amount, Command, Word};
+use super::command::{Action, Amount, ScriptCommand, Word};
 use super::error::{ScriptError, SourceLine};
 use super::parser;
 use super::program::Program;
@@ -12,7 +12,7 @@ use super::{Names, value};
 const MOST_WORDS: usize = 256;
 
 pub(crate) enum Meta {
-    Command(Command),
+    Command(ScriptCommand),
     /// `\gset` or `\aset`, which belong to the statement before them.
     Store(Store),
 }
@@ -40,7 +40,7 @@ pub(crate) fn read(
         },
     };
     let first_line = scanner.line_from(place.start);
-    Ok(Some(Meta::Command(Command { action, name, first_line, line: place.line })))
+    Ok(Some(Meta::Command(ScriptCommand { action, name, first_line, line: place.line })))
 }
 
 struct Reader<'r, 'a> {
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
             _ => return self.fail("invalid command", None),
         };
         let (name, line) = (String::new(), self.place.line);
-        Ok(Meta::Command(Command { action, name, first_line: String::new(), line }))
+        Ok(Meta::Command(ScriptCommand { action, name, first_line: String::new(), line }))
     }
 
     fn shell_words(&mut self, words: &[Argument]) -> Vec<Word> {

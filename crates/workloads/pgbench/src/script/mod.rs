@@ -25,13 +25,13 @@ mod statement;
 mod value;
 
 pub use builtin::{Builtin, builtins, find_builtin};
-pub use command::Command;
+pub use command::ScriptCommand;
 pub(crate) use command::{Action, Amount, Word};
 pub use error::ScriptError;
 pub(crate) use program::{Op, Program, Scope, is_true};
 pub(crate) use scanner::is_variable_name;
 pub(crate) use statement::{Statement, Store};
-pub use value::Value;
+pub use value::ScriptValue;
 pub(crate) use value::{NoValue, leading_int, parse_value};
 
 use error::SourceLine;
@@ -56,7 +56,7 @@ dyno_core::named! {
 pub struct Script {
     description: String,
     mode: QueryMode,
-    commands: Vec<Command>,
+    commands: Vec<ScriptCommand>,
     names: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ impl Script {
     }
 
     /// The commands in order; statistics of commands are in the same order. Never empty.
-    pub fn commands(&self) -> &[Command] {
+    pub fn commands(&self) -> &[ScriptCommand] {
         &self.commands
     }
 
@@ -131,7 +131,7 @@ impl Script {
     }
 
     /// The commands, to be adapted to a dialect and to the variables of a run.
-    pub(crate) fn commands_mut(&mut self) -> &mut [Command] {
+    pub(crate) fn commands_mut(&mut self) -> &mut [ScriptCommand] {
         &mut self.commands
     }
 }
@@ -140,7 +140,7 @@ struct Reader<'a> {
     scanner: Scanner<'a>,
     description: &'a str,
     mode: QueryMode,
-    commands: Vec<Command>,
+    commands: Vec<ScriptCommand>,
     names: Names,
 }
 
@@ -156,7 +156,7 @@ impl Reader<'_> {
                     Statement::new(&piece, skipped, self.mode, &mut self.names, |text| {
                         ScriptError::new(text).at_line(line)
                     })?;
-                self.commands.push(Command::sql(statement, line));
+                self.commands.push(ScriptCommand::sql(statement, line));
             }
             match end {
                 End::Text => return Ok(()),

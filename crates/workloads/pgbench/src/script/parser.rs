@@ -3,7 +3,7 @@
 use super::function::{Arity, Function, find};
 use super::program::{Op, Program};
 use super::scanner::{LexError, Scanner, Token};
-use super::value::Value;
+use super::value::ScriptValue;
 
 /// Expressions within expressions, such as parentheses. The stack of a thread bears many more.
 const DEEPEST: usize = 200;
@@ -201,7 +201,7 @@ impl<'a> Parser<'_, 'a> {
         self.ops.push(Op::Call(function, count as u32));
     }
 
-    fn push(&mut self, value: Value) {
+    fn push(&mut self, value: ScriptValue) {
         self.ops.push(Op::Push(value));
     }
 
@@ -215,13 +215,13 @@ impl<'a> Parser<'_, 'a> {
         }
         self.advance()?;
         let mut is_not = word == "NOTNULL";
-        let mut value = Value::Null;
+        let mut value = ScriptValue::Null;
         if word == "IS" {
             is_not = self.takes(Token::Word("NOT"))?;
             value = match self.token {
-                Token::Word("NULL") => Value::Null,
-                Token::Word("TRUE") => Value::Bool(true),
-                Token::Word("FALSE") => Value::Bool(false),
+                Token::Word("NULL") => ScriptValue::Null,
+                Token::Word("TRUE") => ScriptValue::Bool(true),
+                Token::Word("FALSE") => ScriptValue::Bool(false),
                 _ => return self.unexpected(),
             };
             self.advance()?;
@@ -236,11 +236,11 @@ impl<'a> Parser<'_, 'a> {
 
     fn operand(&mut self) -> Result<(), ParseError> {
         match self.token {
-            Token::Int(value) => self.constant(Value::Int(value)),
-            Token::Double(value) => self.constant(Value::Double(value)),
-            Token::Word("NULL") => self.constant(Value::Null),
-            Token::Word("TRUE") => self.constant(Value::Bool(true)),
-            Token::Word("FALSE") => self.constant(Value::Bool(false)),
+            Token::Int(value) => self.constant(ScriptValue::Int(value)),
+            Token::Double(value) => self.constant(ScriptValue::Double(value)),
+            Token::Word("NULL") => self.constant(ScriptValue::Null),
+            Token::Word("TRUE") => self.constant(ScriptValue::Bool(true)),
+            Token::Word("FALSE") => self.constant(ScriptValue::Bool(false)),
             Token::Variable(name) => {
                 let number = (self.variable)(name);
                 self.ops.push(Op::Load(number));
@@ -267,7 +267,7 @@ impl<'a> Parser<'_, 'a> {
             Token::Sign("~") => {
                 self.advance()?;
                 self.expression(Power::Sum)?;
-                self.push(Value::Int(-1));
+                self.push(ScriptValue::Int(-1));
                 self.call(Function::BitXor, 2);
                 Ok(())
             }
@@ -275,7 +275,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    fn constant(&mut self, value: Value) -> Result<(), ParseError> {
+    fn constant(&mut self, value: ScriptValue) -> Result<(), ParseError> {
         self.push(value);
         self.advance()
     }
@@ -283,9 +283,9 @@ impl<'a> Parser<'_, 'a> {
     fn negative(&mut self) -> Result<(), ParseError> {
         self.advance()?;
         if self.token == Token::BeyondInt {
-            return self.constant(Value::Int(i64::MIN));
+            return self.constant(ScriptValue::Int(i64::MIN));
         }
-        self.push(Value::Int(0));
+        self.push(ScriptValue::Int(0));
         self.expression(Power::Highest)?;
         self.call(Function::Subtract, 2);
         Ok(())
@@ -350,7 +350,7 @@ impl<'a> Parser<'_, 'a> {
         if self.takes(Token::Word("ELSE"))? {
             self.expression(Power::Lowest)?;
         } else {
-            self.push(Value::Null);
+            self.push(ScriptValue::Null);
         }
         for end in ends {
             self.ops[end] = Op::Jump((self.ops.len() - end - 1) as u32);

@@ -1,7 +1,7 @@
 //! Expressions in a compact form, and their evaluation.
 
 use super::function::Function;
-use super::value::Value;
+use super::value::ScriptValue;
 use crate::random::{self, PgRng};
 
 const MOST_ARGUMENTS: usize = 16;
@@ -9,7 +9,7 @@ const MOST_ARGUMENTS: usize = 16;
 /// One step on a stack of values. Jumps count from the step after them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
-    Push(Value),
+    Push(ScriptValue),
     /// Pushes the value of a variable.
     Load(u32),
     /// Replaces as many values by what the function makes of them.
@@ -34,10 +34,10 @@ pub(crate) struct Program {
 pub(crate) trait Scope {
     /// Pushes the value of a variable, or says why it has none; the empty text when that is not
     /// explained.
-    fn load(&mut self, variable: u32, stack: &mut Vec<Value>) -> Result<(), String>;
+    fn load(&mut self, variable: u32, stack: &mut Vec<ScriptValue>) -> Result<(), String>;
     /// The client's random stream.
     fn rng(&mut self) -> &mut PgRng;
-    fn debug(&mut self, value: Value);
+    fn debug(&mut self, value: ScriptValue);
 }
 
 impl Program {
@@ -47,9 +47,9 @@ impl Program {
     /// pgbench's message; empty where it has none.
     pub(crate) fn evaluate<S: Scope>(
         &self,
-        stack: &mut Vec<Value>,
+        stack: &mut Vec<ScriptValue>,
         scope: &mut S,
-    ) -> Result<Value, String> {
+    ) -> Result<ScriptValue, String> {
         stack.clear();
         let mut at = 0;
         while let Some(op) = self.ops.get(at) {
@@ -58,13 +58,13 @@ impl Program {
                 Op::Push(ref value) => stack.push(*value),
                 Op::Load(variable) => scope.load(variable, stack)?,
                 Op::Call(function, count) => {
-                    if let [.., Value::Int(left), Value::Int(right)] = stack[..]
+                    if let [.., ScriptValue::Int(left), ScriptValue::Int(right)] = stack[..]
                         && count == 2
                         && let Some(value) = of_usual_ints(function, left, right, scope)
                     {
                         stack.pop();
                         if let Some(top) = stack.last_mut() {
-                            *top = Value::Int(value);
+                            *top = ScriptValue::Int(value);
                         }
                         continue;
                     }
@@ -74,21 +74,21 @@ impl Program {
                     stack.push(value);
                 }
                 Op::And(jump) => {
-                    if top(stack) == Value::Null || !truth(top(stack))? {
+                    if top(stack) == ScriptValue::Null || !truth(top(stack))? {
                         at += jump as usize;
                     } else {
                         stack.pop();
                     }
                 }
                 Op::Or(jump) => {
-                    if top(stack) == Value::Null || truth(top(stack))? {
+                    if top(stack) == ScriptValue::Null || truth(top(stack))? {
                         at += jump as usize;
                     } else {
                         stack.pop();
                     }
                 }
                 Op::Truth => {
-                    if top(stack) != Value::Null {
+                    if top(stack) != ScriptValue::Null {
                         truth(top(stack))?;
                     }
                 }
@@ -106,39 +106,39 @@ impl Program {
 }
 
 #[inline]
-fn top(stack: &[Value]) -> Value {
-    stack.last().copied().unwrap_or(Value::Null)
+fn top(stack: &[ScriptValue]) -> ScriptValue {
+    stack.last().copied().unwrap_or(ScriptValue::Null)
 }
 
 /// Whether a condition holds: numbers do unless they are zero, NULL doesn't.
-pub(crate) fn is_true(value: Value) -> bool {
+pub(crate) fn is_true(value: ScriptValue) -> bool {
     match value {
-        Value::Null => false,
-        Value::Bool(value) => value,
-        Value::Int(value) => value != 0,
-        Value::Double(value) => value != 0.0,
+        ScriptValue::Null => false,
+        ScriptValue::Bool(value) => value,
+        ScriptValue::Int(value) => value != 0,
+        ScriptValue::Double(value) => value != 0.0,
     }
 }
 
-fn truth(value: Value) -> Result<bool, String> {
+fn truth(value: ScriptValue) -> Result<bool, String> {
     match value {
-        Value::Bool(value) => Ok(value),
+        ScriptValue::Bool(value) => Ok(value),
         other => Err(cannot_coerce(other, "boolean")),
     }
 }
 
 #[cold]
-fn cannot_coerce(value: Value, to: &str) -> String {
+fn cannot_coerce(value: ScriptValue, to: &str) -> String {
     format!("cannot coerce {} to {to}", value.type_name())
 }
 
 /// Rounds half to even.
 #[inline]
-fn int(value: Value) -> Result<i64, String> {
+fn int(value: ScriptValue) -> Result<i64, String> {
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     match value {
-        Value::Int(value) => Ok(value),
-        Value::Double(value) => {
+        ScriptValue::Int(value) => Ok(value),
+        ScriptValue::Double(value) => {
             let rounded = value.round_ties_even();
             if (-BEYOND..BEYOND).contains(&rounded) {
                 Ok(rounded as i64)
@@ -151,10 +151,10 @@ fn int(value: Value) -> Result<i64, String> {
 }
 
 #[inline]
-fn double(value: Value) -> Result<f64, String> {
+fn double(value: ScriptValue) -> Result<f64, String> {
     match value {
-        Value::Int(value) => Ok(value as f64),
-        Value::Double(value) => Ok(value),
+        ScriptValue::Int(value) => Ok(value as f64),
+        ScriptValue::Double(value) => Ok(value),
         other => Err(cannot_coerce(other, "double")),
     }
 }
@@ -165,7 +165,7 @@ fn fixed(value: f64) -> String {
         return format!("{value:.6}");
     }
     let mut text = String::new();
-    Value::Double(value).push_text(&mut text);
+    ScriptValue::Double(value).push_text(&mut text);
     text
 }
 
@@ -189,7 +189,11 @@ fn of_usual_ints<S: Scope>(
     }
 }
 
-fn call<S: Scope>(function: Function, values: &[Value], scope: &mut S) -> Result<Value, String> {
+fn call<S: Scope>(
+    function: Function,
+    values: &[ScriptValue],
+    scope: &mut S,
+) -> Result<ScriptValue, String> {
     if values.len() > MOST_ARGUMENTS {
         return Err(format!("too many function arguments, maximum is {MOST_ARGUMENTS}"));
     }
@@ -198,12 +202,14 @@ fn call<S: Scope>(function: Function, values: &[Value], scope: &mut S) -> Result
             scope.debug(value);
             return Ok(value);
         }
-        (Function::Is, &[left, right]) => return Ok(Value::Bool(left == right)),
-        _ if values.iter().any(|value| matches!(value, Value::Null)) => return Ok(Value::Null),
+        (Function::Is, &[left, right]) => return Ok(ScriptValue::Bool(left == right)),
+        _ if values.iter().any(|value| matches!(value, ScriptValue::Null)) => {
+            return Ok(ScriptValue::Null);
+        }
         _ => {}
     }
     match (function, values) {
-        (Function::Pi, _) => Ok(Value::Double(std::f64::consts::PI)),
+        (Function::Pi, _) => Ok(ScriptValue::Double(std::f64::consts::PI)),
         (Function::Greatest | Function::Least, values) => extreme(function, values),
         (_, &[value]) => of_one(function, value),
         (
@@ -220,23 +226,27 @@ fn call<S: Scope>(function: Function, values: &[Value], scope: &mut S) -> Result
     }
 }
 
-fn of_one(function: Function, value: Value) -> Result<Value, String> {
+fn of_one(function: Function, value: ScriptValue) -> Result<ScriptValue, String> {
     Ok(match function {
         Function::Abs => match value {
-            Value::Int(value) => Value::Int(value.wrapping_abs()),
-            other => Value::Double(double(other)?.abs()),
+            ScriptValue::Int(value) => ScriptValue::Int(value.wrapping_abs()),
+            other => ScriptValue::Double(double(other)?.abs()),
         },
-        Function::Not => Value::Bool(!truth(value)?),
-        Function::ToInt => Value::Int(int(value)?),
-        Function::ToDouble => Value::Double(double(value)?),
-        Function::Exp => Value::Double(double(value)?.exp()),
-        Function::Ln => Value::Double(double(value)?.ln()),
-        _ => Value::Double(double(value)?.sqrt()),
+        Function::Not => ScriptValue::Bool(!truth(value)?),
+        Function::ToInt => ScriptValue::Int(int(value)?),
+        Function::ToDouble => ScriptValue::Double(double(value)?),
+        Function::Exp => ScriptValue::Double(double(value)?.exp()),
+        Function::Ln => ScriptValue::Double(double(value)?.ln()),
+        _ => ScriptValue::Double(double(value)?.sqrt()),
     })
 }
 
 #[inline]
-fn of_two(function: Function, left: Value, right: Value) -> Result<Value, String> {
+fn of_two(
+    function: Function,
+    left: ScriptValue,
+    right: ScriptValue,
+) -> Result<ScriptValue, String> {
     match function {
         Function::Add
         | Function::Subtract
@@ -246,51 +256,53 @@ fn of_two(function: Function, left: Value, right: Value) -> Result<Value, String
         | Function::NotEqual
         | Function::Less
         | Function::LessOrEqual => {
-            if matches!(left, Value::Double(_)) || matches!(right, Value::Double(_)) {
+            if matches!(left, ScriptValue::Double(_)) || matches!(right, ScriptValue::Double(_)) {
                 Ok(of_doubles(function, double(left)?, double(right)?))
             } else {
                 of_ints(function, int(left)?, int(right)?)
             }
         }
-        Function::Power => Ok(Value::Double(double(left)?.powf(double(right)?))),
-        Function::HashFnv1a => Ok(Value::Int(random::hash_fnv1a(int(left)?, int(right)?))),
-        Function::HashMurmur2 => Ok(Value::Int(random::hash_murmur2(int(left)?, int(right)?))),
+        Function::Power => Ok(ScriptValue::Double(double(left)?.powf(double(right)?))),
+        Function::HashFnv1a => Ok(ScriptValue::Int(random::hash_fnv1a(int(left)?, int(right)?))),
+        Function::HashMurmur2 => {
+            Ok(ScriptValue::Int(random::hash_murmur2(int(left)?, int(right)?)))
+        }
         _ => of_bits(function, int(left)?, int(right)?),
     }
 }
 
 #[inline]
-fn of_doubles(function: Function, left: f64, right: f64) -> Value {
+fn of_doubles(function: Function, left: f64, right: f64) -> ScriptValue {
     match function {
-        Function::Add => Value::Double(left + right),
-        Function::Subtract => Value::Double(left - right),
-        Function::Multiply => Value::Double(left * right),
-        Function::Divide => Value::Double(left / right),
-        Function::Equal => Value::Bool(left == right),
-        Function::NotEqual => Value::Bool(left != right),
-        Function::Less => Value::Bool(left < right),
-        _ => Value::Bool(left <= right),
+        Function::Add => ScriptValue::Double(left + right),
+        Function::Subtract => ScriptValue::Double(left - right),
+        Function::Multiply => ScriptValue::Double(left * right),
+        Function::Divide => ScriptValue::Double(left / right),
+        Function::Equal => ScriptValue::Bool(left == right),
+        Function::NotEqual => ScriptValue::Bool(left != right),
+        Function::Less => ScriptValue::Bool(left < right),
+        _ => ScriptValue::Bool(left <= right),
     }
 }
 
 #[inline]
-fn of_ints(function: Function, left: i64, right: i64) -> Result<Value, String> {
+fn of_ints(function: Function, left: i64, right: i64) -> Result<ScriptValue, String> {
     let (result, name) = match function {
         Function::Add => (left.checked_add(right), "add"),
         Function::Subtract => (left.checked_sub(right), "sub"),
         Function::Multiply => (left.checked_mul(right), "mul"),
         Function::Divide if right == 0 => return Err("division by zero".to_owned()),
         Function::Divide => (left.checked_div(right), "div"),
-        Function::Equal => return Ok(Value::Bool(left == right)),
-        Function::NotEqual => return Ok(Value::Bool(left != right)),
-        Function::Less => return Ok(Value::Bool(left < right)),
-        _ => return Ok(Value::Bool(left <= right)),
+        Function::Equal => return Ok(ScriptValue::Bool(left == right)),
+        Function::NotEqual => return Ok(ScriptValue::Bool(left != right)),
+        Function::Less => return Ok(ScriptValue::Bool(left < right)),
+        _ => return Ok(ScriptValue::Bool(left <= right)),
     };
-    result.map(Value::Int).ok_or_else(|| format!("bigint {name} out of range"))
+    result.map(ScriptValue::Int).ok_or_else(|| format!("bigint {name} out of range"))
 }
 
-fn of_bits(function: Function, left: i64, right: i64) -> Result<Value, String> {
-    Ok(Value::Int(match function {
+fn of_bits(function: Function, left: i64, right: i64) -> Result<ScriptValue, String> {
+    Ok(ScriptValue::Int(match function {
         Function::BitAnd => left & right,
         Function::BitOr => left | right,
         Function::BitXor => left ^ right,
@@ -302,9 +314,9 @@ fn of_bits(function: Function, left: i64, right: i64) -> Result<Value, String> {
     }))
 }
 
-fn extreme(function: Function, values: &[Value]) -> Result<Value, String> {
+fn extreme(function: Function, values: &[ScriptValue]) -> Result<ScriptValue, String> {
     let wants_greatest = function == Function::Greatest;
-    if values.iter().any(|value| matches!(value, Value::Double(_))) {
+    if values.iter().any(|value| matches!(value, ScriptValue::Double(_))) {
         let mut best = double(top(&values[..1]))?;
         for &value in &values[1..] {
             let value = double(value)?;
@@ -312,21 +324,21 @@ fn extreme(function: Function, values: &[Value]) -> Result<Value, String> {
                 best = value;
             }
         }
-        return Ok(Value::Double(best));
+        return Ok(ScriptValue::Double(best));
     }
     let mut best = int(top(&values[..1]))?;
     for &value in &values[1..] {
         let value = int(value)?;
         best = if wants_greatest { best.max(value) } else { best.min(value) };
     }
-    Ok(Value::Int(best))
+    Ok(ScriptValue::Int(best))
 }
 
-fn permute(value: i64, size: i64, seed: i64) -> Result<Value, String> {
+fn permute(value: i64, size: i64, seed: i64) -> Result<ScriptValue, String> {
     if size <= 0 {
         return Err("permute size parameter must be greater than zero".to_owned());
     }
-    Ok(Value::Int(random::permute(value, size, seed)))
+    Ok(ScriptValue::Int(random::permute(value, size, seed)))
 }
 
 #[inline]
@@ -334,16 +346,16 @@ fn random(
     function: Function,
     low: i64,
     high: i64,
-    parameter: Option<Value>,
+    parameter: Option<ScriptValue>,
     rng: &mut PgRng,
-) -> Result<Value, String> {
+) -> Result<ScriptValue, String> {
     if low > high {
         return Err("empty range given to random".to_owned());
     }
     if high.checked_sub(low).and_then(|span| span.checked_add(1)).is_none() {
         return Err("random range is too large".to_owned());
     }
-    let Some(parameter) = parameter else { return Ok(Value::Int(rng.random(low, high))) };
+    let Some(parameter) = parameter else { return Ok(ScriptValue::Int(rng.random(low, high))) };
     let parameter = double(parameter)?;
     let value = match function {
         Function::RandomGaussian => {
@@ -376,5 +388,5 @@ fn random(
             rng.exponential(low, high, parameter)
         }
     };
-    Ok(Value::Int(value))
+    Ok(ScriptValue::Int(value))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// What an expression is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum ScriptValue {
     /// SQL NULL.
     Null,
     Bool(bool),
@@ -15,31 +15,31 @@ pub enum Value {
     Double(f64),
 }
 
-impl Value {
+impl ScriptValue {
     pub(crate) fn type_name(self) -> &'static str {
         match self {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Int(_) => "int",
-            Value::Double(_) => "double",
+            ScriptValue::Null => "null",
+            ScriptValue::Bool(_) => "boolean",
+            ScriptValue::Int(_) => "int",
+            ScriptValue::Double(_) => "double",
         }
     }
 
     /// Appends the text that replaces a variable in SQL.
     pub(crate) fn push_text(self, out: &mut String) {
         match self {
-            Value::Null => out.push_str("NULL"),
-            Value::Bool(true) => out.push_str("true"),
-            Value::Bool(false) => out.push_str("false"),
-            Value::Int(value) => push_int(out, value),
-            Value::Double(value) => push_double(out, value),
+            ScriptValue::Null => out.push_str("NULL"),
+            ScriptValue::Bool(true) => out.push_str("true"),
+            ScriptValue::Bool(false) => out.push_str("false"),
+            ScriptValue::Int(value) => push_int(out, value),
+            ScriptValue::Double(value) => push_double(out, value),
         }
     }
 
     /// What `debug()` says: type and value.
     pub(crate) fn described(self) -> String {
         let mut text = self.type_name().to_owned();
-        if self != Value::Null {
+        if self != ScriptValue::Null {
             text.push(' ');
             self.push_text(&mut text);
         }
@@ -123,7 +123,7 @@ pub(crate) enum NoValue {
 }
 
 /// The value of a text that a variable was given from outside.
-pub(crate) fn parse_value(text: &str) -> Result<Value, NoValue> {
+pub(crate) fn parse_value(text: &str) -> Result<ScriptValue, NoValue> {
     if text.is_empty() {
         return Err(NoValue::Empty);
     }
@@ -131,21 +131,21 @@ pub(crate) fn parse_value(text: &str) -> Result<Value, NoValue> {
         |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
     let is = |word: &str| word.eq_ignore_ascii_case(text);
     if is("null") {
-        return Ok(Value::Null);
+        return Ok(ScriptValue::Null);
     }
     // "o" alone could be either.
     if is_prefix_of("true") || is_prefix_of("yes") || is("on") {
-        return Ok(Value::Bool(true));
+        return Ok(ScriptValue::Bool(true));
     }
     if is_prefix_of("false") || is_prefix_of("no") || is("off") || is("of") {
-        return Ok(Value::Bool(false));
+        return Ok(ScriptValue::Bool(false));
     }
     let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
     if !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        return number.parse().map(Value::Int).map_err(|_| NoValue::OutOfRange);
+        return number.parse().map(ScriptValue::Int).map_err(|_| NoValue::OutOfRange);
     }
-    parse_double(number).map(Value::Double).ok_or(NoValue::Malformed)
+    parse_double(number).map(ScriptValue::Double).ok_or(NoValue::Malformed)
 }
 
 /// A number as C's `strtod` reads it, the whole text of it. `None` also when it is too large or
@@ -228,22 +228,22 @@ mod tests {
     #[test]
     fn texts_get_the_type_they_look_like() {
         let cases = [
-            ("NULL", Ok(Value::Null)),
-            ("T", Ok(Value::Bool(true))),
-            ("yes", Ok(Value::Bool(true))),
-            ("on", Ok(Value::Bool(true))),
-            ("n", Ok(Value::Bool(false))),
-            ("of", Ok(Value::Bool(false))),
+            ("NULL", Ok(ScriptValue::Null)),
+            ("T", Ok(ScriptValue::Bool(true))),
+            ("yes", Ok(ScriptValue::Bool(true))),
+            ("on", Ok(ScriptValue::Bool(true))),
+            ("n", Ok(ScriptValue::Bool(false))),
+            ("of", Ok(ScriptValue::Bool(false))),
             ("o", Err(NoValue::Malformed)),
             ("", Err(NoValue::Empty)),
-            (" +5", Ok(Value::Int(5))),
+            (" +5", Ok(ScriptValue::Int(5))),
             ("5 ", Err(NoValue::Malformed)),
             ("99999999999999999999", Err(NoValue::OutOfRange)),
             ("1e400", Err(NoValue::Malformed)),
             ("1e-400", Err(NoValue::Malformed)),
-            ("0e-999", Ok(Value::Double(0.0))),
-            ("0x1.8p1", Ok(Value::Double(3.0))),
-            ("inf", Ok(Value::Double(f64::INFINITY))),
+            ("0e-999", Ok(ScriptValue::Double(0.0))),
+            ("0x1.8p1", Ok(ScriptValue::Double(3.0))),
+            ("inf", Ok(ScriptValue::Double(f64::INFINITY))),
             ("1.5x", Err(NoValue::Malformed)),
             ("é", Err(NoValue::Malformed)),
         ];

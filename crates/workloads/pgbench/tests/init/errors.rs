@@ -4,21 +4,21 @@ use crate::recorder::Recorder;
 use crate::support::{Said, steps};
 use dyno_core::Dialect;
 use dyno_load::LoadError;
-use dyno_pgbench::init::{InitOptions, Step, initialize};
+use dyno_pgbench::init::{InitOptions, InitStep, initialize};
 
 #[test]
 fn steps_are_parsed_with_pgbenchs_words() {
     assert_eq!(
-        Step::parse_all("d G d").unwrap(),
-        [Step::DropTables, Step::ServerData, Step::DropTables]
+        InitStep::parse_all("d G d").unwrap(),
+        [InitStep::DropTables, InitStep::ServerData, InitStep::DropTables]
     );
-    for step in Step::ALL {
-        assert_eq!(Step::parse_all(&step.letter().to_string()).unwrap(), [step]);
+    for step in InitStep::ALL {
+        assert_eq!(InitStep::parse_all(&step.letter().to_string()).unwrap(), [step]);
     }
-    let error = Step::parse_all("dtx").unwrap_err();
+    let error = InitStep::parse_all("dtx").unwrap_err();
     assert_eq!(error.to_string(), "unrecognized initialization step \"x\"");
     assert_eq!(error.detail(), Some("Allowed step characters are: \"dtgGvpf\"."));
-    let error = Step::parse_all("").unwrap_err();
+    let error = InitStep::parse_all("").unwrap_err();
     assert_eq!(error.to_string(), "no initialization steps specified");
     assert_eq!(error.detail(), None);
 }
@@ -26,7 +26,7 @@ fn steps_are_parsed_with_pgbenchs_words() {
 #[test]
 fn flags_change_the_steps() {
     let letters = |options: &InitOptions| {
-        options.effective_steps().into_iter().map(Step::letter).collect::<String>()
+        options.effective_steps().into_iter().map(InitStep::letter).collect::<String>()
     };
     assert_eq!(letters(&InitOptions::default()), "dtgvp");
     assert_eq!(letters(&InitOptions { vacuum: false, ..steps("vdvtv") }), "dt");

@@ -1,11 +1,11 @@
 //! What the tests of the initialization share.
 
 use dyno_core::{
-    BulkReport, DbError, Dialect, Driver, Executed, Param, ParamType, Product, RowSource, Rows,
-    Session, Statement, Table,
+    AnswerTable, BulkReport, DbError, Dialect, Driver, Executed, Param, ParamType, Product,
+    RowSource, Rows, Session, Statement,
 };
 use dyno_load::LoadObserver;
-use dyno_pgbench::init::{InitOptions, Step, initialize};
+use dyno_pgbench::init::{InitOptions, InitStep, initialize};
 use dyno_reactor::block_on;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -38,7 +38,7 @@ impl LoadObserver for Said {
 
 /// Options with these steps.
 pub(crate) fn steps(letters: &str) -> InitOptions {
-    InitOptions { steps: Step::parse_all(letters).unwrap(), ..InitOptions::default() }
+    InitOptions { steps: InitStep::parse_all(letters).unwrap(), ..InitOptions::default() }
 }
 
 /// Initializes; the test fails when that fails.
@@ -67,7 +67,7 @@ pub(crate) fn with_session<D: Driver, T>(
 /// Runs one statement and returns its answer, columns joined by `|`.
 pub(crate) fn ask<D: Driver>(driver: &D, sql: &str) -> Vec<String> {
     with_session(driver, async |session: &mut D::Session| {
-        let mut answer = Table::default();
+        let mut answer = AnswerTable::default();
         session.query(sql, &mut answer).await.unwrap();
         let text = |row: Vec<Option<String>>| {
             let cells: Vec<String> =

@@ -2,11 +2,11 @@
 
 use crate::support::{Case, FILE, Original, Said, nobody, run};
 use dyno_core::{
-    DbError, Dialect, Driver, Ended, ErrorClass, MILLISECOND, Outcome, Rng, SECOND, Session, Tally,
-    Workload,
+    DbError, Dialect, Driver, EndedTransaction, ErrorClass, MILLISECOND, Outcome, Rng, SECOND,
+    Session, Tally, Workload,
 };
-use dyno_drivers::sim::{Fault, Script as SimScript, Service, SimDriver};
-use dyno_pgbench::run::{Client, Options, PgBench, TransactionLog, VerboseErrors};
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers as SimScript};
+use dyno_pgbench::run::{Client, PgBench, PgbenchOptions, TransactionLogger, VerboseErrors};
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_reactor::{Clock, Loop, block_on, now, run_all};
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,11 @@ fn script(text: &str, mode: QueryMode) -> Script {
     Script::parse(text.as_bytes(), FILE, mode).unwrap()
 }
 
-fn one_script(text: &str, mode: QueryMode) -> Options {
-    Options::new(vec![(script(text, mode), 1)], mode, 1)
+fn one_script(text: &str, mode: QueryMode) -> PgbenchOptions {
+    PgbenchOptions::new(vec![(script(text, mode), 1)], mode, 1)
 }
 
-fn workload(options: Options) -> PgBench {
+fn workload(options: PgbenchOptions) -> PgBench {
     PgBench::new(options, Dialect::Postgres, Said::default().talker()).unwrap()
 }
 
@@ -43,7 +43,8 @@ async fn attempt<S: Session>(
 
 /// Texts and parameters of what a simulated server received while `work` was done.
 fn received(driver: &SimDriver) -> Vec<String> {
-    let with_params = |logged: dyno_drivers::sim::Logged| match logged.params.is_empty() {
+    let with_params = |logged: dyno_drivers::sim::SimulatedStatement| match logged.params.is_empty()
+    {
         true => logged.sql,
         false => format!("{} <- {}", logged.sql, logged.params.join(", ")),
     };
@@ -63,9 +64,9 @@ fn one_transaction(text: &str, mode: QueryMode, dialect: Dialect) -> Vec<String>
     received(&driver)
 }
 
-fn ended(outcome: Outcome, attempts: u32) -> Ended {
+fn ended(outcome: Outcome, attempts: u32) -> EndedTransaction {
     let (due, began, ended) = (100, 100, 300);
-    Ended { transaction: 0, outcome, due, began, ended, attempts, is_measured: true }
+    EndedTransaction { transaction: 0, outcome, due, began, ended, attempts, is_measured: true }
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn scripts_are_chosen_as_pgbench_chooses_them() {
     let scripts = files.iter().map(|(name, weight)| {
         (Script::parse(text.as_bytes(), name, QueryMode::Simple).unwrap(), *weight)
     });
-    let options = Options::new(scripts.collect(), QueryMode::Simple, 99);
+    let options = PgbenchOptions::new(scripts.collect(), QueryMode::Simple, 99);
     let workload = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
     block_on(async {
         let mut session = nobody().connect(0).await.unwrap();
@@ -250,7 +251,7 @@ fn other_dialects_get_their_own_words() {
 
 #[test]
 fn what_can_not_be_run_is_refused_before_anything_is_touched() {
-    let refused = |options: Options, dialect: Dialect| {
+    let refused = |options: PgbenchOptions, dialect: Dialect| {
         PgBench::new(options, dialect, Said::default().talker()).unwrap_err()
     };
     let pipeline = "\\startpipeline\nSELECT 1;\n\\endpipeline\n";
@@ -350,8 +351,8 @@ fn a_backend_that_died_is_told_as_pgbench_tells_it() {
 #[test]
 fn logs_hear_of_every_transaction_of_their_thread() {
     struct Log(Arc<Mutex<Vec<(u32, usize, u32)>>>);
-    impl TransactionLog for Log {
-        fn ended(&mut self, client: u32, script: usize, ended: &Ended) {
+    impl TransactionLogger for Log {
+        fn ended(&mut self, client: u32, script: usize, ended: &EndedTransaction) {
             self.0.lock().unwrap().push((client, script, ended.attempts));
         }
     }

@@ -3,9 +3,11 @@
 
 use crate::support::{FILE, Said};
 use dyno_core::{Dialect, ErrorClass, MILLISECOND};
-use dyno_drivers::sim::{Fault, Logged, Script as SimScript, Service, SimDriver};
+use dyno_drivers::sim::{
+    Fault, Service, SimDriver, SimulatedAnswers as SimScript, SimulatedStatement,
+};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
-use dyno_pgbench::run::{Options, Part, PgBench, Statistics};
+use dyno_pgbench::run::{Part, PgBench, PgbenchOptions, Statistics};
 use dyno_pgbench::script::{QueryMode, Script};
 use proptest::prelude::*;
 
@@ -22,19 +24,19 @@ fn workload(clients: u32, threads: u32, seed: u64, part: Part) -> PgBench {
         (Script::parse(text.as_bytes(), FILE, mode).unwrap(), weight)
     };
     let scripts = SCRIPTS.iter().map(script).collect();
-    let options = Options {
+    let options = PgbenchOptions {
         clients,
         threads,
         part,
         statement_latencies: true,
         continue_on_error: true,
-        ..Options::new(scripts, mode, seed)
+        ..PgbenchOptions::new(scripts, mode, seed)
     };
     PgBench::new(options, Dialect::Postgres, Said::default().talker()).unwrap()
 }
 
 /// What was executed, by client and in order, and the statistics.
-fn run(workload: &PgBench, spec: &TrialSpec) -> (Vec<Logged>, Statistics) {
+fn run(workload: &PgBench, spec: &TrialSpec) -> (Vec<SimulatedStatement>, Statistics) {
     let faults = vec![Fault::ErrorEvery { period: 1_000_003, class: ErrorClass::Deadlock }];
     let driver = SimDriver::new(SimScript {
         service: Service::Exponential(2 * MILLISECOND),
@@ -47,7 +49,7 @@ fn run(workload: &PgBench, spec: &TrialSpec) -> (Vec<Logged>, Statistics) {
     (driver.log(), workload.statistics())
 }
 
-fn sorted(mut log: Vec<Logged>) -> Vec<Logged> {
+fn sorted(mut log: Vec<SimulatedStatement>) -> Vec<SimulatedStatement> {
     log.sort_by_key(|one| (one.session, one.began, one.ended));
     log
 }

@@ -1,10 +1,10 @@
 //! Scripts run by this crate and by the original, and what both say.
 
 use dyno_core::{Dialect, Driver, Outcome, Rng, Session, Tally, Workload};
-use dyno_drivers::Target;
+use dyno_drivers::TargetUrl;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_drivers::sim::{Script as SimScript, Service, SimDriver};
-use dyno_pgbench::run::{Options, PgBench, Talk};
+use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers as SimScript};
+use dyno_pgbench::run::{PgBench, PgbenchOptions, Talk};
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_reactor::block_on;
 use dyno_testkit::{Postgres, Scratch, peer};
@@ -73,10 +73,10 @@ pub(crate) fn run<D: Driver>(driver: &D, case: &Case) -> String {
         Err(error) => return format!("pgbench: error: {error}\n"),
     };
     let said = Said::default();
-    let options = Options {
+    let options = PgbenchOptions {
         defines: case.defines.clone(),
         scale: case.scale,
-        ..Options::new(vec![(script, 1)], case.mode, case.seed)
+        ..PgbenchOptions::new(vec![(script, 1)], case.mode, case.seed)
     };
     let workload = match PgBench::new(options, driver.dialect(), said.talker()) {
         Ok(workload) => workload,
@@ -149,7 +149,7 @@ impl Original {
     }
 
     pub(crate) fn driver(&self) -> PostgresDriver {
-        let target: Target = self.server.url().parse().unwrap();
+        let target: TargetUrl = self.server.url().parse().unwrap();
         PostgresDriver::new(&target).unwrap()
     }
 

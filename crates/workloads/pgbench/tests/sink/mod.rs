@@ -1,8 +1,8 @@
 //! A database that isn't there: what remains is the workload's own cost.
 
 use dyno_core::{
-    BulkReport, Columns, DbError, Dialect, Executed, Param, ParamType, Product, Row, RowSource,
-    Rows, Session, Statement,
+    AnswerRow, BulkReport, ColumnNames, DbError, Dialect, Executed, Param, ParamType, Product,
+    RowSource, Rows, Session, Statement,
 };
 
 /// A session that answers at once, with one row where somebody wants it.
@@ -13,7 +13,7 @@ pub(crate) struct Sink {
 
 struct OneRow;
 
-impl Row for OneRow {
+impl AnswerRow for OneRow {
     fn columns(&self) -> usize {
         2
     }
@@ -34,7 +34,7 @@ impl Row for OneRow {
     }
 }
 
-impl Columns for OneRow {
+impl ColumnNames for OneRow {
     fn count(&self) -> usize {
         2
     }

@@ -4,7 +4,7 @@ use crate::stream::{Summary, chi_square};
 use crate::support::{Command, FakeDriver, Recorded, Said};
 use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_reactor::block_on;
-use dyno_sysbench::{Options, Sysbench, Test, prepare};
+use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest, prepare};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden");
 struct Case {
     command_line: String,
     transactions: usize,
-    options: Options,
+    options: SysbenchOptions,
 }
 
 impl Case {
     fn from_command_line(command_line: &str) -> Case {
         let mut words = command_line.split_whitespace();
         let script = words.next().expect("a test");
-        let test = Test::from_script(script).expect("a known test");
+        let test = SysbenchTest::from_script(script).expect("a known test");
         let mut pairs = Vec::new();
         let mut transactions = 0;
         for word in words {
@@ -32,7 +32,7 @@ impl Case {
                 _ => pairs.push((name.to_owned(), value.to_owned())),
             }
         }
-        let options = Options::from_pairs(test, &pairs).unwrap();
+        let options = SysbenchOptions::from_pairs(test, &pairs).unwrap();
         Case { command_line: command_line.to_owned(), transactions, options }
     }
 

@@ -5,12 +5,14 @@ use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_load::LoadError;
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
-use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
+use dyno_sysbench::{
+    LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm,
+};
 
 const SEED: u64 = 42;
 
-fn options(tables: u32, table_size: u32) -> Options {
-    Options { tables, table_size, ..Options::new(Test::ReadWrite) }
+fn options(tables: u32, table_size: u32) -> SysbenchOptions {
+    SysbenchOptions { tables, table_size, ..SysbenchOptions::new(SysbenchTest::ReadWrite) }
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn a_deadlock_is_tried_again() {
 
 #[test]
 fn a_table_with_other_contents_is_refused_with_a_remedy() {
-    let refused = |driver: &FakeDriver, options: &Options, part: &str| match prepare(
+    let refused = |driver: &FakeDriver, options: &SysbenchOptions, part: &str| match prepare(
         driver,
         options,
         2,
@@ -130,16 +132,22 @@ fn a_table_with_other_contents_is_refused_with_a_remedy() {
 #[test]
 fn tests_that_number_their_own_rows_get_empty_tables() {
     let driver = FakeDriver::new(Dialect::Mysql);
-    let options = Options { auto_inc: false, tables: 2, ..Options::new(Test::Insert) };
+    let options = SysbenchOptions {
+        auto_inc: false,
+        tables: 2,
+        ..SysbenchOptions::new(SysbenchTest::Insert)
+    };
     let report = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap();
     assert_eq!((report.rows.rows_loaded, report.tables), (0, 2));
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver, &Options::new(Test::BulkInsert), 3, SEED, &Said::default()).unwrap();
+    prepare(&driver, &SysbenchOptions::new(SysbenchTest::BulkInsert), 3, SEED, &Said::default())
+        .unwrap();
     let names: Vec<_> = driver.database().tables.keys().cloned().collect();
     assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
-    prepare(&driver, &Options::new(Test::BulkInsert), 3, SEED, &Said::default()).unwrap();
+    prepare(&driver, &SysbenchOptions::new(SysbenchTest::BulkInsert), 3, SEED, &Said::default())
+        .unwrap();
 }
 
 #[test]
@@ -163,7 +171,7 @@ fn cleanup_and_prewarm_meet_every_table() {
 fn preflight_names_what_is_missing_and_how_to_get_it() {
     let driver = FakeDriver::new(Dialect::Mysql);
     prepare(&driver, &options(8, 1_000), 1, SEED, &Said::default()).unwrap();
-    let check = |options: &Options, workers| {
+    let check = |options: &SysbenchOptions, workers| {
         block_on(preflight(&mut driver.session(), options, workers)).unwrap()
     };
     assert_eq!(check(&options(8, 1_000), 4).unwrap(), Vec::<String>::new());
@@ -176,7 +184,10 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
     assert_eq!(check(&options(8, 1_050), 4).unwrap().len(), 8);
     driver.database().tables.get_mut("sbtest3").unwrap().rows.clear();
     assert_eq!(check(&options(8, 1_000), 4).unwrap_err().to_string(), "table 'sbtest3' is empty");
-    let legacy = Options { tables: 9, ..Options::new(Test::Legacy(LegacyTest::Oltp)) };
+    let legacy = SysbenchOptions {
+        tables: 9,
+        ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp))
+    };
     let error = check(&legacy, 4).unwrap_err();
     assert_eq!(error.hint(), Some("run prepare with --oltp-tables-count=9"));
 }
@@ -186,7 +197,7 @@ fn preflight_counts_prepared_statements() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let mut options = options(32, 1_000);
     prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
-    let check = |options: &Options, workers| {
+    let check = |options: &SysbenchOptions, workers| {
         block_on(preflight(&mut driver.session(), options, workers)).unwrap()
     };
     assert_eq!(options.prepared_statements(), 9 * 32 + 2);
@@ -201,10 +212,14 @@ fn preflight_counts_prepared_statements() {
 #[test]
 fn the_next_run_of_inserts_goes_on_behind_the_last_one() {
     let driver = FakeDriver::new(Dialect::Mysql);
-    let mut options = Options { auto_inc: false, tables: 2, ..Options::new(Test::Insert) };
+    let mut options = SysbenchOptions {
+        auto_inc: false,
+        tables: 2,
+        ..SysbenchOptions::new(SysbenchTest::Insert)
+    };
     prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
     let mut session = driver.session();
-    let insert = |session: &mut _, options: &Options, rows| {
+    let insert = |session: &mut _, options: &SysbenchOptions, rows| {
         let test = Sysbench::new(options.clone(), Dialect::Mysql);
         block_on(async {
             let mut worker = test.open(session, 0, 1, Rng::new(1, "worker", 0)).await?;

@@ -4,7 +4,8 @@ use crate::support::{FakeDriver, Recorded};
 use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_reactor::block_on;
 use dyno_sysbench::{
-    Distribution, LegacyTest, OPTIONS, OptionError, Options, Sysbench, Test, options_of,
+    KeyDistribution, LegacyTest, OPTIONS, Sysbench, SysbenchOptionError, SysbenchOptions,
+    SysbenchTest, options_of,
 };
 use proptest::prelude::*;
 
@@ -16,27 +17,31 @@ fn pairs(words: &[&str]) -> Vec<(String, String)> {
     words.iter().map(pair).collect()
 }
 
-fn parse(test: Test, words: &[&str]) -> Result<Options, OptionError> {
-    Options::from_pairs(test, &pairs(words))
+fn parse(test: SysbenchTest, words: &[&str]) -> Result<SysbenchOptions, SysbenchOptionError> {
+    SysbenchOptions::from_pairs(test, &pairs(words))
 }
 
-const LEGACY: Test = Test::Legacy(LegacyTest::Oltp);
+const LEGACY: SysbenchTest = SysbenchTest::Legacy(LegacyTest::Oltp);
 
 #[test]
 fn the_defaults_of_the_table_are_the_defaults() {
-    for test in Test::ALL {
+    for test in SysbenchTest::ALL {
         let defaults: Vec<(String, String)> = options_of(test)
             .filter(|spec| !spec.default.is_empty())
             .map(|spec| (spec.name.to_owned(), spec.default.to_owned()))
             .collect();
-        assert_eq!(Options::from_pairs(test, &defaults).unwrap(), Options::new(test));
+        assert_eq!(
+            SysbenchOptions::from_pairs(test, &defaults).unwrap(),
+            SysbenchOptions::new(test)
+        );
     }
 }
 
 #[test]
 fn every_option_is_known_to_a_test_and_says_what_it_does() {
     for spec in OPTIONS {
-        let known = Test::ALL.iter().any(|test| options_of(*test).any(|own| own.name == spec.name));
+        let known =
+            SysbenchTest::ALL.iter().any(|test| options_of(*test).any(|own| own.name == spec.name));
         assert!(known && spec.help.len() > 10, "{}", spec.name);
     }
 }
@@ -45,7 +50,7 @@ fn every_option_is_known_to_a_test_and_says_what_it_does() {
 fn the_options_of_the_papers_are_read() {
     let words =
         ["range_selects=0", "skip-trx=1", "tables=250", "table_size=25000", "table-size=1e5"];
-    let options = parse(Test::ReadOnly, &words).unwrap();
+    let options = parse(SysbenchTest::ReadOnly, &words).unwrap();
     assert!(!options.range_selects && options.skip_trx && options.warnings.is_empty());
     assert_eq!((options.tables, options.table_size), (250, 100_000));
     let words = ["oltp_tables_count=64", "oltp-table-size=10000000", "oltp-read-only=on"];
@@ -67,7 +72,7 @@ fn wrong_values_are_refused_with_what_is_right() {
         ("db-ps-mode=foo", "one of auto, disable"),
         ("rand-spec-pct=200", "a whole number from 0 to 100"),
     ] {
-        let error = parse(Test::ReadWrite, &[word]).unwrap_err();
+        let error = parse(SysbenchTest::ReadWrite, &[word]).unwrap_err();
         assert!(error.to_string().starts_with("invalid option: --"), "{error}");
         assert!(error.to_string().contains(text), "{error}");
     }
@@ -77,12 +82,12 @@ fn wrong_values_are_refused_with_what_is_right() {
 
 #[test]
 fn unknown_names_are_refused_with_the_nearest_one() {
-    let error = parse(Test::ReadWrite, &["tabel-size=5"]).unwrap_err();
+    let error = parse(SysbenchTest::ReadWrite, &["tabel-size=5"]).unwrap_err();
     assert_eq!(error.to_string(), "invalid option: --tabel-size=5");
     assert_eq!(error.hint().unwrap(), "did you mean --table_size?");
-    let error = parse(Test::ReadWrite, &["random-points=5"]).unwrap_err();
-    assert!(matches!(error, OptionError::Unknown { .. }));
-    assert!(parse(Test::SelectRandomPoints, &["random-points=5"]).is_ok());
+    let error = parse(SysbenchTest::ReadWrite, &["random-points=5"]).unwrap_err();
+    assert!(matches!(error, SysbenchOptionError::Unknown { .. }));
+    assert!(parse(SysbenchTest::SelectRandomPoints, &["random-points=5"]).is_ok());
 }
 
 #[test]
@@ -103,33 +108,33 @@ fn the_old_scripts_warn_of_names_and_values_without_effect() {
         assert_eq!(options.warnings.len(), 1, "{word}");
         let advice = format!("did you mean --{meant}?");
         assert!(options.warnings[0].contains(&advice), "{}", options.warnings[0]);
-        let silent = Options { warnings: Vec::new(), ..options };
-        assert_eq!(silent, Options::new(LEGACY), "{word} must change nothing");
+        let silent = SysbenchOptions { warnings: Vec::new(), ..options };
+        assert_eq!(silent, SysbenchOptions::new(LEGACY), "{word} must change nothing");
     }
     let options = parse(LEGACY, &["oltp-read-only=1", "oltp-auto-inc=0"]).unwrap();
     assert!(!options.read_only && options.auto_inc);
     assert_eq!(options.warnings.len(), 2);
     let options = parse(LEGACY, &["oltp-secondary=off"]).unwrap();
     assert!(options.secondary && options.warnings[0].contains("ON"));
-    let options = parse(Test::BulkInsert, &["tables=5"]).unwrap();
+    let options = parse(SysbenchTest::BulkInsert, &["tables=5"]).unwrap();
     assert_eq!(options.warnings.len(), 1);
 }
 
 #[test]
 fn scripts_are_found_by_name_and_path() {
-    for test in Test::ALL.into_iter().filter(|test| !test.is_legacy()) {
-        assert_eq!(Test::from_script(test.name()), Some(test));
+    for test in SysbenchTest::ALL.into_iter().filter(|test| !test.is_legacy()) {
+        assert_eq!(SysbenchTest::from_script(test.name()), Some(test));
         let path = format!("/usr/share/sysbench/{}.lua", test.name());
-        assert_eq!(Test::from_script(&path), Some(test));
+        assert_eq!(SysbenchTest::from_script(&path), Some(test));
     }
     let old = "/usr/share/sysbench/tests/include/oltp_legacy/bulk_insert.lua";
-    assert_eq!(Test::from_script(old), Some(Test::Legacy(LegacyTest::BulkInsert)));
-    assert_eq!(Test::from_script("sysbench/tests/db/oltp.lua"), Some(LEGACY));
-    assert_eq!(Test::from_script("oltp"), Some(LEGACY));
-    assert_eq!(Test::from_script("my.lua"), None);
+    assert_eq!(SysbenchTest::from_script(old), Some(SysbenchTest::Legacy(LegacyTest::BulkInsert)));
+    assert_eq!(SysbenchTest::from_script("sysbench/tests/db/oltp.lua"), Some(LEGACY));
+    assert_eq!(SysbenchTest::from_script("oltp"), Some(LEGACY));
+    assert_eq!(SysbenchTest::from_script("my.lua"), None);
 }
 
-fn run(options: &Options, dialect: Dialect, transactions: u32) -> (Vec<Recorded>, Tally) {
+fn run(options: &SysbenchOptions, dialect: Dialect, transactions: u32) -> (Vec<Recorded>, Tally) {
     let driver = FakeDriver::new(dialect);
     driver.database().misses = true;
     let test = Sysbench::new(options.clone(), dialect);
@@ -149,28 +154,28 @@ fn run(options: &Options, dialect: Dialect, transactions: u32) -> (Vec<Recorded>
 
 #[test]
 fn changes_of_no_row_are_misses_and_other_statements() {
-    let (_, tally) = run(&Options::new(Test::ReadWrite), Dialect::Mysql, 10);
+    let (_, tally) = run(&SysbenchOptions::new(SysbenchTest::ReadWrite), Dialect::Mysql, 10);
     assert_eq!((tally.reads, tally.writes, tally.others), (140, 10, 50));
     assert_eq!(tally.misses, 30);
-    let (_, tally) = run(&Options::new(Test::Delete), Dialect::Mysql, 10);
+    let (_, tally) = run(&SysbenchOptions::new(SysbenchTest::Delete), Dialect::Mysql, 10);
     assert_eq!((tally.others, tally.misses), (10, 10));
 }
 
 #[test]
 fn sqlite_locks_at_once_where_it_will_write() {
     let begins = |test| {
-        let (log, _) = run(&Options::new(test), Dialect::Sqlite, 1);
+        let (log, _) = run(&SysbenchOptions::new(test), Dialect::Sqlite, 1);
         log.into_iter().find(|entry| entry.text.starts_with("BEGIN")).unwrap().text
     };
-    assert_eq!(begins(Test::ReadOnly), "BEGIN");
-    assert_eq!(begins(Test::WriteOnly), "BEGIN IMMEDIATE");
-    assert_eq!(begins(Test::ReadWrite), "BEGIN IMMEDIATE");
+    assert_eq!(begins(SysbenchTest::ReadOnly), "BEGIN");
+    assert_eq!(begins(SysbenchTest::WriteOnly), "BEGIN IMMEDIATE");
+    assert_eq!(begins(SysbenchTest::ReadWrite), "BEGIN IMMEDIATE");
 }
 
 #[test]
 fn servers_number_new_rows_each_in_its_way() {
     let insert = |dialect| {
-        let (log, _) = run(&Options::new(Test::Insert), dialect, 1);
+        let (log, _) = run(&SysbenchOptions::new(SysbenchTest::Insert), dialect, 1);
         log.into_iter().find(|entry| entry.text.starts_with("INSERT")).unwrap().text
     };
     assert!(insert(Dialect::Mysql).contains("(id, k, c, pad) VALUES (0, "));
@@ -180,25 +185,25 @@ fn servers_number_new_rows_each_in_its_way() {
 
 #[test]
 fn a_new_connection_gets_its_statements_again() {
-    let (log, _) = run(&Options::new(Test::ReadWrite), Dialect::Postgres, 1);
+    let (log, _) = run(&SysbenchOptions::new(SysbenchTest::ReadWrite), Dialect::Postgres, 1);
     let prepares = log.iter().filter(|entry| entry.text.contains("$1")).count();
     assert_eq!(prepares, 2 * 9);
 }
 
 #[test]
 fn one_stream_gives_one_sequence_of_statements() {
-    let options = Options { tables: 5, ..Options::new(Test::ReadWrite) };
+    let options = SysbenchOptions { tables: 5, ..SysbenchOptions::new(SysbenchTest::ReadWrite) };
     let first = run(&options, Dialect::Mysql, 20).0;
     assert_eq!(first, run(&options, Dialect::Mysql, 20).0);
 }
 
-fn distributions() -> impl Strategy<Value = Distribution> {
-    prop::sample::select(Distribution::ALL.to_vec())
+fn distributions() -> impl Strategy<Value = KeyDistribution> {
+    prop::sample::select(KeyDistribution::ALL.to_vec())
 }
 
 prop_compose! {
     fn any_options()(
-        test in prop::sample::select(Test::ALL.to_vec()),
+        test in prop::sample::select(SysbenchTest::ALL.to_vec()),
         counts in prop::array::uniform8(0_u32..4),
         flags in prop::array::uniform8(any::<bool>()),
         tables in 1_u32..6,
@@ -208,8 +213,8 @@ prop_compose! {
         percents in (1_u32..30, 0_u32..=100, 0_u32..=100),
         shape in (0.01_f64..0.99, 0.0_f64..3.0),
         keys in (1_u32..30, 1_u32..30, 0_u32..100),
-    ) -> Options {
-        let mut options = Options::new(test);
+    ) -> SysbenchOptions {
+        let mut options = SysbenchOptions::new(test);
         [
             options.point_selects, options.simple_ranges, options.sum_ranges, options.order_ranges,
             options.distinct_ranges, options.index_updates, options.non_index_updates,
@@ -269,7 +274,7 @@ proptest! {
 
     #[test]
     fn no_command_line_breaks_the_parser(
-        test in prop::sample::select(Test::ALL.to_vec()),
+        test in prop::sample::select(SysbenchTest::ALL.to_vec()),
         names in prop::collection::vec((0..OPTIONS.len(), "[a-z_-]{0,12}", ".{0,8}"), 0..6),
         known in any::<bool>(),
     ) {
@@ -279,7 +284,7 @@ proptest! {
                 (if known { OPTIONS[at].name.to_owned() } else { name }, value)
             })
             .collect();
-        match Options::from_pairs(test, &pairs) {
+        match SysbenchOptions::from_pairs(test, &pairs) {
             Ok(options) => prop_assert!(options.tables >= 1 && options.range_size >= 1),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }

@@ -1,35 +1,37 @@
 //! Several load generators: their workers send what those of one send, and insert no id twice.
 
 use dyno_core::{Dialect, MILLISECOND};
-use dyno_drivers::sim::{Logged, Script, Service, SimDriver};
+use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers, SimulatedStatement};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
-use dyno_sysbench::{Options, Sysbench, Test};
+use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest};
 
 const WORKERS: u32 = 8;
 const EACH: u64 = 30;
 
-fn options(script: &str, pairs: &[(&str, &str)]) -> Options {
-    let test = Test::from_script(script).unwrap();
+fn options(script: &str, pairs: &[(&str, &str)]) -> SysbenchOptions {
+    let test = SysbenchTest::from_script(script).unwrap();
     let size = [("tables", "3"), ("table_size", "1000")];
     let takes_tables = !script.contains("random") && !script.contains("bulk");
     let given = size.iter().filter(|(name, _)| takes_tables || *name != "tables").chain(pairs);
     let pairs: Vec<_> =
         given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Options::from_pairs(test, &pairs).unwrap()
+    SysbenchOptions::from_pairs(test, &pairs).unwrap()
 }
 
 /// What the workers of a trial, or of a part of it, send.
-fn sent(options: &Options, spec: &TrialSpec) -> Vec<Logged> {
+fn sent(options: &SysbenchOptions, spec: &TrialSpec) -> Vec<SimulatedStatement> {
     let service = Service::Exponential(MILLISECOND);
-    let driver = SimDriver::new(Script { service, keep_log: true, ..Script::default() });
+    let driver =
+        SimDriver::new(SimulatedAnswers { service, keep_log: true, ..SimulatedAnswers::default() });
     let unique_part = (spec.share.generator, spec.share.generators.max(1));
-    let workload = Sysbench::new(Options { unique_part, ..options.clone() }, Dialect::Mysql);
+    let workload =
+        Sysbench::new(SysbenchOptions { unique_part, ..options.clone() }, Dialect::Mysql);
     drive_simulated(&workload, &driver, spec, &Control::new(), &mut ()).unwrap();
     driver.log()
 }
 
 /// The same by one load generator and by several, each in the order of workers and time.
-fn alone_and_together(options: &Options, generators: u32) -> [Vec<Logged>; 2] {
+fn alone_and_together(options: &SysbenchOptions, generators: u32) -> [Vec<SimulatedStatement>; 2] {
     let spec = TrialSpec {
         duration: None,
         events_per_worker: Some(EACH),
@@ -38,7 +40,7 @@ fn alone_and_together(options: &Options, generators: u32) -> [Vec<Logged>; 2] {
     };
     let parts = (0..generators).filter_map(|generator| spec.part(generator, generators));
     let together = parts.flat_map(|part| sent(options, &part)).collect();
-    [sent(options, &spec), together].map(|mut log: Vec<Logged>| {
+    [sent(options, &spec), together].map(|mut log: Vec<SimulatedStatement>| {
         log.sort_by_key(|one| (one.session, one.began, one.ended));
         log
     })
@@ -61,7 +63,7 @@ fn workers_of_several_generators_send_what_those_of_one_send() {
             let [alone, together] = alone_and_together(&options, generators);
             assert!(alone.len() >= WORKERS as usize, "{script}");
             // How long opening takes is the slowest worker's affair: times may be others.
-            let words = |log: Vec<Logged>| -> Vec<_> {
+            let words = |log: Vec<SimulatedStatement>| -> Vec<_> {
                 log.into_iter().map(|one| (one.session, one.sql, one.params)).collect()
             };
             assert!(words(together) == words(alone), "{script} by {generators} generators");
@@ -73,9 +75,9 @@ fn workers_of_several_generators_send_what_those_of_one_send() {
 fn ids_that_clients_number_are_inserted_once() {
     let mut options = options("oltp_insert", &[("auto_inc", "off")]);
     options.unique_start = 777;
-    let ids = |log: &[Logged]| {
+    let ids = |log: &[SimulatedStatement]| {
         let inserts = log.iter().filter(|one| one.sql.starts_with("INSERT"));
-        let id = |one: &Logged| match one.params.first() {
+        let id = |one: &SimulatedStatement| match one.params.first() {
             Some(id) => id.clone(),
             None => one.sql.split(['(', ',']).nth(5).unwrap().trim().to_owned(),
         };

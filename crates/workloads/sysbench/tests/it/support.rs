@@ -2,8 +2,8 @@
 //! catalog questions that the loader asks, and fails when told to.
 
 use dyno_core::{
-    BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, Executed, Param, ParamType,
-    Product, Row, RowSource, RowWriter, Rows, Session, Statement,
+    AnswerRow, BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, Executed, Param,
+    ParamType, Product, RowSource, RowWriter, Rows, Session, Statement,
 };
 use dyno_load::LoadObserver;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,7 +101,7 @@ pub(crate) struct FakeSession {
 
 struct TextRow(Vec<Option<String>>);
 
-impl Row for TextRow {
+impl AnswerRow for TextRow {
     fn columns(&self) -> usize {
         self.0.len()
     }

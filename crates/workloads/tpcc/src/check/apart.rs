@@ -5,10 +5,10 @@
 //! group with the others, and are compared here. Each side is read once, in the order of its key,
 //! and only a few thousand rows of it are kept at a time, however many warehouses there are.
 
-use super::stream::{Side, merge};
-use super::{Condition, LISTED, Verdict, derived, number, prepare};
+use super::stream::{MergedAnswer, merge};
+use super::{Condition, ConditionVerdict, LISTED, derived, number, prepare};
 use crate::DISTRICTS;
-use dyno_core::{DbError, Driver, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Driver, Rows, Session};
 use dyno_runner::databases;
 use std::collections::HashMap;
 
@@ -21,7 +21,10 @@ pub(super) fn is_for(condition: &Condition) -> bool {
 }
 
 /// The verdict of a condition for which [`is_for`] is true.
-pub(super) fn verdict<D: Driver>(driver: &D, condition: &Condition) -> Result<Verdict, DbError> {
+pub(super) fn verdict<D: Driver>(
+    driver: &D,
+    condition: &Condition,
+) -> Result<ConditionVerdict, DbError> {
     match condition.id {
         // C_BALANCE; SUM(OL_AMOUNT); SUM(H_AMOUNT).
         "C10" => {
@@ -48,29 +51,29 @@ pub(super) fn verdict<D: Driver>(driver: &D, condition: &Condition) -> Result<Ve
     }
 }
 
-fn customers(columns: &str, values: &'static [u32]) -> Side {
+fn customers(columns: &str, values: &'static [u32]) -> MergedAnswer {
     let sql = format!(
         "SELECT c_w_id, c_d_id, c_id, {columns} FROM bmsql_customer ORDER BY c_w_id, c_d_id, c_id"
     );
-    Side { sql, keys: 3, values }
+    MergedAnswer { sql, keys: 3, values }
 }
 
-fn stock() -> Side {
+fn stock() -> MergedAnswer {
     let sql = "SELECT s_w_id, s_i_id, s_ytd, s_order_cnt, s_remote_cnt FROM bmsql_stock ORDER BY \
                s_w_id, s_i_id";
-    Side { sql: sql.to_owned(), keys: 2, values: &[0, 0, 0] }
+    MergedAnswer { sql: sql.to_owned(), keys: 2, values: &[0, 0, 0] }
 }
 
-fn delivered() -> Side {
-    Side { sql: ordered("{DL}"), keys: 3, values: &[2] }
+fn delivered() -> MergedAnswer {
+    MergedAnswer { sql: ordered("{DL}"), keys: 3, values: &[2] }
 }
 
-fn paid() -> Side {
-    Side { sql: ordered("{PY}"), keys: 3, values: &[2, 0] }
+fn paid() -> MergedAnswer {
+    MergedAnswer { sql: ordered("{PY}"), keys: 3, values: &[2, 0] }
 }
 
-fn supplied() -> Side {
-    Side { sql: ordered("{LI}"), keys: 2, values: &[0, 0, 0] }
+fn supplied() -> MergedAnswer {
+    MergedAnswer { sql: ordered("{LI}"), keys: 2, values: &[0, 0, 0] }
 }
 
 /// A derived table as a statement of its own, in the order of its groups.
@@ -85,11 +88,11 @@ fn ordered(name: &str) -> String {
 fn compare<D: Driver>(
     driver: &D,
     condition: &Condition,
-    left: &Side,
-    rights: &[Side],
+    left: &MergedAnswer,
+    rights: &[MergedAnswer],
     is_broken: impl Fn(&[i64]) -> bool,
-) -> Result<Verdict, DbError> {
-    let mut verdict = Verdict { condition: *condition, violations: 0, keys: Vec::new() };
+) -> Result<ConditionVerdict, DbError> {
+    let mut verdict = ConditionVerdict { condition: *condition, violations: 0, keys: Vec::new() };
     merge(driver, left, rights, |row| {
         let (key, values) = row.split_at(left.keys);
         if is_broken(values) {
@@ -106,13 +109,13 @@ fn compare<D: Driver>(
 
 /// X6: the lines are counted by item, quantity and amount, of which a right database has a million
 /// at most, and compared with the catalogue.
-fn amounts<D: Driver>(driver: &D, condition: &Condition) -> Result<Verdict, DbError> {
+fn amounts<D: Driver>(driver: &D, condition: &Condition) -> Result<ConditionVerdict, DbError> {
     let lines = "SELECT ol_i_id, ol_quantity, ol_amount, count(*) FROM bmsql_order_line WHERE \
                  ol_o_id > 3000 GROUP BY ol_i_id, ol_quantity, ol_amount ORDER BY ol_i_id";
-    let lines = Side { sql: lines.to_owned(), keys: 1, values: &[0, 2, 0] };
+    let lines = MergedAnswer { sql: lines.to_owned(), keys: 1, values: &[0, 2, 0] };
     // An item that does not exist has no price that could be wrong.
     let items = "SELECT i_id, i_price, 1 FROM bmsql_item ORDER BY i_id";
-    let items = Side { sql: items.to_owned(), keys: 1, values: &[2, 0] };
+    let items = MergedAnswer { sql: items.to_owned(), keys: 1, values: &[2, 0] };
     let mut violations = 0;
     let mut broken = Vec::new();
     // Several groups have one item: its price has to be kept for the next one.
@@ -146,7 +149,7 @@ fn amounts<D: Driver>(driver: &D, condition: &Condition) -> Result<Verdict, DbEr
         keys.truncate(LISTED);
         Ok(keys)
     })?;
-    Ok(Verdict { condition: *condition, violations, keys })
+    Ok(ConditionVerdict { condition: *condition, violations, keys })
 }
 
 /// A line that another warehouse supplied: where it is from, which one it is, and OL_DIST_INFO.
@@ -159,7 +162,7 @@ struct RemoteLine {
 
 /// X10: lines that their own warehouse supplied are joined there; of the others, one in a hundred,
 /// the stock is looked up.
-fn dist_infos<D: Driver>(driver: &D, condition: &Condition) -> Result<Verdict, DbError> {
+fn dist_infos<D: Driver>(driver: &D, condition: &Condition) -> Result<ConditionVerdict, DbError> {
     in_session(driver, async |session: &mut D::Session| {
         let local = format!("{} AND ol_supply_w_id = ol_w_id AND s_w_id = ol_w_id", condition.body);
         let mut violations = number(session, &format!("SELECT count(*) FROM {local}")).await?;
@@ -182,7 +185,7 @@ fn dist_infos<D: Driver>(driver: &D, condition: &Condition) -> Result<Verdict, D
             keys.extend(broken.iter().map(|key| condition.key(&cells(key))));
             keys.truncate(LISTED);
         }
-        Ok(Verdict { condition: *condition, violations, keys })
+        Ok(ConditionVerdict { condition: *condition, violations, keys })
     })
 }
 
@@ -217,7 +220,7 @@ async fn compare_remote<S: Session>(
 }
 
 /// Text of a row, without the blanks that fixed-length columns may be filled with.
-fn text<R: Row>(row: &R, column: usize) -> Vec<u8> {
+fn text<R: AnswerRow>(row: &R, column: usize) -> Vec<u8> {
     row.bytes(column).unwrap_or_default().trim_ascii_end().to_vec()
 }
 
@@ -225,7 +228,7 @@ fn text<R: Row>(row: &R, column: usize) -> Vec<u8> {
 struct RemoteLines(Vec<RemoteLine>);
 
 impl Rows for RemoteLines {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let cell = |column| row.int(column).unwrap_or(0);
         self.0.push(RemoteLine {
             supply_warehouse: cell(0),
@@ -241,7 +244,7 @@ impl Rows for RemoteLines {
 struct DistInfos(HashMap<i64, Vec<Vec<u8>>>);
 
 impl Rows for DistInfos {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let infos = (1..=DISTRICTS as usize).map(|column| text(row, column)).collect();
         self.0.insert(row.int(0).unwrap_or(0), infos);
     }

@@ -8,7 +8,7 @@ mod stream;
 
 use crate::messages;
 use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session};
-use dyno_facts::{Entry, Message, say};
+use dyno_facts::{Message, MessageTexts, say};
 use dyno_load::query;
 
 /// Violations that are listed by key.
@@ -32,7 +32,7 @@ async fn number<S: Session>(session: &mut S, sql: &str) -> Result<u64, DbError> 
 pub struct Condition {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: &'static str,
-    rule: &'static Entry,
+    rule: &'static MessageTexts,
     /// The columns that name a violation.
     keys: &'static str,
     /// What follows FROM to find the violations.
@@ -213,13 +213,13 @@ impl Condition {
     }
 
     /// Looks whether the condition holds.
-    pub async fn verdict<S: Session>(&self, session: &mut S) -> Result<Verdict, DbError> {
+    pub async fn verdict<S: Session>(&self, session: &mut S) -> Result<ConditionVerdict, DbError> {
         let count = number(session, &self.count_sql()).await?;
         let keys = match count {
             0 => Vec::new(),
             _ => self.list(session, &self.violations()).await?,
         };
-        Ok(Verdict { condition: *self, violations: count, keys })
+        Ok(ConditionVerdict { condition: *self, violations: count, keys })
     }
 
     /// The first keys of what follows FROM in `body`.
@@ -276,7 +276,7 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Examined {
     /// The verdict: the same whichever way was taken.
-    pub verdict: Verdict,
+    pub verdict: ConditionVerdict,
     /// True when both sides were compared here.
     pub is_apart: bool,
     /// Why, when nobody had asked for that: what the database said to the joined statement.
@@ -285,13 +285,13 @@ pub struct Examined {
 
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ConditionVerdict {
     pub condition: Condition,
     pub violations: u64,
     pub keys: Vec<String>,
 }
 
-impl Verdict {
+impl ConditionVerdict {
     pub fn holds(&self) -> bool {
         self.violations == 0
     }
@@ -307,7 +307,7 @@ impl Verdict {
 }
 
 /// A sentence for each condition that doesn't hold; `None` when all do.
-pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Message> {
+pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a ConditionVerdict>) -> Option<Message> {
     let violated = verdicts.into_iter().filter(|verdict| !verdict.holds()).map(|verdict| {
         let Condition { id, .. } = verdict.condition;
         let rule = verdict.condition.rule();
@@ -319,7 +319,10 @@ pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<M
 
 /// Checks all conditions of a stage, one after another. Reads the whole database: seconds per
 /// warehouse. Nobody may write meanwhile.
-pub async fn check<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Verdict>, DbError> {
+pub async fn check<S: Session>(
+    session: &mut S,
+    stage: Stage,
+) -> Result<Vec<ConditionVerdict>, DbError> {
     prepare(session).await?;
     let mut verdicts = Vec::new();
     for condition in CONDITIONS.iter().filter(|condition| condition.applies(stage)) {

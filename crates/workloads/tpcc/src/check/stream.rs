@@ -5,7 +5,7 @@
 
 use super::prepare;
 use crate::text::read_scaled;
-use dyno_core::{DbError, Dialect, Discard, Driver, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Dialect, Discard, Driver, Rows, Session};
 use dyno_reactor::block_on;
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -23,7 +23,7 @@ const WRITE_TIMEOUT: &str = "SET SESSION net_write_timeout = 86400";
 
 /// One of the answers that are merged: rows in the order of their keys, which are integers.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct MergedAnswer {
     pub(super) sql: String,
     /// The columns of the key come first.
     pub(super) keys: usize,
@@ -49,7 +49,7 @@ impl Stream {
         scope: &'scope Scope<'scope, '_>,
         driver: &'scope D,
         number: u32,
-        side: &Side,
+        side: &MergedAnswer,
     ) -> Self {
         let (sender, batches) = sync_channel(BATCHES_AHEAD);
         let (keys, width) = (side.keys, side.keys + side.values.len());
@@ -102,8 +102,8 @@ impl Stream {
 /// sums of the others' values behind it, 0 where there are none.
 pub(super) fn merge<D: Driver>(
     driver: &D,
-    left: &Side,
-    rights: &[Side],
+    left: &MergedAnswer,
+    rights: &[MergedAnswer],
     mut each: impl FnMut(&[i64]),
 ) -> Result<(), DbError> {
     std::thread::scope(|scope| {
@@ -138,7 +138,7 @@ pub(super) fn merge<D: Driver>(
 async fn read<D: Driver>(
     driver: &D,
     number: u32,
-    side: &Side,
+    side: &MergedAnswer,
     sender: &SyncSender<Batch>,
 ) -> Result<(), DbError> {
     let mut session = driver.connect(number).await?;
@@ -176,7 +176,7 @@ async fn read<D: Driver>(
 
 /// Sends rows on, as integers.
 struct Forward<'a> {
-    side: &'a Side,
+    side: &'a MergedAnswer,
     dialect: Dialect,
     sender: &'a SyncSender<Batch>,
     batch: Vec<i64>,
@@ -200,7 +200,7 @@ impl Forward<'_> {
 }
 
 impl Rows for Forward<'_> {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         if self.is_over.get() {
             return;
         }

@@ -6,7 +6,7 @@ use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards
 use crate::facts::{ConditionLine, ConditionState};
 use crate::options::CheckTime;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
-use dyno_facts::{DataCheck, Message, Verdict, say};
+use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_reactor::{now, timeout};
 use dyno_runner::databases;
 use dyno_runner::failure::{Failure, sentence};
@@ -21,7 +21,7 @@ const CONDITIONS_CHECK: &str = "conditions";
 pub struct Before {
     books: Books,
     /// What was checked; `None` is nothing.
-    verdicts: Option<Vec<check::Verdict>>,
+    verdicts: Option<Vec<check::ConditionVerdict>>,
     when: CheckTime,
 }
 
@@ -93,7 +93,7 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
 pub fn not_made(before: &Before, why: &Message) -> Findings {
     let check = |name: &str| DataCheck {
         name: name.to_owned(),
-        verdict: Verdict::NotMade,
+        verdict: CheckVerdict::NotMade,
         evidence: why.clone(),
     };
     Findings {
@@ -119,7 +119,7 @@ fn announce(is_wanted: bool, warehouses: u32) {
 
 /// The books, and what came of the conditions where they are wanted: without them, books are worth
 /// something nevertheless.
-type Looked<T = check::Verdict> = (Books, Option<Result<Vec<T>, DbError>>);
+type Looked<T = check::ConditionVerdict> = (Books, Option<Result<Vec<T>, DbError>>);
 
 fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
     let (books, looked) = look_in_a_session(driver, with_conditions)?;
@@ -143,7 +143,7 @@ fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError>
 
 /// A verdict, or a condition that has to be looked at in another way, and what the database said if it
 /// was asked.
-type Asked = Result<check::Verdict, (&'static Condition, Option<DbError>)>;
+type Asked = Result<check::ConditionVerdict, (&'static Condition, Option<DbError>)>;
 
 /// Gives up at Ctrl-C: the conditions of a large database take longer than anybody waits. (SQLite
 /// answers within its calls, and can't be left.)
@@ -205,9 +205,9 @@ fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
                 sum = format!("{}.{:02}", cents / 100, cents % 100),
                 delivered = workload.delivered().acknowledged
             );
-            (Verdict::Passed, agree)
+            (CheckVerdict::Passed, agree)
         }
-        false => (Verdict::Failed, Message::sentences(&problems)),
+        false => (CheckVerdict::Failed, Message::sentences(&problems)),
     };
     DataCheck { name: DataCheck::BOOKS.to_owned(), verdict, evidence }
 }
@@ -217,20 +217,20 @@ fn audit_check(workload: &Tpcc) -> DataCheck {
     let problems = audit.problems();
     let done: u64 = audit.orders + audit.deliveries;
     let (verdict, evidence) = match (problems.is_empty(), done) {
-        (true, 0) => (Verdict::NotMade, say!(audit_too_little)),
-        (true, _) => (Verdict::Passed, say!(audit_passed)),
-        (false, _) => (Verdict::Failed, Message::sentences(&problems)),
+        (true, 0) => (CheckVerdict::NotMade, say!(audit_too_little)),
+        (true, _) => (CheckVerdict::Passed, say!(audit_passed)),
+        (false, _) => (CheckVerdict::Failed, Message::sentences(&problems)),
     };
     DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
 }
 
-fn conditions_check(verdicts: Option<&Result<&[check::Verdict], Message>>) -> DataCheck {
+fn conditions_check(verdicts: Option<&Result<&[check::ConditionVerdict], Message>>) -> DataCheck {
     let (verdict, evidence) = match verdicts {
-        None => (Verdict::NotMade, say!(conditions_unwanted)),
-        Some(Err(why)) => (Verdict::NotMade, why.clone()),
+        None => (CheckVerdict::NotMade, say!(conditions_unwanted)),
+        Some(Err(why)) => (CheckVerdict::NotMade, why.clone()),
         Some(Ok(verdicts)) => match check::violated(*verdicts) {
-            None => (Verdict::Passed, say!(conditions_hold, n = verdicts.len())),
-            Some(violated) => (Verdict::Failed, violated),
+            None => (CheckVerdict::Passed, say!(conditions_hold, n = verdicts.len())),
+            Some(violated) => (CheckVerdict::Failed, violated),
         },
     };
     DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence }
@@ -239,12 +239,12 @@ fn conditions_check(verdicts: Option<&Result<&[check::Verdict], Message>>) -> Da
 /// True for a check that should have been made and could not: what it would have said is not known.
 pub fn is_missing(check: &DataCheck) -> bool {
     let is_wanted = check.name != AUDIT_CHECK && check.evidence != say!(conditions_unwanted);
-    check.verdict == Verdict::NotMade && is_wanted
+    check.verdict == CheckVerdict::NotMade && is_wanted
 }
 
 /// What is known of the time after a run.
 enum After<'a> {
-    Looked(Option<&'a [check::Verdict]>),
+    Looked(Option<&'a [check::ConditionVerdict]>),
     NotMade(&'a Message),
 }
 
@@ -263,29 +263,32 @@ fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
 }
 
 /// `None` where the condition need not hold.
-fn state(condition: &Condition, verdicts: Option<&[check::Verdict]>) -> Option<ConditionState> {
+fn state(
+    condition: &Condition,
+    verdicts: Option<&[check::ConditionVerdict]>,
+) -> Option<ConditionState> {
     let Some(verdicts) = verdicts else {
         return condition.applies(Stage::Used).then(|| not_made_state(&say!(conditions_unwanted)));
     };
     let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
     Some(match verdict.holds() {
-        true => ConditionState { verdict: Verdict::Passed, evidence: Message::default() },
-        false => ConditionState { verdict: Verdict::Failed, evidence: verdict.counted() },
+        true => ConditionState { verdict: CheckVerdict::Passed, evidence: Message::default() },
+        false => ConditionState { verdict: CheckVerdict::Failed, evidence: verdict.counted() },
     })
 }
 
 fn not_made_state(why: &Message) -> ConditionState {
-    ConditionState { verdict: Verdict::NotMade, evidence: why.clone() }
+    ConditionState { verdict: CheckVerdict::NotMade, evidence: why.clone() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn verdict(id: &str, keys: &[&str], violations: u64) -> check::Verdict {
+    fn verdict(id: &str, keys: &[&str], violations: u64) -> check::ConditionVerdict {
         let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        check::Verdict { condition, violations, keys }
+        check::ConditionVerdict { condition, violations, keys }
     }
 
     #[test]
@@ -296,17 +299,20 @@ mod tests {
             verdict("X5", &["s_w_id 1"], 7),
         ];
         let check = conditions_check(Some(&Ok(&verdicts)));
-        assert_eq!(check.verdict, Verdict::Failed);
+        assert_eq!(check.verdict, CheckVerdict::Failed);
         assert_eq!(
             check.evidence,
             "C3 is violated: The NO_O_ID of a district have no gap. There are 1 violation: w 1, d 2. \
              X5 is violated: S_QUANTITY is between 10 and 100. There are 7 violations: s_w_id 1; and \
              more."
         );
-        assert_eq!(conditions_check(Some(&Ok(&verdicts[..1]))).verdict, Verdict::Passed);
+        assert_eq!(conditions_check(Some(&Ok(&verdicts[..1]))).verdict, CheckVerdict::Passed);
         let refused = conditions_check(Some(&Err("No join.".into())));
-        assert_eq!((refused.verdict, &refused.evidence), (Verdict::NotMade, &"No join.".into()));
-        assert_eq!(conditions_check(None).verdict, Verdict::NotMade);
+        assert_eq!(
+            (refused.verdict, &refused.evidence),
+            (CheckVerdict::NotMade, &"No join.".into())
+        );
+        assert_eq!(conditions_check(None).verdict, CheckVerdict::NotMade);
         assert!(is_missing(&refused) && !is_missing(&conditions_check(None)));
         assert!(!is_missing(&conditions_check(Some(&Ok(&verdicts)))));
     }
@@ -321,11 +327,11 @@ mod tests {
         let findings = not_made(&before, &"The server was gone.".into());
         let line = |id: &str| findings.conditions.iter().find(|line| line.id == id).unwrap();
         assert_eq!(findings.conditions.len(), CONDITIONS.len());
-        assert_eq!(line("C1").before.as_ref().unwrap().verdict, Verdict::Passed);
+        assert_eq!(line("C1").before.as_ref().unwrap().verdict, CheckVerdict::Passed);
         assert_eq!(line("C1").after.as_ref().unwrap().evidence, "The server was gone.");
-        assert_eq!(line("C11").before.as_ref().unwrap().verdict, Verdict::Passed);
+        assert_eq!(line("C11").before.as_ref().unwrap().verdict, CheckVerdict::Passed);
         assert_eq!(line("C11").after, None, "it need not hold then");
-        assert!(findings.checks.iter().all(|check| check.verdict == Verdict::NotMade));
+        assert!(findings.checks.iter().all(|check| check.verdict == CheckVerdict::NotMade));
         let unwanted = Before { verdicts: None, ..before };
         let lines = lines(&unwanted, After::Looked(None));
         assert!(lines.iter().all(|line| line.id == "C11" || line.before.is_some()));

@@ -1,12 +1,12 @@
 //! What a run of TPC-C says of itself.
 
-use crate::audit::{Audit, LINES_MEAN, Share, Skew};
+use crate::audit::{Audit, LINES_MEAN, ObservedShare, Skew};
 use crate::facts::{AuditLine, TpccFacts, TpccKind};
-use crate::load::Loaded;
-use crate::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
+use crate::load::TpccDatabase;
+use crate::profile::{MIX_LEAST_PERCENT, PerKind, Profile, TpccTransaction};
 use crate::{DISTRICTS, Tpcc};
 use dyno_core::Workload;
-use dyno_facts::{KindSummary, Verdict, say};
+use dyno_facts::{CheckVerdict, KindSummary, say};
 
 /// What carried the load of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct TerminalLoad {
 /// left to [`super::look_after`].
 pub fn facts(
     workload: &Tpcc,
-    loaded: &Loaded,
+    loaded: &TpccDatabase,
     load: TerminalLoad,
     kinds: &[KindSummary],
     window_s: f64,
@@ -66,7 +66,7 @@ fn shares_percent(profile: &Profile) -> PerKind<f64> {
 }
 
 fn kind_facts(profile: &Profile, name: &str) -> TpccKind {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    let kind = TpccTransaction::ALL.into_iter().find(|kind| kind.name() == name);
     let (limit_p90_s, share_percent, least_share_percent) = match kind {
         Some(kind) => (
             profile.limits_s[kind.index()],
@@ -93,7 +93,7 @@ fn audit_lines(audit: &Audit) -> Vec<AuditLine> {
     lines
 }
 
-fn share_line(share: &Share) -> AuditLine {
+fn share_line(share: &ObservedShare) -> AuditLine {
     let percent = |share: f64| format!("{:.3} %", 100.0 * share);
     AuditLine {
         name: share.title(),
@@ -122,11 +122,11 @@ fn skew_line(skew: &Skew) -> AuditLine {
     }
 }
 
-fn judged(is_judged: bool, is_right: bool) -> Verdict {
+fn judged(is_judged: bool, is_right: bool) -> CheckVerdict {
     match (is_judged, is_right) {
-        (false, _) => Verdict::NotMade,
-        (true, true) => Verdict::Passed,
-        (true, false) => Verdict::Failed,
+        (false, _) => CheckVerdict::NotMade,
+        (true, true) => CheckVerdict::Passed,
+        (true, false) => CheckVerdict::Failed,
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn rates_count_commits_of_the_window_and_a_delivery_once() {
-        let loaded = Loaded { warehouses: 5, c_last: 100 };
+        let loaded = TpccDatabase { warehouses: 5, c_last: 100 };
         let options = TpccOptions { warehouses: 2, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
         let workload = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
         let kinds = [kind("new_order", 45), kind("delivery", 4), kind("delivery_deferred", 4)];
@@ -161,12 +161,12 @@ mod tests {
         let payment = &facts.kinds[1];
         assert_eq!((payment.limit_p90_s, payment.share_percent), (5.0, 43.0));
         assert_eq!(facts.audit.len(), 14, "nine shares, the lines, four distributions");
-        assert!(facts.audit.iter().all(|line| line.verdict == Verdict::NotMade));
+        assert!(facts.audit.iter().all(|line| line.verdict == CheckVerdict::NotMade));
     }
 
     #[test]
     fn pauses_bound_the_orders_of_a_warehouse() {
-        let loaded = Loaded { warehouses: 10, c_last: 100 };
+        let loaded = TpccDatabase { warehouses: 10, c_last: 100 };
         let options = TpccOptions::new(SPEC, &loaded, 1);
         let workload = Tpcc::new(options.clone(), &loaded, Dialect::Postgres).unwrap();
         let load = TerminalLoad { terminals: 100, sessions: 8 };

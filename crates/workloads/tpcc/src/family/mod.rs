@@ -7,13 +7,14 @@ mod preflight;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
 pub use facts::{TerminalLoad, facts, tpmc_limit};
-pub use preflight::{Need, PreflightError, preflight};
+pub use preflight::{Need, TpccPreflightError, preflight};
 
+use crate::Handover;
 use crate::ITEMS;
-use crate::Kept;
 use crate::ledger_file::{LedgerFile, read};
 use crate::load::{
-    LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
+    LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy, existing_tables,
+    load,
 };
 use crate::options::{OFFER, TpccSettings};
 use crate::profile::ReadOnlyEnd;
@@ -27,8 +28,9 @@ use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, DriveOn, Driven, Family, FamilyEntry, LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT,
-    all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure, refused, with_p95,
+    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, LostWork, Ready,
+    UNPREPARED_HINT, all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure,
+    refused, with_p95,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
@@ -50,8 +52,8 @@ struct TpccFamily {
 const OTHER_DATA_HINT: &str = "Drop the tables whose names begin with bmsql_, use another database, or write the \
                                number of warehouses that is there into the suite.";
 
-struct Found {
-    loaded: Loaded,
+struct TpccData {
+    loaded: TpccDatabase,
     before: Before,
     /// The file that every order is recorded in.
     ledger: Option<PathBuf>,
@@ -102,8 +104,8 @@ impl Family for TpccFamily {
 
 impl Driven for TpccFamily {
     type Workload = crate::Tpcc;
-    type Before = Found;
-    type Kept = Kept;
+    type Before = TpccData;
+    type Kept = Handover;
 
     fn rolls_back_reads(&self) -> bool {
         self.options.profile.read_only_end == ReadOnlyEnd::Rollback
@@ -142,7 +144,7 @@ impl Driven for TpccFamily {
         let own = facts(&workload, &loaded, terminal_load(spec), &[], 0.0);
         Ok(Ready {
             workload,
-            before: Found { loaded, before, ledger },
+            before: TpccData { loaded, before, ledger },
             test: self.options.profile.name.to_owned(),
             data: Some(data),
             own: Some(FamilyFacts::new(&own)),
@@ -163,11 +165,11 @@ impl Driven for TpccFamily {
         self.workload(driver, &found.loaded, spec, stem)
     }
 
-    fn leave(&self, workload: &crate::Tpcc) -> Result<Option<Kept>, Failure> {
+    fn leave(&self, workload: &crate::Tpcc) -> Result<Option<Handover>, Failure> {
         workload.leave().map(Some).map_err(Failure::new)
     }
 
-    fn absorb(&self, workload: &crate::Tpcc, kept: Kept) -> Result<(), Failure> {
+    fn absorb(&self, workload: &crate::Tpcc, kept: Handover) -> Result<(), Failure> {
         workload.absorb(kept).map_err(Failure::new)
     }
 
@@ -175,8 +177,8 @@ impl Driven for TpccFamily {
         &self,
         driver: &D,
         workload: &crate::Tpcc,
-        found: Found,
-        ran: &Ran<'_>,
+        found: TpccData,
+        ran: &EndedTrial<'_>,
     ) -> After {
         let findings = match ran.unchecked() {
             Some(why) => not_made(&found.before, &why),
@@ -209,15 +211,15 @@ fn terminal_load(spec: &TrialSpec) -> TerminalLoad {
 }
 
 impl TpccFamily {
-    fn load_options(&self, seed: u64) -> LoadOptions {
+    fn load_options(&self, seed: u64) -> TpccLoadOptions {
         let options = &self.options;
-        LoadOptions {
+        TpccLoadOptions {
             sessions: options.load_workers.unwrap_or_else(default_sessions),
             seed,
             keys: options.keys,
             foreign_keys: options.foreign_keys,
             shard: options.shard.clone(),
-            ..LoadOptions::new(options.warehouses)
+            ..TpccLoadOptions::new(options.warehouses)
         }
     }
 
@@ -233,7 +235,7 @@ impl TpccFamily {
     fn workload<D: Driver>(
         &self,
         driver: &D,
-        loaded: &Loaded,
+        loaded: &TpccDatabase,
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<crate::Tpcc, Failure> {
@@ -248,7 +250,7 @@ impl TpccFamily {
         &self,
         session: &mut S,
         sessions: u32,
-    ) -> Result<(preflight::Found, DataFacts), PreflightError> {
+    ) -> Result<(preflight::Preflight, DataFacts), TpccPreflightError> {
         let found = preflight(session, &self.need(sessions)).await?;
         let size = footprint(session, "bmsql").await?;
         let data = DataFacts {
@@ -297,12 +299,12 @@ fn notes(workload: &crate::Tpcc) -> Vec<Message> {
     left.into_iter().chain(workload.delivery_log_error().map(Message::from)).collect()
 }
 
-fn preflight_failure(error: PreflightError) -> Failure {
+fn preflight_failure(error: TpccPreflightError) -> Failure {
     match error {
-        PreflightError::Unloaded(LoadError::Data { problem, .. }) => {
+        TpccPreflightError::Unloaded(LoadError::Data { problem, .. }) => {
             Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
         }
-        PreflightError::TooFew { loaded, .. } => {
+        TpccPreflightError::TooFew { loaded, .. } => {
             let hint = format!("Write `warehouses = {loaded}`, or load other tables.");
             Failure::from(error).with_hint(hint)
         }

@@ -1,6 +1,6 @@
 //! Whether a run can be made on a database, before anybody connects a thousand times.
 
-use crate::load::{LoadError, Loaded, foreign_keys, loaded};
+use crate::load::{LoadError, TpccDatabase, foreign_keys, loaded};
 use crate::{Isolation, prepared_statements};
 use dyno_core::{DbError, Dialect, Session};
 use dyno_load::query::{answer, answer_if_any, whole};
@@ -17,15 +17,15 @@ pub struct Need {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    pub loaded: Loaded,
+pub struct Preflight {
+    pub loaded: TpccDatabase,
     /// What the user should know, in sentences.
     pub warnings: Vec<String>,
 }
 
 /// Why a run can't be made.
 #[derive(Debug)]
-pub enum PreflightError {
+pub enum TpccPreflightError {
     /// Nothing is loaded, or not all of it.
     Unloaded(LoadError),
     /// Fewer warehouses are loaded than the run uses.
@@ -40,44 +40,50 @@ pub enum PreflightError {
     Db(DbError),
 }
 
-impl From<DbError> for PreflightError {
+impl From<DbError> for TpccPreflightError {
     fn from(error: DbError) -> Self {
-        PreflightError::Db(error)
+        TpccPreflightError::Db(error)
     }
 }
 
-impl From<PreflightError> for Failure {
-    fn from(error: PreflightError) -> Self {
+impl From<TpccPreflightError> for Failure {
+    fn from(error: TpccPreflightError) -> Self {
         match error {
-            PreflightError::Unloaded(error) => Failure::from(&error),
-            PreflightError::TooFew { asked, loaded } => Failure::new(format!(
+            TpccPreflightError::Unloaded(error) => Failure::from(&error),
+            TpccPreflightError::TooFew { asked, loaded } => Failure::new(format!(
                 "{asked} warehouses are asked for, but only {loaded} are loaded."
             )),
-            PreflightError::Limit(failure) => failure,
-            PreflightError::Db(error) => Failure::from(&error),
+            TpccPreflightError::Limit(failure) => failure,
+            TpccPreflightError::Db(error) => Failure::from(&error),
         }
     }
 }
 
 /// Looks at the database and its server.
-pub async fn preflight<S: Session>(session: &mut S, need: &Need) -> Result<Found, PreflightError> {
-    let loaded = loaded(session).await.map_err(PreflightError::Unloaded)?;
+pub async fn preflight<S: Session>(
+    session: &mut S,
+    need: &Need,
+) -> Result<Preflight, TpccPreflightError> {
+    let loaded = loaded(session).await.map_err(TpccPreflightError::Unloaded)?;
     if loaded.warehouses < need.warehouses {
         let (asked, loaded) = (need.warehouses, loaded.warehouses);
-        return Err(PreflightError::TooFew { asked, loaded });
+        return Err(TpccPreflightError::TooFew { asked, loaded });
     }
     let mut warnings = Vec::new();
     check_prepared(session, need.sessions).await?;
     warnings.extend(connections(session, need.sessions).await?);
-    let keys = foreign_keys(session).await.map_err(PreflightError::Unloaded)?;
+    let keys = foreign_keys(session).await.map_err(TpccPreflightError::Unloaded)?;
     warnings.extend(about_foreign_keys(keys, need.foreign_keys));
     warnings.extend(about_isolation(session.dialect(), need.isolation));
     warnings.extend(about_statistics(session).await?);
-    Ok(Found { loaded, warnings })
+    Ok(Preflight { loaded, warnings })
 }
 
 /// MySQL counts the prepared statements of all sessions together.
-async fn check_prepared<S: Session>(session: &mut S, sessions: u32) -> Result<(), PreflightError> {
+async fn check_prepared<S: Session>(
+    session: &mut S,
+    sessions: u32,
+) -> Result<(), TpccPreflightError> {
     if session.dialect() != Dialect::Mysql {
         return Ok(());
     }
@@ -85,7 +91,7 @@ async fn check_prepared<S: Session>(session: &mut S, sessions: u32) -> Result<()
     let used = status(session, "Prepared_stmt_count").await?.unwrap_or(0);
     let each = prepared_statements(Dialect::Mysql);
     match prepared_shortage(sessions, each, limit, used) {
-        Some(failure) => Err(PreflightError::Limit(failure)),
+        Some(failure) => Err(TpccPreflightError::Limit(failure)),
         None => Ok(()),
     }
 }

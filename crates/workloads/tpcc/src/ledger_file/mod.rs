@@ -34,7 +34,7 @@ const TORN: &str = " torn";
 
 /// An order as its commit was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Order {
+pub struct LedgerOrder {
     /// O_ID.
     pub number: u32,
     /// O_C_ID.

@@ -1,8 +1,8 @@
 //! Reading a ledger.
 
-use super::{FIRST_LINE, FIRST_WORD, Order, TORN, io_failure};
+use super::{FIRST_LINE, FIRST_WORD, LedgerOrder, TORN, io_failure};
 use crate::DISTRICTS;
-use crate::load::Loaded;
+use crate::load::TpccDatabase;
 use dyno_runner::failure::Failure;
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,9 +14,9 @@ pub(crate) struct District {
     /// The next order's number before the first run.
     pub(crate) before: u32,
     /// In the order of their numbers. Eight bytes an order.
-    pub(crate) acknowledged: Vec<Order>,
+    pub(crate) acknowledged: Vec<LedgerOrder>,
     /// Sent, neither acknowledged nor refused; in the order of their numbers.
-    pub(crate) unknown: Vec<Order>,
+    pub(crate) unknown: Vec<LedgerOrder>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Recorded {
     }
 
     /// Whether this is a ledger of the database that `loaded` describes.
-    pub fn is_of(&self, loaded: &Loaded) -> Result<(), Failure> {
+    pub fn is_of(&self, loaded: &TpccDatabase) -> Result<(), Failure> {
         if (self.warehouses, self.c_last) == (loaded.warehouses, loaded.c_last) {
             return Ok(());
         }
@@ -138,7 +138,7 @@ fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
 }
 
 /// A place and an order.
-type Sent = (u32, u32, Order);
+type Sent = (u32, u32, LedgerOrder);
 
 struct Parser {
     recorded: Recorded,
@@ -232,7 +232,7 @@ fn sent(rest: &str) -> Option<Sent> {
     let mut words = rest.split(' ');
     let (warehouse, district) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     index(warehouse, district)?;
-    let order = Order {
+    let order = LedgerOrder {
         number: words.next()?.parse().ok()?,
         customer: words.next()?.parse().ok()?,
         lines: words.next()?.parse().ok()?,

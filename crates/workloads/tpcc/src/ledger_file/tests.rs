@@ -1,14 +1,14 @@
 use super::*;
 use crate::books::Books;
-use crate::load::Loaded;
+use crate::load::TpccDatabase;
 use dyno_testkit::Scratch;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-const LOADED: Loaded = Loaded { warehouses: 2, c_last: 100 };
+const LOADED: TpccDatabase = TpccDatabase { warehouses: 2, c_last: 100 };
 
-fn order(number: u32) -> Order {
-    Order { number, customer: 17, lines: 10 }
+fn order(number: u32) -> LedgerOrder {
+    LedgerOrder { number, customer: 17, lines: 10 }
 }
 
 fn before(next: i64) -> Books {
@@ -102,7 +102,7 @@ fn only_the_own_database_is_gone_on_with() {
     let path = scratch.file("ledger");
     written(&path);
     let text = |error: Failure| format!("{} {}", error.message, error.hint.unwrap_or_default());
-    let other = Loaded { warehouses: 2, c_last: 99 };
+    let other = TpccDatabase { warehouses: 2, c_last: 99 };
     let error = LedgerFile::open(&path, "x", &other, 7, &before(3_001)).unwrap_err();
     assert!(text(error).contains("that of another database"));
     let lost = text(open(&path, 3_001).unwrap_err());

@@ -1,10 +1,10 @@
 //! Writing a ledger while a run goes on.
 
 use super::read::{Recorded, read};
-use super::{FIRST_LINE, Order, Step, TORN, io_failure};
+use super::{FIRST_LINE, LedgerOrder, Step, TORN, io_failure};
 use crate::DISTRICTS;
 use crate::books::Books;
-use crate::load::Loaded;
+use crate::load::TpccDatabase;
 use crate::text::{Short, Timestamp};
 use dyno_core::DbError;
 use dyno_runner::failure::Failure;
@@ -57,7 +57,7 @@ impl LedgerFile {
     pub fn open(
         path: &Path,
         target: &str,
-        loaded: &Loaded,
+        loaded: &TpccDatabase,
         seed: u64,
         before: &Books,
     ) -> Result<Self, Failure> {
@@ -120,7 +120,12 @@ impl LedgerFile {
     /// # Errors
     /// When this line, an earlier one or a sync failed: nothing may be committed any more.
     #[inline]
-    pub(crate) fn note(&self, step: Step, district: usize, order: Order) -> Result<(), DbError> {
+    pub(crate) fn note(
+        &self,
+        step: Step,
+        district: usize,
+        order: LedgerOrder,
+    ) -> Result<(), DbError> {
         let mut line = Short::<LINE_BYTES>::default();
         line.push(step.letter());
         let (warehouse, district) = place(district);
@@ -237,9 +242,9 @@ fn place(index: usize) -> (u32, u32) {
     (index as u32 / DISTRICTS + 1, index as u32 % DISTRICTS + 1)
 }
 
-fn begin_run(text: &mut String, target: &str, loaded: &Loaded, seed: u64, before: &Books) {
+fn begin_run(text: &mut String, target: &str, loaded: &TpccDatabase, seed: u64, before: &Books) {
     let target: String = target.chars().filter(|letter| !letter.is_control()).collect();
-    let (now, Loaded { warehouses, c_last }) = (Timestamp::now().0, *loaded);
+    let (now, TpccDatabase { warehouses, c_last }) = (Timestamp::now().0, *loaded);
     // Writing into a String can't fail.
     let _ = writeln!(text, "run {now} {warehouses} {c_last} {seed} {target}");
     for (warehouse, district, next) in before.next_orders() {
@@ -257,7 +262,12 @@ fn is_cut_off(file: &mut File) -> std::io::Result<bool> {
 }
 
 /// Whether the database is the ledger's, and holds what it says and no more.
-fn fits(path: &Path, recorded: &Recorded, loaded: &Loaded, before: &Books) -> Result<(), Failure> {
+fn fits(
+    path: &Path,
+    recorded: &Recorded,
+    loaded: &TpccDatabase,
+    before: &Books,
+) -> Result<(), Failure> {
     if recorded.runs == 0 {
         return Ok(());
     }

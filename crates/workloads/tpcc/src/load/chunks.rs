@@ -1,6 +1,6 @@
 //! What is loaded, and committed, at once.
 
-use crate::schema::Table;
+use crate::schema::TpccTable;
 use crate::{DISTRICTS, ITEMS};
 
 /// Warehouses whose own rows, and those of their districts, are loaded together.
@@ -12,7 +12,7 @@ const ITEMS_AT_ONCE: u32 = 25_000;
 /// Rows of one table that are stored together: about 30,000, so that no transaction is large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    pub(crate) table: Table,
+    pub(crate) table: TpccTable,
     /// 0 of the tables that aren't loaded by warehouse: items, warehouses and districts.
     pub(crate) warehouse: u32,
     /// First item, district or, of warehouses and districts, warehouse.
@@ -44,15 +44,15 @@ impl Chunk {
 
     fn range_column(&self) -> &'static str {
         match self.table {
-            Table::Item => "i_id",
-            Table::Warehouse => "w_id",
-            Table::District => "d_w_id",
-            Table::Customer => "c_d_id",
-            Table::History => "h_d_id",
-            Table::Order => "o_d_id",
-            Table::NewOrder => "no_d_id",
-            Table::Stock => "s_i_id",
-            Table::OrderLine => "ol_d_id",
+            TpccTable::Item => "i_id",
+            TpccTable::Warehouse => "w_id",
+            TpccTable::District => "d_w_id",
+            TpccTable::Customer => "c_d_id",
+            TpccTable::History => "h_d_id",
+            TpccTable::Order => "o_d_id",
+            TpccTable::NewOrder => "no_d_id",
+            TpccTable::Stock => "s_i_id",
+            TpccTable::OrderLine => "ol_d_id",
         }
     }
 }
@@ -67,10 +67,10 @@ fn ranges(last: u32, at_once: u32) -> impl Iterator<Item = (u32, u32)> {
 pub(crate) fn all(warehouses: u32) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     for (low, high) in ranges(ITEMS, ITEMS_AT_ONCE) {
-        chunks.push(Chunk { table: Table::Item, warehouse: 0, low, high });
+        chunks.push(Chunk { table: TpccTable::Item, warehouse: 0, low, high });
     }
     for (low, high) in ranges(warehouses, WAREHOUSES_AT_ONCE) {
-        for table in [Table::Warehouse, Table::District] {
+        for table in [TpccTable::Warehouse, TpccTable::District] {
             chunks.push(Chunk { table, warehouse: 0, low, high });
         }
     }
@@ -79,12 +79,12 @@ pub(crate) fn all(warehouses: u32) -> Vec<Chunk> {
             ranges(last, at_once).map(move |(low, high)| Chunk { table, warehouse, low, high })
         };
         let mut tables: Vec<Vec<Chunk>> = vec![
-            parts(Table::Stock, ITEMS, ITEMS_AT_ONCE).collect(),
-            parts(Table::OrderLine, DISTRICTS, 1).collect(),
-            parts(Table::Customer, DISTRICTS, 5).collect(),
-            parts(Table::History, DISTRICTS, DISTRICTS).collect(),
-            parts(Table::Order, DISTRICTS, DISTRICTS).collect(),
-            parts(Table::NewOrder, DISTRICTS, DISTRICTS).collect(),
+            parts(TpccTable::Stock, ITEMS, ITEMS_AT_ONCE).collect(),
+            parts(TpccTable::OrderLine, DISTRICTS, 1).collect(),
+            parts(TpccTable::Customer, DISTRICTS, 5).collect(),
+            parts(TpccTable::History, DISTRICTS, DISTRICTS).collect(),
+            parts(TpccTable::Order, DISTRICTS, DISTRICTS).collect(),
+            parts(TpccTable::NewOrder, DISTRICTS, DISTRICTS).collect(),
         ];
         tables.iter_mut().for_each(|parts| parts.reverse());
         while tables.iter().any(|parts| !parts.is_empty()) {
@@ -154,7 +154,7 @@ mod tests {
             let rows = rows_of(chunk, Dialect::Postgres);
             *counts.entry(chunk.table).or_insert(0) += rows.len();
             assert!(rows.iter().all(|row| row.len() == chunk.table.columns().len()));
-            if chunk.table == Table::Order {
+            if chunk.table == TpccTable::Order {
                 lines = rows.iter().map(|row| row[5].parse::<usize>().unwrap()).sum();
                 let customers: BTreeSet<&String> =
                     rows[..3_000].iter().map(|row| &row[3]).collect();
@@ -162,17 +162,17 @@ mod tests {
                 assert_eq!(rows.iter().filter(|row| row[4] == "NULL").count(), 9_000);
             }
         }
-        assert_eq!(counts[&Table::OrderLine], lines);
+        assert_eq!(counts[&TpccTable::OrderLine], lines);
         assert!((297_000..303_000).contains(&lines), "{lines}");
         let expected = [
-            (Table::Item, 100_000),
-            (Table::Warehouse, 1),
-            (Table::District, 10),
-            (Table::Customer, 30_000),
-            (Table::History, 30_000),
-            (Table::Order, 30_000),
-            (Table::NewOrder, 9_000),
-            (Table::Stock, 100_000),
+            (TpccTable::Item, 100_000),
+            (TpccTable::Warehouse, 1),
+            (TpccTable::District, 10),
+            (TpccTable::Customer, 30_000),
+            (TpccTable::History, 30_000),
+            (TpccTable::Order, 30_000),
+            (TpccTable::NewOrder, 9_000),
+            (TpccTable::Stock, 100_000),
         ];
         for (table, count) in expected {
             assert_eq!(counts[&table], count, "{table:?}");
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn money_is_decimal_and_on_sqlite_an_integer() {
-        let chunk = Chunk { table: Table::History, warehouse: 2, low: 10, high: 10 };
+        let chunk = Chunk { table: TpccTable::History, warehouse: 2, low: 10, high: 10 };
         let postgres = rows_of(chunk, Dialect::Postgres);
         assert_eq!(postgres[2][..6], ["57003", "3", "10", "2", "10", "2"]);
         assert_eq!(postgres[2][6..8], ["1970-01-01 00:00:00.000", "10.00"]);
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn customers_have_all_names_and_a_tenth_bad_credit() {
         let rows = rows_of(
-            Chunk { table: Table::Customer, warehouse: 1, low: 1, high: 5 },
+            Chunk { table: TpccTable::Customer, warehouse: 1, low: 1, high: 5 },
             Dialect::Mysql,
         );
         assert_eq!(rows[0][5], "BARBARBAR");
@@ -204,12 +204,12 @@ mod tests {
 
     #[test]
     fn an_undone_chunk_is_removed_by_its_own_rows_only() {
-        let stock = Chunk { table: Table::Stock, warehouse: 3, low: 25_001, high: 50_000 };
+        let stock = Chunk { table: TpccTable::Stock, warehouse: 3, low: 25_001, high: 50_000 };
         assert_eq!(
             stock.delete(),
             "DELETE FROM bmsql_stock WHERE s_w_id = 3 AND s_i_id BETWEEN 25001 AND 50000"
         );
-        let districts = Chunk { table: Table::District, warehouse: 0, low: 1, high: 7 };
+        let districts = Chunk { table: TpccTable::District, warehouse: 0, low: 1, high: 7 };
         assert_eq!(districts.delete(), "DELETE FROM bmsql_district WHERE d_w_id BETWEEN 1 AND 7");
     }
 }

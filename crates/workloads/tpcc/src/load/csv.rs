@@ -1,12 +1,12 @@
 //! The rows of a load as CSV files, with the names and the column orders of BenchmarkSQL's loader:
 //! what `COPY ... WITH (FORMAT csv, NULL 'NULL')` takes.
 
-use super::LoadOptions;
+use super::TpccLoadOptions;
 use super::chunks::{self, Chunk};
 use super::rows::{ChunkRows, Common, row_count};
 use super::state::config_rows;
 use crate::random::Constants;
-use crate::schema::{CONFIG, Table};
+use crate::schema::{CONFIG, TpccTable};
 use dyno_core::{Dialect, Rng, RowSource, RowWriter};
 use dyno_load::LoadObserver;
 use std::fs::{self, File};
@@ -28,22 +28,22 @@ pub struct CsvFile {
 
 /// The name of a table's file without `.csv`, and its first columns where BenchmarkSQL has them in
 /// another order than the table: the place of each of these in the table.
-fn shape(table: Table) -> (&'static str, &'static [usize]) {
+fn shape(table: TpccTable) -> (&'static str, &'static [usize]) {
     match table {
-        Table::Item => ("item", &[]),
-        Table::Warehouse => ("warehouse", &[]),
-        Table::District => ("district", &[1, 0]),
-        Table::Customer => ("customer", &[2, 1, 0]),
-        Table::History => ("cust-hist", &[]),
-        Table::Order => ("order", &[2, 0, 1]),
-        Table::NewOrder => ("new-order", &[]),
-        Table::Stock => ("stock", &[1, 0]),
-        Table::OrderLine => ("order-line", &[]),
+        TpccTable::Item => ("item", &[]),
+        TpccTable::Warehouse => ("warehouse", &[]),
+        TpccTable::District => ("district", &[1, 0]),
+        TpccTable::Customer => ("customer", &[2, 1, 0]),
+        TpccTable::History => ("cust-hist", &[]),
+        TpccTable::Order => ("order", &[2, 0, 1]),
+        TpccTable::NewOrder => ("new-order", &[]),
+        TpccTable::Stock => ("stock", &[1, 0]),
+        TpccTable::OrderLine => ("order-line", &[]),
     }
 }
 
 /// The columns of a table in the order of its file.
-fn columns(table: Table) -> Vec<&'static str> {
+fn columns(table: TpccTable) -> Vec<&'static str> {
     let (columns, (_, first)) = (table.columns(), shape(table));
     first.iter().map(|&at| columns[at]).chain(columns[first.len()..].iter().copied()).collect()
 }
@@ -52,7 +52,7 @@ fn columns(table: Table) -> Vec<&'static str> {
 /// with `prefix`; as many at once as the options have sessions. A file has its name only once it is
 /// complete. `null` stands for NULL.
 pub fn write_csv(
-    options: &LoadOptions,
+    options: &TpccLoadOptions,
     dialect: Dialect,
     (prefix, null): (&str, &str),
     observer: &dyn LoadObserver,
@@ -60,14 +60,14 @@ pub fn write_csv(
     let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
     let common = Common { seed: options.seed, dialect, loaded_at: options.loaded_at, constants };
     let chunks = chunks::all(options.warehouses);
-    let job = |table: Table| {
+    let job = |table: TpccTable| {
         let chunks: Vec<Chunk> =
             chunks.iter().filter(|chunk| chunk.table == table).copied().collect();
         let rows = chunks.iter().map(|chunk| row_count(options.seed, chunk)).sum();
         let path = PathBuf::from(format!("{prefix}{}.csv", shape(table).0));
         (table, chunks, CsvFile { table: table.name(), columns: columns(table), path, rows })
     };
-    let mut jobs: Vec<_> = Table::ALL.into_iter().map(job).collect();
+    let mut jobs: Vec<_> = TpccTable::ALL.into_iter().map(job).collect();
     observer.rows_planned(jobs.iter().map(|(.., file)| file.rows).sum());
     // The largest ones first, so that none is left for the end.
     jobs.sort_by_key(|(.., file)| std::cmp::Reverse(file.rows));
@@ -101,7 +101,7 @@ pub fn write_csv(
 
 fn write_table(
     common: Common,
-    table: Table,
+    table: TpccTable,
     chunks: &[Chunk],
     file: &CsvFile,
     null: &str,
@@ -223,12 +223,12 @@ mod tests {
     #[test]
     fn columns_are_in_the_order_of_the_loader() {
         let start = |table| columns(table).into_iter().take(4).collect::<Vec<_>>().join(",");
-        assert_eq!(start(Table::Stock), "s_i_id,s_w_id,s_quantity,s_ytd");
-        assert_eq!(start(Table::District), "d_id,d_w_id,d_ytd,d_tax");
-        assert_eq!(start(Table::Customer), "c_id,c_d_id,c_w_id,c_discount");
-        assert_eq!(start(Table::Order), "o_id,o_w_id,o_d_id,o_c_id");
-        assert_eq!(start(Table::OrderLine), "ol_w_id,ol_d_id,ol_o_id,ol_number");
-        for table in Table::ALL {
+        assert_eq!(start(TpccTable::Stock), "s_i_id,s_w_id,s_quantity,s_ytd");
+        assert_eq!(start(TpccTable::District), "d_id,d_w_id,d_ytd,d_tax");
+        assert_eq!(start(TpccTable::Customer), "c_id,c_d_id,c_w_id,c_discount");
+        assert_eq!(start(TpccTable::Order), "o_id,o_w_id,o_d_id,o_c_id");
+        assert_eq!(start(TpccTable::OrderLine), "ol_w_id,ol_d_id,ol_o_id,ol_number");
+        for table in TpccTable::ALL {
             let (mut ours, mut theirs) = (columns(table), table.columns());
             ours.sort_unstable();
             theirs.sort_unstable();

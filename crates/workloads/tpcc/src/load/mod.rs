@@ -15,18 +15,18 @@ mod verify;
 
 pub use csv::{CsvFile, write_csv};
 pub use dyno_load::{LoadError, LoadReport};
-pub use state::{Loaded, existing_tables, foreign_keys, loaded};
+pub use state::{TpccDatabase, existing_tables, foreign_keys, loaded};
 pub use verify::cardinalities;
 
 use crate::random::Constants;
-use crate::schema::{self, KeyTime, LateKey, Schema, Shard, Table};
+use crate::schema::{self, KeyTime, LateKey, Schema, Shard, TpccTable};
 use crate::text::Timestamp;
 use chunks::Chunk;
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session};
 use dyno_load::query::{answer, execute};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, retrying, while_doing};
 use rows::{ChunkRows, Common};
-use state::Found;
+use state::DatabaseState;
 use std::collections::HashMap;
 
 const RESUME: &str =
@@ -36,7 +36,7 @@ const RESUME: &str =
 pub(crate) const UTC: &str = "SET SESSION time_zone = '+00:00'";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadOptions {
+pub struct TpccLoadOptions {
     /// Warehouses, 1 to [`crate::WAREHOUSES_MAX`].
     pub warehouses: u32,
     /// Sessions at once; SQLite has one.
@@ -52,10 +52,10 @@ pub struct LoadOptions {
     pub shard: Option<Shard>,
 }
 
-impl LoadOptions {
+impl TpccLoadOptions {
     /// As many warehouses by four sessions, as BenchmarkSQL has them; no foreign keys.
     pub fn new(warehouses: u32) -> Self {
-        LoadOptions {
+        TpccLoadOptions {
             warehouses,
             sessions: 4,
             seed: 1,
@@ -71,7 +71,7 @@ impl LoadOptions {
 /// complete one is left alone. Must not be called within an event loop.
 pub fn load<D: Driver>(
     driver: &D,
-    options: &LoadOptions,
+    options: &TpccLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<LoadReport, LoadError> {
     let dialect = driver.dialect();
@@ -100,7 +100,7 @@ pub fn load<D: Driver>(
     Ok(load.stored.report(rows_found))
 }
 
-pub fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadError> {
+pub fn check_options(options: &TpccLoadOptions, dialect: Dialect) -> Result<(), LoadError> {
     if !(1..=crate::WAREHOUSES_MAX).contains(&options.warehouses) {
         return Err(LoadError::option(format!(
             "The number of warehouses must be between 1 and {}, not {}.",
@@ -140,13 +140,13 @@ pub fn destroy<D: Driver>(
 /// `None` when the database is complete.
 async fn begin<S: Session>(
     session: &mut S,
-    options: &LoadOptions,
+    options: &TpccLoadOptions,
     schema: &Schema,
     observer: &dyn LoadObserver,
 ) -> Result<Option<(Timestamp, HashMap<String, bool>)>, LoadError> {
     let found = state::inspect(session, options).await?;
     let existing = state::tables(session).await?;
-    if found == Found::Complete {
+    if found == DatabaseState::Complete {
         return Ok(None);
     }
     for (name, sql) in schema.create_own_tables() {
@@ -155,18 +155,18 @@ async fn begin<S: Session>(
         }
     }
     let loaded_at = match found {
-        Found::Unfinished(at) => {
+        DatabaseState::Unfinished(at) => {
             observer.note("Going on with an unfinished load");
             at
         }
-        Found::Nothing | Found::Complete => {
+        DatabaseState::Nothing | DatabaseState::Complete => {
             let noting = while_doing("noting the begin of the load");
             state::begin(session, options).await.map_err(noting)?;
             options.loaded_at
         }
     };
     let progress = state::progress(session).await?;
-    for table in Table::ALL {
+    for table in TpccTable::ALL {
         create_table(session, schema, table, &progress, observer).await?;
     }
     if schema.keys == KeyTime::BeforeLoad {
@@ -180,7 +180,7 @@ async fn begin<S: Session>(
 async fn create_table<S: Session>(
     session: &mut S,
     schema: &Schema,
-    table: Table,
+    table: TpccTable,
     progress: &HashMap<String, bool>,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {

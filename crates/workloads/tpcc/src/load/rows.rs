@@ -5,7 +5,7 @@
 
 use super::chunks::Chunk;
 use crate::random::{self, Constants, stream};
-use crate::schema::Table;
+use crate::schema::TpccTable;
 use crate::text::{Decimal, Short, TIMESTAMP_BYTES, Timestamp};
 use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED};
 use dyno_core::{Dialect, Rng, RowSource, RowWriter};
@@ -58,11 +58,13 @@ fn lines_of_next_order(counts: &mut Rng) -> u8 {
 pub(crate) fn row_count(seed: u64, chunk: &Chunk) -> u64 {
     let groups = u64::from(chunk.high - chunk.low + 1);
     match chunk.table {
-        Table::Item | Table::Stock | Table::Warehouse => groups,
-        Table::District => groups * u64::from(DISTRICTS),
-        Table::Customer | Table::History | Table::Order => groups * u64::from(CUSTOMERS),
-        Table::NewOrder => groups * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED),
-        Table::OrderLine => {
+        TpccTable::Item | TpccTable::Stock | TpccTable::Warehouse => groups,
+        TpccTable::District => groups * u64::from(DISTRICTS),
+        TpccTable::Customer | TpccTable::History | TpccTable::Order => {
+            groups * u64::from(CUSTOMERS)
+        }
+        TpccTable::NewOrder => groups * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED),
+        TpccTable::OrderLine => {
             let lines = |district| {
                 let mut counts = line_counts(seed, chunk.warehouse, district);
                 (0..CUSTOMERS).map(|_| u64::from(lines_of_next_order(&mut counts))).sum::<u64>()
@@ -106,17 +108,17 @@ impl ChunkRows {
 
     fn first_number(&self) -> u32 {
         match self.chunk.table {
-            Table::Item | Table::Stock => self.chunk.low,
-            Table::NewOrder => FIRST_UNDELIVERED,
+            TpccTable::Item | TpccTable::Stock => self.chunk.low,
+            TpccTable::NewOrder => FIRST_UNDELIVERED,
             _ => 1,
         }
     }
 
     fn last_number(&self) -> u32 {
         match self.chunk.table {
-            Table::Item | Table::Stock => self.chunk.high,
-            Table::Warehouse => 1,
-            Table::District => DISTRICTS,
+            TpccTable::Item | TpccTable::Stock => self.chunk.high,
+            TpccTable::Warehouse => 1,
+            TpccTable::District => DISTRICTS,
             _ => CUSTOMERS,
         }
     }
@@ -127,17 +129,17 @@ impl ChunkRows {
         self.line = 0;
         let (seed, warehouse) = (self.common.seed, self.chunk.warehouse);
         self.rng = match self.chunk.table {
-            Table::Item => stream(seed, "tpcc item", 0, self.chunk.part()),
-            Table::Stock => stream(seed, "tpcc stock", warehouse, self.chunk.part()),
-            Table::Warehouse => stream(seed, "tpcc warehouse", group, 0),
-            Table::District => stream(seed, "tpcc district", group, 0),
-            Table::Customer => stream(seed, "tpcc customer", warehouse, group),
-            Table::History => stream(seed, "tpcc history", warehouse, group),
-            Table::Order | Table::NewOrder | Table::OrderLine => {
+            TpccTable::Item => stream(seed, "tpcc item", 0, self.chunk.part()),
+            TpccTable::Stock => stream(seed, "tpcc stock", warehouse, self.chunk.part()),
+            TpccTable::Warehouse => stream(seed, "tpcc warehouse", group, 0),
+            TpccTable::District => stream(seed, "tpcc district", group, 0),
+            TpccTable::Customer => stream(seed, "tpcc customer", warehouse, group),
+            TpccTable::History => stream(seed, "tpcc history", warehouse, group),
+            TpccTable::Order | TpccTable::NewOrder | TpccTable::OrderLine => {
                 stream(seed, "tpcc order lines", warehouse, group)
             }
         };
-        if matches!(self.chunk.table, Table::Order | Table::OrderLine) {
+        if matches!(self.chunk.table, TpccTable::Order | TpccTable::OrderLine) {
             self.orders.draw(seed, warehouse, group);
         }
     }
@@ -148,7 +150,9 @@ impl ChunkRows {
         if self.number <= self.last_number() {
             return true;
         }
-        if matches!(self.chunk.table, Table::Item | Table::Stock) || self.group >= self.chunk.high {
+        if matches!(self.chunk.table, TpccTable::Item | TpccTable::Stock)
+            || self.group >= self.chunk.high
+        {
             return false;
         }
         self.begin_group(self.group + 1);
@@ -311,18 +315,18 @@ impl RowSource for ChunkRows {
         }
         match self.chunk.table {
             // An order has several rows here.
-            Table::OrderLine => {
+            TpccTable::OrderLine => {
                 self.order_line(out);
                 return true;
             }
-            Table::Stock => self.stock(out),
-            Table::Item => self.item(out),
-            Table::Warehouse => self.warehouse(out),
-            Table::District => self.district(out),
-            Table::Customer => self.customer(out),
-            Table::History => self.history(out),
-            Table::Order => self.order(out),
-            Table::NewOrder => self.new_order(out),
+            TpccTable::Stock => self.stock(out),
+            TpccTable::Item => self.item(out),
+            TpccTable::Warehouse => self.warehouse(out),
+            TpccTable::District => self.district(out),
+            TpccTable::Customer => self.customer(out),
+            TpccTable::History => self.history(out),
+            TpccTable::Order => self.order(out),
+            TpccTable::NewOrder => self.new_order(out),
         }
         self.number += 1;
         true

@@ -1,8 +1,8 @@
 //! What the database itself says about its load: the configuration, what is done, what exists.
 
-use super::LoadOptions;
+use super::TpccLoadOptions;
 use crate::random::Constants;
-use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table, primary_key_name, table_names};
+use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, TpccTable, primary_key_name, table_names};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_load::query::{column, pairs};
@@ -16,7 +16,7 @@ const BUILDING_AT: &str = "dyno.loadedAt";
 
 /// What a complete database says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub struct TpccDatabase {
     pub warehouses: u32,
     /// NURand's constant of C_LAST that the load used; a run has to keep a distance from it
     /// (clause 2.1.6.1).
@@ -25,7 +25,7 @@ pub struct Loaded {
 
 /// In which state a build finds the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum DatabaseState {
     Nothing,
     /// A load that has not ended; its rows have this point in time.
     Unfinished(Timestamp),
@@ -43,7 +43,9 @@ async fn missing_table<S: Session>(
     session: &mut S,
     listed: &HashSet<String>,
 ) -> Result<Option<&'static str>, LoadError> {
-    for name in Table::ALL.map(Table::name).into_iter().filter(|name| !listed.contains(*name)) {
+    for name in
+        TpccTable::ALL.map(TpccTable::name).into_iter().filter(|name| !listed.contains(*name))
+    {
         let sql = format!("SELECT 1 FROM {name} WHERE 1 = 0");
         match session.query(&sql, &mut Discard).await {
             Ok(_) => {}
@@ -79,7 +81,7 @@ const POSTGRES_KEYS: &str = "SELECT relname FROM pg_class c JOIN pg_namespace n 
 
 async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
     let mut found = HashSet::new();
-    for table in Table::ALL {
+    for table in TpccTable::ALL {
         let name = table.name();
         for index in catalog::mysql_indexes(session, name).await? {
             found.insert(if index == "PRIMARY" { primary_key_name(table) } else { index });
@@ -113,10 +115,11 @@ fn incomplete(table: &str) -> LoadError {
 /// Looks what is there, and whether it fits what was asked for.
 pub(crate) async fn inspect<S: Session>(
     session: &mut S,
-    options: &LoadOptions,
-) -> Result<Found, LoadError> {
+    options: &TpccLoadOptions,
+) -> Result<DatabaseState, LoadError> {
     let tables = tables(session).await?;
-    let foreign = Table::ALL.iter().map(|table| table.name()).find(|name| tables.contains(*name));
+    let foreign =
+        TpccTable::ALL.iter().map(|table| table.name()).find(|name| tables.contains(*name));
     let config = if tables.contains(CONFIG) {
         config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?
     } else {
@@ -133,7 +136,7 @@ pub(crate) async fn inspect<S: Session>(
             )));
         }
         let at = config.get(BUILDING_AT).and_then(|ms| ms.parse().ok());
-        return Ok(Found::Unfinished(at.map_or(options.loaded_at, Timestamp)));
+        return Ok(DatabaseState::Unfinished(at.map_or(options.loaded_at, Timestamp)));
     }
     if let Some(warehouses) = config.get("warehouses") {
         // Tables are dropped one by one, the configuration last.
@@ -141,7 +144,7 @@ pub(crate) async fn inspect<S: Session>(
             return Err(incomplete(name));
         }
         if *warehouses == options.warehouses.to_string() {
-            return Ok(Found::Complete);
+            return Ok(DatabaseState::Complete);
         }
         return Err(other_data(format!(
             "{warehouses} warehouses are loaded, and {} were asked for.",
@@ -149,7 +152,7 @@ pub(crate) async fn inspect<S: Session>(
         )));
     }
     match foreign {
-        None => Ok(Found::Nothing),
+        None => Ok(DatabaseState::Nothing),
         Some(table) => Err(other_data(format!(
             "Table {table} exists, but {CONFIG} does not say who loaded it and how."
         ))),
@@ -158,7 +161,7 @@ pub(crate) async fn inspect<S: Session>(
 
 pub(crate) async fn begin<S: Session>(
     session: &mut S,
-    options: &LoadOptions,
+    options: &TpccLoadOptions,
 ) -> Result<(), DbError> {
     let sql = format!(
         "INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES ('{BUILDING}', '{}'), \
@@ -230,7 +233,7 @@ pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result
 ///
 /// # Errors
 /// When there is no complete load: no tables, an unfinished load, another program's tables.
-pub async fn loaded<S: Session>(session: &mut S) -> Result<Loaded, LoadError> {
+pub async fn loaded<S: Session>(session: &mut S) -> Result<TpccDatabase, LoadError> {
     let build = |problem: String| LoadError::data(problem, "build the database first");
     let tables = tables(session).await?;
     if !tables.contains(CONFIG) {
@@ -249,5 +252,5 @@ pub async fn loaded<S: Session>(session: &mut S) -> Result<Loaded, LoadError> {
         let missing = || build(format!("{CONFIG} has no row {name} with a number."));
         config.get(name).and_then(|value| value.parse().ok()).ok_or_else(missing)
     };
-    Ok(Loaded { warehouses: number("warehouses")? as u32, c_last: number("nURandCLast")? })
+    Ok(TpccDatabase { warehouses: number("warehouses")? as u32, c_last: number("nURandCLast")? })
 }

@@ -1,6 +1,6 @@
 //! Whether everything is there: the cardinalities of clause 1.2.1.
 
-use crate::schema::Table;
+use crate::schema::TpccTable;
 use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
 use dyno_core::{DbError, Session};
 use dyno_load::query::{pairs, whole};
@@ -12,16 +12,16 @@ async fn counts<S: Session>(session: &mut S, sql: &str) -> Result<HashMap<u32, u
     Ok(pairs(session, sql).await?.into_iter().filter_map(pair).collect())
 }
 
-fn rows_per_warehouse(table: Table) -> Option<u64> {
+fn rows_per_warehouse(table: TpccTable) -> Option<u64> {
     let districts = u64::from(DISTRICTS);
     let customers = districts * u64::from(CUSTOMERS);
     match table {
-        Table::Item | Table::OrderLine => None,
-        Table::Warehouse => Some(1),
-        Table::District => Some(districts),
-        Table::Customer | Table::History | Table::Order => Some(customers),
-        Table::NewOrder => Some(districts * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED)),
-        Table::Stock => Some(u64::from(ITEMS)),
+        TpccTable::Item | TpccTable::OrderLine => None,
+        TpccTable::Warehouse => Some(1),
+        TpccTable::District => Some(districts),
+        TpccTable::Customer | TpccTable::History | TpccTable::Order => Some(customers),
+        TpccTable::NewOrder => Some(districts * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED)),
+        TpccTable::Stock => Some(u64::from(ITEMS)),
     }
 }
 
@@ -37,7 +37,7 @@ pub async fn cardinalities<S: Session>(
         "SELECT o_w_id, sum(o_ol_cnt) FROM bmsql_oorder GROUP BY o_w_id ORDER BY o_w_id",
     )
     .await?;
-    for table in Table::ALL {
+    for table in TpccTable::ALL {
         let name = table.name();
         let (found, expected) = match table.warehouse_column() {
             None => {
@@ -74,8 +74,11 @@ fn difference(
         0 => String::new(),
         more => format!(", and {more} more warehouses differ"),
     };
-    let place =
-        if table == Table::Item.name() { String::new() } else { format!(" of warehouse {first}") };
+    let place = if table == TpccTable::Item.name() {
+        String::new()
+    } else {
+        format!(" of warehouse {first}")
+    };
     Some(format!(
         "{table} has {} rows{place} instead of {}{others}",
         count(found, first),

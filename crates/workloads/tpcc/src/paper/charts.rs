@@ -5,13 +5,13 @@ use super::words;
 use crate::facts::TpccFacts;
 use dyno_facts::{Lang, Message};
 use dyno_facts::{SeriesRow, say};
-use dyno_report::charts::{self, Figure, Rate};
+use dyno_report::charts::{self, Drawing, Rate};
 use dyno_report::format;
-use dyno_report::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
+use dyno_report::svg::{Axis, AxisScale, Mark, MarkRow, Series, Stroke, marks};
 use dyno_report::{Experiment, Paper, Trial};
 
 /// tpmC over time, a chart per trial.
-pub(super) fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Figure> {
+pub(super) fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
     let own: Vec<&Trial> = paper.trials_in(experiment).collect();
     let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
     own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect()
@@ -25,7 +25,7 @@ fn sparse(intervals: usize, orders: f64) -> usize {
 }
 
 /// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
-fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Figure> {
+fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Drawing> {
     let facts = trial.summary.own::<TpccFacts>()?;
     let kinds = &trial.summary.kinds;
     let place = kinds.iter().position(|kind| kind.name == TpccFacts::NEW_ORDER)?;
@@ -84,7 +84,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
         repeat = trial.summary.repeat.to_string()
     );
     let caption: Vec<Message> = [caption].into_iter().chain(thinned).collect();
-    Some(Figure {
+    Some(Drawing {
         note: String::new(),
         caption: Message::sentences(&caption).render(lang),
         legend: charts::legend(&chart),
@@ -98,7 +98,7 @@ pub(super) fn responses(
     experiment: &Experiment,
     rows: &[ResponseRow],
     lang: Lang,
-) -> Option<Figure> {
+) -> Option<Drawing> {
     let best: Vec<(&str, u32)> = paper
         .key_rows()
         .iter()
@@ -125,7 +125,7 @@ pub(super) fn responses(
     };
     let (low, high) =
         (values().into_iter().reduce(f64::min)?, values().into_iter().reduce(f64::max)?);
-    let scale = Scale::round_log(low, high);
+    let scale = AxisScale::round_log(low, high);
     let ticks = scale.ticks(7).into_iter().map(|ms| (ms, duration(ms))).collect();
     let axis = Axis { label: say!(response_time_logarithmic).render(lang), scale, ticks };
     let legend = [
@@ -141,7 +141,7 @@ pub(super) fn responses(
         false => say!(response_times_beside_the_limits_of_their),
     };
     let description = say!(response_times_of, experiment = &experiment.title);
-    Some(Figure {
+    Some(Drawing {
         note: String::new(),
         caption: caption.render(lang),
         legend: Vec::new(),

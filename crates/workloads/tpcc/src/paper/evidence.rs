@@ -3,9 +3,9 @@
 use super::words;
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use dyno_facts::Message;
-use dyno_facts::{DataCheck, Verdict, say};
+use dyno_facts::{CheckVerdict, DataCheck, say};
 use dyno_report::Trial;
-use dyno_report::outcomes::{Outcome, outcomes};
+use dyno_report::outcomes::{CountedOutcome, outcomes};
 
 /// One condition over the trials of an experiment.
 #[derive(Clone)]
@@ -15,9 +15,9 @@ pub(super) struct ConditionRow {
     /// What has to hold.
     pub(super) rule: Message,
     /// Before the trials.
-    pub(super) before: Vec<Outcome>,
+    pub(super) before: Vec<CountedOutcome>,
     /// After them.
-    pub(super) after: Vec<Outcome>,
+    pub(super) after: Vec<CountedOutcome>,
 }
 
 /// Every condition that some trial has recorded.
@@ -41,7 +41,7 @@ pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
         {
             Some(Some(state)) => (Some(state.verdict), found(&state.evidence)),
             Some(None) => (None, Some(words::need_not_hold())),
-            None => (Some(Verdict::NotMade), Some(words::no_condition())),
+            None => (Some(CheckVerdict::NotMade), Some(words::no_condition())),
         };
     let row = |line: ConditionLine| ConditionRow {
         before: outcomes(trials, |trial| state(trial, &line.id, |line| line.before)),
@@ -72,12 +72,12 @@ pub(super) fn common_reasons(rows: &mut [ConditionRow]) -> Option<Message> {
     (!sentences.is_empty()).then(|| Message::sentences(&sentences))
 }
 
-fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>) -> Option<Message> {
-    let mut judged: Vec<&mut Outcome> =
+fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut CountedOutcome>) -> Option<Message> {
+    let mut judged: Vec<&mut CountedOutcome> =
         outcomes.filter(|outcome| outcome.verdict.is_some()).collect();
     let reason = judged.first()?.evidence.clone()?;
-    let is_same = |outcome: &&mut Outcome| {
-        outcome.verdict == Some(Verdict::NotMade) && outcome.evidence.as_ref() == Some(&reason)
+    let is_same = |outcome: &&mut CountedOutcome| {
+        outcome.verdict == Some(CheckVerdict::NotMade) && outcome.evidence.as_ref() == Some(&reason)
     };
     let is_common = judged.len() > 1 && judged.iter().all(is_same);
     if is_common {
@@ -92,7 +92,7 @@ pub(super) struct Proof {
     /// What is compared.
     pub(super) what: Message,
     /// How that ended.
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<CountedOutcome>,
 }
 
 /// The books and the ledger.
@@ -101,11 +101,11 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
         let check = trial.summary.checks.iter().find(|check| check.name == name);
         match check {
             // The figures differ from trial to trial; they stand with the checks of each.
-            Some(check) if check.verdict == Verdict::Passed && trials.len() > 1 => {
-                (Some(Verdict::Passed), None)
+            Some(check) if check.verdict == CheckVerdict::Passed && trials.len() > 1 => {
+                (Some(CheckVerdict::Passed), None)
             }
             Some(check) => (Some(check.verdict), found(&check.evidence)),
-            None => (Some(Verdict::NotMade), Some(absent())),
+            None => (Some(CheckVerdict::NotMade), Some(absent())),
         }
     };
     let proof = |what, name: &'static str, absent: fn() -> Message| Proof {

@@ -5,10 +5,10 @@ use super::{has_pauses_of_spec, tpcc_of, words};
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use crate::messages::checks;
 use dyno_facts::Message;
-use dyno_facts::{KindSummary, Verdict, say};
+use dyno_facts::{CheckVerdict, KindSummary, say};
 use dyno_report::counterpart;
 use dyno_report::format::{self, whole};
-use dyno_report::{Experiment, Group, Level, Paper, Place, Trial};
+use dyno_report::{Experiment, Group, Level, Paper, TargetPlace, Trial};
 use dyno_report::{Rule, parts, unlike};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
@@ -20,7 +20,7 @@ const SKIPS_ALLOWED: f64 = 0.01;
 
 /// In the order of their weight.
 pub(super) const RULES: &[Rule] = &[
-    Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, Verdict::Failed)),
+    Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
         let (terminals, warehouses) = (facts.terminals, facts.warehouses);
@@ -31,16 +31,16 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::W, checks::tpcc_audit_not_made, |trial| {
         match trial.summary.own::<TpccFacts>()?.audit.is_empty() {
             true => Some(say!(no_audit)),
-            false => audit(trial, Verdict::NotMade),
+            false => audit(trial, CheckVerdict::NotMade),
         }
     }),
     Rule::trial(Group::F, Level::E, checks::tpcc_conditions, |trial| {
-        conditions(trial, Verdict::Failed)
+        conditions(trial, CheckVerdict::Failed)
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_conditions_not_made, |trial| {
         match trial.summary.own::<TpccFacts>()?.conditions.is_empty() {
             true => Some(say!(none_is_on_record)),
-            false => conditions(trial, Verdict::NotMade),
+            false => conditions(trial, CheckVerdict::NotMade),
         }
     }),
     Rule::experiment_of_paper(Group::F, Level::E, checks::tpcc_unlike, unlike_setups),
@@ -103,11 +103,11 @@ fn of_warehouse(tpmc: f64) -> Message {
     say!(tpmc_per_warehouse, tpmc = format::short(tpmc))
 }
 
-fn audit(trial: &Trial, verdict: Verdict) -> Option<Message> {
+fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     let lines =
         trial.summary.own::<TpccFacts>()?.audit.iter().filter(|line| line.verdict == verdict);
     let words = lines.map(|line| match verdict {
-        Verdict::NotMade => say!(name_not_made, name = &line.name),
+        CheckVerdict::NotMade => say!(name_not_made, name = &line.name),
         _ => say!(
             name_observed_expected_expected_bound,
             name = &line.name,
@@ -119,7 +119,7 @@ fn audit(trial: &Trial, verdict: Verdict) -> Option<Message> {
     parts(words)
 }
 
-fn conditions(trial: &Trial, verdict: Verdict) -> Option<Message> {
+fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     let lines = &trial.summary.own::<TpccFacts>()?.conditions;
     let at = |of: fn(&ConditionLine) -> &Option<ConditionState>| {
         let judged = lines.iter().filter_map(|line| Some((line, of(line).as_ref()?)));
@@ -234,7 +234,8 @@ fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
 fn cached(trial: &Trial) -> Option<Message> {
     let facts: &TpccFacts = trial.summary.own::<TpccFacts>()?;
     let data = trial.summary.data.as_ref()?;
-    let memory = data.memory_bytes.filter(|bytes| *bytes > 0 && trial.place != Place::Embedded)?;
+    let memory =
+        data.memory_bytes.filter(|bytes| *bytes > 0 && trial.place != TargetPlace::Embedded)?;
     let about = WAREHOUSE_BYTES * f64::from(facts.warehouses);
     let size = data.size_bytes.map_or(about, |size| size as f64);
     let told = format::bytes(size);

@@ -4,12 +4,12 @@ use super::evidence::{self, ConditionRow, Proof};
 use super::rows::{self, MixRow, ResponseRow};
 use super::{tpcc_of, trials_of, trials_of_points, words};
 use crate::facts::{AuditLine, TpccFacts};
-use dyno_facts::{Lang, Message, Verdict, say};
-use dyno_report::blocks::{Blocks, Cell, Rows, Span, Style, bad, spread, strong};
+use dyno_facts::{CheckVerdict, Lang, Message, say};
+use dyno_report::blocks::{Blocks, Cell, PaperRows, Span, Style, bad, spread, strong};
 use dyno_report::charts;
 use dyno_report::format::{
     self,
-    Format::{Fixed, Ms, Right, Short, Whole},
+    NumberFormat::{Fixed, Ms, Right, Short, Whole},
 };
 use dyno_report::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
 use dyno_report::{Experiment, Paper, Point, Trial};
@@ -62,14 +62,14 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
     blocks
 }
 
-fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Rows<&'a Point> {
+fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
     let title = match experiment.points.iter().any(|point| point.repeats > 1) {
         true => say!(tpmc_new_orders_per_minute_whose),
         false => say!(tpmc_new_orders_per_minute_whose_commit),
     };
     let own = |point: &Point| tpcc_of(paper, point);
     let setup = |point: &Point| own(point).map(|own| own.facts);
-    Rows::new(title, &experiment.points)
+    PaperRows::new(title, &experiment.points)
         .text(say!(target_2), |p| target_of(&p.target, p.status))
         .col(say!(terminals), Whole, |p| p.terminals())
         .col(say!(sessions), Whole, |p| setup(p).map(|setup| setup.sessions))
@@ -112,13 +112,13 @@ fn mix_and_responses(
     rows
 }
 
-fn mix(rows: &[MixRow]) -> Rows<&MixRow> {
+fn mix(rows: &[MixRow]) -> PaperRows<&MixRow> {
     // What is no part of the mix has no shares.
     let in_mix = |row: &MixRow, cell: Cell| match row.share_percent {
         Some(_) => cell,
         None => Cell::covered(),
     };
-    Rows::new(say!(the_mix_over_all_repeats), rows)
+    PaperRows::new(say!(the_mix_over_all_repeats), rows)
         .text(say!(target_2), |row| &row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
         .text(say!(transaction_2), |row| &row.kind)
@@ -145,7 +145,7 @@ fn mix(rows: &[MixRow]) -> Rows<&MixRow> {
         .col(say!(unknown_outcome), Whole, |row| row.unknown)
 }
 
-fn responses(rows: &[ResponseRow]) -> Rows<&ResponseRow> {
+fn responses(rows: &[ResponseRow]) -> PaperRows<&ResponseRow> {
     let title = match rows.iter().any(|row| row.repeats > 1) {
         true => say!(response_times_in_ms_medians_of),
         false => say!(response_times_in_ms),
@@ -155,7 +155,7 @@ fn responses(rows: &[ResponseRow]) -> Rows<&ResponseRow> {
         Some(true) => Span::plain(good),
         Some(false) => bad(wrong),
     };
-    Rows::new(title, rows)
+    PaperRows::new(title, rows)
         .text(say!(target_2), |row| &row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
         .text(say!(transaction_2), |row| &row.kind)
@@ -184,7 +184,7 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
         blocks.fine(left_out.unwrap_or_default());
     }
     blocks.table(
-        Rows::new(say!(what_was_acknowledged_against_what_the), &evidence::proofs(trials))
+        PaperRows::new(say!(what_was_acknowledged_against_what_the), &evidence::proofs(trials))
             .look("text")
             .text(say!(comparison), |proof: &Proof| &proof.what)
             .text(say!(outcome), |proof| outcomes(&proof.outcomes, false)),
@@ -198,18 +198,18 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
         }
         let mut inner = Blocks::default();
         inner.table(audit_lines(trial, lines));
-        let is_open = trials.len() == 1 || with(lines, Verdict::Failed) > 0;
+        let is_open = trials.len() == 1 || with(lines, CheckVerdict::Failed) > 0;
         blocks.details(audit_summary(trial, lines), is_open, inner);
     }
 }
 
-fn with(lines: &[AuditLine], verdict: Verdict) -> usize {
+fn with(lines: &[AuditLine], verdict: CheckVerdict) -> usize {
     lines.iter().filter(|line| line.verdict == verdict).count()
 }
 
-fn conditions(rows: &[ConditionRow]) -> Rows<&ConditionRow> {
+fn conditions(rows: &[ConditionRow]) -> PaperRows<&ConditionRow> {
     let title = say!(consistency_conditions_of_clause_3_3);
-    Rows::new(title, rows)
+    PaperRows::new(title, rows)
         .look("text")
         .text(say!(condition), |row| &row.id)
         .text(say!(what_has_to_hold), |row| &row.rule)
@@ -219,8 +219,8 @@ fn conditions(rows: &[ConditionRow]) -> Rows<&ConditionRow> {
 
 fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
     let title = say!(audit_of_trial_on, trial = &trial.label, target = &trial.target);
-    let (all, passed) = (lines.len().to_string(), with(lines, Verdict::Passed).to_string());
-    let result = match (with(lines, Verdict::Failed), with(lines, Verdict::NotMade)) {
+    let (all, passed) = (lines.len().to_string(), with(lines, CheckVerdict::Passed).to_string());
+    let result = match (with(lines, CheckVerdict::Failed), with(lines, CheckVerdict::NotMade)) {
         (0, 0) => Span::plain(say!(of_figures_within_their_bounds, n = passed, all = all)),
         (0, others) => Span::plain(say!(
             of_figures_within_their_bounds_not,
@@ -233,8 +233,8 @@ fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
     vec![Span::plain(title), Span::plain(say!(text_word)), result]
 }
 
-fn audit_lines<'a>(trial: &Trial, lines: &'a [AuditLine]) -> Rows<&'a AuditLine> {
-    Rows::new(say!(what_trial_executed_against_what_it, trial = &trial.label), lines)
+fn audit_lines<'a>(trial: &Trial, lines: &'a [AuditLine]) -> PaperRows<&'a AuditLine> {
+    PaperRows::new(say!(what_trial_executed_against_what_it, trial = &trial.label), lines)
         .text(say!(figure), |line| &line.name)
         .col(say!(observed_2), Right, |line| &line.observed)
         .class("strong")

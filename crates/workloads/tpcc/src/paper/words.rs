@@ -5,7 +5,7 @@ use crate::facts::TpccFacts;
 use dyno_facts::Message;
 use dyno_facts::say;
 use dyno_report::format::{self, unique, whole};
-use dyno_report::{Paper, Target, Trial};
+use dyno_report::{Paper, PaperTarget, Trial};
 
 /// The highest tpmC of a warehouse that keying and think times allow (clause 4.2.2), and the lowest
 /// that the specification takes for a result.
@@ -215,8 +215,8 @@ fn weak_isolation(setups: &[&TpccFacts]) -> Option<Message> {
 }
 
 fn durability(paper: &Paper, trials: &[&Trial]) -> Option<Message> {
-    let is_own = |target: &&Target| trials.iter().any(|trial| trial.target == target.label);
-    let words = |Target { label: target, settings, .. }: &Target| {
+    let is_own = |target: &&PaperTarget| trials.iter().any(|trial| trial.target == target.label);
+    let words = |PaperTarget { label: target, settings, .. }: &PaperTarget| {
         let weak: Vec<Message> = settings
             .iter()
             .filter(|setting| setting.is_weak)

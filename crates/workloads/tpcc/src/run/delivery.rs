@@ -6,7 +6,7 @@ use super::statements::Sql;
 use crate::DISTRICTS;
 use crate::ledger::Entry;
 use crate::text::{Decimal, read_scaled};
-use dyno_core::{DbError, Dialect, ErrorClass, Outcome, Param, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Dialect, ErrorClass, Outcome, Param, Rows, Session};
 
 /// How often an order that another session took first is looked for anew. Under repeatable reads
 /// the same order would be seen for ever.
@@ -38,7 +38,7 @@ impl<T: Copy + Default> List<T> {
 
 /// An order that this transaction delivers.
 #[derive(Clone, Copy, Default)]
-struct Taken {
+struct DeliveredOrder {
     district: i64,
     order: i64,
 }
@@ -60,7 +60,7 @@ impl DeliveryRows {
 }
 
 impl Rows for DeliveryRows {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let is_sum = self.has_sums && self.count % 2 == 1;
         let number = if is_sum { read_scaled(row, 0, 2, self.dialect) } else { row.int(0) };
         if let Some(slot) = self.numbers.get_mut(self.count) {
@@ -105,7 +105,7 @@ async fn take_oldest<S: Session>(
     input: &DeliveryInput,
     districts: List<i64>,
     rows: &mut DeliveryRows,
-) -> Result<List<Taken>, DbError> {
+) -> Result<List<DeliveredOrder>, DbError> {
     let w = Param::Int(input.warehouse);
     let mut taken = List::new();
     let mut to_do = districts;
@@ -122,11 +122,11 @@ async fn take_oldest<S: Session>(
             if done.rows > 0
                 && let Some(&order) = numbers.next()
             {
-                found.push(Taken { district, order });
+                found.push(DeliveredOrder { district, order });
             }
         }
         link.mark();
-        for &Taken { district, order } in found.get() {
+        for &DeliveredOrder { district, order } in found.get() {
             let key = [w, Param::Int(district), Param::Int(order)];
             link.send(Sql::DeleteNewOrder, &key, rows).await?;
         }
@@ -157,13 +157,13 @@ fn taken_by_others() -> DbError {
 async fn book<S: Session>(
     link: &mut Link<'_, S>,
     input: &DeliveryInput,
-    taken: &[Taken],
+    taken: &[DeliveredOrder],
     rows: &mut DeliveryRows,
 ) -> Result<(), DbError> {
     let w = Param::Int(input.warehouse);
     let entered = input.entered.text();
     rows.begin(true);
-    for &Taken { district, order } in taken {
+    for &DeliveredOrder { district, order } in taken {
         let [d, o] = [district, order].map(Param::Int);
         link.send(Sql::SetCarrier, &[Param::Int(input.carrier), w, d, o], rows).await?;
         link.send(Sql::CustomerOfOrder, &[w, d, o], rows).await?;

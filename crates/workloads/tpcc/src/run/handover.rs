@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 /// What one of several load generators leaves of its workload, besides what the engine has measured: its
 /// side of the books, what it has executed, and its deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct Handover {
     /// The districts in which something was acknowledged or is unknown, by index.
     districts: Vec<(u32, DistrictBooks)>,
     delivered: Counted,
@@ -27,11 +27,11 @@ pub struct Kept {
 
 impl Tpcc {
     /// What this workload has kept itself, after its trial.
-    pub fn leave(&self) -> Result<Kept, String> {
+    pub fn leave(&self) -> Result<Handover, String> {
         let districts = (0..self.ledger.districts()).map(|index| self.ledger.district(index));
         let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();
         let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(Kept {
+        Ok(Handover {
             districts: (0..).zip(districts).filter(is_used).collect(),
             delivered: self.ledger.delivered(),
             counters,
@@ -52,7 +52,7 @@ impl Tpcc {
     ///
     /// # Errors
     /// When it used more warehouses than this one; nothing is added then.
-    pub fn absorb(&self, left: Kept) -> Result<(), String> {
+    pub fn absorb(&self, left: Handover) -> Result<(), String> {
         let districts = self.ledger.districts() as u64;
         if left.districts.iter().any(|(index, _)| u64::from(*index) >= districts) {
             return Err("Another load generator has used more warehouses than this run.".to_owned());

@@ -48,7 +48,7 @@ pub struct Terminal {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Who {
+pub(crate) enum CustomerKey {
     Id(i64),
     Name(u64, Short<LAST_NAME_BYTES>),
 }
@@ -81,7 +81,7 @@ pub(crate) struct PaymentInput {
     pub(crate) district: i64,
     pub(crate) customer_warehouse: i64,
     pub(crate) customer_district: i64,
-    pub(crate) who: Who,
+    pub(crate) who: CustomerKey,
     pub(crate) cents: i64,
     pub(crate) entered: Timestamp,
 }
@@ -90,7 +90,7 @@ pub(crate) struct PaymentInput {
 pub(crate) struct OrderStatusInput {
     pub(crate) warehouse: i64,
     pub(crate) district: i64,
-    pub(crate) who: Who,
+    pub(crate) who: CustomerKey,
 }
 
 #[derive(Clone, Debug)]
@@ -154,12 +154,12 @@ impl Terminal {
         other + i64::from(other >= warehouse)
     }
 
-    fn who(&mut self, world: &World) -> Who {
+    fn who(&mut self, world: &World) -> CustomerKey {
         if self.happens(world.profile.by_name_percent) {
             let number = world.last_name.draw(&mut self.rng);
-            Who::Name(number, last_name(number))
+            CustomerKey::Name(number, last_name(number))
         } else {
-            Who::Id(world.customer.draw(&mut self.rng) as i64)
+            CustomerKey::Id(world.customer.draw(&mut self.rng) as i64)
         }
     }
 
@@ -288,7 +288,7 @@ mod tests {
             } else {
                 remote += 1;
             }
-            by_name += u32::from(matches!(payment.who, Who::Name(..)));
+            by_name += u32::from(matches!(payment.who, CustomerKey::Name(..)));
         }
         assert!((2_700..3_300).contains(&remote), "{remote}");
         assert!((11_600..12_400).contains(&by_name), "{by_name}");

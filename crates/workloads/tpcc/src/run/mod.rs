@@ -17,7 +17,7 @@ mod payment;
 mod statements;
 mod stock_level;
 
-pub use handover::Kept;
+pub use handover::Handover;
 pub use inputs::Terminal;
 pub use link::FlightMode;
 pub use new_order::OrderShown;
@@ -29,14 +29,14 @@ use crate::books::Books;
 use crate::delivery_log::{DeliveryLog, DeliveryNotes};
 use crate::ledger::{Counted, DistrictBooks, Ledger};
 use crate::ledger_file::LedgerFile;
-use crate::load::{Loaded, UTC};
-use crate::log::{TransactionLog, WorkerLog};
-use crate::profile::{Binding, DELIVERY_DEFERRED, DeliveryMode, Kind, ReadOnlyEnd};
+use crate::load::{TpccDatabase, UTC};
+use crate::log::{TerminalLog, WorkerLog};
+use crate::profile::{Binding, DELIVERY_DEFERRED, DeliveryMode, ReadOnlyEnd, TpccTransaction};
 use crate::random::{self, Constants, is_c_last_allowed};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
-    DbError, Dialect, Discard, Ended, Errand, Nanos, Outcome, Plan, Rng, Session, Tally,
-    TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, Session, Tally,
+    TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_facts::Message;
 use inputs::{
@@ -50,7 +50,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The deferred part of a Delivery as a transaction of the workload.
-const DEFERRED: TransactionId = Kind::ALL.len();
+const DEFERRED: TransactionId = TpccTransaction::ALL.len();
 
 /// TPC-C on one database. Keeps the books of all that its workers have done.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub struct Tpcc {
     /// Workers that have not left yet, and terminals that have played cards.
     workers: AtomicU32,
     terminals: AtomicU32,
-    log: Option<Arc<dyn TransactionLog>>,
+    log: Option<Arc<dyn TerminalLog>>,
     delivery_log: Option<Arc<DeliveryLog>>,
     /// Deliveries that terminals have queued, and those that were executed.
     queued: AtomicU64,
@@ -88,7 +88,7 @@ enum Input {
 }
 
 #[derive(Debug)]
-pub struct Worker {
+pub struct TpccWorker {
     /// Its own, or the one that it works for.
     terminal: Terminal,
     is_seated: bool,
@@ -108,7 +108,7 @@ pub struct Worker {
     delivery_notes: Option<DeliveryNotes>,
 }
 
-impl Worker {
+impl TpccWorker {
     /// What its last New-Order that was committed has shown.
     pub fn shown(&self) -> OrderShown {
         self.shown
@@ -117,7 +117,11 @@ impl Worker {
 
 impl Tpcc {
     /// A run on a database that `loaded` describes, for sessions of `dialect`.
-    pub fn new(options: TpccOptions, loaded: &Loaded, dialect: Dialect) -> Result<Self, String> {
+    pub fn new(
+        options: TpccOptions,
+        loaded: &TpccDatabase,
+        dialect: Dialect,
+    ) -> Result<Self, String> {
         let most = loaded.warehouses.min(WAREHOUSES_MAX);
         if !(1..=most).contains(&options.warehouses) {
             return Err(format!(
@@ -135,7 +139,7 @@ impl Tpcc {
             random::shuffle(&mut places, &mut rng);
         }
         let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
-        let shares = Kind::ALL.iter().zip(options.profile.choice.shares());
+        let shares = TpccTransaction::ALL.iter().zip(options.profile.choice.shares());
         let mut kinds: Vec<_> = shares.map(|(&of, weight)| kind(of.name(), weight)).collect();
         if options.profile.delivery == DeliveryMode::Deferred {
             kinds.push(kind(DELIVERY_DEFERRED, 0));
@@ -164,7 +168,7 @@ impl Tpcc {
     }
 
     /// Tells `log` of each transaction that counts.
-    pub fn with_log(self, log: Arc<dyn TransactionLog>) -> Self {
+    pub fn with_log(self, log: Arc<dyn TerminalLog>) -> Self {
         Tpcc { log: Some(log), ..self }
     }
 
@@ -263,7 +267,7 @@ impl Tpcc {
     }
 
     /// The terminal's part of a deferred Delivery: over as soon as it is queued (clause 2.7.2.3).
-    fn queue_delivery(&self, worker: &mut Worker) -> Outcome {
+    fn queue_delivery(&self, worker: &mut TpccWorker) -> Outcome {
         if let Input::Delivery(input) = &worker.input {
             worker.errand = Some(Errand { transaction: DEFERRED, ticket: input.ticket() });
             self.queued.fetch_add(1, Ordering::Relaxed);
@@ -273,7 +277,7 @@ impl Tpcc {
 }
 
 impl Workload for Tpcc {
-    type Worker = Worker;
+    type Worker = TpccWorker;
     type Terminal = Terminal;
 
     fn transactions(&self) -> &[TransactionKind] {
@@ -286,13 +290,13 @@ impl Workload for Tpcc {
         id: WorkerId,
         _workers: u32,
         rng: Rng,
-    ) -> Result<Worker, DbError> {
+    ) -> Result<TpccWorker, DbError> {
         let statements = self.set_up(session).await?;
         let mut terminal = self.terminal(id, rng);
         self.workers.fetch_add(1, Ordering::Relaxed);
         self.terminals.fetch_add(1, Ordering::Relaxed);
         let input = Input::StockLevel(terminal.stock_level(&self.world));
-        Ok(Worker {
+        Ok(TpccWorker {
             terminal,
             is_seated: false,
             errand: None,
@@ -311,7 +315,7 @@ impl Workload for Tpcc {
 
     async fn reopen<S: Session>(
         &self,
-        worker: &mut Worker,
+        worker: &mut TpccWorker,
         session: &mut S,
     ) -> Result<(), DbError> {
         worker.statements = self.set_up(session).await?;
@@ -319,32 +323,36 @@ impl Workload for Tpcc {
     }
 
     #[inline]
-    fn choose(&self, worker: &mut Worker) -> Option<TransactionId> {
+    fn choose(&self, worker: &mut TpccWorker) -> Option<TransactionId> {
         Some(self.pacing.choose(&mut worker.terminal))
     }
 
     async fn run<S: Session>(
         &self,
-        worker: &mut Worker,
+        worker: &mut TpccWorker,
         session: &mut S,
         transaction: TransactionId,
         attempt: u32,
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
         worker.skipped = 0;
-        match Kind::ALL.get(transaction) {
+        match TpccTransaction::ALL.get(transaction) {
             Some(&kind) => {
                 if attempt == 0 {
                     worker.counters.begin(kind);
                     worker.input = draw(&mut worker.terminal, &self.world, kind);
                 }
-                if kind == Kind::Delivery && worker.is_seated && self.kinds.len() > DEFERRED {
+                if kind == TpccTransaction::Delivery
+                    && worker.is_seated
+                    && self.kinds.len() > DEFERRED
+                {
                     return Ok(self.queue_delivery(worker));
                 }
             }
             None => self.delivery_log.as_ref().map_or(Ok(()), |log| log.check())?,
         }
-        let Worker { statements, flight, names, input, counters, shown, delivered, .. } = worker;
+        let TpccWorker { statements, flight, names, input, counters, shown, delivered, .. } =
+            worker;
         let buffers = (&*statements, flight);
         let mut link = Link::new(session, buffers, self.options.flight, tally, &self.ledger);
         let end = match self.options.profile.read_only_end {
@@ -369,7 +377,7 @@ impl Workload for Tpcc {
     }
 
     #[inline]
-    fn ended(&self, worker: &mut Worker, ended: &Ended) {
+    fn ended(&self, worker: &mut TpccWorker, ended: &EndedTransaction) {
         if let Some(log) = &mut worker.log {
             log.note(ended, worker.skipped);
         }
@@ -383,7 +391,7 @@ impl Workload for Tpcc {
         }
     }
 
-    fn seat(&self, terminal: u32, rng: Rng) -> Option<(Terminal, Plan)> {
+    fn seat(&self, terminal: u32, rng: Rng) -> Option<(Terminal, TerminalPlan)> {
         let mut terminal = self.terminal(terminal, rng);
         self.terminals.fetch_add(1, Ordering::Relaxed);
         let first = self.pacing.first(&mut terminal);
@@ -391,48 +399,48 @@ impl Workload for Tpcc {
     }
 
     #[inline]
-    fn plan(&self, terminal: &mut Terminal) -> Plan {
+    fn plan(&self, terminal: &mut Terminal) -> TerminalPlan {
         self.pacing.plan(terminal)
     }
 
     #[inline]
-    fn swap(&self, worker: &mut Worker, terminal: &mut Terminal) {
+    fn swap(&self, worker: &mut TpccWorker, terminal: &mut Terminal) {
         std::mem::swap(&mut worker.terminal, terminal);
         worker.is_seated = !worker.is_seated;
     }
 
     #[inline]
-    fn errand(&self, worker: &mut Worker) -> Option<Errand> {
+    fn errand(&self, worker: &mut TpccWorker) -> Option<Errand> {
         worker.errand.take()
     }
 
     #[inline]
-    fn take_errand(&self, worker: &mut Worker, ticket: u64, _left: Nanos) {
+    fn take_errand(&self, worker: &mut TpccWorker, ticket: u64, _left: Nanos) {
         worker.input = Input::Delivery(DeliveryInput::of_ticket(ticket));
     }
 
     async fn finish<S: Session>(
         &self,
-        worker: &mut Worker,
+        worker: &mut TpccWorker,
         _session: &mut S,
         _tally: &mut Tally,
     ) -> Result<(), DbError> {
         worker.delivery_notes.as_mut().map_or(Ok(()), DeliveryNotes::hand_over)
     }
 
-    fn retire(&self, worker: Worker, _error: Option<&DbError>) {
+    fn retire(&self, worker: TpccWorker, _error: Option<&DbError>) {
         self.workers.fetch_sub(1, Ordering::Relaxed);
         self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.counters);
     }
 }
 
-fn draw(terminal: &mut Terminal, world: &World, kind: Kind) -> Input {
+fn draw(terminal: &mut Terminal, world: &World, kind: TpccTransaction) -> Input {
     match kind {
-        Kind::NewOrder => Input::NewOrder(terminal.new_order(world)),
-        Kind::Payment => Input::Payment(terminal.payment(world)),
-        Kind::OrderStatus => Input::OrderStatus(terminal.order_status(world)),
-        Kind::Delivery => Input::Delivery(terminal.delivery(world)),
-        Kind::StockLevel => Input::StockLevel(terminal.stock_level(world)),
+        TpccTransaction::NewOrder => Input::NewOrder(terminal.new_order(world)),
+        TpccTransaction::Payment => Input::Payment(terminal.payment(world)),
+        TpccTransaction::OrderStatus => Input::OrderStatus(terminal.order_status(world)),
+        TpccTransaction::Delivery => Input::Delivery(terminal.delivery(world)),
+        TpccTransaction::StockLevel => Input::StockLevel(terminal.stock_level(world)),
     }
 }
 
@@ -459,7 +467,7 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
     }
 }
 
-pub(crate) use inputs::Who;
+pub(crate) use inputs::CustomerKey;
 
 #[cfg(test)]
 mod tests {
@@ -468,7 +476,7 @@ mod tests {
 
     #[test]
     fn terminals_have_homes_without_repetition() {
-        let loaded = Loaded { warehouses: 3, c_last: 100 };
+        let loaded = TpccDatabase { warehouses: 3, c_last: 100 };
         for profile in [BMSQL_5_0, SPEC] {
             let options = TpccOptions::new(profile, &loaded, 7);
             let tpcc = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
@@ -489,7 +497,7 @@ mod tests {
 
     #[test]
     fn only_loaded_warehouses_can_be_used() {
-        let loaded = Loaded { warehouses: 3, c_last: 100 };
+        let loaded = TpccDatabase { warehouses: 3, c_last: 100 };
         for warehouses in [0, 4] {
             let options = TpccOptions { warehouses, ..TpccOptions::new(SPEC, &loaded, 7) };
             let error = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap_err();

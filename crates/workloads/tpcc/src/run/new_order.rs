@@ -4,9 +4,9 @@ use super::inputs::{LINES_MAX, LineInput, NewOrderInput, World};
 use super::link::{FlightMode, Link, not_loaded};
 use super::statements::Sql;
 use crate::ledger::Entry;
-use crate::ledger_file::Order;
+use crate::ledger_file::LedgerOrder;
 use crate::text::{Decimal, read_scaled};
-use dyno_core::{DbError, Dialect, Outcome, Param, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Dialect, Outcome, Param, Rows, Session};
 
 /// Columns of the answers, by which they are told apart inside a flight.
 const DISTRICT_COLUMNS: usize = 2;
@@ -49,13 +49,13 @@ impl NewOrderRows {
         }
     }
 
-    fn is_original<R: Row>(row: &R, column: usize) -> bool {
+    fn is_original<R: AnswerRow>(row: &R, column: usize) -> bool {
         row.bytes(column).is_some_and(|data| data.windows(8).any(|part| part == b"ORIGINAL"))
     }
 }
 
 impl Rows for NewOrderRows {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         let dialect = self.dialect;
         match row.columns() {
             DISTRICT_COLUMNS => {
@@ -158,9 +158,13 @@ pub(crate) async fn run<S: Session>(
 }
 
 /// What tells the order from all others, in the ledger.
-fn identity(rows: &NewOrderRows, input: &NewOrderInput) -> Result<Order, DbError> {
+fn identity(rows: &NewOrderRows, input: &NewOrderInput) -> Result<LedgerOrder, DbError> {
     let (_, number) = district_of(rows)?;
-    Ok(Order { number: number as u32, customer: input.customer as u16, lines: input.count as u8 })
+    Ok(LedgerOrder {
+        number: number as u32,
+        customer: input.customer as u16,
+        lines: input.count as u8,
+    })
 }
 
 /// The district's answer: its tax and the number of the order.

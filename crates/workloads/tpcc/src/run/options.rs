@@ -3,8 +3,10 @@
 use super::link::FlightMode;
 use super::pacing::Pacing;
 use crate::DISTRICTS;
-use crate::load::Loaded;
-use crate::profile::{Choice, Kind, PerKind, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
+use crate::load::TpccDatabase;
+use crate::profile::{
+    PerKind, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX, TpccTransaction, TransactionChoice,
+};
 use dyno_core::Dialect;
 use std::path::PathBuf;
 
@@ -82,7 +84,7 @@ const USUAL_SESSIONS: std::ops::RangeInclusive<u32> = 8..=1_000;
 
 impl TpccOptions {
     /// A profile on all warehouses that are loaded, statement by statement.
-    pub fn new(profile: Profile, loaded: &Loaded, seed: u64) -> Self {
+    pub fn new(profile: Profile, loaded: &TpccDatabase, seed: u64) -> Self {
         TpccOptions {
             profile,
             flight: FlightMode::Statement,
@@ -117,15 +119,15 @@ impl TpccOptions {
         self.profile.pacing?;
         let between_orders_s = |options: &TpccOptions| {
             let pacing = Pacing::new(options);
-            pacing.cycle_s() / pacing.share(Kind::NewOrder)
+            pacing.cycle_s() / pacing.share(TpccTransaction::NewOrder)
         };
-        let least = Profile { choice: Choice::Weights(LEAST_SHARES), ..SPEC };
+        let least = Profile { choice: TransactionChoice::Weights(LEAST_SHARES), ..SPEC };
         let specified =
             TpccOptions { keying_multiplier: 1.0, think_multiplier: 1.0, ..self.clone() };
         let specified = TpccOptions { profile: least, ..specified };
         let mut own = self.clone();
-        let most = f64::from(LEAST_SHARES[Kind::NewOrder.index()]) / 100.0;
-        if Pacing::new(self).share(Kind::NewOrder) <= most {
+        let most = f64::from(LEAST_SHARES[TpccTransaction::NewOrder.index()]) / 100.0;
+        if Pacing::new(self).share(TpccTransaction::NewOrder) <= most {
             own.profile.choice = least.choice;
         }
         let slowdown = between_orders_s(&own) / between_orders_s(&specified);
@@ -152,7 +154,7 @@ mod tests {
     use crate::profile::BMSQL_5_0;
 
     fn options(profile: Profile, warehouses: u32) -> TpccOptions {
-        TpccOptions::new(profile, &Loaded { warehouses, c_last: 100 }, 7)
+        TpccOptions::new(profile, &TpccDatabase { warehouses, c_last: 100 }, 7)
     }
 
     #[test]

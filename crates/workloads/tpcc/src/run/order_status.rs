@@ -4,7 +4,7 @@ use super::inputs::OrderStatusInput;
 use super::link::{Link, not_loaded};
 use super::payment::{Namesakes, customer_number};
 use super::statements::Sql;
-use dyno_core::{DbError, Discard, Outcome, Param, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Discard, Outcome, Param, Rows, Session};
 
 /// Columns of the answers.
 const CUSTOMER_COLUMNS: usize = 4;
@@ -19,7 +19,7 @@ struct StatusRows {
 }
 
 impl Rows for StatusRows {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         match row.columns() {
             CUSTOMER_COLUMNS => self.has_customer = true,
             ORDER_COLUMNS => self.order = row.int(0),

@@ -2,8 +2,8 @@
 
 use super::TpccOptions;
 use super::inputs::Terminal;
-use crate::profile::{Choice, Kind, Pace, PerKind};
-use dyno_core::{Nanos, Plan, Rng, SECOND, TransactionId};
+use crate::profile::{Pace, PerKind, TpccTransaction, TransactionChoice};
+use dyno_core::{Nanos, Rng, SECOND, TerminalPlan, TransactionId};
 
 /// The cards that a terminal has not played yet (clause 5.2.4.2): how many of each kind. One drawn
 /// by chance from what is left is the next one of a shuffled deck.
@@ -25,7 +25,7 @@ impl Deck {
             }
             card -= *count;
         }
-        Kind::NewOrder.index()
+        TpccTransaction::NewOrder.index()
     }
 }
 
@@ -35,14 +35,19 @@ impl Deck {
 fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
     let sides: u32 = weights.iter().sum();
     let mut left = rng.uniform(1, u64::from(sides)) as u32;
-    for kind in [Kind::Payment, Kind::StockLevel, Kind::OrderStatus, Kind::Delivery] {
+    for kind in [
+        TpccTransaction::Payment,
+        TpccTransaction::StockLevel,
+        TpccTransaction::OrderStatus,
+        TpccTransaction::Delivery,
+    ] {
         let weight = weights[kind.index()];
         if left <= weight {
             return kind.index();
         }
         left -= weight;
     }
-    Kind::NewOrder.index()
+    TpccTransaction::NewOrder.index()
 }
 
 /// How long before the trial's begin terminals are thought to have begun at least, in mean cycles.
@@ -50,7 +55,7 @@ const CYCLES_BEFORE: f64 = 8.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pacing {
-    choice: Choice,
+    choice: TransactionChoice,
     /// Multiplied already.
     paces: PerKind<Pace>,
 }
@@ -66,7 +71,7 @@ impl Pacing {
     }
 
     /// The share of a kind in the mix, 0 to 1.
-    pub(crate) fn share(&self, kind: Kind) -> f64 {
+    pub(crate) fn share(&self, kind: TpccTransaction) -> f64 {
         let shares = self.choice.shares();
         let sum: u32 = shares.iter().sum();
         f64::from(shares[kind.index()]) / f64::from(sum.max(1))
@@ -74,19 +79,19 @@ impl Pacing {
 
     /// The mean time from one begin to the next if every response came at once, in seconds.
     pub(crate) fn cycle_s(&self) -> f64 {
-        let of = |kind: Kind| {
+        let of = |kind: TpccTransaction| {
             let pace = &self.paces[kind.index()];
             self.share(kind) * (pace.keying_s + pace.think_mean_s)
         };
-        Kind::ALL.into_iter().map(of).sum()
+        TpccTransaction::ALL.into_iter().map(of).sum()
     }
 
     /// The choice in the menu (clause 5.2.4).
     #[inline]
     pub(crate) fn choose(&self, terminal: &mut Terminal) -> TransactionId {
         match &self.choice {
-            Choice::Weights(weights) => throw(weights, &mut terminal.rng),
-            Choice::Deck(full) => terminal.deck.draw(full, &mut terminal.rng),
+            TransactionChoice::Weights(weights) => throw(weights, &mut terminal.rng),
+            TransactionChoice::Deck(full) => terminal.deck.draw(full, &mut terminal.rng),
         }
     }
 
@@ -94,29 +99,29 @@ impl Pacing {
     /// chooses the next one, whose form is there at once, and keys its input in (clause 5.2.5.2).
     /// The response time begins then (clause 5.2.5.3).
     #[inline]
-    pub(crate) fn plan(&self, terminal: &mut Terminal) -> Plan {
+    pub(crate) fn plan(&self, terminal: &mut Terminal) -> TerminalPlan {
         let think_s = self.paces[usize::from(terminal.chosen)].think_s(&mut terminal.rng);
         let transaction = self.choose(terminal);
         terminal.chosen = transaction as u8;
         let pause_s = think_s + self.paces[transaction].keying_s;
-        Plan { transaction, pause: (pause_s * SECOND as f64) as Nanos }
+        TerminalPlan { transaction, pause: (pause_s * SECOND as f64) as Nanos }
     }
 
     /// What a terminal does first. Terminals are spread over their first cycle as if they had been at
     /// it for a while: transactions come at an even rate from the first second on, not all at once.
     /// They are spread over their decks too: had all drawn the first cards of one, there would
     /// be more of the slow kinds than in the mix, because who got them is not as far.
-    pub(crate) fn first(&self, terminal: &mut Terminal) -> Plan {
+    pub(crate) fn first(&self, terminal: &mut Terminal) -> TerminalPlan {
         let cycle = self.cycle_s() * SECOND as f64;
         let deck = match self.choice {
-            Choice::Weights(_) => 1,
-            Choice::Deck(cards) => cards.iter().sum(),
+            TransactionChoice::Weights(_) => 1,
+            TransactionChoice::Deck(cards) => cards.iter().sum(),
         };
         let mut before = cycle * (CYCLES_BEFORE + f64::from(deck) * terminal.rng.unit());
         loop {
             let plan = self.plan(terminal);
             if plan.pause as f64 >= before {
-                return Plan { pause: plan.pause - before as Nanos, ..plan };
+                return TerminalPlan { pause: plan.pause - before as Nanos, ..plan };
             }
             before -= plan.pause as f64;
         }
@@ -126,7 +131,7 @@ impl Pacing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Loaded;
+    use crate::load::TpccDatabase;
     use crate::profile::{BMSQL_5_0, SPEC};
 
     #[test]
@@ -157,7 +162,7 @@ mod tests {
             assert!((count - weight * 1_000_i32).abs() < 950, "{counts:?}");
         }
         assert_eq!(throw(&[100, 0, 0, 0, 0], &mut rng), 0);
-        assert_eq!(throw(&[0, 0, 0, 100, 0], &mut rng), Kind::Delivery.index());
+        assert_eq!(throw(&[0, 0, 0, 100, 0], &mut rng), TpccTransaction::Delivery.index());
         let mut counts = [0_i32; 5];
         for _ in 0..100_000 {
             counts[throw(&[4_420, 4_320, 420, 420, 420], &mut rng)] += 1;
@@ -172,7 +177,7 @@ mod tests {
     }
 
     fn options() -> TpccOptions {
-        TpccOptions::new(SPEC, &Loaded { warehouses: 1, c_last: 100 }, 7)
+        TpccOptions::new(SPEC, &TpccDatabase { warehouses: 1, c_last: 100 }, 7)
     }
 
     #[test]
@@ -238,7 +243,8 @@ mod tests {
 
     #[test]
     fn without_pauses_everything_is_due_at_once() {
-        let no_pauses = TpccOptions::new(BMSQL_5_0, &Loaded { warehouses: 1, c_last: 100 }, 7);
+        let no_pauses =
+            TpccOptions::new(BMSQL_5_0, &TpccDatabase { warehouses: 1, c_last: 100 }, 7);
         let pacing = Pacing::new(&no_pauses);
         assert_eq!(pacing.first(&mut terminal(0)).pause, 0);
         assert_eq!(pacing.plan(&mut terminal(0)).pause, 0);

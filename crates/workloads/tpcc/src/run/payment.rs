@@ -1,11 +1,11 @@
 //! Payment (clause 2.5), and how a customer is found by last name.
 
-use super::inputs::{PaymentInput, Who, World};
+use super::inputs::{CustomerKey, PaymentInput, World};
 use super::link::{Link, not_loaded};
 use super::statements::Sql;
 use crate::ledger::Entry;
 use crate::text::{Decimal, Short};
-use dyno_core::{DbError, Outcome, Param, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Outcome, Param, Rows, Session};
 
 /// Customers of one district with the same last name: 3 on average, and rarely over 50.
 const NAMESAKES: usize = 256;
@@ -37,7 +37,7 @@ struct ByName<'a, R> {
 }
 
 impl<R: Rows> Rows for ByName<'_, R> {
-    fn row<A: Row>(&mut self, row: &A) {
+    fn row<A: AnswerRow>(&mut self, row: &A) {
         if row.columns() == 1 {
             self.names.0.extend(row.int(0));
         } else {
@@ -51,13 +51,13 @@ impl<R: Rows> Rows for ByName<'_, R> {
 pub(crate) async fn customer_number<S: Session, R: Rows>(
     link: &mut Link<'_, S>,
     (warehouse, district): (i64, i64),
-    who: &Who,
+    who: &CustomerKey,
     names: &mut Namesakes,
     rows: &mut R,
 ) -> Result<i64, DbError> {
     let name = match who {
-        Who::Id(id) => return Ok(*id),
-        Who::Name(_, name) => name,
+        CustomerKey::Id(id) => return Ok(*id),
+        CustomerKey::Name(_, name) => name,
     };
     names.clear();
     let mut rows = ByName { names, others: rows };
@@ -87,7 +87,7 @@ struct PaymentRows {
 }
 
 impl Rows for PaymentRows {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         match row.columns() {
             ADDRESS_COLUMNS => {
                 if let Some(name) = self.names.get_mut(self.addresses) {
@@ -207,7 +207,7 @@ mod tests {
             district: 4,
             customer_warehouse: 5,
             customer_district: 6,
-            who: Who::Id(7),
+            who: CustomerKey::Id(7),
             cents: 123_456,
             entered: Timestamp(0),
         };

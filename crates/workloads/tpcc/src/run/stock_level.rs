@@ -3,13 +3,13 @@
 use super::inputs::StockLevelInput;
 use super::link::{Link, not_loaded};
 use super::statements::Sql;
-use dyno_core::{DbError, Outcome, Param, Row, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Outcome, Param, Rows, Session};
 
 #[derive(Debug, Default)]
 struct Count(Option<i64>);
 
 impl Rows for Count {
-    fn row<R: Row>(&mut self, row: &R) {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0 = row.int(0);
     }
 }

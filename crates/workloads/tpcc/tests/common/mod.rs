@@ -2,7 +2,7 @@
 //! keeps what it was sent if told to.
 
 use dyno_core::{
-    BulkReport, DbError, Dialect, Driver, Executed, Nanos, Param, ParamType, Product, Row,
+    AnswerRow, BulkReport, DbError, Dialect, Driver, Executed, Nanos, Param, ParamType, Product,
     RowSource, Rows, Session, Statement,
 };
 use dyno_reactor::{now, sleep_until};
@@ -94,7 +94,7 @@ const ANSWERS: &[(&str, &[&[Cell]])] = &[
 
 struct FixedRow(&'static [Cell], Dialect);
 
-impl Row for FixedRow {
+impl AnswerRow for FixedRow {
     fn columns(&self) -> usize {
         self.0.len()
     }

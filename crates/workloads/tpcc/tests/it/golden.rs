@@ -6,20 +6,20 @@
 use crate::common::Fake;
 use dyno_core::{DbError, Dialect, Outcome, Rng, Session, Tally, Workload};
 use dyno_reactor::block_on;
-use dyno_tpcc::load::Loaded;
-use dyno_tpcc::profile::{BMSQL_5_0, Kind, Profile};
-use dyno_tpcc::{FlightMode, Tpcc, TpccOptions, Worker};
+use dyno_tpcc::load::TpccDatabase;
+use dyno_tpcc::profile::{BMSQL_5_0, Profile, TpccTransaction};
+use dyno_tpcc::{FlightMode, Tpcc, TpccOptions, TpccWorker};
 use std::fmt::Write;
 use std::path::Path;
 
-const LOADED: Loaded = Loaded { warehouses: 2, c_last: 100 };
+const LOADED: TpccDatabase = TpccDatabase { warehouses: 2, c_last: 100 };
 
 fn workload(profile: Profile, flight: FlightMode, dialect: Dialect) -> Tpcc {
     let options = TpccOptions { flight, ..TpccOptions::new(profile, &LOADED, 3) };
     Tpcc::new(options, &LOADED, dialect).unwrap()
 }
 
-async fn open(tpcc: &Tpcc, session: &mut Fake) -> Worker {
+async fn open(tpcc: &Tpcc, session: &mut Fake) -> TpccWorker {
     let worker = tpcc.open(session, 0, 1, Rng::new(9, "worker", 0)).await.unwrap();
     session.is_recording = true;
     worker
@@ -30,7 +30,7 @@ fn flights(
     profile: Profile,
     flight: FlightMode,
     dialect: Dialect,
-    kind: Kind,
+    kind: TpccTransaction,
     has_bad_credit: bool,
 ) -> (Vec<Vec<String>>, Outcome, Tally) {
     let tpcc = workload(profile, flight, dialect);
@@ -47,19 +47,19 @@ fn flights(
 }
 
 /// The transactions in the variants that their inputs choose between.
-fn variants() -> Vec<(&'static str, Profile, Kind, bool)> {
+fn variants() -> Vec<(&'static str, Profile, TpccTransaction, bool)> {
     let by_id = Profile { by_name_percent: 0, rollback_percent: 0, ..BMSQL_5_0 };
     let by_name = Profile { by_name_percent: 100, ..by_id };
     let rolled_back = Profile { rollback_percent: 100, ..by_id };
     vec![
-        ("New-Order", by_id, Kind::NewOrder, false),
-        ("New-Order with an unused item", rolled_back, Kind::NewOrder, false),
-        ("Payment by number", by_id, Kind::Payment, false),
-        ("Payment by last name, bad credit", by_name, Kind::Payment, true),
-        ("Order-Status by number", by_id, Kind::OrderStatus, false),
-        ("Order-Status by last name", by_name, Kind::OrderStatus, false),
-        ("Delivery", by_id, Kind::Delivery, false),
-        ("Stock-Level", by_id, Kind::StockLevel, false),
+        ("New-Order", by_id, TpccTransaction::NewOrder, false),
+        ("New-Order with an unused item", rolled_back, TpccTransaction::NewOrder, false),
+        ("Payment by number", by_id, TpccTransaction::Payment, false),
+        ("Payment by last name, bad credit", by_name, TpccTransaction::Payment, true),
+        ("Order-Status by number", by_id, TpccTransaction::OrderStatus, false),
+        ("Order-Status by last name", by_name, TpccTransaction::OrderStatus, false),
+        ("Delivery", by_id, TpccTransaction::Delivery, false),
+        ("Stock-Level", by_id, TpccTransaction::StockLevel, false),
     ]
 }
 
@@ -159,9 +159,9 @@ fn both_modes_send_the_same_statements() {
 /// Makes one attempt.
 async fn attempt(
     tpcc: &Tpcc,
-    worker: &mut Worker,
+    worker: &mut TpccWorker,
     session: &mut Fake,
-    kind: Kind,
+    kind: TpccTransaction,
     attempt: u32,
 ) -> Result<Outcome, DbError> {
     tpcc.run(worker, session, kind.index(), attempt, &mut Tally::default()).await
@@ -176,16 +176,19 @@ fn a_retry_enters_the_same_data_again() {
             let mut session = Fake::new(Dialect::Mysql);
             let mut worker = open(&tpcc, &mut session).await;
             session.deadlocks_at = Some("UPDATE bmsql_stock");
-            let error = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await;
+            let error =
+                attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
             assert_eq!(error.unwrap_err().errno(), 1213);
             session.rollback().await.unwrap();
             let failed = std::mem::take(&mut session.flights);
             assert!(!failed.iter().flatten().any(|sql| sql == "COMMIT"));
-            let done = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 1).await;
+            let done =
+                attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 1).await;
             assert_eq!(done.unwrap(), Outcome::Committed);
             let again = std::mem::take(&mut session.flights);
             assert_eq!(failed[..], again[..failed.len()]);
-            let fresh = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await;
+            let fresh =
+                attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
             assert_eq!(fresh.unwrap(), Outcome::Committed);
             assert_ne!(session.flights, again);
         })
@@ -204,7 +207,9 @@ fn a_commit_without_answer_has_an_unknown_outcome() {
             block_on(async {
                 let mut session = Fake::new(dialect);
                 let mut worker = open(&tpcc, &mut session).await;
-                for kind in [Kind::NewOrder, Kind::Payment, Kind::Delivery] {
+                for kind in
+                    [TpccTransaction::NewOrder, TpccTransaction::Payment, TpccTransaction::Delivery]
+                {
                     session.loses_commit = true;
                     let error = attempt(&tpcc, &mut worker, &mut session, kind, 0).await;
                     assert!(error.unwrap_err().is_fatal());
@@ -228,7 +233,7 @@ fn a_rolled_back_order_is_no_acknowledged_one() {
     block_on(async {
         let mut session = Fake::new(Dialect::Postgres);
         let mut worker = open(&tpcc, &mut session).await;
-        let done = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await;
+        let done = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
         assert_eq!(done.unwrap(), Outcome::RolledBack);
         let last = session.flights.last().unwrap();
         assert_eq!(last, &["ROLLBACK"]);
@@ -251,7 +256,7 @@ fn an_order_shows_its_total_and_brands() {
     block_on(async {
         let mut session = Fake::new(Dialect::Sqlite);
         let mut worker = open(&tpcc, &mut session).await;
-        attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await.unwrap();
+        attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await.unwrap();
         let shown = worker.shown();
         assert_eq!(shown.order, 3_001);
         // Quantity times 12.50, less a tenth, plus two taxes of a tenth.

@@ -7,7 +7,7 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
 use dyno_nullserver::{Config, start};
 use dyno_testkit::target;
-use dyno_tpcc::load::Loaded;
+use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::profile::BMSQL_5_0;
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
 
@@ -15,7 +15,7 @@ const WORKERS: u32 = 8;
 const EACH: u64 = 250;
 
 fn all_answered<D: Driver>(driver: &D) {
-    let loaded = Loaded { warehouses: 3, c_last: 100 };
+    let loaded = TpccDatabase { warehouses: 3, c_last: 100 };
     for flight in [FlightMode::Statement, FlightMode::Pipelined] {
         let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
         let tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap();

@@ -5,12 +5,12 @@ use crate::common::FakeDriver;
 use dyno_core::{Dialect, MILLISECOND, SECOND};
 use dyno_engine::{Control, TrialResult, TrialSpec, drive_simulated, merge};
 use dyno_testkit::Scratch;
-use dyno_tpcc::load::Loaded;
+use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
-use dyno_tpcc::{Kept, Tpcc, TpccOptions};
+use dyno_tpcc::{Handover, Tpcc, TpccOptions};
 use std::path::Path;
 
-const LOADED: Loaded = Loaded { warehouses: 20, c_last: 100 };
+const LOADED: TpccDatabase = TpccDatabase { warehouses: 20, c_last: 100 };
 
 fn workload(profile: Profile, log: Option<&Path>) -> Tpcc {
     let delivery_log = log.map(Path::to_owned);
@@ -25,7 +25,7 @@ fn run(tpcc: &Tpcc, spec: &TrialSpec) -> TrialResult {
 }
 
 /// What a part's workload has kept, after it has travelled.
-fn travelled(tpcc: &Tpcc) -> Kept {
+fn travelled(tpcc: &Tpcc) -> Handover {
     serde_json::from_str(&serde_json::to_string(&tpcc.leave().unwrap()).unwrap()).unwrap()
 }
 
@@ -97,5 +97,5 @@ fn what_more_warehouses_have_left_is_refused_as_a_whole() {
     let few = Tpcc::new(options, &LOADED, Dialect::Mysql).unwrap();
     let error = few.absorb(many.leave().unwrap()).unwrap_err().to_string();
     assert_eq!(error, "Another load generator has used more warehouses than this run.");
-    assert_eq!(few.leave().unwrap(), Kept::default());
+    assert_eq!(few.leave().unwrap(), Handover::default());
 }

@@ -1,18 +1,18 @@
 //! Terminals of the profile `spec` on a database that isn't there, with a virtual clock.
 
 use crate::common::{Fake, FakeDriver};
-use dyno_core::{Dialect, MILLISECOND, Nanos, Plan, Rng, SECOND, Tally, Workload};
-use dyno_engine::{Control, Ended, TrialResult, TrialSpec, drive_simulated};
+use dyno_core::{Dialect, MILLISECOND, Nanos, Rng, SECOND, Tally, TerminalPlan, Workload};
+use dyno_engine::{Control, TrialEnd, TrialResult, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
-use dyno_tpcc::load::Loaded;
-use dyno_tpcc::profile::{DELIVERY_DEFERRED, Kind, SPEC};
-use dyno_tpcc::{FlightMode, Terminal, Tpcc, TpccOptions, Worker};
+use dyno_tpcc::load::TpccDatabase;
+use dyno_tpcc::profile::{DELIVERY_DEFERRED, SPEC, TpccTransaction};
+use dyno_tpcc::{FlightMode, Terminal, Tpcc, TpccOptions, TpccWorker};
 
 const WAREHOUSES: u32 = 20;
 
 /// So many seconds of `spec` on a database whose round trips take `round_trip`.
 fn simulate(sessions: u32, round_trip: Nanos, seconds: u64) -> (Tpcc, TrialResult) {
-    let loaded = Loaded { warehouses: WAREHOUSES, c_last: 100 };
+    let loaded = TpccDatabase { warehouses: WAREHOUSES, c_last: 100 };
     let options = TpccOptions::new(SPEC, &loaded, 1);
     let staff = options.staff(Some(sessions));
     assert_eq!((staff.terminals, staff.workers), (Some(200), sessions));
@@ -24,7 +24,7 @@ fn simulate(sessions: u32, round_trip: Nanos, seconds: u64) -> (Tpcc, TrialResul
     };
     let driver = FakeDriver { dialect: Dialect::Mysql, round_trip, on_round_trip: None };
     let result = drive_simulated(&tpcc, &driver, &spec, &Control::new(), &mut ()).unwrap();
-    assert_eq!((&result.ended, result.total.counts().failed), (&Ended::Time, 0));
+    assert_eq!((&result.ended, result.total.counts().failed), (&TrialEnd::Time, 0));
     (tpcc, result)
 }
 
@@ -47,12 +47,12 @@ fn tpmc_is_what_pauses_and_responses_leave() {
         / 1e9;
     assert!((0.05..0.2).contains(&response_s), "{response_s}");
     let expected = 10.0 * 60.0 / (20.696 + response_s) * 10.0 / 23.0;
-    let counts = &kinds[Kind::NewOrder.index()].counts;
+    let counts = &kinds[TpccTransaction::NewOrder.index()].counts;
     let orders = counts.committed + counts.rolled_back;
     let tpmc = orders as f64 / 10.0 / f64::from(WAREHOUSES);
     assert!((tpmc / expected - 1.0).abs() < 0.03, "{tpmc} of {expected}");
     assert!(tpmc < 12.86);
-    assert_eq!(kinds[Kind::Delivery.index()].latency.max(), 0, "only queued");
+    assert_eq!(kinds[TpccTransaction::Delivery.index()].latency.max(), 0, "only queued");
     // The deferred part: nine statements a district, found and taken first.
     assert!(kinds[5].latency.percentile(50.0) >= 70 * 4 * MILLISECOND);
     assert_eq!(result.missed_rate(), None);
@@ -80,16 +80,16 @@ fn what_waits_at_the_end_is_left_over() {
 /// What terminals send when `workers` workers take turns with them, by terminal; what they have
 /// queued is executed at once.
 fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
-    let loaded = Loaded { warehouses: 2, c_last: 100 };
+    let loaded = TpccDatabase { warehouses: 2, c_last: 100 };
     let options =
         TpccOptions { flight: FlightMode::Pipelined, ..TpccOptions::new(SPEC, &loaded, 5) };
     let tpcc = Tpcc::new(options, &loaded, Dialect::Postgres).unwrap();
-    let mut terminals: Vec<(Terminal, Plan)> = (0..20)
+    let mut terminals: Vec<(Terminal, TerminalPlan)> = (0..20)
         .map(|number| tpcc.seat(number, Rng::new(seed, "terminal", u64::from(number))).unwrap())
         .collect();
     let mut texts = vec![Vec::new(); terminals.len()];
     block_on(async {
-        let mut staff: Vec<(Worker, Fake)> = Vec::new();
+        let mut staff: Vec<(TpccWorker, Fake)> = Vec::new();
         for id in 0..workers as u32 {
             let mut session = Fake::new(Dialect::Postgres);
             let rng = Rng::new(9, "worker", u64::from(id));
@@ -105,7 +105,7 @@ fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
                 tpcc.run(worker, session, plan.transaction, 0, &mut tally).await.unwrap();
                 tpcc.swap(worker, terminal);
                 let errand = tpcc.errand(worker);
-                assert_eq!(errand.is_some(), plan.transaction == Kind::Delivery.index());
+                assert_eq!(errand.is_some(), plan.transaction == TpccTransaction::Delivery.index());
                 let of_this = &mut texts[number];
                 of_this.push(format!("{plan:?}"));
                 if let Some(errand) = errand {
@@ -138,7 +138,7 @@ fn what_terminals_enter_does_not_depend_on_sessions() {
 
 #[test]
 fn a_log_that_cannot_be_written_is_an_error_before_the_run() {
-    let loaded = Loaded { warehouses: 1, c_last: 100 };
+    let loaded = TpccDatabase { warehouses: 1, c_last: 100 };
     let options = TpccOptions {
         delivery_log: Some("/no/such/folder/deliveries.csv".into()),
         ..TpccOptions::new(SPEC, &loaded, 4)

@@ -1,7 +1,7 @@
 //! The answers that are known beforehand.
 
 use super::{Expected, Row};
-use dyno_core::Table;
+use dyno_core::AnswerTable;
 use dyno_facts::say;
 use tpchgen::q_and_a::answers_sf1;
 
@@ -23,7 +23,7 @@ pub fn reference(query: u8, scale: f64) -> Option<Expected> {
         let (_, text) = STORED.iter().find(|(stored, _)| *stored == scale)?;
         (stored(query, text)?, say!(stored_answers_at_scale, scale = scale.to_string()))
     };
-    Some(Expected { table: Table { rows }, source, has_ties: true })
+    Some(Expected { table: AnswerTable { rows }, source, has_ties: true })
 }
 
 fn specified(query: u8) -> Option<Vec<Row>> {

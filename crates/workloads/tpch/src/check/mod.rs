@@ -7,8 +7,8 @@ use crate::facts::AnswerFacts;
 use crate::queries;
 pub use answers::reference;
 use columns::{ambiguous_order, columns, ties};
-use dyno_core::Table;
-use dyno_facts::{Message, Verdict, say};
+use dyno_core::AnswerTable;
+use dyno_facts::{CheckVerdict, Message, say};
 
 type Row = Vec<Option<String>>;
 
@@ -22,7 +22,7 @@ const LOOK_AHEAD: usize = 20;
 pub struct Expected {
     /// Its rows. Behind the limit of a query may follow rows that the order of the query does not
     /// tell from the last one within: an engine is free to pick any of them.
-    pub table: Table,
+    pub table: AnswerTable,
     /// What it is, such as `the reference at scale factor 1`; for [`AnswerFacts::against`].
     pub source: Message,
     /// Whether rows that tie with the last one within the limit are all there. Where they are not
@@ -32,7 +32,7 @@ pub struct Expected {
 
 impl Expected {
     /// The answer of an engine, `source` in words such as `target pg14`.
-    pub fn from_engine(table: Table, source: impl Into<Message>) -> Expected {
+    pub fn from_engine(table: AnswerTable, source: impl Into<Message>) -> Expected {
         Expected { table, source: source.into(), has_ties: false }
     }
 
@@ -40,9 +40,10 @@ impl Expected {
     ///
     /// # Panics
     /// When there is no such query.
-    pub fn judge(&self, query: u8, found: &Table) -> AnswerFacts {
+    pub fn judge(&self, query: u8, found: &AnswerTable) -> AnswerFacts {
         let differences = compare(query, self, found);
-        let verdict = if differences.is_empty() { Verdict::Passed } else { Verdict::Failed };
+        let verdict =
+            if differences.is_empty() { CheckVerdict::Passed } else { CheckVerdict::Failed };
         AnswerFacts { verdict, against: self.source.clone(), differences }
     }
 }
@@ -52,9 +53,9 @@ impl Expected {
 ///
 /// # Panics
 /// When there is no such query.
-pub fn compare(query: u8, expected: &Expected, found: &Table) -> Vec<Message> {
+pub fn compare(query: u8, expected: &Expected, found: &AnswerTable) -> Vec<Message> {
     let wanted = arranged(query, expected, found);
-    let mut told = Told::default();
+    let mut told = FirstDifferences::default();
     if wanted.len() != found.rows.len() {
         told.add(|| say!(rows_expected, n = wanted.len(), found = found.rows.len()));
     }
@@ -103,14 +104,14 @@ pub fn compare(query: u8, expected: &Expected, found: &Table) -> Vec<Message> {
 }
 
 /// A row that an answer must have at its place.
-struct Wanted<'a> {
+struct ExpectedRow<'a> {
     row: &'a Row,
     /// Any row with the same sort key will do: it is at the limit, and which others tie with it is
     /// not known.
     is_one_of_many: bool,
 }
 
-impl Wanted<'_> {
+impl ExpectedRow<'_> {
     fn is_met_by(&self, query: u8, found: &Row) -> bool {
         if self.is_one_of_many {
             return found.len() == self.row.len() && has_same_key(query, self.row, found);
@@ -145,7 +146,7 @@ impl Wanted<'_> {
 
 /// The expected rows in the order in which this answer may have them: rows with the same sort key
 /// may come in any order, and at the limit any of them.
-fn arranged<'a>(query: u8, expected: &'a Expected, found: &'a Table) -> Vec<Wanted<'a>> {
+fn arranged<'a>(query: u8, expected: &'a Expected, found: &'a AnswerTable) -> Vec<ExpectedRow<'a>> {
     let rows = &expected.table.rows;
     let limit = queries::limit(query).unwrap_or(usize::MAX);
     let within = rows.len().min(limit);
@@ -158,7 +159,7 @@ fn arranged<'a>(query: u8, expected: &'a Expected, found: &'a Table) -> Vec<Want
         let received = found.rows.iter().skip(begin);
         let group = permuted(query, &rows[begin..end], received);
         let is_one_of_many = is_cut && end == rows.len();
-        wanted.extend(group.into_iter().map(|row| Wanted { row, is_one_of_many }));
+        wanted.extend(group.into_iter().map(|row| ExpectedRow { row, is_one_of_many }));
         begin = end;
     }
     wanted.truncate(within);
@@ -219,12 +220,12 @@ fn shown(value: &Option<String>) -> &str {
 
 /// The first differences, and how many there are besides: `And 1 more difference.`
 #[derive(Default)]
-struct Told {
+struct FirstDifferences {
     lines: Vec<Message>,
     more: usize,
 }
 
-impl Told {
+impl FirstDifferences {
     fn add(&mut self, line: impl FnOnce() -> Message) {
         if self.lines.len() < TOLD {
             self.lines.push(line());

@@ -1,7 +1,7 @@
 //! What is said of the answers.
 
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
-use dyno_facts::{DataCheck, Message, TrialSummary, Verdict, say};
+use dyno_facts::{CheckVerdict, DataCheck, Message, TrialSummary, say};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 
@@ -12,17 +12,19 @@ pub(super) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     if queries.is_empty() {
         return None;
     }
-    let of =
-        |verdict: Verdict| queries.iter().filter(move |query| verdict_of(query) == Some(verdict));
-    let (right, wrong) = (of(Verdict::Passed).count(), of(Verdict::Failed).collect::<Vec<_>>());
+    let of = |verdict: CheckVerdict| {
+        queries.iter().filter(move |query| verdict_of(query) == Some(verdict))
+    };
+    let (right, wrong) =
+        (of(CheckVerdict::Passed).count(), of(CheckVerdict::Failed).collect::<Vec<_>>());
     let compared = right + wrong.len();
     let (verdict, evidence) = match wrong.as_slice() {
-        [] if compared == 0 => (Verdict::NotMade, unknown(facts)),
-        [] => (Verdict::Passed, share(right, compared, queries.len())),
+        [] if compared == 0 => (CheckVerdict::NotMade, unknown(facts)),
+        [] => (CheckVerdict::Passed, share(right, compared, queries.len())),
         wrong => {
             let mut sentences = vec![share(right, compared, queries.len())];
             sentences.extend(wrong.iter().filter_map(|query| differences(query)));
-            (Verdict::Failed, Message::sentences(&sentences))
+            (CheckVerdict::Failed, Message::sentences(&sentences))
         }
     };
     Some(DataCheck { name: "answers".to_owned(), verdict, evidence })
@@ -38,7 +40,7 @@ fn unknown(facts: &TpchFacts) -> Message {
     }
 }
 
-fn verdict_of(query: &QueryFacts) -> Option<Verdict> {
+fn verdict_of(query: &QueryFacts) -> Option<CheckVerdict> {
     query.answer.as_ref().map(|answer| answer.verdict)
 }
 
@@ -87,7 +89,7 @@ pub(super) fn answers_lines(data: &RunData) -> String {
 
 fn push_differences(text: &mut String, facts: &TpchFacts, query: &QueryFacts) {
     let Some(answer) = &query.answer else { return };
-    if answer.verdict != Verdict::Failed {
+    if answer.verdict != CheckVerdict::Failed {
         return;
     }
     let (number, degree) = (query.query, facts.degree.asked);
@@ -104,13 +106,13 @@ fn verdict_line(trials: &[&TpchFacts]) -> String {
         let executed: Vec<&QueryFacts> = all.filter(|query| query.query == number).collect();
         let has = |verdict| executed.iter().any(|query| verdict_of(query) == Some(verdict));
         let name = format!("Q{number}");
-        if has(Verdict::Failed) {
+        if has(CheckVerdict::Failed) {
             wrong.push(name);
         } else if executed.is_empty()
             || executed.iter().any(|query| query.outcome != QueryOutcome::Answered)
         {
             unanswered.push(name);
-        } else if has(Verdict::Passed) {
+        } else if has(CheckVerdict::Passed) {
             right += 1;
         } else {
             uncompared.push(name);
@@ -132,9 +134,9 @@ mod tests {
     use super::*;
     use crate::facts::{AnswerFacts, DegreeFacts};
 
-    fn query(number: u8, verdict: Option<Verdict>) -> QueryFacts {
+    fn query(number: u8, verdict: Option<CheckVerdict>) -> QueryFacts {
         let differences = match verdict {
-            Some(Verdict::Failed) => vec!["Row 1: 2 instead of 1.".into()],
+            Some(CheckVerdict::Failed) => vec!["Row 1: 2 instead of 1.".into()],
             _ => Vec::new(),
         };
         let against = "the reference at scale factor 1".into();
@@ -142,7 +144,7 @@ mod tests {
         QueryFacts { query: number, answer, ..QueryFacts::default() }
     }
 
-    fn pass(degree: u32, verdict_of: impl Fn(u8) -> Option<Verdict>) -> TpchFacts {
+    fn pass(degree: u32, verdict_of: impl Fn(u8) -> Option<CheckVerdict>) -> TpchFacts {
         let queries = (1..=22).map(|number| query(number, verdict_of(number))).collect();
         let degree = DegreeFacts { asked: degree, ..DegreeFacts::default() };
         TpchFacts { queries, degree, ..TpchFacts::default() }
@@ -150,10 +152,11 @@ mod tests {
 
     #[test]
     fn a_query_is_correct_when_no_execution_of_it_was_wrong() {
-        let right = pass(0, |_| Some(Verdict::Passed));
+        let right = pass(0, |_| Some(CheckVerdict::Passed));
         assert_eq!(verdict_line(&[&right]), "22 of 22 correct");
-        let wrong =
-            pass(2, |number| Some(if number == 6 { Verdict::Failed } else { Verdict::Passed }));
+        let wrong = pass(2, |number| {
+            Some(if number == 6 { CheckVerdict::Failed } else { CheckVerdict::Passed })
+        });
         assert_eq!(verdict_line(&[&right, &wrong]), "21 of 22 correct; wrong: Q6");
         let mut text = String::new();
         wrong.queries.iter().for_each(|query| push_differences(&mut text, &wrong, query));
@@ -166,7 +169,7 @@ mod tests {
     fn what_was_not_compared_or_answered_is_not_called_correct() {
         let unknown = pass(0, |_| None);
         assert_eq!(verdict_line(&[&unknown]), "none of 22 compared");
-        let mut cut = pass(0, |_| Some(Verdict::Passed));
+        let mut cut = pass(0, |_| Some(CheckVerdict::Passed));
         cut.queries.truncate(20);
         cut.queries[2].outcome = QueryOutcome::TimedOut;
         cut.queries[2].answer = None;

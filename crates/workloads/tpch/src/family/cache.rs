@@ -8,7 +8,7 @@ use dyno_engine::Control;
 use dyno_reactor::{block_on, unless};
 use dyno_runner::databases::in_session;
 use dyno_runner::failure::Failure;
-use dyno_runner::family::{Command, run_command};
+use dyno_runner::family::{ShellCommand, run_command};
 
 /// Brings the caches into the state that is asked for; `None` when the user has stopped it.
 pub(super) fn bring<D: Driver>(
@@ -42,7 +42,7 @@ async fn cooled<D: Driver>(
     control: &Control,
 ) -> Result<Option<CacheFacts>, Failure> {
     let (told, does, key) = (&[], "empties the caches".into(), "cold_command");
-    let command = Command { target, told, text, does, key, limit: None };
+    let command = ShellCommand { target, told, text, does, key, limit: None };
     let took = run_command(driver, &command, control).await?;
     Ok(took.map(|took| emptied(text, took.ended_s, took.back_s)))
 }

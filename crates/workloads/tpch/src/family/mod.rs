@@ -10,10 +10,10 @@ mod cache;
 mod trial;
 
 use crate::degree::{DegreeRule, detect};
-use crate::load::{LoadError, LoadOptions, TpchLoadReport, destroy, load};
+use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy, load};
 use crate::options::{Cache, OFFER, TpchSettings};
-use crate::run::Test;
-use crate::schema::Table;
+use crate::run::TpchTest;
+use crate::schema::SchemaTable;
 use crate::state;
 use answers::answers_lines;
 use dyno_core::Driver;
@@ -22,7 +22,7 @@ use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
-    Done, Family, FamilyEntry, Job, LoadOrder, Trials, all_or_none, ask, drop_failure, given,
+    Family, FamilyEntry, Job, LoadOrder, TrialDone, Trials, all_or_none, ask, drop_failure, given,
     load_failure, refused,
 };
 use dyno_runner::progress::LoadProgress;
@@ -54,7 +54,7 @@ impl Family for TpchFamily {
     }
 
     fn writes(&self) -> bool {
-        self.options.test != Test::Queries
+        self.options.test != TpchTest::Queries
     }
 
     fn commands(&self) -> Vec<String> {
@@ -90,7 +90,7 @@ impl Family for TpchFamily {
     }
 
     fn tables(&self) -> Vec<String> {
-        let tables = Table::ALL.iter().map(|table| table.name().to_owned());
+        let tables = SchemaTable::ALL.iter().map(|table| table.name().to_owned());
         tables.chain(state::OWN_TABLES.map(str::to_owned)).collect()
     }
 
@@ -116,13 +116,13 @@ impl Family for TpchFamily {
 }
 
 impl Trials for TpchFamily {
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure> {
         let degree = job.planned.degree.unwrap_or(0);
         if degree > 0
             && let Some(rule) = self.rule(driver)?
             && !rule.is_parallel()
         {
-            return Ok(Done::Skipped(rule.none.clone()));
+            return Ok(TrialDone::Skipped(rule.none.clone()));
         }
         trial::trial(&self.options, driver, job)
     }
@@ -137,15 +137,15 @@ impl TpchFamily {
         ask(driver, async |session| detect(session).await)
     }
 
-    fn load_options(&self, order: &LoadOrder<'_>) -> LoadOptions {
+    fn load_options(&self, order: &LoadOrder<'_>) -> TpchLoadOptions {
         let options = &self.options;
-        LoadOptions {
+        TpchLoadOptions {
             sessions: options.load_sessions.unwrap_or_else(default_sessions),
             foreign_keys: options.foreign_keys.unwrap_or(true),
             indexes: options.indexes,
             same_host: order.same_host,
             force: options.force,
-            ..LoadOptions::new(options.scale)
+            ..TpchLoadOptions::new(options.scale)
         }
     }
 

@@ -5,27 +5,27 @@ use super::cache::bring;
 use crate::facts::{DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use crate::load::LoadError;
 use crate::options::TpchSettings;
-use crate::run::{Answerer, PlanFile, RunOptions, Test, Watch, run};
-use crate::state::{Loaded, loaded};
+use crate::run::{Answerer, PlanFile, RunOptions, TpchTest, TrialWatch, run};
+use crate::state::{TpchDatabase, loaded};
 use dyno_core::Driver;
 use dyno_engine::Control;
 use dyno_facts::{FamilyFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say};
 use dyno_runner::failure::{Failure, sentence};
-use dyno_runner::family::{After, Done, Job, Pass, PassWatch, ask, drive_pass};
+use dyno_runner::family::{After, Job, Pass, PassWatch, TrialDone, ask, drive_pass};
 
 pub(super) fn trial<D: Driver>(
     options: &TpchSettings,
     driver: &D,
     job: Job<'_>,
-) -> Result<Done, Failure> {
+) -> Result<TrialDone, Failure> {
     let (planned, target, control) = (job.planned, &job.step.target, job.control);
     let degree = planned.degree.unwrap_or(0);
     let at = |failure: Failure| failure.at(job.place());
     let found = look(driver.primary(), options.scale).map_err(at)?;
     let cache = bring(driver, target, &options.cache, control).map_err(at)?;
-    let Some(cache) = cache else { return Ok(Done::INTERRUPTED) };
+    let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
     if control.is_stopped() {
-        return Ok(Done::INTERRUPTED);
+        return Ok(TrialDone::INTERRUPTED);
     }
     let asked = RunOptions {
         scale: options.scale,
@@ -64,7 +64,7 @@ pub(super) fn trial<D: Driver>(
     })
 }
 
-fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
+fn look<D: Driver>(driver: &D, scale: f64) -> Result<TpchDatabase, Failure> {
     let found = ask(driver, async |session| {
         loaded(session).await.map_err(|error| match &error {
             LoadError::Data { .. } => Failure::from(&error).with_hint(unprepared(scale)),
@@ -91,33 +91,35 @@ fn unprepared(scale: f64) -> String {
     )
 }
 
-fn streams(test: Test) -> u32 {
+fn streams(test: TpchTest) -> u32 {
     match test {
-        Test::Throughput { streams, .. } => streams,
-        Test::Queries | Test::Power { .. } | Test::Refresh { .. } => 1,
+        TpchTest::Throughput { streams, .. } => streams,
+        TpchTest::Queries | TpchTest::Power { .. } | TpchTest::Refresh { .. } => 1,
     }
 }
 
 /// Sessions at once, each with a thread: the streams, and the one that refreshes.
-fn sessions(test: Test) -> u32 {
+fn sessions(test: TpchTest) -> u32 {
     match test {
-        Test::Throughput { streams, refresh } => streams + u32::from(refresh),
-        Test::Queries | Test::Power { .. } | Test::Refresh { .. } => 1,
+        TpchTest::Throughput { streams, refresh } => streams + u32::from(refresh),
+        TpchTest::Queries | TpchTest::Power { .. } | TpchTest::Refresh { .. } => 1,
     }
 }
 
 /// Queries and refresh functions of a test.
-fn length(test: Test) -> u64 {
+fn length(test: TpchTest) -> u64 {
     match test {
-        Test::Queries => 22,
-        Test::Power { refresh } => 22 + 2 * u64::from(refresh),
-        Test::Throughput { streams, refresh } => u64::from(streams) * (22 + 2 * u64::from(refresh)),
-        Test::Refresh { pairs } => 2 * u64::from(pairs),
+        TpchTest::Queries => 22,
+        TpchTest::Power { refresh } => 22 + 2 * u64::from(refresh),
+        TpchTest::Throughput { streams, refresh } => {
+            u64::from(streams) * (22 + 2 * u64::from(refresh))
+        }
+        TpchTest::Refresh { pairs } => 2 * u64::from(pairs),
     }
 }
 
 /// What is known before the trial begins: for a trial that is killed.
-fn known(asked: &RunOptions, found: Loaded) -> TpchFacts {
+fn known(asked: &RunOptions, found: TpchDatabase) -> TpchFacts {
     TpchFacts {
         scale: asked.scale,
         test: asked.test.name().to_owned(),
@@ -130,7 +132,7 @@ fn known(asked: &RunOptions, found: Loaded) -> TpchFacts {
     }
 }
 
-fn status(facts: &TpchFacts, test: Test, control: &Control) -> TrialStatus {
+fn status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialStatus {
     let outcomes: Vec<&QueryOutcome> = facts
         .queries
         .iter()
@@ -181,7 +183,7 @@ fn headline(summary: &TrialSummary) -> String {
 /// Tells what has ended.
 struct Storing<'a, 'w, 'run>(&'a PassWatch<'w, 'run>);
 
-impl Watch for Storing<'_, '_, '_> {
+impl TrialWatch for Storing<'_, '_, '_> {
     fn started(&self) {
         self.0.started();
     }

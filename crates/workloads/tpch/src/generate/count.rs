@@ -1,7 +1,7 @@
 //! How many rows a table has, without making them.
 
 use crate::random::{MODULUS, Stream};
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use tpchgen::generators::{
     CustomerGenerator, OrderGenerator, PartGenerator, PartSuppGenerator, SupplierGenerator,
 };
@@ -12,13 +12,13 @@ const LINES_MAX: u64 = 7;
 
 /// The exact number of a table's rows; lineitem's is counted from the stream of line counts, which
 /// takes 3 ms for each unit of the scale factor, and some seconds at the most.
-pub fn row_count(table: Table, scale: f64) -> u64 {
+pub fn row_count(table: SchemaTable, scale: f64) -> u64 {
     part_row_count(table, scale, 1, 1)
 }
 
 /// The rows of part `part` of `parts`, both from 1: what [`super::TableRows`] makes.
-pub fn part_row_count(table: Table, scale: f64, part: u32, parts: u32) -> u64 {
-    let small = matches!(table, Table::Region | Table::Nation);
+pub fn part_row_count(table: SchemaTable, scale: f64, part: u32, parts: u32) -> u64 {
+    let small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
     let (Ok(number), Ok(of)) = (i32::try_from(part), i32::try_from(parts)) else {
         return 0;
     };
@@ -26,14 +26,14 @@ pub fn part_row_count(table: Table, scale: f64, part: u32, parts: u32) -> u64 {
         return 0;
     }
     let rows = match table {
-        Table::Region => 5,
-        Table::Nation => 25,
-        Table::Supplier => SupplierGenerator::calculate_row_count(scale, number, of),
-        Table::Part => PartGenerator::calculate_row_count(scale, number, of),
-        Table::Partsupp => 4 * PartSuppGenerator::calculate_row_count(scale, number, of),
-        Table::Customer => CustomerGenerator::calculate_row_count(scale, number, of),
-        Table::Orders => OrderGenerator::calculate_row_count(scale, number, of),
-        Table::Lineitem => {
+        SchemaTable::Region => 5,
+        SchemaTable::Nation => 25,
+        SchemaTable::Supplier => SupplierGenerator::calculate_row_count(scale, number, of),
+        SchemaTable::Part => PartGenerator::calculate_row_count(scale, number, of),
+        SchemaTable::Partsupp => 4 * PartSuppGenerator::calculate_row_count(scale, number, of),
+        SchemaTable::Customer => CustomerGenerator::calculate_row_count(scale, number, of),
+        SchemaTable::Orders => OrderGenerator::calculate_row_count(scale, number, of),
+        SchemaTable::Lineitem => {
             let whole = OrderGenerator::calculate_row_count(scale, 1, 1) as u64;
             let before = whole / u64::from(parts) * u64::from(part - 1);
             let orders = OrderGenerator::calculate_row_count(scale, number, of) as u64;
@@ -60,14 +60,14 @@ mod tests {
     #[test]
     fn lineitem_has_the_rows_that_the_specification_counts() {
         // Clause 4.2.5.
-        assert_eq!(row_count(Table::Lineitem, 1.0), 6_001_215);
-        assert_eq!(row_count(Table::Lineitem, 10.0), 59_986_052);
-        assert_eq!(row_count(Table::Lineitem, 30.0), 179_998_372);
+        assert_eq!(row_count(SchemaTable::Lineitem, 1.0), 6_001_215);
+        assert_eq!(row_count(SchemaTable::Lineitem, 10.0), 59_986_052);
+        assert_eq!(row_count(SchemaTable::Lineitem, 30.0), 179_998_372);
     }
 
     #[test]
     fn parts_add_up() {
-        for table in Table::ALL {
+        for table in SchemaTable::ALL {
             for (scale, parts) in [(0.01, 7), (0.1, 3), (1.0, 16)] {
                 let sum: u64 =
                     (1..=parts).map(|part| part_row_count(table, scale, part, parts)).sum();
@@ -78,6 +78,6 @@ mod tests {
 
     #[test]
     fn the_generator_repeats_itself_after_two_billion_orders() {
-        assert_eq!(row_count(Table::Lineitem, 3000.0), 18_000_048_306);
+        assert_eq!(row_count(SchemaTable::Lineitem, 3000.0), 18_000_048_306);
     }
 }

@@ -12,7 +12,7 @@ mod scale;
 pub use count::{part_row_count, row_count};
 pub use scale::{SCALE_MAX, check_scale};
 
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use cells::Cells;
 use dyno_core::{RowSource, RowWriter};
 use std::fmt;
@@ -27,7 +27,7 @@ use tpchgen::text::TextPool;
 /// One part of a table's rows, in dbgen's order. Money is written as text (`-999.99`), days as
 /// `1992-01-01`, `l_quantity` as a whole number.
 pub struct TableRows {
-    table: Table,
+    table: SchemaTable,
     scale: f64,
     part: u32,
     parts: u32,
@@ -51,15 +51,15 @@ impl TableRows {
     /// The rows of part `part` of `parts` (both from 1): the parts one after another are the whole
     /// table. Region and nation are in part 1, a part beyond `parts` is empty. `scale` is one that
     /// [`check_scale`] accepts. Makes the pool of text if no one has.
-    pub fn new(table: Table, scale: f64, part: u32, parts: u32) -> TableRows {
+    pub fn new(table: SchemaTable, scale: f64, part: u32, parts: u32) -> TableRows {
         let rows = Rows::new(table, scale, part, parts);
         TableRows { table, scale, part, parts, rows, cells: Cells::new() }
     }
 }
 
 impl Rows {
-    fn new(table: Table, scale: f64, part: u32, parts: u32) -> Rows {
-        let small = matches!(table, Table::Region | Table::Nation);
+    fn new(table: SchemaTable, scale: f64, part: u32, parts: u32) -> Rows {
+        let small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
         let (Ok(number), Ok(of)) = (i32::try_from(part), i32::try_from(parts)) else {
             return Rows::None;
         };
@@ -67,14 +67,22 @@ impl Rows {
             return Rows::None;
         }
         match table {
-            Table::Region => Rows::Region(RegionGenerator::new(scale, 1, 1).iter()),
-            Table::Nation => Rows::Nation(NationGenerator::new(scale, 1, 1).iter()),
-            Table::Supplier => Rows::Supplier(SupplierGenerator::new(scale, number, of).iter()),
-            Table::Part => Rows::Part(PartGenerator::new(scale, number, of).iter()),
-            Table::Partsupp => Rows::Partsupp(PartSuppGenerator::new(scale, number, of).iter()),
-            Table::Customer => Rows::Customer(CustomerGenerator::new(scale, number, of).iter()),
-            Table::Orders => Rows::Orders(OrderGenerator::new(scale, number, of).iter()),
-            Table::Lineitem => Rows::Lineitem(LineItemGenerator::new(scale, number, of).iter()),
+            SchemaTable::Region => Rows::Region(RegionGenerator::new(scale, 1, 1).iter()),
+            SchemaTable::Nation => Rows::Nation(NationGenerator::new(scale, 1, 1).iter()),
+            SchemaTable::Supplier => {
+                Rows::Supplier(SupplierGenerator::new(scale, number, of).iter())
+            }
+            SchemaTable::Part => Rows::Part(PartGenerator::new(scale, number, of).iter()),
+            SchemaTable::Partsupp => {
+                Rows::Partsupp(PartSuppGenerator::new(scale, number, of).iter())
+            }
+            SchemaTable::Customer => {
+                Rows::Customer(CustomerGenerator::new(scale, number, of).iter())
+            }
+            SchemaTable::Orders => Rows::Orders(OrderGenerator::new(scale, number, of).iter()),
+            SchemaTable::Lineitem => {
+                Rows::Lineitem(LineItemGenerator::new(scale, number, of).iter())
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The statements that make tables, keys, indexes and statistics.
 
-use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Index, Table};
+use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Index, SchemaTable};
 use dyno_core::Dialect;
 
 /// SQLite stores the rows of a table by a single whole-number key, if it has one, and can't be told
 /// of it later.
-fn is_stored_by_key(table: Table, dialect: Dialect) -> bool {
+fn is_stored_by_key(table: SchemaTable, dialect: Dialect) -> bool {
     dialect == Dialect::Sqlite && table.primary_key().len() == 1
 }
 
@@ -15,7 +15,7 @@ pub(super) fn declares_foreign_keys(dialect: Dialect) -> bool {
 }
 
 /// CREATE TABLE, with the foreign keys where they can't be made later.
-pub(super) fn create_table(table: Table, dialect: Dialect, foreign_keys: bool) -> String {
+pub(super) fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: bool) -> String {
     let stored_by = is_stored_by_key(table, dialect).then(|| table.primary_key()[0]);
     let mut parts: Vec<String> = Vec::new();
     for &(name, kind) in table.columns() {
@@ -42,22 +42,22 @@ fn constraint(key: &ForeignKey) -> String {
     )
 }
 
-pub(super) fn primary_key_name(table: Table, dialect: Dialect) -> &'static str {
+pub(super) fn primary_key_name(table: SchemaTable, dialect: Dialect) -> &'static str {
     match (dialect, table) {
         (Dialect::Mysql, _) => "PRIMARY",
-        (_, Table::Region) => "region_pkey",
-        (_, Table::Nation) => "nation_pkey",
-        (_, Table::Supplier) => "supplier_pkey",
-        (_, Table::Part) => "part_pkey",
-        (_, Table::Partsupp) => "partsupp_pkey",
-        (_, Table::Customer) => "customer_pkey",
-        (_, Table::Orders) => "orders_pkey",
-        (_, Table::Lineitem) => "lineitem_pkey",
+        (_, SchemaTable::Region) => "region_pkey",
+        (_, SchemaTable::Nation) => "nation_pkey",
+        (_, SchemaTable::Supplier) => "supplier_pkey",
+        (_, SchemaTable::Part) => "part_pkey",
+        (_, SchemaTable::Partsupp) => "partsupp_pkey",
+        (_, SchemaTable::Customer) => "customer_pkey",
+        (_, SchemaTable::Orders) => "orders_pkey",
+        (_, SchemaTable::Lineitem) => "lineitem_pkey",
     }
 }
 
 /// The statement that makes a primary key; `None` where it came with the table.
-pub(super) fn primary_key(table: Table, dialect: Dialect) -> Option<String> {
+pub(super) fn primary_key(table: SchemaTable, dialect: Dialect) -> Option<String> {
     let (name, columns) = (table.name(), table.primary_key().join(", "));
     let key = primary_key_name(table, dialect);
     match dialect {
@@ -75,7 +75,7 @@ pub(super) fn foreign_key(key: &ForeignKey) -> String {
 }
 
 /// The statement that makes all foreign keys of a table, or on SQLite checks them.
-pub(super) fn foreign_keys(table: Table, dialect: Dialect) -> String {
+pub(super) fn foreign_keys(table: SchemaTable, dialect: Dialect) -> String {
     if dialect == Dialect::Sqlite {
         return format!("PRAGMA foreign_key_check({})", table.name());
     }
@@ -88,7 +88,7 @@ pub(super) fn index(index: &Index) -> String {
     format!("CREATE INDEX {} ON {} ({})", index.name, index.table.name(), index.columns.join(", "))
 }
 
-pub(super) fn mysql_indexes(table: Table) -> String {
+pub(super) fn mysql_indexes(table: SchemaTable) -> String {
     let of = INDEXES.iter().filter(|index| index.table == table);
     let clauses: Vec<String> = of
         .map(|index| format!("ADD INDEX {} ({})", index.name, index.columns.join(", ")))
@@ -96,7 +96,7 @@ pub(super) fn mysql_indexes(table: Table) -> String {
     format!("ALTER TABLE {} {}", table.name(), clauses.join(", "))
 }
 
-pub(super) fn analyze(table: Table, dialect: Dialect) -> String {
+pub(super) fn analyze(table: SchemaTable, dialect: Dialect) -> String {
     let name = table.name();
     match dialect {
         Dialect::Mysql => format!("ANALYZE TABLE {name}"),

@@ -1,6 +1,6 @@
 //! What a load will need on the disk and in memory, and whether that is there.
 
-use super::LoadOptions;
+use super::TpchLoadOptions;
 use super::size::size_bytes;
 use dyno_core::{Dialect, Session};
 use dyno_load::query::answer;
@@ -58,7 +58,7 @@ const PER_SCALE_SQLITE: (f64, f64, f64) = (1_300.0, 1_000.0, 200.0);
 /// that can be seen from here.
 pub(super) async fn check_room<S: Session>(
     session: &mut S,
-    options: &LoadOptions,
+    options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     if options.force {

@@ -18,13 +18,13 @@ mod work;
 
 pub use dyno_load::LoadError;
 pub use estimate::{Estimate, estimate};
-pub use steps::Step;
+pub use steps::TpchStep;
 use steps::{Piece, Work};
 
 use crate::facts::{LoadStep, TpchLoad};
 use crate::generate::check_scale;
-use crate::schema::Table;
-use crate::state::{self, Done, Found, Loaded, Wanted};
+use crate::schema::SchemaTable;
+use crate::state::{self, Done, LoadRequest, LoadState, TpchDatabase};
 use dyno_core::{Dialect, Driver, Session};
 use dyno_load::query::execute;
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
@@ -37,7 +37,7 @@ use work::Worker;
 const RESUME: &str = "load again with the same options: what is stored is kept, the rest is loaded";
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct LoadOptions {
+pub struct TpchLoadOptions {
     /// Scale factor, above 0: 1 is about a gigabyte.
     pub scale: f64,
     /// Sessions at once, at least 1; SQLite has one.
@@ -46,7 +46,7 @@ pub struct LoadOptions {
     /// The 14 secondary indexes.
     pub indexes: bool,
     /// The steps to be done now; a load is complete when all are done.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TpchStep>,
     /// Reads all into memory at the end, as a step of its own.
     pub warm_up: bool,
     /// Seconds that making the database itself took, where that was done for this load.
@@ -57,15 +57,15 @@ pub struct LoadOptions {
     pub force: bool,
 }
 
-impl LoadOptions {
+impl TpchLoadOptions {
     /// All steps by four sessions, with keys and indexes; the warm-up is left to the run.
     pub fn new(scale: f64) -> Self {
-        LoadOptions {
+        TpchLoadOptions {
             scale,
             sessions: 4,
             foreign_keys: true,
             indexes: true,
-            steps: Step::ALL.to_vec(),
+            steps: TpchStep::ALL.to_vec(),
             warm_up: false,
             database_s: None,
             same_host: false,
@@ -89,7 +89,7 @@ pub struct TpchLoadReport {
 /// left alone. Must not be called within an event loop.
 pub fn load<D: Driver>(
     driver: &D,
-    options: &LoadOptions,
+    options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<TpchLoadReport, LoadError> {
     check_options(options)?;
@@ -104,7 +104,7 @@ pub fn load<D: Driver>(
     let stored = StoredRows::new(observer);
     let worker = Worker { scale: options.scale, sessions: options.sessions, observer, stored };
     for (step, pieces) in &plan.steps {
-        if *step == Step::Load {
+        if *step == TpchStep::Load {
             // Once in a process, whatever the scale factor: no table is to be blamed for it.
             crate::generate::prepare();
             observer.rows_planned(steps::row_count(pieces, options.scale));
@@ -118,7 +118,7 @@ pub fn load<D: Driver>(
     Ok(report)
 }
 
-fn complete_before(loaded: Loaded, observer: &dyn LoadObserver) -> TpchLoadReport {
+fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoadReport {
     observer.note(&format!("Scale factor {} is already loaded", loaded.scale));
     let of_load = loaded.load.steps.iter().filter(|step| step.name == "load");
     let rows_found = of_load.map(|step| step.rows).sum();
@@ -131,18 +131,18 @@ fn complete_before(loaded: Loaded, observer: &dyn LoadObserver) -> TpchLoadRepor
 }
 
 struct Plan {
-    steps: Vec<(Step, Vec<Piece>)>,
+    steps: Vec<(TpchStep, Vec<Piece>)>,
     /// Nothing is left after it.
     is_all: bool,
 }
 
 impl Plan {
-    fn new(options: &LoadOptions, dialect: Dialect, found: &[Done]) -> Result<Self, LoadError> {
+    fn new(options: &TpchLoadOptions, dialect: Dialect, found: &[Done]) -> Result<Self, LoadError> {
         let wanted = options.wanted();
         let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
         let mut plan = Plan { steps: Vec::new(), is_all: true };
         let mut left_out = None;
-        for step in Step::ALL.into_iter().filter(|step| step.is_wanted(&wanted)) {
+        for step in TpchStep::ALL.into_iter().filter(|step| step.is_wanted(&wanted)) {
             let mut pieces = steps::pieces(step, dialect, &wanted);
             pieces.retain(|piece| !names.contains(piece.name.as_str()));
             match (pieces.is_empty(), options.steps.contains(&step), left_out) {
@@ -159,7 +159,7 @@ impl Plan {
     }
 }
 
-fn out_of_order(step: Step, before: Step) -> LoadError {
+fn out_of_order(step: TpchStep, before: TpchStep) -> LoadError {
     LoadError::option(format!(
         "The step {} can't be done before the step {}, which was not asked for.",
         step.name(),
@@ -169,7 +169,7 @@ fn out_of_order(step: Step, before: Step) -> LoadError {
 
 /// The statements of a step, in the order in which sessions take them; those of the rows are not
 /// among them.
-pub fn statements(step: Step, dialect: Dialect, options: &LoadOptions) -> Vec<String> {
+pub fn statements(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions) -> Vec<String> {
     let sql = |piece: Piece| match piece.work {
         Work::Sql { sql, .. } | Work::Outside { sql } => Some(sql),
         Work::Rows { .. } => None,
@@ -177,7 +177,7 @@ pub fn statements(step: Step, dialect: Dialect, options: &LoadOptions) -> Vec<St
     steps::pieces(step, dialect, &options.wanted()).into_iter().filter_map(sql).collect()
 }
 
-pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
+pub fn check_options(options: &TpchLoadOptions) -> Result<(), LoadError> {
     check_scale(options.scale)?;
     if options.sessions == 0 {
         return Err(LoadError::option("A load needs at least one session."));
@@ -185,22 +185,22 @@ pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
     Ok(())
 }
 
-impl LoadOptions {
-    fn wanted(&self) -> Wanted {
-        let LoadOptions { scale, foreign_keys, indexes, .. } = *self;
-        Wanted { scale, foreign_keys, indexes }
+impl TpchLoadOptions {
+    fn wanted(&self) -> LoadRequest {
+        let TpchLoadOptions { scale, foreign_keys, indexes, .. } = *self;
+        LoadRequest { scale, foreign_keys, indexes }
     }
 }
 
 enum Begun {
-    Complete(Box<Loaded>),
+    Complete(Box<TpchDatabase>),
     Unfinished(Vec<Done>),
 }
 
 /// Looks what is there, and notes that the load begins.
 async fn begin<S: Session>(
     session: &mut S,
-    options: &LoadOptions,
+    options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<Begun, LoadError> {
     let wanted = options.wanted();
@@ -214,17 +214,19 @@ async fn begin<S: Session>(
         )));
     }
     let attempt = match state::find(session).await? {
-        Found::Nothing => 1,
-        Found::Complete(loaded) => {
-            let Loaded { scale, foreign_keys, indexes, .. } = *loaded;
-            return match (Wanted { scale, foreign_keys, indexes }) == wanted {
+        LoadState::Nothing => 1,
+        LoadState::Complete(loaded) => {
+            let TpchDatabase { scale, foreign_keys, indexes, .. } = *loaded;
+            return match (LoadRequest { scale, foreign_keys, indexes }) == wanted {
                 true => Ok(Begun::Complete(loaded)),
-                false => {
-                    Err(other_data("is loaded", &Wanted { scale, foreign_keys, indexes }, &wanted))
-                }
+                false => Err(other_data(
+                    "is loaded",
+                    &LoadRequest { scale, foreign_keys, indexes },
+                    &wanted,
+                )),
             };
         }
-        Found::Unfinished(there, attempts) => {
+        LoadState::Unfinished(there, attempts) => {
             if there != wanted {
                 return Err(other_data("is being loaded or was interrupted", &there, &wanted));
             }
@@ -250,8 +252,8 @@ async fn begin<S: Session>(
     Ok(Begun::Unfinished(done))
 }
 
-fn other_data(how: &str, there: &Wanted, asked: &Wanted) -> LoadError {
-    let text = |wanted: &Wanted| {
+fn other_data(how: &str, there: &LoadRequest, asked: &LoadRequest) -> LoadError {
+    let text = |wanted: &LoadRequest| {
         let word = |is_there| if is_there { "with" } else { "without" };
         format!(
             "scale factor {} {} foreign keys and {} secondary indexes",
@@ -269,7 +271,7 @@ fn other_data(how: &str, there: &Wanted, asked: &Wanted) -> LoadError {
 /// Verifies and concludes a load whose steps are all done.
 fn finish<D: Driver>(
     loader: &LoadSessions<'_, D>,
-    options: &LoadOptions,
+    options: &TpchLoadOptions,
     is_complete: bool,
     observer: &dyn LoadObserver,
     report: &mut TpchLoadReport,
@@ -294,10 +296,10 @@ fn finish<D: Driver>(
 /// Compares what is stored with what was sent, table by table.
 fn verify<D: Driver>(loader: &LoadSessions<'_, D>, done: &[Done]) -> Result<(), LoadError> {
     // The largest first.
-    let tables: Vec<Table> = Table::ALL.into_iter().rev().collect();
+    let tables: Vec<SchemaTable> = SchemaTable::ALL.into_iter().rev().collect();
     let no_set_up = async |_: &mut D::Session| Ok(());
     loader.each(&tables, no_set_up, async |session: &mut D::Session, (), &table| {
-        let prefix = format!("{}/{}.", Step::Load.name(), table.name());
+        let prefix = format!("{}/{}.", TpchStep::Load.name(), table.name());
         let mut sums: Sums = vec![0; table.columns().len()];
         let mut rows = 0;
         for piece in done.iter().filter(|piece| piece.name.starts_with(&prefix)) {
@@ -311,7 +313,7 @@ fn verify<D: Driver>(loader: &LoadSessions<'_, D>, done: &[Done]) -> Result<(), 
 /// Notes the end of the load in the database, then warms it up where that is wanted.
 async fn conclude<S: Session>(
     session: &mut S,
-    options: &LoadOptions,
+    options: &TpchLoadOptions,
     load: &mut TpchLoad,
 ) -> Result<(), LoadError> {
     if let Some(sql) = session.capabilities().checkpoint {
@@ -345,7 +347,7 @@ pub fn destroy<D: Driver>(
         let existing = state::tables(session).await?;
         let mut dropped = Vec::new();
         let own = [state::STEPS, state::FACTS];
-        for name in Table::ALL.iter().rev().map(|table| table.name()).chain(own) {
+        for name in SchemaTable::ALL.iter().rev().map(|table| table.name()).chain(own) {
             if existing.contains(name) {
                 observer.dropping_table(name);
                 let sql = format!("DROP TABLE IF EXISTS {name}");

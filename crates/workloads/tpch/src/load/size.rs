@@ -4,7 +4,7 @@ use dyno_core::{Dialect, Discard, Session};
 use dyno_load::query::number;
 
 fn names() -> String {
-    let names = crate::schema::Table::ALL.map(|table| format!("'{}'", table.name()));
+    let names = crate::schema::SchemaTable::ALL.map(|table| format!("'{}'", table.name()));
     names.join(", ")
 }
 

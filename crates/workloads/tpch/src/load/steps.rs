@@ -2,13 +2,13 @@
 
 use super::ddl;
 use crate::generate::part_row_count;
-use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Table};
-use crate::state::Wanted;
+use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, SchemaTable};
+use crate::state::LoadRequest;
 use dyno_core::Dialect;
 
 dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Step {
+    pub enum TpchStep {
         Create = "create",
         /// The rows, streamed.
         Load = "load",
@@ -20,15 +20,15 @@ dyno_core::named! {
     }
 }
 
-impl Step {
-    pub fn named(name: &str) -> Option<Step> {
-        Step::ALL.into_iter().find(|step| step.name() == name)
+impl TpchStep {
+    pub fn named(name: &str) -> Option<TpchStep> {
+        TpchStep::ALL.into_iter().find(|step| step.name() == name)
     }
 
-    pub(crate) fn is_wanted(self, wanted: &Wanted) -> bool {
+    pub(crate) fn is_wanted(self, wanted: &LoadRequest) -> bool {
         match self {
-            Step::ForeignKeys => wanted.foreign_keys,
-            Step::Indexes => wanted.indexes,
+            TpchStep::ForeignKeys => wanted.foreign_keys,
+            TpchStep::Indexes => wanted.indexes,
             _ => true,
         }
     }
@@ -40,7 +40,7 @@ pub(crate) struct Piece {
     /// Such as `load/lineitem.7`: the step, the table, and where a table has several pieces of a
     /// step, something that tells them apart.
     pub(crate) name: String,
-    pub(crate) table: Table,
+    pub(crate) table: SchemaTable,
     pub(crate) work: Work,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Work {
 }
 
 impl Piece {
-    fn sql(step: Step, table: Table, suffix: &str, sql: String, made: &str) -> Piece {
+    fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String, made: &str) -> Piece {
         let name = format!("{}/{}{suffix}", step.name(), table.name());
         let made = format!("{}.{made}", table.name());
         Piece { name, table, work: Work::Sql { sql, made } }
@@ -68,19 +68,19 @@ impl Piece {
 const PIECE_ROWS: f64 = 100_000.0;
 
 /// Rows of a table for each unit of the scale factor; about, of lineitem.
-pub(super) fn rows_per_scale(table: Table) -> f64 {
+pub(super) fn rows_per_scale(table: SchemaTable) -> f64 {
     match table {
-        Table::Region | Table::Nation => 0.0,
-        Table::Supplier => 1e4,
-        Table::Part => 2e5,
-        Table::Partsupp => 8e5,
-        Table::Customer => 1.5e5,
-        Table::Orders => 1.5e6,
-        Table::Lineitem => 6e6,
+        SchemaTable::Region | SchemaTable::Nation => 0.0,
+        SchemaTable::Supplier => 1e4,
+        SchemaTable::Part => 2e5,
+        SchemaTable::Partsupp => 8e5,
+        SchemaTable::Customer => 1.5e5,
+        SchemaTable::Orders => 1.5e6,
+        SchemaTable::Lineitem => 6e6,
     }
 }
 
-fn parts(table: Table, scale: f64) -> u32 {
+fn parts(table: SchemaTable, scale: f64) -> u32 {
     // Scale factors up to 100,000 make six million pieces.
     (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32
 }
@@ -89,10 +89,10 @@ fn parts(table: Table, scale: f64) -> u32 {
 /// table as late as possible, and all tables end together.
 fn rows(scale: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    for table in Table::ALL {
+    for table in SchemaTable::ALL {
         let parts = parts(table, scale);
         for part in 1..=parts {
-            let name = format!("{}/{}.{part}", Step::Load.name(), table.name());
+            let name = format!("{}/{}.{part}", TpchStep::Load.name(), table.name());
             let place = (f64::from(part) - 0.5) / f64::from(parts);
             pieces.push((place, Piece { name, table, work: Work::Rows { part, parts } }));
         }
@@ -103,26 +103,26 @@ fn rows(scale: f64) -> Vec<Piece> {
 
 /// The pieces of a step. Those of large tables come first where order is free: the last piece to
 /// end is then a small one.
-pub(crate) fn pieces(step: Step, dialect: Dialect, wanted: &Wanted) -> Vec<Piece> {
-    let large_first = || Table::ALL.into_iter().rev();
+pub(crate) fn pieces(step: TpchStep, dialect: Dialect, wanted: &LoadRequest) -> Vec<Piece> {
+    let large_first = || SchemaTable::ALL.into_iter().rev();
     match step {
-        Step::Create => Table::ALL
+        TpchStep::Create => SchemaTable::ALL
             .into_iter()
             .map(|table| {
                 let sql = ddl::create_table(table, dialect, wanted.foreign_keys);
                 Piece::sql(step, table, "", sql, "")
             })
             .collect(),
-        Step::Load => rows(wanted.scale),
-        Step::PrimaryKeys => large_first()
+        TpchStep::Load => rows(wanted.scale),
+        TpchStep::PrimaryKeys => large_first()
             .filter_map(|table| {
                 let sql = ddl::primary_key(table, dialect)?;
                 Some(Piece::sql(step, table, "", sql, ddl::primary_key_name(table, dialect)))
             })
             .collect(),
-        Step::ForeignKeys => foreign_keys(dialect),
-        Step::Indexes => indexes(dialect),
-        Step::Analyze => large_first()
+        TpchStep::ForeignKeys => foreign_keys(dialect),
+        TpchStep::Indexes => indexes(dialect),
+        TpchStep::Analyze => large_first()
             .map(|table| Piece {
                 name: format!("{}/{}", step.name(), table.name()),
                 table,
@@ -136,7 +136,7 @@ pub(crate) fn pieces(step: Step, dialect: Dialect, wanted: &Wanted) -> Vec<Piece
 /// PostgreSQL locks both tables of a key: one statement for all would lock them all. SQLite has the
 /// keys from the begin and checks them here.
 fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
-    let step = Step::ForeignKeys;
+    let step = TpchStep::ForeignKeys;
     if dialect == Dialect::Postgres {
         let piece = |key: &ForeignKey| {
             let suffix = format!(".{}", key.name);
@@ -144,19 +144,19 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
         };
         return FOREIGN_KEYS.iter().rev().map(piece).collect();
     }
-    let of_table = |table: Table| {
+    let of_table = |table: SchemaTable| {
         let first = FOREIGN_KEYS.iter().find(|key| key.table == table)?;
         Some(Piece::sql(step, table, "", ddl::foreign_keys(table, dialect), first.name))
     };
-    Table::ALL.into_iter().rev().filter_map(of_table).collect()
+    SchemaTable::ALL.into_iter().rev().filter_map(of_table).collect()
 }
 
 /// MySQL makes all indexes of a table in one pass over it, and can't make two at once by two
 /// statements; elsewhere each is a statement of its own, and several are made at once.
 fn indexes(dialect: Dialect) -> Vec<Piece> {
-    let step = Step::Indexes;
-    let of = |table: Table| INDEXES.iter().filter(move |index| index.table == table);
-    let large_first = Table::ALL.into_iter().rev();
+    let step = TpchStep::Indexes;
+    let of = |table: SchemaTable| INDEXES.iter().filter(move |index| index.table == table);
+    let large_first = SchemaTable::ALL.into_iter().rev();
     if dialect == Dialect::Mysql {
         return large_first
             .filter_map(|table| {

@@ -4,7 +4,7 @@
 //! Numbers and days add up as they are (money as hundredths), texts by their lengths. A row that is
 //! missing, doubled, cut short or shifted by a column changes a sum.
 
-use crate::schema::{Table, Type};
+use crate::schema::{SchemaTable, Type};
 use dyno_core::{Dialect, RowSource, RowWriter, Session};
 use dyno_load::query::{answer, whole};
 use dyno_load::{LoadError, while_doing};
@@ -24,7 +24,7 @@ pub(crate) struct Summed<R> {
 }
 
 impl<R: RowSource> Summed<R> {
-    pub(crate) fn new(table: Table, rows: R) -> Self {
+    pub(crate) fn new(table: SchemaTable, rows: R) -> Self {
         let columns = table.columns();
         let mut kinds = [Type::Int; WIDEST];
         for (kind, column) in kinds.iter_mut().zip(columns) {
@@ -156,7 +156,7 @@ pub(crate) fn add_text(sums: &mut Sums, text: &str) {
 }
 
 /// The statement that counts and adds up what is stored.
-fn select(table: Table, dialect: Dialect) -> String {
+fn select(table: SchemaTable, dialect: Dialect) -> String {
     let sums = table.columns().iter().map(|&(name, kind)| match (kind, dialect) {
         (Type::Key | Type::Int, _) => format!("sum({name})"),
         (Type::Decimal, Dialect::Sqlite) => format!("sum(cast(round({name} * 100) as integer))"),
@@ -176,7 +176,7 @@ fn select(table: Table, dialect: Dialect) -> String {
 /// Compares what is stored with what was sent.
 pub(crate) async fn verify<S: Session>(
     session: &mut S,
-    table: Table,
+    table: SchemaTable,
     rows: u64,
     sums: &Sums,
 ) -> Result<(), LoadError> {

@@ -1,8 +1,8 @@
 //! From pieces to steps: how long a step lasted, and how long a table in it.
 
-use super::steps::Step;
+use super::steps::TpchStep;
 use crate::facts::LoadStep;
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use crate::state::Done;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,10 +40,10 @@ pub(crate) fn steps(done: &[Done]) -> Vec<LoadStep> {
         }
     };
     add(CREATE_DATABASE.to_owned(), &|done| done.name == CREATE_DATABASE);
-    for step in Step::ALL {
+    for step in TpchStep::ALL {
         let prefix = format!("{}/", step.name());
         add(step.name().to_owned(), &|done| done.name.starts_with(&prefix));
-        for table in Table::ALL {
+        for table in SchemaTable::ALL {
             let whole = format!("{prefix}{}", table.name());
             let parts = format!("{whole}.");
             let is_part = |done: &Done| done.name == whole || done.name.starts_with(&parts);

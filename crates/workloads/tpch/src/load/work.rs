@@ -1,13 +1,13 @@
 //! Does the pieces of a step on several sessions.
 
 use super::RESUME;
-use super::steps::{Piece, Step, Work};
+use super::steps::{Piece, TpchStep, Work};
 use super::sums::{Summed, to_text};
 use super::times::now_s;
 use crate::generate::{TableRows, part_row_count};
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use crate::state::{self, Done};
-use dyno_core::{DbError, Dialect, Discard, Driver, Session, Table as Answer};
+use dyno_core::{AnswerTable as Answer, DbError, Dialect, Discard, Driver, Session};
 use dyno_load::query::{analyze_error, answer, execute};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, StoredRows, retrying, while_doing};
 use std::collections::HashSet;
@@ -52,11 +52,11 @@ impl Worker<'_> {
     pub(super) fn step<D: Driver>(
         &self,
         driver: &D,
-        step: Step,
+        step: TpchStep,
         pieces: &[Piece],
     ) -> Result<(), LoadError> {
         // Tables take no time.
-        let sessions = if step == Step::Create { 1 } else { self.sessions };
+        let sessions = if step == TpchStep::Create { 1 } else { self.sessions };
         let set_up = async |session: &mut D::Session| {
             set_up(session, sessions.min(pieces.len() as u32)).await?;
             match session.dialect() {
@@ -72,12 +72,12 @@ impl Worker<'_> {
         done.map_err(|error| error.with_resume_hint(RESUME))
     }
 
-    fn tell(&self, step: Step, piece: &Piece) {
+    fn tell(&self, step: TpchStep, piece: &Piece) {
         let table = piece.table.name();
         match step {
-            Step::Create => self.observer.creating_table(table),
-            Step::PrimaryKeys | Step::Indexes => self.observer.creating_index(table),
-            Step::Load | Step::ForeignKeys | Step::Analyze => {}
+            TpchStep::Create => self.observer.creating_table(table),
+            TpchStep::PrimaryKeys | TpchStep::Indexes => self.observer.creating_index(table),
+            TpchStep::Load | TpchStep::ForeignKeys | TpchStep::Analyze => {}
         }
     }
 
@@ -174,7 +174,7 @@ fn is_made_before(error: &DbError) -> bool {
 }
 
 /// What `PRAGMA foreign_key_check` answers: a row for each violation.
-fn violated(table: Table, row: &[Option<String>]) -> LoadError {
+fn violated(table: SchemaTable, row: &[Option<String>]) -> LoadError {
     let cell = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
     let (row, parent) = (cell(1), cell(2));
     LoadError::data(

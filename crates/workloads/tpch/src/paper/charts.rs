@@ -5,9 +5,9 @@ use super::{PublishedSeconds, QueryCell, TpchSection, TpchTable};
 use dyno_facts::say;
 use dyno_facts::{Lang, Message};
 use dyno_report::Paper;
-use dyno_report::charts::{self, Figure};
+use dyno_report::charts::{self, Drawing};
 use dyno_report::format;
-use dyno_report::svg::{Axis, Column, Columns, Group, Scale};
+use dyno_report::svg::{Axis, AxisScale, BarColumn, BarColumns, BarGroup};
 
 /// The charts of a table.
 pub(super) fn of_table(
@@ -15,7 +15,7 @@ pub(super) fn of_table(
     section: &TpchSection,
     table: &TpchTable,
     lang: Lang,
-) -> impl Iterator<Item = Figure> {
+) -> impl Iterator<Item = Drawing> {
     let both = [times(paper, section, table, lang), speedups(paper, section, table, lang)];
     both.into_iter().flatten()
 }
@@ -39,8 +39,8 @@ fn log_axis(label: String, values: &[f64], base: Option<f64>) -> Option<Axis> {
     let high = values.iter().copied().chain(base).reduce(f64::max)?;
     let scale = match base {
         // Labels stand beyond the ends of the bars.
-        Some(_) => Scale::round_log(if low < 1.0 { low / ROOM } else { low }, high * ROOM),
-        None => Scale::round_log(low / ROOM, high),
+        Some(_) => AxisScale::round_log(if low < 1.0 { low / ROOM } else { low }, high * ROOM),
+        None => AxisScale::round_log(low / ROOM, high),
     };
     let ticks = scale.ticks(9).into_iter().map(|value| (value, format::plain(value))).collect();
     Some(Axis { label, scale, ticks })
@@ -54,10 +54,10 @@ fn published_name(published: &PublishedSeconds, degree: u32) -> Message {
     }
 }
 
-fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Figure> {
+fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Drawing> {
     let published = section.published.first();
     let degrees = published.map_or(&[][..], |published| published.degrees.as_slice());
-    let group = |row: &super::QueryRow| Group {
+    let group = |row: &super::QueryRow| BarGroup {
         name: format!("Q{}", row.query),
         columns: row
             .cells
@@ -70,7 +70,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
             .map(|degree| published.and_then(|published| published.at(row.query, *degree)))
             .collect(),
     };
-    let groups: Vec<Group> = table.queries.iter().map(group).collect();
+    let groups: Vec<BarGroup> = table.queries.iter().map(group).collect();
     let measured = groups.iter().flat_map(|group| &group.columns);
     if measured.clone().all(|column| column.value.is_none()) {
         return None;
@@ -100,7 +100,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
         degrees.iter().map(|degree| published_name(published, *degree)).collect()
     });
     let is_repeated = groups_are_spread(&groups);
-    let chart = Columns {
+    let chart = BarColumns {
         width: charts::WIDE.0,
         height: charts::WIDE.1,
         description: said(say!(seconds_of_the_22_queries_of, place = place(table)), lang),
@@ -117,7 +117,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     if is_repeated {
         note.push(say!(bars_end_at_the_median_strokes));
     }
-    Some(Figure {
+    Some(Drawing {
         caption: said(say!(seconds_of_each_query, place = place(table)), lang),
         note: said(Message::sentences(&note), lang),
         svgs: vec![chart.svg()],
@@ -125,12 +125,12 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     })
 }
 
-fn groups_are_spread(groups: &[Group]) -> bool {
+fn groups_are_spread(groups: &[BarGroup]) -> bool {
     let mut columns = groups.iter().flat_map(|group| &group.columns);
     columns.any(|column| column.low_high.is_some_and(|(low, high)| low < high))
 }
 
-fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> Column {
+fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> BarColumn {
     let seconds = match cell.seconds {
         Some(seconds) => say!(seconds_s, seconds = format::short(seconds.median)),
         None => say!(no_time),
@@ -150,7 +150,7 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> Column {
         degree = degree.to_string(),
         seconds = seconds
     );
-    Column {
+    BarColumn {
         value: cell.seconds.map(|seconds| seconds.median).filter(|median| *median > 0.0),
         low_high: cell
             .seconds
@@ -164,11 +164,16 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> Column {
 }
 
 /// Speed-ups over the first degree; none where there is one degree.
-fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Figure> {
+fn speedups(
+    paper: &Paper,
+    section: &TpchSection,
+    table: &TpchTable,
+    lang: Lang,
+) -> Option<Drawing> {
     let first = table.degrees.first()?.degree;
     let published = section.published.first().filter(|published| published.degrees.len() > 1);
     let is_alone = table.degrees.len() == 2;
-    let group = |row: &super::QueryRow| Group {
+    let group = |row: &super::QueryRow| BarGroup {
         name: format!("Q{}", row.query),
         columns: row
             .cells
@@ -182,7 +187,7 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
             .into_iter()
             .collect(),
     };
-    let groups: Vec<Group> = table.queries.iter().map(group).collect();
+    let groups: Vec<BarGroup> = table.queries.iter().map(group).collect();
     let measured = groups.iter().flat_map(|group| &group.columns);
     let ends = measured.filter(|column| column.value.is_some()).flat_map(|column| {
         column.value.into_iter().chain(column.low_high.into_iter().flat_map(|(a, b)| [a, b]))
@@ -197,14 +202,9 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
         .iter()
         .map(|own| say!(degree_to_over_from, to = own.degree.to_string(), from = &from))
         .collect();
-    let ends = published.and_then(|own| Some((own.degrees.first()?, own.degrees.last()?)));
-    let mark_names: Vec<Message> = ends
-        .iter()
-        .map(|(a, b)| say!(published_degree_over, to = b.to_string(), from = a.to_string()))
-        .collect();
     let description = say!(speed_up_of_the_22_queries, place = place(table));
     let axis = said(say!(times_as_fast_logarithmic_axis), lang);
-    let chart = Columns {
+    let chart = BarColumns {
         width: charts::WIDE.0,
         height: charts::WIDE.1 - 60.0,
         description: said(description, lang),
@@ -214,7 +214,7 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
         limit: None,
         bound_name: String::new(),
         names: all_said(&names, lang),
-        mark_names: all_said(&mark_names, lang),
+        mark_names: all_said(&published_names(published), lang),
         groups,
     };
     let mut note = vec![say!(bars_begin_at_1_those_below)];
@@ -226,7 +226,7 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
     }
     let caption =
         say!(speed_up_of_each_query_over, degree = first.to_string(), place = place(table));
-    Some(Figure {
+    Some(Drawing {
         caption: said(caption, lang),
         note: said(Message::sentences(&note), lang),
         svgs: vec![chart.svg()],
@@ -234,10 +234,18 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
     })
 }
 
-fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang) -> Column {
+fn published_names(published: Option<&PublishedSeconds>) -> Vec<Message> {
+    let ends = published.and_then(|own| Some((own.degrees.first()?, own.degrees.last()?)));
+    let name = |(from, to): (&u32, &u32)| {
+        say!(published_degree_over, to = to.to_string(), from = from.to_string())
+    };
+    ends.map(name).into_iter().collect()
+}
+
+fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang) -> BarColumn {
     let Some(speedup) = cell.speedup else {
         let title = said(say!(q_no_speed_up, query = query.to_string()), lang);
-        return Column { title, ..Column::default() };
+        return BarColumn { title, ..BarColumn::default() };
     };
     let sign = match speedup.bound {
         Some("at least") => "\u{2265}",
@@ -250,7 +258,7 @@ fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang)
         degree = degree.to_string(),
         factor = words::speedup(&speedup)
     );
-    Column {
+    BarColumn {
         value: Some(speedup.median),
         low_high: speedup.is_spread.then_some((speedup.min, speedup.max)),
         is_bound: false,

@@ -3,9 +3,9 @@
 
 use super::{facts, words};
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
+use dyno_facts::CheckVerdict;
 use dyno_facts::Message;
-use dyno_facts::Verdict;
-use dyno_report::outcomes::{Judged, Outcome, outcomes};
+use dyno_report::outcomes::{CountedOutcome, Judged, outcomes};
 use dyno_report::{Point, Trial};
 
 /// An answer that differs from the one that it was held against.
@@ -27,7 +27,8 @@ pub(super) struct WrongAnswer {
 pub(super) fn wrong(trials: &[&Trial]) -> Vec<WrongAnswer> {
     let mut rows: Vec<WrongAnswer> = Vec::new();
     for (trial, _, query) in executions(trials) {
-        let Some(answer) = query.answer.as_ref().filter(|a| a.verdict == Verdict::Failed) else {
+        let Some(answer) = query.answer.as_ref().filter(|a| a.verdict == CheckVerdict::Failed)
+        else {
             continue;
         };
         let row = WrongAnswer {
@@ -76,7 +77,7 @@ pub(super) struct CacheRow {
     /// `warm`, `cold`, `as found` or unknown.
     pub(super) state: Message,
     /// What was done and what proves it.
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<CountedOutcome>,
 }
 
 pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
@@ -91,7 +92,7 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
         let told = |lines: &[Message]| (!lines.is_empty()).then(|| Message::sentences(lines));
         let judged = |trial: &Trial| -> Judged {
             match facts(trial).map(|facts| (facts.cache.verdict, told(&facts.cache.evidence))) {
-                Some((None, None)) | None => (Some(Verdict::NotMade), Some(words::no_cache())),
+                Some((None, None)) | None => (Some(CheckVerdict::NotMade), Some(words::no_cache())),
                 Some(judged) => judged,
             }
         };

@@ -5,10 +5,10 @@ use crate::facts::{LoadStep, TpchLoad};
 use dyno_facts::Message;
 use dyno_facts::say;
 use dyno_report::Trial;
-use dyno_report::blocks::{Blocks, Cell, Rows};
+use dyno_report::blocks::{Blocks, Cell, PaperRows};
 use dyno_report::format::{
     self,
-    Format::{Short, Whole},
+    NumberFormat::{Short, Whole},
 };
 
 /// Of fewer rows the time is that of beginning and ending.
@@ -143,7 +143,7 @@ pub(super) fn blocks(section: &TpchSection<'_>, blocks: &mut Blocks) {
     }
 }
 
-fn load_steps(load: &LoadTable) -> Rows<LoadStepRow<'_>> {
+fn load_steps(load: &LoadTable) -> PaperRows<LoadStepRow<'_>> {
     let mut title =
         say!(load_of_at_scale_factor, target = &load.target, scale = format::plain(load.scale));
     if !load.finished_at.is_empty() {
@@ -154,7 +154,7 @@ fn load_steps(load: &LoadTable) -> Rows<LoadStepRow<'_>> {
         let size = say!(size_with_indexes, size = format::bytes(bytes as f64));
         title = Message::joined(&[title, size], ": ", "：");
     }
-    Rows::new(title, load.rows.iter().map(LoadStepRow::One).chain([LoadStepRow::All(load)]))
+    PaperRows::new(title, load.rows.iter().map(LoadStepRow::One).chain([LoadStepRow::All(load)]))
         .text(say!(step), |step| match step {
             LoadStepRow::One(row) => row.name.clone(),
             LoadStepRow::All(_) => say!(all_steps),

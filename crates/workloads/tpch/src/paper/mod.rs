@@ -20,7 +20,7 @@ use rules::RULES;
 
 use crate::facts::TpchFacts;
 use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
-use dyno_report::blocks::{Blocks, Table};
+use dyno_report::blocks::{Blocks, PaperTable};
 use dyno_report::{
     Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, Trial,
     glossary_row,
@@ -206,12 +206,12 @@ impl FamilyPaper for TpchPaper {
         Some(section::terminal(paper, experiment, &section(paper, experiment)?))
     }
 
-    fn summary(&self, paper: &Paper) -> Option<Table> {
+    fn summary(&self, paper: &Paper) -> Option<PaperTable> {
         let tables = paper.experiments.iter().map(|own| tables_of(paper, own));
         Some(section::summary(paper, &tables.collect::<Vec<_>>()).into())
     }
 
-    fn trials(&self, paper: &Paper) -> Option<Table> {
+    fn trials(&self, paper: &Paper) -> Option<PaperTable> {
         Some(section::trials(paper).into())
     }
 

@@ -6,7 +6,7 @@ use super::{QUERIES, TpchSetup, facts, plans, setup_of, tables_of, trials_of};
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use crate::messages::checks;
 use dyno_facts::Message;
-use dyno_facts::{Verdict, say};
+use dyno_facts::{CheckVerdict, say};
 use dyno_report::format::{self, unique};
 use dyno_report::{Experiment, Group, Level, Paper, Trial};
 use dyno_report::{Rule, parts, unlike};
@@ -17,7 +17,7 @@ const SHORT_S: f64 = 0.01;
 /// In the order of their weight.
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpch_answers, |trial| {
-        of_queries(trial, |query| has_verdict(query, Verdict::Failed))
+        of_queries(trial, |query| has_verdict(query, CheckVerdict::Failed))
             .map(|queries| say!(queries_wrong, queries = queries))
     }),
     Rule::trial(Group::F, Level::E, checks::tpch_failed, |trial| {
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
         parts(of_queries(trial, is_failed).into_iter().chain(refreshes))
     }),
     Rule::trial(Group::F, Level::W, checks::tpch_not_compared, |trial| {
-        of_queries(trial, |query| has_verdict(query, Verdict::NotMade))
+        of_queries(trial, |query| has_verdict(query, CheckVerdict::NotMade))
     }),
     Rule::trial(Group::F, Level::W, checks::tpch_timeouts, |trial| {
         let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::W, checks::tpch_degree, degree),
     Rule::trial(Group::F, Level::W, checks::tpch_cache_failed, |trial| {
         let cache = &facts(trial)?.cache;
-        (cache.verdict == Some(Verdict::Failed)).then(|| {
+        (cache.verdict == Some(CheckVerdict::Failed)).then(|| {
             let told: Vec<Message> = cache.evidence.to_vec();
             say!(
                 not_state_evidence,
@@ -87,7 +87,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::F, Level::I, checks::tpch_cache_unknown, |trial| {
         let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
-        (!matches!(cache.verdict, Some(Verdict::Passed | Verdict::Failed))).then(|| {
+        (!matches!(cache.verdict, Some(CheckVerdict::Passed | CheckVerdict::Failed))).then(|| {
             match cache.state.as_str() {
                 "" => words::unknown(),
                 state => say!(state_not_proven, state = words::cache(state)),
@@ -101,8 +101,8 @@ pub(super) const RULES: &[Rule] = &[
     }),
 ];
 
-fn has_verdict(query: &QueryFacts, wanted: Verdict) -> bool {
-    let verdict = query.answer.as_ref().map_or(Verdict::NotMade, |answer| answer.verdict);
+fn has_verdict(query: &QueryFacts, wanted: CheckVerdict) -> bool {
+    let verdict = query.answer.as_ref().map_or(CheckVerdict::NotMade, |answer| answer.verdict);
     query.outcome == QueryOutcome::Answered && verdict == wanted
 }
 

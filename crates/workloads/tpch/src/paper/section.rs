@@ -7,15 +7,17 @@ use super::{
 };
 use super::{charts, load};
 use crate::facts::QueryOutcome;
-use dyno_facts::{Lang, Message, Verdict, say};
-use dyno_report::blocks::{Blocks, Cell, Line, Rows, Span, Style, Value, bad, coded, emphasis};
+use dyno_facts::{CheckVerdict, Lang, Message, say};
+use dyno_report::blocks::{
+    Blocks, Cell, CellValue, PaperRows, Span, Style, TextLine, bad, coded, emphasis,
+};
 use dyno_report::blocks::{lines, link, number, spread, strong};
 use dyno_report::format::{
     self,
-    Format::{Right, Short, Whole},
+    NumberFormat::{Right, Short, Whole},
 };
 use dyno_report::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
-use dyno_report::{Experiment, Paper, Spread, Target, Trial, settings_of_queries};
+use dyno_report::{Experiment, Paper, PaperTarget, Spread, Trial, settings_of_queries};
 
 /// The section with its charts.
 pub(super) fn blocks(
@@ -40,7 +42,8 @@ pub(super) fn blocks(
     }
     events(experiment, section, &mut blocks);
     load::blocks(section, &mut blocks);
-    let is_own = |target: &&Target| section.trials.iter().any(|own| own.target == target.label);
+    let is_own =
+        |target: &&PaperTarget| section.trials.iter().any(|own| own.target == target.label);
     for own in paper.targets.iter().filter(is_own) {
         let rows = settings_of_queries(&own.all_settings);
         if rows.is_empty() {
@@ -75,8 +78,8 @@ pub(super) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpchSec
     blocks
 }
 
-fn told(one: &Told) -> Line {
-    let mut line = Line::new();
+fn told(one: &Told) -> TextLine {
+    let mut line = TextLine::new();
     if let Some(targets) = &one.targets {
         line.extend([Span::plain(targets), Span::plain(say!(text_word))]);
     }
@@ -100,7 +103,7 @@ fn answers(degree: &DegreeColumn) -> Span {
 pub(super) fn summary<'a>(
     paper: &'a Paper,
     tables: &'a [Vec<TpchTable>],
-) -> Rows<(usize, &'a Experiment, OfTable<'a>)> {
+) -> PaperRows<(usize, &'a Experiment, OfTable<'a>)> {
     let of = |index, experiment| move |own| (index, experiment, own);
     let experiments = paper.experiments.iter().zip(tables).enumerate();
     let all = experiments
@@ -109,7 +112,7 @@ pub(super) fn summary<'a>(
         figure.map(|figure| spread(figure, degree.totals).bound(bound(degree)))
     };
     let title = say!(tpc_h_like_the_22_queries);
-    Rows::new(title, all)
+    PaperRows::new(title, all)
         .text(say!(experiment), |(index, experiment, _)| {
             link(&experiment.title, format!("#experiment-{}", index + 1))
         })
@@ -144,7 +147,7 @@ fn head(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks
     let degrees = words::degrees_set(&section.tables);
     degrees.iter().for_each(|sentence| blocks.fine(coded(sentence)));
     blocks.table(
-        Rows::new(bad(say!(wrong_answers)), &evidence::wrong(&section.trials))
+        PaperRows::new(bad(say!(wrong_answers)), &evidence::wrong(&section.trials))
             .look("text")
             .text(say!(query), |row: &WrongAnswer| format!("Q{}", row.query))
             .text(say!(target_2), |row| &row.target)
@@ -159,7 +162,7 @@ fn reached<'a>(
     paper: &'a Paper,
     experiment: &'a Experiment,
     section: &'a TpchSection<'_>,
-) -> Rows<OfTable<'a>> {
+) -> PaperRows<OfTable<'a>> {
     let any = |has: fn(&DegreeColumn) -> bool| degrees(&section.tables).any(|(_, own)| has(own));
     let title = say!(what_was_asked_for_and_reached);
     let point = |degree: &DegreeColumn| &experiment.points[degree.point];
@@ -172,7 +175,7 @@ fn reached<'a>(
                 vec![bad(say!(n_of_all_trials, n = n, all = all))]
             })
     };
-    Rows::new(title, degrees(&section.tables))
+    PaperRows::new(title, degrees(&section.tables))
         .text(say!(target_2), |(table, degree)| target_of(&table.target, point(degree).status))
         .text(say!(test), |(table, _)| &table.described)
         .col(say!(degree_asked), Whole, |(_, degree)| degree.degree)
@@ -246,7 +249,7 @@ fn caption(table: &TpchTable) -> Message {
     }
 }
 
-fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable) -> Rows<OfQuery<'a>> {
+fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable) -> PaperRows<OfQuery<'a>> {
     let one = |(place, row)| OfQuery::One(place, row);
     let rows = table.queries.iter().enumerate().map(one).chain([OfQuery::Total, OfQuery::Mean]);
     let further = &table.degrees[1.min(table.degrees.len())..];
@@ -255,7 +258,7 @@ fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable) -> Rows<Of
         OfQuery::One(_, query) => cell(query),
         _ => Cell::covered(),
     };
-    let rows = Rows::new(caption(table), rows)
+    let rows = PaperRows::new(caption(table), rows)
         .look("queries")
         .text(say!(query), |row| match row {
             OfQuery::One(_, query) => Cell::from(format!("Q{}", query.query)),
@@ -267,7 +270,7 @@ fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable) -> Rows<Of
         })
         .col(say!(rows), Whole, |row| {
             covered(row, &|query| {
-                query.rows.map(|(least, most)| Value::Range([least as f64, most as f64])).into()
+                query.rows.map(|(least, most)| CellValue::Range([least as f64, most as f64])).into()
             })
         })
         .text(say!(answer), |row| covered(row, &|query| answer(query.answer)))
@@ -295,7 +298,7 @@ fn over(to: u32, from: u32) -> Message {
 }
 
 /// The published times of the same queries beside one's own.
-fn published<'a>(rows: Rows<OfQuery<'a>>, own: &PublishedSeconds) -> Rows<OfQuery<'a>> {
+fn published<'a>(rows: PaperRows<OfQuery<'a>>, own: &PublishedSeconds) -> PaperRows<OfQuery<'a>> {
     let title = match own.scale {
         None => say!(published_2),
         Some(scale) => {
@@ -325,12 +328,12 @@ fn published<'a>(rows: Rows<OfQuery<'a>>, own: &PublishedSeconds) -> Rows<OfQuer
     })
 }
 
-fn answer(verdict: Option<Verdict>) -> Cell {
+fn answer(verdict: Option<CheckVerdict>) -> Cell {
     verdict
         .map(|verdict| match verdict {
-            Verdict::Passed => Span::plain(say!(correct)),
-            Verdict::Failed => bad(say!(wrong)),
-            Verdict::NotMade => emphasis(say!(not_compared)),
+            CheckVerdict::Passed => Span::plain(say!(correct)),
+            CheckVerdict::Failed => bad(say!(wrong)),
+            CheckVerdict::NotMade => emphasis(say!(not_compared)),
         })
         .into()
 }
@@ -372,8 +375,8 @@ fn plans(paper: &Paper, section: &TpchSection<'_>, table: &TpchTable, blocks: &m
     let all = section.tables.iter().flat_map(|table| &table.plans).flat_map(|row| &row.cells);
     let has_pages = all.into_iter().any(|cell| cell.pages_read.is_some());
     let title = say!(plans_taken_apart_from_the_timed);
-    let rows =
-        Rows::new(title, &table.plans).text(say!(query), |row: &PlanRow| format!("Q{}", row.query));
+    let rows = PaperRows::new(title, &table.plans)
+        .text(say!(query), |row: &PlanRow| format!("Q{}", row.query));
     let rows = table.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
         let degree = degree.degree.to_string();
         rows.col(say!(workers_degree_degree, degree = &degree), Whole, |row| {
@@ -404,7 +407,7 @@ fn plans(paper: &Paper, section: &TpchSection<'_>, table: &TpchTable, blocks: &m
     blocks.details(line, false, inner);
 }
 
-fn plan_links(paper: &Paper, cell: &PlanCell) -> Line {
+fn plan_links(paper: &Paper, cell: &PlanCell) -> TextLine {
     let one = |own: &super::PlanLink| {
         let name = say!(trial_names, names = &own.trial);
         match &paper.runs[own.run - 1].link {
@@ -419,7 +422,7 @@ fn plan_links(paper: &Paper, cell: &PlanCell) -> Line {
 fn events(experiment: &Experiment, section: &TpchSection<'_>, blocks: &mut Blocks) {
     let caches = evidence::caches(&section.trials, &experiment.points);
     blocks.table(
-        Rows::new(say!(queries_without_an_answer), evidence::failures(&section.trials))
+        PaperRows::new(say!(queries_without_an_answer), evidence::failures(&section.trials))
             .look("text")
             .text(say!(trial_2), |(trial, ..)| &trial.label)
             .text(say!(target_2), |(trial, ..)| &trial.target)
@@ -430,7 +433,7 @@ fn events(experiment: &Experiment, section: &TpchSection<'_>, blocks: &mut Block
     );
     let title = say!(refresh_functions_function_1_inserts_orders);
     blocks.table(
-        Rows::new(title, evidence::refreshes(&section.trials))
+        PaperRows::new(title, evidence::refreshes(&section.trials))
             .text(say!(trial_2), |(trial, ..)| &trial.label)
             .text(say!(target_2), |(trial, ..)| &trial.target)
             .col(say!(degree_2), Whole, |(_, facts, _)| facts.degree.asked)
@@ -445,7 +448,7 @@ fn events(experiment: &Experiment, section: &TpchSection<'_>, blocks: &mut Block
             }),
     );
     blocks.table(
-        Rows::new(say!(what_the_caches_held_when_the), &caches)
+        PaperRows::new(say!(what_the_caches_held_when_the), &caches)
             .look("text")
             .text(say!(target_2), |row: &CacheRow| &row.target)
             .col(say!(degree_2), Whole, |row| row.degree)
@@ -461,7 +464,7 @@ fn formulas(section: &TpchSection<'_>, blocks: &mut Blocks) {
     }
     let mut inner = Blocks::default();
     inner.table(
-        Rows::new(say!(formulas_with_the_numbers_of_each), rows)
+        PaperRows::new(say!(formulas_with_the_numbers_of_each), rows)
             .look("text")
             .text(say!(trial_2), |(trial, ..)| &trial.label)
             .text(say!(target_2), |(trial, ..)| &trial.target)
@@ -472,17 +475,17 @@ fn formulas(section: &TpchSection<'_>, blocks: &mut Blocks) {
 }
 
 /// The trials of TPC-H one by one.
-pub(super) fn trials(paper: &Paper) -> Rows<&Trial> {
+pub(super) fn trials(paper: &Paper) -> PaperRows<&Trial> {
     let facts = |t: &'_ Trial| super::facts(t).cloned().unwrap_or_default();
     let outcome = |t: &Trial, wanted: &QueryOutcome| {
         facts(t).queries.iter().filter(|query| query.outcome == *wanted).count()
     };
     let correct = |t: &Trial| {
         let verdicts = facts(t).queries.into_iter().filter_map(|query| query.answer);
-        verdicts.filter(|answer| answer.verdict == Verdict::Passed).count()
+        verdicts.filter(|answer| answer.verdict == CheckVerdict::Passed).count()
     };
     let own = paper.trials.iter().filter(|trial| super::facts(trial).is_some());
-    Rows::new(say!(trials_of_tpc_h_in_the), own)
+    PaperRows::new(say!(trials_of_tpc_h_in_the), own)
         .text(say!(trial_2), |t| &t.label)
         .text(say!(experiment_target), place)
         .text(say!(test), |t| facts(t).test)

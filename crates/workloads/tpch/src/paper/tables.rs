@@ -4,7 +4,7 @@ use super::plans::{self, PlanRow};
 use super::{QUERIES, TpchSetup, facts, words};
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
 use dyno_facts::Message;
-use dyno_facts::{PublishedRow, PublishedTable, Verdict};
+use dyno_facts::{CheckVerdict, PublishedRow, PublishedTable};
 use dyno_report::format::unique;
 use dyno_report::{Experiment, Point, Spread, Trial};
 
@@ -95,7 +95,7 @@ pub(super) struct QueryRow {
     /// Fewest and most rows received; `None` where no execution was answered.
     pub(super) rows: Option<(u64, u64)>,
     /// How its answers compare, over all degrees; `None` where it was not answered.
-    pub(super) answer: Option<Verdict>,
+    pub(super) answer: Option<CheckVerdict>,
     /// In the order of the degrees.
     pub(super) cells: Vec<QueryCell>,
 }
@@ -291,23 +291,23 @@ fn degree(column: &Column<'_>) -> DegreeColumn {
 }
 
 /// Whether these answers are right: wrong ones first, then those that were not compared.
-fn verdict<'a>(executions: impl Iterator<Item = &'a QueryFacts>) -> Option<Verdict> {
+fn verdict<'a>(executions: impl Iterator<Item = &'a QueryFacts>) -> Option<CheckVerdict> {
     let answered = executions.filter(|facts| facts.outcome == QueryOutcome::Answered);
-    let verdicts: Vec<Verdict> = answered
-        .map(|facts| facts.answer.as_ref().map_or(Verdict::NotMade, |answer| answer.verdict))
+    let verdicts: Vec<CheckVerdict> = answered
+        .map(|facts| facts.answer.as_ref().map_or(CheckVerdict::NotMade, |answer| answer.verdict))
         .collect();
-    let order = [Verdict::Failed, Verdict::NotMade, Verdict::Passed];
+    let order = [CheckVerdict::Failed, CheckVerdict::NotMade, CheckVerdict::Passed];
     order.into_iter().find(|verdict| verdicts.contains(verdict))
 }
 
 fn answers(column: &Column<'_>) -> AnswerCount {
-    let with = |wanted: Option<Verdict>| -> Vec<u8> {
+    let with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
         (1..=QUERIES).filter(|query| verdict(column.executions(*query)) == wanted).collect()
     };
     let mut count = AnswerCount {
-        right: with(Some(Verdict::Passed)).len() as u8,
-        wrong: with(Some(Verdict::Failed)),
-        not_compared: with(Some(Verdict::NotMade)),
+        right: with(Some(CheckVerdict::Passed)).len() as u8,
+        wrong: with(Some(CheckVerdict::Failed)),
+        not_compared: with(Some(CheckVerdict::NotMade)),
         unanswered: with(None),
         words: Message::default(),
     };

@@ -10,7 +10,7 @@ use crate::random;
 use dyno_facts::{Message, say};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum ParameterChoice {
     /// Those of the query's validation.
     #[default]
     Default,
@@ -18,12 +18,12 @@ pub enum Choice {
     Seed(u64),
 }
 
-impl Choice {
+impl ParameterChoice {
     /// `validation defaults` or `seed 1122063000`.
     pub fn message(self) -> Message {
         match self {
-            Choice::Default => say!(validation_defaults),
-            Choice::Seed(seed) => say!(seed, n = seed.to_string()),
+            ParameterChoice::Default => say!(validation_defaults),
+            ParameterChoice::Seed(seed) => say!(seed, n = seed.to_string()),
         }
     }
 }
@@ -35,10 +35,10 @@ pub fn seed_is_usable(seed: u64) -> bool {
 }
 
 /// The values of query `query` (1 to 22, else none), in the order of qgen's parameters.
-pub fn parameters(query: u8, scale: f64, choice: Choice) -> Vec<String> {
+pub fn parameters(query: u8, scale: f64, choice: ParameterChoice) -> Vec<String> {
     match choice {
-        Choice::Default => defaults(query, scale),
-        Choice::Seed(seed) => draw::parameters(query, scale, seed),
+        ParameterChoice::Default => defaults(query, scale),
+        ParameterChoice::Seed(seed) => draw::parameters(query, scale, seed),
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     fn a_seed_draws_what_qgen_draws() {
         let found: String = (1..=22)
             .map(|query| {
-                let values = parameters(query, 1.0, Choice::Seed(101_000_000));
+                let values = parameters(query, 1.0, ParameterChoice::Seed(101_000_000));
                 format!("{query}\t{}\n", values.join("\t"))
             })
             .collect();
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn other_seeds_draw_other_values_of_the_same_form() {
         for query in 1..=22 {
-            let default = parameters(query, 1.0, Choice::Default);
+            let default = parameters(query, 1.0, ParameterChoice::Default);
             let drawn: Vec<_> =
-                (1..200).map(|seed| parameters(query, 1.0, Choice::Seed(seed))).collect();
+                (1..200).map(|seed| parameters(query, 1.0, ParameterChoice::Seed(seed))).collect();
             assert!(drawn.iter().all(|values| values.len() == default.len()), "query {query}");
             assert!(drawn.iter().any(|values| *values != drawn[0]), "query {query}");
         }
@@ -110,17 +110,17 @@ mod tests {
     fn pairs_differ_but_for_seeds_that_repeat_themselves() {
         for seed in 1..500 {
             for query in [7, 12] {
-                let values = parameters(query, 1.0, Choice::Seed(seed));
+                let values = parameters(query, 1.0, ParameterChoice::Seed(seed));
                 assert_ne!(values[0], values[1], "query {query}, seed {seed}");
             }
         }
         assert!(!seed_is_usable(0) && !seed_is_usable(random::MODULUS) && seed_is_usable(1));
-        assert_eq!(parameters(7, 1.0, Choice::Seed(0)), ["ALGERIA", "ALGERIA"]);
+        assert_eq!(parameters(7, 1.0, ParameterChoice::Seed(0)), ["ALGERIA", "ALGERIA"]);
     }
 
     #[test]
     fn the_fraction_of_query_11_follows_the_scale_factor() {
-        let fraction = |scale| parameters(11, scale, Choice::Default).swap_remove(1);
+        let fraction = |scale| parameters(11, scale, ParameterChoice::Default).swap_remove(1);
         assert_eq!(fraction(0.1), "0.0010000000");
         assert_eq!(fraction(300.0), "0.0000003333");
     }

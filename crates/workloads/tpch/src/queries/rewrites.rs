@@ -3,7 +3,7 @@
 use super::Q15;
 use crate::messages;
 use dyno_core::Dialect;
-use dyno_facts::{Entry, Message};
+use dyno_facts::{Message, MessageTexts};
 
 /// A difference between the texts that are sent and the specification's (minor modifications,
 /// clause 2.2.3.3).
@@ -11,7 +11,7 @@ use dyno_facts::{Entry, Message};
 pub struct Rewrite {
     pub queries: &'static [u8],
     /// What is written instead of what, and why.
-    entry: &'static Entry,
+    entry: &'static MessageTexts,
     change: fn(&str) -> String,
 }
 

@@ -3,8 +3,8 @@
 use crate::check::{Expected, reference};
 use crate::facts::{AnswerFacts, QueryFacts};
 use crate::plans::digest;
-use dyno_core::Table;
-use dyno_facts::{Verdict, say};
+use dyno_core::AnswerTable;
+use dyno_facts::{CheckVerdict, say};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -31,7 +31,7 @@ pub struct Answerer {
 
 /// An answer that an earlier trial has left.
 #[derive(Serialize, Deserialize)]
-struct Left {
+struct StoredAnswer {
     who: Answerer,
     query: u8,
     parameters: Vec<String>,
@@ -41,7 +41,7 @@ struct Left {
 impl Answers<'_> {
     /// Judges the answer of a query that was answered; `None` where there is nothing to hold it
     /// against. What nobody knows beforehand is left for those that follow.
-    pub(super) fn judge(&self, facts: &QueryFacts, table: Table) -> Option<AnswerFacts> {
+    pub(super) fn judge(&self, facts: &QueryFacts, table: AnswerTable) -> Option<AnswerFacts> {
         let state = self.state.as_deref()?;
         if self.is_default
             && state == "0"
@@ -53,7 +53,7 @@ impl Answers<'_> {
         self.judge_by_file(&file, facts, table).unwrap_or_else(|error| {
             let file = file.display().to_string();
             Some(AnswerFacts {
-                verdict: Verdict::NotMade,
+                verdict: CheckVerdict::NotMade,
                 against: say!(earlier_answer),
                 differences: vec![say!(file_not_usable, file = file, why = error.to_string())],
             })
@@ -69,27 +69,27 @@ impl Answers<'_> {
         &self,
         file: &Path,
         facts: &QueryFacts,
-        table: Table,
+        table: AnswerTable,
     ) -> io::Result<Option<AnswerFacts>> {
         match fs::read(file) {
             Ok(text) => {
-                let left: Left = serde_json::from_slice(&text)?;
+                let left: StoredAnswer = serde_json::from_slice(&text)?;
                 let expected = Expected::from_engine(
-                    Table { rows: left.rows },
+                    AnswerTable { rows: left.rows },
                     say!(answer_of, target = &left.who.target, degree = left.who.degree),
                 );
                 let judged = expected.judge(facts.query, &table);
                 // What a target says twice is no more right than what it says once.
                 let is_own = left.who.target == self.who.target;
                 Ok(Some(match judged.verdict {
-                    Verdict::Passed if is_own => {
-                        AnswerFacts { verdict: Verdict::NotMade, ..judged }
+                    CheckVerdict::Passed if is_own => {
+                        AnswerFacts { verdict: CheckVerdict::NotMade, ..judged }
                     }
                     _ => judged,
                 }))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let left = Left {
+                let left = StoredAnswer {
                     who: self.who.clone(),
                     query: facts.query,
                     parameters: facts.parameters.clone(),
@@ -119,9 +119,9 @@ fn write_whole(file: &Path, text: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn table(rows: &[&[&str]]) -> Table {
+    fn table(rows: &[&[&str]]) -> AnswerTable {
         let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
-        Table { rows: rows.iter().map(row).collect() }
+        AnswerTable { rows: rows.iter().map(row).collect() }
     }
 
     #[test]
@@ -145,14 +145,14 @@ mod tests {
         let second = answers(&b, Some("0")).judge(&facts, right.clone()).unwrap();
         assert_eq!(
             (second.verdict, second.against.to_string()),
-            (Verdict::Passed, "the answer of target a at degree 0".to_owned())
+            (CheckVerdict::Passed, "the answer of target a at degree 0".to_owned())
         );
         let own = answers(&a_at_2, Some("0"));
         let again = own.judge(&facts, right).unwrap();
-        assert_eq!((again.verdict, again.differences.len()), (Verdict::NotMade, 0), "its own");
-        assert_eq!(own.judge(&facts, wrong.clone()).unwrap().verdict, Verdict::Failed);
+        assert_eq!((again.verdict, again.differences.len()), (CheckVerdict::NotMade, 0), "its own");
+        assert_eq!(own.judge(&facts, wrong.clone()).unwrap().verdict, CheckVerdict::Failed);
         let third = answers(&c, Some("0")).judge(&facts, wrong.clone()).unwrap();
-        assert_eq!((third.verdict, third.differences.len()), (Verdict::Failed, 1));
+        assert_eq!((third.verdict, third.differences.len()), (CheckVerdict::Failed, 1));
         assert_eq!(answers(&c, Some("1.1")).judge(&facts, wrong.clone()), None, "other data");
         assert_eq!(answers(&c, None).judge(&facts, wrong.clone()), None, "data that change");
         let other = QueryFacts { parameters: vec!["1994-07-01".into()], ..facts };
@@ -170,7 +170,7 @@ mod tests {
         };
         let facts = QueryFacts { query: 6, ..<_>::default() };
         let judged = answers.judge(&facts, table(&[&["1"]])).unwrap();
-        assert_eq!(judged.verdict, Verdict::Failed);
+        assert_eq!(judged.verdict, CheckVerdict::Failed);
         assert!(judged.against.to_string().contains("stored answers"), "{}", judged.against);
     }
 }

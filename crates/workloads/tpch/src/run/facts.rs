@@ -1,11 +1,11 @@
 //! What a trial says of itself.
 
 use super::Before;
-use super::options::{RunOptions, Test};
+use super::options::{RunOptions, TpchTest};
 use crate::degree::{Applied, DegreeRule};
 use crate::facts::{DegreeFacts, QueryOutcome, TpchFacts};
 use crate::metrics::{Timed, metrics};
-use crate::parameters::Choice;
+use crate::parameters::ParameterChoice;
 use crate::queries::{Q15, Rewrite, rewrites};
 use dyno_core::Dialect;
 use dyno_facts::{Message, say};
@@ -35,9 +35,9 @@ pub(super) fn begin(options: &RunOptions, dialect: Dialect, before: &Before) -> 
 pub(super) fn data_state(options: &RunOptions, before: &Before) -> Option<String> {
     let at = before.position;
     match options.test {
-        Test::Throughput { refresh: true, .. } | Test::Refresh { .. } => None,
+        TpchTest::Throughput { refresh: true, .. } | TpchTest::Refresh { .. } => None,
         // The queries come between the two functions of a pair.
-        Test::Power { refresh: true } => Some(format!("{}.1", at.pair - 1)),
+        TpchTest::Power { refresh: true } => Some(format!("{}.1", at.pair - 1)),
         _ if at.is_whole() => Some((at.pair - 1).to_string()),
         _ if at.orders == 0 => Some(format!("{}.1", at.pair - 1)),
         _ => Some(format!("{}.{}.{}", at.pair - 1, at.function, at.orders)),
@@ -52,21 +52,21 @@ fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
         add(say!(scale_not_specified, scale = options.scale.to_string()));
     }
     match options.test {
-        Test::Queries => add(say!(queries_in_one_session)),
-        Test::Power { refresh: false } => add(say!(power_without_refresh)),
-        Test::Throughput { streams, refresh } => {
+        TpchTest::Queries => add(say!(queries_in_one_session)),
+        TpchTest::Power { refresh: false } => add(say!(power_without_refresh)),
+        TpchTest::Throughput { streams, refresh } => {
             if !refresh {
                 add(say!(throughput_without_refresh));
             }
-            let least = Test::least_streams(options.scale);
+            let least = TpchTest::least_streams(options.scale);
             if streams < least {
                 add(say!(too_few_streams, streams = streams, least = least));
             }
         }
         _ => {}
     }
-    let is_test = matches!(options.test, Test::Power { .. } | Test::Throughput { .. });
-    if is_test && options.parameters == Choice::Default {
+    let is_test = matches!(options.test, TpchTest::Power { .. } | TpchTest::Throughput { .. });
+    if is_test && options.parameters == ParameterChoice::Default {
         add(say!(validation_parameters));
     }
     if options.cache.state == "warm" {
@@ -88,9 +88,11 @@ fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
 /// What the executions add up to.
 pub(super) fn end(facts: &mut TpchFacts, options: &RunOptions) {
     let timed = match options.test {
-        Test::Queries | Test::Power { .. } => Timed::Single,
-        Test::Throughput { streams, .. } => Timed::Streams { streams, elapsed_s: elapsed_s(facts) },
-        Test::Refresh { .. } => return,
+        TpchTest::Queries | TpchTest::Power { .. } => Timed::Single,
+        TpchTest::Throughput { streams, .. } => {
+            Timed::Streams { streams, elapsed_s: elapsed_s(facts) }
+        }
+        TpchTest::Refresh { .. } => return,
     };
     facts.metrics = metrics(options.scale, timed, &facts.queries, &facts.refreshes);
 }

@@ -1,6 +1,6 @@
 //! The session of a stream: opened with the degree set, closed with everything set back.
 
-use super::slot::{Slot, Way};
+use super::slot::{Slot, StopMethod};
 use crate::degree::{Applied, DegreeRule};
 use dyno_core::{DbError, Dialect, Discard, Driver, Nanos, SECOND, Session};
 use dyno_load::query::answer;
@@ -44,8 +44,8 @@ impl<D: Driver> Opening<'_, D> {
         slot: &Slot,
     ) -> Result<Applied, DbError> {
         let way = match session.interrupter() {
-            Some(interrupter) => Way::Embedded(interrupter),
-            None => Way::Server { number, id: server_id(session).await? },
+            Some(interrupter) => StopMethod::Embedded(interrupter),
+            None => StopMethod::Server { number, id: server_id(session).await? },
         };
         let applied = match self.rule {
             Some(rule) => rule.apply(session, self.degree).await?,
@@ -133,15 +133,15 @@ pub(super) async fn unless_given_up<F: Future>(slot: &Slot, answer: F) -> Option
 /// When the server can't be reached or refuses; also when the statement has ended by itself.
 pub(super) async fn interrupt<D: Driver>(
     driver: &D,
-    way: &Way,
+    way: &StopMethod,
     is_hard: bool,
 ) -> Result<(), DbError> {
     let (number, id) = match way {
-        Way::Embedded(interrupter) => {
+        StopMethod::Embedded(interrupter) => {
             interrupter();
             return Ok(());
         }
-        Way::Server { number, id } => (*number, id),
+        StopMethod::Server { number, id } => (*number, id),
     };
     let sql = match (driver.dialect(), is_hard) {
         (Dialect::Mysql, false) => format!("kill query {id}"),

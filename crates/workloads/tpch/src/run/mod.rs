@@ -15,13 +15,13 @@ mod slot;
 mod stream;
 mod watch;
 
-pub use options::{PlanFile, Plans, RunOptions, Test, Unwatched, Watch};
+pub use options::{PlanFile, Plans, RunOptions, TpchTest, TrialWatch, Unwatched};
 
 use crate::degree::{self, DegreeRule};
 use crate::facts::{PlanFacts, QueryOutcome, TpchFacts};
 use crate::plans;
-use crate::refresh::{self, Position, SET_MAX};
-use crate::state::{Loaded, loaded};
+use crate::refresh::{self, RefreshPosition, SET_MAX};
+use crate::state::{TpchDatabase, loaded};
 pub use answers::Answerer;
 use answers::Answers;
 use dyno_core::{Driver, Session};
@@ -40,7 +40,7 @@ use stream::News;
 pub fn run<D: Driver>(
     driver: &D,
     options: &RunOptions,
-    watch: &dyn Watch,
+    watch: &dyn TrialWatch,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<TpchFacts, LoadError> {
     let mut before = look(driver, options)?;
@@ -56,7 +56,7 @@ pub fn run<D: Driver>(
     let answers = Answers {
         scale: options.scale,
         state: facts::data_state(options, &before),
-        is_default: options.parameters == crate::parameters::Choice::Default,
+        is_default: options.parameters == crate::parameters::ParameterChoice::Default,
         folder: options.answers.as_deref(),
         who: &options.who,
     };
@@ -74,7 +74,7 @@ pub fn run<D: Driver>(
     )?;
     facts::end(&mut facts, options);
     qphh::add(&mut facts, options, before.last_power, before.position);
-    if matches!(options.test, Test::Power { refresh: true })
+    if matches!(options.test, TpchTest::Power { refresh: true })
         && let Ok(Err(error)) = block_on(qphh::remember(driver, &facts))
     {
         watch.note(&format!("The database could not be told of its power test: {error}"));
@@ -96,7 +96,7 @@ fn complete_pair<D: Driver>(
     opening: &Opening<'_, D>,
     options: &RunOptions,
     before: &mut Before,
-    watch: &dyn Watch,
+    watch: &dyn TrialWatch,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), LoadError> {
     let (pair, function) = (before.position.pair, before.position.function);
@@ -128,16 +128,16 @@ fn complete_pair<D: Driver>(
             "drop the data and load them again if this remains",
         ));
     }
-    before.position = Position::start_of(pair + 1);
+    before.position = RefreshPosition::start_of(pair + 1);
     before.loaded.load.refresh_pairs = pair;
     Ok(())
 }
 
 /// What is known before a trial begins.
 struct Before {
-    loaded: Loaded,
+    loaded: TpchDatabase,
     rule: Option<DegreeRule>,
-    position: Position,
+    position: RefreshPosition,
     last_power: Option<LastPower>,
 }
 
@@ -182,7 +182,10 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
     let position = refresh::position(session, loaded.load.refresh_pairs).await;
     let position = position.map_err(while_doing("asking for the refresh functions applied"))?;
     let pairs = options.test.pairs();
-    if matches!(options.test, Test::Throughput { streams: 0, .. } | Test::Refresh { pairs: 0 }) {
+    if matches!(
+        options.test,
+        TpchTest::Throughput { streams: 0, .. } | TpchTest::Refresh { pairs: 0 }
+    ) {
         let problem = "The test has nothing to execute.";
         return Err(LoadError::data(problem, "ask for 1 stream or pair at least"));
     }
@@ -199,7 +202,7 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
     Ok(Before { loaded, rule, position, last_power })
 }
 
-fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &dyn Watch) {
+fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &dyn TrialWatch) {
     match news {
         News::Sent { stream, query } => watch.sent(stream, query),
         News::Query(mut query, table) => {
@@ -219,7 +222,7 @@ fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &dyn Wa
 }
 
 /// A plan belongs to all executions of its query in the trial.
-fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch: &dyn Watch) {
+fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch: &dyn TrialWatch) {
     match news {
         News::Plan { query, text } => {
             let extension = plans::extension(&text);

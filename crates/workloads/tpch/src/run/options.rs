@@ -3,11 +3,11 @@
 use super::Answerer;
 use crate::degree::DegreeRule;
 use crate::facts::{CacheFacts, QueryFacts, RefreshFacts};
-use crate::parameters::Choice;
+use crate::parameters::ParameterChoice;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Test {
+pub enum TpchTest {
     /// Q1 to Q22 in order in one session, each timed whole.
     #[default]
     Queries,
@@ -28,14 +28,14 @@ pub enum Test {
     Refresh { pairs: u32 },
 }
 
-impl Test {
+impl TpchTest {
     /// The name in results: `queries`, `power`, `throughput` or `refresh`.
     pub fn name(self) -> &'static str {
         match self {
-            Test::Queries => "queries",
-            Test::Power { .. } => "power",
-            Test::Throughput { .. } => "throughput",
-            Test::Refresh { .. } => "refresh",
+            TpchTest::Queries => "queries",
+            TpchTest::Power { .. } => "power",
+            TpchTest::Throughput { .. } => "throughput",
+            TpchTest::Refresh { .. } => "refresh",
         }
     }
 
@@ -47,9 +47,9 @@ impl Test {
     /// Pairs of refresh functions that it executes.
     pub fn pairs(self) -> u32 {
         match self {
-            Test::Power { refresh: true } => 1,
-            Test::Throughput { streams, refresh: true } => streams,
-            Test::Refresh { pairs } => pairs,
+            TpchTest::Power { refresh: true } => 1,
+            TpchTest::Throughput { streams, refresh: true } => streams,
+            TpchTest::Refresh { pairs } => pairs,
             _ => 0,
         }
     }
@@ -78,14 +78,14 @@ pub enum Plans {
 pub struct RunOptions {
     /// Scale factor that the database must hold.
     pub scale: f64,
-    pub test: Test,
+    pub test: TpchTest,
     /// Workers that may share a query; 0 is off.
     pub degree: u32,
     /// How the degree is set; `None` detects the product.
     pub rule: Option<DegreeRule>,
     /// Parameters of the queries. A seed is that of the power test; the streams of a throughput test
     /// get those that follow it (clause 2.1.3.3).
-    pub parameters: Choice,
+    pub parameters: ParameterChoice,
     /// Query 15 with a view that is created and dropped, as the specification words it, instead of
     /// a common table expression.
     pub q15_view: bool,
@@ -111,7 +111,7 @@ pub struct PlanFile<'a> {
 }
 
 /// Follows a trial. Called from one thread, never between two timed queries of a stream.
-pub trait Watch {
+pub trait TrialWatch {
     /// All sessions are open and the clock starts.
     fn started(&self) {}
     /// A query is sent. `stream` is 0 where there is one.
@@ -133,4 +133,4 @@ pub trait Watch {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
-impl Watch for Unwatched {}
+impl TrialWatch for Unwatched {}

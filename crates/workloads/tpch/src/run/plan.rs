@@ -1,9 +1,9 @@
 //! Which streams a test has, and which jobs they execute.
 
 use super::Before;
-use super::options::{Plans, RunOptions, Test};
+use super::options::{Plans, RunOptions, TpchTest};
 use super::stream::{Job, Query, Stream};
-use crate::parameters::{Choice, order, parameters};
+use crate::parameters::{ParameterChoice, order, parameters};
 use crate::queries::{LAST, Q15, text};
 use dyno_core::{Dialect, Nanos, SECOND};
 
@@ -15,18 +15,18 @@ pub(super) fn streams(options: &RunOptions, dialect: Dialect, before: &Before) -
     };
     let of_single = |jobs| vec![stream(options, before, 0, jobs)];
     match options.test {
-        Test::Queries => {
+        TpchTest::Queries => {
             let in_order: Vec<u8> = (1..=LAST).collect();
             of_single(queries(0, &in_order))
         }
-        Test::Power { refresh: false } => of_single(queries(0, &order(0))),
-        Test::Power { refresh: true } => {
+        TpchTest::Power { refresh: false } => of_single(queries(0, &order(0))),
+        TpchTest::Power { refresh: true } => {
             let mut jobs = vec![Job::Refresh];
             jobs.extend(queries(0, &order(0)));
             jobs.push(Job::Refresh);
             of_single(jobs)
         }
-        Test::Throughput { streams, refresh } => {
+        TpchTest::Throughput { streams, refresh } => {
             let numbers = 1..=streams;
             let mut all: Vec<Stream> = numbers
                 .map(|number| stream(options, before, number, queries(number, &order(number))))
@@ -36,13 +36,13 @@ pub(super) fn streams(options: &RunOptions, dialect: Dialect, before: &Before) -
             }
             all
         }
-        Test::Refresh { pairs } => of_single(refreshes(pairs)),
+        TpchTest::Refresh { pairs } => of_single(refreshes(pairs)),
     }
 }
 
 /// One pass that takes the plan of each query, with the parameters of the first stream.
 pub(super) fn plans(options: &RunOptions, dialect: Dialect, before: &Before) -> Stream {
-    let first = u32::from(matches!(options.test, Test::Throughput { .. }));
+    let first = u32::from(matches!(options.test, TpchTest::Throughput { .. }));
     let is_executed = options.plans == Plans::Executed;
     let plan = |query| {
         let values = parameters(query, options.scale, choice(options, first));
@@ -67,7 +67,7 @@ fn stream(options: &RunOptions, before: &Before, number: u32, jobs: Vec<Job>) ->
         timeout: options.timeout_s.map(|seconds| (seconds * SECOND as f64) as Nanos),
         position: before.position,
         is_unsure: false,
-        counts_pages: options.test == Test::Queries,
+        counts_pages: options.test == TpchTest::Queries,
     }
 }
 
@@ -85,9 +85,9 @@ fn one(options: &RunOptions, dialect: Dialect, stream: u32, query: u8) -> Query 
 }
 
 /// Seeds of streams follow that of the power test (clause 2.1.3.3).
-fn choice(options: &RunOptions, stream: u32) -> Choice {
+fn choice(options: &RunOptions, stream: u32) -> ParameterChoice {
     match options.parameters {
-        Choice::Default => Choice::Default,
-        Choice::Seed(seed) => Choice::Seed(seed + u64::from(stream)),
+        ParameterChoice::Default => ParameterChoice::Default,
+        ParameterChoice::Seed(seed) => ParameterChoice::Seed(seed + u64::from(stream)),
     }
 }

@@ -1,10 +1,10 @@
 //! The composite of a power test and the throughput test that follows it at once (clause 5.4.3). The
 //! database remembers the first for the second: they may be trials of different runs of dyno.
 
-use super::options::{RunOptions, Test};
+use super::options::{RunOptions, TpchTest};
 use crate::facts::TpchFacts;
 use crate::metrics::{qphh, qphh_formula};
-use crate::refresh::Position;
+use crate::refresh::RefreshPosition;
 use crate::state::FACTS;
 use dyno_core::{DbError, Discard, Driver, Session};
 use dyno_load::query::answer;
@@ -31,10 +31,10 @@ impl LastPower {
     }
 
     /// Whether a throughput test that begins at `position` is the second half of the same run.
-    fn is_followed_by(self, options: &RunOptions, position: Position) -> bool {
-        matches!(options.test, Test::Throughput { refresh: true, .. })
+    fn is_followed_by(self, options: &RunOptions, position: RefreshPosition) -> bool {
+        matches!(options.test, TpchTest::Throughput { refresh: true, .. })
             && self.degree == options.degree
-            && position == Position::start_of(self.pair + 1)
+            && position == RefreshPosition::start_of(self.pair + 1)
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn add(
     facts: &mut TpchFacts,
     options: &RunOptions,
     last: Option<LastPower>,
-    position: Position,
+    position: RefreshPosition,
 ) {
     let Some(last) = last.filter(|last| last.is_followed_by(options, position)) else { return };
     let Some(metrics) = &mut facts.metrics else { return };
@@ -85,13 +85,22 @@ mod tests {
         assert_eq!(last, LastPower { power: 100.5, degree: 2, pair: 1 });
         let options = |degree, refresh| RunOptions {
             degree,
-            test: Test::Throughput { streams: 2, refresh },
+            test: TpchTest::Throughput { streams: 2, refresh },
             ..RunOptions::default()
         };
-        assert!(last.is_followed_by(&options(2, true), Position::start_of(2)));
-        assert!(!last.is_followed_by(&options(2, true), Position::start_of(4)), "not at once");
-        assert!(!last.is_followed_by(&options(0, true), Position::start_of(2)), "other degree");
-        assert!(!last.is_followed_by(&options(2, false), Position::start_of(2)), "no refresh");
+        assert!(last.is_followed_by(&options(2, true), RefreshPosition::start_of(2)));
+        assert!(
+            !last.is_followed_by(&options(2, true), RefreshPosition::start_of(4)),
+            "not at once"
+        );
+        assert!(
+            !last.is_followed_by(&options(0, true), RefreshPosition::start_of(2)),
+            "other degree"
+        );
+        assert!(
+            !last.is_followed_by(&options(2, false), RefreshPosition::start_of(2)),
+            "no refresh"
+        );
         assert_eq!(LastPower::parse("100.5 2"), None);
     }
 }

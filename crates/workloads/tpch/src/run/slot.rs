@@ -14,7 +14,7 @@ const GENTLE_ATTEMPTS: u32 = 2;
 const PATIENCE: Nanos = 12 * SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum StopReason {
     /// It has passed its bound.
     Bound,
     /// The user has ended the trial.
@@ -22,7 +22,7 @@ pub(super) enum Why {
 }
 
 /// How the statements of a session are stopped.
-pub(super) enum Way {
+pub(super) enum StopMethod {
     /// From another thread of this process.
     Embedded(Interrupter),
     /// By a second session to the same host.
@@ -36,7 +36,7 @@ pub(super) enum Way {
 
 /// One attempt to stop a statement, to be made without holding the slot.
 pub(super) struct Attempt {
-    pub(super) way: Arc<Way>,
+    pub(super) way: Arc<StopMethod>,
     /// Whether the connection is to go with the statement: it was asked politely before.
     pub(super) is_hard: bool,
 }
@@ -49,7 +49,7 @@ pub(super) struct Slot {
 
 #[derive(Default)]
 struct State {
-    way: Option<Arc<Way>>,
+    way: Option<Arc<StopMethod>>,
     running: Option<Running>,
     /// An attempt is being made: what follows must not begin, or it would be hit.
     is_attempted: bool,
@@ -57,7 +57,7 @@ struct State {
 
 struct Running {
     due: Option<Nanos>,
-    why: Option<Why>,
+    why: Option<StopReason>,
     attempts: u32,
     next_attempt: Nanos,
     /// When nobody waits for it any more.
@@ -67,7 +67,7 @@ struct Running {
 impl Slot {
     /// Says how the statements of the stream's session are stopped; `None` while there is no
     /// session.
-    pub(super) fn arm(&self, way: Option<Way>) {
+    pub(super) fn arm(&self, way: Option<StopMethod>) {
         self.state().way = way.map(Arc::new);
     }
 
@@ -79,7 +79,7 @@ impl Slot {
 
     /// The statement has ended. Waits until nobody is about to stop it any more, so that the next
     /// one is not hit, and returns why it was to be stopped.
-    pub(super) fn end(&self) -> Option<Why> {
+    pub(super) fn end(&self) -> Option<StopReason> {
         let state = self.calm.wait_while(self.state(), |state| state.is_attempted);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.running.take().and_then(|running| running.why)
@@ -103,9 +103,9 @@ impl Slot {
         let running = running.as_mut()?;
         if running.why.is_none() {
             running.why = if user_stops {
-                Some(Why::User)
+                Some(StopReason::User)
             } else {
-                running.due.filter(|due| now >= *due).map(|_| Why::Bound)
+                running.due.filter(|due| now >= *due).map(|_| StopReason::Bound)
             };
         }
         running.why?;
@@ -114,7 +114,7 @@ impl Slot {
         let way = way.as_ref().filter(|_| is_time)?;
         let is_hard = running.attempts >= GENTLE_ATTEMPTS;
         running.attempts += 1;
-        let retry = if matches!(**way, Way::Embedded(_)) { RETRY_EMBEDDED } else { RETRY };
+        let retry = if matches!(**way, StopMethod::Embedded(_)) { RETRY_EMBEDDED } else { RETRY };
         running.next_attempt = now + retry;
         *is_attempted = true;
         Some(Attempt { way: Arc::clone(way), is_hard })
@@ -137,7 +137,7 @@ mod tests {
 
     fn armed() -> Slot {
         let slot = Slot::default();
-        slot.arm(Some(Way::Server { number: 0, id: "7".to_owned() }));
+        slot.arm(Some(StopMethod::Server { number: 0, id: "7".to_owned() }));
         slot
     }
 
@@ -151,7 +151,7 @@ mod tests {
         assert!(!slot.demand(100, false).unwrap().is_hard);
         assert_eq!(slot.due(), None);
         slot.attempted();
-        assert_eq!(slot.end(), Some(Why::Bound));
+        assert_eq!(slot.end(), Some(StopReason::Bound));
         slot.begin(None);
         assert!(slot.demand(Nanos::MAX / 2, false).is_none(), "it has no bound");
         assert_eq!(slot.end(), None);
@@ -171,7 +171,7 @@ mod tests {
         }
         assert_eq!(hard, [false, false, true, true]);
         assert!(!slot.is_given_up(PATIENCE - 1) && slot.is_given_up(PATIENCE));
-        assert_eq!(slot.end(), Some(Why::User));
+        assert_eq!(slot.end(), Some(StopReason::User));
         assert!(!slot.is_given_up(PATIENCE));
     }
 }

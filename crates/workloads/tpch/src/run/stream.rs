@@ -2,12 +2,12 @@
 
 use super::link::{Link, Opening, unless_given_up};
 use super::pages;
-use super::slot::{Slot, Why};
+use super::slot::{Slot, StopReason};
 use crate::degree::Applied;
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts};
 use crate::plans;
-use crate::refresh::{self, Position};
-use dyno_core::{DbError, Driver, Nanos, SECOND, Session, Table};
+use crate::refresh::{self, RefreshPosition};
+use dyno_core::{AnswerTable, DbError, Driver, Nanos, SECOND, Session};
 use dyno_reactor::monotonic_now;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -40,7 +40,7 @@ pub(super) struct Stream {
     /// Bound of each query and plan.
     pub(super) timeout: Option<Nanos>,
     /// Where the refresh functions go on.
-    pub(super) position: Position,
+    pub(super) position: RefreshPosition,
     /// Whether that has to be asked for: a refresh function has failed.
     pub(super) is_unsure: bool,
     /// Whether the pages that the server reads are counted around each query.
@@ -55,7 +55,7 @@ pub(super) enum News {
         stream: u32,
         query: u8,
     },
-    Query(QueryFacts, Table),
+    Query(QueryFacts, AnswerTable),
     Refresh(RefreshFacts),
     Plan {
         query: u8,
@@ -76,21 +76,21 @@ pub(super) struct Worker<'a, D: Driver> {
 }
 
 /// How a statement ended, and why it was stopped if it was.
-struct Ended<T> {
+struct EndedStatement<T> {
     result: Option<Result<T, DbError>>,
-    why: Option<Why>,
+    why: Option<StopReason>,
     /// When it was sent, seconds from the begin of the trial.
     began_s: f64,
     seconds: f64,
 }
 
-impl<T> Ended<T> {
+impl<T> EndedStatement<T> {
     /// Where it ended by itself after all, the attempt to stop it came too late and does not count.
     fn outcome(&self) -> QueryOutcome {
         match (&self.result, self.why) {
             (Some(Ok(_)), _) => QueryOutcome::Answered,
-            (_, Some(Why::Bound)) => QueryOutcome::TimedOut,
-            (_, Some(Why::User)) => QueryOutcome::Interrupted,
+            (_, Some(StopReason::Bound)) => QueryOutcome::TimedOut,
+            (_, Some(StopReason::User)) => QueryOutcome::Interrupted,
             (Some(Err(error)), None) => QueryOutcome::Failed(error.to_string()),
             (None, None) => QueryOutcome::Failed("There was no answer.".to_owned()),
         }
@@ -151,7 +151,7 @@ impl<D: Driver> Worker<'_, D> {
         bound: Option<Nanos>,
         announced: Option<News>,
         work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
-    ) -> Ended<T> {
+    ) -> EndedStatement<T> {
         self.slot.begin(bound.map(|bound| monotonic_now().saturating_add(bound)));
         // After the bound is known: who hears this looks when it is due.
         if let Some(news) = announced {
@@ -174,7 +174,7 @@ impl<D: Driver> Worker<'_, D> {
             Some(_) => link.calm(self.slot).await,
         };
         let began_s = seconds(began - self.began);
-        Ended { result, why, began_s, seconds: seconds(ended - began) }
+        EndedStatement { result, why, began_s, seconds: seconds(ended - began) }
     }
 
     async fn query(&mut self, stream: &Stream, query: Query) {
@@ -189,14 +189,14 @@ impl<D: Driver> Worker<'_, D> {
             Err(error) => {
                 facts.began_s = seconds(monotonic_now() - self.began);
                 facts.outcome = QueryOutcome::Failed(error.to_string());
-                return self.tell(News::Query(facts, Table::default()));
+                return self.tell(News::Query(facts, AnswerTable::default()));
             }
         };
         let pages = match stream.counts_pages {
             true => pages::read_so_far(&mut link.session).await,
             false => None,
         };
-        let mut table = Table::default();
+        let mut table = AnswerTable::default();
         let sent = News::Sent { stream: stream.number, query: query.query };
         let ended = self
             .stoppable(link, stream.timeout, Some(sent), async |session| {
@@ -217,7 +217,7 @@ impl<D: Driver> Worker<'_, D> {
             if facts.outcome != QueryOutcome::Answered
                 && let Some(tidy) = &query.tidy
             {
-                link.session.query(tidy, &mut Table::default()).await.ok();
+                link.session.query(tidy, &mut AnswerTable::default()).await.ok();
             }
             if let Some(before) = pages {
                 let after = pages::read_so_far(&mut link.session).await;
@@ -274,7 +274,7 @@ impl<D: Driver> Worker<'_, D> {
             self.link = Some(link);
             for statement in plans::statements(capabilities, text, is_executed) {
                 let Ok(link) = self.link().await else { return };
-                let mut table = Table::default();
+                let mut table = AnswerTable::default();
                 let ended = self
                     .stoppable(link, stream.timeout, None, async |session| {
                         session.query(&statement, &mut table).await

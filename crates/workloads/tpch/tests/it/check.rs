@@ -1,13 +1,13 @@
 //! Answers held against each other, without a database.
 
-use dyno_core::Table;
-use dyno_facts::Verdict;
+use dyno_core::AnswerTable;
+use dyno_facts::CheckVerdict;
 use dyno_tpch::check::{Expected, compare, reference};
 use dyno_tpch::queries::{LAST, limit};
 
-fn rows(text: &[&str]) -> Table {
+fn rows(text: &[&str]) -> AnswerTable {
     let cell = |cell: &str| (cell != "NULL").then(|| cell.to_owned());
-    Table { rows: text.iter().map(|row| row.split('|').map(cell).collect()).collect() }
+    AnswerTable { rows: text.iter().map(|row| row.split('|').map(cell).collect()).collect() }
 }
 
 fn known(text: &[&str]) -> Expected {
@@ -21,9 +21,9 @@ fn said(query: u8, expected: &[&str], found: &[&str]) -> Vec<String> {
 }
 
 /// As an engine would give it: without the rows behind the limit.
-fn received(query: u8, expected: &Expected) -> Table {
+fn received(query: u8, expected: &Expected) -> AnswerTable {
     let limit = limit(query).unwrap_or(usize::MAX);
-    Table { rows: expected.table.rows.iter().take(limit).cloned().collect() }
+    AnswerTable { rows: expected.table.rows.iter().take(limit).cloned().collect() }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn references_are_whole() {
             let expected = reference(query, scale).unwrap();
             assert_eq!(expected.table.rows.len(), count, "query {query} at {scale}");
             let judged = expected.judge(query, &received(query, &expected));
-            assert_eq!(judged.verdict, Verdict::Passed, "query {query} at {scale}");
+            assert_eq!(judged.verdict, CheckVerdict::Passed, "query {query} at {scale}");
             assert_eq!(judged.against, expected.source);
             assert_eq!(judged.differences, Vec::<String>::new());
         }

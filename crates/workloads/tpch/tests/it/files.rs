@@ -2,10 +2,10 @@
 
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_tpch::generate::files::{
-    Content, FileError, FileOptions, Format, Written, estimated_bytes, paths, write,
+    Content, FileError, FileOptions, LineFormat, WrittenFile, estimated_bytes, paths, write,
 };
 use dyno_tpch::generate::{TableRows, row_count};
-use dyno_tpch::schema::Table;
+use dyno_tpch::schema::SchemaTable;
 use md5::{Digest, Md5};
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +14,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What dbgen 2.14.0 writes at scale factor 1 (`md5sum *.tbl`), and how many bytes.
-const DBGEN: [(Table, &str); 8] = [
-    (Table::Region, "c235841b00d29ad4f817771fcc851207"),
-    (Table::Nation, "2f588e0b7fa72939b498c2abecd9fbbe"),
-    (Table::Supplier, "565f8733ecdb2faf654a3efe0a422957"),
-    (Table::Part, "b7ca9b82dc3d9c6543a96faac588a281"),
-    (Table::Partsupp, "1b531d9b3963dd72c920179b31135e84"),
-    (Table::Customer, "b662b705bc3ac183c1942367cf522e42"),
-    (Table::Orders, "62264a9feaa3a3fd59805910dfe18a30"),
-    (Table::Lineitem, "e6368ad3f339bf1d4a3b8a1beba23870"),
+const DBGEN: [(SchemaTable, &str); 8] = [
+    (SchemaTable::Region, "c235841b00d29ad4f817771fcc851207"),
+    (SchemaTable::Nation, "2f588e0b7fa72939b498c2abecd9fbbe"),
+    (SchemaTable::Supplier, "565f8733ecdb2faf654a3efe0a422957"),
+    (SchemaTable::Part, "b7ca9b82dc3d9c6543a96faac588a281"),
+    (SchemaTable::Partsupp, "1b531d9b3963dd72c920179b31135e84"),
+    (SchemaTable::Customer, "b662b705bc3ac183c1942367cf522e42"),
+    (SchemaTable::Orders, "62264a9feaa3a3fd59805910dfe18a30"),
+    (SchemaTable::Lineitem, "e6368ad3f339bf1d4a3b8a1beba23870"),
 ];
 
 fn hex(digest: &[u8]) -> String {
@@ -31,20 +31,20 @@ fn hex(digest: &[u8]) -> String {
 
 #[test]
 fn at_scale_factor_1_every_table_is_dbgens_byte_for_byte() {
-    let hash = |table: Table| {
+    let hash = |table: SchemaTable| {
         let mut rows = TableRows::new(table, 1.0, 1, 1);
         let (mut hash, mut lines, mut count) = (Md5::new(), Vec::new(), 0);
         let mut more = true;
         while more {
             lines.clear();
-            more = Format::Tbl.fill(&mut rows, &mut lines, 1 << 20, &mut count);
+            more = LineFormat::Tbl.fill(&mut rows, &mut lines, 1 << 20, &mut count);
             hash.update(&lines);
         }
         assert_eq!(count, row_count(table, 1.0), "{table:?}");
         hex(&hash.finalize())
     };
     std::thread::scope(|scope| {
-        let lineitem = scope.spawn(|| hash(Table::Lineitem));
+        let lineitem = scope.spawn(|| hash(SchemaTable::Lineitem));
         for (table, expected) in &DBGEN[..7] {
             assert_eq!(hash(*table), *expected, "{table:?}");
         }
@@ -56,8 +56,8 @@ fn options(folder: &Path) -> FileOptions {
     FileOptions {
         scale: 0.01,
         folder: folder.to_owned(),
-        format: Format::Tbl,
-        content: Content::Tables(Table::ALL.to_vec()),
+        format: LineFormat::Tbl,
+        content: Content::Tables(SchemaTable::ALL.to_vec()),
         threads: 3,
         overwrite: false,
     }
@@ -77,7 +77,7 @@ fn contents(folder: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn lines_of(table: Table, scale: f64, format: Format) -> String {
+fn lines_of(table: SchemaTable, scale: f64, format: LineFormat) -> String {
     let mut lines = Vec::new();
     let mut rows = TableRows::new(table, scale, 1, 1);
     assert!(!format.fill(&mut rows, &mut lines, usize::MAX, &mut 0));
@@ -93,10 +93,10 @@ fn a_file_per_table_whatever_the_threads() {
         let written = write(&options, &Unobserved, &never).expect("written");
         let files = contents(folder.path());
         assert_eq!(files.len(), 8);
-        for table in Table::ALL {
+        for table in SchemaTable::ALL {
             let name = format!("{}.tbl", table.name());
-            assert_eq!(files[&name], lines_of(table, 0.013, Format::Tbl), "{name}");
-            let expected = Written {
+            assert_eq!(files[&name], lines_of(table, 0.013, LineFormat::Tbl), "{name}");
+            let expected = WrittenFile {
                 path: folder.path().join(&name),
                 rows: row_count(table, 0.013),
                 bytes: files[&name].len() as u64,
@@ -112,7 +112,7 @@ fn a_file_per_table_whatever_the_threads() {
 #[test]
 fn parts_have_dbgens_names_and_join_to_the_whole() {
     let folder = tempfile::tempdir().expect("a folder");
-    let tables = vec![Table::Lineitem, Table::Supplier, Table::Nation];
+    let tables = vec![SchemaTable::Lineitem, SchemaTable::Supplier, SchemaTable::Nation];
     let of = |part| Content::Parts { tables: tables.clone(), part, parts: 3 };
     let first = FileOptions { content: of(1..=1), ..options(folder.path()) };
     write(&first, &Unobserved, &never).expect("written");
@@ -130,17 +130,17 @@ fn parts_have_dbgens_names_and_join_to_the_whole() {
         "supplier.tbl.3",
     ];
     assert_eq!(names, expected);
-    for table in [Table::Lineitem, Table::Supplier] {
+    for table in [SchemaTable::Lineitem, SchemaTable::Supplier] {
         let part = |part: u32| files[&format!("{}.tbl.{part}", table.name())].as_str();
-        assert_eq!([1, 2, 3].map(part).concat(), lines_of(table, 0.01, Format::Tbl));
+        assert_eq!([1, 2, 3].map(part).concat(), lines_of(table, 0.01, LineFormat::Tbl));
     }
 }
 
 #[test]
 fn csv_has_names_and_quotes_what_holds_a_comma() {
     let folder = tempfile::tempdir().expect("a folder");
-    let content = Content::Tables(vec![Table::Supplier, Table::Region]);
-    let options = FileOptions { format: Format::Csv, content, ..options(folder.path()) };
+    let content = Content::Tables(vec![SchemaTable::Supplier, SchemaTable::Region]);
+    let options = FileOptions { format: LineFormat::Csv, content, ..options(folder.path()) };
     write(&options, &Unobserved, &never).expect("written");
     let files = contents(folder.path());
     let supplier = &files["supplier.csv"];
@@ -194,7 +194,10 @@ fn what_exists_is_kept_unless_it_may_be_replaced() {
     assert_eq!(fs::read_to_string(&kept).expect("text"), "mine");
 
     write(&FileOptions { overwrite: true, ..options }, &Unobserved, &never).expect("written");
-    assert_eq!(contents(folder.path())["nation.tbl"], lines_of(Table::Nation, 0.01, Format::Tbl));
+    assert_eq!(
+        contents(folder.path())["nation.tbl"],
+        lines_of(SchemaTable::Nation, 0.01, LineFormat::Tbl)
+    );
 }
 
 #[test]
@@ -207,8 +210,8 @@ fn a_full_disk_is_an_error_that_leaves_only_complete_files() {
     assert!(error.to_string().contains("No space left on device"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.starts_with("Make room")));
     for (name, text) in contents(folder.path()) {
-        let table = Table::named(name.trim_end_matches(".tbl")).expect("no unfinished file");
-        assert_eq!(text, lines_of(table, 0.01, Format::Tbl), "{name}");
+        let table = SchemaTable::named(name.trim_end_matches(".tbl")).expect("no unfinished file");
+        assert_eq!(text, lines_of(table, 0.01, LineFormat::Tbl), "{name}");
     }
 }
 

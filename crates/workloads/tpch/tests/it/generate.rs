@@ -3,7 +3,7 @@
 use dyno_core::{RowSource, RowWriter};
 use dyno_tpch::generate::refresh::{self, RefreshRows};
 use dyno_tpch::generate::{TableRows, part_row_count, row_count};
-use dyno_tpch::schema::Table;
+use dyno_tpch::schema::SchemaTable;
 
 /// A row as dbgen writes it, without its newline.
 #[derive(Default)]
@@ -35,7 +35,7 @@ fn lines(rows: &mut impl RowSource) -> Vec<String> {
 
 #[test]
 fn rows_have_the_columns_of_their_table_and_restart() {
-    for table in Table::ALL {
+    for table in SchemaTable::ALL {
         let mut rows = TableRows::new(table, 0.01, 1, 1);
         let made = lines(&mut rows);
         assert_eq!(made.len() as u64, row_count(table, 0.01), "{table:?}");
@@ -54,19 +54,19 @@ fn rows_are_those_of_tpchgens_own_format() {
     }
     use tpchgen::generators as g;
     let made = |table| lines(&mut TableRows::new(table, 0.01, 1, 1));
-    assert_eq!(made(Table::Region), own(g::RegionGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(Table::Nation), own(g::NationGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(Table::Supplier), own(g::SupplierGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(Table::Part), own(g::PartGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(Table::Partsupp), own(g::PartSuppGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(Table::Customer), own(g::CustomerGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(Table::Orders), own(g::OrderGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(Table::Lineitem), own(g::LineItemGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Region), own(g::RegionGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Nation), own(g::NationGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Supplier), own(g::SupplierGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Part), own(g::PartGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Partsupp), own(g::PartSuppGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Customer), own(g::CustomerGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Orders), own(g::OrderGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(SchemaTable::Lineitem), own(g::LineItemGenerator::new(0.01, 1, 1).iter()));
 }
 
 #[test]
 fn parts_one_after_another_are_the_table() {
-    for table in Table::ALL {
+    for table in SchemaTable::ALL {
         let whole = lines(&mut TableRows::new(table, 0.011, 1, 1));
         let mut joined = Vec::new();
         for part in 1..=3 {
@@ -101,7 +101,7 @@ fn key(line: &str) -> i64 {
 fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
     // A scale factor whose orders a thousand sets don't divide evenly.
     let scale = 0.0111;
-    let mut keys: Vec<i64> = lines(&mut TableRows::new(Table::Orders, scale, 1, 1))
+    let mut keys: Vec<i64> = lines(&mut TableRows::new(SchemaTable::Orders, scale, 1, 1))
         .iter()
         .map(|line| key(line))
         .collect();

@@ -2,14 +2,14 @@
 //! are listed.
 
 use dyno_core::Dialect;
-use dyno_tpch::parameters::{Choice, parameters};
+use dyno_tpch::parameters::{ParameterChoice, parameters};
 use dyno_tpch::queries::{LAST, Q15, limit, parameter_count, rewrites, text};
 
 const DIALECTS: [Dialect; 3] = [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite];
 
 /// With the validation parameters at scale factor 1.
 fn plain(query: u8, dialect: Dialect, form: Q15) -> String {
-    text(query, &parameters(query, 1.0, Choice::Default), dialect, form)
+    text(query, &parameters(query, 1.0, ParameterChoice::Default), dialect, form)
 }
 
 /// The words of a text, whatever its lines and blanks.
@@ -31,7 +31,9 @@ fn words(text: &str) -> String {
 fn texts_are_the_specifications() {
     for query in 1..=LAST {
         let mut expected = tpchgen::q_and_a::queries::query(query.into()).unwrap().to_owned();
-        for (index, value) in parameters(query, 1.0, Choice::Default).iter().enumerate().rev() {
+        for (index, value) in
+            parameters(query, 1.0, ParameterChoice::Default).iter().enumerate().rev()
+        {
             expected = expected.replace(&format!(":{}", index + 1), value);
         }
         let mut expected = expected.replace(":s", "7").replace(" day (3)", " day");
@@ -62,7 +64,7 @@ fn nothing_is_left_to_fill_in() {
 #[test]
 fn parameters_are_as_many_as_places() {
     for query in 1..=LAST {
-        assert_eq!(parameters(query, 1.0, Choice::Default).len(), parameter_count(query));
+        assert_eq!(parameters(query, 1.0, ParameterChoice::Default).len(), parameter_count(query));
     }
 }
 

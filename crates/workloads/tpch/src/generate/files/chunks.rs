@@ -1,22 +1,22 @@
 //! Pieces of a table that threads make apart.
 
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use tpchgen::generators::{CustomerGenerator, OrderGenerator, PartGenerator, SupplierGenerator};
 
 /// A chunk's size: far more work than what a generator costs to begin, and it stays in the cache.
 const CHUNK_BYTES: u64 = 512 << 10;
 
 /// The mean length of a table's line in bytes, at scale factor 1.
-pub(super) fn row_bytes(table: Table) -> u64 {
+pub(super) fn row_bytes(table: SchemaTable) -> u64 {
     match table {
-        Table::Region => 78,
-        Table::Nation => 89,
-        Table::Supplier => 141,
-        Table::Part => 121,
-        Table::Partsupp => 149,
-        Table::Customer => 163,
-        Table::Orders => 115,
-        Table::Lineitem => 127,
+        SchemaTable::Region => 78,
+        SchemaTable::Nation => 89,
+        SchemaTable::Supplier => 141,
+        SchemaTable::Part => 121,
+        SchemaTable::Partsupp => 149,
+        SchemaTable::Customer => 163,
+        SchemaTable::Orders => 115,
+        SchemaTable::Lineitem => 127,
     }
 }
 
@@ -25,16 +25,24 @@ pub(super) fn row_bytes(table: Table) -> u64 {
 /// A part is `rows / parts` rows, the last one more; so chunks of a part are parts of the table only if
 /// their number divides the rows of the part. A prime number of rows makes one chunk: slower with
 /// several threads, but right.
-pub(super) fn chunks_of_part(table: Table, scale: f64, parts: u32) -> u32 {
+pub(super) fn chunks_of_part(table: SchemaTable, scale: f64, parts: u32) -> u32 {
     // Lines are made by orders, partsupp by parts.
     let (units, unit_bytes) = match table {
-        Table::Region | Table::Nation => return 1,
-        Table::Supplier => (SupplierGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
-        Table::Part => (PartGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
-        Table::Partsupp => (PartGenerator::calculate_row_count(scale, 1, 1), 4 * row_bytes(table)),
-        Table::Customer => (CustomerGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
-        Table::Orders => (OrderGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
-        Table::Lineitem => (OrderGenerator::calculate_row_count(scale, 1, 1), 4 * row_bytes(table)),
+        SchemaTable::Region | SchemaTable::Nation => return 1,
+        SchemaTable::Supplier => {
+            (SupplierGenerator::calculate_row_count(scale, 1, 1), row_bytes(table))
+        }
+        SchemaTable::Part => (PartGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
+        SchemaTable::Partsupp => {
+            (PartGenerator::calculate_row_count(scale, 1, 1), 4 * row_bytes(table))
+        }
+        SchemaTable::Customer => {
+            (CustomerGenerator::calculate_row_count(scale, 1, 1), row_bytes(table))
+        }
+        SchemaTable::Orders => (OrderGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
+        SchemaTable::Lineitem => {
+            (OrderGenerator::calculate_row_count(scale, 1, 1), 4 * row_bytes(table))
+        }
     };
     let part_units = units as u64 / u64::from(parts.max(1));
     // The number of a chunk in the whole table is an i32 in tpchgen.
@@ -52,7 +60,12 @@ mod tests {
     #[test]
     fn chunks_of_a_part_have_its_rows() {
         for (scale, parts) in [(1.0, 1), (0.7, 1), (1.0, 4), (1.0, 7), (3.333, 3), (10.0, 16)] {
-            for table in [Table::Orders, Table::Part, Table::Customer, Table::Supplier] {
+            for table in [
+                SchemaTable::Orders,
+                SchemaTable::Part,
+                SchemaTable::Customer,
+                SchemaTable::Supplier,
+            ] {
                 let chunks = chunks_of_part(table, scale, parts);
                 for part in 1..=parts {
                     let first = (part - 1) * chunks + 1;
@@ -70,10 +83,10 @@ mod tests {
 
     #[test]
     fn large_tables_make_many_chunks() {
-        assert_eq!(chunks_of_part(Table::Lineitem, 1.0, 1), 1453);
-        assert!(chunks_of_part(Table::Lineitem, 1.0, 4) > 100);
-        assert!(chunks_of_part(Table::Lineitem, 100_000.0, 1000) > 1000);
+        assert_eq!(chunks_of_part(SchemaTable::Lineitem, 1.0, 1), 1453);
+        assert!(chunks_of_part(SchemaTable::Lineitem, 1.0, 4) > 100);
+        assert!(chunks_of_part(SchemaTable::Lineitem, 100_000.0, 1000) > 1000);
         // Seven doesn't divide the orders; what each part has is still divided.
-        assert!(chunks_of_part(Table::Orders, 1.0, 7) > 1);
+        assert!(chunks_of_part(SchemaTable::Orders, 1.0, 7) > 1);
     }
 }

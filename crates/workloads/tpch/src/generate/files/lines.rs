@@ -1,11 +1,11 @@
 //! Rows as lines of text.
 
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use dyno_core::{RowSource, RowWriter};
 use dyno_wire::decimal::{push_double, push_int};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum LineFormat {
     /// As dbgen writes it: `|` behind every column.
     #[default]
     Tbl,
@@ -14,19 +14,19 @@ pub enum Format {
     Csv,
 }
 
-impl Format {
+impl LineFormat {
     /// The end of a file's name.
     pub fn extension(self) -> &'static str {
         match self {
-            Format::Tbl => "tbl",
-            Format::Csv => "csv",
+            LineFormat::Tbl => "tbl",
+            LineFormat::Csv => "csv",
         }
     }
 
-    pub(super) fn header(self, table: Table, columns: usize) -> String {
+    pub(super) fn header(self, table: SchemaTable, columns: usize) -> String {
         match self {
-            Format::Tbl => String::new(),
-            Format::Csv => {
+            LineFormat::Tbl => String::new(),
+            LineFormat::Csv => {
                 let names = table.columns().iter().take(columns).map(|(name, _)| *name);
                 names.collect::<Vec<_>>().join(",") + "\n"
             }
@@ -43,8 +43,8 @@ impl Format {
         count: &mut u64,
     ) -> bool {
         match self {
-            Format::Tbl => fill::<false>(rows, out, limit_bytes, count),
-            Format::Csv => fill::<true>(rows, out, limit_bytes, count),
+            LineFormat::Tbl => fill::<false>(rows, out, limit_bytes, count),
+            LineFormat::Csv => fill::<true>(rows, out, limit_bytes, count),
         }
     }
 }

@@ -6,11 +6,11 @@ mod lines;
 mod sink;
 
 pub use error::FileError;
-pub use lines::Format;
+pub use lines::LineFormat;
 
 use super::refresh::{self, DeletedKeys, RefreshRows};
 use super::{TableRows, part_row_count};
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use chunks::{chunks_of_part, row_bytes};
 use dyno_core::RowSource;
 use dyno_load::LoadObserver;
@@ -34,7 +34,7 @@ pub struct FileOptions {
     pub scale: f64,
     /// The folder that gets the files; it is made if it does not exist.
     pub folder: PathBuf,
-    pub format: Format,
+    pub format: LineFormat,
     pub content: Content,
     /// Threads, at least 1.
     pub threads: usize,
@@ -44,12 +44,12 @@ pub struct FileOptions {
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Whole tables, a file each: `lineitem.tbl`.
-    Tables(Vec<Table>),
+    Tables(Vec<SchemaTable>),
     /// Parts of tables, in the files that dbgen writes with `-C parts`: `lineitem.tbl.3`; region and
     /// nation are whole and come with part 1.
     Parts {
         /// Of which tables.
-        tables: Vec<Table>,
+        tables: Vec<SchemaTable>,
         /// Which parts, from 1.
         part: RangeInclusive<u32>,
         parts: u32,
@@ -60,7 +60,7 @@ pub enum Content {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     pub path: PathBuf,
     /// Its rows, without the header of CSV.
     pub rows: u64,
@@ -69,7 +69,7 @@ pub struct Written {
 
 #[derive(Clone, Copy)]
 enum Rows {
-    Table { table: Table, part: u32, parts: u32 },
+    Table { table: SchemaTable, part: u32, parts: u32 },
     NewOrders(u32),
     NewLines(u32),
     DeletedKeys(u32),
@@ -111,14 +111,15 @@ pub fn estimated_bytes(options: &FileOptions) -> u64 {
     let scale = options.scale;
     let bytes = |(_, rows): &(PathBuf, Rows)| match *rows {
         // To count the lines of the largest tables would take seconds.
-        Rows::Table { table: Table::Lineitem, part, parts } => {
-            4 * part_row_count(Table::Orders, scale, part, parts) * row_bytes(Table::Lineitem)
+        Rows::Table { table: SchemaTable::Lineitem, part, parts } => {
+            4 * part_row_count(SchemaTable::Orders, scale, part, parts)
+                * row_bytes(SchemaTable::Lineitem)
         }
         Rows::Table { table, part, parts } => {
             part_row_count(table, scale, part, parts) * row_bytes(table)
         }
-        Rows::NewOrders(_) => refresh::orders(scale) * row_bytes(Table::Orders),
-        Rows::NewLines(_) => 4 * refresh::orders(scale) * row_bytes(Table::Lineitem),
+        Rows::NewOrders(_) => refresh::orders(scale) * row_bytes(SchemaTable::Orders),
+        Rows::NewLines(_) => 4 * refresh::orders(scale) * row_bytes(SchemaTable::Lineitem),
         Rows::DeletedKeys(_) => refresh::orders(scale) * KEY_BYTES,
     };
     contents(options).iter().map(bytes).sum()
@@ -133,7 +134,7 @@ pub fn write(
     options: &FileOptions,
     observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<Written>, FileError> {
+) -> Result<Vec<WrittenFile>, FileError> {
     let contents = contents(options);
     if !options.overwrite {
         let paths = contents.iter().map(|(path, _)| path);
@@ -161,13 +162,13 @@ fn contents(options: &FileOptions) -> Vec<(PathBuf, Rows)> {
     let path = |name: &str, part: &str| {
         let name = match options.format {
             _ if part.is_empty() => format!("{name}.{extension}"),
-            Format::Tbl if name == "delete" => format!("{name}.{part}"),
-            Format::Tbl => format!("{name}.{extension}.{part}"),
-            Format::Csv => format!("{name}.{part}.{extension}"),
+            LineFormat::Tbl if name == "delete" => format!("{name}.{part}"),
+            LineFormat::Tbl => format!("{name}.{extension}.{part}"),
+            LineFormat::Csv => format!("{name}.{part}.{extension}"),
         };
         options.folder.join(name)
     };
-    let largest_first = |tables: &[Table]| {
+    let largest_first = |tables: &[SchemaTable]| {
         let mut tables = tables.to_vec();
         tables.sort();
         tables.dedup();
@@ -179,7 +180,7 @@ fn contents(options: &FileOptions) -> Vec<(PathBuf, Rows)> {
             .collect(),
         Content::Parts { tables, part: chosen, parts } => largest_first(tables)
             .flat_map(|table| {
-                let is_small = matches!(table, Table::Region | Table::Nation);
+                let is_small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
                 let here = chosen.clone().filter(move |part| !is_small || *part == 1);
                 here.map(move |part| (table, part, is_small))
             })
@@ -262,9 +263,9 @@ fn chunk_at(jobs: &[Job], number: usize) -> Option<(&Job, u32)> {
 }
 
 impl Job {
-    fn written(&self) -> Written {
+    fn written(&self) -> WrittenFile {
         let rows = self.written_rows.load(Ordering::Relaxed);
-        Written { path: self.sink.path().to_owned(), rows, bytes: self.sink.bytes() }
+        WrittenFile { path: self.sink.path().to_owned(), rows, bytes: self.sink.bytes() }
     }
 
     fn write_chunk(
@@ -278,9 +279,9 @@ impl Job {
         let scale = options.scale;
         let (table, columns) = match self.rows {
             Rows::Table { table, .. } => (table, usize::MAX),
-            Rows::NewOrders(_) => (Table::Orders, usize::MAX),
-            Rows::NewLines(_) => (Table::Lineitem, usize::MAX),
-            Rows::DeletedKeys(_) => (Table::Orders, 1),
+            Rows::NewOrders(_) => (SchemaTable::Orders, usize::MAX),
+            Rows::NewLines(_) => (SchemaTable::Lineitem, usize::MAX),
+            Rows::DeletedKeys(_) => (SchemaTable::Orders, 1),
         };
         buffer.clear();
         if chunk == 0 {
@@ -305,7 +306,7 @@ impl Job {
 struct Piece<'a> {
     job: &'a Job,
     chunk: u32,
-    format: Format,
+    format: LineFormat,
     buffer: &'a mut Vec<u8>,
     over: &'a dyn Fn() -> bool,
 }
