@@ -3,7 +3,7 @@
 use crate::support::{elements, golden, number, table};
 use crate::synthetic::tpcc::{published, tpcc};
 use crate::synthetic::{HOSTILE, own_mut};
-use dyno_facts::{CheckVerdict, TrialStatus};
+use dyno_facts::{CheckVerdict, NodeConditions, TrialStatus};
 use dyno_report::{Check, Lang, Level, Paper, Spot};
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
@@ -212,14 +212,24 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
 
 #[test]
 fn targets_that_were_run_differently_are_not_compared_in_silence() {
-    let unlike = |change: fn(&mut TpccFacts)| {
+    let unlike_at = |isolation: Option<&str>, change: fn(&mut TpccFacts)| {
         let mut run: RunData = tpcc();
         for trial in &mut run.trials[2..4] {
             trial.summary.target = "other".to_owned();
+            let isolation = isolation.map(str::to_owned);
+            let node = NodeConditions { isolation, ..NodeConditions::default() };
+            trial.summary.conditions.nodes.insert("n1".to_owned(), node);
             change(&mut own_mut(&mut trial.summary));
         }
         check(&Paper::new(&[run], &[]), "tpcc-unlike").lines.clone()
     };
+    let unlike = |change| unlike_at(None, change);
+    let of_server: fn(&mut TpccFacts) = |facts| facts.isolation = None;
+    assert_eq!(unlike_at(Some("READ-COMMITTED"), of_server), Vec::<String>::new());
+    assert_eq!(
+        unlike_at(Some("REPEATABLE READ"), of_server),
+        ["experiment orders: isolation: standard read committed, other repeatable read"]
+    );
     assert_eq!(unlike(|_| {}), Vec::<String>::new(), "terminals alone are a sweep");
     assert_eq!(
         unlike(|facts| facts.flight = "pipelined".to_owned()),

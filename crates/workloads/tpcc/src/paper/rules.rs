@@ -1,7 +1,7 @@
 //! The checks that only TPC-C needs.
 
 use super::rows::{facts_of, p90_us, share_percent};
-use super::{has_pauses_of_spec, tpcc_of, words};
+use super::{facts, has_pauses_of_spec, tpcc_of, words};
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use crate::messages::checks;
 use dyno_facts::Message;
@@ -176,20 +176,30 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
 
 fn unlike_setups(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     /// What has to be the same on all targets.
-    type Alike = (fn() -> Message, fn(&TpccFacts) -> Message);
+    type Alike = (fn() -> Message, fn(&Trial, &TpccFacts) -> Message);
     const VALUES: [Alike; 4] = [
-        (|| say!(profile), |setup| Message::verbatim(setup.profile.as_str())),
-        (|| say!(flight_mode), |setup| Message::verbatim(setup.flight.as_str())),
-        (|| say!(isolation), |setup| words::isolation(setup.isolation.as_deref())),
-        (|| say!(warehouses), |setup| Message::verbatim(whole(setup.warehouses.into()))),
+        (|| say!(profile), |_, setup| Message::verbatim(setup.profile.as_str())),
+        (|| say!(flight_mode), |_, setup| Message::verbatim(setup.flight.as_str())),
+        (|| say!(isolation), isolation_in_force),
+        (|| say!(warehouses), |_, setup| Message::verbatim(whole(setup.warehouses.into()))),
     ];
     // A sweep over the same values on each target is no difference.
-    let of = |value: fn(&TpccFacts) -> Message| {
+    let of = |value: fn(&Trial, &TpccFacts) -> Message| {
         experiment.points.iter().filter_map(move |point| {
-            Some((point.target.as_str(), value(tpcc_of(paper, point)?.facts)))
+            let trial = *paper.trials_of(point).first()?;
+            Some((point.target.as_str(), value(trial, facts(trial)?)))
         })
     };
     parts(VALUES.iter().filter_map(|(name, value)| unlike(Some(name()), of(*value))))
+}
+
+/// The level that sessions asked for, else the one that the server gives them.
+fn isolation_in_force(trial: &Trial, facts: &TpccFacts) -> Message {
+    let given = || {
+        let mut nodes = trial.summary.conditions.nodes.values();
+        nodes.find_map(|node| Some(node.isolation.as_ref()?.replace('-', " ")))
+    };
+    words::isolation(facts.isolation.clone().or_else(given).as_deref())
 }
 
 fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
