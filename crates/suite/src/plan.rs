@@ -310,9 +310,15 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
     let given: Vec<&String> = with_url.chain(with_nodes).collect();
     for (index, name) in given.iter().enumerate() {
         if !names.contains(&name.as_str()) {
-            let message = format!("The suite `{}` has no target `{name}`.", suite.facts.name);
-            let hint = hint_of_known(name, "Its targets", &names);
-            return Err(Problem::new(message).hint(hint).into());
+            let problem = if overrides.compare.is_some() {
+                let named = names.join("` and `");
+                Problem::new(format!("`--compare` names `{named}`, `--target` names `{name}`."))
+                    .hint("Correct the one that is misspelt, or leave out what is not compared.")
+            } else {
+                Problem::new(format!("The suite `{}` has no target `{name}`.", suite.facts.name))
+                    .hint(hint_of_known(name, "Its targets", &names))
+            };
+            return Err(problem.into());
         }
         if given[..index].contains(name) {
             let message = format!("`--target {name}=...` is given twice.");

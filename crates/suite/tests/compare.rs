@@ -201,6 +201,14 @@ fn both_targets_of_the_command_line_need_an_address() {
     given.targets.pop();
     let said = Plan::build(&suite, &given).expect_err("no URL of blue").to_string();
     assert!(said.starts_with("`--compare` names the target `blue`, which has no URL."), "{said}");
+    // The misspelt name may be that of the comparison.
+    let mut given = versus("red", "bleu");
+    given.targets[1].0 = "blue".to_owned();
+    let said = Plan::build(&suite, &given).expect_err("no target blue").to_string();
+    assert!(
+        said.starts_with("`--compare` names `red` and `bleu`, `--target` names `blue`."),
+        "{said}"
+    );
 }
 
 #[test]

@@ -64,7 +64,12 @@ fn comparison(experiment: &Experiment) -> Vec<Message> {
             .map(|seconds| say!(it_also_ends_after_s, seconds = format::whole(seconds))),
     );
     if !facts.data_state.is_empty() {
-        let state = &facts.data_state;
+        let state = match facts.data_state.as_str() {
+            "untouched" => say!(data_untouched),
+            "reloaded" => say!(data_reloaded),
+            "grows" => say!(data_grown),
+            command => Message::verbatim(command),
+        };
         sentences.push(say!(the_data_before_each_trial, state = state));
     }
     sentences

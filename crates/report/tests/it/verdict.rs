@@ -183,7 +183,7 @@ fn gates_pass_break_or_stay_open() {
     assert!(broken.gates_text(Lang::Zh).contains("未达标"));
     let (result, open) = judged(&around(0.975, 4), gate);
     assert_eq!((result, result.exit_code()), (GateResult::Inconclusive, 3));
-    assert!(open.gates_text(Lang::En).contains("The interval holds the bound"));
+    assert!(open.gates_text(Lang::En).contains("The bound lies inside the interval"));
     // A gate about trials is judged for each target.
     let (result, values) = judged(&around(1.0, 4), "p99_ms < 1000");
     assert_eq!((result, values.gates.len()), (GateResult::Pass, 2));
