@@ -34,9 +34,9 @@ pub use evidence::{
     SteadyRow, VerdictRow, figure_of, judged_metrics,
 };
 pub use evidence::{
-    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, LatencyDistribution, Level,
+    Check, Counter, Evidence, Experiment, Finding, Gap, Group, KeyRow, LatencyDistribution, Level,
     NodeScaling, Paper, PaperTarget, Point, PointData, Quantile, RunFacts, SettingRow, Spot,
-    SpotKind, Spread, TargetPlace, Trial,
+    SpotKind, Spread, TargetPlace, Trial, Verdicts,
 };
 pub use evidence::{GlossaryRow, SAMPLES_BEYOND, glossary_row, settings_of_queries};
 pub use findings::checks::{Rule, check_ids, parts, unlike};

@@ -177,11 +177,12 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
             title: experiment.title,
             points: experiment.points.into_iter().map(of_point).collect(),
         };
+        let dyno_report::Evidence { targets, experiments, .. } = paper.evidence;
         Ok(Compared {
-            targets: paper.targets.into_iter().map(|target| (target.label, target.run)).collect(),
-            verdicts: paper.verdicts,
-            gates: paper.gates,
-            experiments: paper.experiments.into_iter().map(experiment).collect(),
+            targets: targets.into_iter().map(|target| (target.label, target.run)).collect(),
+            verdicts: paper.verdicts.comparisons,
+            gates: paper.verdicts.gates,
+            experiments: experiments.into_iter().map(experiment).collect(),
         })
     });
     match compared.await {

@@ -75,15 +75,15 @@ pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
 /// # Errors
 /// Exit code 5 where a regression is proven, 3 where nothing is, 2 where nothing is compared.
 pub(crate) fn tell(paper: &Paper, lang: Lang) -> Done {
-    output::data(&paper.verdicts_text(lang));
-    output::data(&paper.gates_text(lang));
-    let is_in_blocks = paper.verdicts.iter().any(|of| of.order == PairOrder::Blocks);
+    output::data(&paper.verdicts.text(lang));
+    output::data(&paper.verdicts.gates_text(lang));
+    let is_in_blocks = paper.verdicts.comparisons.iter().any(|of| of.order == PairOrder::Blocks);
     if is_in_blocks {
         output::talk(
             "warning: the trials were not interleaved: what has drifted between them looks like a difference.\nhint: `dyno run SUITE --compare A B` measures both in pairs.",
         );
     }
-    match paper.gate_result() {
+    match paper.verdicts.gate_result() {
         Some(_) => judge_gates(paper),
         None => judge_verdicts(paper),
     }
@@ -94,10 +94,11 @@ pub(crate) fn tell(paper: &Paper, lang: Lang) -> Done {
 /// # Errors
 /// Exit code 5 where one is proven broken, 3 where one is inconclusive.
 pub(crate) fn judge_gates(paper: &Paper) -> Done {
-    let count =
-        |result: GateResult| paper.gates.iter().filter(|gate| gate.result == result).count();
-    let of = paper.gates.len();
-    match paper.gate_result() {
+    let count = |result: GateResult| {
+        paper.verdicts.gates.iter().filter(|gate| gate.result == result).count()
+    };
+    let of = paper.verdicts.gates.len();
+    match paper.verdicts.gate_result() {
         None | Some(GateResult::Pass) => Ok(()),
         Some(GateResult::Broken) => Err(Failure::with_code(
             GateResult::Broken.exit_code(),
@@ -113,8 +114,8 @@ pub(crate) fn judge_gates(paper: &Paper) -> Done {
 
 fn judge_verdicts(paper: &Paper) -> Done {
     // What a system differs from itself counts only where nothing else is compared.
-    let is_noise = paper.verdicts.iter().all(|of| of.is_aa);
-    let told = paper.verdicts.iter().filter(|of| !of.is_aa || is_noise);
+    let is_noise = paper.verdicts.comparisons.iter().all(|of| of.is_aa);
+    let told = paper.verdicts.comparisons.iter().filter(|of| !of.is_aa || is_noise);
     let calls: Vec<Call> = told.filter_map(|of| Some(of.rows.first()?.call)).collect();
     if calls.is_empty() {
         return Err(Failure::usage("Nothing can be compared: no experiment and load level has complete trials of two targets under the same test, options and scripts.")

@@ -39,8 +39,8 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
         output::data(&paper.terminal(Lang::En));
         let told = [
             paper.checks_text(Lang::En),
-            paper.verdicts_text(Lang::En),
-            paper.gates_text(Lang::En),
+            paper.verdicts.text(Lang::En),
+            paper.verdicts.gates_text(Lang::En),
         ];
         for text in told.iter().filter(|text| !text.is_empty()) {
             output::data(&format!("\n{text}"));

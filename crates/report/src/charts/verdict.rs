@@ -23,10 +23,10 @@ pub(crate) fn drawings(paper: &Paper, lang: Lang) -> Vec<Drawing> {
 fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Drawing> {
     let rows =
         |of: &PairedComparison| of.rows.iter().filter(|row| row.is_less_better == of_times).count();
-    let is_crowded = paper.verdicts.iter().map(rows).sum::<usize>() > MOST_ROWS;
+    let is_crowded = paper.verdicts.comparisons.iter().map(rows).sum::<usize>() > MOST_ROWS;
     let mut groups: Vec<ForestGroup> = Vec::new();
     let mut shown: Vec<&VerdictRow> = Vec::new();
-    for of in &paper.verdicts {
+    for of in &paper.verdicts.comparisons {
         let name = format!("{}: {} / {}", of.title, of.candidate, of.baseline);
         let own: Vec<&VerdictRow> = of
             .rows
@@ -121,8 +121,11 @@ pub(super) fn curve_of(
     lang: Lang,
 ) -> Option<Series> {
     let is_own = |index: usize| paper.experiments.get(index).is_some_and(|e| e.name == experiment);
-    let scaling =
-        paper.scaling.iter().find(|row| row.target == target && is_own(row.experiment_index))?;
+    let scaling = paper
+        .verdicts
+        .scaling
+        .iter()
+        .find(|row| row.target == target && is_own(row.experiment_index))?;
     let name = say!(target_fitted, target = target);
     let points = scaling.curve.iter().map(|(x, y)| (*x, Some(*y))).collect();
     let line = Series::line(name.render(lang), colour(paper, target), points);

@@ -1,7 +1,7 @@
 //! How latency is distributed at the best points.
 
 use crate::evidence::points::SAMPLES_BEYOND;
-use crate::evidence::{Paper, Trial};
+use crate::evidence::{Evidence, Trial};
 use dyno_facts::LatencySummary;
 use dyno_record::Latencies;
 use dyno_store::RunData;
@@ -39,12 +39,12 @@ const SHARES: [f64; 15] = [
 
 /// One for each kind of each best point whose run folder still has the histograms; of others what
 /// their summaries tell of all kinds together.
-pub(crate) fn distributions(paper: &Paper, runs: &[RunData]) -> Vec<LatencyDistribution> {
+pub(crate) fn distributions(evidence: &Evidence, runs: &[RunData]) -> Vec<LatencyDistribution> {
     let mut found = Vec::new();
-    for row in paper.key_rows() {
+    for row in evidence.key_rows() {
         let point = row.point;
         let own: Vec<&Trial> =
-            paper.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect();
+            evidence.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect();
         let distribution = |kind: &str, count: u64, quantiles: Vec<Quantile>| LatencyDistribution {
             experiment_index: row.index,
             target: point.target.clone(),

@@ -20,8 +20,8 @@ pub(crate) use figures::metric_name;
 pub use figures::{figure_of, judged_metrics};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
 pub use model::{
-    Check, Counter, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget, Point, PointData,
-    RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial,
+    Check, Counter, Evidence, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget, Point,
+    PointData, RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial, Verdicts,
 };
 pub(crate) use model::{DISK_BOUND, IN_MEMORY};
 pub use model::{GlossaryRow, glossary_row};
@@ -43,9 +43,9 @@ use crate::text::Message;
 use dyno_facts::{NodeConditions, PublishedTable, Purpose};
 use dyno_store::RunData;
 
-impl Paper {
+impl Evidence {
     /// What was read of these runs, beside these published figures, before anything is found in it.
-    pub(crate) fn gathered(runs: &[RunData], published: &[PublishedTable]) -> Paper {
+    pub(crate) fn read(runs: &[RunData], published: &[PublishedTable]) -> Evidence {
         let numbered = || runs.iter().enumerate();
         let targets: Vec<PaperTarget> =
             numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
@@ -68,22 +68,13 @@ impl Paper {
             // The paper of one run stands in its folder.
             run.link = Some(String::new());
         }
-        Paper {
+        Evidence {
             title: Message::list(&titles),
             runs: run_facts,
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
-            comparisons: Vec::new(),
-            beside: Vec::new(),
-            costs: Vec::new(),
-            distributions: Vec::new(),
             targets,
             experiments,
             trials,
-            checks: Vec::new(),
-            verdicts: Vec::new(),
-            gates: Vec::new(),
-            scaling: Vec::new(),
-            steady: Vec::new(),
         }
     }
 
@@ -134,13 +125,15 @@ impl Paper {
         let own = self.trials.iter().filter(move |trial| trial.target == target);
         own.flat_map(|trial| nodes::nodes_of(trial).map(|(_, node)| node))
     }
+}
 
+impl Paper {
     /// Says what leads from where the paper will stand to the folder of each run, in their order: a
     /// path with a slash at its end or an empty text; `None` leaves the files of a run unlinked.
     /// Without it the paper of one run links as if it stood in its folder, others don't link.
     #[must_use]
     pub fn linked(mut self, links: Vec<Option<String>>) -> Paper {
-        for (run, link) in self.runs.iter_mut().zip(links) {
+        for (run, link) in self.evidence.runs.iter_mut().zip(links) {
             run.link = link;
         }
         self

@@ -14,34 +14,55 @@ use dyno_facts::{
 use dyno_statistics::Metric;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
-/// A paper about one or several runs.
+/// What was read of one or several runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Paper {
+pub struct Evidence {
     pub title: Message,
     pub runs: Vec<RunFacts>,
     pub targets: Vec<PaperTarget>,
     pub experiments: Vec<Experiment>,
+    pub trials: Vec<Trial>,
+    /// Published tables that belong to no experiment of these runs.
+    pub other_published: Vec<Published>,
+}
+
+/// How the evidence was judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdicts {
+    /// Targets held against each other, pair by pair of trials.
+    pub comparisons: Vec<PairedComparison>,
+    pub gates: Vec<GateRow>,
+    /// Throughput against concurrency, per experiment and target.
+    pub scaling: Vec<Scaling>,
+    /// Whether the targets were steady in the windows, per trial.
+    pub steady: Vec<SteadyRow>,
+}
+
+/// A paper about one or several runs: their evidence, and what was found in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paper {
+    pub evidence: Evidence,
+    pub verdicts: Verdicts,
+    /// Every check that was made; those without findings have nothing to remark.
+    pub checks: Vec<Check>,
     /// Published rows beside their counterparts, over all experiments.
     pub comparisons: Vec<Comparison>,
     /// Results beside the nearest published rows, with the conditions that differ.
     pub beside: Vec<BesidePublished>,
     /// What the work costs, where targets have a price.
     pub costs: Vec<Cost>,
-    pub trials: Vec<Trial>,
-    /// Every check that was made; those without findings have nothing to remark.
-    pub checks: Vec<Check>,
-    /// Targets held against each other, pair by pair of trials.
-    pub verdicts: Vec<PairedComparison>,
-    pub gates: Vec<GateRow>,
-    /// Throughput against concurrency, per experiment and target.
-    pub scaling: Vec<Scaling>,
-    /// Whether the targets were steady in the windows, per trial.
-    pub steady: Vec<SteadyRow>,
-    /// Published tables that belong to no experiment of these runs.
-    pub other_published: Vec<Published>,
     /// The distribution of latency at the best point of each experiment and target.
     pub distributions: Vec<LatencyDistribution>,
+}
+
+impl Deref for Paper {
+    type Target = Evidence;
+
+    fn deref(&self) -> &Evidence {
+        &self.evidence
+    }
 }
 
 /// A run as the paper shows it.

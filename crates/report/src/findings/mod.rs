@@ -6,7 +6,7 @@ pub(crate) mod fault;
 pub(crate) mod published;
 pub(crate) mod verdict;
 
-use crate::evidence::{Paper, distributions};
+use crate::evidence::{Evidence, Paper, distributions};
 use dyno_facts::PublishedTable;
 use dyno_store::RunData;
 
@@ -18,14 +18,18 @@ impl Paper {
 
     /// The same with gates beside those of the suites, judged in every experiment.
     pub fn gated(runs: &[RunData], published: &[PublishedTable], gates: &[String]) -> Paper {
-        let mut paper = Paper::gathered(runs, published);
-        verdict::make(&mut paper, gates);
-        checks::make(&mut paper, runs);
-        // With the numbers of the checks that the points have now.
-        paper.comparisons = comparison::comparisons(&paper.experiments);
-        paper.beside = published::beside(&paper);
-        paper.costs = published::costs(&paper);
-        paper.distributions = distributions::distributions(&paper, runs);
-        paper
+        let evidence = Evidence::read(runs, published);
+        let verdicts = verdict::judge(&evidence, gates);
+        let checks = checks::make(&evidence, &verdicts, runs);
+        let (evidence, verdicts) = checks::marked(evidence, verdicts, &checks);
+        Paper {
+            comparisons: comparison::comparisons(&evidence.experiments),
+            beside: published::beside(&evidence),
+            costs: published::costs(&evidence),
+            distributions: distributions::distributions(&evidence, runs),
+            evidence,
+            verdicts,
+            checks,
+        }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
         sentences.push(match labels.len() {
             0 => say!(no_target_was_named),
             1 => say!(the_question_is_what_does_under, target = names(labels)),
-            _ if paper.verdicts.is_empty() => {
+            _ if paper.verdicts.comparisons.is_empty() => {
                 say!(the_question_is_what_do_under, targets = names(labels))
             }
             _ => say!(the_question_is_what_do_under_these, targets = names(labels)),

@@ -13,8 +13,9 @@ use dyno_facts::{ErrorSummary, Event, EventKind, say};
 pub(super) fn blocks(paper: &Paper) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.table(scaling(paper));
-    let unsteady: Vec<&SteadyRow> = paper.steady.iter().filter(|row| !row.is_steady).collect();
-    let is_judged = paper.steady.iter().any(|row| row.is_warmed_up.is_some());
+    let unsteady: Vec<&SteadyRow> =
+        paper.verdicts.steady.iter().filter(|row| !row.is_steady).collect();
+    let is_judged = paper.verdicts.steady.iter().any(|row| row.is_warmed_up.is_some());
     if unsteady.is_empty() && is_judged {
         blocks.paragraph(say!(every_window_with_at_least_12));
     }
@@ -40,7 +41,7 @@ pub(super) fn blocks(paper: &Paper) -> Blocks {
 
 fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
     let title = say!(throughput_against_concurrency_universal_scalability_law);
-    PaperRows::new(title, &paper.scaling)
+    PaperRows::new(title, &paper.verdicts.scaling)
         .text(say!(experiment), |row| &row.title)
         .text(say!(target_2), |row| &row.target)
         .col(say!(workers), Right, |row| {

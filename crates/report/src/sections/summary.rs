@@ -77,7 +77,7 @@ fn sentences(paper: &Paper) -> Vec<Message> {
     }
     let mut sentences = vec![extent(paper)];
     sentences.extend(not_ended_well(paper));
-    sentences.extend(paper.verdict());
+    sentences.extend(paper.verdicts.sentence());
     let told = reached(paper);
     sentences.extend(told.iter().take(MOST).cloned());
     if told.len() > MOST {
@@ -91,7 +91,7 @@ fn sentences(paper: &Paper) -> Vec<Message> {
 pub(super) fn headline(paper: &Paper) -> Vec<Message> {
     match paper.trials.is_empty() {
         true => vec![say!(no_trial_has_been_executed_yet)],
-        false => paper.verdict().into_iter().chain(reached(paper)).take(2).collect(),
+        false => paper.verdicts.sentence().into_iter().chain(reached(paper)).take(2).collect(),
     }
 }
 

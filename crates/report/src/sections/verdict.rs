@@ -16,7 +16,7 @@ const RATIO: NumberFormat = NumberFormat::Fixed(3);
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
-    if !paper.verdicts.is_empty() {
+    if !paper.verdicts.comparisons.is_empty() {
         blocks.figures(drawings(paper, lang));
         blocks.table(verdicts(paper));
         blocks.fine(say!(figures_are_medians_of_the_pairs));
@@ -42,7 +42,8 @@ impl ComparedRow<'_> {
 
 fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
     let of = |of| move |(place, row)| ComparedRow { of, row, is_first: place == 0 };
-    let rows = paper.verdicts.iter().flat_map(|own| own.rows.iter().enumerate().map(of(own)));
+    let rows =
+        paper.verdicts.comparisons.iter().flat_map(|own| own.rows.iter().enumerate().map(of(own)));
     PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
         .text(say!(experiment_load_level), |one| {
             one.shared(|| {
@@ -122,7 +123,7 @@ fn ends(both: Bounds, format: NumberFormat) -> String {
 
 fn gates(paper: &Paper) -> PaperRows<&GateRow> {
     let format = |gate: &GateRow| if gate.is_ratio { RATIO } else { Short };
-    PaperRows::new(say!(gates), &paper.gates)
+    PaperRows::new(say!(gates), &paper.verdicts.gates)
         .col(say!(gate), Words, |gate| code(&gate.gate))
         .text(say!(experiment_load_level), |gate| Cell::from(&gate.title).with(&gate.level))
         .text(say!(target_2), |gate| (!gate.target.is_empty()).then_some(&gate.target))

@@ -47,8 +47,8 @@ impl Paper {
                 .map(|run| Header { folder: &run.folder, header: &run.header })
                 .collect(),
             checks: &self.checks,
-            verdicts: &self.verdicts,
-            gates: &self.gates,
+            verdicts: &self.verdicts.comparisons,
+            gates: &self.verdicts.gates,
             blocks: self.blocks(&Templates::default(), Lang::En),
         };
         pretty(&document)

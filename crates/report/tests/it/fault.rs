@@ -96,7 +96,7 @@ fn it_is_told_in_both_languages_and_drawn() {
 
 /// What stands beside each other in a paper: capacities, comparisons, costs.
 fn ranked(paper: &Paper) -> [usize; 3] {
-    [paper.key_rows().len(), paper.verdicts.len(), paper.scaling.len()]
+    [paper.key_rows().len(), paper.verdicts.comparisons.len(), paper.verdicts.scaling.len()]
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn trials_with_a_fault_are_no_capacity_and_are_compared_with_nothing() {
     assert!(!paper.key_rows().is_empty());
     assert!(paper.key_rows().iter().all(|row| row.experiment.name == other));
     // Two runs of the same suite, one with faults: no pair is made of both.
-    assert!(!Paper::new(&[usual.clone(), usual.clone()], &[]).verdicts.is_empty());
-    assert!(Paper::new(&[usual, run], &[]).verdicts.is_empty());
+    assert!(!Paper::new(&[usual.clone(), usual.clone()], &[]).verdicts.comparisons.is_empty());
+    assert!(Paper::new(&[usual, run], &[]).verdicts.comparisons.is_empty());
 }
 
 #[test]

@@ -19,13 +19,15 @@ fn paper(run: RunData) -> Paper {
 }
 
 fn call(paper: &Paper) -> Call {
-    paper.verdicts[0].rows[0].call
+    paper.verdicts.comparisons[0].rows[0].call
 }
 
 #[test]
 fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     let paper = paper(paired(&around(1.10, 8)));
-    let [comparison] = paper.verdicts.as_slice() else { panic!("{:?}", paper.verdicts) };
+    let [comparison] = paper.verdicts.comparisons.as_slice() else {
+        panic!("{:?}", paper.verdicts.comparisons)
+    };
     assert_eq!(
         (comparison.baseline.as_str(), comparison.candidate.as_str()),
         ("maria", "postgres")
@@ -44,7 +46,7 @@ fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     assert_eq!((latency.metric, latency.call), ("p95_ms", Call::Faster));
     assert!(latency.bootstrap.is_some_and(|bounds| bounds.high < 1.0), "{latency:?}");
     assert!(row.p_adjusted > row.p, "corrected for three metrics");
-    let sentence = paper.verdict().expect("a verdict");
+    let sentence = paper.verdicts.sentence().expect("a verdict");
     let english = sentence.render(Lang::En);
     assert!(english.starts_with("Read only, 8 workers: postgres is "), "{english}");
     assert!(
@@ -72,13 +74,13 @@ fn without_enough_evidence_there_is_no_verdict() {
         (0..8).map(|k| (1000.0, 1200.0 + 150.0 * f64::from(k % 3))).collect();
     let wild = paper(paired(&wild));
     assert_eq!(call(&wild), Call::DeviationTooHigh);
-    let sentence = wild.verdict().expect("a sentence").to_string();
+    let sentence = wild.verdicts.sentence().expect("a sentence").to_string();
     assert!(sentence.contains("undecided (deviation too high: trials vary by "), "{sentence}");
     // A trial that did not end well makes no pair.
     let mut run = paired(&around(1.10, 4));
     run.trials[0].summary.status = TrialStatus::Interrupted;
     let cut = paper(run);
-    assert_eq!((call(&cut), cut.verdicts[0].pairs.len()), (Call::TooFewPairs, 3));
+    assert_eq!((call(&cut), cut.verdicts.comparisons[0].pairs.len()), (Call::TooFewPairs, 3));
 }
 
 #[test]
@@ -99,20 +101,24 @@ fn a_difference_that_one_system_shows_to_itself_is_noise() {
     };
     comparing(&mut run, facts);
     let paper = paper(run);
-    let [real, aa] = paper.verdicts.as_slice() else { panic!("{:?}", paper.verdicts) };
+    let [real, aa] = paper.verdicts.comparisons.as_slice() else {
+        panic!("{:?}", paper.verdicts.comparisons)
+    };
     assert!(aa.is_aa && !real.is_aa);
     let row = &real.rows[0];
     assert!(row.noise_floor.is_some_and(|floor| floor > 0.05), "{row:?}");
     assert_eq!(row.call, Call::BelowNoiseFloor);
     assert!(paper.html(Lang::En).expect("rendered").contains("the same system (A"));
-    let verdict = paper.verdict().expect("a verdict").to_string();
+    let verdict = paper.verdicts.sentence().expect("a verdict").to_string();
     assert!(verdict.contains("postgres"), "the A/A comparison is not the headline: {verdict}");
 }
 
 #[test]
 fn blocks_are_told_as_such_and_two_runs_are_compared() {
     let one = two_targets(&[8], 4, 12);
-    assert!(Paper::new(&[one], &[]).verdicts.iter().all(|of| of.order == PairOrder::Blocks));
+    assert!(
+        Paper::new(&[one], &[]).verdicts.comparisons.iter().all(|of| of.order == PairOrder::Blocks)
+    );
     let only_maria = |factor: f64| {
         let trials = around(factor, 6);
         let trial = |(k, (_, tps)): (usize, (f64, f64))| {
@@ -123,16 +129,18 @@ fn blocks_are_told_as_such_and_two_runs_are_compared() {
     let mut other = only_maria(0.9);
     other.header.experiments[0].options.insert("tables".to_owned(), "1".to_owned());
     let other = Paper::new(&[only_maria(1.0), other], &[]);
-    assert!(other.verdicts.is_empty(), "one name, two loads");
+    assert!(other.verdicts.comparisons.is_empty(), "one name, two loads");
     let paper = Paper::new(&[only_maria(1.0), only_maria(0.9)], &[]);
-    let [comparison] = paper.verdicts.as_slice() else { panic!("{:?}", paper.verdicts) };
+    let [comparison] = paper.verdicts.comparisons.as_slice() else {
+        panic!("{:?}", paper.verdicts.comparisons)
+    };
     assert_eq!(comparison.order, PairOrder::Blocks);
     assert_eq!(
         (comparison.baseline.as_str(), comparison.candidate.as_str()),
         ("maria, run 1", "maria, run 2")
     );
     assert_eq!(comparison.rows[0].call, Call::Slower);
-    let text = paper.verdicts_text(Lang::En);
+    let text = paper.verdicts.text(Lang::En);
     assert!(
         text.contains("slower than maria, run 1") && text.contains("not interleaved"),
         "{text}"
@@ -149,13 +157,13 @@ fn what_was_run_again_is_what_is_judged_and_searches_are_not() {
         run.trials.push(data);
     }
     let confirmed = paper(run);
-    let [comparison] = confirmed.verdicts.as_slice() else { panic!("one load level") };
+    let [comparison] = confirmed.verdicts.comparisons.as_slice() else { panic!("one load level") };
     assert_eq!((comparison.pairs.len(), comparison.rows[0].call), (5, Call::NoDifference));
     let mut run = paired(&around(1.20, 4));
     for data in &mut run.trials {
         data.summary.purpose = Purpose::Search;
     }
-    assert!(paper(run).verdicts.is_empty());
+    assert!(paper(run).verdicts.comparisons.is_empty());
 }
 
 #[test]
@@ -164,35 +172,35 @@ fn gates_pass_break_or_stay_open() {
         let mut run = paired(pairs);
         run.header.experiments[0].gates = vec![gate.to_owned()];
         let paper = paper(run);
-        assert!(!paper.gates.is_empty(), "{gate}");
-        (paper.gate_result().expect("gates"), paper)
+        assert!(!paper.verdicts.gates.is_empty(), "{gate}");
+        (paper.verdicts.gate_result().expect("gates"), paper)
     };
     let gate = "tps.ratio.low > 0.97";
     let (result, kept) = judged(&around(1.0, 8), gate);
     assert_eq!((result, result.exit_code()), (GateResult::Pass, 0));
-    assert_eq!(kept.gates.len(), 1, "one comparison: {:?}", kept.gates);
+    assert_eq!(kept.verdicts.gates.len(), 1, "one comparison: {:?}", kept.verdicts.gates);
     let (result, broken) = judged(&around(0.9, 8), gate);
     assert_eq!((result, result.exit_code()), (GateResult::Broken, 5));
-    let line = broken.gates_text(Lang::En);
+    let line = broken.verdicts.gates_text(Lang::En);
     assert!(
         line.starts_with(
             "gate `tps.ratio.low > 0.97` BROKEN: Read only, 8 workers, postgres / maria: 0.898, "
         ),
         "{line}"
     );
-    assert!(broken.gates_text(Lang::Zh).contains("未达标"));
+    assert!(broken.verdicts.gates_text(Lang::Zh).contains("未达标"));
     let (result, open) = judged(&around(0.975, 4), gate);
     assert_eq!((result, result.exit_code()), (GateResult::Inconclusive, 3));
-    assert!(open.gates_text(Lang::En).contains("The bound lies inside the interval"));
+    assert!(open.verdicts.gates_text(Lang::En).contains("The bound lies inside the interval"));
     // A gate about trials is judged for each target.
     let (result, values) = judged(&around(1.0, 4), "p99_ms < 1000");
-    assert_eq!((result, values.gates.len()), (GateResult::Pass, 2));
+    assert_eq!((result, values.verdicts.gates.len()), (GateResult::Pass, 2));
     assert_eq!(judged(&around(1.0, 4), "errors < 0.1%").0, GateResult::Pass);
     assert_eq!(judged(&around(1.0, 1), "tps > 1").0, GateResult::Inconclusive);
     // One that can't be read proves nothing.
     let (result, unread) = judged(&around(1.0, 8), "speed > 3");
     assert_eq!(result, GateResult::Inconclusive);
-    assert!(unread.gates[0].why.to_string().contains("from its character 1 on"));
+    assert!(unread.verdicts.gates[0].why.to_string().contains("from its character 1 on"));
     elements(&unread.html(Lang::Zh).expect("rendered"));
 }
 
@@ -200,25 +208,28 @@ fn gates_pass_break_or_stay_open() {
 fn gates_beside_those_of_the_suite_are_judged_everywhere() {
     let runs = [paired(&around(1.0, 8))];
     let paper = Paper::gated(&runs, &[], &["tps > 1".to_owned()]);
-    let with_trials: Vec<_> = paper.gates.iter().filter(|gate| gate.count > 0).collect();
+    let with_trials: Vec<_> = paper.verdicts.gates.iter().filter(|gate| gate.count > 0).collect();
     assert_eq!(with_trials.len(), 2, "both targets");
     assert!(with_trials.iter().all(|gate| gate.result == GateResult::Pass));
-    assert_eq!(Paper::new(&runs, &[]).gate_result(), None);
+    assert_eq!(Paper::new(&runs, &[]).verdicts.gate_result(), None);
 }
 
 #[test]
 fn scaling_is_fitted_and_a_peak_is_told_only_where_points_lie_beyond() {
     let far = paper(two_targets(&[1, 4, 16, 64, 128, 256], 1, 12));
-    assert_eq!(far.scaling.len(), 2, "both targets");
+    assert_eq!(far.verdicts.scaling.len(), 2, "both targets");
     // The made-up throughput peaks at 62 workers.
-    let peak = far.scaling[0].peak.expect("points lie beyond");
-    assert!((45.0..80.0).contains(&peak), "{:?}", far.scaling[0]);
+    let peak = far.verdicts.scaling[0].peak.expect("points lie beyond");
+    assert!((45.0..80.0).contains(&peak), "{:?}", far.verdicts.scaling[0]);
     let near = paper(two_targets(&[1, 2, 4, 8], 1, 12));
-    assert!(near.scaling.iter().all(|row| row.peak.is_none()));
-    assert!(near.scaling[0].words.to_string().contains("no peak up to 8 workers"));
+    assert!(near.verdicts.scaling.iter().all(|row| row.peak.is_none()));
+    assert!(near.verdicts.scaling[0].words.to_string().contains("no peak up to 8 workers"));
     let html = near.html(Lang::En).expect("rendered");
     assert!(html.contains("data-name=\"maria, fitted\""), "the curve is drawn");
-    assert!(paper(two_targets(&[1, 2, 4], 1, 12)).scaling.is_empty(), "three levels are too few");
+    assert!(
+        paper(two_targets(&[1, 2, 4], 1, 12)).verdicts.scaling.is_empty(),
+        "three levels are too few"
+    );
 }
 
 #[test]
@@ -237,7 +248,7 @@ fn a_stall_is_told_with_what_the_server_did_then() {
     run.events =
         vec![event(1, 21.4, "checkpoint"), event(1, 35.0, "later"), event(2, 21.0, "other")];
     let paper = paper(run);
-    let [slow, steady] = paper.steady.as_slice() else { panic!("two trials") };
+    let [slow, steady] = paper.verdicts.steady.as_slice() else { panic!("two trials") };
     assert!(!slow.is_steady && steady.is_steady, "{steady:?}");
     let [stall] = slow.stalls.as_slice() else { panic!("{slow:?}") };
     assert_eq!((stall.from_s, stall.to_s), (20.0, 22.0));
@@ -258,7 +269,7 @@ fn hostile_names_stay_text() {
     }
     run.header.targets[1].name = HOSTILE.to_owned();
     let paper = paper(run);
-    assert_eq!(paper.verdicts.len(), 1);
+    assert_eq!(paper.verdicts.comparisons.len(), 1);
     for lang in Lang::ALL {
         let html = paper.html(lang).expect("rendered");
         assert!(!html.contains("<script>alert"), "markup has come through");
@@ -303,8 +314,8 @@ fn a_rate_that_was_not_held_again_is_no_result_of_a_search() {
     let found = paper(search());
     let [row] = found.key_rows()[..] else { panic!("{:?}", found.key_rows()) };
     assert_eq!((row.point.rate_per_s, row.point.repeats), (Some(900.0), 3));
-    assert_eq!(found.gates.len(), 1, "{:?}", found.gates);
-    assert_eq!(found.gate_result(), Some(GateResult::Pass));
+    assert_eq!(found.verdicts.gates.len(), 1, "{:?}", found.verdicts.gates);
+    assert_eq!(found.verdicts.gate_result(), Some(GateResult::Pass));
     // Without a rate that was held there is no result, and least of all the closed loop.
     let mut nothing = search();
     nothing.trials.truncate(4);
@@ -320,7 +331,7 @@ fn three_confirmations_do_not_take_a_verdict_away() {
         run.trials.push(data);
     }
     let paper = paper(run);
-    assert_eq!((paper.verdicts[0].pairs.len(), call(&paper)), (8, Call::Faster));
+    assert_eq!((paper.verdicts.comparisons[0].pairs.len(), call(&paper)), (8, Call::Faster));
 }
 
 #[test]
@@ -337,9 +348,9 @@ fn a_gate_does_not_pass_by_leaving_out_what_failed() {
         paper(run)
     };
     let open = judged(false);
-    assert_eq!(open.gate_result(), Some(GateResult::Inconclusive));
-    assert!(open.gates_text(Lang::En).contains("A trial failed here"));
-    assert_eq!(judged(true).gate_result(), Some(GateResult::Pass));
+    assert_eq!(open.verdicts.gate_result(), Some(GateResult::Inconclusive));
+    assert!(open.verdicts.gates_text(Lang::En).contains("A trial failed here"));
+    assert_eq!(judged(true).verdicts.gate_result(), Some(GateResult::Pass));
 }
 
 #[test]
@@ -362,7 +373,8 @@ fn runs_of_one_suite_may_compare_different_targets() {
     comparing(&mut real, facts("maria", "new", false));
     let paper = Paper::new(&[noise, real], &[]);
     let is_real = |of: &&dyno_report::PairedComparison| of.candidate == "new";
-    let of = paper.verdicts.iter().find(is_real).expect("the comparison of the second run");
+    let of =
+        paper.verdicts.comparisons.iter().find(is_real).expect("the comparison of the second run");
     assert!(!of.is_aa && of.order == PairOrder::Interleaved);
     assert!(of.rows[0].noise_floor.is_some(), "the first run has measured it");
 }
@@ -395,9 +407,9 @@ fn the_noise_floor_of_another_experiment_with_the_same_test_counts() {
         paper(run)
     };
     let floored = with_noise("sysbench oltp_read_only");
-    let real = floored.verdicts.iter().find(|of| !of.is_aa).expect("a comparison");
+    let real = floored.verdicts.comparisons.iter().find(|of| !of.is_aa).expect("a comparison");
     assert_eq!(real.rows[0].call, Call::BelowNoiseFloor, "{:?}", real.rows[0]);
     let other = with_noise("sysbench oltp_insert");
-    let real = other.verdicts.iter().find(|of| !of.is_aa).expect("a comparison");
+    let real = other.verdicts.comparisons.iter().find(|of| !of.is_aa).expect("a comparison");
     assert_eq!(real.rows[0].noise_floor, None);
 }

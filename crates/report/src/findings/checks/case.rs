@@ -1,15 +1,16 @@
 //! What checks look at: the model of the paper and the runs behind it.
 
-use crate::evidence::{Experiment, Paper, PaperTarget, Trial, nodes_of};
+use crate::evidence::{Evidence, Experiment, PaperTarget, Trial, Verdicts, nodes_of};
 use crate::text::Message;
 use dyno_facts::{
     ExperimentFacts, GeneratorConditions, GeneratorMember, NodeConditions, TargetFacts,
 };
 use dyno_store::RunData;
 
-/// A paper in the making and its runs.
+/// What a paper is made of, before its checks.
 pub(crate) struct Case<'a> {
-    pub(crate) paper: &'a Paper,
+    pub(crate) evidence: &'a Evidence,
+    pub(crate) verdicts: &'a Verdicts,
     pub(crate) runs: &'a [RunData],
 }
 
@@ -33,14 +34,17 @@ impl<'a> Case<'a> {
     /// The trials of an experiment.
     pub(super) fn trials(&self, experiment: &Experiment) -> Vec<&'a Trial> {
         let own = |trial: &&Trial| trial.summary.experiment == experiment.name;
-        self.paper.trials.iter().filter(own).collect()
+        self.evidence.trials.iter().filter(own).collect()
     }
 
     /// Targets that were measured.
     pub(super) fn targets(&self) -> impl Iterator<Item = &'a PaperTarget> {
         let is_own = |target: &PaperTarget, trial: &Trial| trial.target == target.label;
-        let trials = &self.paper.trials;
-        self.paper.targets.iter().filter(move |own| trials.iter().any(|trial| is_own(own, trial)))
+        let trials = &self.evidence.trials;
+        self.evidence
+            .targets
+            .iter()
+            .filter(move |own| trials.iter().any(|trial| is_own(own, trial)))
     }
 
     /// The experiment of a trial, if it has measured something.
@@ -50,12 +54,12 @@ impl<'a> Case<'a> {
 
     /// What its run says of the target of a trial.
     pub(super) fn target_of(&self, trial: &Trial) -> Option<&'a TargetFacts> {
-        self.facts(self.paper.targets.iter().find(|target| target.label == trial.target)?)
+        self.facts(self.evidence.targets.iter().find(|target| target.label == trial.target)?)
     }
 
     /// Experiments that have measured something.
     pub(super) fn measured(&self) -> impl Iterator<Item = &'a Experiment> {
-        self.paper.experiments.iter().filter(|experiment| !experiment.points.is_empty())
+        self.evidence.experiments.iter().filter(|experiment| !experiment.points.is_empty())
     }
 }
 

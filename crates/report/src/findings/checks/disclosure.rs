@@ -15,13 +15,13 @@ pub(super) const RULES: &[Rule] = &[
         let share = run.header.plan.as_ref()?.shrink;
         (share < 1.0).then(|| say!(shrunk_to_of_its_data_and, share = share.to_string()))
     }),
-    Rule::paper(Group::H, Level::W, checks::damaged_folder, |paper| {
+    Rule::evidence(Group::H, Level::W, checks::damaged_folder, |evidence| {
         let of_run = |run: &RunFacts| -> Vec<Finding> {
             let place = Spot::run(&run.folder);
             let finding = |value| Finding { place: place.clone(), value };
             run.warnings.iter().cloned().map(finding).collect()
         };
-        paper.runs.iter().flat_map(of_run).collect()
+        evidence.runs.iter().flat_map(of_run).collect()
     }),
     Rule::case(Group::H, Level::I, checks::captured, captured),
     Rule::run(Group::H, Level::I, checks::replay, replay),
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
 
 /// What is not on record, of runs and of targets that were measured.
 fn captured(case: &Case<'_>) -> Vec<Finding> {
-    let runs = case.runs.iter().zip(&case.paper.runs);
+    let runs = case.runs.iter().zip(&case.evidence.runs);
     let of_runs =
         each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| missing(of_run(run)));
     let place = |target: &PaperTarget| Spot::target(&target.label);
@@ -70,7 +70,7 @@ fn of_run(run: &RunData) -> Vec<(Message, bool)> {
 }
 
 fn of_target(case: &Case<'_>, target: &PaperTarget) -> Vec<(Message, bool)> {
-    let own = || case.paper.trials.iter().filter(|trial| trial.target == target.label);
+    let own = || case.evidence.trials.iter().filter(|trial| trial.target == target.label);
     let nodes = || own().flat_map(nodes_of);
     let mut fields = vec![
         (say!(server_version), target.product.contains(' ')),

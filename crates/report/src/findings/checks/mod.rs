@@ -25,8 +25,8 @@ mod case;
 pub(crate) use case::Case;
 
 use crate::evidence::{
-    Check, Experiment, Finding, Group, Level, PairedComparison, Paper, PaperTarget, Spot, SpotKind,
-    SteadyRow, Trial,
+    Check, Evidence, Experiment, Finding, Group, Level, PairedComparison, Paper, PaperTarget, Spot,
+    SpotKind, SteadyRow, Trial, Verdicts,
 };
 use crate::families::{KnownFamily, families};
 use crate::format;
@@ -74,14 +74,14 @@ kinds_of_rules! {
     pub(crate) target_of_case: TargetOfCase(fn(&Case<'_>, &PaperTarget) -> Option<Message>),
     /// Of experiments that have measured something.
     pub(crate) experiment: Experiment(fn(&Experiment) -> Option<Message>),
-    pub experiment_of_paper: ExperimentOfPaper(fn(&Paper, &Experiment) -> Option<Message>),
+    pub experiment_of_paper: ExperimentOfPaper(fn(&Evidence, &Experiment) -> Option<Message>),
     pub(crate) comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
     /// Of windows without a reason to be unsteady.
     pub(crate) window: Window(fn(&SteadyRow) -> Option<Message>),
     pub(crate) run: Run(fn(&RunData) -> Option<Message>),
     /// Of targets that stand beside each other in an experiment.
     pub(crate) pair: Pair(fn(&TargetPair<'_>) -> Option<Message>),
-    pub(crate) paper: Paper(fn(&Paper) -> Vec<Finding>),
+    pub(crate) evidence: Evidence(fn(&Evidence) -> Vec<Finding>),
     /// Needs more than the model holds.
     pub(crate) case: Case(fn(&Case<'_>) -> Vec<Finding>),
 }
@@ -107,39 +107,41 @@ pub fn check_ids() -> Vec<&'static str> {
     all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
 }
 
-/// Makes all checks and leaves their numbers at the trials and points that they concern. Checks
-/// that found something come first, the gravest first, accepted ones after the others.
-pub(crate) fn make(paper: &mut Paper, runs: &[RunData]) {
+/// Makes all checks. Those that found something come first, the gravest first, accepted ones after the others.
+pub(crate) fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
     let has_facts = |family: &KnownFamily| {
-        paper.trials.iter().any(|trial| KnownFamily::of(&trial.summary) == Some(*family))
+        evidence.trials.iter().any(|trial| KnownFamily::of(&trial.summary) == Some(*family))
     };
     let of_families = families().filter(has_facts).map(|family| family.rules());
     let groups: Vec<&[Rule]> = GROUPS.into_iter().chain(of_families).collect();
-    let case = Case { paper, runs };
+    let case = Case { evidence, verdicts, runs };
     let rules = groups.into_iter().flatten();
     let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
     checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
     for (index, check) in checks.iter_mut().enumerate() {
         check.number = index + 1;
     }
-    mark(paper, &checks);
-    paper.checks = checks;
+    checks
 }
 
 /// Leaves the numbers of checks at what they concern: a trial's at the trial and its point, those of
 /// targets and experiments at the points, unless they only disclose.
-fn mark(paper: &mut Paper, checks: &[Check]) {
+pub(crate) fn marked(
+    mut evidence: Evidence,
+    mut verdicts: Verdicts,
+    checks: &[Check],
+) -> (Evidence, Verdicts) {
     let numbers = |concerns: &dyn Fn(&Check, &Spot) -> bool| -> Vec<usize> {
         let is_found =
             |check: &&Check| check.findings.iter().any(|finding| concerns(check, &finding.place));
         checks.iter().filter(is_found).map(|check| check.number).collect()
     };
-    for trial in &mut paper.trials {
+    for trial in &mut evidence.trials {
         let label = &trial.label;
         trial.checks =
             numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
     }
-    for experiment in &mut paper.experiments {
+    for experiment in &mut evidence.experiments {
         let of_experiment = Spot::experiment(&experiment.name);
         for point in &mut experiment.points {
             point.checks = numbers(&|check, spot| match spot.kind {
@@ -150,7 +152,7 @@ fn mark(paper: &mut Paper, checks: &[Check]) {
             });
         }
     }
-    for comparison in &mut paper.verdicts {
+    for comparison in &mut verdicts.comparisons {
         let (place, experiment) =
             (Spot::comparison(&comparison.name), Spot::experiment(&comparison.experiment));
         let sides = [&comparison.baseline, &comparison.candidate];
@@ -166,6 +168,7 @@ fn mark(paper: &mut Paper, checks: &[Check]) {
             SpotKind::Run => false,
         });
     }
+    (evidence, verdicts)
 }
 
 fn check(rule: &Rule, case: &Case<'_>) -> Check {
@@ -188,25 +191,29 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
 }
 
 fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
-    let paper = case.paper;
+    let evidence = case.evidence;
     let trial = |trial: &Trial| Spot::trial(&trial.label);
     let target = |target: &PaperTarget| Spot::target(&target.label);
     let experiment = |own: &Experiment| Spot::experiment(&own.name);
     match rule.find {
-        Find::Trial(find) => each(&paper.trials, trial, find),
-        Find::TrialOfCase(find) => each(&paper.trials, trial, |trial| find(case, trial)),
-        Find::Target(find) => each(&paper.targets, target, find),
+        Find::Trial(find) => each(&evidence.trials, trial, find),
+        Find::TrialOfCase(find) => each(&evidence.trials, trial, |trial| find(case, trial)),
+        Find::Target(find) => each(&evidence.targets, target, find),
         Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
         Find::Experiment(find) => {
             let is_replaced = |family: KnownFamily| family.replaced().contains(&rule.id);
             let experiments = case.measured();
             each(experiments.filter(|own| !own.family.is_some_and(is_replaced)), experiment, find)
         }
-        Find::ExperimentOfPaper(find) => each(case.measured(), experiment, |one| find(paper, one)),
-        Find::Comparison(find) => each(&paper.verdicts, |of| Spot::comparison(&of.name), find),
-        Find::Window(find) => each(time::judged(paper), |row| Spot::trial(&row.trial), find),
+        Find::ExperimentOfPaper(find) => {
+            each(case.measured(), experiment, |one| find(evidence, one))
+        }
+        Find::Comparison(find) => {
+            each(&case.verdicts.comparisons, |of| Spot::comparison(&of.name), find)
+        }
+        Find::Window(find) => each(time::judged(case), |row| Spot::trial(&row.trial), find),
         Find::Run(find) => {
-            let runs = case.runs.iter().zip(&paper.runs);
+            let runs = case.runs.iter().zip(&evidence.runs);
             each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| find(run))
         }
         Find::Pair(find) => {
@@ -216,7 +223,7 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
             // Once for all experiments in which it is the same.
             format::unique(each(&sides::pairs(case), place, find))
         }
-        Find::Paper(find) => find(paper),
+        Find::Evidence(find) => find(evidence),
         Find::Case(find) => find(case),
     }
 }

@@ -136,7 +136,7 @@ fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
 
 fn claimed(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
     let claim = claim(case, target)?;
-    let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
+    let own = case.evidence.trials.iter().filter(|trial| trial.target == target.label);
     // What fell back meanwhile has a rule of its own.
     let words = own
         .flat_map(nodes_of)

@@ -2,8 +2,8 @@
 
 use super::{Case, Rule, list, parts};
 use crate::evidence::{
-    Call, Experiment, Finding, Group, Level, PairOrder, PairedComparison, Paper, Point, Spot,
-    Trial, VerdictRow,
+    Call, Experiment, Finding, Group, Level, PairOrder, PairedComparison, Point, Spot, Trial,
+    VerdictRow,
 };
 use crate::format;
 use crate::messages::checks;
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::case(Group::C, Level::W, checks::peak_not_rerun, peak_not_rerun),
     Rule::comparison(Group::C, Level::I, checks::half_width, half_width),
     Rule::comparison(Group::C, Level::I, checks::many_metrics, lost_to_holm),
-    Rule::paper(Group::C, Level::I, checks::many_gates, many_gates),
+    Rule::case(Group::C, Level::I, checks::many_gates, many_gates),
     Rule::case(Group::C, Level::I, checks::outliers, |case| each_group(case, outliers)),
     Rule::experiment(Group::C, Level::I, checks::few_repeats, |experiment| {
         // Steps of a search are not repeated; what it found is.
@@ -90,10 +90,10 @@ fn lost_to_holm(of: &PairedComparison) -> Option<Message> {
 }
 
 /// Gates on ratios are judged one by one, each with its own interval.
-fn many_gates(paper: &Paper) -> Vec<Finding> {
-    let judged = paper.gates.iter().filter(|gate| gate.gate.contains(".ratio")).count();
+fn many_gates(case: &Case<'_>) -> Vec<Finding> {
+    let judged = case.verdicts.gates.iter().filter(|gate| gate.gate.contains(".ratio")).count();
     let value = || say!(gates_on_ratios, n = judged);
-    let place = paper.runs.first().map(|run| Spot::run(&run.folder));
+    let place = case.evidence.runs.first().map(|run| Spot::run(&run.folder));
     let place = place.filter(|_| judged > 1);
     place.map(|place| Finding { place, value: value() }).into_iter().collect()
 }
@@ -106,7 +106,8 @@ fn each_group(case: &Case<'_>, find: InGroup) -> Vec<Finding> {
     let mut findings = Vec::new();
     for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
         for point in &experiment.points {
-            let own = case.paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
+            let own =
+                case.evidence.trials.iter().filter(|trial| point.trials.contains(&trial.label));
             let found = find(point, &own.collect::<Vec<_>>());
             findings.extend(found.map(|(place, value)| Finding { place, value }));
         }
@@ -152,7 +153,7 @@ fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
         let trials = case.trials(experiment);
-        let targets = case.paper.targets.iter().filter(|target| {
+        let targets = case.evidence.targets.iter().filter(|target| {
             let own = || trials.iter().filter(|trial| trial.target == target.label);
             let has = |purpose: Purpose| own().any(|trial| trial.summary.purpose == purpose);
             (has(Purpose::Search) || is_sweep(experiment, &target.label)) && !has(Purpose::Confirm)

@@ -6,7 +6,7 @@
 use super::case::each_node;
 use super::sides::{TargetPair, TargetSide, difference};
 use super::{Case, Rule, commas, parts};
-use crate::evidence::{Experiment, Finding, Group, Level, Paper, PaperTarget, Spot};
+use crate::evidence::{Evidence, Experiment, Finding, Group, Level, PaperTarget, Spot};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::D, Level::W, checks::query_cache, |trial| {
         each_node(trial, |node| node.query_cache?.then(|| say!(query_cache_on)))
     }),
-    Rule::paper(Group::D, Level::W, checks::settings_differ, settings_differ),
+    Rule::evidence(Group::D, Level::W, checks::settings_differ, settings_differ),
     Rule::case(Group::D, Level::W, checks::generators_differ, generators_differ),
     Rule::target(Group::D, Level::I, checks::weak_durability, weak),
 ];
@@ -119,11 +119,11 @@ fn rows(pair: &TargetPair<'_>) -> Option<Message> {
         .then(|| say!(a_against_b, a = told(tables_a, rows_a), b = told(tables_b, rows_b)))
 }
 
-fn settings_differ(paper: &Paper) -> Vec<Finding> {
+fn settings_differ(evidence: &Evidence) -> Vec<Finding> {
     let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);
     let mut findings = Vec::new();
-    for (index, target) in paper.targets.iter().enumerate() {
-        let earlier = &paper.targets[..index];
+    for (index, target) in evidence.targets.iter().enumerate() {
+        let earlier = &evidence.targets[..index];
         let Some(first) = earlier.iter().find(|first| product(first) == product(target)) else {
             continue;
         };
@@ -166,7 +166,7 @@ fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
             let (a, b) = (of(&first.header.environment), of(&other.header.environment));
             (a != b).then(|| say!(name_a_against_b, name = name, a = a, b = b))
         });
-        let place = Spot::run(&case.paper.runs[index + 1].folder);
+        let place = Spot::run(&case.evidence.runs[index + 1].folder);
         findings.extend(parts(differences).map(|value| Finding { place, value }));
     }
     findings

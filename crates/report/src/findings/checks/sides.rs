@@ -69,7 +69,7 @@ pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
         let has_points = |target: &&PaperTarget| {
             experiment.points.iter().any(|point| point.target == target.label)
         };
-        let targets: Vec<&PaperTarget> = case.paper.targets.iter().filter(has_points).collect();
+        let targets: Vec<&PaperTarget> = case.evidence.targets.iter().filter(has_points).collect();
         let planned = case.planned(experiment);
         let is_baseline = |target: &&&PaperTarget| {
             let mut comparisons = planned.iter().filter_map(|facts| facts.comparison.as_ref());

@@ -131,14 +131,15 @@ fn backlog(node: &NodeConditions) -> Option<Message> {
 fn idle_server(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
-        for target in &case.paper.targets {
+        for target in &case.evidence.targets {
             let own = || experiment.points.iter().filter(|point| point.target == target.label);
             let top =
                 |a: &Point, b: &Point| a.throughput().median.total_cmp(&b.throughput().median);
             let Some(best) = own().max_by(|a, b| top(a, b)).filter(|_| own().count() > 1) else {
                 continue;
             };
-            for trial in case.paper.trials.iter().filter(|trial| best.trials.contains(&trial.label))
+            for trial in
+                case.evidence.trials.iter().filter(|trial| best.trials.contains(&trial.label))
             {
                 let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
                 let value = idle.map(|share| say!(share_busy, share = percent(share)));

@@ -1,7 +1,7 @@
 //! B: time.
 
-use super::{Rule, parts};
-use crate::evidence::{Group, Level, LevelChange, Paper, StallRow, SteadyRow, Trial, nodes_of};
+use super::{Case, Rule, parts};
+use crate::evidence::{Group, Level, LevelChange, StallRow, SteadyRow, Trial, nodes_of};
 use crate::families::{KnownFamily, is_pass};
 use crate::format;
 use crate::messages::checks;
@@ -42,12 +42,12 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// Windows without a reason to be unsteady: steps of a search overload a server on purpose, and a fault disturbs.
-pub(super) fn judged(paper: &Paper) -> impl Iterator<Item = &SteadyRow> {
+pub(super) fn judged<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a SteadyRow> {
     let is_disturbed =
         |trial: &&Trial| trial.summary.purpose == Purpose::Search || trial.summary.fault.is_some();
     let disturbed: Vec<&String> =
-        paper.trials.iter().filter(is_disturbed).map(|trial| &trial.label).collect();
-    paper.steady.iter().filter(move |row| !disturbed.contains(&&row.trial))
+        case.evidence.trials.iter().filter(is_disturbed).map(|trial| &trial.label).collect();
+    case.verdicts.steady.iter().filter(move |row| !disturbed.contains(&&row.trial))
 }
 
 fn warm_up(row: &SteadyRow) -> Option<Message> {

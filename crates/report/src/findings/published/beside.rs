@@ -1,7 +1,7 @@
 //! Results beside the published rows that are nearest to how they were measured.
 
 use super::differences::{Here, differences};
-use crate::evidence::{BesidePublished, Experiment, Paper, PaperTarget, PerVcpu, Point};
+use crate::evidence::{BesidePublished, Evidence, Experiment, PaperTarget, PerVcpu, Point};
 use crate::findings::comparison::{counterpart, published_metric};
 use crate::text::Message;
 use dyno_facts::PublishedRow;
@@ -10,11 +10,11 @@ use dyno_facts::PublishedRow;
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];
 
 /// Every target of every experiment beside its rows. Seconds of statements stand in tables of their families.
-pub(crate) fn beside(paper: &Paper) -> Vec<BesidePublished> {
+pub(crate) fn beside(evidence: &Evidence) -> Vec<BesidePublished> {
     let mut found = Vec::new();
-    for (index, experiment) in paper.experiments.iter().enumerate() {
-        for target in paper.targets.iter().filter(|target| is_in(experiment, target)) {
-            let side = PublishedSide { paper, index, experiment, target };
+    for (index, experiment) in evidence.experiments.iter().enumerate() {
+        for target in evidence.targets.iter().filter(|target| is_in(experiment, target)) {
+            let side = PublishedSide { evidence, index, experiment, target };
             found.extend(side.rows());
         }
     }
@@ -27,7 +27,7 @@ fn is_in(experiment: &Experiment, target: &PaperTarget) -> bool {
 
 /// One target in one experiment.
 struct PublishedSide<'a> {
-    paper: &'a Paper,
+    evidence: &'a Evidence,
     index: usize,
     experiment: &'a Experiment,
     target: &'a PaperTarget,
@@ -70,7 +70,7 @@ impl<'a> PublishedSide<'a> {
     /// The row with the nearest size: virtual CPUs count first, then memory, then workers.
     fn nearest(&self, rows: &[&'a PublishedRow]) -> Option<&'a PublishedRow> {
         let point = self.point(None)?;
-        let vcpu = vcpu(self.paper, self.target);
+        let vcpu = vcpu(self.evidence, self.target);
         let distance = |row: &PublishedRow| {
             let far = |here: Option<f64>, there: Option<f64>| match (here, there) {
                 (Some(here), Some(there)) if here > 0.0 && there > 0.0 => (here / there).ln().abs(),
@@ -93,7 +93,7 @@ impl<'a> PublishedSide<'a> {
         let point = self.point(Some(row))?;
         let published = *row.metrics.get(metric)?;
         let measured = point.metric(metric)?;
-        let own_vcpu = vcpu(self.paper, self.target);
+        let own_vcpu = vcpu(self.evidence, self.target);
         let per_vcpu = own_vcpu.zip(row.vcpu()).map(|(here, there)| {
             let (measured, published) = (measured.median / here, published / there);
             let ratio = measured / published;
@@ -127,9 +127,9 @@ impl<'a> PublishedSide<'a> {
 
 /// The virtual CPUs of a target: those that are stated; of one that shares the load generator's
 /// machine, that machine's.
-fn vcpu(paper: &Paper, target: &PaperTarget) -> Option<f64> {
+fn vcpu(evidence: &Evidence, target: &PaperTarget) -> Option<f64> {
     let machine = || {
-        let run = paper.runs.iter().find(|run| run.number == target.run)?;
+        let run = evidence.runs.iter().find(|run| run.number == target.run)?;
         target.facts.same_host.then_some(run.header.environment.cores as f64)
     };
     target.facts.vcpu.or_else(machine).filter(|vcpu| *vcpu > 0.0)

@@ -1,16 +1,18 @@
 //! What throughput costs, where the suite states a target's price.
 
-use crate::evidence::{Cost, CostRow, Paper, PaperTarget, Point, Spread, figure_of, metric_name};
+use crate::evidence::{
+    Cost, CostRow, Evidence, PaperTarget, Point, Spread, figure_of, metric_name,
+};
 use dyno_facts::{Price, say};
 use dyno_statistics::Metric;
 
 /// One for each target with a price and each experiment with a result of it.
-pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
-    let priced = || paper.targets.iter().filter_map(|target| Some((target, price(target)?)));
+pub(crate) fn costs(evidence: &Evidence) -> Vec<Cost> {
+    let priced = || evidence.targets.iter().filter_map(|target| Some((target, price(target)?)));
     let mut found = Vec::new();
-    for (index, experiment) in paper.experiments.iter().enumerate() {
+    for (index, experiment) in evidence.experiments.iter().enumerate() {
         for (target, price) in priced() {
-            let key = paper
+            let key = evidence
                 .key_rows()
                 .into_iter()
                 .find(|row| row.index == index && row.point.target == target.label);
@@ -22,7 +24,7 @@ pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
                 None => own.filter(|_| experiment.is_pass()).collect(),
             };
             let metric = experiment.family.and_then(|family| family.priced());
-            let priced = metric.and_then(|metric| of_metric(paper, price, metric, &points));
+            let priced = metric.and_then(|metric| of_metric(evidence, price, metric, &points));
             let rows: Vec<CostRow> = transactions.into_iter().chain(priced).collect();
             if !rows.is_empty() {
                 found.push(Cost {
@@ -52,9 +54,14 @@ fn of_transactions(price: &Price, point: &Point) -> Option<CostRow> {
 }
 
 /// The hourly price of a thousand of what is done in each unit of time, at the best of these points.
-fn of_metric(paper: &Paper, price: &Price, metric: Metric, points: &[&Point]) -> Option<CostRow> {
+fn of_metric(
+    evidence: &Evidence,
+    price: &Price,
+    metric: Metric,
+    points: &[&Point],
+) -> Option<CostRow> {
     let median = |point: &&Point| {
-        let trials = paper.trials_of(point).into_iter();
+        let trials = evidence.trials_of(point).into_iter();
         let figures = trials.filter_map(|trial| figure_of(&trial.summary, metric));
         Spread::of(figures.collect()).map(|spread| spread.median)
     };

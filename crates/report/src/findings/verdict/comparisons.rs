@@ -3,8 +3,8 @@
 use super::pairs::{self, Duel, Pairs};
 use super::{ratio_of, words};
 use crate::evidence::{
-    Bounds, Call, Experiment, PairedComparison, Paper, PaperTarget, RunFacts, Spread, VerdictRow,
-    figure_of, judged_metrics, metric_name,
+    Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread,
+    VerdictRow, figure_of, judged_metrics, metric_name,
 };
 use crate::text::Message;
 use dyno_facts::{ComparisonFacts, TrialSummary};
@@ -16,11 +16,11 @@ use dyno_statistics::{Better, ConfidenceInterval, Metric, bootstrap, holm, rank}
 const PLANNED_HALF_WIDTH: f64 = 0.02;
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
-pub(super) fn all(paper: &Paper) -> Vec<PairedComparison> {
+pub(super) fn all(evidence: &Evidence) -> Vec<PairedComparison> {
     let mut found = Vec::new();
-    for (index, experiment) in paper.experiments.iter().enumerate() {
-        for duel in duels(paper, experiment) {
-            let levels = pairs::of(paper, &experiment.name, &duel);
+    for (index, experiment) in evidence.experiments.iter().enumerate() {
+        for duel in duels(evidence, experiment) {
+            let levels = pairs::of(evidence, &experiment.name, &duel);
             found.extend(levels.iter().map(|pairs| comparison(experiment, index, &duel, pairs)));
         }
     }
@@ -28,7 +28,7 @@ pub(super) fn all(paper: &Paper) -> Vec<PairedComparison> {
     for comparison in &mut found {
         for row in &mut comparison.rows {
             row.noise_floor = noise_floor(
-                paper,
+                evidence,
                 &floors,
                 comparison.experiment_index,
                 &comparison.level,
@@ -52,11 +52,11 @@ fn facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a Compariso
 
 /// What is compared: as the suite says; else the two targets where there are two. Of two runs also
 /// the same target of both; where each has one, whatever their names are.
-fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
+fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
     let is_used =
         |target: &&PaperTarget| experiment.points.iter().any(|p| p.target == target.label);
-    let used: Vec<&PaperTarget> = paper.targets.iter().filter(is_used).collect();
-    let of_runs = || paper.runs.iter().filter_map(|run| Some((run, facts(run, experiment)?)));
+    let used: Vec<&PaperTarget> = evidence.targets.iter().filter(is_used).collect();
+    let of_runs = || evidence.runs.iter().filter_map(|run| Some((run, facts(run, experiment)?)));
     let wanted = of_runs().next().map(|(_, facts)| facts);
     let duel = |baseline: &'a PaperTarget, candidate: &'a PaperTarget, is_aa: bool| Duel {
         baseline: &baseline.label,
@@ -82,12 +82,12 @@ fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
         }));
     }
     let is_alike =
-        |a: &PaperTarget, b: &PaperTarget| is_same_load(paper, experiment, [a.run, b.run]);
+        |a: &PaperTarget, b: &PaperTarget| is_same_load(evidence, experiment, [a.run, b.run]);
     match used.as_slice() {
         [a, b] if !is_alike(a, b) => {}
         [a, b] if a.run != b.run || wanted.is_none() => found.push(duel(a, b, false)),
         [_, _] => {}
-        _ if paper.runs.len() == 2 => {
+        _ if evidence.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
             let again = |a: &&PaperTarget| of_run(2).find(|b| b.facts.name == a.facts.name);
             let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
@@ -101,9 +101,9 @@ fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
 
 /// Whether an experiment was the same load in two runs: under one name a suite may have become another
 /// test. What a run does not say of it is taken for the same.
-fn is_same_load(paper: &Paper, experiment: &Experiment, runs: [usize; 2]) -> bool {
+fn is_same_load(evidence: &Evidence, experiment: &Experiment, runs: [usize; 2]) -> bool {
     let load = |run: usize| {
-        let run = paper.runs.iter().find(|facts| facts.number == run)?;
+        let run = evidence.runs.iter().find(|facts| facts.number == run)?;
         let facts = run.header.experiments.iter().find(|facts| facts.name == experiment.name)?;
         Some((facts.load(), &facts.options, &facts.scripts))
     };
@@ -232,13 +232,13 @@ fn floors(of: &PairedComparison) -> Vec<NoiseFloor> {
 /// of another experiment with the same test (a suite measures the noise in one of its own), which tells
 /// more than none.
 fn noise_floor(
-    paper: &Paper,
+    evidence: &Evidence,
     floors: &[NoiseFloor],
     experiment_index: usize,
     level: &Message,
     metric: &str,
 ) -> Option<f64> {
-    let test = |index: usize| paper.experiments.get(index).map(|experiment| &experiment.test);
+    let test = |index: usize| evidence.experiments.get(index).map(|experiment| &experiment.test);
     let is_here = |floor: &NoiseFloor| floor.experiment_index == experiment_index;
     let is_alike = |floor: &NoiseFloor| test(floor.experiment_index) == test(experiment_index);
     let of = |is_it: &dyn Fn(&NoiseFloor) -> bool| {

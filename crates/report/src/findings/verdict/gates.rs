@@ -2,7 +2,7 @@
 
 use super::pairs::{Level, level_of, level_words};
 use crate::evidence::{
-    Bounds, Experiment, GateResult, GateRow, PairedComparison, Paper, Trial, figure_of,
+    Bounds, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, figure_of,
 };
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
@@ -10,10 +10,14 @@ use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGat
 use dyno_statistics::ratio::PairedRatio;
 
 /// Every gate of the suite at every load level of its experiment, then those given beside.
-pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
+pub(super) fn all(
+    evidence: &Evidence,
+    comparisons: &[PairedComparison],
+    more: &[String],
+) -> Vec<GateRow> {
     let mut rows = Vec::new();
-    for (index, experiment) in paper.experiments.iter().enumerate() {
-        let facts = paper.runs.iter().flat_map(|run| &run.header.experiments);
+    for (index, experiment) in evidence.experiments.iter().enumerate() {
+        let facts = evidence.runs.iter().flat_map(|run| &run.header.experiments);
         let own =
             facts.filter(|facts| facts.name == experiment.name).flat_map(|facts| &facts.gates);
         let mut gates: Vec<&String> = Vec::new();
@@ -25,9 +29,12 @@ pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
         for text in gates {
             match text.parse::<Gate>() {
                 Ok(gate) if gate.figure == GateFigure::Value => {
-                    rows.extend(of_values(paper, experiment, &gate));
+                    rows.extend(of_values(evidence, experiment, &gate));
                 }
-                Ok(gate) => rows.extend(of_ratios(paper, experiment, index, &gate)),
+                Ok(gate) => {
+                    let here = comparisons.iter().filter(|of| of.experiment_index == index);
+                    rows.extend(of_ratios(evidence, experiment, &here.collect::<Vec<_>>(), &gate));
+                }
                 Err(mistake) => rows.push(unread(experiment, text, mistake.column)),
             }
         }
@@ -62,8 +69,8 @@ fn row(
 }
 
 /// At each load level of each target. What was run again counts in its place.
-fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow> {
-    let own: Vec<&Trial> = paper
+fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<GateRow> {
+    let own: Vec<&Trial> = evidence
         .trials
         .iter()
         .filter(|trial| trial.summary.experiment == experiment.name)
@@ -115,16 +122,20 @@ fn has_failed(trial: &Trial, own: &[&Trial]) -> bool {
 }
 
 /// At each comparison of the experiment; those of a system with itself only where there is no other.
-fn of_ratios(paper: &Paper, experiment: &Experiment, index: usize, gate: &Gate) -> Vec<GateRow> {
-    let is_here = |of: &&PairedComparison| of.experiment_index == index;
-    let has_others = paper.verdicts.iter().filter(is_here).any(|of| !of.is_aa);
-    let is_own = |of: &&PairedComparison| is_here(of) && (!of.is_aa || !has_others);
-    let judged = |of: &PairedComparison| {
+fn of_ratios(
+    evidence: &Evidence,
+    experiment: &Experiment,
+    here: &[&PairedComparison],
+    gate: &Gate,
+) -> Vec<GateRow> {
+    let has_others = here.iter().any(|of| !of.is_aa);
+    let own = here.iter().filter(|of| !of.is_aa || !has_others);
+    let judged = |of: &&PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
-        let found = gate.judge(&[], ratio(paper, of, gate).as_ref());
+        let found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
         row(experiment, gate, of.level.clone(), target, &found)
     };
-    let rows: Vec<GateRow> = paper.verdicts.iter().filter(is_own).map(judged).collect();
+    let rows: Vec<GateRow> = own.map(judged).collect();
     match rows.is_empty() {
         true => {
             vec![row(experiment, gate, Message::default(), String::new(), &gate.judge(&[], None))]
@@ -133,9 +144,9 @@ fn of_ratios(paper: &Paper, experiment: &Experiment, index: usize, gate: &Gate) 
     }
 }
 
-fn ratio(paper: &Paper, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
+fn ratio(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
     let summary = |label: &str| {
-        paper.trials.iter().find(|trial| trial.label == label).map(|trial| &trial.summary)
+        evidence.trials.iter().find(|trial| trial.label == label).map(|trial| &trial.summary)
     };
     let pairs: Vec<_> =
         of.pairs.iter().filter_map(|[a, b]| Some((summary(a)?, summary(b)?))).collect();

@@ -16,17 +16,20 @@ mod words;
 
 pub(crate) use words::{bounds, ratio};
 
-use crate::evidence::{GateResult, PairedComparison, Paper, figure_of};
+use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, figure_of};
 use crate::text::{Lang, Message};
 use dyno_facts::TrialSummary;
 use dyno_statistics::{Metric, ratio::PairedRatio};
 
-/// Fills what a paper says of comparisons, scaling, steadiness and gates; before its checks are made.
-pub(crate) fn make(paper: &mut Paper, more_gates: &[String]) {
-    paper.verdicts = comparisons::all(paper);
-    paper.scaling = scaling::all(paper);
-    paper.steady = paper.trials.iter().filter_map(|trial| steady::of(paper, trial)).collect();
-    paper.gates = gates::all(paper, more_gates);
+/// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
+pub(crate) fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
+    let comparisons = comparisons::all(evidence);
+    Verdicts {
+        gates: gates::all(evidence, &comparisons, more_gates),
+        comparisons,
+        scaling: scaling::all(evidence),
+        steady: evidence.trials.iter().filter_map(|trial| steady::of(evidence, trial)).collect(),
+    }
 }
 
 /// The ratio of two targets by one metric from the pairs of one comparison.
@@ -38,10 +41,10 @@ fn ratio_of(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric) -> Option<
     PairedRatio::of(&values)
 }
 
-impl Paper {
+impl Verdicts {
     /// All comparisons in one sentence; `None` where nothing is compared.
-    pub fn verdict(&self) -> Option<Message> {
-        words::of_all(&self.verdicts)
+    pub fn sentence(&self) -> Option<Message> {
+        words::of_all(&self.comparisons)
     }
 
     /// How the gates stand together: broken when one is proven broken, else inconclusive when one
@@ -57,8 +60,8 @@ impl Paper {
     }
 
     /// A line for each comparison, for the end of a run; empty where nothing is compared.
-    pub fn verdicts_text(&self, lang: Lang) -> String {
+    pub fn text(&self, lang: Lang) -> String {
         let line = |of: &PairedComparison| of.sentence.render(lang) + "\n";
-        self.verdicts.iter().map(line).collect()
+        self.comparisons.iter().map(line).collect()
     }
 }

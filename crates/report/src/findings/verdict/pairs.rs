@@ -1,6 +1,6 @@
 //! From trials to pairs.
 
-use crate::evidence::{PairOrder, Paper, Trial};
+use crate::evidence::{Evidence, PairOrder, Trial};
 use crate::families::FamilyLevel;
 use crate::format;
 use crate::text::Message;
@@ -47,7 +47,7 @@ pub(super) fn level_of(trial: &Trial) -> Level<'_> {
 
 /// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
 /// is judged by the second time alone where that has pairs enough; steps of a search are judged by nothing.
-pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec<Pairs<'a>> {
+pub(super) fn of<'a>(evidence: &'a Evidence, experiment: &str, duel: &Duel<'_>) -> Vec<Pairs<'a>> {
     let own = |target: &str| -> Vec<&'a Trial> {
         let is_own = |trial: &&Trial| {
             trial.summary.experiment == experiment
@@ -57,7 +57,7 @@ pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec
                 // An outage decides there, not the speed.
                 && trial.summary.fault.is_none()
         };
-        paper.trials.iter().filter(is_own).collect()
+        evidence.trials.iter().filter(is_own).collect()
     };
     let (baseline, candidate) = (own(duel.baseline), own(duel.candidate));
     let mut levels: Vec<Level<'_>> = Vec::new();

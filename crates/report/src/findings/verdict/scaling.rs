@@ -1,6 +1,6 @@
 //! Throughput against concurrency, described by the Universal Scalability Law.
 
-use crate::evidence::{Experiment, Paper, Point, Scaling};
+use crate::evidence::{Evidence, Experiment, Point, Scaling};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
@@ -10,10 +10,10 @@ use dyno_statistics::usl::Usl;
 const STEPS: usize = 48;
 
 /// Every experiment and target with enough load levels in a closed loop without pauses.
-pub(super) fn all(paper: &Paper) -> Vec<Scaling> {
+pub(super) fn all(evidence: &Evidence) -> Vec<Scaling> {
     let mut rows = Vec::new();
-    for (index, experiment) in paper.experiments.iter().enumerate() {
-        for target in &paper.targets {
+    for (index, experiment) in evidence.experiments.iter().enumerate() {
+        for target in &evidence.targets {
             rows.extend(of_target(experiment, index, &target.label));
         }
     }

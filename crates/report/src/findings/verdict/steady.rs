@@ -1,6 +1,6 @@
 //! Was the target steady while it was measured?
 
-use crate::evidence::{LevelChange, Paper, StallRow, SteadyRow, Trial};
+use crate::evidence::{Evidence, LevelChange, StallRow, SteadyRow, Trial};
 use crate::families::is_pass;
 use crate::text::Message;
 use dyno_facts::EventKind;
@@ -10,7 +10,7 @@ use dyno_statistics::steady::{Second, Stall, steady};
 const AROUND_S: f64 = 1.5;
 
 /// What the intervals of a trial show; `None` where there are none, as in a pass over queries.
-pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
+pub(super) fn of(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
     if is_pass(&trial.summary) {
         return None;
     }
@@ -35,7 +35,7 @@ pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
         from_s: stall.from_s,
         to_s: stall.to_s,
         lowest_per_s: stall.lowest_per_s,
-        events: events(paper, trial, stall),
+        events: events(evidence, trial, stall),
     };
     Some(SteadyRow {
         trial: trial.label.clone(),
@@ -55,8 +55,8 @@ pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
 }
 
 /// What the server did at that time.
-fn events(paper: &Paper, trial: &Trial, stall: &Stall) -> Vec<Message> {
-    let Some(run) = paper.runs.get(trial.run - 1) else { return Vec::new() };
+fn events(evidence: &Evidence, trial: &Trial, stall: &Stall) -> Vec<Message> {
+    let Some(run) = evidence.runs.get(trial.run - 1) else { return Vec::new() };
     let is_then = |at_s: f64| stall.from_s - AROUND_S <= at_s && at_s <= stall.to_s + AROUND_S;
     let mut texts: Vec<Message> = Vec::new();
     for event in &run.events {

@@ -273,12 +273,15 @@ fn findings_mark_the_cells_that_they_concern() {
         (points[0].checks.as_slice(), points[1].checks.as_slice()),
         (&[number][..], &[][..])
     );
-    assert_eq!((&one.trials[0].checks, &one.verdicts[0].checks), (&vec![number], &vec![number]));
+    assert_eq!(
+        (&one.trials[0].checks, &one.verdicts.comparisons[0].checks),
+        (&vec![number], &vec![number])
+    );
 
     let pair = paper(|runs| runs[0].header.targets[1].version = "11.4.2-MariaDB".to_owned());
     let number = check(&pair, "major-version").number;
     assert!(pair.experiments[0].points.iter().all(|point| point.checks.contains(&number)));
-    assert!(pair.verdicts[0].checks.contains(&number));
+    assert!(pair.verdicts.comparisons[0].checks.contains(&number));
 
     let told = paper(|runs| nodes(runs, |node| node.background = vec!["purge".to_owned()]));
     let check = check(&told, "background");

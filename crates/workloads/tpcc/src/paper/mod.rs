@@ -14,8 +14,8 @@ use crate::facts::TpccFacts;
 use dyno_facts::{FamilyFacts, FamilyRecord, KindSummary, Lang, Message, TrialSummary, say};
 use dyno_report::blocks::Blocks;
 use dyno_report::{
-    Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, Method, Paper, Point, Rule,
-    Spread, Trial, glossary_row,
+    Evidence, Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, Method, Paper, Point,
+    Rule, Spread, Trial, glossary_row,
 };
 use dyno_statistics::Metric;
 
@@ -35,8 +35,8 @@ struct TpccPoint<'a> {
 }
 
 /// The TPC-C of a point; `None` where one of its trials is no TPC-C.
-fn tpcc_of<'a>(paper: &'a Paper, point: &Point) -> Option<TpccPoint<'a>> {
-    let all: Option<Vec<&TpccFacts>> = paper.trials_of(point).into_iter().map(facts).collect();
+fn tpcc_of<'a>(evidence: &'a Evidence, point: &Point) -> Option<TpccPoint<'a>> {
+    let all: Option<Vec<&TpccFacts>> = evidence.trials_of(point).into_iter().map(facts).collect();
     let all = all?;
     let of = |value: fn(&TpccFacts) -> f64| Spread::of(all.iter().map(|own| value(own)).collect());
     let (tpmc, tpm_total) = (of(|own| own.tpmc)?, of(|own| own.tpm_total)?);
@@ -44,13 +44,13 @@ fn tpcc_of<'a>(paper: &'a Paper, point: &Point) -> Option<TpccPoint<'a>> {
 }
 
 /// The trials of an experiment that are TPC-C.
-fn trials_of<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Vec<&'a Trial> {
-    paper.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
+fn trials_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<&'a Trial> {
+    evidence.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
 }
 
 /// The trials that each point of an experiment rests on.
-fn trials_of_points<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Vec<&'a Trial>> {
-    experiment.points.iter().map(|point| paper.trials_of(point)).collect()
+fn trials_of_points<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Vec<&'a Trial>> {
+    experiment.points.iter().map(|point| evidence.trials_of(point)).collect()
 }
 
 fn has_deferred(trial: &Trial) -> bool {

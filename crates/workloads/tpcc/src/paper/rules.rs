@@ -8,7 +8,7 @@ use dyno_facts::Message;
 use dyno_facts::{CheckVerdict, KindSummary, say};
 use dyno_report::counterpart;
 use dyno_report::format::{self, whole};
-use dyno_report::{Experiment, Group, Level, Paper, TargetPlace, Trial};
+use dyno_report::{Evidence, Experiment, Group, Level, TargetPlace, Trial};
 use dyno_report::{Rule, parts, unlike};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
@@ -174,7 +174,7 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
     })
 }
 
-fn unlike_setups(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn unlike_setups(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     /// What has to be the same on all targets.
     type Alike = (fn() -> Message, fn(&Trial, &TpccFacts) -> Message);
     const VALUES: [Alike; 4] = [
@@ -186,7 +186,7 @@ fn unlike_setups(paper: &Paper, experiment: &Experiment) -> Option<Message> {
     // A sweep over the same values on each target is no difference.
     let of = |value: fn(&Trial, &TpccFacts) -> Message| {
         experiment.points.iter().filter_map(move |point| {
-            let trial = *paper.trials_of(point).first()?;
+            let trial = *evidence.trials_of(point).first()?;
             Some((point.target.as_str(), value(trial, facts(trial)?)))
         })
     };
@@ -202,12 +202,12 @@ fn isolation_in_force(trial: &Trial, facts: &TpccFacts) -> Message {
     words::isolation(facts.isolation.clone().or_else(given).as_deref())
 }
 
-fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
     let rows = rows.filter(|row| row.metrics.contains_key("tpmc"));
     let found = rows.flat_map(|row| {
         row.targets.iter().filter_map(|target| {
-            let setup = tpcc_of(paper, counterpart(experiment, row, target)?)?.facts;
+            let setup = tpcc_of(evidence, counterpart(experiment, row, target)?)?.facts;
             let is_other = |here: u32, there: Option<f64>| there.filter(|t| *t != f64::from(here));
             let loaded = row.conditions.get("warehouses").and_then(|text| text.parse().ok());
             let differences = [

@@ -22,7 +22,7 @@ use crate::facts::TpchFacts;
 use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
 use dyno_report::blocks::{Blocks, PaperTable};
 use dyno_report::{
-    Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, Trial,
+    Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, Trial,
     glossary_row,
 };
 use dyno_statistics::Metric;
@@ -88,12 +88,12 @@ fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
 }
 
 /// The trials of an experiment that are TPC-H.
-fn trials_of<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Vec<&'a Trial> {
-    paper.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
+fn trials_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<&'a Trial> {
+    evidence.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
 }
 
-fn tables_of(paper: &Paper, experiment: &Experiment) -> Vec<TpchTable> {
-    tables::tables(&trials_of(paper, experiment), &experiment.points)
+fn tables_of(evidence: &Evidence, experiment: &Experiment) -> Vec<TpchTable> {
+    tables::tables(&trials_of(evidence, experiment), &experiment.points)
 }
 
 /// What tells a point apart.

@@ -8,7 +8,7 @@ use crate::messages::checks;
 use dyno_facts::Message;
 use dyno_facts::{CheckVerdict, say};
 use dyno_report::format::{self, unique};
-use dyno_report::{Experiment, Group, Level, Paper, Trial};
+use dyno_report::{Evidence, Experiment, Group, Level, Trial};
 use dyno_report::{Rule, parts, unlike};
 
 /// Below this a query's time is that of the round trip and of planning rather than of executing.
@@ -53,15 +53,20 @@ pub(super) const RULES: &[Rule] = &[
             )
         })
     }),
-    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_cache_mixed, |paper, experiment| {
-        differing(paper, experiment, &|setup| words::cache(&setup.cache))
-            .map(|states| say!(caches_states, states = states))
-    }),
+    Rule::experiment_of_paper(
+        Group::F,
+        Level::W,
+        checks::tpch_cache_mixed,
+        |evidence, experiment| {
+            differing(evidence, experiment, &|setup| words::cache(&setup.cache))
+                .map(|states| say!(caches_states, states = states))
+        },
+    ),
     Rule::experiment_of_paper(Group::F, Level::E, checks::tpch_unlike, unlike_facts),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_load_differs, loads_differ),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_plans, plans_changed),
-    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_once, |paper, experiment| {
-        let trials = trials_of(paper, experiment);
+    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_once, |evidence, experiment| {
+        let trials = trials_of(evidence, experiment);
         let once = experiment.points.iter().filter(|point| point.repeats == 1);
         let once: Vec<Message> = once
             .filter_map(|point| {
@@ -136,11 +141,11 @@ fn degree(trial: &Trial) -> Option<Message> {
 
 /// Values of the experiment's points, where there are several: `cold: a; warm: b`.
 fn differing(
-    paper: &Paper,
+    evidence: &Evidence,
     experiment: &Experiment,
     of: &dyn Fn(&TpchSetup) -> Message,
 ) -> Option<Message> {
-    let trials = trials_of(paper, experiment);
+    let trials = trials_of(evidence, experiment);
     let mut by_value: Vec<(Message, Vec<Message>)> = Vec::new();
     for point in &experiment.points {
         let Some(setup) = setup_of(&trials, point) else { continue };
@@ -157,7 +162,7 @@ fn differing(
     parts(told).filter(|_| !is_one)
 }
 
-fn unlike_facts(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn unlike_facts(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     type Alike = (fn() -> Message, fn(&TpchFacts, &Trial) -> Message);
     const VALUES: [Alike; 4] = [
         (|| say!(scale_factor), |facts, _| Message::verbatim(format::plain(facts.scale))),
@@ -171,7 +176,7 @@ fn unlike_facts(paper: &Paper, experiment: &Experiment) -> Option<Message> {
             },
         ),
     ];
-    let trials = trials_of(paper, experiment);
+    let trials = trials_of(evidence, experiment);
     let of = |value: fn(&TpchFacts, &Trial) -> Message| {
         let trials = trials.iter();
         trials.filter_map(move |own| Some((own.target.as_str(), value(facts(own)?, own))))
@@ -180,7 +185,7 @@ fn unlike_facts(paper: &Paper, experiment: &Experiment) -> Option<Message> {
 }
 
 /// The steps of a load that give a table its keys, indexes and statistics.
-fn loads_differ(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn loads_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     const STEPS: [&str; 4] = ["primary-keys", "foreign-keys", "indexes", "analyze"];
     let steps = |trial: &Trial| {
         let load = facts(trial).and_then(|facts| facts.load.as_ref());
@@ -196,13 +201,13 @@ fn loads_differ(paper: &Paper, experiment: &Experiment) -> Option<Message> {
             (Some(_), false) => say!(with_steps, steps = Message::list(&found)),
         }
     };
-    let trials = trials_of(paper, experiment);
+    let trials = trials_of(evidence, experiment);
     unlike(None, trials.iter().map(|trial| (trial.target.as_str(), steps(trial))))
 }
 
-fn plans_changed(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn plans_changed(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let changed = experiment.points.iter().filter_map(|point| {
-        let own = paper.trials_of(point);
+        let own = evidence.trials_of(point);
         let numbers: Vec<u8> =
             (1..=QUERIES).filter(|query| plans::is_changed(*query, &own)).collect();
         let setup = setup_of(&own, point)?;
@@ -217,13 +222,13 @@ fn on(queries: Message, target: Message) -> Message {
     say!(queries_on_target, queries = queries, target = target)
 }
 
-fn plans_by_degree(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn plans_by_degree(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let of_table = |table: &super::TpchTable| {
         let differs = |row: &&super::PlanRow| row.cells.iter().any(|cell| cell.differs_from_first);
         let numbers: Vec<u8> = table.plans.iter().filter(differs).map(|row| row.query).collect();
         (!numbers.is_empty()).then(|| on(most_of(&numbers), Message::from(&table.target)))
     };
-    parts(tables_of(paper, experiment).iter().filter_map(of_table))
+    parts(tables_of(evidence, experiment).iter().filter_map(of_table))
 }
 
 fn power(trial: &Trial) -> Option<Message> {
@@ -267,7 +272,7 @@ fn streams(trial: &Trial) -> Option<Message> {
     parts(found.into_iter().flatten())
 }
 
-fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
+fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let published = published(experiment);
     let published = published.first()?;
     let of_table = |table: &super::TpchTable| {
@@ -286,5 +291,5 @@ fn unlike_published(paper: &Paper, experiment: &Experiment) -> Option<Message> {
         parts([scale, degrees].into_iter().flatten())
             .map(|told| say!(name_values, name = &table.target, values = told))
     };
-    parts(tables_of(paper, experiment).iter().filter_map(of_table))
+    parts(tables_of(evidence, experiment).iter().filter_map(of_table))
 }
