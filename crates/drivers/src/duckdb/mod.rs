@@ -17,7 +17,7 @@ mod tests;
 
 pub use session::DuckdbSession;
 
-use crate::target::Target;
+use crate::target::TargetUrl;
 use duckdb::{Config, Connection};
 use dyno_core::{Capabilities, DbResult, Dialect, Driver, PlanForm};
 use error::{opening, translate};
@@ -39,7 +39,7 @@ pub struct DuckdbDriver {
 
 impl DuckdbDriver {
     /// Opens the file, creates it where it is missing, and sets the URL's variables.
-    pub fn new(target: &Target) -> DbResult<Self> {
+    pub fn new(target: &TargetUrl) -> DbResult<Self> {
         let path = PathBuf::from(target.database.clone().unwrap_or_default());
         let instance = shared(&path)?;
         for (name, value) in target.session_variables() {

@@ -2,11 +2,11 @@
 
 use crate::queue::{binding_types, calls_of_row};
 use duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
-use dyno_core::{Columns, Param, Row};
+use dyno_core::{AnswerRow, ColumnNames, Param};
 
 binding_types!(duckdb, pub(super) struct DuckdbRow, BigInt, Double);
 
-impl Row for DuckdbRow<'_, '_> {
+impl AnswerRow for DuckdbRow<'_, '_> {
     calls_of_row!();
 
     fn int(&self, column: usize) -> Option<i64> {

@@ -238,7 +238,7 @@ fn what_is_no_database_is_refused() {
     assert_eq!(error.cause(), Cause::Rejected, "{error}");
     assert!(error.message().contains("no DuckDB database"), "{error}");
 
-    let target: Target = "duckdb:/no/such/folder/x.db".parse().unwrap();
+    let target: TargetUrl = "duckdb:/no/such/folder/x.db".parse().unwrap();
     let error = DuckdbDriver::new(&target).unwrap_err();
     assert_eq!(error.cause(), Cause::Unreachable, "{error}");
     assert!(error.message().contains("/no/such/folder/x.db"), "{error}");

@@ -40,7 +40,7 @@ fn document(source: &str) -> PagedDocument {
     assert!(warnings.is_empty(), "{warnings:?}");
     match made.output {
         Ok(document) => document,
-        Err(errors) => panic!("{}", super::told(&desk, &errors)),
+        Err(errors) => panic!("{}", super::explain(&desk, &errors)),
     }
 }
 
