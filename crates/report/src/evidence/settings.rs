@@ -1,6 +1,6 @@
 //! Settings that decide what a commit is worth, and counters that tell what the server did.
 
-use crate::evidence::{Counter, SettingRow};
+use crate::evidence::{Counter, PaperTarget, SettingRow};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{ServerFacts, say};
@@ -53,9 +53,11 @@ const SETTINGS: &[Known] = &[
     known("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
 ];
 
-/// Where servers state the isolation level of sessions.
-pub(crate) const ISOLATION: [&str; 3] =
-    ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
+/// The isolation level of sessions, as a target's settings state it.
+pub(crate) fn isolation(target: &PaperTarget) -> Option<&String> {
+    let names = ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
+    names.iter().find_map(|name| target.all_settings.get(*name))
+}
 
 /// Settings that decide what an acknowledged commit is worth.
 pub(crate) fn is_of_commits(name: &str) -> bool {

@@ -79,7 +79,7 @@ fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
             Cell::from(waits_for.cloned()).with(clauses(&copies))
         })
         .text(say!(isolation_2), |target| {
-            let stated = || settings::ISOLATION.iter().find_map(|n| target.all_settings.get(*n));
+            let stated = || settings::isolation(target);
             own(target).find_map(|node| node.isolation.as_ref()).or_else(stated)
         })
         .text(say!(connection_2), |target| own(target).find_map(|node| node.transport.as_ref()))

@@ -2,7 +2,7 @@
 //! the suite.
 
 use super::Case;
-use crate::evidence::{Experiment, PaperTarget, Trial, nodes_of};
+use crate::evidence::{Experiment, PaperTarget, Trial, nodes_of, settings};
 use crate::families::KnownFamily;
 use crate::format;
 use crate::text::Message;
@@ -147,12 +147,7 @@ impl<'a> TargetSide<'a> {
         let asked = self.trials.iter().find_map(|trial| {
             KnownFamily::of(&trial.summary)?.isolation(&trial.summary).map(Fact::read)
         });
-        const SETTINGS: [&str; 3] =
-            ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
-        let of_settings = || {
-            let mut known = SETTINGS.iter().filter_map(|name| self.target.all_settings.get(*name));
-            known.next().map(Fact::read)
-        };
+        let of_settings = || settings::isolation(self.target).map(Fact::read);
         asked.or_else(|| self.told("isolation", |node| node.isolation.clone())).or_else(of_settings)
     }
 

@@ -71,15 +71,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
             .collect(),
     };
     let groups: Vec<BarGroup> = table.queries.iter().map(group).collect();
-    let measured = groups.iter().flat_map(|group| &group.columns);
-    if measured.clone().all(|column| column.value.is_none()) {
-        return None;
-    }
-    let ends = measured.flat_map(|column| {
-        column.value.into_iter().chain(column.low_high.into_iter().flat_map(|(a, b)| [a, b]))
-    });
-    let marks = groups.iter().flat_map(|group| &group.marks).copied().flatten();
-    let values: Vec<f64> = ends.chain(marks).collect();
+    let values = heights(&groups)?;
     let y = log_axis(said(say!(seconds_logarithmic_axis), lang), &values, None)?;
     let base = y.scale.ends().0;
     let has_bound = groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound);
@@ -188,15 +180,7 @@ fn speedups(
             .collect(),
     };
     let groups: Vec<BarGroup> = table.queries.iter().map(group).collect();
-    let measured = groups.iter().flat_map(|group| &group.columns);
-    let ends = measured.filter(|column| column.value.is_some()).flat_map(|column| {
-        column.value.into_iter().chain(column.low_high.into_iter().flat_map(|(a, b)| [a, b]))
-    });
-    let mut values: Vec<f64> = ends.collect();
-    if values.is_empty() {
-        return None;
-    }
-    values.extend(groups.iter().flat_map(|group| &group.marks).copied().flatten());
+    let values = heights(&groups)?;
     let from = first.to_string();
     let names: Vec<Message> = table.degrees[1..]
         .iter()
@@ -232,6 +216,20 @@ fn speedups(
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
+}
+
+/// All that the axis has to reach: columns with their ranges, and marks; `None` where no column has a value.
+fn heights(groups: &[BarGroup]) -> Option<Vec<f64>> {
+    let columns = groups.iter().flat_map(|group| &group.columns);
+    let ends = columns.filter(|column| column.value.is_some()).flat_map(|column| {
+        column.value.into_iter().chain(column.low_high.into_iter().flat_map(|(a, b)| [a, b]))
+    });
+    let mut values: Vec<f64> = ends.collect();
+    if values.is_empty() {
+        return None;
+    }
+    values.extend(groups.iter().flat_map(|group| &group.marks).copied().flatten());
+    Some(values)
 }
 
 fn published_names(published: Option<&PublishedSeconds>) -> Vec<Message> {
