@@ -36,7 +36,7 @@ pub use session::{
     AnswerRow, AnswerTable, BulkFallback, BulkMethod, BulkReport, ColumnNames, Discard, Driver,
     Executed, FlightAnswers, Interrupter, RowSource, RowWriter, Rows, Session, Statement,
 };
-pub use target::{Dialect, Product};
+pub use target::{Dialect, Product, is_shardingsphere};
 pub use text::push_int;
 pub use value::{Param, ParamType};
 pub use workload::{

@@ -34,3 +34,8 @@ pub struct Product {
     /// Such as `10.11.19-MariaDB-0+deb12u1`.
     pub version: String,
 }
+
+/// True where this is the version of ShardingSphere-Proxy, a layer of SQL over other servers that states theirs too.
+pub fn is_shardingsphere(version: &str) -> bool {
+    version.contains("ShardingSphere")
+}

@@ -5,7 +5,7 @@ use super::channel::Reply;
 use super::session::MysqlSession;
 use dyno_core::{
     AnswerTable, BulkFallback, BulkMethod, BulkReport, DbError, DbResult, Discard, Executed,
-    RowSource, Session,
+    RowSource, Session, is_shardingsphere,
 };
 use dyno_wire::mysql::Encoding;
 use dyno_wire::mysql::answer::STATUS_NO_BACKSLASH_ESCAPES;
@@ -77,7 +77,7 @@ async fn load_by_any_way<R: RowSource>(
 }
 
 fn is_proxy(session: &MysqlSession) -> bool {
-    session.product().version.contains("ShardingSphere")
+    is_shardingsphere(&session.product().version)
 }
 
 /// Refusals before the first row: ER_NOT_ALLOWED_COMMAND (MySQL 5.7, MariaDB up to 10.4), ER_NOT_SUPPORTED_YET

@@ -7,7 +7,7 @@ mod apart;
 mod stream;
 
 use crate::messages;
-use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session};
+use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session, is_shardingsphere};
 use dyno_facts::{Message, MessageTexts, say};
 use dyno_load::query;
 
@@ -260,7 +260,7 @@ impl Condition {
 /// True where the server joins the rows of each shard with those of the same shard only, and says nothing
 /// of it: conditions that join rows of different warehouses need [`Mode::Apart`].
 pub fn joins_within_shards(version: &str) -> bool {
-    version.contains("ShardingSphere")
+    is_shardingsphere(version)
 }
 
 /// Where rows of different warehouses are brought together.
