@@ -28,7 +28,8 @@ impl Cluster {
         let mut front = Front {
             node,
             run_as: self.state.run_as,
-            backends: self.servers().filter(|node| node.pid != 0).collect(),
+            // A shard that is away keeps its rows: they lie by the number of all shards.
+            backends: self.servers().filter(|node| node.pid != 0 || node.role == "shard").collect(),
             account: self.account()?,
             options: self.state.endpoint_options.clone(),
         };

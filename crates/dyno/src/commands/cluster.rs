@@ -5,6 +5,7 @@ use crate::{Done, pretty};
 use clap::{Args, Subcommand};
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, signals, table};
+use dyno_topology::endpoint::CrossShardCommit;
 use dyno_topology::{
     Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
     endpoint,
@@ -124,7 +125,16 @@ pub(crate) struct Up {
     /// Tables of sysbench that a sharded cluster spreads.
     #[arg(long, value_name = "N", default_value_t = endpoint::EndpointOptions::default().sysbench_tables)]
     sysbench_tables: u32,
+    /// How a sharded cluster commits what lies on several shards: by XA, in two phases, or one shard after the other.
+    #[arg(long, value_name = "KIND", default_value = "xa", value_parser = choice(COMMITS))]
+    transactions: CrossShardCommit,
+    /// Java heap of ShardingSphere-Proxy; without it as much as its clients need.
+    #[arg(long, value_name = "MIB")]
+    heap_mib: Option<u32>,
 }
+
+const COMMITS: &[(&str, CrossShardCommit)] =
+    &[("xa", CrossShardCommit::Xa), ("local", CrossShardCommit::Local)];
 
 const TOPOLOGIES: &[(&str, TopologyKind)] = &[
     ("mariadb", TopologyKind::Mariadb),
@@ -172,6 +182,8 @@ impl Up {
                 clients_max: self.clients_max,
                 sysbench_tables: self.sysbench_tables,
                 allow_any_address: self.allow_any_address,
+                transactions: self.transactions,
+                heap_mib: self.heap_mib,
                 ..endpoint::EndpointOptions::default()
             },
             is_stopped: signals::has_come,

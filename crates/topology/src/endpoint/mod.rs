@@ -14,6 +14,19 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+dyno_core::named! {
+    /// How ShardingSphere-Proxy commits what lies on several shards.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CrossShardCommit {
+        /// In two phases: every shard prepares before the first one commits.
+        #[default]
+        Xa = "xa",
+        /// One shard after the other; what fails in between stays half done.
+        Local = "local",
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointOptions {
@@ -25,6 +38,10 @@ pub struct EndpointOptions {
     pub sysbench_tables: u32,
     /// Whether an endpoint that can't be bound to one address may listen on all addresses.
     pub allow_any_address: bool,
+    /// ShardingSphere-Proxy over shards only.
+    pub transactions: CrossShardCommit,
+    /// Java heap of ShardingSphere-Proxy in MiB; `None` is as much as its clients need.
+    pub heap_mib: Option<u32>,
     /// The password of Router's account for its metadata.
     #[serde(skip)]
     pub metadata_password: String,
@@ -37,6 +54,8 @@ impl Default for EndpointOptions {
             clients_max: 128,
             sysbench_tables: 256,
             allow_any_address: false,
+            transactions: CrossShardCommit::Xa,
+            heap_mib: None,
             metadata_password: String::new(),
         }
     }

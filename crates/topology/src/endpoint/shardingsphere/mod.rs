@@ -7,7 +7,7 @@
 
 mod rules;
 
-use super::{EndpointOptions, Front, software};
+use super::{CrossShardCommit, EndpointOptions, Front, software};
 use crate::folder::{failed, give};
 use crate::mysql::joined;
 use crate::process::Launch;
@@ -161,8 +161,15 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
         class_path.push(":");
         class_path.push(entry);
     }
-    let mut arguments: Vec<OsString> =
-        ["-Xmx1g", "-XX:+UseParallelGC", "-Djava.net.preferIPv4Stack=true"].map(Into::into).into();
+    let heap = format!("-Xmx{}m", heap_mib(options));
+    let mut arguments: Vec<OsString> = [
+        &heap,
+        "-XX:+UseParallelGC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.net.preferIPv4Stack=true",
+    ]
+    .map(Into::into)
+    .into();
     arguments.extend([joined("-Djava.io.tmpdir=", &node.folder), "-cp".into(), class_path]);
     arguments.push(match software.has_compiler {
         true => launcher.into(),
@@ -175,14 +182,19 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     Ok(node.launch(software.java, arguments))
 }
 
+/// What the proxy needs by itself, and for each client a connection to each shard with its prepared statements.
+fn heap_mib(options: &EndpointOptions) -> u32 {
+    options.heap_mib.unwrap_or(512 + 4 * options.clients_max.max(128))
+}
+
 fn server(account: &Account, options: &EndpointOptions, is_sharded: bool) -> String {
     format!(
         include_str!("server.yaml"),
         user = account.user,
         password = account.password,
-        transactions = match is_sharded {
-            true => "XA\n  providerType: Atomikos",
-            false => "LOCAL",
+        transactions = match (is_sharded, options.transactions) {
+            (true, CrossShardCommit::Xa) => "XA\n  providerType: Atomikos",
+            _ => "LOCAL",
         },
         // Each connection needs a thread of its own, or the states of transactions get mixed up.
         threads = options.clients_max.max(16),
@@ -226,5 +238,21 @@ mod tests {
         assert!(split.contains("defaultType: LOCAL"), "{split}");
         assert!(split.contains("\"dyno@%:s3cret\""), "{split}");
         assert!(server(&account(), &options, true).contains("defaultType: XA"));
+        let local = EndpointOptions { transactions: CrossShardCommit::Local, ..options };
+        assert!(server(&account(), &local, true).contains("defaultType: LOCAL"));
+    }
+
+    #[test]
+    fn the_heap_grows_with_the_clients_unless_it_is_given() {
+        let heap = |clients_max, given| {
+            heap_mib(&EndpointOptions {
+                clients_max,
+                heap_mib: given,
+                ..EndpointOptions::default()
+            })
+        };
+        assert_eq!(heap(1, None), 1024);
+        assert_eq!(heap(300, None), 1712);
+        assert_eq!(heap(300, Some(256)), 256);
     }
 }
