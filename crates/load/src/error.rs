@@ -37,6 +37,12 @@ pub enum LoadError {
         problem: String,
         hint: Option<String>,
     },
+    /// A node of the target is dead or makes no progress; nothing of the pieces at work is stored.
+    Node {
+        /// Which node, and what was seen of it: a sentence without its full stop, perhaps lines of a log.
+        problem: String,
+        hint: String,
+    },
     /// [`crate::LoadObserver::is_canceled`] was true: nothing of the pieces at work is stored.
     Canceled {
         /// How to continue, where rows are stored.
@@ -61,7 +67,9 @@ impl LoadError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             LoadError::Session { error, hint, .. } => hint.as_deref().or(error.hint()),
-            LoadError::Data { hint, .. } | LoadError::Room { hint, .. } => Some(hint),
+            LoadError::Data { hint, .. }
+            | LoadError::Room { hint, .. }
+            | LoadError::Node { hint, .. } => Some(hint),
             LoadError::Option { hint, .. } | LoadError::Canceled { hint } => hint.as_deref(),
             LoadError::Loop(_) => None,
         }
@@ -115,6 +123,7 @@ impl fmt::Display for LoadError {
             LoadError::Session { doing, error, .. } => write!(f, "{doing} failed: {error}"),
             LoadError::Data { problem, .. }
             | LoadError::Room { problem, .. }
+            | LoadError::Node { problem, .. }
             | LoadError::Option { problem, .. } => f.write_str(problem),
             LoadError::Canceled { .. } => f.write_str("canceled"),
             LoadError::Loop(error) => write!(f, "no event loop could be made: {error}"),

@@ -19,10 +19,12 @@
 //! - A bounded statement or a short transaction: the size of a piece ([`LoadSessions::each`]) and of a bulk load.
 //! - A probe of what a proxy accepts, before the first piece: the `set_up` of [`LoadSessions::each`], and the answer of the
 //!   first piece, which [`StoredRows`] keeps.
-//! - "No progress for 30 s": [`StoredRows::add`] sees every committed piece, and [`LoadSessions`] asks
-//!   [`LoadObserver::is_canceled`] ten times a second, whatever its sessions wait for.
-//! - The end within 10 s of a request: sessions of a canceled load end with [`dyno_core::Session::cancel`].
+//! - "No progress for 30 s": [`doing`], [`bulk_load`] and [`query::execute`] note what a session does, and that it
+//!   goes on. A thread beside the sessions looks at that and, where nothing goes on, at the nodes ([`Patience`]).
+//! - The end within 10 s of a request: [`LoadSessions`] asks [`LoadObserver::is_canceled`] ten times a second, whatever
+//!   its sessions wait for; sessions of a canceled load end with [`dyno_core::Session::cancel`].
 
+mod activity;
 pub mod catalog;
 mod error;
 mod observer;
@@ -30,11 +32,14 @@ mod piece;
 pub mod query;
 mod report;
 mod sessions;
+mod stall;
 
 dyno_facts::catalogue!();
 
+pub use activity::{bulk_load, doing, noting};
 pub use error::{LoadError, while_doing};
-pub use observer::{LoadObserver, Unobserved};
+pub use observer::{LoadObserver, NodeHealth, NodeSight, Unobserved};
 pub use piece::{StoredRows, is_conflict, retrying};
 pub use report::{LoadReport, default_sessions, fallback_reason};
 pub use sessions::LoadSessions;
+pub use stall::{Patience, look_at};

@@ -1,5 +1,31 @@
 //! What a loader reports while it works.
 
+use crate::Patience;
+
+dyno_core::named! {
+    /// From good to bad.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum NodeHealth {
+        /// It answers, or uses the CPU.
+        Works = "works",
+        /// It does not answer, is frozen, or has no memory left.
+        Stuck = "stuck",
+        /// Its log says so.
+        OutOfMemory = "out of memory",
+        /// Its process is gone.
+        Dead = "dead",
+    }
+}
+
+/// What a look at a node of the target has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSight {
+    pub name: String,
+    pub health: NodeHealth,
+    /// Goes on with a sentence that begins with the name: `answers a new connection`.
+    pub evidence: String,
+}
+
 /// Follows the preparation of a data set: progress bars, drop-in messages, log lines. Called from
 /// all loading threads, a few times per second at most. Every method does nothing unless it is
 /// written.
@@ -12,6 +38,8 @@ pub trait LoadObserver: Sync {
     fn inserting(&self, _rows: u64, _table: &str) {}
     /// This many more rows are stored; sent, where all rows are one transaction.
     fn rows_done(&self, _rows: u64) {}
+    /// So many rows of these sessions are sent in all, stored or not; called again and again.
+    fn rows_sent(&self, _rows: u64) {}
     /// A secondary index of `table` is about to be created.
     fn creating_index(&self, _table: &str) {}
     /// A table is about to be read into the server's memory.
@@ -24,6 +52,17 @@ pub trait LoadObserver: Sync {
     /// True when the user wants the end of the load now. Asked about ten times a second.
     fn is_canceled(&self) -> bool {
         false
+    }
+    fn patience(&self) -> Patience {
+        Patience::default()
+    }
+    /// A node whose process is known and gone. Asked some times a second.
+    fn dead_node(&self) -> Option<NodeSight> {
+        None
+    }
+    /// Looks at all nodes, where they are known; else only the way to the target is looked at. Takes a while.
+    fn nodes(&self) -> Vec<NodeSight> {
+        Vec::new()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Small questions and commands.
 
-use crate::{LoadError, while_doing};
+use crate::{LoadError, doing as note, while_doing};
 use dyno_core::{AnswerTable, DbError, Discard, Session};
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -11,6 +11,8 @@ pub async fn execute<S: Session>(
     doing: impl Into<String>,
     sql: &str,
 ) -> Result<(), LoadError> {
+    let doing = doing.into();
+    note(&*doing);
     session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(doing))
 }
 

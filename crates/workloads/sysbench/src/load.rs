@@ -12,7 +12,7 @@ use crate::schema::{self, Index};
 use dyno_core::{Driver, RowSource, Session};
 use dyno_load::query::execute;
 use dyno_load::{
-    LoadError, LoadObserver, LoadReport, LoadSessions, StoredRows, retrying, while_doing,
+    LoadError, LoadObserver, LoadReport, LoadSessions, StoredRows, bulk_load, retrying, while_doing,
 };
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -262,8 +262,7 @@ impl Load<'_> {
         let report = retrying(session, async |session| {
             rows.restart();
             let doing = format!("loading the rows {first} to {last} of table '{}'", state.name);
-            let stored = session.bulk_load(&state.name, &COLUMNS, &mut rows).await;
-            stored.map_err(while_doing(doing))
+            bulk_load(session, &doing, &state.name, &COLUMNS, &mut rows).await
         })
         .await?;
         let expected = u64::from(last - first + 1);

@@ -12,7 +12,7 @@ use super::rows::{ACCOUNT_COLUMNS, Accounts, Small, SmallRows, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
 use super::{Init, command};
 use dyno_core::{BulkMethod, BulkReport, Dialect, Driver, RowSource, Session};
-use dyno_load::{LoadError, LoadReport, StoredRows, retrying};
+use dyno_load::{LoadError, LoadReport, StoredRows, doing, noting, retrying};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
@@ -102,7 +102,8 @@ async fn load_at_once<D: Driver>(
     let stored = if is_postgres {
         let freeze = if freeze { " with (freeze on)" } else { "" };
         let sql = format!("copy {ACCOUNTS} from stdin{freeze}");
-        let copied = session.copy_in(&sql, &mut source).await;
+        doing(filling(ACCOUNTS));
+        let copied = session.copy_in(&sql, &mut noting(&mut source)).await;
         let rows = copied.map_err(|error| failed(STEP, filling(ACCOUNTS))(error).with_sql(&sql))?;
         BulkReport { rows, method: BulkMethod::Copy, fallback: None }
     } else {
@@ -165,7 +166,8 @@ async fn bulk_load<S: Session>(
     rows: i64,
     source: &mut impl RowSource,
 ) -> Result<BulkReport, LoadError> {
-    let stored = session.bulk_load(table, columns, source).await;
+    doing(filling(table));
+    let stored = session.bulk_load(table, columns, &mut noting(source)).await;
     let report = stored.map_err(failed(STEP, filling(table)))?;
     if report.rows == rows as u64 {
         return Ok(report);

@@ -78,6 +78,7 @@ async fn command<S: Session>(
     doing: &str,
     sql: &str,
 ) -> Result<(), LoadError> {
+    dyno_load::doing(doing);
     let done = answer(session, sql).await;
     done.map(drop).map_err(|error| failed(step, doing)(error).with_sql(sql))
 }
@@ -213,6 +214,7 @@ impl<D: Driver> Init<'_, D> {
     async fn vacuum(&self, session: &mut D::Session, unfrozen: bool) -> Result<(), LoadError> {
         for about in self.schema.vacuum(unfrozen) {
             let doing = format!("analyzing table {}", about.table);
+            dyno_load::doing(&*doing);
             let done = answer(session, &about.sql).await;
             let done = done.and_then(|answer| match analyze_error(&answer) {
                 Some(text) if self.schema.dialect == Dialect::Mysql => Err(unnumbered(text)),

@@ -24,7 +24,7 @@ use crate::text::Timestamp;
 use chunks::Chunk;
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session};
 use dyno_load::query::{answer, execute};
-use dyno_load::{LoadObserver, LoadSessions, StoredRows, retrying, while_doing};
+use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
 use rows::{ChunkRows, Common};
 use state::DatabaseState;
 use std::collections::HashMap;
@@ -297,8 +297,7 @@ impl Load<'_> {
         let mut source = ChunkRows::new(self.common, *chunk);
         let report = retrying(session, async |session| {
             source.restart();
-            let stored = session.bulk_load(table, &chunk.table.columns(), &mut source).await;
-            stored.map_err(while_doing(&*doing))
+            bulk_load(session, &doing, table, &chunk.table.columns(), &mut source).await
         })
         .await?;
         if report.rows != *rows {
@@ -335,10 +334,12 @@ impl Load<'_> {
             execute(session, "numbering the history", &sql).await?;
         }
         for sql in self.schema.analyze() {
+            doing(format!("executing {sql}"));
             let done = answer(session, &sql).await;
             done.map_err(while_doing(format!("executing {sql}")))?;
         }
         let counting = while_doing("counting the rows");
+        doing("counting the rows");
         let problems = cardinalities(session, warehouses).await.map_err(counting)?;
         if !problems.is_empty() {
             let hint = "destroy the database and build it again";

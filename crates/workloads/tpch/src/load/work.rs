@@ -9,7 +9,10 @@ use crate::schema::SchemaTable;
 use crate::state::{self, Done};
 use dyno_core::{AnswerTable as Answer, DbError, Dialect, Discard, Driver, Session};
 use dyno_load::query::{analyze_error, answer, execute};
-use dyno_load::{LoadError, LoadObserver, LoadSessions, StoredRows, retrying, while_doing};
+use dyno_load::{
+    LoadError, LoadObserver, LoadSessions, StoredRows, bulk_load, doing as note, retrying,
+    while_doing,
+};
 use std::collections::HashSet;
 
 /// What a load's sessions share.
@@ -110,8 +113,7 @@ impl Worker<'_> {
         let began_s = now_s();
         execute(session, doing(piece), begin(session.dialect())).await?;
         let mut source = Summed::new(table, TableRows::new(table, self.scale, part, parts));
-        let report = session.bulk_load(table.name(), &columns, &mut source).await;
-        let report = report.map_err(failed())?;
+        let report = bulk_load(session, &doing(piece), table.name(), &columns, &mut source).await?;
         if report.rows != expected || source.count != expected {
             return Err(LoadError::data(
                 format!(
@@ -149,6 +151,7 @@ async fn sql_piece<S: Session>(
     if is_atomic {
         execute(session, doing(piece), begin(session.dialect())).await?;
     }
+    note(doing(piece));
     if !is_made {
         match answer(session, sql).await {
             Err(error) if is_made_before(&error) => {}
@@ -189,6 +192,7 @@ fn violated(table: SchemaTable, row: &[Option<String>]) -> LoadError {
 /// Statistics: repeatable, so that nothing is lost where they are made and not noted.
 async fn outside<S: Session>(session: &mut S, piece: &Piece, sql: &str) -> Result<(), LoadError> {
     let began_s = now_s();
+    note(doing(piece));
     let answer = answer(session, sql).await.map_err(while_doing(doing(piece)))?;
     if let Some(text) = analyze_error(&answer) {
         return Err(LoadError::data(

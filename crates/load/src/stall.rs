@@ -1,0 +1,210 @@
+//! A load without progress says what it waits for, looks at the nodes, and ends where one is lost.
+
+use crate::activity::Activity;
+use crate::query::answer;
+use crate::{LoadObserver, NodeHealth, NodeSight};
+use dyno_core::{Dialect, Driver, Nanos, SECOND, Session};
+use dyno_reactor::{block_on, now, timeout};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// How long a load waits for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Without progress, before it says so and looks at the nodes; a node that is out of memory ends it then.
+    pub says_after: Nanos,
+    /// Without progress, before a node that does not answer or has no memory left ends it.
+    pub gives_up_after: Nanos,
+    /// A new connection, and what it asks.
+    pub answer_within: Nanos,
+}
+
+impl Default for Patience {
+    /// 30 s, 2.5 minutes, 5 s.
+    fn default() -> Self {
+        Patience {
+            says_after: 30 * SECOND,
+            gives_up_after: 150 * SECOND,
+            answer_within: 5 * SECOND,
+        }
+    }
+}
+
+impl Patience {
+    /// Why a load without progress for `idle` had better end.
+    fn lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
+        let is_lost = |sight: &&NodeSight| match sight.health {
+            NodeHealth::Works => false,
+            NodeHealth::Stuck => idle >= self.gives_up_after,
+            NodeHealth::OutOfMemory => idle >= self.says_after,
+            NodeHealth::Dead => true,
+        };
+        let worst = |sight: &&NodeSight| sight.health;
+        sights.iter().filter(is_lost).max_by_key(worst)
+    }
+}
+
+/// How often a watcher looks whether the load is canceled, and whether nodes are alive.
+const LOOK: Duration = Duration::from_millis(250);
+pub(crate) const REMEDY: &str =
+    "look at the node and start it again, then give the same command: what is stored is kept";
+/// Statements of a server's process list that are told.
+const LISTED: usize = 3;
+
+/// Watches the sessions of a load until `ended` is closed.
+pub(crate) fn watch<D: Driver>(
+    driver: &D,
+    observer: &dyn LoadObserver,
+    activity: &Activity,
+    ended: &Receiver<()>,
+) {
+    let patience = observer.patience();
+    let look = LOOK.min(Duration::from_nanos(patience.says_after / 4));
+    let mut due = patience.says_after;
+    while ended.recv_timeout(look) == Err(RecvTimeoutError::Timeout) {
+        observer.rows_sent(activity.rows_sent());
+        if observer.is_canceled() || activity.verdict.get().is_some() {
+            activity.interrupt();
+            continue;
+        }
+        let mut sights: Vec<NodeSight> = observer.dead_node().into_iter().collect();
+        let idle = activity.idle();
+        if idle < patience.says_after {
+            if due > patience.says_after {
+                observer.note("the load goes on");
+            }
+            due = patience.says_after;
+        } else if idle >= due && sights.is_empty() {
+            due = (2 * due).min(idle + 4 * patience.says_after);
+            sights = look_at_all(driver, observer, &patience);
+            observer.note(&stalled(idle, &activity.waits(), &sights));
+        }
+        if let Some(node) = patience.lost(idle, &sights) {
+            let _ = activity.verdict.set((lost(node, idle, &patience), REMEDY.to_owned()));
+        }
+    }
+}
+
+fn look_at_all<D: Driver>(
+    driver: &D,
+    observer: &dyn LoadObserver,
+    patience: &Patience,
+) -> Vec<NodeSight> {
+    let sights = observer.nodes();
+    match sights.is_empty() && !driver.blocks() {
+        true => vec![look_at(driver, "the server", patience.answer_within)],
+        false => sights,
+    }
+}
+
+/// Asks a server on a connection of its own what its sessions do.
+pub fn look_at<D: Driver>(driver: &D, name: &str, answer_within: Nanos) -> NodeSight {
+    let asked = block_on(async {
+        timeout(now() + answer_within, async {
+            let mut session = driver.connect(0).await?;
+            let listed = busy(&mut session).await;
+            session.close().await;
+            Ok::<_, dyno_core::DbError>(listed)
+        })
+        .await
+    });
+    let (health, evidence) = match asked {
+        Ok(Ok(Ok(listed))) => (NodeHealth::Works, format!("answers a new connection{listed}")),
+        Ok(Ok(Err(error))) => (NodeHealth::Stuck, format!("takes no new connection: {error}")),
+        Ok(Err(_)) => {
+            let within_s = answer_within as f64 / SECOND as f64;
+            (NodeHealth::Stuck, format!("does not answer a new connection within {within_s} s"))
+        }
+        Err(error) => (NodeHealth::Works, format!("could not be asked: {error}")),
+    };
+    NodeSight { name: name.to_owned(), health, evidence }
+}
+
+/// What the sessions of a server do, as far as it tells.
+async fn busy<S: Session>(session: &mut S) -> String {
+    let sql = match session.dialect() {
+        Dialect::Mysql => {
+            "SELECT time, coalesce(state, ''), info FROM information_schema.processlist WHERE command <> 'Sleep' \
+             AND info IS NOT NULL AND id <> connection_id() ORDER BY time DESC"
+        }
+        Dialect::Postgres => {
+            "SELECT floor(extract(epoch FROM clock_timestamp() - query_start)), coalesce(wait_event, ''), query \
+             FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() \
+             AND backend_type = 'client backend' ORDER BY query_start"
+        }
+        Dialect::Sqlite => return String::new(),
+    };
+    let Ok(found) = answer(session, sql).await else { return String::new() };
+    if found.rows.is_empty() {
+        return ", and executes no statement".to_owned();
+    }
+    let told = found.rows.iter().take(LISTED).map(|row| {
+        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        let statement: String = cell(2).chars().take(60).collect();
+        let state = Some(cell(1)).filter(|state| !state.is_empty());
+        let state = state.map(|state| format!(" in state {state}")).unwrap_or_default();
+        format!("`{}` for {} s{state}", statement.escape_debug(), cell(0))
+    });
+    let told: Vec<String> = told.collect();
+    format!(", and executes {} statements: {}", found.rows.len(), told.join(", "))
+}
+
+fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
+    let mut text = format!("no progress for {} s; {waits}", idle / SECOND);
+    for sight in sights {
+        text.push_str(&format!("\n  {} {}", sight.name, sight.evidence));
+    }
+    text
+}
+
+fn lost(node: &NodeSight, idle: Nanos, patience: &Patience) -> String {
+    let NodeSight { name, health, evidence } = node;
+    let since = match health {
+        NodeHealth::Dead => String::new(),
+        _ => format!(", and the load made no progress for {} s", idle / SECOND),
+    };
+    let bound = match health {
+        NodeHealth::Stuck => {
+            format!(" (it waits {} s for such a node)", patience.gives_up_after / SECOND)
+        }
+        _ => String::new(),
+    };
+    format!("{name} {evidence}{since}{bound}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sight(health: NodeHealth) -> NodeSight {
+        NodeSight { name: "n1".to_owned(), health, evidence: "says so".to_owned() }
+    }
+
+    #[test]
+    fn a_load_ends_at_once_with_a_dead_node_and_later_with_others() {
+        let patience = Patience::default();
+        let ends = |idle_s, health| patience.lost(idle_s * SECOND, &[sight(health)]).is_some();
+        let cases = [
+            (NodeHealth::Dead, [true, true, true]),
+            (NodeHealth::OutOfMemory, [false, true, true]),
+            (NodeHealth::Stuck, [false, false, true]),
+            (NodeHealth::Works, [false, false, false]),
+        ];
+        for (health, expected) in cases {
+            assert_eq!([0, 30, 150].map(|idle_s| ends(idle_s, health)), expected, "{health:?}");
+        }
+    }
+
+    #[test]
+    fn the_worst_node_is_named() {
+        let sights = [sight(NodeHealth::Stuck), sight(NodeHealth::Dead)];
+        let worst = Patience::default().lost(200 * SECOND, &sights).expect("one is dead");
+        assert_eq!(worst.health, NodeHealth::Dead);
+        assert_eq!(lost(worst, SECOND, &Patience::default()), "n1 says so");
+        let stuck = lost(&sights[0], 200 * SECOND, &Patience::default());
+        assert_eq!(
+            stuck,
+            "n1 says so, and the load made no progress for 200 s (it waits 150 s for such a node)"
+        );
+    }
+}
