@@ -5,6 +5,7 @@
 //! - [`Outcome`], [`ErrorClass`], [`DbError`]: the end of an attempt.
 //! - [`Tally`]: statements and rows of an attempt.
 //! - [`Rng`]: one random stream per worker and purpose.
+//! - [`ShardRule`], [`ShardMap`], [`Shards`]: what stands behind an endpoint, and which rows lie where.
 //! - [`offer`], [`options`]: tests and options of workloads, as tables.
 //! - [`named`]: enums whose variants have names.
 //! - [`nearest`]: the known name closest to a misspelt one.
@@ -20,6 +21,7 @@ pub mod options;
 mod outcome;
 mod rng;
 mod session;
+mod shards;
 mod target;
 mod text;
 mod value;
@@ -36,6 +38,7 @@ pub use session::{
     AnswerRow, AnswerTable, BulkFallback, BulkMethod, BulkReport, ColumnNames, Discard, Driver,
     Executed, FlightAnswers, Interrupter, RowSource, RowWriter, Rows, Session, Statement,
 };
+pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
 pub use target::{Dialect, Product, is_shardingsphere};
 pub use text::push_int;
 pub use value::{Param, ParamType};

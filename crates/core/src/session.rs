@@ -1,6 +1,8 @@
 //! Protocols, and open connections.
 
-use crate::{Capabilities, DbError, DbResult, Dialect, Param, ParamType, Product, StatementKind};
+use crate::{
+    Capabilities, DbError, DbResult, Dialect, Param, ParamType, Product, Shards, StatementKind,
+};
 
 /// Opens sessions to a target. Shared by all loops.
 pub trait Driver: Sync {
@@ -36,6 +38,15 @@ pub trait Driver: Sync {
     /// The driver for sessions that load, look and check, which need the node that takes writes.
     fn primary(&self) -> &Self {
         self
+    }
+
+    /// The shards behind its endpoint, each of them with a driver that reaches this one alone; `None` where none are
+    /// known.
+    fn shards(&self) -> Option<&Shards<Self>>
+    where
+        Self: Sized,
+    {
+        None
     }
 }
 

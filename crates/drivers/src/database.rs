@@ -7,7 +7,7 @@ use crate::postgres::PostgresDriver;
 use crate::route::{NodeRouting, Routed};
 use crate::sqlite::SqliteDriver;
 use crate::target::TargetUrl;
-use dyno_core::{Capabilities, DbResult, Dialect, Driver};
+use dyno_core::{Capabilities, DbResult, Dialect, Driver, ShardMap};
 
 /// One of the drivers, chosen once per trial, never per query. A clone shares its nodes.
 #[derive(Clone)]
@@ -86,6 +86,17 @@ impl Database {
                     .with_hint("the README says how to build it with the cargo feature duckdb"));
             }
         })
+    }
+
+    /// The same, where these of its nodes, by names and numbers, are shards: see [`Routed::with_shards`]. An embedded
+    /// database has none.
+    #[must_use]
+    pub fn with_shards(self, shards: Vec<(String, usize)>, map: Option<ShardMap>) -> Self {
+        match self {
+            Database::Mysql(routed) => Database::Mysql(routed.with_shards(shards, map)),
+            Database::Postgres(routed) => Database::Postgres(routed.with_shards(shards, map)),
+            embedded => embedded,
+        }
     }
 
     /// Has sessions opened from now on write to another node, counted in the order of the plan.

@@ -2,6 +2,7 @@
 
 use crate::SecretUrl;
 use crate::secret::password_variable;
+use dyno_core::{ShardMap, ShardRule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -102,6 +103,10 @@ pub struct TargetFacts {
     pub nodes: Vec<TargetNode>,
     /// How the load reaches them; without meaning where there are none.
     pub route: Route,
+    /// By which rule rows lie on the shards among them, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", with = "rule_text")]
+    #[schemars(with = "Option<String>")]
+    pub shard_rule: Option<ShardRule>,
     /// The target whose database this is, under another name: to measure the noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twin_of: Option<String>,
@@ -201,6 +206,13 @@ impl TargetFacts {
         part
     }
 
+    /// Which rows lie on which of its shards, which the map counts in the order of the nodes; `None` where it has no
+    /// shards, or nobody has said how rows lie on them.
+    pub fn shard_map(&self) -> Option<ShardMap> {
+        let shards = self.nodes.iter().filter(|node| node.role == Role::Shard).count();
+        ShardMap::new(self.shard_rule.clone()?, shards).ok()
+    }
+
     /// The URL of the node on which its data are loaded; `None` where no node takes writes.
     pub fn loading_url(&self) -> Option<&SecretUrl> {
         match self.nodes.as_slice() {
@@ -236,6 +248,26 @@ impl TargetFacts {
                 }
             }
         }
+    }
+}
+
+/// A rule for shards as its text.
+mod rule_text {
+    use super::ShardRule;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(
+        rule: &Option<ShardRule>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        rule.as_ref().map(ShardRule::to_string).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ShardRule>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
     }
 }
 

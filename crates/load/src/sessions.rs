@@ -50,7 +50,8 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         &self,
         work: impl AsyncFnOnce(&mut D::Session) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        self.watched(|| block_on(self.session(0, work)).map_err(LoadError::Loop)?)
+        let work = || block_on(self.session(self.driver, 0, work)).map_err(LoadError::Loop)?;
+        self.watched(work)
     }
 
     /// Has each piece done by the next session that is free. Sessions are spread over a loop per core (sessions
@@ -64,21 +65,40 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         set_up: impl AsyncFn(&mut D::Session) -> Result<C, LoadError> + Sync,
         work: impl AsyncFn(&mut D::Session, &C, &P) -> Result<(), LoadError> + Sync,
     ) -> Result<(), LoadError> {
-        let sessions = u32::try_from(pieces.len()).map_or(self.sessions, |n| n.min(self.sessions));
+        self.each_at(&[(self.driver, pieces)], set_up, work)
+    }
+
+    /// The same for pieces that belong to several places: each is done by a session of its place. The sessions are
+    /// dealt out to the places by turns, one at least to each that has pieces.
+    ///
+    /// # Errors
+    /// As [`LoadSessions::each`].
+    pub fn each_at<P: Sync, C>(
+        &self,
+        places: &[(&D, &[P])],
+        set_up: impl AsyncFn(&mut D::Session) -> Result<C, LoadError> + Sync,
+        work: impl AsyncFn(&mut D::Session, &C, &P) -> Result<(), LoadError> + Sync,
+    ) -> Result<(), LoadError> {
+        let pieces: Vec<usize> = places.iter().map(|(_, pieces)| pieces.len()).collect();
+        let seats = seats(self.sessions, &pieces);
+        let sessions = seats.len() as u32;
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let loops = if self.driver.blocks() { sessions } else { cores as u32 };
-        let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let turns = async |session: &mut D::Session| {
-            let context = set_up(session).await?;
-            while !has_failed.load(Ordering::Relaxed)
-                && let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed))
-            {
-                work(session, &context, piece).await?;
-            }
-            Ok(())
-        };
+        let next: Vec<AtomicUsize> = places.iter().map(|_| AtomicUsize::new(0)).collect();
+        let has_failed = AtomicBool::new(false);
         let one = async |number: u32| {
-            let done = self.session(number, &turns).await;
+            let place = seats[number as usize];
+            let (driver, pieces) = places[place];
+            let turns = async |session: &mut D::Session| {
+                let context = set_up(session).await?;
+                while !has_failed.load(Ordering::Relaxed)
+                    && let Some(piece) = pieces.get(next[place].fetch_add(1, Ordering::Relaxed))
+                {
+                    work(session, &context, piece).await?;
+                }
+                Ok(())
+            };
+            let done = self.session(driver, number, turns).await;
             has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
             done
         };
@@ -121,13 +141,14 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
 
     async fn session<T>(
         &self,
+        driver: &D,
         number: u32,
         work: impl AsyncFnOnce(&mut D::Session) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
         let place = if self.at_first_node { 0 } else { number };
         let connecting = async {
             doing("connecting");
-            self.driver.connect(place).await
+            driver.connect(place).await
         };
         let connecting = noted(&self.activity, number, connecting);
         let done = match unless(|| self.is_over(), connecting).await {
@@ -167,5 +188,30 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             }
             None => LoadError::Canceled { hint: None },
         }
+    }
+}
+
+/// The places of so many sessions, which are dealt out by turns: each place with pieces has one, and none has more of them
+/// than pieces.
+fn seats(sessions: u32, pieces: &[usize]) -> Vec<usize> {
+    let most = pieces.iter().copied().max().unwrap_or(0);
+    let all = (0..most).flat_map(|round| (0..pieces.len()).map(move |place| (round, place)));
+    let taken = all.filter(|&(round, place)| round < pieces[place]);
+    let first = pieces.iter().filter(|pieces| **pieces > 0).count();
+    taken.take(first.max(sessions as usize)).map(|(_, place)| place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seats;
+
+    #[test]
+    fn sessions_are_dealt_out_to_places_by_turns() {
+        assert_eq!(seats(4, &[9]), [0; 4]);
+        assert_eq!(seats(4, &[2]), [0; 2]);
+        assert_eq!(seats(5, &[9, 1, 9]), [0, 1, 2, 0, 2]);
+        assert_eq!(seats(2, &[9, 0, 9, 9]), [0, 2, 3]);
+        assert_eq!(seats(4, &[0, 0]), [0_usize; 0]);
+        assert_eq!(seats(4, &[]), [0_usize; 0]);
     }
 }

@@ -1,14 +1,17 @@
 //! The nodes of a target, and how the load reaches them.
 
+use dyno_core::{ShardMap, ShardRule};
 use dyno_facts::{Role, Route, SecretUrl, TargetNode};
 
-use crate::problem::Problem;
-use crate::suite::SuiteTarget;
+use crate::problem::{Problem, hint_of_known};
+use crate::reader::{Reader, short};
+use crate::suite::{SuiteTarget, WithSpan};
 
 pub(crate) struct TargetRoute {
     /// Empty where there is one node that isn't of a cluster.
     pub(crate) nodes: Vec<TargetNode>,
     pub(crate) route: Route,
+    pub(crate) shard_rule: Option<ShardRule>,
     /// Of the node that the load reaches, or of the first one.
     pub(crate) role: Role,
     pub(crate) url: SecretUrl,
@@ -17,28 +20,54 @@ pub(crate) struct TargetRoute {
 impl TargetRoute {
     /// One node, given beside the suite or written there.
     pub(crate) fn single(role: Role, url: SecretUrl) -> Self {
-        TargetRoute { nodes: Vec::new(), route: Route::default(), role, url }
+        TargetRoute { nodes: Vec::new(), route: Route::default(), shard_rule: None, role, url }
     }
 
     /// Several nodes, or those of a cluster.
     ///
     /// # Errors
-    /// They have no such route, or nobody could load data there.
+    /// They have no such route, nobody could load data there, or the rule is for other shards.
     pub(crate) fn through(
         target: &str,
         route: Option<Route>,
+        shard_rule: Option<ShardRule>,
         nodes: Vec<TargetNode>,
     ) -> Result<Self, Problem> {
         let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
         let route = route.unwrap_or_else(|| Route::of(&roles));
         check_together(target, &nodes)?;
         check_route(target, route, &roles)?;
+        let shard_rule = shard_rule.or_else(|| rule_of_clusters(&nodes));
+        check_rule(target, shard_rule.as_ref(), &roles)?;
         let role = driven_role(route);
         match nodes.iter().find(|node| node.role == role) {
-            Some(driven) => Ok(TargetRoute { route, role, url: driven.url.clone(), nodes }),
+            Some(driven) => {
+                Ok(TargetRoute { route, shard_rule, role, url: driven.url.clone(), nodes })
+            }
             None => Err(Problem::new(format!("The target `{target}` has no nodes."))),
         }
     }
+}
+
+/// Shards that `dyno cluster` has made.
+fn rule_of_clusters(nodes: &[TargetNode]) -> Option<ShardRule> {
+    let mut shards = nodes.iter().filter(|node| node.role == Role::Shard).peekable();
+    let is_some = shards.peek().is_some();
+    (is_some && shards.all(|shard| shard.cluster.is_some())).then_some(ShardRule::OF_CLUSTERS)
+}
+
+/// Whether the rule, if there is one, is for the shards among nodes of these roles.
+pub(crate) fn check_rule(
+    target: &str,
+    rule: Option<&ShardRule>,
+    roles: &[Role],
+) -> Result<(), Problem> {
+    let shards = roles.iter().filter(|role| **role == Role::Shard).count();
+    let checked = rule.map_or(Ok(()), |rule| ShardMap::new(rule.clone(), shards).map(drop));
+    checked.map_err(|message| {
+        let hint = "List every shard in `nodes`, in the order of the rule: `{ role = \"shard\", url = ... }`.";
+        Problem::new(format!("The target `{target}`: {message}")).hint(hint)
+    })
 }
 
 /// What the node does that the load reaches first.
@@ -84,6 +113,28 @@ fn protocol(node: &TargetNode) -> &str {
         "postgresql" => "postgres",
         other => other,
     }
+}
+
+pub(crate) fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> {
+    let route = table.text("route")?;
+    if let Some(value) = Route::parse(&route.value) {
+        return Some(WithSpan { value, span: route.span });
+    }
+    let message = format!("There is no route `{}`.", short(&route.value));
+    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
+    table.note(&route.span, Problem::new(message).hint(hint));
+    None
+}
+
+pub(crate) fn read_shard_rule(table: &mut Reader<'_, '_>) -> Option<ShardRule> {
+    let text = table.text("shard_rule")?;
+    let rule = text.value.parse();
+    rule.map_err(|message: String| {
+        let hint = "Rules: `modulo` (the warehouse modulo the number of shards), and `ranges 5, 10, 15` (the last \
+                    warehouse of each shard but the last one).";
+        table.note(&text.span, Problem::new(message).hint(hint));
+    })
+    .ok()
 }
 
 /// Nodes of one target have names of their own and speak one protocol.

@@ -5,11 +5,11 @@ use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
 use crate::source::{Source, Span};
 use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
-use crate::{compare, fault, figures, load};
+use crate::{compare, fault, figures, load, nodes};
 use dyno_core::offer::{TestOffer, WorkloadOffer};
 use dyno_core::options::Shape;
 use dyno_facts::{
-    ExperimentFacts, Price, Role, Route, SecretUrl, SuiteFacts, TargetFacts, password_variable,
+    ExperimentFacts, Price, Role, SecretUrl, SuiteFacts, TargetFacts, password_variable,
 };
 use std::collections::BTreeMap;
 use toml::de::DeValue;
@@ -138,6 +138,7 @@ fn read_target(
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
         durability: table.text("durability").map(|text| text.value),
         stated: read_stated(sheet, &mut table),
+        shard_rule: nodes::read_shard_rule(&mut table),
         price: table
             .take("price")
             .and_then(|(span, value)| Reader::of_value(sheet, "`price`", span, value))
@@ -156,7 +157,7 @@ fn read_target(
         (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
         (None, url) => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
-    let route = read_route(&mut table);
+    let route = nodes::read_route(&mut table);
     let variable = password_variable(&name.value);
     table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
         true => format!("Put the password into the environment variable {variable}."),
@@ -224,17 +225,6 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
         table.finish(&[], |_, known| known);
     }
     nodes
-}
-
-fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> {
-    let route = table.text("route")?;
-    if let Some(value) = Route::parse(&route.value) {
-        return Some(WithSpan { value, span: route.span });
-    }
-    let message = format!("There is no route `{}`.", short(&route.value));
-    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
-    table.note(&route.span, Problem::new(message).hint(hint));
-    None
 }
 
 fn read_experiments(

@@ -26,7 +26,8 @@ pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
 pub(crate) fn hash(plan: &Plan) -> String {
     let target = |target: &TargetFacts| {
         let nodes = target.nodes.iter().map(|node| (&node.name, node.role, &node.url));
-        json!((&target.name, &target.url, target.route, nodes.collect::<Vec<_>>()))
+        let rule = target.shard_rule.as_ref().map(ToString::to_string);
+        json!((&target.name, &target.url, target.route, nodes.collect::<Vec<_>>(), rule))
     };
     let experiment = |one: &ExperimentFacts| {
         let load = (&one.workload, &one.test, &one.options, &one.scripts);

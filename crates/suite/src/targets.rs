@@ -2,7 +2,7 @@
 
 use dyno_facts::{ExperimentFacts, Role, SecretUrl, TargetFacts, TargetNode};
 
-use crate::nodes::{self, TargetRoute, check_route};
+use crate::nodes::{self, TargetRoute, check_route, check_rule};
 use crate::plan::Overrides;
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Suite, SuiteExperiment, SuiteTarget};
@@ -54,7 +54,7 @@ pub(crate) fn redirect_to_nodes(
         Some(_) => first_readers(nodes, wanted),
         None => nodes.to_vec(),
     };
-    let way = TargetRoute::through(&target.name, route, nodes)?;
+    let way = TargetRoute::through(&target.name, route, target.shard_rule.clone(), nodes)?;
     take(target, way);
     Ok(())
 }
@@ -72,7 +72,7 @@ fn unlike_its_name(target: &TargetFacts, wanted: usize, given: &str) -> Problem 
 
 fn take(target: &mut TargetFacts, way: TargetRoute) {
     (target.role, target.url) = (way.role, way.url);
-    (target.nodes, target.route) = (way.nodes, way.route);
+    (target.nodes, target.route, target.shard_rule) = (way.nodes, way.route, way.shard_rule);
 }
 
 fn readers(nodes: &[TargetNode]) -> usize {
@@ -134,8 +134,9 @@ fn way_to(
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
     let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
+    let rule = target.facts.shard_rule.clone();
     if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
-        return TargetRoute::through(name, route, nodes.clone()).map(Some).map_err(placed);
+        return TargetRoute::through(name, route, rule, nodes.clone()).map(Some).map_err(placed);
     }
     if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
         let role = match roles.contains(&Role::Endpoint) {
@@ -150,9 +151,10 @@ fn way_to(
         ([node], _) => {
             let url = node.url.as_ref();
             route.map_or(Ok(()), |route| check_route(name, route, &roles)).map_err(placed)?;
+            check_rule(name, rule.as_ref(), &roles).map_err(placed)?;
             Ok(url.map(|url| TargetRoute::single(node.role, url.value.clone())))
         }
-        _ => TargetRoute::through(name, route, nodes).map(Some).map_err(placed),
+        _ => TargetRoute::through(name, route, rule, nodes).map(Some).map_err(placed),
     }
 }
 

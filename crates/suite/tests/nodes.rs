@@ -234,3 +234,68 @@ fn load_generators_have_read_only_nodes_of_their_own() {
     let split = target(&format!("{THREE}route = \"split\"\n"));
     assert_eq!(nodes(&split.of_generator(1, 2)), nodes(&split));
 }
+
+/// An endpoint before two shards.
+const SHARDED: &str = "nodes = [\n\
+    { role = \"endpoint\", url = \"mysql://u@e/d\" },\n\
+    { name = \"s1\", role = \"shard\", url = \"mysql://u@a/d\" },\n\
+    { name = \"s2\", role = \"shard\", url = \"mysql://u@b/d\" },\n]\n";
+
+#[test]
+fn rows_lie_on_shards_by_the_rule_of_the_target() {
+    let shard_of = |text: &str, key: u32| {
+        let planned = plan(&suite(text, ""), &Overrides::default());
+        let json = serde_json::to_string(&planned).expect("JSON");
+        let back: Plan = serde_json::from_str(&json).expect("a plan");
+        assert_eq!(main_of(&back).shard_map(), main_of(&planned).shard_map());
+        main_of(&planned).shard_map().map(|map| map.shard_of(key))
+    };
+    assert_eq!(shard_of(SHARDED, 3), None);
+    assert_eq!(shard_of(&format!("{SHARDED}shard_rule = \"modulo\"\n"), 3), Some(1));
+    assert_eq!(shard_of(&format!("{SHARDED}shard_rule = \"ranges 3\"\n"), 3), Some(0));
+    let hash = |text: &str| plan(&suite(text, ""), &Overrides::default()).facts.hash;
+    assert_ne!(hash(SHARDED), hash(&format!("{SHARDED}shard_rule = \"modulo\"\n")));
+    // Shards of dyno's own clusters need no word.
+    let node = |name: &str, role| {
+        let node = TargetNode::new(name, role, SecretUrl::new("mysql://u@x/d"));
+        TargetNode { cluster: Some("/c".to_owned()), ..node }
+    };
+    let nodes = vec![node("e", Role::Endpoint), node("n1", Role::Shard), node("n2", Role::Shard)];
+    let given = Overrides { nodes: vec![("main".to_owned(), nodes)], ..Overrides::default() };
+    let built = plan(&suite("url = \"mysql://u@a/d\"\n", ""), &given);
+    assert_eq!(main_of(&built).shard_map().map(|map| map.shard_of(4_u32)), Some(0));
+    // One URL is one node, whatever the suite had in mind.
+    let single = plan(
+        &suite(&format!("{SHARDED}shard_rule = \"modulo\"\n"), ""),
+        &Overrides {
+            targets: vec![("main".to_owned(), SecretUrl::new("mysql://u@a/d"))],
+            ..Overrides::default()
+        },
+    );
+    assert_eq!(main_of(&single).shard_rule, None);
+}
+
+#[test]
+fn a_rule_that_fits_no_shards_is_refused() {
+    let refused = |target: &str| {
+        let text = format!("[suite]\nname = \"s\"\n[target.main]\n{target}{EXPERIMENT}");
+        let suite = Suite::parse("s.toml", &text, WORKLOADS);
+        let built = suite.and_then(|suite| Plan::build(&suite, &Overrides::default()));
+        built.expect_err("refused").to_string()
+    };
+    for (target, said) in [
+        (
+            format!("{SHARDED}shard_rule = \"ranges 5, 10\"\n"),
+            "The target `main`: `ranges 5, 10` is a rule for 3 shards, and there are 2.",
+        ),
+        (
+            "url = \"mysql://u@a/d\"\nshard_rule = \"modulo\"\n".to_owned(),
+            "The target `main`: `modulo` is a rule for shards, and there is no node of role shard.",
+        ),
+        (format!("{THREE}shard_rule = \"modulo\"\n"), "and there is no node of role shard."),
+        (format!("{SHARDED}shard_rule = \"hash\"\n"), "`hash` is no rule for shards."),
+    ] {
+        let error = refused(&target);
+        assert!(error.contains(said) && error.contains("hint: "), "{error}");
+    }
+}

@@ -13,7 +13,7 @@ mod words;
 
 pub use session::RoutedSession;
 
-use dyno_core::{DbError, DbResult, Dialect, Driver};
+use dyno_core::{DbError, DbResult, Dialect, Driver, ShardMap, ShardNode, Shards};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -59,6 +59,7 @@ pub struct Routed<D> {
     view: View<D>,
     /// For [`Driver::primary`]; `None` if that is this one.
     primary: Option<Box<Routed<D>>>,
+    shards: Option<Arc<Shards<Routed<D>>>>,
 }
 
 #[derive(Debug)]
@@ -78,7 +79,8 @@ impl<D> Clone for View<D> {
 
 impl<D> Clone for Routed<D> {
     fn clone(&self) -> Self {
-        Routed { view: self.view.clone(), primary: self.primary.clone() }
+        let (primary, shards) = (self.primary.clone(), self.shards.clone());
+        Routed { view: self.view.clone(), primary, shards }
     }
 }
 
@@ -106,8 +108,25 @@ impl<D: Driver + Send> Routed<D> {
         }
         let writable = Arc::new(AtomicUsize::new(writable));
         let view = View { nodes: nodes.into(), writable, way };
-        let primary = View { way: loads, ..view.clone() };
-        Ok(Routed { view, primary: Some(Box::new(Routed { view: primary, primary: None })) })
+        let primary = Routed::on(View { way: loads, ..view.clone() });
+        Ok(Routed { primary: Some(Box::new(primary)), ..Routed::on(view) })
+    }
+
+    fn on(view: View<D>) -> Self {
+        Routed { view, primary: None, shards: None }
+    }
+
+    /// The same, which knows that these of its nodes, by names and numbers, are the shards behind its endpoint. The
+    /// map is for as many shards.
+    #[must_use]
+    pub fn with_shards(self, shards: Vec<(String, usize)>, map: Option<ShardMap>) -> Self {
+        let nodes = shards.into_iter().map(|(name, number)| {
+            let way = NodeRouting::Through(number);
+            ShardNode { name, driver: Routed::on(View { way, ..self.view.clone() }) }
+        });
+        let shards = Some(Arc::new(Shards { nodes: nodes.collect(), map }));
+        let primary = self.primary.map(|primary| Routed { shards: shards.clone(), ..*primary });
+        Routed { view: self.view, primary: primary.map(Box::new), shards }
     }
 
     /// Has sessions opened from now on write to another node. Unknown numbers change nothing.
@@ -224,5 +243,9 @@ impl<D: Driver + Send> Driver for Routed<D> {
 
     fn primary(&self) -> &Self {
         self.primary.as_deref().unwrap_or(self)
+    }
+
+    fn shards(&self) -> Option<&Shards<Self>> {
+        self.shards.as_deref()
     }
 }

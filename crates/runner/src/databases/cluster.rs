@@ -1,7 +1,8 @@
 //! Targets that are clusters of `dyno cluster`: `cluster:FOLDER` where a URL is taken.
 
 use crate::failure::{Failure, sentence};
-use dyno_facts::{Role, SecretUrl, TargetNode};
+use dyno_core::ShardRule;
+use dyno_facts::{Role, Route, SecretUrl, TargetFacts, TargetNode};
 use dyno_suite::Overrides;
 use dyno_topology::{Cluster, ClusterError};
 use std::borrow::Cow;
@@ -29,6 +30,20 @@ pub(crate) fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
         Some(node) => Ok(Cow::Owned(node.url.expose().to_owned())),
         None => Err(Failure::new(format!("No node of the cluster in {folder} takes writes."))),
     }
+}
+
+/// The target that `url` is, where it is a cluster with shards.
+pub(crate) fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>, Failure> {
+    let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(None) };
+    let nodes = cluster_nodes(folder)?;
+    let is_sharded = nodes.iter().any(|node| node.role == Role::Shard);
+    Ok(is_sharded.then(|| TargetFacts {
+        name: name.to_owned(),
+        nodes,
+        route: Route::Endpoint,
+        shard_rule: Some(ShardRule::OF_CLUSTERS),
+        ..TargetFacts::default()
+    }))
 }
 
 /// The URL of a node with its password. A plan that was read back from a run has no passwords, but the

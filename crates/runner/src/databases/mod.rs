@@ -15,6 +15,7 @@ use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
 use dyno_observe::read_facts;
 use dyno_reactor::block_on;
+use std::path::Path;
 use std::time::Instant;
 
 pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
@@ -53,6 +54,9 @@ pub struct ReachedDatabase {
 /// Finds the password of target `name`, connects once and asks the server who it is. When
 /// the server refuses and somebody sits at the terminal, asks for the password.
 pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase, Failure> {
+    if let Some(cluster) = cluster::sharded(name, url)? {
+        return reach_planned(&cluster, Path::new(""));
+    }
     reach_target(cluster::loading_url(url)?.parse().map_err(url_failure)?, Some(name))
 }
 

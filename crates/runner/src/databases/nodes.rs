@@ -49,7 +49,12 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
     }
     let ways = Ways::of(target);
     let facts = nodes[ways.writable].facts.clone();
-    let database = ways.database(&places).map_err(|error| Failure::from(&error))?;
+    let mut database = ways.database(&places).map_err(|error| Failure::from(&error))?;
+    let shards = nodes.iter().enumerate().filter(|(_, node)| node.role == Role::Shard);
+    let shards: Vec<_> = shards.map(|(number, node)| (node.name.clone(), number)).collect();
+    if !shards.is_empty() {
+        database = database.with_shards(shards, target.shard_map());
+    }
     let same_host = nodes.iter().any(|node| node.same_host);
     Ok(ReachedDatabase { database, facts, same_host, nodes })
 }
