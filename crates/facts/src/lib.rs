@@ -18,6 +18,7 @@ mod secret;
 mod series;
 mod server;
 mod summary;
+mod table;
 mod target;
 mod trial;
 
@@ -45,5 +46,6 @@ pub use summary::{
     ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, TrialStatus,
     TrialSummary,
 };
+pub use table::text_table;
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};
 pub use trial::{TrialIdentity, TrialStart};

@@ -30,7 +30,6 @@ mod restore;
 mod search;
 pub mod signals;
 mod summary;
-pub mod table;
 #[cfg(test)]
 mod tests;
 mod trial;

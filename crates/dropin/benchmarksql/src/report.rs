@@ -6,9 +6,9 @@ use super::verdict::Worth;
 use dyno_core::MILLISECOND;
 use dyno_engine::TrialResult;
 use dyno_facts::format::short;
+use dyno_facts::text_table;
 use dyno_facts::{DataCheck, KindSummary, TrialSummary};
 use dyno_record::Frame;
-use dyno_runner::table::layout;
 use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use dyno_tpcc::profile::TpccTransaction;
 
@@ -119,5 +119,5 @@ fn kinds(summary: &TrialSummary, facts: &TpccFacts) -> String {
         row
     };
     let rows: Vec<_> = summary.kinds.iter().zip(&facts.kinds).map(row).collect();
-    layout(&header, &rows, 1)
+    text_table(&header, &rows, |place| place >= 1)
 }

@@ -5,11 +5,11 @@ use dyno_core::{Dialect, Driver, Nanos};
 use dyno_drivers::target::TargetUrl;
 use dyno_engine::{Control, TrialEnd, TrialSpec, drive};
 use dyno_facts::format::short;
+use dyno_facts::text_table;
 use dyno_nullserver::{Config, Handle, start};
 use dyno_runner::calibration::{Calibration, CalibrationPoint};
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
-use dyno_runner::table::layout;
 use dyno_runner::{output, signals};
 use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest};
 use std::sync::Arc;
@@ -134,5 +134,7 @@ fn table(points: &[CalibrationPoint]) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = points.iter().map(row).collect();
-    layout(&["protocol", "workers", "statements/s", "CPU us/statement"], &rows, 1)
+    text_table(&["protocol", "workers", "statements/s", "CPU us/statement"], &rows, |place| {
+        place >= 1
+    })
 }

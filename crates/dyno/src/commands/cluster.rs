@@ -3,8 +3,9 @@
 use crate::choice::choice;
 use crate::{Done, pretty};
 use clap::{Args, Subcommand};
+use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
-use dyno_runner::{output, signals, table};
+use dyno_runner::{output, signals};
 use dyno_topology::endpoint::CrossShardCommit;
 use dyno_topology::{
     Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
@@ -307,5 +308,5 @@ fn nodes_table(nodes: &[NodeStatus]) -> String {
             ]
         })
         .collect();
-    table::layout(&["node", "role", "product", "health", "url", "lag"], &rows, 5)
+    text_table(&["node", "role", "product", "health", "url", "lag"], &rows, |place| place >= 5)
 }

@@ -3,8 +3,8 @@
 use super::RUNS;
 use crate::Done;
 use dyno_facts::RunStatus;
+use dyno_facts::text_table;
 use dyno_runner::output;
-use dyno_runner::table::layout;
 use dyno_store::RunEntry;
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         return Ok(());
     }
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
-    output::data(&layout(&["run", "status", "trials", "title"], &rows, 2));
+    output::data(&text_table(&["run", "status", "trials", "title"], &rows, |place| place >= 2));
     Ok(())
 }
 

@@ -3,10 +3,10 @@
 use crate::terminal::human_time;
 use crate::{Done, offers};
 use dyno_facts::format::{grouped, whole};
+use dyno_facts::text_table;
 use dyno_facts::{ExperimentFacts, SecretUrl};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_runner::table::layout;
 use dyno_suite::{Overrides, Plan, Suite, bundled};
 
 #[derive(Debug, clap::Args)]
@@ -158,7 +158,7 @@ fn targets(suite: &Suite) -> Result<String, Failure> {
             human_time(need.seconds),
         ]);
     }
-    Ok(layout(&["target", "title", "experiments", "rows", "time"], &rows, 2))
+    Ok(text_table(&["target", "title", "experiments", "rows", "time"], &rows, |place| place >= 2))
 }
 
 fn experiments(suite: &Suite) -> Result<String, Failure> {
@@ -181,5 +181,7 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
             human_time(seconds),
         ]);
     }
-    Ok(layout(&["experiment", "test", "workers", "targets", "rows", "time"], &lines, 3))
+    Ok(text_table(&["experiment", "test", "workers", "targets", "rows", "time"], &lines, |place| {
+        place >= 3
+    }))
 }

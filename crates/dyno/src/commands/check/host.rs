@@ -4,8 +4,8 @@
 
 use crate::pretty;
 use dyno_facts::format::grouped;
+use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
-use dyno_runner::table::layout;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,7 +102,9 @@ impl HostReport {
             vec![setting.name.clone(), now.to_owned(), setting.wanted.clone(), verdict]
         };
         let rows: Vec<Vec<String>> = self.settings.iter().map(row).collect();
-        text.push_str(&layout(&["setting", "now", "wanted", "verdict"], &rows, 4));
+        text.push_str(&text_table(&["setting", "now", "wanted", "verdict"], &rows, |place| {
+            place >= 4
+        }));
         if !self.virtuals.is_empty() {
             text.push_str(&format!(
                 "\nNo device stands behind {}: how its packets are received is set where the device is.\n",

@@ -2,8 +2,8 @@
 
 use crate::pretty;
 use dyno_facts::format::grouped;
+use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
-use dyno_runner::table::layout;
 use dyno_tpcc::settle::Settlement;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -110,7 +110,7 @@ impl LedgerReport {
         ];
         let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
         let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
-        text.push_str(&layout(&["ledger", "count"], &rows, 1));
+        text.push_str(&text_table(&["ledger", "count"], &rows, |place| place >= 1));
         for lost in &settled.listed {
             text.push_str(&format!("lost: {}\n", lost.message()));
         }
@@ -182,7 +182,11 @@ impl Report {
         }
         if !self.lines.is_empty() {
             let rows: Vec<Vec<String>> = self.lines.iter().map(Line::row).collect();
-            text.push_str(&layout(&["check", "verdict", "rule", "violations", "s"], &rows, 3));
+            text.push_str(&text_table(
+                &["check", "verdict", "rule", "violations", "s"],
+                &rows,
+                |place| place >= 3,
+            ));
         }
         for line in &self.lines {
             for key in &line.keys {
