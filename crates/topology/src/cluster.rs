@@ -2,7 +2,7 @@
 
 use crate::folder::{Folder, FolderLock, Secrets, random_hex};
 use crate::process::ProcessFilter;
-use crate::request::Request;
+use crate::request::{Request, SHARDS_USUAL};
 use crate::state::FORMAT;
 use crate::{
     Account, ClusterError, EndpointKind, NodeProduct, Result, State, StateNode, TopologyKind,
@@ -12,8 +12,6 @@ use std::path::Path;
 
 /// The user that logs in for the load, and the database that is made for it.
 const USER: &str = "dyno";
-/// Shards of a sharded cluster, as many as the papers' smallest.
-const SHARDS: usize = 4;
 pub(crate) const ENDPOINT: &str = "endpoint";
 
 /// A local cluster of real servers. Each change reads `cluster.json` again, under a lock: other processes may
@@ -204,15 +202,19 @@ pub(crate) fn product_of(topology: TopologyKind) -> NodeProduct {
     match topology {
         TopologyKind::Mariadb | TopologyKind::Sharded => NodeProduct::Mariadb,
         TopologyKind::Mysql => NodeProduct::Mysql,
-        TopologyKind::Postgres => NodeProduct::Postgres,
+        TopologyKind::Postgres | TopologyKind::ShardedPostgres => NodeProduct::Postgres,
     }
 }
 
 fn plan(request: &Request) -> Result<State> {
-    let is_sharded = request.topology == TopologyKind::Sharded;
+    let is_sharded = request.topology.is_sharded();
     let product = product_of(request.topology);
-    let servers = if is_sharded { SHARDS } else { 1 + request.replicas as usize };
-    let endpoint = if is_sharded { Some(EndpointKind::Shardingsphere) } else { request.endpoint };
+    let shards = request.shards.unwrap_or(SHARDS_USUAL);
+    let servers = if is_sharded { shards } else { 1 + request.replicas } as usize;
+    let endpoint = match request.topology {
+        TopologyKind::Sharded => Some(EndpointKind::Shardingsphere),
+        _ => request.endpoint,
+    };
     let ports = machine::free_ports(servers + 1)?;
     let node = |name: String, product: NodeProduct, role: &str, port: u16| StateNode {
         name,
@@ -232,14 +234,16 @@ fn plan(request: &Request) -> Result<State> {
     let mut nodes: Vec<StateNode> = (0..servers)
         .map(|index| node(format!("n{}", index + 1), product, role(index), ports[index]))
         .collect();
-    nodes.extend(endpoint.map(|kind| {
-        let product = match kind {
-            EndpointKind::Pgpool => NodeProduct::Pgpool,
-            EndpointKind::Shardingsphere => NodeProduct::Shardingsphere,
-            EndpointKind::Router => NodeProduct::Router,
-        };
-        node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])
-    }));
+    let in_front = match (endpoint, request.topology) {
+        (None, TopologyKind::ShardedPostgres) => Some(NodeProduct::Postgres),
+        (None, _) => None,
+        (Some(EndpointKind::Pgpool), _) => Some(NodeProduct::Pgpool),
+        (Some(EndpointKind::Shardingsphere), _) => Some(NodeProduct::Shardingsphere),
+        (Some(EndpointKind::Router), _) => Some(NodeProduct::Router),
+    };
+    nodes.extend(
+        in_front.map(|product| node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])),
+    );
     let users = if product == NodeProduct::Postgres { ["postgres"] } else { ["mysql"] };
     let mut state = State {
         format: FORMAT,
@@ -253,7 +257,7 @@ fn plan(request: &Request) -> Result<State> {
         run_as: programs::unprivileged(&users),
         isolated: request.isolated,
         mysql: request.mysql.clone(),
-        cache_mib: machine::cache_mib(servers),
+        cache_mib: machine::cache_mib(nodes.iter().filter(|node| node.product.is_server()).count()),
         is_ready: false,
         endpoint_options: endpoint_options(request, endpoint),
         settings: request.settings.clone(),

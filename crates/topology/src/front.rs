@@ -6,16 +6,21 @@ use crate::endpoint::{self, Front, router};
 use crate::folder::{failed, give};
 use crate::make::PROBE_LIMIT_S;
 use crate::process::Launch;
-use crate::{Cluster, ClusterError, EndpointKind, Result, StateNode};
+use crate::{Cluster, ClusterError, EndpointKind, Result, StateNode, postgres};
 
 impl Cluster {
-    /// Starts the endpoint, if the cluster has one.
+    /// Starts the endpoint, if the cluster has one; one that is a server runs already and is given the shards.
     pub(crate) fn make_endpoint(&mut self, step: &mut dyn FnMut(&str)) -> Result<()> {
         let Some(node) = self.state.nodes.iter().find(|node| node.role == "endpoint") else {
             return Ok(());
         };
-        step(&format!("Starting {}.", node.product.name()));
-        self.launch(ENDPOINT)?;
+        if node.product.is_server() {
+            step("Joining the shards behind the coordinator.");
+            postgres::coordinator::join(self, node)?;
+        } else {
+            step(&format!("Starting {}.", node.product.name()));
+            self.launch(ENDPOINT)?;
+        }
         self.wait_for_endpoint()
     }
 

@@ -4,7 +4,7 @@ use crate::admin::Admin;
 use crate::cluster::product_of;
 use crate::mysql::replication::{self, Stream};
 use crate::process::{LOOK_EACH, Launch, last_lines, start};
-use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode, TopologyKind};
+use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode};
 use crate::{mysql, network, postgres};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// while, and a Java proxy minutes to start on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(300);
 /// Seconds for one statement that arranges something.
-const STATEMENT_LIMIT_S: u64 = 60;
+pub(crate) const STATEMENT_LIMIT_S: u64 = 60;
 /// Seconds for a question to a server that may not answer.
 pub(crate) const PROBE_LIMIT_S: u64 = 5;
 
@@ -61,7 +61,7 @@ impl Cluster {
 
     /// The nodes that hold data.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &StateNode> {
-        self.state.nodes.iter().filter(|node| node.role != "endpoint")
+        self.state.nodes.iter().filter(|node| node.product.is_server())
     }
 
     pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin> {
@@ -117,8 +117,7 @@ impl Cluster {
     }
 
     fn make_database(&self) -> Result<()> {
-        let is_sharded = self.state.topology == TopologyKind::Sharded;
-        for node in self.servers().filter(|node| is_sharded || node.role == "primary") {
+        for node in self.servers().filter(|node| node.role != "read_only") {
             match node.product {
                 NodeProduct::Postgres => postgres::make_database(self, node)?,
                 _ => self

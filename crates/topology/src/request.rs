@@ -6,6 +6,10 @@ use std::path::PathBuf;
 
 /// Most read-only nodes of a cluster, as many as the papers measured.
 pub const REPLICAS_MAX: u32 = 8;
+/// Most shards of a sharded cluster.
+const SHARDS_MAX: u32 = 16;
+/// Shards of a sharded cluster that says nothing of them, as many as the papers' smallest.
+pub(crate) const SHARDS_USUAL: u32 = 4;
 
 dyno_core::named! {
     /// What a commit on the primary waits for.
@@ -38,8 +42,10 @@ pub struct Request {
     /// The folder of the cluster; must not exist or be empty.
     pub dir: PathBuf,
     pub topology: TopologyKind,
-    /// Read-only nodes beside the primary, 0 to [`REPLICAS_MAX`]; not for `Sharded`.
+    /// Read-only nodes beside the primary, 0 to [`REPLICAS_MAX`]; a sharded cluster has none.
     pub replicas: u32,
+    /// Shards of a sharded cluster, 1 to 16; `None` is four.
+    pub shards: Option<u32>,
     pub replication: Replication,
     pub endpoint: Option<EndpointKind>,
     /// Settings of all servers beside those of the template: names and values.
@@ -60,6 +66,7 @@ impl Request {
             dir: dir.into(),
             topology,
             replicas: 0,
+            shards: None,
             replication: Replication::Async,
             endpoint: None,
             settings: Vec::new(),
@@ -88,11 +95,19 @@ impl Request {
                 "add --replicas 1, or more",
             );
         }
-        let is_sharded = self.topology == TopologyKind::Sharded;
+        let is_sharded = self.topology.is_sharded();
+        if self.shards.is_some_and(|shards| !(1..=SHARDS_MAX).contains(&shards)) {
+            let message = format!("A sharded cluster has 1 to {SHARDS_MAX} shards.");
+            return wrong(message, "leave --shards out for four of them");
+        }
         let (message, hint) = match (self.topology, self.endpoint) {
-            (TopologyKind::Sharded, _) if self.replicas > 0 => {
+            _ if is_sharded && self.replicas > 0 => {
                 ("Shards have no read-only nodes.", "leave --replicas out")
             }
+            _ if !is_sharded && self.shards.is_some() => (
+                "Only a sharded cluster has shards.",
+                "use the topology sharded or sharded-postgres",
+            ),
             (TopologyKind::Mariadb, _) if self.replication == Replication::Quorum => (
                 "MariaDB waits for one read-only node, not for a quorum.",
                 "use --replication semi-sync",
@@ -113,6 +128,9 @@ impl Request {
             ),
             (TopologyKind::Sharded, Some(EndpointKind::Pgpool | EndpointKind::Router)) => {
                 ("Only ShardingSphere-Proxy stands in front of shards.", "leave --endpoint out")
+            }
+            (TopologyKind::ShardedPostgres, Some(_)) => {
+                ("The coordinator stands in front of its shards itself.", "leave --endpoint out")
             }
             _ if self.isolated && (self.endpoint.is_some() || is_sharded) => (
                 "An isolated cluster has no endpoint: it would stand in another network than the nodes.",

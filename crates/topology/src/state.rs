@@ -20,6 +20,15 @@ pub enum TopologyKind {
     Postgres,
     /// A stateless SQL layer over MariaDB nodes that hold a part of the data each.
     Sharded,
+    /// PostgreSQL nodes that hold a part of the data each, behind another one that reaches them by postgres_fdw.
+    ShardedPostgres,
+}
+
+impl TopologyKind {
+    /// Whether each node holds a part of the data.
+    pub fn is_sharded(self) -> bool {
+        matches!(self, TopologyKind::Sharded | TopologyKind::ShardedPostgres)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +53,11 @@ dyno_core::named! {
 }
 
 impl NodeProduct {
+    /// Whether it holds data: a proxy doesn't.
+    pub(crate) fn is_server(self) -> bool {
+        matches!(self, NodeProduct::Mariadb | NodeProduct::Mysql | NodeProduct::Postgres)
+    }
+
     pub fn scheme(self) -> &'static str {
         match self {
             NodeProduct::Postgres | NodeProduct::Pgpool => "postgres",

@@ -6,8 +6,6 @@
 use crate::mine::{Mine, up};
 use dyno_testkit::wait_until;
 use dyno_topology::{EndpointKind, TopologyKind};
-use serde_json::Value;
-use std::path::{Path, PathBuf};
 
 /// `None` where a program isn't here.
 fn start(test: &str, topology: TopologyKind, replicas: u32, kind: EndpointKind) -> Option<Mine> {
@@ -19,15 +17,6 @@ fn start(test: &str, topology: TopologyKind, replicas: u32, kind: EndpointKind) 
     })
 }
 
-fn only_trial(folder: &Path) -> Value {
-    let runs = std::fs::read_dir(folder.join("dyno-runs")).expect("runs");
-    let runs: Vec<PathBuf> =
-        runs.flatten().map(|entry| entry.path()).filter(|p| p.is_dir()).collect();
-    assert_eq!(runs.len(), 1, "{runs:?}");
-    let text = std::fs::read(runs[0].join("trials/1.json")).expect("a trial");
-    serde_json::from_slice(&text).expect("JSON")
-}
-
 const SELECTS: &str = "SHOW GLOBAL STATUS LIKE 'Com_select'";
 
 #[test]
@@ -35,40 +24,8 @@ fn tpcc_over_four_shards_is_consistent() {
     let test = "tpcc_over_four_shards_is_consistent";
     let kind = EndpointKind::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
-    let suite = format!(
-        "[suite]\nname = \"sharded\"\n\n[target.main]\nurl = \"{}\"\n\n[[experiment]]\nname = \"orders\"\n\
-         workload = \"tpcc\"\ntest = \"bmsql-5.0\"\nterminals = 4\nwarmup_s = 1\nduration_s = 8\ncleanup = false\n\n\
-         [experiment.options]\nwarehouses = 2\nload_workers = 2\n",
-        mine.node_url("endpoint")
-    );
-    std::fs::write(mine.scratch.path().join("sharded.toml"), suite).expect("a file");
-    mine.dyno(&["run", "sharded.toml"]);
-    let trial = only_trial(mine.scratch.path());
-    assert_eq!(trial["status"], "complete", "{trial}");
-    assert!(trial["counts"]["committed"].as_u64() > Some(0), "{}", trial["counts"]);
-    let checks = trial["checks"].as_array().expect("a list");
-    for name in ["books", "conditions"] {
-        let check = checks.iter().find(|check| check["name"] == name).expect("the check");
-        assert_eq!(check["verdict"], "passed", "{check}");
-    }
-    let conditions = trial["own"]["facts"]["conditions"].as_array().expect("a list");
-    for line in conditions.iter().filter(|line| line["id"] != "C11") {
-        assert_eq!(line["after"]["verdict"], "passed", "{line}");
-    }
-    let shards: Vec<String> = mine
-        .cluster
-        .nodes()
-        .iter()
-        .filter(|node| node.role == "shard")
-        .map(|node| node.name.clone())
-        .collect();
-    assert_eq!(shards.len(), 4);
-    let rows = |table: &str| -> Vec<u64> {
-        shards
-            .iter()
-            .map(|shard| mine.number(shard, &format!("SELECT count(*) FROM {table}")))
-            .collect()
-    };
+    let shards = crate::shards::tpcc_is_consistent(&mine);
+    let rows = |table: &str| mine.rows_of(&shards, table);
     // By the number of the warehouse, modulo four; the catalogue is everywhere.
     assert_eq!(rows("bmsql_warehouse"), [0, 1, 1, 0]);
     assert_eq!(rows("bmsql_item"), [100_000; 4]);

@@ -7,5 +7,6 @@ mod mine;
 mod nats;
 mod pair;
 mod routes;
+mod shards;
 mod topology;
 mod verbs;

@@ -28,7 +28,7 @@ pub(crate) fn up(
     let scratch = Scratch::new();
     let mut request = Request::new(scratch.file("c"), topology);
     let cache = match topology {
-        TopologyKind::Postgres => ("shared_buffers", "64MB"),
+        TopologyKind::Postgres | TopologyKind::ShardedPostgres => ("shared_buffers", "64MB"),
         _ => ("innodb_buffer_pool_size", "64M"),
     };
     request.settings.push((cache.0.to_owned(), cache.1.to_owned()));
@@ -112,6 +112,12 @@ impl Mine {
             self.try_sql(node, sql).unwrap_or_else(|error| panic!("{node}: {sql}: {error}"));
         let cell = table.rows.first().and_then(|row| row.last().cloned().flatten());
         cell.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no number: {sql}"))
+    }
+
+    /// Rows of a table on each of these nodes.
+    pub(crate) fn rows_of(&self, nodes: &[String], table: &str) -> Vec<u64> {
+        let sql = format!("SELECT count(*) FROM {table}");
+        nodes.iter().map(|node| self.number(node, &sql)).collect()
     }
 
     /// Name and role of each node.

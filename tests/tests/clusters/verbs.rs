@@ -26,7 +26,7 @@ fn processes(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-fn assert_nothing_is_left(dir: &Path) {
+pub(crate) fn assert_nothing_is_left(dir: &Path) {
     assert!(!dir.exists(), "{} is left", dir.display());
     let left = processes(dir);
     assert!(left.is_empty(), "{left:?}");
@@ -156,6 +156,12 @@ fn what_cannot_be_is_said_before_anything_is_made() {
         (&["cluster", "up", "mariadb", "--replication=semi-sync"], "has no semi-sync replication"),
         (&["cluster", "up", "postgres", "--endpoint=router"], "stand in front of MySQL's protocol"),
         (&["cluster", "up", "sharded", "--replicas=1"], "Shards have no read-only nodes."),
+        (&["cluster", "up", "sharded-postgres", "--shards=17"], "has 1 to 16 shards."),
+        (
+            &["cluster", "up", "sharded-postgres", "--endpoint=pgpool"],
+            "stands in front of its shards",
+        ),
+        (&["cluster", "up", "postgres", "--shards=2"], "Only a sharded cluster has shards."),
     ] {
         let ran = dyno(scratch.path(), arguments);
         assert_eq!(ran.code, 1, "{}", ran.all());

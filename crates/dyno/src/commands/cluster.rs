@@ -22,6 +22,7 @@ Examples:
   dyno cluster up mariadb --replicas 2 --replication semi-sync
   dyno cluster up postgres --replicas 3 --endpoint pgpool --dir /var/tmp/pg
   dyno cluster up sharded --shardingsphere ~/shardingsphere
+  dyno cluster up sharded-postgres --shards 2
   dyno cluster status --json
   dyno run my-suite.toml --target db=cluster:dyno-cluster
   dyno run failover --shrink 0.2 --target semi-sync=cluster:dyno-cluster
@@ -87,8 +88,9 @@ pub(crate) struct Node {
 
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// The shape: a primary (and read-only nodes) of MariaDB, MySQL or PostgreSQL, or a SQL layer over four
-    /// MariaDB shards.
+    /// The shape: a primary (and read-only nodes) of MariaDB, MySQL or PostgreSQL; a SQL layer over MariaDB shards
+    /// (ShardingSphere-Proxy); or over PostgreSQL shards (a PostgreSQL with postgres_fdw, whose commits over several
+    /// shards are not atomic).
     #[arg(value_name = "TOPOLOGY", value_parser = choice(TOPOLOGIES))]
     topology: TopologyKind,
     #[command(flatten)]
@@ -96,6 +98,9 @@ pub(crate) struct Up {
     /// Read-only nodes beside the primary, at most 8.
     #[arg(long, value_name = "N", default_value_t = 0)]
     replicas: u32,
+    /// Shards of a sharded topology, 1 to 16; four without this option.
+    #[arg(long, value_name = "N")]
+    shards: Option<u32>,
     /// What a commit waits for: nothing, one read-only node, or a majority of all nodes.
     #[arg(long, value_name = "KIND", default_value = "async", value_parser = choice(WAITS))]
     replication: Replication,
@@ -142,6 +147,7 @@ const TOPOLOGIES: &[(&str, TopologyKind)] = &[
     ("mysql", TopologyKind::Mysql),
     ("postgres", TopologyKind::Postgres),
     ("sharded", TopologyKind::Sharded),
+    ("sharded-postgres", TopologyKind::ShardedPostgres),
 ];
 
 const WAITS: &[(&str, Replication)] = &[
@@ -173,6 +179,7 @@ impl Up {
         };
         Request {
             replicas: self.replicas,
+            shards: self.shards,
             replication: self.replication,
             endpoint: self.endpoint,
             settings: self.settings.clone(),

@@ -1,5 +1,6 @@
 //! PostgreSQL as a node: data folder, configuration, command line.
 
+pub(crate) mod coordinator;
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
@@ -22,7 +23,7 @@ fn pass_file(node: &StateNode) -> PathBuf {
     node.folder.join("pgpass")
 }
 
-/// Makes the data folders of all nodes: the standbys begin as copies of the primary's, which was never started.
+/// Makes the data folders of all nodes: the others begin as copies of the first one's, which was never started.
 pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let run_as = cluster.state.run_as;
@@ -35,7 +36,6 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     let initdb = programs::postgres_folder(&PROGRAMS)?.join("initdb");
     run(cluster, first, &first.launch(initdb, arguments))?;
     fs::remove_file(&password).map_err(|error| failed("removed", &password, &error))?;
-    // Databases and replication, from all addresses, never without a password.
     // Databases and replication alike, from wherever the server listens, never without a password.
     write(
         &first.data().join("pg_hba.conf"),
@@ -50,7 +50,9 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
             return Err(ClusterError::stopped());
         }
         copy_folder(&first.data(), &node.data(), run_as)?;
-        write(&node.data().join("standby.signal"), "")?;
+        if node.role == "read_only" {
+            write(&node.data().join("standby.signal"), "")?;
+        }
     }
     Ok(())
 }
@@ -105,6 +107,7 @@ fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode
         let names = synchronous_names(state);
         let _ = writeln!(text, "synchronous_standby_names = '{names}'");
     }
+    text.push_str(coordinator::settings(&node.role));
     for (name, value) in &state.settings {
         let _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
     }

@@ -254,6 +254,11 @@ pub struct ShardClauses {
     /// A statement after CREATE TABLE, such as
     /// `SELECT create_distributed_table('{table}', '{column}')` of Citus.
     pub after: Option<String>,
+    /// A statement instead of one that makes the key or index `{name}`. `{sql}` stands for that one as the text of a
+    /// literal.
+    pub key: Option<String>,
+    /// A statement instead of the one that collects statistics.
+    pub analyze: Option<String>,
 }
 
 /// How tables are spread by warehouse.
@@ -267,6 +272,19 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// What a coordinator of `dyno cluster up sharded-postgres` is told, by the functions that are in it. The catalogue
+    /// is a plain table there: no statement joins it with rows of a shard.
+    pub(crate) fn of_coordinator() -> Self {
+        let text = |sql: &str| Some(format!("SELECT dyno_shards.{sql}"));
+        let by_warehouse = ShardClauses {
+            after: text("distribute('{table}', '{column}')"),
+            key: text("add_key('{name}', '{sql}')"),
+            analyze: text("analyze_table('{table}')"),
+            ..ShardClauses::default()
+        };
+        Shard { by_warehouse, item: ShardClauses::default() }
+    }
+
     fn clauses(&self, table: TpccTable) -> &ShardClauses {
         if table == TpccTable::Item { &self.item } else { &self.by_warehouse }
     }
@@ -365,9 +383,7 @@ impl Schema {
             table.typed_columns().iter().map(|&column| self.column(table, column)).collect();
         parts.extend(self.inline_keys(table));
         let mut sql = format!("CREATE TABLE {} (\n  {}\n)", table.name(), parts.join(",\n  "));
-        let Some(clauses) = self.shard.as_ref().map(|shard| shard.clauses(table)) else {
-            return vec![sql];
-        };
+        let Some(clauses) = self.clauses(table) else { return vec![sql] };
         if let Some(suffix) = &clauses.suffix {
             // Writing into a String can't fail.
             let _ = write!(sql, " {}", fill_in(suffix, table));
@@ -429,7 +445,17 @@ impl Schema {
             let sql = format!("CREATE INDEX {name} ON {} ({columns})", table.name());
             keys.push(LateKey { table, name: name.to_owned(), sql });
         }
+        for key in &mut keys {
+            if let Some(template) = self.clauses(key.table).and_then(|it| it.key.as_ref()) {
+                let template = fill_in(template, key.table).replace("{name}", &key.name);
+                key.sql = template.replace("{sql}", &key.sql.replace('\'', "''"));
+            }
+        }
         keys
+    }
+
+    fn clauses(&self, table: TpccTable) -> Option<&ShardClauses> {
+        self.shard.as_ref().map(|shard| shard.clauses(table))
     }
 
     fn late_primary_key(&self, table: TpccTable) -> LateKey {
@@ -497,7 +523,11 @@ impl Schema {
             Dialect::Postgres => "VACUUM ANALYZE",
             Dialect::Sqlite => "ANALYZE",
         };
-        TpccTable::ALL.iter().map(|table| format!("{verb} {}", table.name())).collect()
+        let sql = |table: TpccTable| match self.clauses(table).and_then(|it| it.analyze.as_ref()) {
+            Some(template) => fill_in(template, table),
+            None => format!("{verb} {}", table.name()),
+        };
+        TpccTable::ALL.into_iter().map(sql).collect()
     }
 }
 
@@ -563,6 +593,7 @@ mod tests {
                 suffix: Some("dbpartition by hash({column})".into()),
                 after: Some("SELECT create_distributed_table('{table}', '{column}')".into()),
                 before: Some("CREATE SHARDING TABLE RULE {table}".into()),
+                ..ShardClauses::default()
             },
             item: ShardClauses { suffix: Some("broadcast".into()), ..ShardClauses::default() },
         };
@@ -575,5 +606,26 @@ mod tests {
         assert!(item.len() == 1 && item[0].ends_with(") broadcast"));
         let history = &schema.create_table(TpccTable::History)[1];
         assert!(history.contains("PRIMARY KEY (h_w_id, hist_id),\n  KEY bmsql_history_idx1"));
+    }
+
+    #[test]
+    fn a_coordinator_has_keys_and_statistics_made_on_the_shards() {
+        let shard = Some(Shard::of_coordinator());
+        let schema = Schema { shard, ..schema(Dialect::Postgres, KeyTime::AfterLoad) };
+        let stock = schema.create_table(TpccTable::Stock);
+        assert_eq!(stock[1..], ["SELECT dyno_shards.distribute('bmsql_stock', 's_w_id')"]);
+        assert_eq!(schema.create_table(TpccTable::Item).len(), 1);
+        let keys = schema.late_keys();
+        let sql = |name: &str| keys.iter().find(|key| key.name == name).unwrap().sql.as_str();
+        assert_eq!(
+            sql("bmsql_history_pkey"),
+            "SELECT dyno_shards.add_key('bmsql_history_pkey', 'ALTER TABLE bmsql_history ADD CONSTRAINT \
+             bmsql_history_pkey PRIMARY KEY (h_w_id, hist_id)')"
+        );
+        assert!(sql("bmsql_item_pkey").starts_with("ALTER TABLE bmsql_item ADD CONSTRAINT"));
+        assert!(sql("bmsql_customer_idx1").starts_with("SELECT dyno_shards.add_key("));
+        let analyze = schema.analyze();
+        assert_eq!(analyze[0], "VACUUM ANALYZE bmsql_item");
+        assert_eq!(analyze[1], "SELECT dyno_shards.analyze_table('bmsql_warehouse')");
     }
 }

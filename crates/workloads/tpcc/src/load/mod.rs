@@ -76,13 +76,22 @@ pub fn load<D: Driver>(
 ) -> Result<LoadReport, LoadError> {
     let dialect = driver.dialect();
     check_options(options, dialect)?;
-    let schema = Schema {
+    let loader = LoadSessions::new(driver, observer, options.sessions);
+    let mut schema = Schema {
         dialect,
         keys: options.keys.unwrap_or(KeyTime::usual(dialect)),
         foreign_keys: options.foreign_keys,
         shard: options.shard.clone(),
     };
-    let loader = LoadSessions::new(driver, observer, options.sessions);
+    if dialect == Dialect::Postgres
+        && schema.shard.is_none()
+        && loader.one(async |session: &mut D::Session| state::is_coordinator(session).await)?
+    {
+        schema.shard = Some(Shard::of_coordinator());
+        if std::mem::take(&mut schema.foreign_keys) {
+            observer.note("Foreign keys are left out: there are none between tables on shards");
+        }
+    }
     let begun = loader
         .one(async |session: &mut D::Session| begin(session, options, &schema, observer).await)?;
     let Some((loaded_at, progress)) = begun else {

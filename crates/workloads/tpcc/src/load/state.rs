@@ -5,7 +5,7 @@ use crate::random::Constants;
 use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, TpccTable, primary_key_name, table_names};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Discard, Session};
-use dyno_load::query::{column, pairs};
+use dyno_load::query::{answer, column, pairs};
 use dyno_load::{LoadError, catalog, while_doing};
 use std::collections::{HashMap, HashSet};
 
@@ -95,6 +95,13 @@ async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbEr
 pub async fn foreign_keys<S: Session>(session: &mut S) -> Result<usize, LoadError> {
     let keys = keys(session).await?;
     Ok(FOREIGN_KEYS.iter().filter(|key| keys.contains(key.0)).count())
+}
+
+/// Whether the server is a coordinator of `dyno cluster`, which spreads tables by functions of its own.
+pub(crate) async fn is_coordinator<S: Session>(session: &mut S) -> Result<bool, LoadError> {
+    let sql = "SELECT 1 WHERE to_regprocedure('dyno_shards.distribute(text,text)') IS NOT NULL";
+    let found = answer(session, sql).await.map_err(while_doing("looking for shards"))?;
+    Ok(!found.rows.is_empty())
 }
 
 async fn config<S: Session>(session: &mut S) -> Result<HashMap<String, String>, DbError> {

@@ -1,0 +1,133 @@
+//! Clusters whose nodes hold a part of the data each: TPC-C over them, and the coordinator of `sharded-postgres`.
+
+use crate::mine::{Mine, up};
+use crate::verbs::assert_nothing_is_left;
+use dyno_topology::{Cluster, Health, TopologyKind};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn only_trial(folder: &Path) -> Value {
+    let runs = std::fs::read_dir(folder.join("dyno-runs")).expect("runs");
+    let runs: Vec<PathBuf> =
+        runs.flatten().map(|entry| entry.path()).filter(|p| p.is_dir()).collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let text = std::fs::read(runs[0].join("trials/1.json")).expect("a trial");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+const SUITE: &str = r#"
+[suite]
+name = "sharded"
+
+[target.main]
+
+[[experiment]]
+name = "orders"
+workload = "tpcc"
+test = "bmsql-5.0"
+terminals = 4
+warmup_s = 1
+duration_s = 8
+cleanup = false
+
+[experiment.options]
+warehouses = 2
+load_workers = 2
+"#;
+
+/// Loads two warehouses, runs TPC-C and has it checked. Returns the names of the shards.
+pub(crate) fn tpcc_is_consistent(mine: &Mine) -> Vec<String> {
+    std::fs::write(mine.scratch.path().join("sharded.toml"), SUITE).expect("a file");
+    mine.dyno(&["run", "sharded.toml", "--target", &format!("main={}", mine.url())]);
+    let trial = only_trial(mine.scratch.path());
+    assert_eq!(trial["status"], "complete", "{trial}");
+    assert!(trial["counts"]["committed"].as_u64() > Some(0), "{}", trial["counts"]);
+    let checks = trial["checks"].as_array().expect("a list");
+    for name in ["books", "conditions"] {
+        let check = checks.iter().find(|check| check["name"] == name).expect("the check");
+        assert_eq!(check["verdict"], "passed", "{check}");
+    }
+    let conditions = trial["own"]["facts"]["conditions"].as_array().expect("a list");
+    for line in conditions.iter().filter(|line| line["id"] != "C11") {
+        assert_eq!(line["after"]["verdict"], "passed", "{line}");
+    }
+    let nodes = mine.cluster.nodes().iter().filter(|node| node.role == "shard");
+    let shards: Vec<String> = nodes.map(|node| node.name.clone()).collect();
+    assert_eq!(shards.len(), 4);
+    shards
+}
+
+#[test]
+fn tpcc_over_four_postgres_shards_is_consistent() {
+    let test = "tpcc_over_four_postgres_shards_is_consistent";
+    let Some(mine) = up(test, TopologyKind::ShardedPostgres, |_| ()) else { return };
+    let shards = tpcc_is_consistent(&mine);
+    let rows = |table: &str| mine.rows_of(&shards, table);
+    assert_eq!(rows("bmsql_warehouse"), [0, 1, 1, 0]);
+    assert_eq!(rows("bmsql_stock"), [0, 100_000, 100_000, 0]);
+    // Keys are the shards'.
+    let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'p' AND conrelid::regclass::text LIKE 'bmsql_%'";
+    assert_eq!(mine.number("n2", keys), 8);
+    let printed = mine.dyno(&["check", &mine.node_url("endpoint")]).stdout;
+    assert!(printed.contains("C12"), "{printed}");
+}
+
+/// The names of the shards that a query's plan reads.
+fn read_by_plan(mine: &Mine, sql: &str) -> Vec<String> {
+    let plan = mine.try_sql("endpoint", &format!("EXPLAIN (VERBOSE) {sql}")).expect("a plan");
+    let lines = plan.rows.iter().filter_map(|row| row.first().cloned().flatten());
+    let scans =
+        lines.filter(|line| line.contains("Foreign Scan on") || line.contains("Foreign Update on"));
+    let shard =
+        |line: String| line.split_once("dyno_shards.t_").map(|(_, rest)| rest[..2].to_owned());
+    let mut shards: Vec<String> = scans.filter_map(shard).collect();
+    shards.dedup();
+    shards
+}
+
+#[test]
+fn a_coordinator_spreads_rows_by_their_number() {
+    let test = "a_coordinator_spreads_rows_by_their_number";
+    // No power of two: the hash of the partitions has to be the number itself.
+    let started = up(test, TopologyKind::ShardedPostgres, |request| request.shards = Some(3));
+    let Some(mut mine) = started else { return };
+    mine.assert_up();
+    let roles: Vec<String> = mine.roles().into_iter().map(|node| node.1).collect();
+    assert_eq!(roles, ["shard", "shard", "shard", "endpoint"]);
+    mine.sql("endpoint", "CREATE TABLE t(id int PRIMARY KEY, v text)");
+    mine.sql("endpoint", "SELECT dyno_shards.distribute('t', 'id')");
+    mine.sql("endpoint", "SELECT dyno_shards.add_key('t_v', 'CREATE INDEX t_v ON t(v)')");
+    // Once more, as a load that goes on does.
+    mine.sql("endpoint", "SELECT dyno_shards.add_key('t_v', 'CREATE INDEX t_v ON t(v)')");
+    mine.sql("endpoint", "INSERT INTO t SELECT n, 'x' FROM generate_series(1, 300) AS n");
+    for (shard, rest) in [("n1", 0), ("n2", 1), ("n3", 2)] {
+        assert_eq!(mine.sql(shard, "SELECT count(*) FROM t"), "100", "{shard}");
+        assert_eq!(mine.sql(shard, "SELECT max(id % 3) FROM t"), rest.to_string(), "{shard}");
+        assert_eq!(mine.sql(shard, "SELECT count(*) FROM pg_indexes WHERE tablename = 't'"), "2");
+    }
+    assert_eq!(read_by_plan(&mine, "SELECT v FROM t WHERE id = 8"), ["n3"]);
+    assert_eq!(read_by_plan(&mine, "SELECT v FROM t WHERE id = 10::bigint FOR UPDATE"), ["n2"]);
+    assert_eq!(read_by_plan(&mine, "UPDATE t SET v = 'y' WHERE id = 9"), ["n1"]);
+    assert_eq!(read_by_plan(&mine, "SELECT count(*) FROM t"), ["n1", "n2", "n3"]);
+    let twice = mine.try_sql("endpoint", "INSERT INTO t VALUES (8)").unwrap_err();
+    assert_eq!(twice.sqlstate(), "23505", "the key of a shard: {twice}");
+    let refused =
+        mine.try_sql("endpoint", "SELECT dyno_shards.on_shards('SELECT 1/0')").unwrap_err();
+    assert!(refused.to_string().contains("n1: division by zero"), "{refused}");
+    // What one shard holds is out of reach while that is down, and nothing else.
+    mine.cluster.kill("n2").unwrap();
+    assert!(mine.try_sql("endpoint", "SELECT v FROM t WHERE id = 10").is_err());
+    assert_eq!(mine.sql("endpoint", "SELECT v FROM t WHERE id = 8"), "x");
+    let healths: Vec<Health> = mine.cluster.status().iter().map(|node| node.health).collect();
+    assert_eq!(healths, [Health::Up, Health::Down, Health::Up, Health::Up]);
+    mine.cluster.start("n2").unwrap();
+    mine.cluster.stop("endpoint").unwrap();
+    mine.cluster.start("endpoint").unwrap();
+    mine.assert_up();
+    assert_eq!(mine.sql("endpoint", "SELECT v FROM t WHERE id = 10"), "x");
+    mine.sql("endpoint", "DROP TABLE t");
+    assert!(mine.try_sql("n1", "SELECT 1 FROM t").is_err(), "it went from the shards, too");
+    let dir = mine.dir();
+    Cluster::down(&dir).unwrap();
+    assert_nothing_is_left(&dir);
+}
