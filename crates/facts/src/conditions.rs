@@ -180,6 +180,12 @@ pub struct NodeConditions {
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.
     pub cpu_share: Option<f64>,
+    /// CPU seconds (user and system) of all its processes in the window; `None` where they can't be seen: on another
+    /// machine, in a container, shared with another node, begun anew.
+    pub cpu_s: Option<f64>,
+    /// The process whose CPU that is, with all that descend from it; its control group, where it has one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_of: Option<String>,
     pub isolation: Option<String>,
     /// The server's memory for data, bytes.
     pub cache_bytes: Option<u64>,

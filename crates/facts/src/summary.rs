@@ -160,4 +160,17 @@ impl TrialSummary {
         let statements = self.statements.reads + self.statements.writes + self.statements.misses;
         if self.window_s > 0.0 { statements as f64 / self.window_s } else { 0.0 }
     }
+
+    /// Server CPU for a transaction that was committed or rolled back as the profile asks, of `cpu_s` seconds.
+    pub fn cpu_us_per_transaction(&self, cpu_s: f64) -> Option<f64> {
+        let transactions = self.counts.committed + self.counts.rolled_back;
+        (transactions > 0).then(|| cpu_s * 1e6 / transactions as f64)
+    }
+
+    /// The same of all nodes together, endpoints among them; `None` where one of them isn't known.
+    pub fn server_cpu_us_per_transaction(&self) -> Option<f64> {
+        let nodes = &self.conditions.nodes;
+        let cpu_s: f64 = nodes.values().map(|node| node.cpu_s).sum::<Option<f64>>()?;
+        self.cpu_us_per_transaction(cpu_s).filter(|_| !nodes.is_empty())
+    }
 }

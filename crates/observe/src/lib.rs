@@ -8,7 +8,10 @@ mod server;
 dyno_facts::catalogue!();
 
 pub use environment::environment;
-pub use host::{GeneratorWatch, HostSampler, machine, run_delay_of_process, run_delay_of_thread};
+pub use host::{
+    GeneratorWatch, HostSampler, ServerCpu, ServerProcess, machine, run_delay_of_process,
+    run_delay_of_thread,
+};
 pub use server::{
     Asked, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow, commits_grown,
     follows, glance, has_reached, look, node_conditions, position, read_facts, server_restarted,

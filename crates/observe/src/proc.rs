@@ -4,6 +4,9 @@
 //! The formats are those of proc(5) and of the kernel's `Documentation/admin-guide/iostats.rst`.
 //! Kernels add columns at the end of lines; missing ones are 0.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
 pub const CPU_COLUMNS: [&str; 10] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
 
@@ -164,6 +167,90 @@ pub fn segments(snmp: &str) -> Option<Segments> {
     Some(Segments { sent: value("OutSegs")?, retransmitted: value("RetransSegs")? })
 }
 
+/// Microseconds that a group has used, from its `cpu.stat` (version 2).
+pub fn used_us(cpu_stat: &str) -> Option<u64> {
+    value(cpu_stat, "usage_usec ")
+}
+
+/// A process as its `/proc/PID/stat` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    pub name: String,
+    pub parent: u32,
+    /// CPU time of its own, in clock ticks: user and system.
+    pub own_ticks: u64,
+    /// The same of children that have ended and were waited for.
+    pub ended_ticks: u64,
+    /// When it was started, in clock ticks after the start of the system.
+    pub started_ticks: u64,
+}
+
+pub fn process_stat(stat: &str) -> Option<ProcessStat> {
+    // The name is in parentheses and may hold anything; field 3 follows the last one.
+    let (front, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(ProcessStat {
+        name: front.split_once('(')?.1.to_owned(),
+        parent: u32::try_from(number(4)?).ok()?,
+        own_ticks: number(14)? + number(15)?,
+        ended_ticks: number(16)? + number(17)?,
+        started_ticks: number(22)?,
+    })
+}
+
+/// A socket that listens, and whose it is where the kernel says that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketOwner {
+    pub inode: u64,
+    pub user: Option<u32>,
+}
+
+/// The sockets that listen at a port, from `/proc/net/tcp` or `tcp6`, with their addresses.
+pub fn tcp_listeners(tcp: &str, port: u16) -> impl Iterator<Item = (IpAddr, SocketOwner)> {
+    const LISTENS: &str = "0A";
+    tcp.lines().skip(1).filter_map(move |line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (address, at) = fields.get(1)?.split_once(':')?;
+        let is_it = *fields.get(3)? == LISTENS && u16::from_str_radix(at, 16) == Ok(port);
+        let owner = SocketOwner {
+            inode: fields.get(9)?.parse().ok()?,
+            user: Some(fields.get(7)?.parse().ok()?),
+        };
+        is_it.then_some((ip_address(address)?, owner))
+    })
+}
+
+/// An address as `/proc/net` has it: words of 32 bits in the machine's order.
+fn ip_address(hexadecimal: &str) -> Option<IpAddr> {
+    let word = |at: usize| {
+        Some(u32::from_str_radix(hexadecimal.get(at * 8..at * 8 + 8)?, 16).ok()?.to_ne_bytes())
+    };
+    match hexadecimal.len() {
+        8 => Some(Ipv4Addr::from(word(0)?).into()),
+        32 => {
+            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+            let bytes: [u8; 16] = words.concat().try_into().ok()?;
+            Some(Ipv6Addr::from(bytes).into())
+        }
+        _ => None,
+    }
+}
+
+/// The inodes of sockets that listen at a path, from `/proc/net/unix`.
+pub fn unix_listeners(unix: &str, path: &Path) -> impl Iterator<Item = u64> {
+    /// `__SO_ACCEPTCON`.
+    const LISTENS: u64 = 0x1_0000;
+    unix.lines().skip(1).filter_map(move |line| {
+        // The path is last and may hold blanks.
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let inode = fields.get(6)?;
+        let at = line.split_once(&format!(" {inode} "))?.1;
+        let flags = u64::from_str_radix(fields.get(3)?, 16).ok()?;
+        (flags & LISTENS != 0 && Path::new(at) == path).then(|| inode.parse().ok())?
+    })
+}
+
 /// How far a counter has come. A counter of 32 bits may have passed its end; one that went back
 /// otherwise was reset, which is `None`.
 pub fn counted(before: u64, after: u64) -> Option<u64> {
@@ -266,6 +353,42 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
         assert_eq!(throttled_us("nr_throttled 1\nthrottled_time 5000\n"), Some(5));
         assert_eq!(throttled_us("usage_usec 9\nthrottled_usec 7\n"), Some(7));
         assert_eq!(throttled_us("usage_usec 9\n"), None);
+    }
+
+    #[test]
+    fn a_process_has_a_name_with_anything_in_it() {
+        let rest = "S 7 1 1 0 -1 4194560 9 8 7 6 150 50 20 10 20 0 1 0 4242 99 11";
+        let stat = process_stat(&format!("815 (a) b (c) {rest}")).unwrap();
+        assert_eq!((stat.name.as_str(), stat.parent), ("a) b (c", 7));
+        assert_eq!((stat.own_ticks, stat.ended_ticks, stat.started_ticks), (200, 30, 4242));
+        assert_eq!(process_stat("815 (cut off"), None);
+        assert_eq!(process_stat("815 (cut off) S 7"), None);
+    }
+
+    #[test]
+    fn sockets_that_listen_have_an_address_and_an_owner() {
+        let tcp = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000   112        0 4711 1 0 100
+   1: 0100007F:0CEA 0100007F:9999 01 00000000:00000000 00:00000000 00000000   112        0 4712 1 0 100
+   2: 00000000:0CEB 00000000:0000 0A 00000000:00000000 00:00000000 00000000   112        0 4713 1 0 100
+";
+        let found: Vec<_> = tcp_listeners(tcp, 3306).collect();
+        let owner = SocketOwner { inode: 4711, user: Some(112) };
+        assert_eq!(found, [(IpAddr::from([127, 0, 0, 1]), owner)]);
+        assert_eq!(
+            ip_address("00000000000000000000000001000000"),
+            Some("::1".parse().expect("an address"))
+        );
+        assert_eq!(ip_address("0100"), None);
+        let unix = "Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 16641 /run/a b.sock
+0000000000000000: 00000003 00000000 00000000 0001 03 16642 /run/a b.sock
+0000000000000000: 00000002 00000000 00010000 0001 01 16643 /run/a
+0000000000000000: 00000003 00000000 00000000 0001 03 16644
+";
+        let at = |path: &str| unix_listeners(unix, Path::new(path)).collect::<Vec<_>>();
+        assert_eq!(at("/run/a b.sock"), [16641]);
+        assert_eq!(at("/run/a"), [16643]);
     }
 
     #[test]

@@ -169,6 +169,12 @@ pub(crate) fn store(
         let rates = format!("{} tx/s, {} statements/s", short(summary.tps), short(summary.qps));
         with_p95(&rates, &summary)
     });
+    let figures = match summary.server_cpu_us_per_transaction() {
+        Some(cpu_us) if summary.window_s > 0.0 => {
+            format!("{figures}, server CPU {} us/tx", short(cpu_us))
+        }
+        _ => figures,
+    };
     progress.finish(&match &summary.status {
         TrialStatus::Complete => figures,
         TrialStatus::Interrupted => format!("interrupted; until then {figures}"),

@@ -26,6 +26,8 @@ dyno_core::named! {
         P99Ms = "p99_ms",
         P999Ms = "p999_ms",
         MaxMs = "max_ms",
+        /// CPU time of all processes of the servers for a transaction.
+        ServerCpuUs = "server_cpu_us",
         /// Errors of all attempts by transactions begun, 0 to 1.
         Errors = "errors",
     }

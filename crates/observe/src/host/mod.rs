@@ -8,10 +8,12 @@
 
 mod machine;
 mod metronome;
+mod processes;
 mod sample;
 mod watch;
 
 pub use machine::machine;
+pub use processes::{ServerCpu, ServerProcess};
 pub use sample::HostSampler;
 pub use watch::{GeneratorWatch, run_delay_of_process, run_delay_of_thread};
 

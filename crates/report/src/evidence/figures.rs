@@ -27,6 +27,9 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
         Metric::P99Ms => ms(0.01, |latency| latency.p99_us),
         Metric::P999Ms => ms(0.001, |latency| latency.p999_us),
         Metric::MaxMs => (latency.count > 0).then_some(latency.max_us / 1e3),
+        Metric::ServerCpuUs => {
+            trial.server_cpu_us_per_transaction().filter(|_| is_measured && !is_pass(trial))
+        }
         Metric::Errors => (trial.counts.started > 0).then(|| {
             let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
             errors as f64 / trial.counts.started as f64
@@ -40,8 +43,8 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 pub fn judged_metrics(trial: &TrialSummary) -> &'static [Metric] {
     let own = KnownFamily::of(trial).and_then(|family| family.judged());
     own.unwrap_or(match trial.rate_per_s {
-        Some(_) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
-        None => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],
+        Some(_) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms, Metric::ServerCpuUs],
+        None => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms, Metric::ServerCpuUs],
     })
 }
 
@@ -60,6 +63,7 @@ pub(crate) fn metric_name(metric: Metric) -> Message {
         Metric::P99Ms => say!(n_99th_percentile_of_latency_ms),
         Metric::P999Ms => say!(n_99_9th_percentile_of_latency_ms),
         Metric::MaxMs => say!(largest_latency_ms),
+        Metric::ServerCpuUs => say!(server_cpu_per_transaction_us),
         Metric::Errors => say!(errors_by_transactions_begun),
     }
 }

@@ -118,6 +118,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
         retries: sum(|trial| trial.summary.counts.retries),
         reconnects: sum(|trial| trial.summary.counts.reconnects),
         cpu_us_per_statement: of(|trial| trial.summary.generator.cpu_us_per_statement),
+        server_cpu_us: main(Metric::ServerCpuUs).map(|(_, spread)| spread),
         checks: Vec::new(),
         level: first.level.clone(),
         is_paced: family.is_some_and(|family| family.is_paced(&first.summary)),

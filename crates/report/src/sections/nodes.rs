@@ -3,7 +3,7 @@
 
 use super::sum_or;
 use crate::blocks::{Blocks, PaperRows};
-use crate::evidence::{Experiment, Paper, Point, Trial, node_role, place_of_role};
+use crate::evidence::{Experiment, Paper, Point, Spread, Trial, node_role, place_of_role};
 use crate::format::{
     self,
     NumberFormat::{Percent, Short, Whole},
@@ -69,6 +69,7 @@ struct NodeWork<'a> {
     /// Its part of the load generator's statements per second, divided as the nodes counted.
     qps: Option<f64>,
     cpu_share: Option<f64>,
+    cpu_us_per_transaction: Option<f64>,
     lag_p95_s: Option<f64>,
     lag_max_s: Option<f64>,
 }
@@ -126,6 +127,11 @@ fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
         |of: fn(&NodeConditions) -> Option<u64>| own.iter().map(|n| of(n)).sum::<Option<u64>>();
     let most =
         |of: fn(&NodeConditions) -> Option<f64>| own.iter().filter_map(|n| of(n)).reduce(f64::max);
+    let cpu_us = trials.iter().filter_map(|trial| {
+        let cpu_s = trial.summary.conditions.nodes.get(name)?.cpu_s?;
+        trial.summary.cpu_us_per_transaction(cpu_s)
+    });
+    let cpu_us: Vec<f64> = cpu_us.collect();
     let busy: Vec<f64> = own.iter().filter_map(|node| node.cpu_share).collect();
     NodeWork {
         node: name,
@@ -135,6 +141,7 @@ fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
         statements: total(|node| node.statements),
         commits: total(|node| node.commits),
         cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
+        cpu_us_per_transaction: Spread::of(cpu_us).map(|spread| spread.median),
         lag_p95_s: most(|node| node.lag_p95_s),
         lag_max_s: most(|node| node.lag_max_s),
         ..NodeWork::default()
@@ -151,6 +158,7 @@ fn sum<'a>(nodes: &[NodeWork<'a>], qps: f64) -> NodeWork<'a> {
     let most =
         |of: fn(&NodeWork<'_>) -> Option<f64>| counted(nodes).filter_map(of).reduce(f64::max);
     let mut sum = NodeWork {
+        cpu_us_per_transaction: nodes.iter().map(|node| node.cpu_us_per_transaction).sum(),
         reads: total(|node| node.reads),
         writes: total(|node| node.writes),
         statements: total(|node| node.statements),
@@ -247,6 +255,7 @@ fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
         .col(say!(commits), Whole, |node| node.commits)
         .col(say!(statements_per_s), Short, |node| node.qps)
         .class("strong")
+        .col(say!(server_cpu_us_per_transaction), Short, |node| node.cpu_us_per_transaction)
         .col(say!(machine_busy_percent_2), Percent, |node| node.cpu_share)
         .col(say!(lag_p95_s), Short, |node| node.lag_p95_s)
         .col(say!(largest_lag_s), Short, |node| node.lag_max_s)

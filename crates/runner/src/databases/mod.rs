@@ -8,6 +8,7 @@ pub use dyno_drivers::{Database, with_driver};
 pub use nodes::{ReachedNode, reach_planned};
 
 use crate::failure::{Failure, sentence};
+use crate::nodes::ServerPlace;
 use crate::output::{self, Streams};
 use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;
@@ -47,6 +48,8 @@ pub struct ReachedDatabase {
     pub database: Database,
     pub facts: ServerFacts,
     pub same_host: bool,
+    /// Where its processes are, if it has one node.
+    pub(crate) server: ServerPlace,
     /// Its nodes in the order of the plan; empty where no plan has named it.
     pub nodes: Vec<ReachedNode>,
 }
@@ -155,7 +158,8 @@ fn open_first(
 fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase, Failure> {
     let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
     let same_host = target.hosts.0.iter().all(is_local);
-    Ok(ReachedDatabase { database, facts, same_host, nodes: Vec::new() })
+    let server = ServerPlace::of(target);
+    Ok(ReachedDatabase { database, facts, same_host, server, nodes: Vec::new() })
 }
 
 fn url_failure(error: TargetError) -> Failure {
@@ -168,7 +172,7 @@ fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     Ok((database, facts))
 }
 
-fn is_local(address: &Address) -> bool {
+pub(crate) fn is_local(address: &Address) -> bool {
     match address {
         Address::Unix(_) => true,
         Address::Tcp { host, .. } => {

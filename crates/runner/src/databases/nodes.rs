@@ -5,6 +5,7 @@ use super::{
     Database, ReachedDatabase, Typed, is_denied, is_local, open_first, reach, url_failure,
 };
 use crate::failure::Failure;
+use crate::nodes::ServerPlace;
 use dyno_core::DbError;
 use dyno_drivers::route::NodeRouting;
 use dyno_drivers::target::TargetUrl;
@@ -19,6 +20,7 @@ pub struct ReachedNode {
     pub database: Database,
     pub facts: ServerFacts,
     pub same_host: bool,
+    pub(crate) server: ServerPlace,
 }
 
 /// Reaches all nodes of a target of a plan, in the plan's order; at least one.
@@ -34,6 +36,7 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
             database: reached.database.clone(),
             facts: reached.facts.clone(),
             same_host: reached.same_host,
+            server: reached.server.clone(),
         });
         return Ok(reached);
     }
@@ -56,7 +59,8 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
         database = database.with_shards(shards, target.shard_map());
     }
     let same_host = nodes.iter().any(|node| node.same_host);
-    Ok(ReachedDatabase { database, facts, same_host, nodes })
+    let server = ServerPlace::Unknown;
+    Ok(ReachedDatabase { database, facts, same_host, server, nodes })
 }
 
 /// Reaches one node. `typed` is what was typed for the nodes before it.
@@ -86,7 +90,8 @@ fn reach_node(
     // Isolated nodes have addresses of their own, and are on this machine all the same.
     let same_host = node.cluster.is_some() || place.hosts.0.iter().all(is_local);
     let (name, role) = (node.name.clone(), node.role);
-    Ok((place, ReachedNode { name, role, database, facts, same_host }))
+    let server = ServerPlace::of_node(node, &place);
+    Ok((place, ReachedNode { name, role, database, facts, same_host, server }))
 }
 
 struct Ways {

@@ -11,9 +11,11 @@ mod catch_up;
 mod client;
 mod freshness;
 mod sampling;
+mod server_cpu;
 
 pub(crate) use client::Client;
 pub(super) use sampling::{Over, Sampling, sampled};
+pub(crate) use server_cpu::ServerPlace;
 
 use crate::databases::{self, Database, ReachedDatabase, with_driver};
 use client::preparing;
@@ -24,6 +26,7 @@ use dyno_facts::{
 };
 use dyno_observe::{Asked, NodeLook, ServerWindow, commits_grown, glance, look, node_conditions};
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
+use server_cpu::CpuUse;
 use std::collections::BTreeMap;
 
 /// Time limit for all questions before or after a trial.
@@ -49,6 +52,7 @@ struct Node<'a> {
     /// This node alone, wherever the load goes.
     database: &'a Database,
     same_host: bool,
+    server: &'a ServerPlace,
 }
 
 pub(super) struct Looked {
@@ -60,6 +64,8 @@ pub(super) struct Looked {
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
     nodes: Vec<ServerWindow>,
+    /// Likewise.
+    cpu: Vec<Option<CpuUse>>,
     freshness: Option<Freshness>,
 }
 
@@ -93,6 +99,7 @@ impl<'a> Nodes<'a> {
                 role: node.role,
                 database: &node.database,
                 same_host: node.same_host,
+                server: &node.server,
             })
             .collect();
         if list.is_empty() {
@@ -101,6 +108,7 @@ impl<'a> Nodes<'a> {
                 role: Role::Primary,
                 database: &reached.database,
                 same_host: reached.same_host,
+                server: &reached.server,
             });
         }
         let route = planned.map(|planned| planned.route).unwrap_or_default();
@@ -155,8 +163,10 @@ impl<'a> Nodes<'a> {
         let mut commits = Some(0);
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
+            let used = seen.cpu.get(index).and_then(Option::as_ref);
             let seen = seen.nodes.get(index).unwrap_or(&none);
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
+            (found.cpu_s, found.cpu_of) = used.map(|used| (used.cpu_s, used.of.clone())).unzip();
             found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
             found.down = found.down.take().or_else(|| away().cloned());
@@ -341,6 +351,7 @@ mod tests {
             role,
             database,
             same_host: false,
+            server: &ServerPlace::Unknown,
         };
         Nodes {
             list: ROLES.map(node).into(),
@@ -379,7 +390,7 @@ mod tests {
         let mut after =
             [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
         after[3].away = Some("it is gone".into());
-        let mut seen = AllSeen { nodes: vec![ServerWindow::default(); 4], freshness: None };
+        let mut seen = AllSeen { nodes: vec![ServerWindow::default(); 4], ..AllSeen::default() };
         // The primary knows of one replica more than that itself.
         seen.nodes[1].lags_s.insert("n2".to_owned(), vec![0.5, 3.0]);
         seen.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);
@@ -419,7 +430,7 @@ mod tests {
         };
         let before = [nothing(), counted(100), counted(100), counted(100)];
         let after = [nothing(), counted(600), counted(600), counted(600)];
-        let mut seen = AllSeen { nodes: Vec::new(), freshness: Some(Freshness::default()) };
+        let mut seen = AllSeen { freshness: Some(Freshness::default()), ..AllSeen::default() };
         let asked = |all, reads, writes| Asked { all, reads, writes };
         seen.leave_out(&[(0, asked(7, 4, 2)), (1, asked(5, 0, 3)), (2, asked(10, 8, 0))].into());
         let looks = (&before[..], &after[..]);

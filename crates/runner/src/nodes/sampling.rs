@@ -2,6 +2,7 @@
 //! the load know nothing of it.
 
 use super::freshness::{self, Probed};
+use super::server_cpu::{self, CpuUse, ServerPlace};
 use super::{AllSeen, Node, Nodes};
 use crate::databases::with_driver;
 use dyno_core::{Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
@@ -97,6 +98,7 @@ pub(crate) fn sampled<T>(
 struct Watching<'scope> {
     nodes: Vec<Option<ScopedJoinHandle<'scope, ServerWindow>>>,
     probe: Option<ScopedJoinHandle<'scope, Probed>>,
+    cpu: Option<ScopedJoinHandle<'scope, Vec<Option<CpuUse>>>>,
 }
 
 impl<'scope> Watching<'scope> {
@@ -119,7 +121,15 @@ impl<'scope> Watching<'scope> {
             let run = move || freshness::probe(nodes, sampling);
             thread("freshness").spawn_scoped(scope, run).ok()
         });
-        Watching { nodes: nodes.list.iter().map(sample).collect(), probe: probe.flatten() }
+        let is_here = |node: &Node<'_>| *node.server != ServerPlace::Unknown;
+        let cpu = nodes.list.iter().any(is_here).then(|| {
+            thread("server cpu").spawn_scoped(scope, || server_cpu::watch(nodes, sampling)).ok()
+        });
+        Watching {
+            nodes: nodes.list.iter().map(sample).collect(),
+            probe: probe.flatten(),
+            cpu: cpu.flatten(),
+        }
     }
 
     fn end(self) -> AllSeen {
@@ -128,7 +138,8 @@ impl<'scope> Watching<'scope> {
         };
         let nodes = self.nodes.into_iter().map(seen).collect();
         let probed = self.probe.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let mut all = AllSeen { nodes, freshness: probed.found };
+        let cpu = self.cpu.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let mut all = AllSeen { nodes, cpu, freshness: probed.found };
         all.leave_out(&probed.asked);
         all
     }

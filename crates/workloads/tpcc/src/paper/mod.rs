@@ -141,7 +141,7 @@ impl FamilyPaper for TpccPaper {
     }
 
     fn judged(&self) -> Option<&'static [Metric]> {
-        Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms])
+        Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms, Metric::ServerCpuUs])
     }
 
     fn rules(&self) -> &'static [Rule] {

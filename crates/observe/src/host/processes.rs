@@ -1,0 +1,286 @@
+//! CPU time of the servers on this machine: which processes a server is made of, and what they used.
+//!
+//! A server is the process that listens at an address, with all that descend from it. Times of children that have ended
+//! are with their parent once it has waited for them, so that a session that began and ended between two looks is not
+//! missed. A control group of the server's own counts the same without these detours.
+
+use crate::proc::{self, ProcessStat, SocketOwner};
+use dyno_core::Address;
+use rustix::param::clock_ticks_per_second;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Programs that hand connections on to a server that is in another place: their CPU is not its.
+const FORWARDERS: [&str; 9] = [
+    "docker-proxy",
+    "rootlesskit",
+    "rootlessport",
+    "pasta",
+    "slirp4netns",
+    "kubectl",
+    "socat",
+    "ssh",
+    "sshd",
+];
+/// The kernel counts in ticks of 10 ms, rounded down for each process: less than this can't be told from nothing.
+const FEWEST_TICKS: u64 = 10;
+
+/// A server's first process: a later one with its number is another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerProcess {
+    pid: u32,
+    started_ticks: u64,
+    /// As the kernel has it, such as `postgres`.
+    pub name: String,
+}
+
+/// CPU time that a server had used at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerCpu {
+    process: ServerProcess,
+    ticks: u64,
+    /// The server's own control group and the microseconds that it counted.
+    group: Option<(PathBuf, u64)>,
+}
+
+impl ServerProcess {
+    /// The process with this number.
+    pub fn numbered(pid: u32) -> Option<Self> {
+        let stat = read_stat(pid)?;
+        Some(ServerProcess { pid, started_ticks: stat.started_ticks, name: stat.name })
+    }
+
+    /// The process that listens at an address of this machine; `None` where there is none, or several that don't
+    /// descend from one, or one that only forwards. Of a server of another user, whose sockets can't be seen, it is
+    /// the only one that this user's processes descend from.
+    pub fn listening(address: &Address) -> Option<Self> {
+        let owners = owners(address);
+        let all = all_processes();
+        let inodes: BTreeSet<u64> = owners.iter().map(|owner| owner.inode).collect();
+        let mut holders: BTreeSet<u32> =
+            all.keys().copied().filter(|&pid| pid > 1 && holds(pid, &inodes)).collect();
+        if holders.is_empty() {
+            let users = owners.iter().filter_map(|owner| owner.user).collect::<BTreeSet<u32>>();
+            holders = of_other_user(&all, &users);
+        }
+        let is_first = |pid: &&u32| !holders.contains(&all[*pid].parent);
+        let mut first = holders.iter().filter(is_first);
+        let (Some(&pid), None) = (first.next(), first.next()) else { return None };
+        let found = ServerProcess::numbered(pid)?;
+        (!FORWARDERS.contains(&found.name.as_str())).then_some(found)
+    }
+
+    /// What it has used until now; `None` when it has ended.
+    pub fn cpu(&self) -> Option<ServerCpu> {
+        /// A child that ends between two lines of this look would be missed, or counted twice.
+        const LOOKS: u32 = 5;
+        let mut looked = self.look()?;
+        for _ in 1..LOOKS {
+            let of_ended = read_stat(self.pid)?.ended_ticks;
+            if looked.1 == of_ended {
+                break;
+            }
+            looked = self.look()?;
+        }
+        Some(looked.0)
+    }
+
+    /// The second number is the time of children that had ended when the look began.
+    fn look(&self) -> Option<(ServerCpu, u64)> {
+        let all = all_processes();
+        let own = all.get(&self.pid).filter(|own| own.started_ticks == self.started_ticks)?;
+        let tree = descendants(&all, self.pid);
+        let ticks = tree.iter().map(|pid| all[pid].own_ticks + all[pid].ended_ticks).sum();
+        let group = own_group(self.pid, &tree);
+        Some((ServerCpu { process: self.clone(), ticks, group }, own.ended_ticks))
+    }
+}
+
+impl ServerCpu {
+    /// Seconds used from `before` to `self`; `None` of another process, and where that is too little to be told.
+    pub fn used_s(&self, before: &ServerCpu) -> Option<f64> {
+        if self.process != before.process {
+            return None;
+        }
+        if let (Some((path, after_us)), Some((same, before_us))) = (&self.group, &before.group)
+            && path == same
+        {
+            return Some(after_us.checked_sub(*before_us).filter(|us| *us > 0)? as f64 / 1e6);
+        }
+        let ticks = self.ticks.checked_sub(before.ticks).filter(|&ticks| ticks >= FEWEST_TICKS)?;
+        Some(ticks as f64 / clock_ticks_per_second() as f64)
+    }
+
+    /// What was counted, for the paper: `mariadbd`, or its control group.
+    pub fn counted(&self) -> String {
+        match &self.group {
+            Some((path, _)) => format!("{}, {}", self.process.name, path.display()),
+            None => self.process.name.clone(),
+        }
+    }
+}
+
+fn read_stat(pid: u32) -> Option<ProcessStat> {
+    proc::process_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn all_processes() -> BTreeMap<u32, ProcessStat> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(|pid| Some((pid, read_stat(pid)?))).collect()
+}
+
+/// A process and all that descend from it.
+fn descendants(all: &BTreeMap<u32, ProcessStat>, pid: u32) -> BTreeSet<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (&pid, stat) in all {
+        children.entry(stat.parent).or_default().push(pid);
+    }
+    let mut tree = BTreeSet::from([pid]);
+    let mut open = vec![pid];
+    while let Some(parent) = open.pop() {
+        let new = children.get(&parent).into_iter().flatten().filter(|pid| !tree.contains(*pid));
+        let new: Vec<u32> = new.copied().collect();
+        tree.extend(&new);
+        open.extend(new);
+    }
+    tree
+}
+
+/// The sockets that listen at an address.
+fn owners(address: &Address) -> Vec<SocketOwner> {
+    match address {
+        Address::Unix(path) => {
+            let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+            let user = fs::metadata(path).ok().map(|socket| socket.uid());
+            let inodes = proc::unix_listeners(&text, path);
+            inodes.map(|inode| SocketOwner { inode, user }).collect()
+        }
+        Address::Tcp { host, port } => {
+            let wanted: Option<IpAddr> = host.parse().ok();
+            let texts = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
+            let texts: Vec<String> = texts.into_iter().flatten().collect();
+            let of = |text| proc::tcp_listeners(text, *port);
+            let all = texts.iter().flat_map(|text| of(text));
+            let is_it = |at: IpAddr| match wanted {
+                _ if at.is_unspecified() => true,
+                Some(wanted) => wanted == at.to_canonical(),
+                None => at.to_canonical().is_loopback(),
+            };
+            all.filter(|(at, _)| is_it(*at)).map(|(_, owner)| owner).collect()
+        }
+    }
+}
+
+fn holds(pid: u32, inodes: &BTreeSet<u64>) -> bool {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let inode = |file: fs::DirEntry| {
+        let link = fs::read_link(file.path()).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    files.filter_map(inode).any(|inode: u64| inodes.contains(&inode))
+}
+
+/// The processes of the only owner of sockets whose files can't be seen: not those of this user, whose can, and not
+/// those of root, which has many servers.
+fn of_other_user(all: &BTreeMap<u32, ProcessStat>, users: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let me = rustix::process::geteuid().as_raw();
+    let [user] = users.iter().copied().collect::<Vec<_>>()[..] else { return BTreeSet::new() };
+    if user == 0 || user == me {
+        return BTreeSet::new();
+    }
+    let is_of = |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user);
+    all.keys().copied().filter(is_of).collect()
+}
+
+/// The control group (version 2) of a process, where it holds exactly this tree, and what it has used.
+fn own_group(pid: u32, tree: &BTreeSet<u32>) -> Option<(PathBuf, u64)> {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(Path::new);
+    let folder = |root: &Path| root.join(path.trim_start_matches('/'));
+    let folder = roots.into_iter().map(folder).find(|it| it.join("cgroup.procs").exists())?;
+    let members = fs::read_to_string(folder.join("cgroup.procs")).ok()?;
+    let members: BTreeSet<u32> = members.lines().filter_map(|line| line.parse().ok()).collect();
+    let mut inner = fs::read_dir(&folder).ok()?.flatten();
+    if members != *tree || inner.any(|entry| entry.path().is_dir()) {
+        return None;
+    }
+    let used_us = proc::used_us(&fs::read_to_string(folder.join("cpu.stat")).ok()?)?;
+    Some((PathBuf::from(path), used_us))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn the_process_that_listens_is_found() {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = socket.local_addr().expect("bound").port();
+        let at = |host: &str| Address::Tcp { host: host.to_owned(), port };
+        let me = ServerProcess::numbered(std::process::id());
+        for host in ["127.0.0.1", "localhost"] {
+            assert_eq!(ServerProcess::listening(&at(host)), me, "{host}");
+        }
+        assert_eq!(ServerProcess::listening(&at("127.0.0.2")), None);
+        let folder = tempfile();
+        let path = folder.join("a socket");
+        let _unix = UnixListener::bind(&path).expect("a socket");
+        assert_eq!(ServerProcess::listening(&Address::Unix(path)), me);
+        fs::remove_dir_all(folder).expect("removed");
+        drop(socket);
+        assert_eq!(ServerProcess::listening(&at("127.0.0.1")), None);
+    }
+
+    fn tempfile() -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("dyno-processes-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
+    #[test]
+    fn children_count_while_they_live_and_when_they_have_ended() {
+        let me = ServerProcess::numbered(std::process::id()).expect("alive");
+        let before = me.cpu().expect("alive");
+        let busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+        let mut used_s = None;
+        while used_s.is_none() {
+            std::process::Command::new("sh").args(["-c", busy]).status().expect("a shell");
+            used_s = me.cpu().expect("alive").used_s(&before);
+        }
+        assert!(used_s.is_some_and(|used_s| used_s >= 0.1), "{used_s:?}");
+        let mut child = std::process::Command::new("sh");
+        let child = child.args(["-c", "while :; do :; done"]).spawn();
+        let mut child = child.expect("a shell");
+        let one = ServerProcess::numbered(child.id()).expect("alive");
+        let (begun, begun_of_one) = (me.cpu().expect("alive"), one.cpu().expect("alive"));
+        while one.cpu().and_then(|now| now.used_s(&begun_of_one)).is_none() {}
+        assert!(me.cpu().expect("alive").used_s(&begun).is_some(), "living children count");
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        assert_eq!(one.cpu(), None);
+        assert_eq!(begun.used_s(&begun_of_one), None, "of another process");
+    }
+
+    #[test]
+    fn too_little_is_not_known() {
+        let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
+        let at = |ticks, group: Option<(&str, u64)>| ServerCpu {
+            process: process.clone(),
+            ticks,
+            group: group.map(|(path, used_us)| (PathBuf::from(path), used_us)),
+        };
+        assert_eq!(at(109, None).used_s(&at(100, None)), None);
+        assert!(at(120, None).used_s(&at(100, None)).is_some());
+        assert_eq!(at(90, None).used_s(&at(100, None)), None);
+        let used_s = at(109, Some(("/pg", 1_500))).used_s(&at(100, Some(("/pg", 500))));
+        assert_eq!(used_s, Some(0.001), "a group counts finely");
+        assert_eq!(at(109, Some(("/pg", 1))).used_s(&at(100, None)), None);
+    }
+}

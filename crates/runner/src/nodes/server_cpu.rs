@@ -1,0 +1,128 @@
+//! The CPU time of each node's processes in the measured window, where they run on this machine.
+
+use super::{Nodes, Sampling};
+use dyno_core::{Address, Nanos};
+use dyno_drivers::target::TargetUrl;
+use dyno_facts::TargetNode;
+use dyno_observe::{ServerCpu, ServerProcess};
+use dyno_reactor::monotonic_now;
+use dyno_topology::Cluster;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the thread sleeps at most before it looks whether the trial is over.
+const LOOK: Nanos = 20_000_000;
+
+/// Where the processes of a node are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerPlace {
+    /// On another machine, in this process, or behind several addresses.
+    Unknown,
+    Listening(Address),
+    /// A node of a cluster of `dyno cluster`, perhaps in a network of its own.
+    Cluster {
+        folder: PathBuf,
+        node: String,
+    },
+}
+
+impl ServerPlace {
+    pub(crate) fn of(target: &TargetUrl) -> Self {
+        match target.hosts.0.as_slice() {
+            [only] if !target.embedded && crate::databases::is_local(only) => {
+                ServerPlace::Listening(only.clone())
+            }
+            _ => ServerPlace::Unknown,
+        }
+    }
+
+    pub(crate) fn of_node(node: &TargetNode, target: &TargetUrl) -> Self {
+        match &node.cluster {
+            Some(folder) => ServerPlace::Cluster { folder: folder.into(), node: node.name.clone() },
+            None => ServerPlace::of(target),
+        }
+    }
+
+    /// A server may have been started anew since the last trial.
+    fn process(&self) -> Option<ServerProcess> {
+        match self {
+            ServerPlace::Unknown => None,
+            ServerPlace::Listening(address) => ServerProcess::listening(address),
+            ServerPlace::Cluster { folder, node } => of_cluster(folder, node),
+        }
+    }
+}
+
+fn of_cluster(folder: &Path, node: &str) -> Option<ServerProcess> {
+    let pid = Cluster::open(folder).ok()?.node(node).ok()?.pid;
+    (pid > 0).then(|| ServerProcess::numbered(pid))?
+}
+
+/// What a node has used in the window.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CpuUse {
+    pub(super) cpu_s: f64,
+    /// Of which process, with all that descend from it.
+    pub(super) of: String,
+}
+
+/// Waits for the window and counts what each node uses in it; in the order of the nodes.
+pub(super) fn watch(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<CpuUse>> {
+    let Some(window) = sampling.begun() else { return Vec::new() };
+    // Searched for before the window opens: that takes some milliseconds.
+    let processes: Vec<Option<ServerProcess>> =
+        nodes.list.iter().map(|node| node.server.process()).collect();
+    // Of nodes that share a process nobody knows which one used what.
+    let is_shared =
+        |one: &ServerProcess| processes.iter().flatten().filter(|it| *it == one).count() > 1;
+    let read = || -> Vec<Option<ServerCpu>> {
+        let own = processes.iter().map(|process| process.as_ref().filter(|it| !is_shared(it)));
+        own.map(|process| process?.cpu()).collect()
+    };
+    wait(window.opens, sampling);
+    let (began, before) = (monotonic_now(), read());
+    wait(window.closes, sampling);
+    let (ended, after) = (monotonic_now(), read());
+    // This thread may have woken late, like any other.
+    let share = match ended >= window.closes {
+        true => (window.closes - window.opens) as f64 / (ended - began).max(1) as f64,
+        false => 1.0,
+    };
+    let used = |(before, after): (&Option<ServerCpu>, &Option<ServerCpu>)| {
+        let (before, after) = (before.as_ref()?, after.as_ref()?);
+        Some(CpuUse { cpu_s: after.used_s(before)? * share, of: after.counted() })
+    };
+    before.iter().zip(&after).map(used).collect()
+}
+
+/// Until a moment, or the end of the trial.
+fn wait(until: Nanos, sampling: &Sampling) {
+    loop {
+        let now = monotonic_now();
+        if now >= until || sampling.is_over() {
+            break;
+        }
+        std::thread::sleep(Duration::from_nanos((until - now).min(LOOK)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_servers_are_on_this_machine() {
+        let of = |url: &str| ServerPlace::of(&url.parse().expect("a URL"));
+        let at =
+            |host: &str| ServerPlace::Listening(Address::Tcp { host: host.to_owned(), port: 3306 });
+        assert_eq!(of("mysql://localhost/x"), at("localhost"));
+        assert_eq!(of("mysql://127.0.0.1/x"), at("127.0.0.1"));
+        assert_eq!(of("mysql://db.example.org/x"), ServerPlace::Unknown);
+        assert_eq!(of("mysql://127.0.0.1,127.0.0.2/x"), ServerPlace::Unknown);
+        assert_eq!(of("sqlite:x.db"), ServerPlace::Unknown);
+        assert_eq!(
+            of("postgres://?host=/run/postgresql"),
+            ServerPlace::Listening(Address::Unix("/run/postgresql/.s.PGSQL.5432".into()))
+        );
+    }
+}
