@@ -182,6 +182,7 @@ pub struct NodeConditions {
     pub cpu_share: Option<f64>,
     /// CPU seconds (user and system) of all its processes in the window; `None` where they can't be seen: on another
     /// machine, in a container, shared with another node, begun anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
     /// The process whose CPU that is, with all that descend from it; its control group, where it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]

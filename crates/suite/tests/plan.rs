@@ -258,6 +258,7 @@ fn polardb_x_stands_beside_the_published_editions() {
         ("standard", 1_000, 1_000, 1, vec![65_735.14]),
         ("enterprise", 1_000, 1_000, 1, vec![101_620.8]),
         ("extra-large", 10_000, 6_000, 1, vec![821_547.97]),
+        ("stand-ins", 26, 16, 3, vec![]),
         ("other", 1_000, 1_000, 2, vec![]),
     ];
     assert_eq!(found.collect::<Vec<_>>(), expected);
@@ -268,8 +269,12 @@ fn polardb_x_stands_beside_the_published_editions() {
         let option = experiment.options.get("warehouses");
         (option.expect("the option").as_str(), experiment.workers[0])
     });
-    assert_eq!(sizes.collect::<Vec<_>>(), [("2", 20), ("2", 20), ("20", 200), ("2", 20)]);
-    let note = "Capped at what the shrunk data take: standard, enterprise, extra-large, other.";
+    assert_eq!(
+        sizes.collect::<Vec<_>>(),
+        [("2", 20), ("2", 20), ("20", 200), ("1", 10), ("2", 20)]
+    );
+    let note =
+        "Capped at what the shrunk data take: standard, enterprise, extra-large, stand-ins, other.";
     assert!(plan.notes.contains(&note.to_owned()), "{:?}", plan.notes);
 }
 

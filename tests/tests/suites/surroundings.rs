@@ -253,3 +253,26 @@ fn an_embedded_database_has_no_server_to_ask() {
     assert_eq!(node["commits"], Value::Null);
     assert_eq!(lines(&run), Vec::<String>::new());
 }
+
+/// CPU of the only node of a run of so many single reads, whose number of processes doesn't matter.
+fn server_cpu(url: &str, names: &[&str]) {
+    let scratch = Scratch::new();
+    // So many statements take some ticks of the kernel's clock on any machine.
+    let load = "workers = [4]\nevents = 30000";
+    suite(scratch.path(), "", url, "oltp_point_select", load);
+    let run = run_to_end(scratch.path());
+    let node = node(&run);
+    let of = node["cpu_of"].as_str().unwrap_or_default();
+    assert!(names.iter().any(|name| of.starts_with(name)), "{node:#}");
+    let (cpu_s, window_s) =
+        (number(&node["cpu_s"]), number(&json(&run.join("trials/1.json"))["window_s"]));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    assert!(cpu_s >= 0.1 && cpu_s <= (window_s + 2.0) * cores, "{cpu_s} s in {window_s} s");
+}
+
+#[test]
+fn the_cpu_of_all_processes_of_a_server_is_counted() {
+    let name = "the_cpu_of_all_processes_of_a_server_is_counted";
+    server_cpu(&server_or_skip!(Postgres, name).url(), &["postgres"]);
+    server_cpu(&server_or_skip!(MariaDb, name).url(), &["mariadbd", "mysqld"]);
+}

@@ -116,8 +116,10 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .col(say!(retries), Whole, |p| p.retries)
         .col(say!(reconnects), Whole, |p| p.reconnects)
         .col(say!(generator_cpu_s_per_statement), Short, |p| spread(p.cpu_us_per_statement, 1))
-        .col(say!(server_cpu_us_per_transaction), Short, |p| {
-            p.server_cpu_us.map(|us| spread(us, p.repeats))
+        .when(experiment.points.iter().any(|p| p.server_cpu_us.is_some()), |table| {
+            table.col(say!(server_cpu_us_per_transaction), Short, |p| {
+                p.server_cpu_us.map(|us| spread(us, p.repeats))
+            })
         })
         .text(say!(notes), |p| notes(paper, &p.checks))
 }

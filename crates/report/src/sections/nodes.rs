@@ -255,7 +255,10 @@ fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
         .col(say!(commits), Whole, |node| node.commits)
         .col(say!(statements_per_s), Short, |node| node.qps)
         .class("strong")
-        .col(say!(server_cpu_us_per_transaction), Short, |node| node.cpu_us_per_transaction)
+        .when(level.nodes.iter().any(|node| node.cpu_us_per_transaction.is_some()), |table| {
+            table
+                .col(say!(server_cpu_us_per_transaction), Short, |node| node.cpu_us_per_transaction)
+        })
         .col(say!(machine_busy_percent_2), Percent, |node| node.cpu_share)
         .col(say!(lag_p95_s), Short, |node| node.lag_p95_s)
         .col(say!(largest_lag_s), Short, |node| node.lag_max_s)

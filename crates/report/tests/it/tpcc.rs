@@ -1,9 +1,10 @@
 //! What papers say of TPC-C.
 
 use crate::support::{elements, golden, number, table};
-use crate::synthetic::tpcc::{published, tpcc};
+use crate::synthetic::tpcc::{editions, published, tpcc};
 use crate::synthetic::{HOSTILE, own_mut};
 use dyno_facts::{CheckVerdict, NodeConditions, TrialStatus};
+use dyno_report::blocks::Cell;
 use dyno_report::{Check, Lang, Level, Paper, Spot};
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
@@ -278,4 +279,58 @@ fn idle_sessions_between_pauses_are_no_finding() {
     assert_eq!(gaps(&run), 0);
     run.trials[4].series[20..30].iter_mut().for_each(|row| row.committed = 0);
     assert_eq!(gaps(&run), 1);
+}
+
+#[test]
+fn editions_stand_on_one_axis_with_what_was_published() {
+    let mut published = published();
+    published[0].experiment = "stand-ins".to_owned();
+    let paper = Paper::new(&[editions()], &published);
+    let editions = table(&paper, "Editions beside each other");
+    assert_eq!(editions.rows.len(), 3 * 2 + 2, "two rows were published");
+    let cell = |row: &str, column: &str| number(&editions, row, column);
+    assert_eq!(
+        ["shards-1", "shards-2", "shards-4"].map(|name| cell(name, "Shards")),
+        [1.0, 2.0, 4.0].map(Some)
+    );
+    let near = |found: Option<f64>, wanted: f64| {
+        assert!(
+            found.is_some_and(|found| (found / wanted - 1.0).abs() < 0.02),
+            "{found:?} {wanted}"
+        );
+    };
+    // A hundredth of the New-Orders is rolled back, and used CPU, too.
+    near(cell("shards-4", "Server CPU, µs per transaction"), 100.0);
+    near(cell("shards-4", "Of it the proxy's, µs"), 40.0);
+    assert_eq!(cell("shards-1", "Across shards, %"), Some(0.0));
+    near(cell("shards-4", "Across shards, %"), 0.05);
+    near(cell("shards-1", "Busiest shard, times an even part"), 1.0);
+    near(cell("shards-4", "Busiest shard, times an even part"), 4.0 / 3.0);
+    assert_eq!(cell("extra-large (published)", "published tpmC"), Some(821_547.97));
+    assert_eq!(cell("extra-large (published)", "Terminals"), Some(6_000.0));
+    let reached = table(&paper, "How far New-Orders and Payments reach");
+    let far = |row: &[Cell]| row.iter().any(|cell| format!("{cell:?}").contains("another_shard"));
+    let far: Vec<_> = reached.rows.iter().filter(|row| far(&row.cells)).collect();
+    assert_eq!(far.len(), 4, "Payments of the editions with several shards");
+    near(far[0].cells[11].number(), 3.0);
+    let work = table(&paper, "What each node of shards-4 did");
+    near(number(&work, "endpoint", "Server CPU µs per transaction"), 40.0);
+    for lang in Lang::ALL {
+        let html = paper.html(lang).expect("rendered");
+        elements(&html);
+        assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
+        if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
+            let name = format!("editions.{lang:?}.html");
+            std::fs::write(std::path::Path::new(&folder).join(name), html).expect("written");
+        }
+    }
+    let text = paper.markdown(Lang::Zh);
+    assert!(text.contains("各版本规格对比") && text.contains("其他分片"), "{text}");
+}
+
+#[test]
+fn one_edition_is_compared_with_nothing() {
+    let text = Paper::new(&[tpcc()], &published()).markdown(Lang::En);
+    assert!(!text.contains("Editions beside each other"), "pauses make another load");
+    assert!(!text.contains("How far New-Orders"), "nobody has shards");
 }

@@ -3,7 +3,7 @@
 use crate::support::elements;
 use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
-use dyno_facts::{ComparisonFacts, Event, EventKind, Purpose, TrialStatus};
+use dyno_facts::{ComparisonFacts, Event, EventKind, NodeConditions, Purpose, TrialStatus};
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_store::RunData;
 
@@ -412,4 +412,36 @@ fn the_noise_floor_of_another_experiment_with_the_same_test_counts() {
     let other = with_noise("sysbench oltp_insert");
     let real = other.verdicts.comparisons.iter().find(|of| !of.is_aa).expect("a comparison");
     assert_eq!(real.rows[0].noise_floor, None);
+}
+
+#[test]
+fn server_cpu_has_a_verdict_where_every_node_tells_it() {
+    let mut run = paired(&around(1.0, 8));
+    for (number, trial) in run.trials.iter_mut().enumerate() {
+        let is_candidate = trial.summary.target == "postgres";
+        let noise = 1.0 + (number % 3) as f64 / 500.0;
+        let cpu_us = if is_candidate { 105.0 } else { 100.0 } * noise;
+        let cpu_s = cpu_us * trial.summary.counts.committed as f64 / 1e6;
+        let node = NodeConditions { cpu_s: Some(cpu_s), ..NodeConditions::default() };
+        trial.summary.conditions.nodes = [("n1".to_owned(), node)].into();
+    }
+    let gates =
+        ["server_cpu_us.ratio.high < 1.08", "server_cpu_us.ratio < 1.02", "server_cpu_us < 500"];
+    run.header.experiments[0].gates = gates.map(str::to_owned).to_vec();
+    let known = paper(run.clone());
+    let rows = &known.verdicts.comparisons[0].rows;
+    let row = rows.iter().find(|row| row.metric == "server_cpu_us").expect("a row");
+    assert_eq!((row.call, row.is_less_better), (Call::Slower, true));
+    assert!((row.ratio - 1.05).abs() < 0.01, "{row:?}");
+    let results: Vec<GateResult> = known.verdicts.gates.iter().map(|gate| gate.result).collect();
+    assert_eq!(results[..2], [GateResult::Pass, GateResult::Broken]);
+    assert!(results[2..].iter().all(|result| *result == GateResult::Pass));
+    // A node that doesn't tell it, such as one on another machine, leaves the sum unknown.
+    for trial in &mut run.trials {
+        let nodes = &mut trial.summary.conditions.nodes;
+        nodes.insert("n2".to_owned(), NodeConditions::default());
+    }
+    let unknown = paper(run);
+    let rows = &unknown.verdicts.comparisons[0].rows;
+    assert!(rows.iter().all(|row| row.metric != "server_cpu_us"), "{rows:?}");
 }

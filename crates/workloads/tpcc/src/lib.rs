@@ -25,6 +25,7 @@ pub mod options;
 mod paper;
 pub mod profile;
 pub mod random;
+mod reach;
 mod run;
 pub mod schema;
 pub mod settle;

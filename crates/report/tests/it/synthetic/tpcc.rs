@@ -1,13 +1,16 @@
 //! A made-up run of TPC-C: two load levels without pauses, one of whose trials lost an order, and one
 //! with keying and think times that is too slow.
 
-use super::{Shape, failed_check, header, latency, run, said, trial};
+use super::{Shape, failed_check, header, latency, own_mut, run, said, trial};
 use dyno_facts::{
     CheckVerdict, Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message,
-    PublishedRow, PublishedTable, SeriesRow, StatementCounts, TrialStatus,
+    NodeConditions, PublishedRow, PublishedTable, SeriesRow, StatementCounts, TrialStatus,
 };
 use dyno_store::{RunData, TrialData};
-use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, TpccFacts, TpccKind};
+use dyno_tpcc::facts::{
+    AuditLine, ConditionLine, ConditionState, Reach, ReachLine, TpccFacts, TpccKind,
+};
+use std::collections::BTreeMap;
 
 const KINDS: [&str; 6] =
     ["new_order", "payment", "order_status", "delivery", "stock_level", "delivery_deferred"];
@@ -290,4 +293,73 @@ pub(crate) fn published() -> Vec<PublishedTable> {
             row(2, "extra-large", "6", 821_547.97, &[]),
         ],
     }]
+}
+
+/// Three editions at two numbers of terminals each, behind an endpoint over 1, 2 and 4 shards. Every second shard has
+/// twice the work of the others.
+pub(crate) fn editions() -> RunData {
+    const TARGETS: [(&str, u32); 3] = [("shards-1", 1), ("shards-2", 2), ("shards-4", 4)];
+    let cases = TARGETS.into_iter().flat_map(|one| [16, 64].map(|terminals| (one, terminals)));
+    // The first numbers stand for trials that went wrong.
+    let trials = (5..).zip(cases).map(|(number, ((target, shards), terminals))| {
+        let (experiment, repeat, is_spec) = ("stand-ins", 1, false);
+        let sessions = terminals;
+        let case = Case { number, experiment, target, repeat, terminals, sessions, is_spec };
+        let mut data = one(&case);
+        let committed = data.summary.counts.committed as f64;
+        let mut facts = own_mut::<TpccFacts>(&mut data.summary);
+        facts.shards = Some(shards);
+        facts.reaches = reaches(shards, committed);
+        drop(facts);
+        data.summary.conditions.nodes = nodes(shards, committed);
+        data
+    });
+    let trials = trials.collect();
+    let names = TARGETS.map(|(name, _)| name);
+    let mut run = run(&names, trials);
+    run.events.clear();
+    run.header = header(&names);
+    run.header.experiments = vec![ExperimentFacts {
+        name: "stand-ins".to_owned(),
+        title: "Stand-ins".to_owned(),
+        test: "tpcc bmsql-5.0".to_owned(),
+        ..ExperimentFacts::default()
+    }];
+    run
+}
+
+/// One payment in ten reaches the other warehouse, which is on another shard where there are several, and takes
+/// three times as long.
+fn reaches(shards: u32, committed: f64) -> Vec<ReachLine> {
+    let line = |kind: &str, reach, share: f64, times: f64| ReachLine {
+        kind: kind.to_owned(),
+        reach,
+        expected_share: share,
+        failed: 0,
+        latency: latency((committed * 0.4 * share) as u64, 2_000.0 * times),
+    };
+    let far = if shards > 1 { Reach::Shard } else { Reach::Warehouse };
+    vec![
+        line("new_order", Reach::Home, 1.0, 1.0),
+        line("payment", Reach::Home, 0.9, 1.0),
+        line("payment", far, 0.1, 3.0),
+    ]
+}
+
+/// An endpoint that uses 40 us a transaction, and shards that use 60 us together.
+fn nodes(shards: u32, committed: f64) -> BTreeMap<String, NodeConditions> {
+    let node = |role: &str, cpu_us: f64| NodeConditions {
+        role: Some(role.to_owned()),
+        cpu_s: Some(committed * cpu_us / 1e6),
+        cpu_of: Some("mariadbd".to_owned()),
+        ..NodeConditions::default()
+    };
+    let parts = |shard: u32| f64::from(1 + shard % 2);
+    let all: f64 = (0..shards).map(parts).sum();
+    let shard = |shard: u32| NodeConditions {
+        writes: Some((committed * 20.0 * parts(shard) / all) as u64),
+        ..node("shard", 60.0 * parts(shard) / all)
+    };
+    let shards = (0..shards).map(|number| (format!("n{}", number + 1), shard(number)));
+    shards.chain([("endpoint".to_owned(), node("endpoint", 40.0))]).collect()
 }

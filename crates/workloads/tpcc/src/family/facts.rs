@@ -43,6 +43,8 @@ pub fn facts(
         orders_unknown: orders.unknown,
         deliveries: audit.deliveries,
         deliveries_with_skips: audit.deliveries_with_skips,
+        shards: workload.shards(),
+        reaches: workload.reaches(),
         audit: audit_lines(&audit),
         ..TpccFacts::default()
     };

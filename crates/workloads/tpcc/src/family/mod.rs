@@ -243,7 +243,14 @@ impl TpccFamily {
         if self.options.delivery_log {
             options.delivery_log = Some(stem.with_extension("deliveries.csv"));
         }
-        crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)
+        let workload = crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)?;
+        Ok(match driver.shards().and_then(|shards| shards.map.as_ref()) {
+            Some(map) => {
+                let warehouses = 1..=self.options.warehouses;
+                workload.on_shards(warehouses.map(|warehouse| map.shard_of(warehouse)).collect())
+            }
+            None => workload,
+        })
     }
 
     async fn look<S: Session>(

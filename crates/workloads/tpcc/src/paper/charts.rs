@@ -47,9 +47,18 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
         // Of a few orders the range of single intervals shows chance alone.
         line.band.clear();
     }
-    let drawn = line.points.iter().filter_map(|(_, value)| *value);
+    let deferred = kinds.iter().position(|kind| kind.name == TpccFacts::DEFERRED);
+    let transactions = |row: &SeriesRow| {
+        let of_all = row.committed_by_kind.iter().enumerate();
+        of_all.filter(|(kind, _)| Some(*kind) != deferred).map(|(_, count)| *count as f64).sum()
+    };
+    let total = Rate { name: "tpmTOTAL", of: &transactions, per_s: 60.0 };
+    let mut total = charts::rate_over_time(&stretches, &total, &class);
+    total.band.clear();
+    total.stroke = Stroke::Dotted;
+    let drawn = total.points.iter().filter_map(|(_, value)| *value);
     let highest = drawn.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
-    let mut lines = vec![line];
+    let mut lines = vec![line, total];
     let begin = series[0].begins_s;
     let last = &series[series.len() - 1];
     let limit = facts.tpmc_limit.map(|limit| Series {
@@ -64,7 +73,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
     });
     lines.extend(limit);
     let y = charts::linear_axis(
-        say!(new_orders_per_minute_tpmc).render(lang).as_str(),
+        say!(per_minute_tpmc_and_tpmtotal).render(lang).as_str(),
         [highest, facts.tpmc_limit.unwrap_or(0.0)].into_iter(),
         4,
     );

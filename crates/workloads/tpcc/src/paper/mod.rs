@@ -2,7 +2,9 @@
 //! every workload.
 
 mod charts;
+mod editions;
 mod evidence;
+mod reach;
 mod rows;
 mod rules;
 mod section;

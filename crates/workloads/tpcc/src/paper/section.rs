@@ -18,6 +18,7 @@ use dyno_report::{Experiment, Paper, Point, Trial};
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
+    super::editions::blocks(paper, experiment, lang, &mut blocks);
     blocks.figures(charts::of_experiment(paper, experiment, lang));
     let rows = mix_and_responses(paper, experiment, &mut blocks);
     blocks.figures(super::charts::responses(paper, experiment, &rows, lang));
@@ -38,6 +39,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
 pub(super) fn terminal(paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
+    super::editions::terminal(paper, experiment, &mut blocks);
     mix_and_responses(paper, experiment, &mut blocks);
     evidence(&trials, &mut blocks);
     Some(blocks)
@@ -109,6 +111,7 @@ fn mix_and_responses(
         blocks.table(responses(&rows));
         blocks.fine(say!(a_limit_is_met_when_the));
     }
+    super::reach::blocks(&points, blocks);
     rows
 }
 

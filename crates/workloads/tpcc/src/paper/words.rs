@@ -1,7 +1,7 @@
 //! Every sentence that a paper says of TPC-C alone.
 
 use super::{TpccPoint, has_deferred, has_pauses_of_spec};
-use crate::facts::TpccFacts;
+use crate::facts::{Reach, TpccFacts};
 use dyno_facts::Message;
 use dyno_facts::say;
 use dyno_report::format::{self, unique, whole};
@@ -25,6 +25,16 @@ pub(super) fn kind(name: &str) -> Message {
         "delivery_deferred" => say!(delivery_deferred_part),
         "stock_level" => Message::verbatim("Stock-Level"),
         other => Message::verbatim(other),
+    }
+}
+
+/// How far a transaction reaches.
+pub(super) fn reach(reach: Reach, are_shards_known: bool) -> Message {
+    match reach {
+        Reach::Home => say!(its_own_warehouse),
+        Reach::Warehouse if are_shards_known => say!(another_warehouse_of_its_shard),
+        Reach::Warehouse => say!(another_warehouse),
+        Reach::Shard => say!(another_shard),
     }
 }
 

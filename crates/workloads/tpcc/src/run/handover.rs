@@ -3,6 +3,7 @@
 use super::Tpcc;
 use crate::audit::Counters;
 use crate::ledger::{Counted, DistrictBooks};
+use crate::reach::ReachedCounts;
 use serde::{Deserialize, Serialize};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,7 @@ pub struct Handover {
     districts: Vec<(u32, DistrictBooks)>,
     delivered: Counted,
     counters: Counters,
+    reached: Vec<ReachedCounts>,
     /// Workers that were cut off, and terminals that have played cards.
     workers: u32,
     terminals: u32,
@@ -35,6 +37,7 @@ impl Tpcc {
             districts: (0..).zip(districts).filter(is_used).collect(),
             delivered: self.ledger.delivered(),
             counters,
+            reached: self.reaches.leave(),
             workers: self.workers.load(Ordering::Relaxed),
             terminals: self.terminals.load(Ordering::Relaxed),
             queued: self.queued.load(Ordering::Relaxed),
@@ -62,6 +65,7 @@ impl Tpcc {
         }
         self.ledger.absorb_delivered(left.delivered);
         self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(&left.counters);
+        self.reaches.absorb(&left.reached);
         self.workers.fetch_add(left.workers, Ordering::Relaxed);
         self.terminals.fetch_add(left.terminals, Ordering::Relaxed);
         self.queued.fetch_add(left.queued, Ordering::Relaxed);

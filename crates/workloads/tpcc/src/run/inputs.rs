@@ -7,7 +7,8 @@ use crate::text::{Short, Timestamp};
 use crate::{DISTRICTS, ITEMS};
 use dyno_core::Rng;
 
-/// Most lines of an order (clause 2.4.1.3).
+/// Fewest and most lines of an order (clause 2.4.1.3).
+pub(crate) const LINES_MIN: usize = 5;
 pub(crate) const LINES_MAX: usize = 15;
 
 /// Where terminals work and what they draw from; the same for all.
@@ -168,7 +169,7 @@ impl Terminal {
         let warehouse = self.next_warehouse(world);
         let district = self.any_district();
         let customer = world.customer.draw(&mut self.rng) as i64;
-        let count = self.rng.uniform(5, LINES_MAX as u64) as usize;
+        let count = self.rng.uniform(LINES_MIN as u64, LINES_MAX as u64) as usize;
         let is_rolled_back = self.happens(world.profile.rollback_percent);
         let mut lines = [LineInput::default(); LINES_MAX];
         for (line, number) in lines[..count].iter_mut().zip(1..) {

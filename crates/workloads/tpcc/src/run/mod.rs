@@ -27,12 +27,14 @@ pub use statements::prepared_statements;
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::delivery_log::{DeliveryLog, DeliveryNotes};
+use crate::facts::ReachLine;
 use crate::ledger::{Counted, DistrictBooks, Ledger};
 use crate::ledger_file::LedgerFile;
 use crate::load::{TpccDatabase, UTC};
 use crate::log::{TerminalLog, WorkerLog};
 use crate::profile::{Binding, DELIVERY_DEFERRED, DeliveryMode, ReadOnlyEnd, TpccTransaction};
 use crate::random::{self, Constants, is_c_last_allowed};
+use crate::reach::{Reach, ReachLog};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
     DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, Session, Tally,
@@ -40,7 +42,7 @@ use dyno_core::{
 };
 use dyno_facts::Message;
 use inputs::{
-    DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
+    DeliveryInput, LineInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
 };
 use link::{Flight, Link};
 use pacing::Pacing;
@@ -66,6 +68,7 @@ pub struct Tpcc {
     pacing: Pacing,
     ledger: Ledger,
     counters: Mutex<Counters>,
+    reaches: ReachLog,
     /// Workers that have not left yet, and terminals that have played cards.
     workers: AtomicU32,
     terminals: AtomicU32,
@@ -157,6 +160,7 @@ impl Tpcc {
             pacing: Pacing::new(&options),
             ledger: Ledger::new(options.warehouses),
             counters: Mutex::new(Counters::default()),
+            reaches: ReachLog::new(),
             workers: AtomicU32::new(0),
             terminals: AtomicU32::new(0),
             log: None,
@@ -170,6 +174,11 @@ impl Tpcc {
     /// Tells `log` of each transaction that counts.
     pub fn with_log(self, log: Arc<dyn TerminalLog>) -> Self {
         Tpcc { log: Some(log), ..self }
+    }
+
+    /// Tells transactions apart that work on several shards: `shard_of` has the shard of each warehouse.
+    pub fn on_shards(self, shard_of: Vec<usize>) -> Self {
+        Tpcc { reaches: self.reaches.on_shards(shard_of), ..self }
     }
 
     /// Records every order in `file`, from before its commit is sent.
@@ -222,6 +231,16 @@ impl Tpcc {
     /// workload; returns a sentence for each difference. Nobody else may have written in between.
     pub fn reconcile(&self, before: &Books, after: &Books) -> Vec<Message> {
         crate::books::reconcile(&self.ledger, before, after)
+    }
+
+    /// How far the New-Orders and Payments of the measured window reached.
+    pub fn reaches(&self) -> Vec<ReachLine> {
+        self.reaches.lines(&self.options.profile, self.options.warehouses)
+    }
+
+    /// The number of shards that warehouses lie on; `None` where nobody knows.
+    pub fn shards(&self) -> Option<u32> {
+        self.reaches.shards()
     }
 
     /// The audit of what the workers did that have left (see [`Workload::retire`]).
@@ -381,6 +400,9 @@ impl Workload for Tpcc {
         if let Some(log) = &mut worker.log {
             log.note(ended, worker.skipped);
         }
+        if ended.is_measured {
+            note_reach(&self.reaches, &worker.input, ended);
+        }
         if ended.transaction == DEFERRED {
             self.executed.fetch_add(1, Ordering::Relaxed);
             if let (Some(notes), Input::Delivery(input)) =
@@ -467,7 +489,25 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
     }
 }
 
-pub(crate) use inputs::CustomerKey;
+/// Notes how far a New-Order or a Payment reached.
+#[inline]
+fn note_reach(reaches: &ReachLog, input: &Input, ended: &EndedTransaction) {
+    match input {
+        Input::NewOrder(order) => {
+            let valid = order.count - usize::from(order.is_rolled_back);
+            let of = |line: &LineInput| reaches.reach(order.warehouse, line.supply_warehouse);
+            let furthest = order.lines[..valid].iter().map(of).max();
+            reaches.note(0, furthest.unwrap_or(Reach::Home), ended);
+        }
+        Input::Payment(payment) => {
+            let reach = reaches.reach(payment.warehouse, payment.customer_warehouse);
+            reaches.note(1, reach, ended);
+        }
+        Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+    }
+}
+
+pub(crate) use inputs::{CustomerKey, LINES_MAX, LINES_MIN};
 
 #[cfg(test)]
 mod tests {
