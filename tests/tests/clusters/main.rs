@@ -1,5 +1,6 @@
 //! Clusters of real servers, and fleets of load generators.
 
+mod direct_load;
 mod endpoints;
 mod fault;
 mod fleet;

@@ -6,7 +6,7 @@ use dyno_topology::{Cluster, Health, TopologyKind};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-fn only_trial(folder: &Path) -> Value {
+pub(crate) fn only_trial(folder: &Path) -> Value {
     let runs = std::fs::read_dir(folder.join("dyno-runs")).expect("runs");
     let runs: Vec<PathBuf> =
         runs.flatten().map(|entry| entry.path()).filter(|p| p.is_dir()).collect();

@@ -7,6 +7,10 @@ use std::fmt::Write;
 pub const CONFIG: &str = "bmsql_config";
 /// What an unfinished load has done; dropped at its end.
 pub const LOAD_STATE: &str = "bmsql_load_state";
+pub(crate) const STATE_COLUMNS: &str =
+    "ls_chunk varchar(40) not null primary key, ls_done integer not null";
+/// The same on a shard that is loaded directly. Another name: the endpoint takes its own for a table of one shard.
+pub(crate) const SHARD_STATE: &str = "bmsql_shard_state";
 /// Numbers the rows of the history on PostgreSQL.
 pub(crate) const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
 
@@ -371,10 +375,9 @@ impl Schema {
     /// The tables of the loader itself and of runs; never spread.
     pub(crate) fn create_own_tables(&self) -> [(&'static str, String); 2] {
         let columns = "cfg_name varchar(30) not null primary key, cfg_value varchar(50)";
-        let state = "ls_chunk varchar(40) not null primary key, ls_done integer not null";
         [
             (CONFIG, format!("CREATE TABLE {CONFIG} ({columns})")),
-            (LOAD_STATE, format!("CREATE TABLE {LOAD_STATE} ({state})")),
+            (LOAD_STATE, format!("CREATE TABLE {LOAD_STATE} ({STATE_COLUMNS})")),
         ]
     }
 

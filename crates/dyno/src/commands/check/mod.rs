@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Of TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
-what violates them is listed by key. Of pgbench's, the sums of the balances and the numbers of rows.
+what violates them is listed by key; of a cluster with shards, also whether every row lies on its shard and the
+endpoint finds it there (`shards`). Of pgbench's, the sums of the balances and the numbers of rows.
 Nobody may write meanwhile. Tables are read as a whole: seconds for each warehouse.
 
 With --ledger, every order that a run has recorded as acknowledged must be there with all its lines,
@@ -40,6 +41,7 @@ Examples:
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger       after a crash or a failover
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger --only ledger
   dyno check mysql://root@proxy:3307/tpcc --driver-side              sharded, no joins over shards
+  dyno check cluster:dyno-cluster --only shards                      rows on their shards
   dyno check --host                                                  this machine as a load generator
 
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
@@ -56,7 +58,7 @@ pub(crate) struct Arguments {
     /// Hold the orders against it that runs with `--ledger` have recorded in this file.
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// Check only these: conditions by their names, and `ledger`.
+    /// Check only these: conditions by their names, `ledger` and `shards`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
     /// Compare rows of different warehouses in dyno instead of joining them in the database. Done by

@@ -3,18 +3,20 @@
 use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
 use dyno_core::{Driver, nearest};
+use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::ask;
 use dyno_runner::output;
-use dyno_runner::progress::ProgressBar;
+use dyno_runner::progress::{LoadProgress, ProgressBar};
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
 use dyno_tpcc::ledger_file::{Recorded, read};
-use dyno_tpcc::load::TpccDatabase;
+use dyno_tpcc::load::{TpccDatabase, prove};
 use dyno_tpcc::settle::settle;
 use std::time::Instant;
 
-/// The name of the ledger among those of conditions.
+/// The names of what is no condition among those of conditions.
 const LEDGER: &str = "ledger";
+const SHARDS: &str = "shards";
 
 pub(super) struct CheckRequest {
     /// All of them unless some were named.
@@ -22,6 +24,8 @@ pub(super) struct CheckRequest {
     are_named: bool,
     mode: Mode,
     ledger: Option<Recorded>,
+    /// Whether rows lie on their shards.
+    shards: bool,
 }
 
 impl CheckRequest {
@@ -34,12 +38,17 @@ impl CheckRequest {
             ));
         }
         let mut conditions = Vec::new();
+        let mut shards = arguments.only.is_empty();
         for name in &arguments.only {
             if name.eq_ignore_ascii_case(LEDGER) {
                 if ledger.is_none() {
                     let problem = "`--only ledger` needs a ledger.";
                     return Err(Failure::usage(problem).with_hint("Name it with --ledger FILE."));
                 }
+                continue;
+            }
+            if name.eq_ignore_ascii_case(SHARDS) {
+                shards = true;
                 continue;
             }
             conditions.push(condition(name)?);
@@ -50,6 +59,7 @@ impl CheckRequest {
             are_named,
             mode: if arguments.driver_side { Mode::Apart } else { Mode::Joined },
             ledger,
+            shards,
         })
     }
 
@@ -65,7 +75,7 @@ fn condition(name: &str) -> Result<&'static Condition, Failure> {
         let ids = CONDITIONS.iter().map(|condition| condition.id);
         let failure = Failure::usage(format!("There is no condition `{name}`."));
         let meant = nearest(&name.to_uppercase(), ids.clone());
-        let all = ids.chain([LEDGER]).collect::<Vec<_>>().join(", ");
+        let all = ids.chain([LEDGER, SHARDS]).collect::<Vec<_>>().join(", ");
         failure.with_hint(match meant {
             Some(meant) => format!("Did you mean `{meant}`? There are {all}."),
             None => format!("There are {all}."),
@@ -88,7 +98,10 @@ pub(super) fn check<D: Driver>(
         None => None,
     };
     let mode = if joins_within_shards(&server) { Mode::Apart } else { wanted.mode };
-    let lines = check_conditions(driver, wanted, mode, stage)?;
+    let mut lines = check_conditions(driver, wanted, mode, stage)?;
+    if wanted.shards {
+        lines.extend(check_shards(driver, loaded.warehouses, wanted.are_named)?);
+    }
     let is_looked_at = lines.iter().any(|line| line.verdict != Verdict::NotMade);
     if !is_looked_at && ledger.is_none() {
         return Err(Failure::new(
@@ -154,6 +167,35 @@ fn check_conditions<D: Driver>(
     }
     progress.clear();
     Ok(lines)
+}
+
+/// Whether every row lies on its shard; `None` where there are none.
+///
+/// # Errors
+/// They can't be asked, or it was asked for by name and they are not known.
+fn check_shards<D: Driver>(
+    driver: &D,
+    warehouses: u32,
+    is_named: bool,
+) -> Result<Option<Line>, Failure> {
+    let begin = Instant::now();
+    let progress = LoadProgress::new("checking the shards");
+    let proof = prove(driver, warehouses, default_sessions(), &progress)?;
+    progress.clear();
+    let Some(proof) = proof else {
+        let failure = || {
+            Failure::usage("No shards are known of this database, or not how rows lie on them.")
+                .with_hint("Name the cluster instead of its endpoint: cluster:FOLDER.")
+        };
+        return if is_named { Err(failure()) } else { Ok(None) };
+    };
+    Ok(Some(Line {
+        verdict: Verdict::of(proof.problems.is_empty()),
+        violations: proof.found as u64,
+        keys: proof.problems.iter().map(ToString::to_string).collect(),
+        time_s: begin.elapsed().as_secs_f64(),
+        ..Line::new(SHARDS, "Every row lies on its shard, and the endpoint finds it there.")
+    }))
 }
 
 fn check_ledger<D: Driver>(driver: &D, recorded: &Recorded) -> Result<LedgerReport, Failure> {

@@ -4,9 +4,11 @@ use crate::Tpcc;
 use crate::books::{Books, books};
 use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
 use crate::facts::{ConditionLine, ConditionState};
+use crate::load::prove;
 use crate::options::CheckTime;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
+use dyno_load::{LoadError, LoadObserver, default_sessions};
 use dyno_reactor::{now, timeout};
 use dyno_runner::databases;
 use dyno_runner::failure::{Failure, sentence};
@@ -15,6 +17,8 @@ use std::pin::pin;
 
 const AUDIT_CHECK: &str = "audit";
 const CONDITIONS_CHECK: &str = "conditions";
+/// Of a target whose shards and their rule are known.
+const SHARDS_CHECK: &str = "shards";
 
 /// What the database held before a run.
 #[derive(Debug)]
@@ -22,7 +26,11 @@ pub struct Before {
     books: Books,
     /// What was checked; `None` is nothing.
     verdicts: Option<Vec<check::ConditionVerdict>>,
+    /// Whether rows lay on their shards, where that can be said.
+    shards: Option<DataCheck>,
     when: CheckTime,
+    /// Those that are loaded.
+    warehouses: u32,
 }
 
 impl Before {
@@ -42,8 +50,8 @@ pub struct Findings {
 /// Reads what the run will be compared with. Nobody may write until it begins.
 ///
 /// # Errors
-/// Those of the session; a condition that doesn't hold, with code 4: figures of such a database are
-/// worth nothing.
+/// Those of the session; a condition that doesn't hold or rows on wrong shards, with code 4: figures of such
+/// a database are worth nothing.
 pub fn look_before<D: Driver>(
     driver: &D,
     when: CheckTime,
@@ -57,22 +65,31 @@ pub fn look_before<D: Driver>(
         return Err(Failure::denied(say!(database_inconsistent, violated = violated))
             .with_hint("Drop the tables and load them again: nothing is measured on these."));
     }
-    Ok(Before { books, verdicts, when })
+    let shards = shards_check(driver, is_wanted, warehouses);
+    if let Some(failed) = shards.as_ref().filter(|check| check.verdict == CheckVerdict::Failed) {
+        let violated = failed.evidence.clone();
+        return Err(Failure::denied(say!(database_inconsistent, violated = violated))
+            .with_hint("Drop the tables and load them again: nothing is measured on these."));
+    }
+    Ok(Before { books, verdicts, shards, when, warehouses })
 }
 
 /// Compares and checks. Nobody else may have written since [`look_before`].
 pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Findings {
     let is_wanted = before.when != CheckTime::Never;
-    announce(is_wanted, workload.options().warehouses);
+    announce(is_wanted, before.warehouses);
     match look(driver, is_wanted) {
         Ok((books, looked)) => {
             let verdicts = looked.as_ref().map(|looked| looked.as_deref().map_err(reason));
             Findings {
-                checks: vec![
+                checks: [
                     books_check(workload, &before.books, &books),
                     audit_check(workload),
                     conditions_check(verdicts.as_ref()),
-                ],
+                ]
+                .into_iter()
+                .chain(shards_check(driver, is_wanted, before.warehouses))
+                .collect(),
                 conditions: match verdicts {
                     Some(Err(why)) => lines(before, After::NotMade(&why)),
                     verdicts => lines(before, After::Looked(verdicts.and_then(Result::ok))),
@@ -97,7 +114,11 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
         evidence: why.clone(),
     };
     Findings {
-        checks: [DataCheck::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK].map(check).into(),
+        checks: [DataCheck::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK]
+            .into_iter()
+            .chain(before.shards.as_ref().map(|_| SHARDS_CHECK))
+            .map(check)
+            .collect(),
         conditions: lines(before, After::NotMade(why)),
     }
 }
@@ -236,6 +257,36 @@ fn conditions_check(verdicts: Option<&Result<&[check::ConditionVerdict], Message
     DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence }
 }
 
+/// Ends where the user wants the end.
+struct UntilStopped;
+
+impl LoadObserver for UntilStopped {
+    fn is_canceled(&self) -> bool {
+        signals::has_come()
+    }
+}
+
+/// Whether every row lies on its shard; `None` where no shards are known, or no rule. It reads all tables, as the
+/// conditions do.
+fn shards_check<D: Driver>(driver: &D, is_wanted: bool, warehouses: u32) -> Option<DataCheck> {
+    driver.shards()?.map.as_ref()?;
+    let proof = is_wanted.then(|| prove(driver, warehouses, default_sessions(), &UntilStopped));
+    let (verdict, evidence) = match proof {
+        None => (CheckVerdict::NotMade, say!(conditions_unwanted)),
+        Some(Err(LoadError::Canceled { .. })) => (CheckVerdict::NotMade, say!(check_stopped)),
+        Some(Err(error)) => (CheckVerdict::NotMade, sentence(&error.to_string()).into()),
+        Some(Ok(proof)) => {
+            let proof = proof?;
+            let verdict = match proof.problems.is_empty() {
+                true => CheckVerdict::Passed,
+                false => CheckVerdict::Failed,
+            };
+            (verdict, proof.message())
+        }
+    };
+    Some(DataCheck { name: SHARDS_CHECK.to_owned(), verdict, evidence })
+}
+
 /// True for a check that should have been made and could not: what it would have said is not known.
 pub fn is_missing(check: &DataCheck) -> bool {
     let is_wanted = check.name != AUDIT_CHECK && check.evidence != say!(conditions_unwanted);
@@ -322,7 +373,9 @@ mod tests {
         let before = Before {
             books: Books::default(),
             verdicts: Some(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
+            shards: None,
             when: CheckTime::BeforeAndAfter,
+            warehouses: 1,
         };
         let findings = not_made(&before, &"The server was gone.".into());
         let line = |id: &str| findings.conditions.iter().find(|line| line.id == id).unwrap();

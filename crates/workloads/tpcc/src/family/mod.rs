@@ -130,7 +130,7 @@ impl Driven for TpccFamily {
         })?;
         let loaded = found.loaded;
         let workload = self.workload(driver, &loaded, spec, stem)?;
-        let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
+        let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.has_fault.then(|| stem.with_extension("ledger"));
         let workload = match &ledger {
             None => workload,

@@ -65,16 +65,37 @@ fn ranges(last: u32, at_once: u32) -> impl Iterator<Item = (u32, u32)> {
 /// All chunks, warehouse after warehouse. Sessions take them in this order: inside a warehouse the
 /// tables take turns, so that sessions meet in one table as late as possible.
 pub(crate) fn all(warehouses: u32) -> Vec<Chunk> {
-    let mut chunks = Vec::new();
-    for (low, high) in ranges(ITEMS, ITEMS_AT_ONCE) {
-        chunks.push(Chunk { table: TpccTable::Item, warehouse: 0, low, high });
-    }
+    let mut chunks = items();
     for (low, high) in ranges(warehouses, WAREHOUSES_AT_ONCE) {
-        for table in [TpccTable::Warehouse, TpccTable::District] {
-            chunks.push(Chunk { table, warehouse: 0, low, high });
-        }
+        chunks.extend(heads(low, high));
     }
-    for warehouse in 1..=warehouses {
+    chunks.extend(bodies(1..=warehouses));
+    chunks
+}
+
+pub(crate) fn items() -> Vec<Chunk> {
+    let part = |(low, high)| Chunk { table: TpccTable::Item, warehouse: 0, low, high };
+    ranges(ITEMS, ITEMS_AT_ONCE).map(part).collect()
+}
+
+/// The chunks of some of the warehouses, without the items.
+pub(crate) fn of_warehouses(warehouses: impl Iterator<Item = u32> + Clone) -> Vec<Chunk> {
+    warehouses.clone().flat_map(|number| heads(number, number)).chain(bodies(warehouses)).collect()
+}
+
+/// The rows of the warehouses themselves, and those of their districts.
+fn heads(low: u32, high: u32) -> [Chunk; 2] {
+    [TpccTable::Warehouse, TpccTable::District].map(|table| Chunk {
+        table,
+        warehouse: 0,
+        low,
+        high,
+    })
+}
+
+fn bodies(warehouses: impl Iterator<Item = u32>) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    for warehouse in warehouses {
         let parts = |table, last, at_once| {
             ranges(last, at_once).map(move |(low, high)| Chunk { table, warehouse, low, high })
         };
@@ -100,7 +121,7 @@ mod tests {
     use crate::load::rows::{ChunkRows, Common, row_count};
     use crate::random::Constants;
     use crate::text::Timestamp;
-    use dyno_core::{Dialect, RowSource, RowWriter};
+    use dyno_core::{Dialect, RowSource, RowWriter, ShardMap, ShardRule};
     use std::collections::{BTreeMap, BTreeSet};
 
     #[derive(Default)]
@@ -144,6 +165,20 @@ mod tests {
         assert_eq!(names.len(), chunks.len());
         assert_eq!(chunks.len(), 4 + 4 + 1_001 * 19);
         assert!(names.iter().all(|name| name.len() <= 40));
+    }
+
+    #[test]
+    fn shards_share_out_the_warehouses() {
+        let rows = |chunks: &[Chunk]| chunks.iter().map(|chunk| row_count(7, chunk)).sum::<u64>();
+        let map = ShardMap::new(ShardRule::Modulo, 3).unwrap();
+        let shards = [0, 1, 2].map(|shard| {
+            of_warehouses((1..=7).filter(|&warehouse: &u32| map.shard_of(warehouse) == shard))
+        });
+        let names: BTreeSet<String> = shards.iter().flatten().map(Chunk::name).collect();
+        assert_eq!(names.len(), 7 * 21);
+        assert!(shards[1].iter().all(|chunk| [1, 4, 7].contains(&chunk.warehouse.max(chunk.low))
+            || chunk.warehouse > 0 && [1, 4, 7].contains(&chunk.warehouse)));
+        assert_eq!(rows(&shards.concat()) + rows(&items()), rows(&all(7)));
     }
 
     #[test]

@@ -4,24 +4,33 @@
 //! depends only on the seed. The database itself keeps the list of chunks that were begun and done:
 //! a chunk that was begun and not noted as done is removed and loaded again.
 //!
+//! Where the shards behind an endpoint are known, and the rule by which rows lie on them, the tables
+//! are created through the endpoint and each shard is filled directly; it keeps a list of its own.
+//! The end of the load proves that the endpoint finds every row where it lies.
+//!
 //! - `chunks`, `rows`: what is loaded at once, and its rows. `csv`: the same rows as files.
-//! - `state`: what the database says. `verify`: whether all is there.
+//! - `direct`: where rows go. `state`: what the database says.
+//! - `verify`: whether all is there. `proof`: whether it lies on its shards.
 
 mod chunks;
 mod csv;
+mod direct;
+mod proof;
 mod rows;
 mod state;
 mod verify;
 
 pub use csv::{CsvFile, write_csv};
 pub use dyno_load::{LoadError, LoadReport};
+pub use proof::{ShardProof, prove};
 pub use state::{TpccDatabase, existing_tables, foreign_keys, loaded};
 pub use verify::cardinalities;
 
 use crate::random::Constants;
-use crate::schema::{self, KeyTime, LateKey, Schema, Shard, TpccTable};
+use crate::schema::{self, KeyTime, LOAD_STATE, LateKey, Schema, Shard, TpccTable};
 use crate::text::Timestamp;
 use chunks::Chunk;
+use direct::{LoadId, Place, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session};
 use dyno_load::query::{answer, execute};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
@@ -77,6 +86,39 @@ pub fn load<D: Driver>(
     let dialect = driver.dialect();
     check_options(options, dialect)?;
     let loader = LoadSessions::new(driver, observer, options.sessions);
+    let schema = schema_of(&loader, options, dialect, observer)?;
+    let shards = mapped(driver).map_or(0, |(map, _)| map.shards());
+    let begin =
+        async |session: &mut D::Session| begin(session, options, &schema, shards, observer).await;
+    let Some((loaded_at, progress)) = loader.one(begin)? else {
+        observer.note(&format!("{} warehouses are already loaded", options.warehouses));
+        return Ok(LoadReport { was_complete: true, ..LoadReport::default() });
+    };
+    if let Some(note) = way(driver) {
+        observer.note(&note);
+    }
+    let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
+    let common = Common { seed: options.seed, dialect, loaded_at, constants };
+    let id = LoadId { seed: options.seed, loaded_at };
+    let places = places(driver, id, options.warehouses, &progress, observer)
+        .map_err(|error| error.with_resume_hint(RESUME))?;
+    let missing = places.iter().flat_map(|place| &place.missing);
+    observer.rows_planned(missing.map(|missing| missing.rows).sum());
+    let rows_found = places.iter().map(|place| place.rows_found).sum();
+    let load = Load { common, schema: &schema, stored: StoredRows::new(observer), observer };
+    load.fill(&loader, &places)
+        .and_then(|()| load.finish(&loader, driver, options))
+        .and_then(|()| forget_all(driver, observer))
+        .map_err(|error| error.with_resume_hint(RESUME))?;
+    Ok(load.stored.report(rows_found))
+}
+
+fn schema_of<D: Driver>(
+    loader: &LoadSessions<'_, D>,
+    options: &TpccLoadOptions,
+    dialect: Dialect,
+    observer: &dyn LoadObserver,
+) -> Result<Schema, LoadError> {
     let mut schema = Schema {
         dialect,
         keys: options.keys.unwrap_or(KeyTime::usual(dialect)),
@@ -92,21 +134,24 @@ pub fn load<D: Driver>(
             observer.note("Foreign keys are left out: there are none between tables on shards");
         }
     }
-    let begun = loader
-        .one(async |session: &mut D::Session| begin(session, options, &schema, observer).await)?;
-    let Some((loaded_at, progress)) = begun else {
-        observer.note(&format!("{} warehouses are already loaded", options.warehouses));
-        return Ok(LoadReport { was_complete: true, ..LoadReport::default() });
-    };
-    let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
-    let common = Common { seed: options.seed, dialect, loaded_at, constants };
-    let (missing, rows_found) = missing_chunks(common.seed, options.warehouses, &progress);
-    observer.rows_planned(missing.iter().map(|missing| missing.rows).sum());
-    let load = Load { common, schema: &schema, stored: StoredRows::new(observer), observer };
-    load.fill(&loader, &missing)
-        .and_then(|()| load.finish(&loader, options.warehouses))
-        .map_err(|error| error.with_resume_hint(RESUME))?;
-    Ok(load.stored.report(rows_found))
+    Ok(schema)
+}
+
+/// Where the rows go, as far as that needs a word.
+fn way<D: Driver>(driver: &D) -> Option<String> {
+    match (mapped(driver), driver.shards()) {
+        (Some((map, _)), _) => Some(format!(
+            "rows go directly into the {} shards, by the rule `{}`",
+            map.shards(),
+            map.rule()
+        )),
+        (None, Some(_)) => Some(
+            "rows go through the endpoint: the target has no `shard_rule` that says how they lie on its \
+             shards"
+                .to_owned(),
+        ),
+        (None, None) => None,
+    }
 }
 
 pub fn check_options(options: &TpccLoadOptions, dialect: Dialect) -> Result<(), LoadError> {
@@ -130,6 +175,7 @@ pub fn destroy<D: Driver>(
     driver: &D,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
+    forget_all(driver, observer)?;
     LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         let existing = state::tables(session).await?;
         let mut dropped = Vec::new();
@@ -151,9 +197,10 @@ async fn begin<S: Session>(
     session: &mut S,
     options: &TpccLoadOptions,
     schema: &Schema,
+    shards: usize,
     observer: &dyn LoadObserver,
 ) -> Result<Option<(Timestamp, HashMap<String, bool>)>, LoadError> {
-    let found = state::inspect(session, options).await?;
+    let found = state::inspect(session, options, shards).await?;
     let existing = state::tables(session).await?;
     if found == DatabaseState::Complete {
         return Ok(None);
@@ -170,11 +217,11 @@ async fn begin<S: Session>(
         }
         DatabaseState::Nothing | DatabaseState::Complete => {
             let noting = while_doing("noting the begin of the load");
-            state::begin(session, options).await.map_err(noting)?;
+            state::begin(session, options, shards).await.map_err(noting)?;
             options.loaded_at
         }
     };
-    let progress = state::progress(session).await?;
+    let progress = state::progress(session, LOAD_STATE).await?;
     for table in TpccTable::ALL {
         create_table(session, schema, table, &progress, observer).await?;
     }
@@ -202,13 +249,13 @@ async fn create_table<S: Session>(
     if progress.contains_key(name) {
         execute(session, &*doing, &format!("DROP TABLE IF EXISTS {name}")).await?;
     } else {
-        state::note_begun(session, name).await.map_err(while_doing(&*doing))?;
+        state::note_begun(session, LOAD_STATE, name).await.map_err(while_doing(&*doing))?;
     }
     for sql in schema.create_table(table) {
         let created = session.query(&sql, &mut Discard).await;
         created.map_err(|error| while_doing(&*doing)(suspect_shard(schema, error)))?;
     }
-    state::note_done(session, name).await.map_err(while_doing(&*doing))
+    state::note_done(session, LOAD_STATE, name).await.map_err(while_doing(&*doing))
 }
 
 /// A server that isn't distributed understands no shard clause.
@@ -252,15 +299,15 @@ struct Missing {
     was_begun: bool,
 }
 
-/// The chunks that are not stored, and the number of rows that are.
-fn missing_chunks(
+/// Those of the chunks that are not stored, and the number of rows that are.
+fn missing_of(
     seed: u64,
-    warehouses: u32,
+    chunks: Vec<Chunk>,
     progress: &HashMap<String, bool>,
 ) -> (Vec<Missing>, u64) {
     let mut rows_found = 0;
     let mut missing = Vec::new();
-    for chunk in chunks::all(warehouses) {
+    for chunk in chunks {
         let rows = rows::row_count(seed, &chunk);
         match progress.get(&chunk.name()) {
             Some(true) => rows_found += rows,
@@ -282,25 +329,38 @@ impl Load<'_> {
     fn fill<D: Driver>(
         &self,
         loader: &LoadSessions<'_, D>,
-        missing: &[Missing],
+        places: &[Place<'_, D>],
     ) -> Result<(), LoadError> {
         let set_up = async |session: &mut D::Session| match self.common.dialect {
             Dialect::Mysql => execute(session, "setting the time zone", UTC).await,
             Dialect::Postgres | Dialect::Sqlite => Ok(()),
         };
-        loader.each(missing, set_up, async |session: &mut D::Session, (), missing| {
-            self.chunk(session, missing).await
+        let pieces: Vec<Vec<_>> = places
+            .iter()
+            .map(|place| place.missing.iter().map(|missing| (place, missing)).collect())
+            .collect();
+        let drivers = places.iter().map(|place| place.driver);
+        let at: Vec<_> =
+            drivers.zip(&pieces).map(|(driver, pieces)| (driver, &pieces[..])).collect();
+        loader.each_at(&at, set_up, async |session: &mut D::Session, (), (place, missing)| {
+            self.chunk(session, place, missing).await
         })
     }
 
-    async fn chunk<S: Session>(&self, session: &mut S, missing: &Missing) -> Result<(), LoadError> {
+    async fn chunk<S: Session, D>(
+        &self,
+        session: &mut S,
+        place: &Place<'_, D>,
+        missing: &Missing,
+    ) -> Result<(), LoadError> {
         let Missing { chunk, rows, was_begun } = missing;
         let name = chunk.name();
-        let doing = format!("loading the rows {name}");
+        let doing = place.named(format!("loading the rows {name}"));
         if *was_begun {
             execute(session, &*doing, &chunk.delete()).await?;
         } else {
-            state::note_begun(session, &name).await.map_err(while_doing(&*doing))?;
+            let noted = state::note_begun(session, place.state, &name).await;
+            noted.map_err(while_doing(&*doing))?;
         }
         let table = chunk.table.name();
         let mut source = ChunkRows::new(self.common, *chunk);
@@ -315,7 +375,7 @@ impl Load<'_> {
                 "look for triggers and rules on the table",
             ));
         }
-        state::note_done(session, &name).await.map_err(while_doing(&*doing))?;
+        state::note_done(session, place.state, &name).await.map_err(while_doing(&*doing))?;
         self.stored.add(report);
         Ok(())
     }
@@ -324,7 +384,8 @@ impl Load<'_> {
     fn finish<D: Driver>(
         &self,
         loader: &LoadSessions<'_, D>,
-        warehouses: u32,
+        driver: &D,
+        options: &TpccLoadOptions,
     ) -> Result<(), LoadError> {
         let existing = loader.one(async |session: &mut D::Session| state::keys(session).await)?;
         let mut missing = self.schema.late_keys();
@@ -334,10 +395,13 @@ impl Load<'_> {
             async |_: &mut D::Session| Ok(()),
             async |session: &mut D::Session, (), key| make_key(session, key, self.observer).await,
         )?;
-        loader.one(async |session: &mut D::Session| self.rest(session, warehouses).await)
+        loader.one(async |session: &mut D::Session| self.rest(session).await)?;
+        self.verify(loader, driver, options)?;
+        let warehouses = options.warehouses;
+        loader.one(async |session: &mut D::Session| self.complete(session, warehouses).await)
     }
 
-    async fn rest<S: Session>(&self, session: &mut S, warehouses: u32) -> Result<(), LoadError> {
+    async fn rest<S: Session>(&self, session: &mut S) -> Result<(), LoadError> {
         make_keys(session, self.schema.foreign_keys(), self.observer).await?;
         for sql in self.schema.number_history() {
             execute(session, "numbering the history", &sql).await?;
@@ -347,13 +411,42 @@ impl Load<'_> {
             let done = answer(session, &sql).await;
             done.map_err(while_doing(format!("executing {sql}")))?;
         }
-        let counting = while_doing("counting the rows");
-        doing("counting the rows");
-        let problems = cardinalities(session, warehouses).await.map_err(counting)?;
+        Ok(())
+    }
+
+    /// Counts the rows, on shards by the proof that they lie where they should.
+    fn verify<D: Driver>(
+        &self,
+        loader: &LoadSessions<'_, D>,
+        driver: &D,
+        options: &TpccLoadOptions,
+    ) -> Result<(), LoadError> {
+        let warehouses = options.warehouses;
+        let proof = prove(driver, warehouses, options.sessions, self.observer)?;
+        let problems = match &proof {
+            Some(proof) if !proof.problems.is_empty() => vec![proof.message().to_string()],
+            Some(proof) => proof.cardinalities(warehouses),
+            None => loader.one(async |session: &mut D::Session| {
+                doing("counting the rows");
+                let counted = cardinalities(session, warehouses).await;
+                counted.map_err(while_doing("counting the rows"))
+            })?,
+        };
         if !problems.is_empty() {
             let hint = "destroy the database and build it again";
             return Err(LoadError::data(format!("{}.", problems.join("; ")), hint));
         }
+        if let Some(proof) = proof {
+            self.observer.note(&proof.message().to_string());
+        }
+        Ok(())
+    }
+
+    async fn complete<S: Session>(
+        &self,
+        session: &mut S,
+        warehouses: u32,
+    ) -> Result<(), LoadError> {
         let noting = while_doing("noting the end of the load");
         state::complete(session, warehouses, &self.common.constants).await.map_err(noting)
     }

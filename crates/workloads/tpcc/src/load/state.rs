@@ -13,6 +13,8 @@ use std::collections::{HashMap, HashSet};
 const BUILDING: &str = "dyno.warehouses";
 const BUILDING_SEED: &str = "dyno.seed";
 const BUILDING_AT: &str = "dyno.loadedAt";
+/// Where the rows go: what is there is noted at the same places.
+const BUILDING_AT_SHARDS: &str = "dyno.shards";
 
 /// What a complete database says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +125,7 @@ fn incomplete(table: &str) -> LoadError {
 pub(crate) async fn inspect<S: Session>(
     session: &mut S,
     options: &TpccLoadOptions,
+    shards: usize,
 ) -> Result<DatabaseState, LoadError> {
     let tables = tables(session).await?;
     let foreign =
@@ -141,6 +144,21 @@ pub(crate) async fn inspect<S: Session>(
                  with seed {} were asked for.",
                 asked[0], asked[1]
             )));
+        }
+        let begun = config.get(BUILDING_AT_SHARDS).and_then(|text| text.parse().ok()).unwrap_or(0);
+        if begun != shards {
+            let way = |shards: usize| match shards {
+                0 => "through the address of the target".to_owned(),
+                shards => format!("directly into its {shards} shards"),
+            };
+            let problem = format!(
+                "An unfinished load went {}, and this one would go {}.",
+                way(begun),
+                way(shards)
+            );
+            let hint = "give the target the same nodes and the same `shard_rule` as before, or destroy the \
+                        database first";
+            return Err(LoadError::data(problem, hint));
         }
         let at = config.get(BUILDING_AT).and_then(|ms| ms.parse().ok());
         return Ok(DatabaseState::Unfinished(at.map_or(options.loaded_at, Timestamp)));
@@ -169,10 +187,11 @@ pub(crate) async fn inspect<S: Session>(
 pub(crate) async fn begin<S: Session>(
     session: &mut S,
     options: &TpccLoadOptions,
+    shards: usize,
 ) -> Result<(), DbError> {
     let sql = format!(
         "INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES ('{BUILDING}', '{}'), \
-         ('{BUILDING_SEED}', '{}'), ('{BUILDING_AT}', '{}')",
+         ('{BUILDING_SEED}', '{}'), ('{BUILDING_AT}', '{}'), ('{BUILDING_AT_SHARDS}', '{shards}')",
         options.warehouses, options.seed, options.loaded_at.0
     );
     session.query(&sql, &mut Discard).await.map(drop)
@@ -205,7 +224,7 @@ pub(crate) async fn complete<S: Session>(
         // Until then a further build goes on here, and needs the list of what is done.
         format!(
             "DELETE FROM {CONFIG} WHERE cfg_name IN ('{BUILDING_SEED}', '{BUILDING_AT}', \
-             '{BUILDING}')"
+             '{BUILDING_AT_SHARDS}', '{BUILDING}')"
         ),
         format!("DROP TABLE IF EXISTS {LOAD_STATE}"),
     ];
@@ -218,21 +237,30 @@ pub(crate) async fn complete<S: Session>(
 /// What was begun, and whether it was done, by name.
 pub(crate) async fn progress<S: Session>(
     session: &mut S,
+    state: &str,
 ) -> Result<HashMap<String, bool>, LoadError> {
-    let sql = format!("SELECT ls_chunk, ls_done FROM {LOAD_STATE}");
+    let sql = format!("SELECT ls_chunk, ls_done FROM {state}");
     let pairs = pairs(session, &sql).await;
-    let pairs = pairs.map_err(while_doing(format!("reading {LOAD_STATE}")))?;
+    let pairs = pairs.map_err(while_doing(format!("reading {state}")))?;
     Ok(pairs.into_iter().map(|(name, done)| (name, done != "0")).collect())
 }
 
 /// Notes that rows may be there from now on.
-pub(crate) async fn note_begun<S: Session>(session: &mut S, name: &str) -> Result<(), DbError> {
-    let sql = format!("INSERT INTO {LOAD_STATE} (ls_chunk, ls_done) VALUES ('{name}', 0)");
+pub(crate) async fn note_begun<S: Session>(
+    session: &mut S,
+    state: &str,
+    name: &str,
+) -> Result<(), DbError> {
+    let sql = format!("INSERT INTO {state} (ls_chunk, ls_done) VALUES ('{name}', 0)");
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
-pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result<(), DbError> {
-    let sql = format!("UPDATE {LOAD_STATE} SET ls_done = 1 WHERE ls_chunk = '{name}'");
+pub(crate) async fn note_done<S: Session>(
+    session: &mut S,
+    state: &str,
+    name: &str,
+) -> Result<(), DbError> {
+    let sql = format!("UPDATE {state} SET ls_done = 1 WHERE ls_chunk = '{name}'");
     session.query(&sql, &mut Discard).await.map(drop)
 }
 

@@ -32,30 +32,37 @@ pub async fn cardinalities<S: Session>(
     warehouses: u32,
 ) -> Result<Vec<String>, DbError> {
     let mut problems = Vec::new();
-    let mut lines = counts(
+    let lines = counts(
         session,
         "SELECT o_w_id, sum(o_ol_cnt) FROM bmsql_oorder GROUP BY o_w_id ORDER BY o_w_id",
     )
     .await?;
     for table in TpccTable::ALL {
         let name = table.name();
-        let (found, expected) = match table.warehouse_column() {
-            None => {
-                let sql = format!("SELECT 1, count(*) FROM {name}");
-                (counts(session, &sql).await?, HashMap::from([(1, u64::from(ITEMS))]))
-            }
-            Some(column) => {
-                let sql = format!("SELECT {column}, count(*) FROM {name} GROUP BY {column}");
-                let expected = match rows_per_warehouse(table) {
-                    Some(rows) => (1..=warehouses).map(|number| (number, rows)).collect(),
-                    None => std::mem::take(&mut lines),
-                };
-                (counts(session, &sql).await?, expected)
-            }
+        let sql = match table.warehouse_column() {
+            None => format!("SELECT 1, count(*) FROM {name}"),
+            Some(column) => format!("SELECT {column}, count(*) FROM {name} GROUP BY {column}"),
         };
-        problems.extend(difference(name, &found, &expected));
+        let found = counts(session, &sql).await?;
+        problems.extend(table_difference(table, &found, warehouses, &lines));
     }
     Ok(problems)
+}
+
+/// How the rows of a table by warehouse differ from what a fresh load has, in a sentence. `lines` are those that the
+/// orders say.
+pub(super) fn table_difference(
+    table: TpccTable,
+    found: &HashMap<u32, u64>,
+    warehouses: u32,
+    lines: &HashMap<u32, u64>,
+) -> Option<String> {
+    let expected = match (table, rows_per_warehouse(table)) {
+        (TpccTable::Item, _) => HashMap::from([(1, u64::from(ITEMS))]),
+        (_, Some(rows)) => (1..=warehouses).map(|number| (number, rows)).collect(),
+        (_, None) => lines.clone(),
+    };
+    difference(table.name(), found, &expected)
 }
 
 fn difference(

@@ -1,0 +1,419 @@
+//! Whether shards hold what they should: each row lies on its shard, and the endpoint finds it there.
+//!
+//! Each shard says count and sums of its rows by warehouse, and so does the endpoint where it is asked for the warehouses
+//! of that shard only: it goes by its own rule then, which may be another one than that of the target.
+
+use super::direct::mapped;
+use super::{state, verify};
+use crate::schema::{CONFIG, TpccTable};
+use dyno_core::{DbError, Driver, Session, ShardMap};
+use dyno_facts::{Message, say};
+use dyno_load::query::answer;
+use dyno_load::{LoadError, LoadObserver, LoadSessions, doing, while_doing};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+/// Differences that are told.
+const LISTED: usize = 5;
+
+/// Count and sums of rows, by their warehouse; of the configuration values by their names.
+type Tally = BTreeMap<String, Vec<String>>;
+
+/// Asked of a shard, or of the endpoint for what lies there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Question {
+    table: &'static str,
+    /// `None` at the endpoint for a table that is the same on all shards.
+    shard: Option<usize>,
+    of_endpoint: bool,
+}
+
+#[derive(Debug)]
+pub struct ShardProof {
+    /// What is wrong, in sentences; the first few of it.
+    pub problems: Vec<Message>,
+    /// How much is wrong.
+    pub found: usize,
+    /// Rows that the endpoint sees of the warehouses.
+    pub rows: u64,
+    map: ShardMap,
+    /// Rows of each table by warehouse, and the sum of O_OL_CNT.
+    counts: HashMap<TpccTable, HashMap<u32, u64>>,
+    lines: HashMap<u32, u64>,
+}
+
+impl ShardProof {
+    /// What was found, in a sentence or several.
+    pub fn message(&self) -> Message {
+        if self.problems.is_empty() {
+            let rule = self.map.rule().to_string();
+            return say!(shards_proven, rows = self.rows, shards = self.map.shards(), rule = rule);
+        }
+        let more = self.found - self.problems.len();
+        let more = (more > 0).then(|| say!(shards_more, n = more));
+        Message::sentences(&self.problems.iter().cloned().chain(more).collect::<Vec<_>>())
+    }
+
+    /// How the rows differ from those of a fresh load, in sentences.
+    pub(super) fn cardinalities(&self, warehouses: u32) -> Vec<String> {
+        let none = HashMap::new();
+        let by_warehouse = TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some());
+        by_warehouse
+            .filter_map(|table| {
+                let found = self.counts.get(&table).unwrap_or(&none);
+                verify::table_difference(table, found, warehouses, &self.lines)
+            })
+            .collect()
+    }
+}
+
+/// Columns whose sums are compared; O_OL_CNT first, by which lines are counted.
+fn summed(table: TpccTable) -> [&'static str; 2] {
+    match table {
+        TpccTable::Item => ["i_price", "i_im_id"],
+        TpccTable::Warehouse => ["w_ytd", "w_tax"],
+        TpccTable::District => ["d_ytd", "d_next_o_id"],
+        TpccTable::Customer => ["c_balance", "c_payment_cnt"],
+        TpccTable::History => ["h_amount", "h_c_id"],
+        TpccTable::Order => ["o_ol_cnt", "o_c_id"],
+        TpccTable::NewOrder => ["no_o_id", "no_d_id"],
+        TpccTable::Stock => ["s_quantity", "s_ytd"],
+        TpccTable::OrderLine => ["ol_amount", "ol_quantity"],
+    }
+}
+
+/// Asks for a row of warehouse, count and sums each. `only` are the warehouses that are asked for.
+fn tally_sql(table: TpccTable, only: Option<&[u32]>) -> String {
+    let ([first, second], name) = (summed(table), table.name());
+    let sums = format!("count(*), sum({first}), sum({second}) FROM {name}");
+    let Some(column) = table.warehouse_column() else { return format!("SELECT 1, {sums}") };
+    let only = only.map_or(String::new(), |only| {
+        let only: Vec<String> = only.iter().map(u32::to_string).collect();
+        format!(" WHERE {column} IN ({})", only.join(", "))
+    });
+    format!("SELECT {column}, {sums}{only} GROUP BY {column}")
+}
+
+/// Numbers as every server writes them: `10.50` and `10.5` are the same sum.
+fn plain(cell: Option<String>) -> String {
+    let Some(text) = cell else { return "NULL".to_owned() };
+    match text.contains('.') && text.parse::<f64>().is_ok() {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+async fn tally<S: Session>(session: &mut S, sql: &str) -> Result<Tally, DbError> {
+    let found = answer(session, sql).await?;
+    let row = |row: Vec<Option<String>>| {
+        let mut cells = row.into_iter().map(plain);
+        (cells.next().unwrap_or_default(), cells.collect())
+    };
+    Ok(found.rows.into_iter().map(row).collect())
+}
+
+/// Proves of a database with so many warehouses that its rows lie on their shards; `None` where no shards are known, or no
+/// rule. Nobody may write meanwhile. Must not be called within an event loop.
+///
+/// # Errors
+/// Those of sessions; a shard can't be asked.
+pub fn prove<D: Driver>(
+    driver: &D,
+    warehouses: u32,
+    sessions: u32,
+    observer: &dyn LoadObserver,
+) -> Result<Option<ShardProof>, LoadError> {
+    let Some((map, nodes)) = mapped(driver) else { return Ok(None) };
+    let own = |shard: usize| -> Vec<u32> {
+        (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == shard).collect()
+    };
+    let copies = [
+        (TpccTable::Item.name(), tally_sql(TpccTable::Item, None)),
+        (CONFIG, format!("SELECT cfg_name, cfg_value FROM {CONFIG}")),
+    ];
+    let copies_of = |shard: Option<usize>| {
+        let of_endpoint = shard.is_none();
+        copies.clone().map(|(table, sql)| (Question { table, shard, of_endpoint }, sql))
+    };
+    let tables_of = |shard: usize, of_endpoint: bool| {
+        let only = own(shard);
+        let tables = TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some());
+        let questions = tables.map(|table| {
+            let sql = tally_sql(table, of_endpoint.then_some(&only[..]));
+            (Question { table: table.name(), shard: Some(shard), of_endpoint }, sql)
+        });
+        // No warehouse is no question.
+        let is_asked = !of_endpoint || !only.is_empty();
+        questions.filter(|_| is_asked).collect::<Vec<_>>()
+    };
+    let shards = 0..nodes.len();
+    let at_endpoint = shards.clone().flat_map(|shard| tables_of(shard, true));
+    let at_endpoint: Vec<_> = at_endpoint.chain(copies_of(None)).collect();
+    let at_shards: Vec<Vec<_>> = shards
+        .map(|shard| tables_of(shard, false).into_iter().chain(copies_of(Some(shard))).collect())
+        .collect();
+    let mut places = vec![(driver, at_endpoint.as_slice())];
+    places.extend(nodes.iter().zip(&at_shards).map(|(node, asked)| (&node.driver, &asked[..])));
+    let answers = Mutex::new(BTreeMap::new());
+    LoadSessions::new(driver, observer, sessions).each_at(
+        &places,
+        async |session: &mut D::Session| state::tables(session).await,
+        async |session: &mut D::Session, tables, (question, sql)| {
+            // A copy that a shard has not: perhaps none has one.
+            if !question.of_endpoint && !tables.contains(question.table) {
+                return Ok(());
+            }
+            let place = match (question.shard, question.of_endpoint) {
+                (Some(shard), false) => format!("the shard {}", nodes[shard].name),
+                _ => "the endpoint".to_owned(),
+            };
+            let counting = format!("counting the rows of {} on {place}", question.table);
+            doing(&*counting);
+            let tally = tally(session, sql).await.map_err(while_doing(counting))?;
+            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            answers.insert(question.clone(), tally);
+            Ok(())
+        },
+    )?;
+    let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    Ok(Some(Compared { map, names: &names, warehouses, answers: &answers }.proof()))
+}
+
+struct Compared<'a> {
+    map: &'a ShardMap,
+    names: &'a [&'a str],
+    warehouses: u32,
+    answers: &'a BTreeMap<Question, Tally>,
+}
+
+impl Compared<'_> {
+    fn answer(
+        &self,
+        table: &'static str,
+        shard: Option<usize>,
+        of_endpoint: bool,
+    ) -> Option<&Tally> {
+        self.answers.get(&Question { table, shard, of_endpoint })
+    }
+
+    fn proof(&self) -> ShardProof {
+        let mut problems = Vec::new();
+        let mut counts: HashMap<TpccTable, HashMap<u32, u64>> = HashMap::new();
+        let mut lines = HashMap::new();
+        for table in TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some()) {
+            let of_table = counts.entry(table).or_default();
+            for shard in 0..self.names.len() {
+                problems.extend(self.problems(table.name(), shard));
+                for (key, cells) in
+                    self.answer(table.name(), Some(shard), true).into_iter().flatten()
+                {
+                    let Ok(warehouse) = key.parse() else { continue };
+                    of_table.insert(warehouse, rows_of(cells));
+                    if table == TpccTable::Order {
+                        lines.insert(warehouse, rows_of(cells.get(1..).unwrap_or_default()));
+                    }
+                }
+            }
+        }
+        for table in [TpccTable::Item.name(), CONFIG] {
+            problems.extend(self.problems_of_copies(table));
+        }
+        let found = problems.len();
+        problems.truncate(LISTED);
+        let rows = counts.values().flat_map(HashMap::values).sum();
+        ShardProof { problems, found, rows, map: self.map.clone(), counts, lines }
+    }
+
+    /// Rows that lie on a shard and belong to another, and what the endpoint does not find as it lies there.
+    fn problems(&self, table: &'static str, shard: usize) -> Vec<Message> {
+        let none = Tally::new();
+        let held = self.answer(table, Some(shard), false).unwrap_or(&none);
+        let seen = self.answer(table, Some(shard), true).unwrap_or(&none);
+        let name = self.names[shard];
+        let mut problems = Vec::new();
+        for (warehouse, cells) in held {
+            let rows = rows_of(cells);
+            let known: Option<u32> = warehouse.parse().ok();
+            match known.filter(|known| (1..=self.warehouses).contains(known)) {
+                None => problems.push(say!(
+                    row_of_no_warehouse,
+                    table = table,
+                    shard = name,
+                    n = rows,
+                    warehouse = warehouse
+                )),
+                Some(known) if self.map.shard_of(known) != shard => problems.push(say!(
+                    row_misplaced,
+                    table = table,
+                    shard = name,
+                    n = rows,
+                    warehouse = warehouse,
+                    other = self.names[self.map.shard_of(known)]
+                )),
+                Some(_) if seen.get(warehouse) != Some(cells) => problems.push(say!(
+                    shard_unseen,
+                    table = table,
+                    shard = name,
+                    warehouse = warehouse,
+                    held = told(Some(cells)),
+                    seen = told(seen.get(warehouse))
+                )),
+                Some(_) => {}
+            }
+        }
+        // What the endpoint takes from elsewhere.
+        let only_seen = seen.iter().filter(|(warehouse, _)| !held.contains_key(*warehouse));
+        problems.extend(only_seen.map(|(warehouse, cells)| {
+            say!(
+                shard_unseen,
+                table = table,
+                shard = name,
+                warehouse = warehouse,
+                held = told(None),
+                seen = told(Some(cells))
+            )
+        }));
+        problems
+    }
+
+    fn problems_of_copies(&self, table: &'static str) -> Vec<Message> {
+        let copies: Vec<_> =
+            (0..self.names.len()).map(|shard| self.answer(table, Some(shard), false)).collect();
+        // A table that no shard has is the endpoint's own.
+        if copies.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        let seen = self.answer(table, None, true);
+        let unlike = copies.iter().zip(self.names).filter(|(copy, _)| **copy != seen);
+        unlike.map(|(_, name)| say!(copy_differs, table = table, shard = *name)).collect()
+    }
+}
+
+/// `30000 rows with the sums 1, 2`.
+fn told(cells: Option<&Vec<String>>) -> Message {
+    match cells.and_then(|cells| cells.split_first()) {
+        Some((_, sums)) => {
+            say!(
+                rows_with_sums,
+                n = cells.map_or(0, |cells| rows_of(cells)),
+                sums = sums.join(", ")
+            )
+        }
+        None => say!(no_row),
+    }
+}
+
+fn rows_of(cells: &[String]) -> u64 {
+    cells.first().and_then(|cell| cell.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::ShardRule;
+
+    fn tally(rows: &[(u32, u64, u64)]) -> Tally {
+        let row = |&(warehouse, count, sum): &(u32, u64, u64)| {
+            (warehouse.to_string(), vec![count.to_string(), sum.to_string(), "7".to_owned()])
+        };
+        rows.iter().map(row).collect()
+    }
+
+    /// Two shards with three warehouses, where `change` was done to what is right.
+    fn proof(change: impl FnOnce(&mut BTreeMap<Question, Tally>)) -> ShardProof {
+        let mut answers = BTreeMap::new();
+        let question = |table, shard, of_endpoint| Question { table, shard, of_endpoint };
+        for table in TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some()) {
+            for of_endpoint in [false, true] {
+                for (shard, rows) in [(0, &[(2, 10, 50)][..]), (1, &[(1, 10, 50), (3, 9, 45)])] {
+                    answers.insert(question(table.name(), Some(shard), of_endpoint), tally(rows));
+                }
+            }
+        }
+        for table in [TpccTable::Item.name(), CONFIG] {
+            for (shard, of_endpoint) in [(None, true), (Some(0), false), (Some(1), false)] {
+                answers.insert(question(table, shard, of_endpoint), tally(&[(1, 100, 5)]));
+            }
+        }
+        change(&mut answers);
+        let map = ShardMap::new(ShardRule::Modulo, 2).unwrap();
+        Compared { map: &map, names: &["n1", "n2"], warehouses: 3, answers: &answers }.proof()
+    }
+
+    fn at(table: &'static str, shard: usize, of_endpoint: bool) -> Question {
+        Question { table, shard: Some(shard), of_endpoint }
+    }
+
+    fn only(proof: &ShardProof, said: &str) {
+        assert_eq!((proof.found, proof.message().to_string()), (1, said.to_owned()));
+    }
+
+    #[test]
+    fn what_lies_where_it_should_is_proven() {
+        let sound = proof(|_| {});
+        assert_eq!((sound.found, sound.rows), (0, 8 * 29));
+        assert_eq!(
+            sound.message(),
+            "Every row lies on its shard by the rule `modulo`, and the endpoint finds each of the 232 rows of the \
+             warehouses on the 2 shards."
+        );
+        // Catalogue and configuration may be the endpoint's own.
+        let own = proof(|answers| {
+            answers.retain(|asked, _| asked.of_endpoint || asked.table != "bmsql_item");
+        });
+        assert_eq!(own.found, 0);
+    }
+
+    #[test]
+    fn a_row_on_another_shard_is_named() {
+        let moved = proof(|answers| {
+            answers.insert(at("bmsql_stock", 0, false), tally(&[(2, 10, 50), (3, 1, 5)]));
+        });
+        only(&moved, "bmsql_stock: the shard n1 has 1 row of warehouse 3, which lies on n2.");
+        let strange = proof(|answers| {
+            answers.insert(at("bmsql_stock", 0, false), tally(&[(2, 10, 50), (4, 2, 5)]));
+        });
+        only(
+            &strange,
+            "bmsql_stock: the shard n1 has 2 rows of warehouse 4, which does not exist.",
+        );
+    }
+
+    #[test]
+    fn what_the_endpoint_does_not_find_is_named() {
+        let unseen = proof(|answers| {
+            answers.insert(at("bmsql_stock", 1, true), tally(&[(1, 10, 50)]));
+        });
+        only(
+            &unseen,
+            "bmsql_stock, warehouse 3: the shard n2 has 9 rows with the sums 45, 7, and the endpoint finds no row.",
+        );
+        let other = proof(|answers| {
+            answers.insert(at("bmsql_stock", 0, false), tally(&[(2, 10, 51)]));
+        });
+        assert!(other.message().to_string().contains("the sums 51, 7, and"), "{other:?}");
+        let empty = proof(|answers| {
+            answers.insert(at("bmsql_stock", 0, false), tally(&[]));
+        });
+        assert!(empty.message().to_string().contains("the shard n1 has no row"), "{empty:?}");
+        let copy = proof(|answers| {
+            answers.insert(at("bmsql_item", 1, false), tally(&[(1, 99, 5)]));
+        });
+        only(&copy, "bmsql_item on the shard n2 is not what the endpoint shows.");
+    }
+
+    #[test]
+    fn the_endpoint_is_asked_for_warehouses_and_sums_are_compared_as_numbers() {
+        assert_eq!(
+            tally_sql(TpccTable::Stock, Some(&[1, 5])),
+            "SELECT s_w_id, count(*), sum(s_quantity), sum(s_ytd) FROM bmsql_stock WHERE s_w_id IN (1, 5) GROUP BY \
+             s_w_id"
+        );
+        let plain = |text: &str| plain(Some(text.to_owned()));
+        assert_eq!(
+            ["10.50", "10.5", "10.00", "100", "1a.0"].map(plain),
+            ["10.5", "10.5", "10", "100", "1a.0"]
+        );
+    }
+}

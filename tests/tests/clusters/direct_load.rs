@@ -1,0 +1,104 @@
+//! TPC-C loaded into the shards behind an endpoint directly.
+
+use crate::mine::{Mine, up};
+use crate::shards::only_trial;
+use dyno_testkit::{RunningDyno, dyno};
+use dyno_topology::{EndpointKind, TopologyKind};
+use rustix::process::Signal;
+
+fn four_shards(test: &str) -> Option<Mine> {
+    up(test, TopologyKind::Sharded, |request| {
+        request.endpoint = Some(EndpointKind::Shardingsphere);
+        request.endpoint_options.clients_max = 32;
+    })
+}
+
+fn write_suite(mine: &Mine, more: &str) {
+    let suite = format!(
+        "[suite]\nname = \"sharded\"\n\n[target.main]\n{more}\n[[experiment]]\nname = \"orders\"\nworkload = \"tpcc\"\n\
+         test = \"bmsql-5.0\"\nterminals = 4\nwarmup_s = 0.5\nduration_s = 3\ncleanup = false\n\n\
+         [experiment.options]\nwarehouses = 2\nload_workers = 2\n"
+    );
+    std::fs::write(mine.scratch.path().join("sharded.toml"), suite).expect("a file");
+}
+
+/// What a load notes as done on two shards, which have a warehouse each.
+fn chunks_done(mine: &Mine) -> u64 {
+    let done =
+        "SELECT count(*) FROM bmsql_shard_state WHERE ls_done = 1 AND ls_chunk LIKE 'bmsql_%'";
+    let of_shard = |shard: &str| match mine.try_sql(shard, done) {
+        Ok(table) => table.single().and_then(|text| text.parse().ok()).unwrap_or(0),
+        Err(_) => 0,
+    };
+    ["n2", "n3"].map(of_shard).iter().sum()
+}
+
+#[test]
+fn a_killed_load_of_shards_goes_on_and_rows_are_proven_where_they_belong() {
+    let test = "a_killed_load_of_shards_goes_on_and_rows_are_proven_where_they_belong";
+    let Some(mine) = four_shards(test) else { return };
+    write_suite(&mine, "");
+    let target = format!("main={}", mine.url());
+    let run = ["run", "sharded.toml", "--target", &target];
+    let mut loading = RunningDyno::start(mine.scratch.path(), &run);
+    loading.wait_until("chunks that are done", |_| chunks_done(&mine) >= 6);
+    loading.signal(Signal::KILL);
+    loading.end();
+    let ran = mine.dyno(&run);
+    assert!(
+        ran.stderr.contains("directly into the 4 shards, by the rule `modulo`"),
+        "{}",
+        ran.all()
+    );
+    assert!(ran.stderr.contains("rows were there before"), "{}", ran.all());
+    assert!(
+        ran.stderr.contains("Every row lies on its shard by the rule `modulo`"),
+        "{}",
+        ran.all()
+    );
+    let checks = only_trial(mine.scratch.path());
+    let checks = checks["checks"].as_array().expect("a list");
+    let check = checks.iter().find(|check| check["name"] == "shards").expect("the check");
+    assert_eq!(check["verdict"], "passed", "{check}");
+    let shards = ["n1", "n2", "n3", "n4"];
+    let rows = |sql: &str| shards.map(|shard| mine.number(shard, sql));
+    assert_eq!(rows("SELECT count(*) FROM bmsql_stock"), [0, 100_000, 100_000, 0]);
+    assert_eq!(rows("SELECT count(*) FROM bmsql_item"), [100_000; 4]);
+    let left = "SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'bmsql%state'";
+    assert_eq!(rows(left), [0; 4]);
+    let printed = mine.dyno(&["check", &mine.url(), "--only", "shards"]).stdout;
+    assert!(printed.contains("shards  holds"), "{printed}");
+
+    // By hand, as a wrong rule or a copy that was put back would.
+    let row = mine.try_sql("n2", "SELECT * FROM bmsql_new_order LIMIT 1").expect("a row");
+    let cells: Vec<String> = row.rows[0].iter().map(|cell| cell.clone().expect("a key")).collect();
+    let key =
+        format!("no_w_id = {} AND no_d_id = {} AND no_o_id = {}", cells[0], cells[1], cells[2]);
+    mine.sql("n2", &format!("DELETE FROM bmsql_new_order WHERE {key}"));
+    mine.sql("n4", &format!("INSERT INTO bmsql_new_order VALUES ({})", cells.join(", ")));
+    let moved = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shards"]);
+    assert_eq!(moved.code, 4, "{}", moved.all());
+    let said = "bmsql_new_order: the shard n4 has 1 row of warehouse 1, which lies on n2.";
+    assert!(moved.stdout.contains(said), "{}", moved.all());
+    mine.sql("n3", "DELETE FROM bmsql_item WHERE i_id = 7");
+    let copy = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shards"]);
+    // The endpoint reads one of the four.
+    assert!(copy.stdout.contains("bmsql_item on the shard n"), "{}", copy.all());
+}
+
+#[test]
+fn a_load_by_another_rule_than_the_endpoint_s_is_refused() {
+    let test = "a_load_by_another_rule_than_the_endpoint_s_is_refused";
+    let Some(mine) = four_shards(test) else { return };
+    // The endpoint looks for warehouse 1 on n2, and for warehouse 2 on n3.
+    write_suite(&mine, "shard_rule = \"ranges 1, 2, 3\"\n");
+    let target = format!("main={}", mine.url());
+    let ran = dyno(mine.scratch.path(), &["run", "sharded.toml", "--target", &target]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let said = "bmsql_warehouse, warehouse 1: the shard n1 has 1 row with the sums ";
+    assert!(
+        ran.stderr.contains(said) && ran.stderr.contains("the endpoint finds no row."),
+        "{}",
+        ran.all()
+    );
+}
