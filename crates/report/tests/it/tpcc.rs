@@ -306,7 +306,7 @@ fn editions_stand_on_one_axis_with_what_was_published() {
     near(cell("shards-4", "Across shards, %"), 0.05);
     near(cell("shards-1", "Busiest shard, times an even part"), 1.0);
     near(cell("shards-4", "Busiest shard, times an even part"), 4.0 / 3.0);
-    assert_eq!(cell("extra-large (published)", "published tpmC"), Some(821_547.97));
+    assert_eq!(cell("extra-large (published)", "Published tpmC"), Some(821_547.97));
     assert_eq!(cell("extra-large (published)", "Terminals"), Some(6_000.0));
     let reached = table(&paper, "How far New-Orders and Payments reach");
     let far = |row: &[Cell]| row.iter().any(|cell| format!("{cell:?}").contains("another_shard"));

@@ -117,7 +117,7 @@ fn table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
         .text(say!(edition), |row| &row.name)
         .col(say!(shards), Whole, |row| own(row).and_then(|one| one.own.facts.shards))
         .col(say!(vcpu_stated), Plain, |row| row.vcpu)
-        .col(say!(warehouses), Whole, |row| row.warehouses)
+        .col(say!(warehouses_used), Whole, |row| row.warehouses)
         .col(say!(terminals), Whole, |row| row.terminals)
         .col("tpmC", Short, move |row| shown(row, |own| own.tpmc))
         .class("strong")
