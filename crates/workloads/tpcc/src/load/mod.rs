@@ -424,7 +424,9 @@ impl Load<'_> {
         let warehouses = options.warehouses;
         let proof = prove(driver, warehouses, options.sessions, self.observer)?;
         let problems = match &proof {
-            Some(proof) if !proof.problems.is_empty() => vec![proof.message().to_string()],
+            Some(proof) if !proof.problems.is_empty() => {
+                vec![proof.message().to_string().trim_end_matches('.').to_owned()]
+            }
             Some(proof) => proof.cardinalities(warehouses),
             None => loader.one(async |session: &mut D::Session| {
                 doing("counting the rows");
