@@ -55,7 +55,7 @@ enum Verb {
     /// Go the whole way on embedded SQLite: load, run, print tables, write the paper.
     Quickstart(commands::quickstart::Arguments),
     /// Run a suite: a TOML file, or the name of a bundled one. Goes on with an interrupted run.
-    Run(commands::run::Arguments),
+    Run(Box<commands::run::Arguments>),
     /// List the bundled suites: what each needs and how long it takes.
     Suites(commands::suites::Arguments),
     /// Execute the plan of a run again and compare both runs.

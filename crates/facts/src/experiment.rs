@@ -107,6 +107,9 @@ pub struct ComparisonFacts {
     pub is_aa: bool,
     #[serde(flatten)]
     pub stop: StopRule,
+    /// Ratios that differ from 1 by less are equivalent, such as 0.03.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub equivalence: Option<f64>,
     /// How the data come back to the same state before each trial:
     /// `untouched` (nothing is written), `reloaded`, `grows`, or a command.
     pub data_state: String,
@@ -121,6 +124,8 @@ pub struct StopRule {
     /// Half-width of the 95 % interval of the ratio at which repetition ends, such as 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
+    /// True where a verdict ends the repetition.
+    pub is_until_decided: bool,
     /// Seconds after which the experiment begins no further pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,

@@ -6,6 +6,7 @@ use dyno_facts::{
     ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
 };
 use dyno_statistics::Metric;
+use dyno_statistics::ratio::DEFAULT_MARGIN;
 use dyno_statistics::sequential::{Decision, NextPair as Pairing, Stop, decide};
 use dyno_store::Run;
 use dyno_suite::Plan;
@@ -116,9 +117,10 @@ fn why_enough(
     let pairs = judged_pairs(figures, comparison.candidates.iter().map(pairs).collect());
     let wanted = dyno_statistics::sequential::StoppingPlan {
         pairs_least: stop.pairs_least as usize,
-        // The plan has no steps beyond them.
-        pairs_most: usize::MAX,
+        pairs_most: stop.pairs_most as usize,
         half_width: stop.half_width,
+        is_until_decided: stop.is_until_decided,
+        margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
         budget_s: stop.budget_s,
     };
     let next_s = step.estimated_s * (1 + comparison.candidates.len()) as f64;
@@ -152,6 +154,7 @@ fn told(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
         Pairing::Stop(Stop::HalfWidthReached) => {
             Some(say!(half_width_reached, reached = reached?, n = pairs))
         }
+        Pairing::Stop(Stop::Decided) => Some(say!(pairs_have_decided, n = pairs)),
         Pairing::Stop(Stop::BudgetSpent) => {
             let budget = budget_s.unwrap_or_default().to_string();
             Some(match reached {

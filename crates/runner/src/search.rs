@@ -82,13 +82,15 @@ fn steps<'a>(
 fn tried(trial: &TrialSummary, objective: &Objective) -> Option<Tried> {
     let rate_per_s = trial.rate_per_s?;
     // Of what really arrived in the window: a Poisson process has its own luck.
-    let ended = trial.counts.ended() + trial.in_flight;
+    let counts = &trial.counts;
+    let done = counts.committed + counts.rolled_back + counts.skipped + trial.in_flight;
+    let failed = counts.failed;
     let offered = trial.offered.filter(|&offered| offered > 0)?;
     let is_met = objective.is_met(value(trial, objective.metric));
     Some(Tried {
         rate_per_s,
         is_confirmation: trial.purpose == Purpose::Confirm,
-        is_held: knee::is_held(offered as f64, ended as f64, is_met),
+        is_held: knee::is_held(offered as f64, done as f64, failed as f64, objective, is_met),
     })
 }
 
@@ -116,10 +118,11 @@ fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 fn told(outcome: &KneeOutcome, objective: &Objective) -> Message {
     let objective = &objective.text;
     match outcome {
-        KneeOutcome::Held { rate_per_s, is_most: false } => {
-            say!(search_ended, rate = short(*rate_per_s), objective = objective)
+        KneeOutcome::Held { rate_per_s, failed_per_s: Some(failed) } => {
+            let (rate, failed) = (short(*rate_per_s), short(*failed));
+            say!(search_ended, rate = rate, objective = objective, failed = failed)
         }
-        KneeOutcome::Held { rate_per_s, is_most: true } => {
+        KneeOutcome::Held { rate_per_s, failed_per_s: None } => {
             say!(search_ended_at_most, rate = short(*rate_per_s), objective = objective)
         }
         KneeOutcome::NoneHeld { lowest_per_s } => {

@@ -118,7 +118,7 @@ fn go(
 }
 
 const COMPARE: &str = "workers = [1, 8]\nduration_s = 10\n\
-                       compare = { baseline = \"a\", candidates = \"b\", pairs = [4, 10], half_width = \"2%\" }\n";
+                       compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..10\", half_width = \"2%\" }\n";
 
 /// 8 threads vary too much, 1 thread doesn't.
 fn noisy(step: &PlanStep, trial: &PlannedTrial) -> f64 {
@@ -133,12 +133,12 @@ fn pairs_end_where_the_half_width_is_reached() {
     let mut run = new_run(dir.path());
     let executed = go(&plan, &mut run, usize::MAX, noisy);
     let count = |level: &str| executed.iter().filter(|id| id.contains(level)).count();
-    assert_eq!((count("workers=1/"), count("workers=8/")), (2 * 4, 2 * 10));
+    assert_eq!((count("workers=1/"), count("workers=8/")), (2 * 6, 2 * 10));
     let skipped = &run.header().skipped;
-    assert_eq!(skipped.len(), 2 * 6);
+    assert_eq!(skipped.len(), 2 * 4);
     assert!(
-        skipped["e/a/workers=1/repeat=5"].to_string().starts_with("Half-width 0.")
-            && skipped["e/a/workers=1/repeat=5"].to_string().ends_with("reached after 4 pairs."),
+        skipped["e/a/workers=1/repeat=7"].to_string().starts_with("Half-width 0.")
+            && skipped["e/a/workers=1/repeat=7"].to_string().ends_with("reached after 6 pairs."),
         "{skipped:?}"
     );
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
@@ -156,7 +156,7 @@ fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
         let dir = tempfile::tempdir().expect("a folder");
         go(&plan, &mut new_run(dir.path()), usize::MAX, tps).len()
     };
-    assert_eq!(executed(|_, _| 1_000.0), 2 * 4);
+    assert_eq!(executed(|_, _| 1_000.0), 2 * 6);
     // The throughput is the same but for 0.1 %; the percentile is not.
     let wild = |step: &PlanStep, trial: &PlannedTrial| {
         let is_slow = step.target == "a" && trial.repeat.is_multiple_of(2);
@@ -166,11 +166,23 @@ fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
 }
 
 #[test]
+fn pairs_end_where_they_are_decided() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let plan = plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
+    let mut run = new_run(dir.path());
+    // B is 1 % faster at 1 worker, which is certain; at 8 it varies too much.
+    go(&plan, &mut run, usize::MAX, noisy);
+    let skipped = &run.header().skipped;
+    assert_eq!(skipped.len(), 2 * 4, "{skipped:?}");
+    assert_eq!(skipped["e/b/workers=1/repeat=7"].to_string(), "Decided after 6 pairs.");
+}
+
+#[test]
 fn an_interrupted_comparison_goes_on_as_it_would_have() {
     let plan = plan(COMPARE);
     let dir = tempfile::tempdir().expect("a folder");
     let whole = go(&plan, &mut new_run(dir.path()), usize::MAX, noisy);
-    for cut in [1, 7, 8, 9, 16, 17, 27] {
+    for cut in [1, 11, 12, 13, 24, 25, 29] {
         let dir = tempfile::tempdir().expect("a folder");
         let mut run = new_run(dir.path());
         let mut executed = go(&plan, &mut run, cut, noisy);
@@ -185,7 +197,7 @@ fn an_interrupted_comparison_goes_on_as_it_would_have() {
 fn a_budget_ends_pairs_but_not_below_the_fewest() {
     let plan = plan(
         "workers = 1\nduration_s = 10\n\
-         compare = { baseline = \"a\", candidates = \"b\", pairs = [5, 50], budget = \"130s\" }\n",
+         compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..50\", budget = \"130s\" }\n",
     );
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = new_run(dir.path());
@@ -241,8 +253,9 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     assert!(rates.iter().all(|rate| *rate == rates[0] && (4_750.0..=5_000.0).contains(rate)));
     let why: Vec<&Message> = run.header().skipped.values().collect();
     let held = dyno_facts::format::short(rates[0]);
-    let told = format!("The search has ended: {held} per second are held with p99 < 20ms.");
-    assert_eq!(why, [&told], "only the first step that is not needed is noted");
+    let told = format!("The search has ended: {held} per second are held with p99 < 20ms; ");
+    assert_eq!(why.len(), 1, "only the first step that is not needed is noted");
+    assert!(why[0].to_string().starts_with(&told), "{why:?}");
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
 }
 

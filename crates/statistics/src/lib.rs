@@ -5,8 +5,10 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | Is B faster than A, and by how much? | [`ratio`], then [`holm`] over all verdicts |
-//! | The same without a normal distribution | [`rank`], [`bootstrap`] |
+//! | Is B faster than A, by how much, or as fast? | [`ratio`], then [`holm`] over an experiment's comparisons |
+//! | The estimate, interval and test behind it | [`rank`] |
+//! | The same when somebody looks after every pair | [`anytime`] |
+//! | Which of a pair, and which load level, comes first? | [`order`] |
 //! | How much do two trials of the same system differ? | [`noise`] |
 //! | Are more pairs needed? | [`sequential`] |
 //! | Which rate is held under an objective? | [`knee`], [`objective`] |
@@ -16,12 +18,14 @@
 //!
 //! Everything is deterministic: draws take a seed from the caller.
 
+pub mod anytime;
 pub mod bootstrap;
 pub mod gate;
 pub mod holm;
 pub mod knee;
 pub mod noise;
 pub mod objective;
+pub mod order;
 pub mod rank;
 pub mod ratio;
 pub mod sequential;
@@ -38,6 +42,8 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// The share of intervals that hold the true value: 95 %.
 pub const CONFIDENCE: f64 = 0.95;
+/// The chance of a false verdict that is accepted.
+pub const ALPHA: f64 = 0.05;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceInterval {
@@ -82,16 +88,21 @@ pub fn variation(values: &[f64]) -> Option<f64> {
     Some(deviation(values)? / mean.abs()).filter(|share| share.is_finite())
 }
 
-/// The bound of Student's t in magnitude with [`CONFIDENCE`].
-pub(crate) fn t_quantile(freedom: usize) -> f64 {
+/// The bound of Student's t in magnitude that is exceeded with the chance `alpha`.
+pub(crate) fn t_quantile(freedom: usize, alpha: f64) -> f64 {
     let t = StudentsT::new(0.0, 1.0, freedom.max(1) as f64);
-    t.map_or(f64::INFINITY, |t| t.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)))
+    t.map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - alpha / 2.0))
 }
 
 /// Two-sided p of a value of Student's t.
 pub(crate) fn t_p(t: f64, freedom: usize) -> f64 {
     let law = StudentsT::new(0.0, 1.0, freedom.max(1) as f64);
     law.map_or(1.0, |law| (2.0 * law.cdf(-t.abs())).min(1.0))
+}
+
+/// The value of the standard normal distribution below which this share lies.
+pub(crate) fn normal_quantile(share: f64) -> f64 {
+    Normal::standard().inverse_cdf(share)
 }
 
 /// Two-sided p of a value of the standard normal distribution.
@@ -103,7 +114,7 @@ pub(crate) fn normal_p(z: f64) -> f64 {
 pub fn mean_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     let mean = mean(values)?;
     let error = deviation(values)? / (values.len() as f64).sqrt();
-    let reach = t_quantile(values.len() - 1) * error;
+    let reach = t_quantile(values.len() - 1, ALPHA) * error;
     Some(ConfidenceInterval { low: mean - reach, high: mean + reach })
 }
 
@@ -115,7 +126,8 @@ mod tests {
     fn quantiles_are_those_of_the_tables() {
         let table = [(1, 12.706), (4, 2.776), (5, 2.571), (9, 2.262), (28, 2.048), (1000, 1.962)];
         for (freedom, t) in table {
-            assert!((t_quantile(freedom) - t).abs() < 6e-4, "{freedom}: {}", t_quantile(freedom));
+            let found = t_quantile(freedom, ALPHA);
+            assert!((found - t).abs() < 6e-4, "{freedom}: {found}");
             assert!((t_p(t, freedom) - 0.05).abs() < 3e-4);
         }
         assert!((normal_p(1.96) - 0.05).abs() < 1e-4);

@@ -1,80 +1,115 @@
 //! The ratio of two systems from interleaved pairs of trials.
 //!
-//! A pair is a trial of each, one right after the other in drawn order: drifts over a session meet both alike and
-//! cancel out in their ratio.
+//! A pair is a trial of each, one right after the other in a balanced order that chance has drawn: drifts over a session
+//! meet both alike and cancel out in their ratio. The estimate is the pseudo-median of the logarithms of the pairs'
+//! ratios with its exact interval ([`crate::rank`]); Student's t stands beside it.
+//!
+//! A verdict has three statements. Direction: `faster` or `slower`, certain where the interval excludes 1. Size: the
+//! interval. Stability: the variations of both sides, a label that vetoes nothing, since trials that vary are a finding
+//! themselves. Where no direction is certain, two one-sided tests (D. Schuirmann, Journal of Pharmacokinetics and
+//! Biopharmaceutics 15, 1987) may prove that both are equivalent within a margin.
 
-use crate::{Better, CONFIDENCE, ConfidenceInterval, deviation, mean, t_p, t_quantile, variation};
+use crate::{
+    ALPHA, Better, ConfidenceInterval, anytime, deviation, mean, rank, t_p, t_quantile, variation,
+};
 
-/// With fewer pairs there is no verdict: with three, no rank test can reach 5 %.
-pub const LEAST_PAIRS: usize = 4;
-/// The default, the fewest with which the signed-rank test can reach 5 % (p = 0.031).
-pub const DEFAULT_PAIRS: usize = 6;
-/// Above this variation of the trials of one side there is no verdict.
+/// With fewer pairs there is no verdict: the signed-rank test can't reach 5 %.
+pub const LEAST_PAIRS: usize = 6;
+/// Above this variation a side is called unstable.
 pub const MOST_VARIATION: f64 = 0.05;
-/// An interval around 1 with a larger half-width is no proof of "no difference", where no half-width was asked for.
-pub const DEFAULT_HALF_WIDTH: f64 = 0.05;
+/// Ratios that differ from 1 by less are equivalent, where a suite says nothing.
+pub const DEFAULT_MARGIN: f64 = 0.03;
+/// By so many pairs a comparison of normal trials is longer when ranks judge it: their efficiency is 3/π.
+const RANKS_BY_T: f64 = std::f64::consts::PI / 3.0;
+
+/// How pairs were made decides how they may be judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Judging {
+    /// With this chance of a false verdict: 5 % when the number of pairs was fixed, less when their figures ended them
+    /// ([`crate::sequential::level`]).
+    Level(f64),
+    /// Somebody may have looked after every pair.
+    Anytime,
+}
+
+impl Judging {
+    pub const FIXED: Judging = Judging::Level(ALPHA);
+
+    fn alpha(self) -> f64 {
+        match self {
+            Judging::Level(alpha) => alpha,
+            Judging::Anytime => ALPHA,
+        }
+    }
+}
 
 /// Candidate by baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedRatio {
     pub pairs: usize,
+    /// The pseudo-median; judged at any time the geometric mean.
     pub ratio: f64,
-    /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios. `None` under two pairs, as are
-    /// `p` and `deviation`.
+    /// 95 % interval of the ratio; `None` with too few pairs for one.
     pub interval: Option<ConfidenceInterval>,
-    /// Two-sided p of a ratio of 1.
-    pub p: Option<f64>,
+    /// The interval for two one-sided tests: 90 %, at any time 95 %.
+    pub one_sided: Option<ConfidenceInterval>,
+    /// Two-sided p of a ratio of 1, as if 5 % were the bar however the pairs were made.
+    pub p: f64,
+    /// The geometric mean with Student's t; `None` under two pairs.
+    pub t: Option<StudentRatio>,
     /// Standard deviation of the logarithms.
     pub deviation: Option<f64>,
     pub variation_baseline: Option<f64>,
     pub variation_candidate: Option<f64>,
 }
 
+/// The opinion of Student's t.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StudentRatio {
+    pub interval: ConfidenceInterval,
+    pub p: f64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RatioVerdict {
     Faster,
     Slower,
-    /// A difference larger than the half-width would have been found.
-    NoDifference,
-    Undecided(UndecidedReason),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UndecidedReason {
+    /// A difference of the margin or more is excluded.
+    Equivalent,
     TooFewPairs,
-    DeviationTooHigh,
-    /// The interval holds 1 and is too wide.
-    Wide,
+    Undecided,
 }
 
 impl PairedRatio {
     /// Of pairs (baseline, candidate) with values above zero; `None` without any.
-    pub fn of(pairs: &[(f64, f64)]) -> Option<PairedRatio> {
+    pub fn of(pairs: &[(f64, f64)], judging: Judging) -> Option<PairedRatio> {
         let is_usable =
             |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite();
         let pairs: Vec<(f64, f64)> = pairs.iter().copied().filter(is_usable).collect();
         let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
-        let centre = mean(&logs)?;
-        let deviation = deviation(&logs);
-        let error = deviation.map(|deviation| deviation / (logs.len() as f64).sqrt());
-        let freedom = logs.len() - 1;
-        let interval = error.map(|error| {
-            let reach = t_quantile(freedom) * error;
-            ConfidenceInterval { low: (centre - reach).exp(), high: (centre + reach).exp() }
-        });
-        let p = error.map(|error| match (error > 0.0, centre == 0.0) {
-            (true, _) => t_p(centre / error, freedom),
-            (false, true) => 1.0,
-            (false, false) => 0.0,
-        });
+        let alpha = judging.alpha();
+        let (centre, both, one_sided, p) = match judging {
+            Judging::Level(_) => (
+                rank::pseudo_median(&logs)?,
+                rank::pseudo_median_interval(&logs, alpha),
+                rank::pseudo_median_interval(&logs, 2.0 * alpha),
+                (rank::signed_rank_p(&logs) * ALPHA / alpha).min(1.0),
+            ),
+            Judging::Anytime => {
+                let both = anytime::interval(&logs, alpha);
+                (mean(&logs)?, both, both, anytime::p(&logs))
+            }
+        };
         let side =
             |of: fn(&(f64, f64)) -> f64| variation(&pairs.iter().map(of).collect::<Vec<f64>>());
         Some(PairedRatio {
             pairs: pairs.len(),
             ratio: centre.exp(),
-            interval,
+            interval: both.map(of_logs),
+            one_sided: one_sided.map(of_logs),
             p,
-            deviation,
+            t: student(&logs, alpha),
+            deviation: deviation(&logs),
             variation_baseline: side(|pair| pair.0),
             variation_candidate: side(|pair| pair.1),
         })
@@ -85,52 +120,85 @@ impl PairedRatio {
         self.interval.map(|interval| (interval.high - interval.low) / (2.0 * self.ratio))
     }
 
-    pub fn variation(&self) -> Option<f64> {
-        Some(self.variation_baseline?.max(self.variation_candidate?))
+    /// The verdict of this comparison alone: see [`PairedRatio::judged`].
+    pub fn verdict(&self, better: Better, margin: f64) -> RatioVerdict {
+        self.judged(better, margin, self.p)
     }
 
-    /// The verdict at 95 %. `half_width` is the one that was asked for: see [`DEFAULT_HALF_WIDTH`].
-    pub fn verdict(&self, better: Better, half_width: Option<f64>) -> RatioVerdict {
-        self.judged(better, half_width, self.p.unwrap_or(1.0))
-    }
-
-    /// The same with a p that was adjusted for all other verdicts ([`crate::holm`]).
-    pub fn judged(&self, better: Better, half_width: Option<f64>, adjusted_p: f64) -> RatioVerdict {
-        let Some(reached) = self.half_width().filter(|_| self.pairs >= LEAST_PAIRS) else {
-            return RatioVerdict::Undecided(UndecidedReason::TooFewPairs);
-        };
-        if self.variation().is_none_or(|variation| variation > MOST_VARIATION) {
-            return RatioVerdict::Undecided(UndecidedReason::DeviationTooHigh);
+    /// The verdict with a p that was adjusted for all other comparisons ([`crate::holm`]). `margin`: ratios from
+    /// 1 / (1 + margin) to 1 + margin are equivalent.
+    pub fn judged(&self, better: Better, margin: f64, adjusted_p: f64) -> RatioVerdict {
+        if self.interval.is_none() || self.pairs < 2 {
+            return RatioVerdict::TooFewPairs;
         }
-        if adjusted_p < 1.0 - CONFIDENCE {
+        if adjusted_p <= ALPHA {
             return match (self.ratio > 1.0, better) {
                 (true, Better::More) | (false, Better::Less) => RatioVerdict::Faster,
                 (true, Better::Less) | (false, Better::More) => RatioVerdict::Slower,
             };
         }
-        match PairedRatio::is_narrow(Some(reached), half_width) {
-            true => RatioVerdict::NoDifference,
-            false => RatioVerdict::Undecided(UndecidedReason::Wide),
+        match self.is_equivalent(margin) {
+            true => RatioVerdict::Equivalent,
+            false => RatioVerdict::Undecided,
         }
     }
 
-    /// Whether an interval around 1 of this half-width means "no difference".
-    pub fn is_narrow(reached: Option<f64>, wanted: Option<f64>) -> bool {
-        reached.is_some_and(|reached| reached <= wanted.unwrap_or(DEFAULT_HALF_WIDTH))
+    /// Whether both one-sided tests exclude a difference of the margin.
+    pub fn is_equivalent(&self, margin: f64) -> bool {
+        self.one_sided
+            .is_some_and(|both| both.low >= 1.0 / (1.0 + margin) && both.high <= 1.0 + margin)
     }
 
     /// Pairs that would give this half-width with the same deviation, up to a million; `None` under two pairs.
     pub fn pairs_needed(&self, half_width: f64) -> Option<usize> {
-        pairs_needed(self.deviation?, half_width)
+        let t = pairs_needed(self.usual_deviation()?, half_width)?;
+        Some(((t as f64 * RANKS_BY_T).ceil() as usize).max(LEAST_PAIRS))
+    }
+
+    /// Pairs that would prove a difference of the size that was found, or equivalence, whichever takes fewer.
+    pub fn pairs_to_decide(&self, margin: f64) -> Option<usize> {
+        let distance = self.ratio.ln().abs();
+        self.pairs_needed(distance.max(margin.ln_1p() - distance).sinh())
+    }
+
+    /// The deviation that the interval was made from: one wild trial moves it less than the deviation of all.
+    fn usual_deviation(&self) -> Option<f64> {
+        let of = |both: ConfidenceInterval| {
+            let reach = (both.high / both.low).ln() / 2.0;
+            reach * (self.pairs as f64 / RANKS_BY_T).sqrt() / t_quantile(self.pairs - 1, ALPHA)
+        };
+        match self.interval {
+            Some(both) if self.pairs > LEAST_PAIRS => self.deviation.map(|all| all.min(of(both))),
+            _ => self.deviation,
+        }
     }
 }
 
-/// Pairs needed for a half-width when the logarithms of the pairs' ratios have this deviation (about 1.41 times the
-/// variation of single trials).
-pub fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
+fn of_logs(logs: ConfidenceInterval) -> ConfidenceInterval {
+    ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() }
+}
+
+fn student(logs: &[f64], alpha: f64) -> Option<StudentRatio> {
+    let (centre, error) = (mean(logs)?, deviation(logs)? / (logs.len() as f64).sqrt());
+    let freedom = logs.len() - 1;
+    let reach = t_quantile(freedom, alpha) * error;
+    let p = match (error > 0.0, centre == 0.0) {
+        (true, _) => t_p(centre / error, freedom),
+        (false, true) => 1.0,
+        (false, false) => 0.0,
+    };
+    Some(StudentRatio {
+        interval: of_logs(ConfidenceInterval { low: centre - reach, high: centre + reach }),
+        p,
+    })
+}
+
+/// Pairs that Student's t needs for a half-width when the logarithms of the pairs' ratios have this deviation (about 1.41
+/// times the variation of single trials).
+fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
     const MOST: usize = 1_000_000;
     let reached = |pairs: usize| {
-        (t_quantile(pairs - 1) * deviation / (pairs as f64).sqrt()).sinh() <= half_width
+        (t_quantile(pairs - 1, ALPHA) * deviation / (pairs as f64).sqrt()).sinh() <= half_width
     };
     // It shrinks with every pair: the number is between the last power of two that is too small and the next.
     let mut high = 2;
@@ -156,49 +224,67 @@ mod tests {
         let pairs: Vec<(f64, f64)> = (0..count)
             .map(|k| (100.0 + k as f64 / 10.0, ratio * 100.0 - k as f64 / 10.0))
             .collect();
-        PairedRatio::of(&pairs).expect("pairs")
+        PairedRatio::of(&pairs, Judging::FIXED).expect("pairs")
     }
 
     #[test]
-    fn under_two_pairs_there_is_no_interval_and_under_four_no_verdict() {
-        assert_eq!(PairedRatio::of(&[]), None);
-        assert_eq!(PairedRatio::of(&[(0.0, 1.0), (1.0, f64::NAN)]), None);
+    fn under_six_pairs_there_is_no_interval_and_no_verdict() {
+        assert_eq!(PairedRatio::of(&[], Judging::FIXED), None);
+        assert_eq!(PairedRatio::of(&[(0.0, 1.0), (1.0, f64::NAN)], Judging::FIXED), None);
         let one = constant(1, 1.5);
-        assert_eq!((one.interval, one.p, one.half_width()), (None, None, None));
-        let few = RatioVerdict::Undecided(UndecidedReason::TooFewPairs);
-        assert_eq!(constant(3, 1.5).verdict(Better::More, None), few);
-        assert!(constant(3, 1.5).interval.is_some());
-        assert_eq!(constant(4, 1.5).verdict(Better::More, None), RatioVerdict::Faster);
+        assert_eq!((one.interval, one.t, one.half_width()), (None, None, None));
+        let few = constant(5, 1.5);
+        assert_eq!(few.verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::TooFewPairs);
+        assert!(few.t.is_some());
+        assert_eq!(constant(6, 1.5).verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::Faster);
     }
 
     #[test]
     fn more_throughput_and_less_time_are_faster() {
-        assert_eq!(constant(6, 1.1).verdict(Better::More, None), RatioVerdict::Faster);
-        assert_eq!(constant(6, 1.1).verdict(Better::Less, None), RatioVerdict::Slower);
-        assert_eq!(constant(6, 0.9).verdict(Better::Less, None), RatioVerdict::Faster);
-        assert_eq!(constant(6, 0.9).verdict(Better::More, None), RatioVerdict::Slower);
+        let verdict = |ratio, better| constant(6, ratio).verdict(better, DEFAULT_MARGIN);
+        assert_eq!(verdict(1.1, Better::More), RatioVerdict::Faster);
+        assert_eq!(verdict(1.1, Better::Less), RatioVerdict::Slower);
+        assert_eq!(verdict(0.9, Better::Less), RatioVerdict::Faster);
+        assert_eq!(verdict(0.9, Better::More), RatioVerdict::Slower);
     }
 
     #[test]
-    fn without_a_difference_the_width_decides() {
-        let pairs = [(100.0, 101.0), (100.0, 99.0), (101.0, 102.0), (99.0, 98.0), (100.0, 100.5)];
-        let ratio = PairedRatio::of(&pairs).expect("pairs");
-        assert_eq!(ratio.verdict(Better::More, None), RatioVerdict::NoDifference);
+    fn equivalence_is_proven_by_the_place_of_the_interval() {
+        let noise = [0.004, -0.003, 0.001, -0.002, 0.002, -0.004, 0.003, -0.001];
+        let of = |centre: f64| {
+            let pairs: Vec<(f64, f64)> =
+                noise.iter().map(|noise| (100.0, 100.0 * (centre + noise))).collect();
+            PairedRatio::of(&pairs, Judging::FIXED).expect("pairs")
+        };
+        assert_eq!(of(1.0).verdict(Better::More, 0.03), RatioVerdict::Equivalent);
+        assert_eq!(of(1.0).verdict(Better::More, 0.002), RatioVerdict::Undecided);
+        // As narrow, but not around 1: the direction is certain, and without it nothing would be.
+        assert_eq!(of(1.029).judged(Better::More, 0.03, 0.2), RatioVerdict::Undecided);
+        assert_eq!(of(1.029).verdict(Better::More, 0.03), RatioVerdict::Faster);
+    }
+
+    #[test]
+    fn trials_that_vary_take_no_certainty_away() {
+        let pairs = [10.0, 14.0, 7.0, 11.0, 9.0, 13.0].map(|slow| (100.0, slow));
+        let ratio = PairedRatio::of(&pairs, Judging::FIXED).expect("pairs");
+        assert!(ratio.variation_candidate.is_some_and(|share| share > 0.2));
+        assert_eq!(ratio.verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::Slower);
+        assert!(ratio.interval.is_some_and(|both| both.high < 0.15), "{ratio:?}");
+    }
+
+    #[test]
+    fn a_stricter_level_needs_more_pairs_and_wider_intervals() {
+        let pairs: Vec<(f64, f64)> =
+            (0..10).map(|k| (100.0, 102.0 + (f64::from(k) * 2.4).sin())).collect();
+        let at = |judging| PairedRatio::of(&pairs, judging).expect("pairs");
+        let (fixed, strict) = (at(Judging::FIXED), at(Judging::Level(0.02)));
+        assert!(strict.half_width() > fixed.half_width());
+        assert!((strict.p - 2.5 * fixed.p).abs() < 1e-12);
+        assert!(at(Judging::Anytime).half_width() > strict.half_width());
         assert_eq!(
-            ratio.verdict(Better::More, Some(0.001)),
-            RatioVerdict::Undecided(UndecidedReason::Wide)
+            PairedRatio::of(&pairs[..6], Judging::Level(0.02)).expect("pairs").interval,
+            None
         );
-        let adjusted = constant(6, 1.02);
-        assert_eq!(adjusted.judged(Better::More, None, 0.2), RatioVerdict::NoDifference);
-    }
-
-    #[test]
-    fn wild_trials_have_no_verdict() {
-        let pairs = [(100.0, 200.0), (120.0, 240.0), (80.0, 160.0), (110.0, 220.0), (90.0, 180.0)];
-        let ratio = PairedRatio::of(&pairs).expect("pairs");
-        assert!((ratio.ratio - 2.0).abs() < 1e-12);
-        let wild = RatioVerdict::Undecided(UndecidedReason::DeviationTooHigh);
-        assert_eq!(ratio.verdict(Better::More, None), wild);
     }
 
     #[test]
@@ -212,5 +298,15 @@ mod tests {
         }
         assert_eq!(pairs_needed(0.0, 0.02), Some(2));
         assert_eq!(pairs_needed(1e9, 0.02), None);
+    }
+
+    #[test]
+    fn what_is_undecided_says_how_many_pairs_would_decide_it() {
+        let pairs: Vec<(f64, f64)> =
+            (0..6).map(|k| (100.0, 101.0 + 4.0 * (f64::from(k) * 2.4).sin())).collect();
+        let ratio = PairedRatio::of(&pairs, Judging::FIXED).expect("pairs");
+        assert_eq!(ratio.verdict(Better::More, 0.03), RatioVerdict::Undecided);
+        let needed = ratio.pairs_to_decide(0.03).expect("pairs");
+        assert!((7..60).contains(&needed), "{needed}");
     }
 }

@@ -1,16 +1,53 @@
 //! Planning repetitions one pair at a time.
+//!
+//! Pairs that end where their interval looks narrow end where the deviation happens to be small. So their intervals are
+//! those of a stricter level, at which 5 % hold: a table made by `cargo run --example simulate -- levels`. Pairs that end
+//! where their verdict is certain are judged by an e-process ([`crate::anytime`]).
 
-use crate::ratio::{LEAST_PAIRS, PairedRatio};
+use crate::ALPHA;
+use crate::Better;
+use crate::ratio::{Judging, PairedRatio, RatioVerdict};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Levels for pairs that a half-width may end, by how often the most pairs exceed the fewest: the least that held 5 % in
+/// the worst of the simulated cells.
+const LEVELS: [(f64, f64); 3] = [(1.0, ALPHA), (1.7, 0.032), (f64::INFINITY, 0.025)];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoppingPlan {
-    /// Below [`LEAST_PAIRS`] no half-width ends the repetition.
     pub pairs_least: usize,
     pub pairs_most: usize,
-    /// Half-width of the 95 % interval that ends the repetition, such as 0.02.
+    /// Half-width of the interval that ends the repetition, such as 0.02.
     pub half_width: Option<f64>,
-    /// Seconds that no further pair may exceed.
+    /// A verdict ends the repetition.
+    pub is_until_decided: bool,
+    /// What counts as equivalent: see [`crate::ratio::DEFAULT_MARGIN`].
+    pub margin: f64,
+    /// Seconds that no further pair may exceed. The time that trials take says nothing of their figures.
     pub budget_s: Option<f64>,
+}
+
+impl StoppingPlan {
+    /// How pairs that were made by this plan are judged.
+    pub fn judging(&self) -> Judging {
+        let pairs = [self.pairs_least, self.pairs_most];
+        judging(self.is_until_decided, self.half_width.is_some(), pairs)
+    }
+}
+
+/// How pairs are judged that ended at their fixed number, at a half-width, or at a verdict: `pairs` are the fewest and
+/// the most.
+pub fn judging(is_until_decided: bool, has_half_width: bool, pairs: [usize; 2]) -> Judging {
+    match (is_until_decided, has_half_width) {
+        (true, _) => Judging::Anytime,
+        (false, false) => Judging::FIXED,
+        (false, true) => Judging::Level(level(pairs[0], pairs[1])),
+    }
+}
+
+/// The level at which pairs are judged that a half-width may have ended.
+pub fn level(pairs_least: usize, pairs_most: usize) -> f64 {
+    let times = pairs_most as f64 / pairs_least.max(1) as f64;
+    LEVELS.iter().find(|(most, _)| times <= *most).map_or(ALPHA, |(_, level)| *level)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +59,7 @@ pub enum NextPair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     HalfWidthReached,
+    Decided,
     BudgetSpent,
     MostPairs,
 }
@@ -31,10 +69,8 @@ pub struct Decision {
     pub next: NextPair,
     /// Pairs of the candidate with the fewest.
     pub pairs: usize,
-    /// The widest one; `None` while a candidate has fewer than two pairs.
+    /// The widest one; `None` while a candidate has too few pairs for an interval.
     pub half_width: Option<f64>,
-    /// Pairs that the wanted half-width would need with the same deviation; `None` if unknown or none was wanted.
-    pub pairs_needed: Option<usize>,
 }
 
 /// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each candidate, `spent_s`
@@ -46,23 +82,26 @@ pub fn decide(
     spent_s: f64,
     next_s: f64,
 ) -> Decision {
+    let judging = plan.judging();
     let ratios: Vec<Option<PairedRatio>> =
-        candidates.iter().map(|pairs| PairedRatio::of(pairs)).collect();
+        candidates.iter().map(|pairs| PairedRatio::of(pairs, judging)).collect();
     // Trials without a value were executed too: they count against the most.
     let executed = candidates.iter().map(Vec::len).min().unwrap_or(0);
     let widths: Option<Vec<f64>> =
         ratios.iter().map(|ratio| ratio.as_ref()?.half_width()).collect();
     let half_width = widths.and_then(|widths| widths.into_iter().reduce(f64::max));
-    let needed = |wanted: f64| -> Option<usize> {
-        let each: Option<Vec<usize>> =
-            ratios.iter().map(|ratio| ratio.as_ref()?.pairs_needed(wanted)).collect();
-        each?.into_iter().max()
+    let is_sure = |ratio: &PairedRatio| {
+        let verdict = ratio.verdict(Better::More, plan.margin);
+        !matches!(verdict, RatioVerdict::TooFewPairs | RatioVerdict::Undecided)
     };
     let usable = ratios.iter().map(|ratio| ratio.as_ref().map_or(0, |ratio| ratio.pairs)).min();
-    let least = plan.pairs_least.max(LEAST_PAIRS);
-    let is_reached = usable.unwrap_or(0) >= least
-        && matches!((half_width, plan.half_width), (Some(reached), Some(wanted)) if reached <= wanted);
-    let next = if is_reached {
+    let has_least = usable.unwrap_or(0) >= plan.pairs_least;
+    let is_narrow =
+        matches!((half_width, plan.half_width), (Some(reached), Some(wanted)) if reached <= wanted);
+    let is_decided = plan.is_until_decided && ratios.iter().flatten().all(is_sure);
+    let next = if has_least && is_decided {
+        NextPair::Stop(Stop::Decided)
+    } else if has_least && is_narrow {
         NextPair::Stop(Stop::HalfWidthReached)
     } else if executed >= plan.pairs_most {
         NextPair::Stop(Stop::MostPairs)
@@ -71,8 +110,7 @@ pub fn decide(
     } else {
         NextPair::Continue
     };
-    let pairs_needed = plan.half_width.and_then(needed);
-    Decision { next, pairs: executed, half_width, pairs_needed }
+    Decision { next, pairs: executed, half_width }
 }
 
 #[cfg(test)]
@@ -81,9 +119,11 @@ mod tests {
 
     fn plan() -> StoppingPlan {
         StoppingPlan {
-            pairs_least: 4,
-            pairs_most: 8,
+            pairs_least: 6,
+            pairs_most: 12,
             half_width: Some(0.02),
+            is_until_decided: false,
+            margin: 0.03,
             budget_s: Some(1000.0),
         }
     }
@@ -96,26 +136,43 @@ mod tests {
     #[test]
     fn it_ends_where_the_plan_says() {
         let next = |pairs: Vec<(f64, f64)>, spent_s| decide(&plan(), &[pairs], spent_s, 100.0).next;
-        assert_eq!(next(pairs(3, 0.001), 0.0), NextPair::Continue);
-        assert_eq!(next(pairs(4, 0.001), 0.0), NextPair::Stop(Stop::HalfWidthReached));
-        assert_eq!(next(pairs(4, 0.05), 0.0), NextPair::Continue);
-        assert_eq!(next(pairs(4, 0.05), 901.0), NextPair::Stop(Stop::BudgetSpent));
-        assert_eq!(next(pairs(4, 0.05), 900.0), NextPair::Continue);
-        assert_eq!(next(pairs(8, 0.05), 0.0), NextPair::Stop(Stop::MostPairs));
+        assert_eq!(next(pairs(6, 0.001), 0.0), NextPair::Continue);
+        assert_eq!(next(pairs(7, 0.001), 0.0), NextPair::Stop(Stop::HalfWidthReached));
+        assert_eq!(next(pairs(7, 0.05), 0.0), NextPair::Continue);
+        assert_eq!(next(pairs(7, 0.05), 901.0), NextPair::Stop(Stop::BudgetSpent));
+        assert_eq!(next(pairs(7, 0.05), 900.0), NextPair::Continue);
+        assert_eq!(next(pairs(12, 0.05), 0.0), NextPair::Stop(Stop::MostPairs));
         assert_eq!(next(Vec::new(), 0.0), NextPair::Continue);
     }
 
     #[test]
     fn all_candidates_must_be_narrow() {
-        let decision = decide(&plan(), &[pairs(4, 0.001), pairs(4, 0.03)], 0.0, 1.0);
+        let decision = decide(&plan(), &[pairs(7, 0.001), pairs(7, 0.05)], 0.0, 1.0);
         assert_eq!(decision.next, NextPair::Continue);
         assert!(decision.half_width.is_some_and(|width| width > 0.02), "{decision:?}");
-        assert!(decision.pairs_needed.is_some_and(|pairs| pairs > 4), "{decision:?}");
     }
 
     #[test]
     fn trials_without_a_value_do_not_make_it_endless() {
-        let failed = vec![(0.0, 100.0); 8];
+        let failed = vec![(0.0, 100.0); 12];
         assert_eq!(decide(&plan(), &[failed], 0.0, 1.0).next, NextPair::Stop(Stop::MostPairs));
+    }
+
+    #[test]
+    fn a_verdict_ends_pairs_that_are_made_until_one() {
+        let plan = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
+        let next = |pairs: Vec<(f64, f64)>| decide(&plan, &[pairs], 0.0, 1.0).next;
+        let slower = |count: usize| (0..count).map(|k| (100.0, 90.0 + k as f64 / 10.0)).collect();
+        assert_eq!(next(slower(5)), NextPair::Continue);
+        assert_eq!(next(slower(6)), NextPair::Stop(Stop::Decided));
+        assert_eq!(next(pairs(8, 0.001)), NextPair::Stop(Stop::Decided));
+        assert_eq!(next(pairs(8, 0.05)), NextPair::Continue);
+        assert_eq!(plan.judging(), Judging::Anytime);
+    }
+
+    #[test]
+    fn a_fixed_number_of_pairs_is_judged_at_five_percent() {
+        assert_eq!(level(6, 6), ALPHA);
+        assert!(level(6, 20) < ALPHA && level(6, 20) <= level(10, 20));
     }
 }

@@ -7,7 +7,7 @@ use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_facts::{ComparisonFacts, ExperimentFacts, RateSearch, Restore, StopRule, TargetFacts};
 use dyno_statistics::gate::{Gate, Mistake};
 use dyno_statistics::objective::Objective;
-use dyno_statistics::ratio::DEFAULT_PAIRS;
+use dyno_statistics::{ALPHA, rank};
 use toml::de::DeValue;
 
 use crate::problem::Problem;
@@ -17,6 +17,8 @@ use crate::targets::{self, twin_name};
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
 const PAIRS_MOST: u32 = 30;
+/// The same where a verdict ends it.
+const PAIRS_MOST_UNDECIDED: u32 = 200;
 /// Trials that confirm the result of a search, unless the suite says otherwise.
 const CONFIRMATIONS: u32 = 3;
 
@@ -25,19 +27,38 @@ pub struct Compare {
     pub baseline: WithSpan<String>,
     /// The others; empty where `is_aa`.
     pub candidates: Vec<WithSpan<String>>,
-    pub stop: StopRule,
+    pub stop: WantedStop,
+    /// Ratios that differ from 1 by less are equivalent.
+    pub equivalence: Option<f64>,
     /// The baseline is measured twice, the second time under another name: what differs then is noise.
     pub is_aa: bool,
 }
 
-/// Six pairs; up to thirty where a half-width or a budget ends them. Who stops as soon as the
-/// interval looks narrow stops where the deviation happens to be small: from four pairs on, equal
-/// systems were called different in 8 % of simulated comparisons.
-pub fn stop_rule(half_width: Option<f64>, budget_s: Option<f64>) -> StopRule {
-    let is_open = half_width.is_some() || budget_s.is_some();
-    let pairs_least = DEFAULT_PAIRS as u32;
-    let pairs_most = if is_open { PAIRS_MOST } else { pairs_least };
-    StopRule { pairs_least, pairs_most, half_width, budget_s }
+/// When pairs end, as it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WantedStop {
+    /// The fewest and the most.
+    pub pairs: Option<(u32, u32)>,
+    pub half_width: Option<f64>,
+    pub is_until_decided: bool,
+    pub budget_s: Option<f64>,
+}
+
+impl WantedStop {
+    /// Without a number: the fewest pairs that can decide each of so many comparisons after Holm's correction, six of one;
+    /// up to thirty where a half-width or a budget ends them, up to two hundred where a verdict does.
+    fn rule(self, comparisons: usize) -> StopRule {
+        let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32;
+        let most =
+            match (self.is_until_decided, self.half_width.is_some() || self.budget_s.is_some()) {
+                (true, _) => PAIRS_MOST_UNDECIDED,
+                (false, true) => PAIRS_MOST.max(least),
+                (false, false) => least,
+            };
+        let (pairs_least, pairs_most) = self.pairs.unwrap_or((least, most));
+        let WantedStop { half_width, is_until_decided, budget_s, .. } = self;
+        StopRule { pairs_least, pairs_most, half_width, is_until_decided, budget_s }
+    }
 }
 
 /// Takes all keys of this, of an unknown workload as well; returns what is compared.
@@ -81,7 +102,9 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let is_aa = table.flag("aa").unwrap_or(false);
     let candidates = table.texts("candidates");
     let pairs = read_pairs(&mut table);
-    let half_width = read_half_width(&mut table);
+    let half_width = read_share(&mut table, "half_width");
+    let equivalence = read_share(&mut table, "equivalence");
+    let is_until_decided = table.flag("until_decided").unwrap_or(false);
     let budget_s = read_seconds(&mut table, "budget", &(1.0..=31_536_000.0));
     if let (Some(first), true) = (candidates.iter().flatten().next(), is_aa) {
         let hint = "With `aa = true` the baseline is measured twice: leave the candidates out.";
@@ -102,57 +125,58 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         &[("candidate", "candidates"), ("against", "baseline"), ("repeats", "pairs")],
         |_, known| known,
     );
-    let stop = stop_rule(half_width, budget_s);
-    let stop = match pairs {
-        Some((pairs_least, pairs_most)) => StopRule { pairs_least, pairs_most, ..stop },
-        None => stop,
-    };
-    Some(Compare { baseline: baseline?, candidates: candidates.unwrap_or_default(), stop, is_aa })
+    let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
+    let candidates = candidates.unwrap_or_default();
+    Some(Compare { baseline: baseline?, candidates, stop, equivalence, is_aa })
 }
 
-/// `pairs = 6`, or `pairs = [4, 20]`: fewest and most.
+/// `pairs = 6`, or `pairs = "6..20"`: fewest and most.
 fn read_pairs(table: &mut Reader<'_, '_>) -> Option<(u32, u32)> {
-    const RANGE: RangeInclusive<u64> = 1..=1_000;
-    let list = table.wholes("pairs", &RANGE)?;
-    let number = |index: usize| -> Option<u32> { u32::try_from(list.get(index)?.value).ok() };
-    match (number(0), number(1), list.get(2)) {
-        (Some(both), None, None) => Some((both, both)),
-        (Some(least), Some(most), None) if least <= most => Some((least, most)),
-        (None, ..) => None,
-        _ => {
-            let message = "`pairs` must be a number, or the fewest and the most.";
-            let hint = "Write `pairs = 6`, or `pairs = [4, 20]`.";
-            table.note(&list[0].span, Problem::new(message).hint(hint));
-            None
-        }
+    let (_, value) = table.take("pairs")?;
+    let found = match value.get_ref() {
+        DeValue::String(text) => pairs(text),
+        DeValue::Integer(digits) => pairs(digits.as_str()),
+        _ => None,
+    };
+    match found {
+        Some(found) => Some(found),
+        None => table.wrong("pairs", "a number from 1 to 1000, or two such as \"6..20\"", value),
     }
 }
 
+/// Pairs as users write them: `6`, or the fewest and the most, `6..20`.
+pub fn pairs(text: &str) -> Option<(u32, u32)> {
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse().ok().filter(|n| (1..=1_000).contains(n));
+    let (least, most) = (number(least)?, number(most)?);
+    (least <= most).then_some((least, most))
+}
+
 /// `half_width = "2%"` or `0.02`.
-fn read_half_width(table: &mut Reader<'_, '_>) -> Option<f64> {
-    let (_, value) = table.take("half_width")?;
+fn read_share(table: &mut Reader<'_, '_>, key: &'static str) -> Option<f64> {
+    let (_, value) = table.take(key)?;
     let number = match value.get_ref() {
-        DeValue::String(text) => half_width(text),
-        DeValue::Float(digits) => digits.as_str().parse().ok().filter(is_half_width),
+        DeValue::String(text) => share(text),
+        DeValue::Float(digits) => digits.as_str().parse().ok().filter(is_share),
         _ => None,
     };
     match number {
         Some(number) => Some(number),
-        None => table.wrong("half_width", "a share such as \"2%\", from 0.01% to 50%", value),
+        None => table.wrong(key, "a share such as \"2%\", from 0.01% to 50%", value),
     }
 }
 
-/// A half-width as users write it: `2%` or `0.02`; from 0.0001 to 0.5.
-pub fn half_width(text: &str) -> Option<f64> {
+/// A half-width or a margin as users write it: `2%` or `0.02`; from 0.0001 to 0.5.
+pub fn share(text: &str) -> Option<f64> {
     let text = text.trim();
     let number: f64 = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
         None => text.parse().ok()?,
     };
-    Some(number).filter(is_half_width)
+    Some(number).filter(is_share)
 }
 
-fn is_half_width(number: &f64) -> bool {
+fn is_share(number: &f64) -> bool {
     (0.000_1..=0.5).contains(number)
 }
 
@@ -275,12 +299,15 @@ pub(crate) fn plan(
         }
         planned.targets.push(twin.clone());
     }
-    planned.repeats = wanted.stop.pairs_most;
+    let levels = planned.degrees.len().max(planned.workers.len() * planned.rates.len().max(1));
+    let stop = wanted.stop.rule(levels * candidates.len());
+    planned.repeats = stop.pairs_most;
     planned.comparison = Some(ComparisonFacts {
         baseline: baseline.clone(),
         candidates,
         is_aa: wanted.is_aa,
-        stop: wanted.stop,
+        stop,
+        equivalence: wanted.equivalence,
         data_state: String::new(),
     });
 }

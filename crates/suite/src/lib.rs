@@ -32,7 +32,7 @@ mod targets;
 mod versus;
 
 pub use bundled::{BundledSuite, bundled};
-pub use compare::{Compare, half_width, seconds, stop_rule};
+pub use compare::{Compare, WantedStop, pairs, seconds, share};
 pub use plan::{Overrides, Plan};
 pub use problem::{Problem, SuiteError, SuitePlace};
 pub use suite::{

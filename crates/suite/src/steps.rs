@@ -2,6 +2,8 @@
 
 use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, StepAction};
 
+use dyno_statistics::order;
+
 use crate::resume::fnv1a;
 
 const LOAD_ROWS_PER_S: f64 = 100_000.0;
@@ -17,9 +19,9 @@ const QUERIED_ROWS_PER_S: f64 = 125_000.0;
 
 /// Prepare all targets, run repeat after repeat, clean up all targets.
 ///
-/// Repeats are the outer loop and the targets the inner one, in an order drawn for each point and
-/// repeat: what drifts in the course of a run then meets all points and targets alike instead of
-/// looking like a difference between them.
+/// Repeats are the outer loop and the targets the inner one: what drifts in the course of a run then meets all points and
+/// targets alike instead of looking like a difference between them. Orders are balanced: each target comes first equally
+/// often, and so does each load level, which follows every other equally often.
 ///
 /// `owner` says whose data a target has: they are loaded and removed once, under that name.
 pub(crate) fn expand(
@@ -45,8 +47,15 @@ pub(crate) fn expand(
         maker.searches(&mut steps);
     } else {
         for repeat in 1..=experiment.repeats {
-            for level in levels(experiment, seed, repeat) {
-                maker.points(&level, repeat, &mut steps);
+            let levels = levels(experiment);
+            let order = format!("{seed}/{}", experiment.name);
+            // Once alone there is nothing to balance: the listed order is the one that people expect.
+            let ordered = match experiment.repeats {
+                1 if experiment.degrees.is_empty() => levels.iter().collect(),
+                _ => balanced(&levels, maker.planned(), repeat, &order),
+            };
+            for level in ordered {
+                maker.points(level, repeat, &mut steps);
             }
         }
         for repeat in 1..=maker.confirmations() {
@@ -119,12 +128,19 @@ impl Maker<'_> {
         // Degrees are compared on the same queries, so the level is no part of their seed.
         let lot = if level.degree.is_some() { "pass" } else { &name };
         let work = format!("{}/{}/{lot}/repeat={repeat}", self.seed, experiment.name);
-        for target in shuffled(&experiment.targets, &work) {
+        let order = format!("{}/{}/{name}", self.seed, experiment.name);
+        for target in balanced(&experiment.targets, self.planned(), repeat, &order) {
             let point = format!("{}/{target}/{name}", experiment.name);
             let trial = self.trial(level, point, repeat, &work);
             let tail = format!("{name}/repeat={repeat}");
             steps.push(self.step(target, &tail, self.trial_s(level), StepAction::Trial(trial)));
         }
+    }
+
+    /// The repeats that are made in any case.
+    fn planned(&self) -> u32 {
+        let stop = self.experiment.comparison.as_ref().map(|comparison| comparison.stop);
+        stop.map_or(self.experiment.repeats, |stop| stop.pairs_least)
     }
 
     /// The searches on all targets side by side, one after the other for each number of workers.
@@ -149,7 +165,7 @@ impl Maker<'_> {
 
     /// How often the best point is measured again: where there is one point, it is not chosen.
     fn confirmations(&self) -> u32 {
-        match levels(self.experiment, self.seed, 1).len() {
+        match levels(self.experiment).len() {
             0 | 1 => 0,
             _ => self.experiment.confirm,
         }
@@ -211,10 +227,11 @@ impl Level {
     }
 }
 
-/// The levels in the order in which one repeat meets them.
-fn levels(experiment: &ExperimentFacts, seed: u64, repeat: u32) -> Vec<Level> {
+/// The levels as they are listed.
+fn levels(experiment: &ExperimentFacts) -> Vec<Level> {
     if !experiment.degrees.is_empty() {
-        return degrees(experiment, seed, repeat);
+        let level = |&degree: &u32| Level { workers: 1, degree: Some(degree), rate: None };
+        return experiment.degrees.iter().map(level).collect();
     }
     let rates: Vec<Option<f64>> = match experiment.rates.as_slice() {
         [] => vec![None],
@@ -225,17 +242,11 @@ fn levels(experiment: &ExperimentFacts, seed: u64, repeat: u32) -> Vec<Level> {
     rates.into_iter().flat_map(at).collect()
 }
 
-/// Degrees in a drawn order, and backwards in every second repeat: what one pass leaves in the
-/// caches of the next, and what drifts, helps no degree.
-fn degrees(experiment: &ExperimentFacts, seed: u64, repeat: u32) -> Vec<Level> {
-    let pair = repeat.div_ceil(2);
-    let mut order =
-        shuffled(&experiment.degrees, &format!("{seed}/{}/pair={pair}", experiment.name));
-    if repeat.is_multiple_of(2) {
-        order.reverse();
-    }
-    let level = |&degree: &u32| Level { workers: 1, degree: Some(degree), rate: None };
-    order.into_iter().map(level).collect()
+/// The items in the order of a repeat (from 1) of which so many are planned.
+fn balanced<'a, T>(items: &'a [T], planned: u32, repeat: u32, work: &str) -> Vec<&'a T> {
+    let repeat = repeat.saturating_sub(1) as usize;
+    let order = order::balanced(items.len(), planned as usize, repeat, fnv1a(work.as_bytes()));
+    order.into_iter().map(|at| &items[at]).collect()
 }
 
 fn shuffled<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> {

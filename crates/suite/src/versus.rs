@@ -1,8 +1,8 @@
 //! `dyno run SUITE --compare A B`: a suite's experiments on two targets, in pairs.
 
-use dyno_facts::{ExperimentFacts, Role, StopRule, TargetFacts};
+use dyno_facts::{ExperimentFacts, Role, TargetFacts};
 
-use crate::compare::Compare;
+use crate::compare::{Compare, WantedStop};
 use crate::parse::is_name;
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
@@ -12,7 +12,9 @@ pub struct Versus {
     pub baseline: String,
     /// The other; the same name measures the noise.
     pub candidate: String,
-    pub stop: StopRule,
+    pub stop: WantedStop,
+    /// Ratios that differ from 1 by less are equivalent.
+    pub equivalence: Option<f64>,
 }
 
 /// The suite as if each of its experiments compared the two. Names that it does not know become
@@ -65,6 +67,7 @@ pub(crate) fn apply(
                 baseline: written(&versus.baseline),
                 candidates: names[1..].iter().map(written).collect(),
                 stop: versus.stop,
+                equivalence: versus.equivalence,
                 is_aa: names.len() == 1,
             }),
             ..experiment.clone()

@@ -3,10 +3,10 @@
 mod common;
 
 use common::WORKLOADS;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_facts::{PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule};
-use dyno_suite::{Overrides, Plan, Suite, Versus, bundled, half_width, seconds, stop_rule};
+use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop, bundled, pairs, seconds, share};
 
 const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"steal\"]\n\
     [target.old]\nurl = \"mysql://u:geheim@h/a\"\nprice = { per_hour = 1.5, currency = \"USD\" }\n\
@@ -39,24 +39,35 @@ fn ids(plan: &Plan) -> Vec<&str> {
 
 #[test]
 fn a_comparison_is_planned_in_pairs() {
-    let compare = "compare = { baseline = \"old\", candidates = \"new\", pairs = [4, 20], \
+    let compare = "compare = { baseline = \"old\", candidates = \"new\", pairs = \"4..20\", \
                    half_width = \"2%\", budget = \"2h\" }\ngate = \"tps.ratio.low > 0.97\"\n";
     let plan = build(&experiment(compare), &Overrides::default());
     let experiment = &plan.experiments[0];
     let comparison = experiment.comparison.as_ref().expect("a comparison");
-    let stop =
-        StopRule { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
+    let stop = StopRule {
+        pairs_least: 4,
+        pairs_most: 20,
+        half_width: Some(0.02),
+        is_until_decided: false,
+        budget_s: Some(7200.0),
+    };
     assert_eq!((comparison.stop, comparison.is_aa), (stop, false));
     assert_eq!(experiment.gates, ["tps.ratio.low > 0.97"]);
     assert_eq!(trials(&plan).len(), 20 * 2 * 2);
-    let mut first = BTreeSet::new();
+    let mut first: BTreeMap<(u32, &str), Vec<u32>> = BTreeMap::new();
     for pair in trials(&plan).chunks(2) {
         let [(a, of_a), (b, of_b)] = pair else { panic!("a pair") };
         assert_eq!((of_a.seed, of_a.repeat, of_a.workers), (of_b.seed, of_b.repeat, of_b.workers));
         assert_ne!(a.target, b.target);
-        first.insert(a.target.as_str());
+        first.entry((of_a.workers, a.target.as_str())).or_default().push(of_a.repeat);
     }
-    assert_eq!(first.len(), 2, "who is first is drawn for each pair");
+    let is_balanced = |repeats: &Vec<u32>| {
+        repeats.len() == 10 && repeats.iter().filter(|repeat| **repeat <= 4).count() == 2
+    };
+    assert!(
+        first.len() == 4 && first.values().all(is_balanced),
+        "each is first as often: {first:?}"
+    );
     assert!(plan.may_end_sooner());
     let json = serde_json::to_string(&plan).expect("JSON");
     assert!(!json.contains("geheim"));
@@ -69,7 +80,7 @@ fn the_estimate_knows_the_budget() {
     let at = |budget: &str| {
         let keys = format!(
             "prepare = false\ncleanup = false\ncompare = {{ baseline = \"old\", candidates = \"new\", \
-             pairs = [4, 20]{budget} }}\n"
+             pairs = \"4..20\"{budget} }}\n"
         );
         build(&experiment(&keys), &Overrides::default()).estimated_s
     };
@@ -154,7 +165,12 @@ fn versus(a: &str, b: &str) -> Overrides {
     if a != b {
         targets.push(url(b));
     }
-    let compare = Versus { baseline: a.into(), candidate: b.into(), stop: stop_rule(None, None) };
+    let compare = Versus {
+        baseline: a.into(),
+        candidate: b.into(),
+        stop: WantedStop::default(),
+        equivalence: None,
+    };
     Overrides { targets, compare: Some(compare), ..Overrides::default() }
 }
 
@@ -171,7 +187,8 @@ fn every_bundled_suite_can_compare_any_two_targets() {
             for experiment in &plan.experiments {
                 let comparison = experiment.comparison.as_ref().expect("a comparison");
                 assert_eq!((comparison.baseline.as_str(), comparison.is_aa), ("red", a == b));
-                assert_eq!((experiment.repeats, experiment.gates.len()), (6, 1));
+                assert!((6..=9).contains(&experiment.repeats), "{}", bundle.name);
+                assert_eq!(experiment.gates.len(), 1);
             }
             let first = &plan.steps[0].action;
             assert_eq!(first, &StepAction::Prepare, "{}: the data are loaded", bundle.name);
@@ -258,11 +275,11 @@ fn what_is_said_beside_the_suite_wins() {
 
 #[test]
 fn shares_and_lengths_are_read_as_people_write_them() {
-    assert_eq!(half_width("2%"), Some(0.02));
-    assert_eq!(half_width(" 0.5 % "), Some(0.005));
-    assert_eq!(half_width("0.02"), Some(0.02));
+    assert_eq!(share("2%"), Some(0.02));
+    assert_eq!(share(" 0.5 % "), Some(0.005));
+    assert_eq!(share("0.02"), Some(0.02));
     for wrong in ["", "2", "0", "%", "-1%", "80%", "nan"] {
-        assert_eq!(half_width(wrong), None, "{wrong}");
+        assert_eq!(share(wrong), None, "{wrong}");
     }
     for (text, length_s) in
         [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2 h", 7_200.0), ("1d", 86_400.0)]
@@ -296,7 +313,21 @@ fn names_of_the_command_line_are_those_of_suites() {
 }
 
 #[test]
-fn open_ended_pairs_begin_with_six() {
-    let stop = stop_rule(Some(0.02), None);
-    assert_eq!((stop.pairs_least, stop.pairs_most), (6, 30));
+fn without_a_number_pairs_are_those_that_can_decide() {
+    let planned = |workers: &str, keys: &str| {
+        let keys = format!("compare = {{ baseline = \"old\", candidates = \"new\"{keys} }}\n");
+        let text = experiment(&keys).replace("workers = [1, 8]", workers);
+        let plan = build(&text, &Overrides::default());
+        let comparison = plan.experiments[0].comparison.clone().expect("a comparison");
+        (comparison.stop.pairs_least, comparison.stop.pairs_most, comparison.equivalence)
+    };
+    assert_eq!(planned("workers = 8", ""), (6, 6, None));
+    // Holm's correction asks more of each of two.
+    assert_eq!(planned("workers = [1, 8]", ", equivalence = \"2%\""), (7, 7, Some(0.02)));
+    assert_eq!(planned("workers = 8", ", half_width = \"2%\""), (6, 30, None));
+    assert_eq!(planned("workers = 8", ", until_decided = true"), (6, 200, None));
+    assert_eq!(pairs("6..20"), Some((6, 20)));
+    for wrong in ["", "0", "8..4", "6...9", "[6, 20]"] {
+        assert_eq!(pairs(wrong), None, "{wrong}");
+    }
 }

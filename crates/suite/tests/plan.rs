@@ -3,7 +3,7 @@
 mod common;
 
 use common::WORKLOADS;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dyno_facts::{PlanStep, PlannedTrial, Role, SecretUrl, StepAction};
@@ -376,7 +376,7 @@ fn repeats_are_outermost_and_targets_are_interleaved() {
         assert_eq!(trial.repeat as usize, index / 4 + 1);
         first.insert(one.target.as_str());
     }
-    assert_eq!(first.len(), 2, "the order inside pairs is drawn");
+    assert_eq!(first.len(), 2, "each target comes first");
     let seeds: BTreeSet<u64> = of_x.iter().map(|(_, trial)| trial.seed).collect();
     assert_eq!(seeds.len(), 12, "repeats and points differ in their seeds");
     let ids: BTreeSet<&str> = of_x.iter().map(|(step, _)| step.id.as_str()).collect();
@@ -469,15 +469,16 @@ fn passes(plan: &Plan) -> Vec<(u32, Option<u32>)> {
 fn degrees_take_turns_and_share_their_queries() {
     let text = "[suite]\nname = \"a\"\n[target.main]\nurl = \"postgres://h/d\"\n[[experiment]]\n\
                 name = \"q\"\nworkload = \"tpch\"\ntest = \"queries\"\ndegrees = [0, 4, 16]\n\
-                repeats = 4\noptions = { scale = 100 }\n";
+                repeats = 6\noptions = { scale = 100 }\n";
     let suite = Suite::parse("a.toml", text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let given = Overrides { shrink: Some(0.0001), max_workers: Some(2), ..Overrides::default() };
     let plan = build(&suite, &given);
     assert_eq!(plan.experiments[0].degrees, [0, 4, 16], "no thread is a degree");
     assert_eq!(plan.experiments[0].options["scale"], "0.01");
     let order = passes(&plan);
-    assert_eq!(order.len(), 12);
-    for repeat in 1..=4 {
+    assert_eq!(order.len(), 18);
+    let mut places: BTreeMap<(usize, u32), u32> = BTreeMap::new();
+    for repeat in 1..=6 {
         let drawn: Vec<u32> = order
             .iter()
             .filter(|(of, _)| *of == repeat)
@@ -486,20 +487,15 @@ fn degrees_take_turns_and_share_their_queries() {
         let mut sorted = drawn.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [0, 4, 16], "repeat {repeat} has every degree");
-        if repeat % 2 == 0 {
-            let mut before: Vec<u32> = order
-                .iter()
-                .filter(|(of, _)| *of == repeat - 1)
-                .filter_map(|(_, degree)| *degree)
-                .collect();
-            before.reverse();
-            assert_eq!(drawn, before, "repeat {repeat} turns the order round");
+        for (place, degree) in drawn.into_iter().enumerate() {
+            *places.entry((place, degree)).or_default() += 1;
         }
     }
+    assert!(places.len() == 9 && places.values().all(|times| *times == 2), "{places:?}");
     let trials = trials(&plan);
     let seeds: BTreeSet<(u32, u64)> =
         trials.iter().map(|(_, trial)| (trial.repeat, trial.seed)).collect();
-    assert_eq!(seeds.len(), 4, "the degrees of a repeat share a seed, repeats don't");
+    assert_eq!(seeds.len(), 6, "the degrees of a repeat share a seed, repeats don't");
     let first = trials[0].0.id.strip_prefix("q/main/degree=").expect("a name of a degree");
     assert!(first.ends_with("/repeat=1"), "{first}");
     assert!(trials.iter().all(|(step, trial)| trial.workers == 1 && step.estimated_s > 0.1));

@@ -8,6 +8,8 @@ use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_statistics::gate::Gate;
+use dyno_statistics::ratio::LEAST_PAIRS;
+use dyno_statistics::{ALPHA, rank};
 use dyno_store::RunData;
 use std::path::PathBuf;
 
@@ -23,7 +25,7 @@ interleaved, so what has drifted between them looks like a difference; `dyno run
 both in pairs.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 inconclusive, 5 a regression is proven. With --gate the
-gates decide, else whether B is faster, slower or no different by the first metric of each comparison.")]
+gates decide, else whether B is faster, slower or equivalent by the first metric of each comparison.")]
 pub(crate) struct Arguments {
     /// One run or two: their folders, names, beginnings of names, or `last`.
     #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
@@ -108,7 +110,7 @@ pub(crate) fn judge_gates(paper: &Paper) -> Done {
             GateResult::Inconclusive.exit_code(),
             format!("{} of {of} gates are inconclusive.", count(GateResult::Inconclusive)),
         )
-        .with_hint("More pairs or repeats narrow the intervals.")),
+        .with_hint(remedy(paper))),
     }
 }
 
@@ -130,9 +132,27 @@ fn judge_verdicts(paper: &Paper) -> Done {
     }
     if undecided > 0 {
         let message = format!("{undecided} of {} comparisons are undecided.", calls.len());
-        return Err(Failure::with_code(GateResult::Inconclusive.exit_code(), message).with_hint(
-            "At least 4 pairs are needed, 6 or more are better: `repeats` in the suite.",
-        ));
+        let failure = Failure::with_code(GateResult::Inconclusive.exit_code(), message);
+        return Err(failure.with_hint(remedy(paper)));
     }
     Ok(())
+}
+
+/// What would decide the comparisons that are open, computed from their pairs.
+fn remedy(paper: &Paper) -> String {
+    /// Beyond so many pairs longer windows are the better remedy.
+    const MOST_PAIRS: usize = 100;
+    let rows = paper.verdicts.comparisons.iter().filter_map(|of| of.rows.first());
+    let needed = rows.filter(|row| row.call.is_undecided()).map(|row| match row.call {
+        Call::TooFewPairs => LEAST_PAIRS,
+        Call::Unproven => rank::least_count(ALPHA / paper.verdicts.comparisons.len() as f64),
+        _ => row.pairs_needed.unwrap_or(usize::MAX),
+    });
+    match needed.max() {
+        None => "More repeats narrow the interval of a value.".to_owned(),
+        Some(pairs) if pairs <= MOST_PAIRS => {
+            format!("About {pairs} pairs would decide it if trials vary as they did: `--pairs {pairs}`.")
+        }
+        Some(_) => "The trials vary so much that pairs alone don't help: longer windows, or a quieter machine for the load generator.".to_owned(),
+    }
 }

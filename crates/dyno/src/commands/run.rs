@@ -9,7 +9,7 @@ use crate::choice::choice;
 use crate::fleet::{NatsArguments, versions};
 use crate::terminal::human_time;
 use dyno_engine::Control;
-use dyno_facts::{PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, StopRule, TrialStatus};
+use dyno_facts::{PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus};
 use dyno_fleet::FleetOptions;
 use dyno_report::{figure_of, judged_metrics};
 use dyno_runner as runner;
@@ -18,7 +18,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::muster::{Muster, OnLostGenerator};
 use dyno_runner::{output, signals};
 use dyno_store::Run;
-use dyno_suite::{Overrides, Plan, Suite, Versus};
+use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,12 +115,18 @@ struct Comparing {
     /// doesn't know need a --target each; the same name twice measures the noise.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Option<Vec<String>>,
-    /// With --compare: pairs, or the fewest and the most, such as 4..20.
+    /// With --compare: pairs, or the fewest and the most, such as 6..20.
     #[arg(long, value_name = "N..M", requires = "compare")]
     pairs: Option<String>,
     /// With --compare: stop when the 95 % interval is as narrow as this to each side, such as 2%.
     #[arg(long, value_name = "SHARE", requires = "compare")]
     half_width: Option<String>,
+    /// With --compare: ratios that differ from 1 by less are equivalent; 3% unless given.
+    #[arg(long, value_name = "SHARE", requires = "compare")]
+    equivalence: Option<String>,
+    /// With --compare: stop when the verdict is certain. It stays so however often one looks, stops and goes on.
+    #[arg(long, requires = "compare", conflicts_with = "half_width")]
+    until_decided: bool,
     /// With --compare: begin no further pair after this time of an experiment, such as 30m or 2h.
     #[arg(long, value_name = "TIME", requires = "compare")]
     budget: Option<String>,
@@ -156,38 +162,31 @@ impl Comparing {
         let wrong = |option: &str, text: &str, hint: &str| {
             Failure::usage(format!("`--{option} {text}` can't be understood.")).with_hint(hint)
         };
-        let half_width = match &self.half_width {
-            Some(text) => Some(dyno_suite::half_width(text).ok_or_else(|| {
-                wrong("half-width", text, "Give a share such as 2%, from 0.01% to 50%.")
-            })?),
-            None => None,
+        let share = |option: &str, text: &Option<String>| -> Result<Option<f64>, Failure> {
+            let hint = "Give a share such as 2%, from 0.01% to 50%.";
+            let read =
+                |text: &String| dyno_suite::share(text).ok_or_else(|| wrong(option, text, hint));
+            text.as_ref().map(read).transpose()
         };
+        let half_width = share("half-width", &self.half_width)?;
+        let equivalence = share("equivalence", &self.equivalence)?;
         let budget_s = match &self.budget {
             Some(text) => Some(dyno_suite::seconds(text).ok_or_else(|| {
                 wrong("budget", text, "Give a length of time such as 90s, 30m or 2h.")
             })?),
             None => None,
         };
-        let stop = dyno_suite::stop_rule(half_width, budget_s);
-        let stop = match &self.pairs {
-            Some(text) => {
-                let (pairs_least, pairs_most) = pairs(text).ok_or_else(|| {
-                    wrong("pairs", text, "Give a number from 1 to 1000, or two, such as 4..20.")
-                })?;
-                StopRule { pairs_least, pairs_most, ..stop }
-            }
-            None => stop,
+        let pairs = match &self.pairs {
+            Some(text) => Some(dyno_suite::pairs(text).ok_or_else(|| {
+                wrong("pairs", text, "Give a number from 1 to 1000, or two, such as 6..20.")
+            })?),
+            None => None,
         };
-        Ok(Some(Versus { baseline: baseline.clone(), candidate: candidate.clone(), stop }))
+        let is_until_decided = self.until_decided;
+        let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
+        let (baseline, candidate) = (baseline.clone(), candidate.clone());
+        Ok(Some(Versus { baseline, candidate, stop, equivalence }))
     }
-}
-
-/// `6` or `4..20`.
-fn pairs(text: &str) -> Option<(u32, u32)> {
-    let (least, most) = text.split_once("..").unwrap_or((text, text));
-    let number = |text: &str| text.trim().parse().ok().filter(|n| (1..=1_000).contains(n));
-    let (least, most) = (number(least)?, number(most)?);
-    (least <= most).then_some((least, most))
 }
 
 pub(crate) fn run_suite(

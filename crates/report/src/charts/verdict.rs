@@ -1,13 +1,12 @@
 //! Forest plots of comparisons, and curves for the charts of throughput.
 
 use super::{Drawing, WIDE, colour};
-use crate::evidence::{Call, PairedComparison, VerdictRow, figure_of};
+use crate::evidence::{PairedComparison, VerdictRow, figure_of};
 use crate::evidence::{Paper, Point};
 use crate::findings::verdict::{bounds, ratio};
 use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
-use dyno_statistics::ratio::LEAST_PAIRS;
 use dyno_statistics::{Metric, mean_interval};
 
 /// More rows than these are told in the table only, the first metric of each comparison excepted.
@@ -88,7 +87,7 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         ratio: row.ratio,
         interval: row.interval.map(|both| (both.low, both.high)),
         noise: row.noise_floor.map(|share| (1.0 / (1.0 + share), 1.0 + share)),
-        is_proven: row.call.is_difference() || row.call == Call::NoDifference,
+        is_proven: !row.call.is_undecided(),
         text: text.render(lang),
     }
 }
@@ -138,6 +137,6 @@ pub(super) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, 
     let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);
     let own = paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
     let values: Vec<f64> = own.filter_map(|trial| figure_of(&trial.summary, metric)).collect();
-    let interval = mean_interval(&values).filter(|_| values.len() >= LEAST_PAIRS)?;
+    let interval = mean_interval(&values).filter(|_| values.len() >= 4)?;
     Some((interval.low, interval.high))
 }

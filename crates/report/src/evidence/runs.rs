@@ -9,7 +9,8 @@ use crate::format::shell_word;
 use dyno_facts::{
     EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, say,
 };
-use dyno_statistics::{knee, objective::Objective};
+use dyno_statistics::knee::{self, Tried};
+use dyno_statistics::objective::Objective;
 use dyno_store::{RunData, TrialData};
 
 pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
@@ -130,28 +131,37 @@ fn reject(run: &RunData, trials: &mut [Trial]) {
         let objective =
             facts.search.as_ref().and_then(|search| search.objective.parse::<Objective>().ok());
         let Some(objective) = objective else { continue };
-        let level = |trial: &Trial| {
-            let summary = &trial.summary;
-            let rate = summary.rate_per_s.filter(|_| summary.experiment == facts.name)?;
-            Some((trial.target.clone(), summary.workers, rate.to_bits()))
+        let of_level = |trial: &Trial| {
+            let own = trial.summary.experiment == facts.name;
+            own.then(|| (trial.target.clone(), trial.summary.workers))
         };
-        let missed: Vec<_> =
-            trials.iter().filter(|trial| !holds(trial, &objective)).filter_map(level).collect();
+        let tried: Vec<_> =
+            trials.iter().filter_map(|of| Some((of_level(of)?, tried(of, &objective)?))).collect();
         for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
-            if level(trial).is_some_and(|level| missed.contains(&level)) {
+            let Some((level, rate)) = of_level(trial).zip(trial.summary.rate_per_s) else {
+                continue;
+            };
+            let own = tried.iter().filter(|(of, _)| *of == level).map(|(_, tried)| *tried);
+            if knee::has_failed(&own.collect::<Vec<_>>(), rate) {
                 trial.summary.purpose = Purpose::Search;
             }
         }
     }
 }
 
-/// Whether a trial held its rate, as the search has judged it; what did not end well proves nothing.
-fn holds(trial: &Trial, objective: &Objective) -> bool {
+/// What a trial of a search has shown; what did not end well proves nothing.
+fn tried(trial: &Trial, objective: &Objective) -> Option<Tried> {
     let summary = &trial.summary;
-    let ended = (summary.counts.ended() + summary.in_flight) as f64;
-    let Some(offered) = summary.offered.filter(|_| trial.status == "complete") else { return true };
+    let offered = summary.offered.filter(|_| trial.status == "complete")?;
+    let counts = &summary.counts;
+    let done = counts.committed + counts.rolled_back + counts.skipped + summary.in_flight;
+    let failed = counts.failed;
     let is_met = objective.is_met(figure_of(summary, objective.metric));
-    knee::is_held(offered as f64, ended, is_met)
+    Some(Tried {
+        rate_per_s: summary.rate_per_s?,
+        is_confirmation: summary.purpose == Purpose::Confirm,
+        is_held: knee::is_held(offered as f64, done as f64, failed as f64, objective, is_met),
+    })
 }
 
 /// What the node that takes writes said before a trial; the first one, where none is known to.

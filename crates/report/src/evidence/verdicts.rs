@@ -2,6 +2,7 @@
 
 use super::Spread;
 use crate::text::Message;
+use dyno_facts::StopRule;
 use serde::Serialize;
 
 /// Two targets held against each other at one load level.
@@ -28,10 +29,10 @@ pub struct PairedComparison {
     pub order: PairOrder,
     /// Labels of the trials of each pair, baseline first.
     pub pairs: Vec<[String; 2]>,
-    /// The half-width of the interval that the suite wants.
-    pub wanted_half_width: Option<f64>,
-    /// The fewest pairs that the suite wants; 0 where it says nothing.
-    pub pairs_least: u32,
+    /// When the suite ends the repetition; nothing where it says nothing.
+    pub stop: StopRule,
+    /// Ratios that differ from 1 by less are equivalent: 0.03.
+    pub margin: f64,
     /// By metric; the one that decides first.
     pub rows: Vec<VerdictRow>,
     /// The first row in a sentence.
@@ -64,28 +65,30 @@ pub struct VerdictRow {
     pub candidate: Spread,
     /// Pairs in which both have a value.
     pub pairs: usize,
-    /// Candidate by baseline: geometric mean over the pairs.
+    /// Candidate by baseline: pseudo-median (Hodges-Lehmann) over the pairs.
     pub ratio: f64,
-    /// 95 % interval of the ratio (Student's t on the logarithms); `None` under two pairs.
+    /// 95 % interval of the ratio (Wilcoxon's); `None` under six pairs.
     pub interval: Option<Bounds>,
     /// Half of the interval's width, as a share of the ratio.
     pub half_width: Option<f64>,
-    /// Of percentiles: 95 % interval of the median ratio by drawing the pairs again and again.
-    pub bootstrap: Option<Bounds>,
-    /// Two-sided p of a ratio of 1.
-    pub p: Option<f64>,
-    /// The same after Holm's correction for all that the paper judges.
+    /// 95 % interval of the geometric mean (Student's t on the logarithms); `None` under two pairs.
+    pub interval_t: Option<Bounds>,
+    /// Two-sided p of a ratio of 1 by Wilcoxon's signed-rank test.
+    pub p: f64,
+    /// The same after Holm's correction for the experiment's comparisons, and not below that of the metrics before.
     pub p_adjusted: Option<f64>,
-    /// Two-sided p of Wilcoxon's signed-rank test.
-    pub p_rank: Option<f64>,
+    /// Two-sided p by Student's t.
+    pub p_t: Option<f64>,
     /// Standard deviation of the baseline's trials as a share of their mean.
     pub variation_baseline: Option<f64>,
     /// The same of the candidate.
     pub variation_candidate: Option<f64>,
     /// The largest difference that the same system shows to itself (A/A), where that was measured.
     pub noise_floor: Option<f64>,
-    /// Pairs that would give the wanted half-width if the trials vary as they did.
+    /// Pairs that would decide it, or would give the wanted half-width, if the trials vary as they did.
     pub pairs_needed: Option<usize>,
+    /// Whether two one-sided tests exclude a difference of the margin; a difference may be certain all the same.
+    pub is_equivalent: bool,
     pub call: Call,
     pub words: Message,
 }
@@ -103,19 +106,15 @@ pub struct Bounds {
 pub enum Call {
     Faster,
     Slower,
-    /// No difference, and the interval is narrow.
-    NoDifference,
-    /// No verdict: fewer than four pairs.
+    /// A difference of the margin or more is excluded.
+    Equivalent,
+    /// No verdict: too few pairs for an interval.
     TooFewPairs,
-    /// No verdict: the trials of a side vary too much.
-    DeviationTooHigh,
-    /// No verdict: the interval holds 1 and is wide.
-    Wide,
-    /// No verdict: the interval is wide and excludes 1, but among all that is judged together, or when
-    /// the pairs are drawn again and again, that is no proof.
+    /// No verdict: the interval holds 1 and reaches beyond the margin.
+    Undecided,
+    /// No verdict: the interval excludes 1, but among the comparisons of the experiment, or because a metric before
+    /// it is undecided, that is no proof.
     Unproven,
-    /// No verdict: the same system differs as much from itself.
-    BelowNoiseFloor,
 }
 
 impl Call {
@@ -126,7 +125,7 @@ impl Call {
 
     /// True where nothing can be said.
     pub fn is_undecided(self) -> bool {
-        !self.is_difference() && self != Call::NoDifference
+        !self.is_difference() && self != Call::Equivalent
     }
 }
 
@@ -186,8 +185,12 @@ pub struct Scaling {
     pub contention: f64,
     /// κ: what workers have to agree on.
     pub coherency: f64,
-    /// The number of workers with the most throughput, where measured points lie beyond it.
+    /// 95 % intervals of both by drawing the trials again; `None` where levels have one trial.
+    pub intervals: Option<[Bounds; 2]>,
+    /// The number of workers with the most throughput, where trials prove that more of them do less.
     pub peak: Option<f64>,
+    /// What bounds throughput whatever the curve says: from so many workers on more of them can't do more.
+    pub bound_workers: f64,
     /// The fewest and the most workers measured.
     pub workers: [f64; 2],
     /// Share of the variance that the curve explains.

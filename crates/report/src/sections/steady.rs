@@ -49,11 +49,18 @@ fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
             format!("{least}{}{most}", format::DASH)
         })
         .col(say!(one_worker_per_s), Short, |row| row.single)
-        .col(say!(contention_sigma), Short, |row| row.contention)
-        .col(say!(coherency_kappa), Short, |row| row.coherency)
+        .col(say!(contention_sigma), Short, |row| with_interval(row.contention, row, 0))
+        .col(say!(coherency_kappa), Short, |row| with_interval(row.coherency, row, 1))
+        .col(say!(from_workers_on_no_more), Short, |row| row.bound_workers)
         .col("R²", Fixed(3), |row| row.r2)
         .col(say!(largest_miss_percent), Percent, |row| row.largest_miss)
         .text(say!(peak), |row| &row.words)
+}
+
+/// A parameter with its interval by drawing the trials again.
+fn with_interval(value: f64, row: &Scaling, place: usize) -> Cell {
+    let interval = row.intervals.map(|both| super::verdict::ends(both[place], Short));
+    interval.into_iter().fold(Cell::from(value), Cell::with)
 }
 
 fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {

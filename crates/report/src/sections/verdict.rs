@@ -74,7 +74,7 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         .text(say!(verdict), |one| {
             Cell::from(&one.row.words).class(match one.row.call {
                 Call::Slower => "bad",
-                Call::Faster | Call::NoDifference => "",
+                Call::Faster | Call::Equivalent => "",
                 _ => "grey",
             })
         })
@@ -86,11 +86,10 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         .below(say!(needed))
         .col(say!(deviation_percent), Right, |one| deviations(one.row))
         .below(say!(candidate_baseline))
-        .col(say!(p_t_wilcoxon), Right, |one| {
-            let both = one.row.p.into_iter().chain(one.row.p_rank);
-            let cell = one.row.p.map(|_| both.map(chance).collect::<Vec<_>>().join(", "));
-            let adjusted = one.row.p_adjusted.into_iter();
-            adjusted.fold(Cell::from(cell), |cell, p| cell.with(chance(p)))
+        .col(say!(p_wilcoxon_t), Right, |one| {
+            let both = [one.row.p].into_iter().chain(one.row.p_t);
+            let cell = Cell::from(both.map(chance).collect::<Vec<_>>().join(", "));
+            one.row.p_adjusted.into_iter().fold(cell, |cell, p| cell.with(chance(p)))
         })
         .below(say!(corrected_holm))
         .col(say!(noise_floor_percent), NumberFormat::Percent, |one| one.row.noise_floor)
@@ -117,7 +116,7 @@ fn chance(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { RATIO.show(p) }
 }
 
-fn ends(both: Bounds, format: NumberFormat) -> String {
+pub(super) fn ends(both: Bounds, format: NumberFormat) -> String {
     format!("{}{}{}", format.show(both.low), format::DASH, format.show(both.high))
 }
 

@@ -142,7 +142,7 @@ fn checks_follow_from_the_numbers() {
     };
     let quiet = Paper::new(&[two_targets(&[8, 64], 4, 60)], &[]);
     assert_eq!(find(&quiet, "gaps"), 1);
-    assert_eq!(find(&quiet, "few-repeats"), 1, "the open loop was measured once");
+    assert_eq!(find(&quiet, "few-repeats"), 2, "four times, and the open loop once");
     assert_eq!((find(&quiet, "adds-up"), find(&quiet, "generator-cpu")), (0, 0));
     // The workers of trial 2 waited four of sixty seconds for the server.
     assert_eq!((find(&quiet, "short-window"), find(&quiet, "idle-workers")), (0, 1));

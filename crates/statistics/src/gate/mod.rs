@@ -15,7 +15,7 @@
 //!
 //! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
 
-use crate::ratio::{LEAST_PAIRS, MOST_VARIATION, PairedRatio};
+use crate::ratio::PairedRatio;
 use crate::words::Reader;
 use crate::{ConfidenceInterval, Metric, mean, mean_interval};
 use std::fmt;
@@ -98,7 +98,6 @@ pub enum GateReason {
     /// Without a comparison, or without a pair that has values.
     NoPair,
     TooFewPairs,
-    DeviationTooHigh,
     IntervalHoldsBound,
 }
 
@@ -242,11 +241,8 @@ impl Gate {
             let verdict = GateVerdict::Inconclusive(GateReason::NoPair);
             return JudgedGate { verdict, value: None, interval: None, count: 0 };
         };
-        let verdict = match ratio.interval.filter(|_| ratio.pairs >= LEAST_PAIRS) {
+        let verdict = match ratio.interval {
             None => GateVerdict::Inconclusive(GateReason::TooFewPairs),
-            Some(_) if ratio.variation().is_none_or(|share| share > MOST_VARIATION) => {
-                GateVerdict::Inconclusive(GateReason::DeviationTooHigh)
-            }
             Some(interval) => {
                 let figure = match self.figure {
                     GateFigure::RatioLow => [interval.low; 2],

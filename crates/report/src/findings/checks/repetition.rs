@@ -2,15 +2,14 @@
 
 use super::{Case, Rule, list, parts};
 use crate::evidence::{
-    Call, Experiment, Finding, Group, Level, PairOrder, PairedComparison, Point, Spot, Trial,
-    VerdictRow,
+    Experiment, Finding, Group, Level, PairOrder, PairedComparison, Point, Spot, Trial, VerdictRow,
 };
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
-use dyno_statistics::{CONFIDENCE, median, variation};
+use dyno_statistics::{ALPHA, median, noise, variation};
 
 /// A variation of fewer trials says little.
 const LEAST_REPEATS: usize = 3;
@@ -51,13 +50,13 @@ fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Opt
 }
 
 fn few_pairs(of: &PairedComparison) -> Option<Message> {
-    let least = (of.pairs_least as usize).max(LEAST_PAIRS);
+    let least = (of.stop.pairs_least as usize).max(LEAST_PAIRS);
     let pairs = of.pairs.len();
     (pairs < least).then(|| say!(pairs_of_least_pairs, pairs = pairs, least = least))
 }
 
 fn half_width(of: &PairedComparison) -> Option<Message> {
-    let (row, wanted) = (of.rows.first()?, of.wanted_half_width?);
+    let (row, wanted) = (of.rows.first()?, of.stop.half_width?);
     let reached = row.half_width.filter(|reached| *reached > wanted)?;
     let (reached, wanted) = (super::percent(reached), super::percent(wanted));
     Some(match row.pairs_needed {
@@ -69,7 +68,11 @@ fn half_width(of: &PairedComparison) -> Option<Message> {
 }
 
 fn noise_floor(of: &PairedComparison) -> Option<Message> {
-    let told = of.rows.iter().filter(|row| row.call == Call::BelowNoiseFloor).map(|row| {
+    let is_noise = |row: &&VerdictRow| {
+        let is_below = |share: f64| noise::is_below(row.ratio, share);
+        !of.is_aa && row.call.is_difference() && row.noise_floor.is_some_and(is_below)
+    };
+    let told = of.rows.iter().filter(is_noise).map(|row| {
         say!(
             ratio_the_same_system_differs_by,
             metric = &row.name,
@@ -82,11 +85,7 @@ fn noise_floor(of: &PairedComparison) -> Option<Message> {
 
 /// Differences that each would be one alone, and are none among all that is judged.
 fn lost_to_holm(of: &PairedComparison) -> Option<Message> {
-    let level = 1.0 - CONFIDENCE;
-    metrics(of, |row| {
-        let (alone, among) = (row.p.unwrap_or(1.0), row.p_adjusted.unwrap_or(1.0));
-        alone < level && among >= level && row.pairs >= LEAST_PAIRS
-    })
+    metrics(of, |row| row.p <= ALPHA && row.p_adjusted.is_some_and(|p| p > ALPHA))
 }
 
 /// Gates on ratios are judged one by one, each with its own interval.

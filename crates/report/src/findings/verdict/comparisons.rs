@@ -7,13 +7,9 @@ use crate::evidence::{
     VerdictRow, figure_of, judged_metrics, metric_name,
 };
 use crate::text::Message;
-use dyno_facts::{ComparisonFacts, TrialSummary};
-use dyno_statistics::noise;
-use dyno_statistics::ratio::{PairedRatio, RatioVerdict, UndecidedReason};
-use dyno_statistics::{Better, ConfidenceInterval, Metric, bootstrap, holm, rank};
-
-/// Where a suite wants no half-width, the pairs are told that this one needs.
-const PLANNED_HALF_WIDTH: f64 = 0.02;
+use dyno_facts::{ComparisonFacts, StopRule, TrialSummary};
+use dyno_statistics::ratio::{DEFAULT_MARGIN, RatioVerdict};
+use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise};
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
 pub(super) fn all(evidence: &Evidence) -> Vec<PairedComparison> {
@@ -62,8 +58,8 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
         baseline: &baseline.label,
         candidate: &candidate.label,
         is_aa: is_aa || is_same(baseline, candidate),
-        wanted_half_width: wanted.and_then(|facts| facts.stop.half_width),
-        pairs_least: wanted.map_or(0, |facts| facts.stop.pairs_least),
+        stop: wanted.map_or(StopRule::default(), |facts| facts.stop),
+        margin: margin(wanted),
     };
     let mut found = Vec::new();
     for (run, facts) in of_runs() {
@@ -76,8 +72,8 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
         let Some(baseline) = of_name(&facts.baseline) else { continue };
         let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
         found.extend(candidates.map(|candidate| Duel {
-            wanted_half_width: facts.stop.half_width,
-            pairs_least: facts.stop.pairs_least,
+            stop: facts.stop,
+            margin: margin(Some(facts)),
             ..duel(baseline, candidate, is_aa)
         }));
     }
@@ -97,6 +93,10 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
         _ => {}
     }
     found
+}
+
+fn margin(facts: Option<&ComparisonFacts>) -> f64 {
+    facts.and_then(|facts| facts.equivalence).unwrap_or(DEFAULT_MARGIN)
 }
 
 /// Whether an experiment was the same load in two runs: under one name a suite may have become another
@@ -129,7 +129,7 @@ fn comparison(
     let summaries: Vec<(&TrialSummary, &TrialSummary)> =
         pairs.trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
     let metrics = judged_metrics(&first.summary);
-    let wanted = duel.wanted_half_width;
+    let row = |metric: &Metric| row(&summaries, *metric, duel);
     PairedComparison {
         number: 0,
         name: format!(
@@ -148,9 +148,9 @@ fn comparison(
         is_aa: duel.is_aa,
         order: pairs.order,
         pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
-        wanted_half_width: wanted,
-        pairs_least: duel.pairs_least,
-        rows: metrics.iter().filter_map(|metric| row(&summaries, *metric, wanted)).collect(),
+        stop: duel.stop,
+        margin: duel.margin,
+        rows: metrics.iter().filter_map(row).collect(),
         sentence: Message::default(),
         checks: Vec::new(),
     }
@@ -159,19 +159,15 @@ fn comparison(
 fn row(
     pairs: &[(&TrialSummary, &TrialSummary)],
     metric: Metric,
-    wanted_half_width: Option<f64>,
+    duel: &Duel<'_>,
 ) -> Option<VerdictRow> {
-    let ratio = ratio_of(pairs, metric)?;
+    let ratio = ratio_of(pairs, metric, duel.stop)?;
     let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
         Some((figure_of(a, metric)?, figure_of(b, metric)?))
     };
     let values: Vec<(f64, f64)> = pairs.iter().filter_map(both).collect();
-    let ratios: Vec<f64> =
-        values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).map(|(a, b)| b / a).collect();
-    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-    let seed = pairs[0].0.seed;
-    let bootstrap = bootstrap::median_interval(&ratios, seed).filter(|_| metric.is_percentile());
     let bounds = |interval: ConfidenceInterval| Bounds { low: interval.low, high: interval.high };
+    let call = called(ratio.verdict(metric.better(), duel.margin));
     Some(VerdictRow {
         metric: metric.name(),
         name: metric_name(metric),
@@ -182,15 +178,19 @@ fn row(
         ratio: ratio.ratio,
         interval: ratio.interval.map(bounds),
         half_width: ratio.half_width(),
-        bootstrap: bootstrap.map(bounds),
+        interval_t: ratio.t.map(|t| bounds(t.interval)),
         p: ratio.p,
         p_adjusted: None,
-        p_rank: (ratio.pairs > 1).then(|| rank::signed_rank_p(&logs)),
+        p_t: ratio.t.map(|t| t.p),
         variation_baseline: ratio.variation_baseline,
         variation_candidate: ratio.variation_candidate,
         noise_floor: None,
-        pairs_needed: ratio.pairs_needed(wanted_half_width.unwrap_or(PLANNED_HALF_WIDTH)),
-        call: called(ratio.verdict(metric.better(), wanted_half_width)),
+        pairs_needed: match duel.stop.half_width {
+            Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted),
+            _ => ratio.pairs_to_decide(duel.margin),
+        },
+        is_equivalent: ratio.is_equivalent(duel.margin),
+        call,
         words: Message::default(),
     })
 }
@@ -199,10 +199,9 @@ fn called(verdict: RatioVerdict) -> Call {
     match verdict {
         RatioVerdict::Faster => Call::Faster,
         RatioVerdict::Slower => Call::Slower,
-        RatioVerdict::NoDifference => Call::NoDifference,
-        RatioVerdict::Undecided(UndecidedReason::TooFewPairs) => Call::TooFewPairs,
-        RatioVerdict::Undecided(UndecidedReason::DeviationTooHigh) => Call::DeviationTooHigh,
-        RatioVerdict::Undecided(UndecidedReason::Wide) => Call::Wide,
+        RatioVerdict::Equivalent => Call::Equivalent,
+        RatioVerdict::TooFewPairs => Call::TooFewPairs,
+        RatioVerdict::Undecided => Call::Undecided,
     }
 }
 
@@ -251,45 +250,45 @@ fn noise_floor(
         .or_else(|| of(&is_alike))
 }
 
-/// Corrects the p of all rows for each other and turns them into verdicts.
+/// Corrects the p of each metric for the comparisons of its experiment and turns them into verdicts. A metric counts only
+/// where those before it did (fixed sequence), so that several metrics find no more by chance than one. A comparison of a
+/// system with itself stands alone.
 fn judge(found: &mut [PairedComparison]) {
-    // Below four pairs nothing is judged, so nothing is corrected for it either.
-    let is_judged = |row: &VerdictRow| row.call != Call::TooFewPairs && row.p.is_some();
-    let p: Vec<f64> = found
-        .iter()
-        .flat_map(|comparison| &comparison.rows)
-        .filter(|row| is_judged(row))
-        .filter_map(|row| row.p)
-        .collect();
-    let mut adjusted = holm::adjusted(&p).into_iter();
-    for comparison in found {
-        for row in &mut comparison.rows {
-            if is_judged(row) {
-                row.p_adjusted = adjusted.next();
-                row.call = corrected(row, comparison.wanted_half_width, comparison.is_aa);
+    let families = found.iter().map(|of| (of.experiment_index, of.is_aa));
+    let mut families: Vec<(usize, bool)> = families.collect();
+    families.sort_unstable();
+    families.dedup();
+    for family in families {
+        let is_own = |at: &usize| (found[*at].experiment_index, found[*at].is_aa) == family;
+        let own: Vec<usize> = (0..found.len()).filter(is_own).collect();
+        let most = own.iter().map(|at| found[*at].rows.len()).max().unwrap_or(0);
+        for place in 0..most {
+            // Where there are too few pairs nothing is judged, so nothing is corrected for it either.
+            let judged = |at: &&usize| {
+                found[**at].rows.get(place).is_some_and(|row| row.call != Call::TooFewPairs)
+            };
+            let judged: Vec<usize> = own.iter().filter(judged).copied().collect();
+            let p: Vec<f64> = judged.iter().map(|at| found[*at].rows[place].p).collect();
+            for (at, p) in judged.into_iter().zip(holm::adjusted(&p)) {
+                let rows = &mut found[at].rows;
+                let before = place.checked_sub(1).and_then(|before| rows[before].p_adjusted);
+                rows[place].p_adjusted = Some(p.max(before.unwrap_or(0.0)));
+                rows[place].call = corrected(&rows[place]);
             }
-            row.words = words::call(row);
+        }
+    }
+    for of in found {
+        for row in &mut of.rows {
+            row.words = words::call(row, of.margin);
         }
     }
 }
 
-fn corrected(row: &VerdictRow, wanted_half_width: Option<f64>, is_aa: bool) -> Call {
-    if !row.call.is_difference() {
-        return row.call;
-    }
-    let holds_one = |bounds: Bounds| bounds.low <= 1.0 && 1.0 <= bounds.high;
-    let is_proven = row.p_adjusted.is_some_and(|p| p < 1.0 - dyno_statistics::CONFIDENCE)
-        && !row.bootstrap.is_some_and(holds_one);
-    if !is_proven {
-        // Its own interval excludes 1, so where that is wide it can't be said to hold 1.
-        return match PairedRatio::is_narrow(row.half_width, wanted_half_width) {
-            true => Call::NoDifference,
-            false => Call::Unproven,
-        };
-    }
-    let is_noise = |share: f64| noise::is_below(row.ratio, share);
-    match !is_aa && row.noise_floor.is_some_and(is_noise) {
-        true => Call::BelowNoiseFloor,
-        false => row.call,
+fn corrected(row: &VerdictRow) -> Call {
+    let is_proven = row.p_adjusted.is_some_and(|p| p <= ALPHA);
+    match (row.call.is_difference() && !is_proven, row.is_equivalent) {
+        (false, _) => row.call,
+        (true, true) => Call::Equivalent,
+        (true, false) => Call::Unproven,
     }
 }

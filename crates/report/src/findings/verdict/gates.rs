@@ -150,7 +150,7 @@ fn ratio(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<Pair
     };
     let pairs: Vec<_> =
         of.pairs.iter().filter_map(|[a, b]| Some((summary(a)?, summary(b)?))).collect();
-    super::ratio_of(&pairs, gate.metric)
+    super::ratio_of(&pairs, gate.metric, of.stop)
 }
 
 /// A gate of a run folder that this dyno can't read proves nothing.
@@ -174,10 +174,7 @@ fn words(why: GateReason) -> Message {
         GateReason::NoValue => say!(no_complete_trial_has_this_figure),
         GateReason::OneTrial => say!(one_trial_has_no_interval_repeat),
         GateReason::NoPair => say!(nothing_is_compared_here_there_is),
-        GateReason::TooFewPairs => say!(there_are_fewer_than_4_pairs),
-        GateReason::DeviationTooHigh => {
-            say!(the_deviation_is_too_high_the)
-        }
+        GateReason::TooFewPairs => say!(there_are_too_few_pairs),
         GateReason::IntervalHoldsBound => say!(the_interval_holds_the_bound_more),
     }
 }

@@ -1,11 +1,10 @@
 //! Which target is faster: comparisons of pairs of trials, gates, scaling, steadiness.
 //!
-//! Ratios are corrected (Holm) over all that a paper judges, held against the noise floor of an A/A
-//! comparison, and refused under 4 pairs or above 5 % of variation. `dyno run` and `dyno compare` take
-//! their exit codes from here: 0 passed, 3 inconclusive, 5 proven broken. Of a search only confirmed rates
-//! that were held each time are results. The promises (5 % of false positives with drift, effects of 3 %
-//! found) are kept by simulations in `crates/statistics/tests/simulated.rs`; where a half-width ends the
-//! repetition, up to 8 % of comparisons of equal systems find a difference there.
+//! A ratio is the pseudo-median of the pairs with its exact interval. What is proven follows from p, corrected (Holm) for
+//! the comparisons of one experiment; metrics are judged in a fixed sequence. Trials that vary, and what the same system
+//! differs from itself, are said beside and veto nothing. `dyno run` and `dyno compare` take their exit codes from here:
+//! 0 passed, 3 inconclusive, 5 proven broken. Of a search only confirmed rates that were held each time are results. What
+//! is promised (5 % of false positives, effects of 3 % found) is simulated: `crates/statistics/README.md`.
 
 mod comparisons;
 mod gates;
@@ -18,7 +17,8 @@ pub(crate) use words::{bounds, ratio};
 
 use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, figure_of};
 use crate::text::{Lang, Message};
-use dyno_facts::TrialSummary;
+use dyno_facts::{StopRule, TrialSummary};
+use dyno_statistics::sequential::judging;
 use dyno_statistics::{Metric, ratio::PairedRatio};
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
@@ -32,13 +32,19 @@ pub(crate) fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
     }
 }
 
-/// The ratio of two targets by one metric from the pairs of one comparison.
-fn ratio_of(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric) -> Option<PairedRatio> {
+/// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended.
+fn ratio_of(
+    pairs: &[(&TrialSummary, &TrialSummary)],
+    metric: Metric,
+    stop: StopRule,
+) -> Option<PairedRatio> {
     let values: Vec<(f64, f64)> = pairs
         .iter()
         .filter_map(|(a, b)| Some((figure_of(a, metric)?, figure_of(b, metric)?)))
         .collect();
-    PairedRatio::of(&values)
+    let planned = [stop.pairs_least as usize, stop.pairs_most as usize];
+    let judging = judging(stop.is_until_decided, stop.half_width.is_some(), planned);
+    PairedRatio::of(&values, judging)
 }
 
 impl Verdicts {

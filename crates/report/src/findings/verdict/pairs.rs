@@ -4,7 +4,7 @@ use crate::evidence::{Evidence, PairOrder, Trial};
 use crate::families::FamilyLevel;
 use crate::format;
 use crate::text::Message;
-use dyno_facts::{Purpose, say};
+use dyno_facts::{Purpose, StopRule, say};
 use dyno_statistics::ratio::LEAST_PAIRS;
 
 /// Two targets of an experiment that are compared.
@@ -12,8 +12,9 @@ pub(super) struct Duel<'a> {
     pub(super) baseline: &'a str,
     pub(super) candidate: &'a str,
     pub(super) is_aa: bool,
-    pub(super) wanted_half_width: Option<f64>,
-    pub(super) pairs_least: u32,
+    pub(super) stop: StopRule,
+    /// What counts as equivalent.
+    pub(super) margin: f64,
 }
 
 /// The pairs of two targets at one load level.

@@ -4,18 +4,20 @@ use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedCompar
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
+use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
+
+/// Beyond so many pairs longer windows are the better remedy.
+const MOST_PAIRS: usize = 100;
 
 /// The verdict of one metric, for a table's cell.
-pub(super) fn call(row: &VerdictRow) -> Message {
+pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
     match row.call {
         Call::Faster => say!(faster),
         Call::Slower => say!(slower),
-        Call::NoDifference => say!(no_difference),
+        Call::Equivalent => say!(equivalent_within, margin = format::percent(margin)),
         Call::TooFewPairs => say!(undecided_too_few_pairs),
-        Call::DeviationTooHigh => say!(undecided_deviation_too_high),
-        Call::Wide => say!(undecided_the_interval_holds_1),
+        Call::Undecided => say!(undecided),
         Call::Unproven => say!(undecided_not_proven_among_all_that),
-        Call::BelowNoiseFloor => say!(undecided_below_the_noise_floor),
     }
 }
 
@@ -36,11 +38,12 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     };
     let said = match row.call {
         Call::Faster | Call::Slower => difference(of, row),
-        Call::NoDifference => say!(
-            no_difference_between_and_was_found,
+        Call::Equivalent => say!(
+            both_are_equivalent_within,
             place = place,
             candidate = &of.candidate,
-            baseline = &of.baseline
+            baseline = &of.baseline,
+            margin = format::percent(of.margin)
         ),
         _ => say!(
             whether_or_is_faster_is_undecided,
@@ -51,17 +54,43 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
         ),
     };
     let evidence = evidence(row);
-    let sentence = say!(said_evidence, said = said, evidence = evidence);
-    match of.order {
-        PairOrder::Interleaved => sentence,
-        PairOrder::Blocks => {
-            Message::sentences(&[sentence, say!(the_trials_were_not_interleaved_a)])
-        }
+    let mut sentences = vec![say!(said_evidence, said = said, evidence = evidence)];
+    sentences.extend(stability(of, row));
+    if of.order == PairOrder::Blocks {
+        sentences.push(say!(the_trials_were_not_interleaved_a));
     }
+    Message::sentences(&sentences)
+}
+
+/// How much the sides vary, where one of them is unstable: it takes no verdict away.
+fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
+    let (a, b) = (row.variation_baseline?, row.variation_candidate?);
+    if a.max(b) <= MOST_VARIATION || row.pairs < LEAST_PAIRS {
+        return None;
+    }
+    let (more, less, high, low) = match b >= a {
+        true => (&of.candidate, &of.baseline, b, a),
+        false => (&of.baseline, &of.candidate, a, b),
+    };
+    let shares = [high, low].map(format::percent);
+    // A few trials tell a deviation to a factor of two or so.
+    Some(match high / low.max(f64::MIN_POSITIVE) {
+        times if times < 2.0 || low == 0.0 => {
+            say!(trials_vary_by, high = &shares[0], more = more, low = &shares[1], less = less)
+        }
+        times => say!(
+            varies_times_as_much_as,
+            more = more,
+            less = less,
+            times = format::short(times),
+            high = &shares[0],
+            low = &shares[1]
+        ),
+    })
 }
 
 fn difference(of: &PairedComparison, row: &VerdictRow) -> Message {
-    let by = format::percent((row.ratio - 1.0).abs());
+    let by = sizes(row);
     let place = say!(experiment_level, experiment = &of.title, level = &of.level);
     // Of times the ratio is of seconds: half the time is not "50 % faster".
     match (row.call, row.is_less_better) {
@@ -96,6 +125,18 @@ fn difference(of: &PairedComparison, row: &VerdictRow) -> Message {
     }
 }
 
+/// From which to which share the difference is.
+fn sizes(row: &VerdictRow) -> Message {
+    let share = |ratio: f64| (ratio - 1.0).abs();
+    let Some(both) = row.interval else { return format::percent(share(row.ratio)).into() };
+    let (low, high) =
+        (share(both.low).min(share(both.high)), share(both.low).max(share(both.high)));
+    match (format::percent(low), format::percent(high)) {
+        (low, high) if low == high => high.into(),
+        (low, high) => say!(low_to_high, low = low, high = high),
+    }
+}
+
 fn evidence(row: &VerdictRow) -> Message {
     let pairs = say!(n_pairs, n = row.pairs);
     match row.interval {
@@ -115,26 +156,18 @@ fn evidence(row: &VerdictRow) -> Message {
     }
 }
 
+/// What would decide it.
 fn why(row: &VerdictRow) -> Message {
-    let share = |share: Option<f64>| format::percent(share.unwrap_or_default());
-    match row.call {
-        Call::TooFewPairs => say!(fewer_than_4_pairs),
-        Call::DeviationTooHigh => say!(
-            deviation_too_high_trials_vary_by,
-            share = share(
-                row.variation_baseline.into_iter().chain(row.variation_candidate).reduce(f64::max)
-            )
-        ),
-        Call::Unproven => say!(not_proven_among_all_that_is),
-        Call::BelowNoiseFloor => {
-            say!(the_same_system_differs_from_itself, share = share(row.noise_floor))
+    match (row.call, row.pairs_needed) {
+        (Call::TooFewPairs, _) => say!(fewer_than_6_pairs, least = LEAST_PAIRS.to_string()),
+        (Call::Unproven, _) => say!(not_proven_among_all_that_is),
+        (_, Some(pairs)) if pairs > MOST_PAIRS => {
+            say!(longer_windows_would_decide_it, pairs = format::whole(pairs as f64))
         }
-        _ => match row.pairs_needed {
-            Some(pairs) if pairs > row.pairs => {
-                say!(the_interval_holds_1_about_pairs, pairs = format::whole(pairs as f64))
-            }
-            _ => say!(the_interval_holds_1),
-        },
+        (_, Some(pairs)) if pairs > row.pairs => {
+            say!(the_interval_holds_1_about_pairs, pairs = format::whole(pairs as f64))
+        }
+        _ => say!(the_interval_holds_1),
     }
 }
 
@@ -159,7 +192,7 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
         faster_at_slower_at_no_different,
         faster = count(|call| call == Call::Faster),
         slower = count(|call| call == Call::Slower),
-        same = count(|call| call == Call::NoDifference),
+        same = count(|call| call == Call::Equivalent),
         undecided = count(Call::is_undecided),
         low = ratio(low),
         high = ratio(high),

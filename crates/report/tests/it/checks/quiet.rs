@@ -36,7 +36,7 @@ fn of(trials: Vec<TrialData>) -> RunData {
     let comparison = ComparisonFacts {
         baseline: BASELINE.to_owned(),
         candidates: vec![CANDIDATE.to_owned()],
-        stop: StopRule { pairs_least: 4, pairs_most: 20, half_width: Some(0.05), budget_s: None },
+        stop: StopRule { pairs_least: 6, half_width: None, ..StopRule::default() },
         data_state: "untouched".to_owned(),
         ..ComparisonFacts::default()
     };

@@ -1,0 +1,203 @@
+//! Whether verdicts keep what they promise: the tables of the crate's README.
+//!
+//! `simulate [bars|orders|levels] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
+#![expect(clippy::print_stdout, reason = "a program that prints tables")]
+
+mod model;
+
+use dyno_statistics::gate::{Gate, GateVerdict};
+use dyno_statistics::ratio::{Judging, PairedRatio, RatioVerdict};
+use dyno_statistics::{Better, rank, usl};
+use model::{
+    NOISE, Session, Share, World, is_difference, knee_is_low, plan, share, trials_of, verdict,
+};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let what = arguments.next().unwrap_or_else(|| "bars".to_owned());
+    let count = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(20_000);
+    match what.as_str() {
+        "orders" => orders(count),
+        "levels" => levels(count),
+        _ => {
+            false_positives(count);
+            bars(count);
+        }
+    }
+}
+
+fn percent(share: Share) -> String {
+    format!("{:.2} ({:.2})", 100.0 * share.found, 100.0 * share.upper)
+}
+
+/// Half-widths at which pairs of [`NOISE`] end after the fewest, some, and many of thirty.
+const HALF_WIDTHS: [f64; 4] = [0.008, 0.01, 0.0125, 0.02];
+
+fn false_positives(count: u64) {
+    println!(
+        "| equal systems are called different, % | 6 pairs | 7 | 10 | half-width, 6..20 | half-width, 6..30 | until decided, ..60 |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for (world, name) in World::ALL {
+        let fixed = |pairs: usize| {
+            share(count, |seed| {
+                is_difference(verdict(
+                    &Session::new(seed, world, [pairs; 2]).fixed(),
+                    Judging::FIXED,
+                ))
+            })
+        };
+        let stopped = |planned: [usize; 2], half_width: Option<f64>| {
+            let plan = plan(planned, half_width);
+            share(count, |seed| {
+                let pairs = Session::new(seed, world, planned).until(&plan);
+                is_difference(verdict(&pairs, plan.judging()))
+            })
+        };
+        let worst = |planned: [usize; 2]| {
+            let all = HALF_WIDTHS.map(|half_width| stopped(planned, Some(half_width)));
+            all.into_iter().max_by(|a, b| a.found.total_cmp(&b.found)).expect("half-widths")
+        };
+        let cells =
+            [fixed(6), fixed(7), fixed(10), worst([6, 20]), worst([6, 30]), stopped([6, 60], None)];
+        println!("| {name} | {} |", cells.map(percent).join(" | "));
+    }
+    println!();
+}
+
+fn bars(count: u64) {
+    println!("| what | found, % (upper end of its 95 % interval) |");
+    println!("|---|---|");
+    let print = |what: &str, share: Share| println!("| {what} | {} |", percent(share));
+    for (world, name) in World::ALL {
+        let found = share(count, |seed| {
+            let session = Session { ratio: 1.03, ..Session::new(seed, world, [10; 2]) };
+            verdict(&session.fixed(), Judging::FIXED) == RatioVerdict::Faster
+        });
+        print(&format!("a true 3 % is found with 10 pairs: {name}"), found);
+    }
+    let gate: Gate = "tps.ratio.low > 0.97".parse().expect("a gate");
+    for pairs in [6, 7] {
+        let found = share(count, |seed| {
+            let noise = [NOISE, 0.25];
+            let session =
+                Session { ratio: 0.1, noise, ..Session::new(seed, World::Quiet, [pairs; 2]) };
+            let ratio = PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs");
+            ratio.verdict(Better::More, 0.03) == RatioVerdict::Slower
+                && gate.judge(&[], Some(&ratio)).verdict == GateVerdict::Broken
+        });
+        print(
+            &format!("10 times slower, 25 % deviation: slower and broken with {pairs} pairs"),
+            found,
+        );
+    }
+    for (world, name) in World::ALL {
+        let found = share(count, |seed| {
+            let session = Session { ratio: 1.03, ..Session::new(seed, world, [10; 2]) };
+            let ratio = PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs");
+            ratio.is_equivalent(0.03)
+        });
+        print(&format!("a true 3 % is called equivalent within 3 %: {name}"), found);
+    }
+    for world in [World::Quiet, World::Starved, World::StarvedRetried] {
+        let found = share(count, |seed| {
+            let pairs = Session::new(seed, world, [10; 2]).fixed();
+            verdict(&pairs, Judging::FIXED) == RatioVerdict::Equivalent
+        });
+        print(&format!("A/A is called equivalent with 10 pairs: {world:?}"), found);
+    }
+    print("a peak is claimed of a saturating curve, 2 % noise", share(count, peak_of_saturation));
+    print("a search ends below 90 % of capacity, 5 % spurious failures", share(count, knee_is_low));
+}
+
+/// One queue with a delay, three trials a level.
+fn peak_of_saturation(seed: u64) -> bool {
+    let levels = [1.0, 1.98, 3.86, 7.11, 9.89, 10.0, 10.0, 10.0];
+    let noise = [0.02; 2];
+    let mut session = Session { noise, ..Session::new(seed, World::Quiet, [1; 2]) };
+    let trials = levels.iter().enumerate().flat_map(|(power, level)| {
+        let own = trials_of(&mut session, 3);
+        own.into_iter().map(move |tps| (f64::from(1 << power), level * tps))
+    });
+    usl::peak(&trials.collect::<Vec<_>>()).is_some()
+}
+
+/// Which way to draw orders, and which test: ranks and Student's t.
+fn orders(count: u64) {
+    let names: Vec<&str> = World::ALL.iter().map(|(_, name)| *name).collect();
+    println!("| order, pairs: false positives of ranks / t, % | {} |", names.join(" | "));
+    println!("|---|{}", "---|".repeat(names.len()));
+    for (block, name) in [(0, "each alone"), (2, "blocks of two"), (usize::MAX, "over all planned")]
+    {
+        for (pairs, ratio) in [(6, 1.0), (7, 1.0), (10, 1.0), (20, 1.0), (10, 1.03)] {
+            let cells: Vec<String> = World::ALL
+                .iter()
+                .map(|(world, _)| {
+                    let of = |seed| {
+                        let session = Session::new(seed, *world, [pairs; 2]);
+                        let block = block.min(session.block);
+                        let session = Session { block, ratio, ..session };
+                        PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs")
+                    };
+                    let ranks = share(count, |seed| of(seed).p <= 0.05);
+                    let t = share(count, |seed| of(seed).t.is_some_and(|t| t.p <= 0.05));
+                    format!("{:.2} / {:.2}", 100.0 * ranks.found, 100.0 * t.found)
+                })
+                .collect();
+            let what = if ratio == 1.0 { "" } else { ", power for 3 %" };
+            println!("| {name}, {pairs}{what} | {} |", cells.join(" | "));
+        }
+    }
+}
+
+/// Pairs until their interval at this level is narrow.
+fn stopped_at(mut session: Session, alpha: f64, half_width: f64) -> Vec<(f64, f64)> {
+    let [least, most] = session.planned;
+    let mut pairs: Vec<(f64, f64)> = Vec::new();
+    let mut logs: Vec<f64> = Vec::new();
+    while pairs.len() < most {
+        let pair = session.pair(pairs.len());
+        pairs.push(pair);
+        logs.push((pair.1 / pair.0).ln());
+        let both = rank::pseudo_median_interval(&logs, alpha).filter(|_| pairs.len() >= least);
+        if both.is_some_and(|both| ((both.high - both.low) / 2.0).sinh() <= half_width) {
+            break;
+        }
+    }
+    pairs
+}
+
+/// At which level pairs that a half-width ends find 5 % by chance: the worst half-width counts.
+fn levels(count: u64) {
+    let alphas = [0.05, 0.04, 0.035, 0.032, 0.03, 0.025];
+    println!("| pairs | {} |", alphas.map(|alpha| alpha.to_string()).join(" | "));
+    println!("|---|{}", "---|".repeat(alphas.len()));
+    for planned in [
+        [6, 8],
+        [6, 10],
+        [6, 12],
+        [6, 20],
+        [6, 30],
+        [6, 60],
+        [8, 20],
+        [10, 15],
+        [10, 20],
+        [10, 30],
+        [20, 40],
+    ] {
+        let cells = alphas.map(|alpha| {
+            let widths = [0.006, 0.007, 0.008, 0.009, 0.01, 0.0115, 0.0125, 0.015, 0.0175, 0.02];
+            let found = widths.map(|half_width| {
+                let found = share(count, |seed| {
+                    let session = Session::new(seed, World::Quiet, planned);
+                    let pairs = stopped_at(session, alpha, half_width);
+                    is_difference(verdict(&pairs, Judging::Level(alpha)))
+                });
+                (found.found, half_width)
+            });
+            let worst = found.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).expect("half-widths");
+            format!("{:.2} at {}", 100.0 * worst.0, worst.1)
+        });
+        println!("| {}..{} | {} |", planned[0], planned[1], cells.join(" | "));
+    }
+}

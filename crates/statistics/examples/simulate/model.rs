@@ -1,0 +1,216 @@
+//! Sessions of trials whose truth is known.
+
+use dyno_core::Rng;
+use dyno_statistics::Better;
+use dyno_statistics::knee::{self, KneeOutcome, KneeStep, Search, Tried};
+use dyno_statistics::order;
+use dyno_statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
+use dyno_statistics::sequential::{NextPair, StoppingPlan, decide};
+
+/// Variation of single trials.
+pub(crate) const NOISE: f64 = 0.015;
+
+/// What is wrong with a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum World {
+    Quiet,
+    /// Everything becomes 5 % faster while the session lasts.
+    Drift,
+    /// Successive trials depend on each other: AR(1) with 0.5.
+    Dependent,
+    /// The second trial of each pair loses 2 %.
+    SecondLoses,
+    /// 5 % of the trials run at 3 to 50 % of their speed.
+    Starved,
+    /// The same where up to two repeats are made of trials that the load generator's own conditions call starved: it
+    /// sees nine of ten, and sees one in a hundred that was none.
+    StarvedRetried,
+    /// Noise by Student's t with two degrees of freedom.
+    HeavyTails,
+    /// Half of the trials are 6 % slower.
+    Bimodal,
+}
+
+impl World {
+    pub(crate) const ALL: [(World, &'static str); 8] = [
+        (World::Quiet, "no drift"),
+        (World::Drift, "5 % drift"),
+        (World::Dependent, "AR(1) 0.5"),
+        (World::SecondLoses, "second loses 2 %"),
+        (World::Starved, "5 % starved"),
+        (World::StarvedRetried, "5 % starved, retried"),
+        (World::HeavyTails, "heavy tails"),
+        (World::Bimodal, "bimodal"),
+    ];
+}
+
+pub(crate) struct Session {
+    pub(crate) rng: Rng,
+    pub(crate) seed: u64,
+    pub(crate) world: World,
+    /// The length of the blocks in which orders are drawn: 0 for none, the fewest pairs in dyno.
+    pub(crate) block: usize,
+    /// Variation of single trials of baseline and candidate.
+    pub(crate) noise: [f64; 2],
+    /// The candidate's true ratio.
+    pub(crate) ratio: f64,
+    /// The fewest and the most pairs.
+    pub(crate) planned: [usize; 2],
+    pub(crate) place: usize,
+    pub(crate) last: f64,
+}
+
+impl Session {
+    pub(crate) fn new(seed: u64, world: World, planned: [usize; 2]) -> Session {
+        let rng = Rng::new(seed, "session", 0);
+        let noise = [NOISE; 2];
+        Session {
+            rng,
+            seed,
+            world,
+            block: planned[0],
+            noise,
+            ratio: 1.0,
+            planned,
+            place: 0,
+            last: 0.0,
+        }
+    }
+
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.rng.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.rng.unit()).cos()
+    }
+
+    fn noise(&mut self, deviation: f64) -> f64 {
+        let normal = self.normal();
+        match self.world {
+            World::Dependent => {
+                self.last = 0.5 * self.last + 0.75_f64.sqrt() * normal;
+                deviation * self.last
+            }
+            World::HeavyTails => {
+                let square = self.rng.exponential(2.0);
+                deviation * normal / (square / 2.0).sqrt()
+            }
+            World::Bimodal if self.rng.unit() < 0.5 => deviation * normal - 0.06,
+            _ => deviation * normal,
+        }
+    }
+
+    fn starved(&mut self) -> f64 {
+        let tries = match self.world {
+            World::Starved => 1,
+            World::StarvedRetried => 3,
+            _ => return 1.0,
+        };
+        let mut share = 1.0;
+        for _ in 0..tries {
+            let is_starved = self.rng.unit() < 0.05;
+            share = if is_starved { 0.03 + 0.47 * self.rng.unit() } else { 1.0 };
+            let is_seen = self.rng.unit() < if is_starved { 0.9 } else { 0.01 };
+            if !is_seen {
+                break;
+            }
+        }
+        share
+    }
+
+    fn trial(&mut self, is_candidate: bool, is_second: bool) -> f64 {
+        let time = self.place as f64 / (2 * self.planned[1]) as f64;
+        self.place += 1;
+        let drift = if self.world == World::Drift { 0.05 * time } else { 0.0 };
+        let second = if is_second && self.world == World::SecondLoses { 0.98 } else { 1.0 };
+        let level = if is_candidate { self.ratio } else { 1.0 };
+        let noise = self.noise(self.noise[usize::from(is_candidate)]);
+        10_000.0 * level * second * (1.0 + drift) * self.starved() * noise.exp()
+    }
+
+    pub(crate) fn pair(&mut self, number: usize) -> (f64, f64) {
+        let is_swapped = match self.block {
+            0 => self.rng.unit() < 0.5,
+            block => order::balanced(2, block, number, self.seed)[0] == 1,
+        };
+        let first = self.trial(is_swapped, false);
+        let second = self.trial(!is_swapped, true);
+        if is_swapped { (second, first) } else { (first, second) }
+    }
+
+    pub(crate) fn fixed(mut self) -> Vec<(f64, f64)> {
+        (0..self.planned[0]).map(|number| self.pair(number)).collect()
+    }
+
+    /// Pairs until the plan ends them.
+    pub(crate) fn until(mut self, plan: &StoppingPlan) -> Vec<(f64, f64)> {
+        let mut pairs = [Vec::new()];
+        while pairs[0].len() < plan.pairs_least
+            || decide(plan, &pairs, 0.0, 0.0).next == NextPair::Continue
+        {
+            let pair = self.pair(pairs[0].len());
+            pairs[0].push(pair);
+        }
+        let [pairs] = pairs;
+        pairs
+    }
+}
+
+/// Trials of one target, one after the other.
+pub(crate) fn trials_of(session: &mut Session, count: usize) -> Vec<f64> {
+    (0..count).map(|_| session.trial(false, false)).collect()
+}
+
+/// Whether a search ends below 90 % of the capacity when 5 % of the trials fail for reasons of their own.
+pub(crate) fn knee_is_low(seed: u64) -> bool {
+    const CAPACITY: f64 = 10_000.0;
+    let mut rng = Rng::new(seed, "knee", 0);
+    let search = Search::from(CAPACITY * (0.3 + 0.4 * rng.unit()));
+    let mut tried = Vec::new();
+    loop {
+        let (rate_per_s, is_confirmation) = match knee::next(&search, &tried) {
+            KneeStep::Search { rate_per_s } => (rate_per_s, false),
+            KneeStep::Confirm { rate_per_s, .. } => (rate_per_s, true),
+            KneeStep::Done(KneeOutcome::Held { rate_per_s, .. }) => {
+                return rate_per_s < 0.9 * CAPACITY;
+            }
+            KneeStep::Done(_) => return true,
+        };
+        let is_held = rate_per_s <= CAPACITY && rng.unit() >= 0.05;
+        tried.push(Tried { rate_per_s, is_confirmation, is_held });
+    }
+}
+
+pub(crate) fn plan(planned: [usize; 2], half_width: Option<f64>) -> StoppingPlan {
+    StoppingPlan {
+        pairs_least: planned[0],
+        pairs_most: planned[1],
+        half_width,
+        is_until_decided: half_width.is_none(),
+        margin: DEFAULT_MARGIN,
+        budget_s: None,
+    }
+}
+
+pub(crate) fn verdict(pairs: &[(f64, f64)], judging: Judging) -> RatioVerdict {
+    let ratio = PairedRatio::of(pairs, judging).expect("pairs");
+    ratio.verdict(Better::More, DEFAULT_MARGIN)
+}
+
+pub(crate) fn is_difference(verdict: RatioVerdict) -> bool {
+    matches!(verdict, RatioVerdict::Faster | RatioVerdict::Slower)
+}
+
+/// How often something happened, and the upper end of its 95 % interval (Wilson's).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    pub(crate) found: f64,
+    pub(crate) upper: f64,
+}
+
+pub(crate) fn share(count: u64, mut is_it: impl FnMut(u64) -> bool) -> Share {
+    let n = count as f64;
+    let found = (0..count).filter(|seed| is_it(*seed)).count() as f64 / n;
+    let z = 1.96_f64;
+    let spread = z * (found * (1.0 - found) / n + z * z / (4.0 * n * n)).sqrt();
+    let upper = (found + z * z / (2.0 * n) + spread) / (1.0 + z * z / n);
+    Share { found, upper }
+}
