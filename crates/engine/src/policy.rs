@@ -1,6 +1,6 @@
 //! Reactions to errors.
 
-use dyno_core::{Cause, DbError, ErrorClass, MILLISECOND, Nanos};
+use dyno_core::{Cause, DbError, ErrorClass, MILLISECOND, Nanos, SECOND};
 
 /// A set of errors, by class or by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,11 +53,13 @@ pub struct ErrorPolicy {
     pub pause: Nanos,
     /// Longest pause between two attempts to connect again.
     pub reconnect_pause_max: Nanos,
+    /// How long a worker tries to connect again before that ends the trial; `None` is until the trial ends.
+    pub outage_max: Option<Nanos>,
 }
 
 impl ErrorPolicy {
-    /// For dyno's own verbs: up to ten retries after conflicts, new sessions for lost ones, counted constraint
-    /// violations. Other errors end the trial: the load isn't the workload then.
+    /// For dyno's own verbs: up to ten retries after conflicts, new sessions for lost ones (for 20 s), counted
+    /// constraint violations. Other errors end the trial: the load isn't the workload then.
     pub fn resilient() -> Self {
         ErrorPolicy {
             retry: ErrorSet {
@@ -83,6 +85,7 @@ impl ErrorPolicy {
             replace: ErrorSet::default(),
             pause: 10 * MILLISECOND,
             reconnect_pause_max: 500 * MILLISECOND,
+            outage_max: Some(20 * SECOND),
         }
     }
 
@@ -91,6 +94,7 @@ impl ErrorPolicy {
     pub fn enduring() -> Self {
         ErrorPolicy {
             tolerate: ErrorSet { all: true, ..ErrorSet::default() },
+            outage_max: None,
             ..ErrorPolicy::resilient()
         }
     }

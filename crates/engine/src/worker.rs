@@ -505,6 +505,8 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
 
     async fn reconnect(&mut self) -> bool {
         let (mut pause, number) = (MILLISECOND, self.shared.number(self.id));
+        let outage_max = self.shared.spec.errors.outage_max;
+        let given_up_at = outage_max.map_or(Nanos::MAX, |limit| now().saturating_add(limit));
         for attempt in 0.. {
             if self.local.is_over(now()) {
                 break;
@@ -517,20 +519,22 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
             let spec = self.shared.spec;
             let limit = spec.answer_limit.unwrap_or(spec.connect_limit).min(spec.connect_limit);
             let limit = now() + limit;
-            match timeout(limit.min(self.local.ends()), opened).await {
+            let error = match timeout(limit.min(self.local.ends()), opened).await {
                 Ok(Ok(session)) => {
                     self.session = Some(session);
                     self.local.recorder.borrow_mut().reconnected(now());
                     return true;
                 }
-                Ok(Err(error)) => self.local.recorder.borrow_mut().error(&error, now()),
-                Err(_) => {
-                    let error = match spec.answer_limit {
-                        None => too_slow(spec),
-                        Some(limit) => unanswered(limit),
-                    };
-                    self.local.recorder.borrow_mut().error(&error, now());
-                }
+                Ok(Err(error)) => error,
+                Err(_) => match spec.answer_limit {
+                    None => too_slow(spec),
+                    Some(limit) => unanswered(limit),
+                },
+            };
+            self.local.recorder.borrow_mut().error(&error, now());
+            if now() >= given_up_at {
+                self.shared.abort(error);
+                return false;
             }
             self.local.wait_until(now() + pause).await;
             pause = (pause * 2).min(spec.errors.reconnect_pause_max);

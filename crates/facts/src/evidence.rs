@@ -89,4 +89,10 @@ pub struct DataCheck {
 impl DataCheck {
     /// Name of the check of the database against what was acknowledged.
     pub const BOOKS: &'static str = "books";
+    /// Name of the check of a family's consistency conditions.
+    pub const CONDITIONS: &'static str = "conditions";
+    /// Name of the check of each shard by itself.
+    pub const SHARDS: &'static str = "shard-conditions";
+    /// Name of the check of transactions whose rows lie on several shards.
+    pub const ACROSS: &'static str = "across-shards";
 }

@@ -1,6 +1,6 @@
 //! A fault that was injected in a trial, and what followed.
 
-use crate::{ErrorSummary, Message};
+use crate::{DataCheck, ErrorSummary, Message};
 use serde::{Deserialize, Serialize};
 
 /// What was done to a node in a trial, and how the load fared. Seconds count from the opening of the
@@ -45,9 +45,57 @@ pub struct FaultFacts {
     /// and neither acknowledged nor refused. Of pgbench, transactions whose connection was lost, or given up
     /// without an answer, after the values of their row were drawn, also where COMMIT was not sent yet.
     pub unknown: Option<u64>,
+    /// On shards: what became of those whose rows lie on several of them. What is lost of these is in `lost`, too.
+    pub across_shards: Option<CrossShardLosses>,
     /// How the lost ones were looked for, in a sentence, or why nobody could look.
     pub evidence: Message,
     pub steps: Vec<FaultStep>,
+}
+
+impl FaultFacts {
+    /// True where a check of this name fails by what the fault has cost: that is its result.
+    pub fn explains(&self, check: &str) -> bool {
+        let is_torn = self.across_shards.as_ref().is_some_and(CrossShardLosses::is_torn);
+        let of_torn = [DataCheck::CONDITIONS, DataCheck::SHARDS, DataCheck::ACROSS];
+        match check {
+            DataCheck::BOOKS => is_torn || self.lost.is_some_and(|lost| lost > 0),
+            check => is_torn && of_torn.contains(&check),
+        }
+    }
+}
+
+/// What became of transactions whose rows lie on several shards, by the load generator's ledger and each shard's
+/// own rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct CrossShardLosses {
+    /// Those of them that the endpoint had acknowledged.
+    pub acknowledged: u64,
+    /// Of the acknowledged ones, those that no shard has.
+    pub lost: u64,
+    /// Of the acknowledged ones, those that some shards have and others don't.
+    pub half_done: u64,
+    /// Those that miss their parts on shards where as many branches are prepared, neither committed nor rolled back.
+    pub in_doubt: u64,
+    /// Those whose outcome the load generator was not told.
+    pub unknown: u64,
+    /// Of these, those that all their shards have.
+    pub unknown_committed: u64,
+    /// Of these, those that some shards have and others don't.
+    pub unknown_half_done: u64,
+    /// Prepared branches on all shards when the load had ended and the fault was over; `None` where nobody said it.
+    pub branches: Option<u64>,
+    /// Those that were left when the shards were looked at.
+    pub branches_left: Option<u64>,
+    /// Seconds until no branch was left, or that were waited for it in vain.
+    pub branches_s: Option<f64>,
+}
+
+impl CrossShardLosses {
+    /// True where transactions are not whole.
+    pub fn is_torn(&self) -> bool {
+        self.lost + self.half_done + self.in_doubt + self.unknown_half_done > 0
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]

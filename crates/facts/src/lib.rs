@@ -34,7 +34,7 @@ pub use experiment::{
     PublishedTable, RateSearch, Restore, ScriptFacts, StopRule,
 };
 pub use family::{FamilyFacts, FamilyRecord};
-pub use fault::{FaultFacts, FaultStep, RECOVERED_SHARE};
+pub use fault::{CrossShardLosses, FaultFacts, FaultStep, RECOVERED_SHARE};
 pub use header::{FleetMember, RunHeader, RunStatus, TableOrigin};
 pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Lang, Message, MessageTexts, register};

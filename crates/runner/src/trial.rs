@@ -136,9 +136,15 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let denial = denial(&after, fault.as_ref());
     let is_denied = denial.is_some();
     let status = fleet.lost.map_or(measured.status, TrialStatus::Failed);
-    let failure = no_fault.flatten().or(denial).or_else(|| unproven(&after));
+    let died = if fault.is_none() { died(&surroundings) } else { None };
+    let is_about_a_server = died.is_some();
+    let failure = no_fault.flatten().or(died).or(denial).or_else(|| unproven(&after));
     let status = match (status, failure) {
         (TrialStatus::Complete, Some(why)) => TrialStatus::Failed(why),
+        // An error that ended the trial is what a server's end looks like from the other side of the wire.
+        (TrialStatus::Failed(why), Some(more)) if is_about_a_server => {
+            TrialStatus::Failed(Message::sentences(&[more, why]))
+        }
         (status, _) => status,
     };
     let mut generator = measured.conditions.generator;
@@ -277,11 +283,17 @@ fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
 /// Why a trial whose data are wrong afterwards is not usable, however well it ended.
 fn denial(after: &After, fault: Option<&FaultFacts>) -> Option<Message> {
     // What a fault has cost is the result of its trial, and no reason to throw that away.
-    let has_lost = fault.and_then(|fault| fault.lost).is_some_and(|lost| lost > 0);
-    let is_result = |check: &&DataCheck| has_lost && check.name == DataCheck::BOOKS;
+    let is_result = |check: &&DataCheck| fault.is_some_and(|fault| fault.explains(&check.name));
     let mut failures = after.checks.iter().filter(|check| check.verdict == CheckVerdict::Failed);
     let failed = failures.find(|check| !is_result(check))?;
     Some(say!(check_failed, name = &failed.name, evidence = &failed.evidence))
+}
+
+/// Why a trial without a fault measures something else than its servers: one of them was away meanwhile.
+fn died(surroundings: &Conditions) -> Option<Message> {
+    let mut away = surroundings.nodes.iter();
+    let (node, why) = away.find_map(|(name, node)| Some((name, node.down.as_ref()?)))?;
+    Some(say!(node_died_in_trial, node = node, why = why))
 }
 
 /// What was acknowledged and could not be looked for is not proven to be there.

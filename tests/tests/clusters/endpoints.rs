@@ -37,6 +37,14 @@ fn tpcc_over_four_shards_is_consistent() {
 }
 
 #[test]
+fn the_ledger_is_exact_after_a_shard_was_killed() {
+    let test = "the_ledger_is_exact_after_a_shard_was_killed";
+    let kind = EndpointKind::Shardingsphere;
+    let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
+    crate::shards::the_ledger_is_exact_after_a_shard_was_killed(&mine);
+}
+
+#[test]
 fn sysbench_over_four_shards_has_all_its_rows() {
     let test = "sysbench_over_four_shards_has_all_its_rows";
     let kind = EndpointKind::Shardingsphere;

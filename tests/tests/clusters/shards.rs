@@ -2,6 +2,7 @@
 
 use crate::mine::{Mine, up};
 use crate::verbs::assert_nothing_is_left;
+use dyno_testkit::dyno;
 use dyno_topology::{Cluster, Health, TopologyKind};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -43,9 +44,14 @@ pub(crate) fn tpcc_is_consistent(mine: &Mine) -> Vec<String> {
     assert_eq!(trial["status"], "complete", "{trial}");
     assert!(trial["counts"]["committed"].as_u64() > Some(0), "{}", trial["counts"]);
     let checks = trial["checks"].as_array().expect("a list");
-    for name in ["books", "conditions"] {
+    for name in ["books", "audit", "conditions", "shards", "shard-conditions", "across-shards"] {
         let check = checks.iter().find(|check| check["name"] == name).expect("the check");
         assert_eq!(check["verdict"], "passed", "{check}");
+    }
+    // Both warehouses lie on shards of their own: all that is remote crosses them.
+    let audit = trial["own"]["facts"]["audit"].to_string();
+    for crossing in ["audit_crossing_lines", "audit_crossing_orders", "audit_crossing_payments"] {
+        assert!(audit.contains(crossing), "{crossing}: {audit}");
     }
     let conditions = trial["own"]["facts"]["conditions"].as_array().expect("a list");
     for line in conditions.iter().filter(|line| line["id"] != "C11") {
@@ -55,6 +61,54 @@ pub(crate) fn tpcc_is_consistent(mine: &Mine) -> Vec<String> {
     let shards: Vec<String> = nodes.map(|node| node.name.clone()).collect();
     assert_eq!(shards.len(), 4);
     shards
+}
+
+/// Kills a shard in the middle of a trial and starts it again: what the ledger says of transactions on several
+/// shards is what the shards' own counters say.
+pub(crate) fn the_ledger_is_exact_after_a_shard_was_killed(mine: &Mine) {
+    let fault =
+        "[experiment.fault]\naction = \"kill\"\nnode = \"n2\"\nat_s = 3\nheal_after_s = 2\n";
+    let suite = SUITE.replace("terminals = 4", "terminals = 16");
+    std::fs::write(mine.scratch.path().join("killed.toml"), format!("{suite}{fault}"))
+        .expect("a file");
+    let target = format!("main={}", mine.url());
+    let ran = dyno(mine.scratch.path(), &["run", "killed.toml", "--target", &target]);
+    let trial = only_trial(mine.scratch.path());
+    let (fault, losses) = (&trial["fault"], &trial["fault"]["across_shards"]);
+    assert_eq!(trial["status"], "complete", "{trial}\n{}", ran.all());
+    assert!(fault["steps"].to_string().contains("n2"), "{fault}");
+    let number = |of: &Value, key: &str| of[key].as_u64().unwrap_or_else(|| panic!("{key}: {of}"));
+    assert!(number(fault, "acknowledged") > 0 && number(losses, "acknowledged") > 0, "{fault}");
+    assert!(number(losses, "in_doubt") <= number(losses, "branches_left"), "{losses}");
+    // A payment moves the counter of its customer and writes a row of the history at home.
+    let sum = |sql: &str| -> i64 {
+        ["n1", "n2", "n3", "n4"].iter().map(|node| mine.sql(node, sql).parse().unwrap_or(0)).sum()
+    };
+    let counted = sum("SELECT sum(c_payment_cnt) FROM bmsql_customer");
+    let written = sum("SELECT count(*) FROM bmsql_history");
+    let torn = number(losses, "half_done")
+        + number(losses, "unknown_half_done")
+        + number(losses, "in_doubt");
+    assert!(counted.abs_diff(written) <= torn, "{counted} : {written}: {losses}");
+    let check = trial["checks"].as_array().expect("a list");
+    let check = check.iter().find(|check| check["name"] == "across-shards").expect("the check");
+    let is_whole = torn + number(losses, "lost") == 0;
+    assert_eq!(check["verdict"], if is_whole { "passed" } else { "failed" }, "{check}");
+    let paper = std::fs::read_dir(mine.scratch.path().join("dyno-runs")).expect("runs").flatten();
+    let paper = paper
+        .map(|run| run.path().join("paper.md"))
+        .find(|paper| paper.is_file())
+        .expect("a paper");
+    let paper = std::fs::read_to_string(paper).expect("a paper");
+    assert!(paper.contains("whose rows lie on several shards"), "{paper}");
+    assert!(is_whole || paper.contains("half done"), "{paper}");
+}
+
+#[test]
+fn the_ledger_is_exact_after_a_postgres_shard_was_killed() {
+    let test = "the_ledger_is_exact_after_a_postgres_shard_was_killed";
+    let Some(mine) = up(test, TopologyKind::ShardedPostgres, |_| ()) else { return };
+    the_ledger_is_exact_after_a_shard_was_killed(&mine);
 }
 
 #[test]

@@ -4,7 +4,8 @@
 
 use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno, server_or_skip, skipped, wait_until,
+    MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip, skipped,
+    wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -229,6 +230,38 @@ fn postgres_keeps_what_it_acknowledged() {
         restart: &|| server.borrow_mut().restart().is_ok(),
         sessions: &|| sql(&format!("SELECT count(*) {sessions}")).trim().parse().expect("a number"),
     });
+}
+
+#[test]
+fn a_server_that_dies_unasked_fails_its_trial() {
+    let mut server = match Postgres::start_with(&["-c", "fsync=on"]) {
+        Ok(server) => server,
+        Err(why) => return skipped("a_server_that_dies_unasked_fails_its_trial", &why),
+    };
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let suite = format!(
+        "[suite]\nname = \"dies\"\n[target.main]\nurl = \"{}\"\n[[experiment]]\nname = \"e\"\nworkload = \
+         \"pgbench\"\ntest = \"tpcb-like\"\noptions = {{ scale = 1 }}\nworkers = 2\nwarmup_s = 0\nduration_s = \
+         8\n",
+        server.url()
+    );
+    fs::write(folder.join("dies.toml"), suite).expect("the folder can be written");
+    let mut running = RunningDyno::start(folder, &["run", "dies.toml"]);
+    let runs = folder.join("dyno-runs");
+    running.wait_until("a commit", |_| {
+        only_run(&runs).is_some_and(|run| commits(&run, 1).iter().any(|&count| count > 0))
+    });
+    server.kill();
+    wait_until("the server to come back", || server.restart().is_ok());
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let said = "failed: The server main was away in the trial, and no fault was planned: ";
+    assert!(ran.stderr.contains(said), "{}", ran.all());
+    let trial = fs::read(only_run(&runs).expect("a run").join("trials/1.json")).expect("a trial");
+    let trial: Value = serde_json::from_slice(&trial).expect("JSON");
+    assert!(trial["status"]["failed"].is_object(), "so it is made again: {trial:#}");
+    assert!(trial["counts"]["committed"].as_u64() > Some(0), "{trial:#}");
 }
 
 #[test]

@@ -51,6 +51,21 @@ fn a_server_that_stays_away_does_not_hang_the_trial() {
 }
 
 #[test]
+fn a_server_that_is_away_for_20_s_ends_the_trial_unless_the_policy_endures_it() {
+    let faults = vec![
+        Fault::LostAt { at: 3 * SECOND, session: None },
+        Fault::RefuseConnects { from: 3 * SECOND, until: u64::MAX },
+    ];
+    let (result, seen) = run(&Lists::of(&TRANSFER), &constant(MS, faults.clone()), &closed(8, 60));
+    let TrialEnd::Aborted(error) = &result.ended else { panic!("{:?}", result.ended) };
+    assert_eq!(error.cause(), Cause::Unreachable);
+    assert!((23..25).contains(&seen.commits().len()), "{:?}", seen.commits());
+    let spec = TrialSpec { errors: ErrorPolicy::enduring(), ..closed(8, 60) };
+    let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &spec);
+    assert_eq!(result.ended, TrialEnd::Time);
+}
+
+#[test]
 fn a_connect_that_hangs_is_counted_and_given_up() {
     // The server takes connections and says nothing for eight seconds.
     let faults = vec![

@@ -89,7 +89,11 @@ impl<'a> FaultTrials<'a> {
             what = self.what(),
             outage = outage,
             back = back,
-            lost = lost(self.sum(|facts| facts.acknowledged), self.sum(|facts| facts.lost)),
+            lost = lost(
+                self.sum(|facts| facts.acknowledged),
+                self.sum(|facts| facts.lost),
+                [self.sum(half_done), self.sum(in_doubt)].map(|count| count.unwrap_or(0))
+            ),
             trials = say!(medians_of_trials, n = trials)
         )
     }
@@ -119,7 +123,11 @@ pub fn fault_sentence(facts: &FaultFacts) -> Message {
         what = what(facts),
         outage = outage(facts.first_success_after_s, facts.noticed_s),
         back = back(facts.recovered_after_s),
-        lost = lost(facts.acknowledged, facts.lost)
+        lost = lost(
+            facts.acknowledged,
+            facts.lost,
+            [half_done(facts), in_doubt(facts)].map(|count| count.unwrap_or(0))
+        )
     )
 }
 
@@ -138,8 +146,25 @@ fn back(recovered_s: Option<f64>) -> Message {
     }
 }
 
-fn lost(acknowledged: Option<u64>, lost: Option<u64>) -> Message {
+/// Transactions that some of their shards have and others don't, acknowledged or not.
+pub(crate) fn half_done(facts: &FaultFacts) -> Option<u64> {
+    let losses = facts.across_shards.as_ref()?;
+    Some(losses.half_done + losses.unknown_half_done)
+}
+
+pub(crate) fn in_doubt(facts: &FaultFacts) -> Option<u64> {
+    Some(facts.across_shards.as_ref()?.in_doubt)
+}
+
+fn lost(acknowledged: Option<u64>, lost: Option<u64>, [half, doubt]: [u64; 2]) -> Message {
     match (acknowledged, lost) {
+        (Some(acknowledged), Some(lost)) if half + doubt > 0 => say!(
+            of_acknowledged_transactions_lost_or_torn,
+            lost = format::whole(lost as f64),
+            acknowledged = format::whole(acknowledged as f64),
+            half_done = format::whole(half as f64),
+            in_doubt = format::whole(doubt as f64)
+        ),
         (Some(acknowledged), Some(lost)) => say!(
             of_acknowledged_transactions_lost,
             lost = format::whole(lost as f64),

@@ -4,7 +4,7 @@ use super::notes;
 use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, lines, spread};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
-use crate::findings::fault::FaultTrials;
+use crate::findings::fault::{FaultTrials, half_done, in_doubt};
 use crate::format::{
     self,
     NumberFormat::{Short, Tenth, Whole},
@@ -94,6 +94,9 @@ fn configurations<'a>(
         .col(say!(acknowledged), Whole, |row| row.sum(|facts| facts.acknowledged))
         .col(say!(lost), Whole, |row| row.sum(|facts| facts.lost))
         .class("strong")
+        .col(say!(half_done), Whole, |row| row.sum(half_done))
+        .class("strong")
+        .col(say!(in_doubt), Whole, |row| row.sum(in_doubt))
         .col(say!(unknown_2), Whole, |row| row.sum(|facts| facts.unknown))
         .text(say!(notes), |row| notes(paper, &checks(row)))
 }

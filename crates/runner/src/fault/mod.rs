@@ -20,8 +20,8 @@ use crate::signals;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
 use dyno_facts::{
-    Event, EventKind, FaultAction, FaultFacts, FaultPlan, FaultStep, Message, PlanStep, Role,
-    TargetFacts, say,
+    CrossShardLosses, Event, EventKind, FaultAction, FaultFacts, FaultPlan, FaultStep, Message,
+    PlanStep, Role, TargetFacts, say,
 };
 use dyno_observe::Asked;
 use dyno_reactor::monotonic_now;
@@ -42,13 +42,15 @@ fn is_given_up() -> bool {
 }
 
 /// What was acknowledged and is not there, as far as a workload can tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LostWork {
     pub acknowledged: Option<u64>,
     /// Of these, those that were not found.
     pub lost: Option<u64>,
     /// Transactions whose outcome nobody was told; see [`FaultFacts::unknown`].
     pub unknown: Option<u64>,
+    /// Of these, those whose rows lie on several shards.
+    pub across_shards: Option<CrossShardLosses>,
     /// How they were looked for, or why nobody could look: sentences.
     pub evidence: Message,
 }
@@ -205,6 +207,7 @@ impl<'a> Injection<'a> {
             acknowledged: lost.acknowledged,
             lost: lost.lost,
             unknown: lost.unknown,
+            across_shards: lost.across_shards,
             evidence: lost.evidence,
             // Of a fault that did not happen, nothing came: the status of its trial says why.
             steps: if has_happened { told.steps } else { Vec::new() },

@@ -366,6 +366,7 @@ fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
         evidence: Message::sentences(&evidence),
+        ..LostWork::default()
     }
 }
 

@@ -29,6 +29,15 @@ impl Books {
         orders
     }
 
+    /// Adds those of another server with other warehouses.
+    pub(crate) fn add(&mut self, more: &Books) {
+        self.districts.extend(&more.districts);
+        self.history_rows += more.history_rows;
+        self.history_cents += more.history_cents;
+        self.warehouse_cents += more.warehouse_cents;
+        self.undelivered += more.undelivered;
+    }
+
     /// True when no order was entered or delivered and nothing paid since the load.
     pub fn is_fresh(&self) -> bool {
         let districts = self.districts.len() as i64;
@@ -62,7 +71,7 @@ pub async fn books<S: Session>(session: &mut S) -> Result<Books, DbError> {
 }
 
 /// The rows of an answer as integers, with as many decimal places as its columns have. NULL, the sum of nothing, is 0.
-async fn rows<S: Session>(
+pub(crate) async fn rows<S: Session>(
     session: &mut S,
     sql: &str,
     decimals: &[u32],
@@ -147,10 +156,11 @@ impl Books {
 mod tests {
     use super::*;
     use crate::ledger::Entry;
-    use crate::ledger_file::LedgerOrder;
+    use crate::ledger_file::{LedgerOrder, LedgerPayment};
 
-    fn order(district: usize) -> Entry {
-        Entry::Order { district, order: LedgerOrder { number: 3_001, customer: 1, lines: 5 } }
+    fn order(district: usize) -> Entry<'static> {
+        let order = LedgerOrder { number: 3_001, customer: 1, lines: 5 };
+        Entry::Order { district, order, away: &[] }
     }
 
     fn books_after(next: i64, cents: i64, payments: i64, undelivered: i64) -> Books {
@@ -180,8 +190,9 @@ mod tests {
     fn acknowledged_and_unknown_outcomes_explain_what_is_found() {
         let before = books_after(3_001, 0, 0, 9_000);
         let ledger = Ledger::new(1);
+        let payment = LedgerPayment { cents: 500, ..LedgerPayment::default() };
         let entries =
-            [order(3), Entry::Payment { district: 3, cents: 500 }, Entry::Delivery { orders: 10 }];
+            [order(3), Entry::Payment { district: 3, payment }, Entry::Delivery { orders: 10 }];
         for entry in entries {
             ledger.sending(entry).unwrap();
             ledger.acknowledged(entry).unwrap();

@@ -4,16 +4,26 @@
 //! A commit that was sent stands as pending until its answer: what is pending at the end has an
 //! unknown outcome, also when its worker was cut off in the middle.
 
-use crate::ledger_file::{LedgerFile, LedgerOrder, Step};
-use dyno_core::DbError;
+use crate::ledger_file::{LedgerFile, LedgerOrder, LedgerPayment, Step, SupplyKey};
+use dyno_core::{DbError, ShardMap};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
-    Order { district: usize, order: LedgerOrder },
-    Payment { district: usize, cents: u64 },
-    Delivery { orders: u64 },
+pub(crate) enum Entry<'a> {
+    /// `away`: the stock of other warehouses that it takes.
+    Order {
+        district: usize,
+        order: LedgerOrder,
+        away: &'a [SupplyKey],
+    },
+    Payment {
+        district: usize,
+        payment: LedgerPayment,
+    },
+    Delivery {
+        orders: u64,
+    },
 }
 
 /// Acknowledged, and sent without an answer.
@@ -81,8 +91,10 @@ pub struct DistrictBooks {
 pub(crate) struct Ledger {
     districts: Vec<District>,
     delivered: Count<AtomicU64>,
-    /// Where orders are recorded durably, too.
+    /// Where orders are recorded durably, too; with shards, payments that lie on two of them as well.
     pub(crate) file: Option<LedgerFile>,
+    /// How warehouses lie on shards, where that is known.
+    pub(crate) shards: Option<ShardMap>,
 }
 
 impl Ledger {
@@ -92,15 +104,35 @@ impl Ledger {
             districts: (0..count).map(|_| District::default()).collect(),
             delivered: Count::default(),
             file: None,
+            shards: None,
         }
     }
 
     #[inline]
-    fn record(&self, step: Step, entry: Entry) -> Result<(), DbError> {
+    fn record(&self, step: Step, entry: Entry<'_>) -> Result<(), DbError> {
         match (&self.file, entry) {
-            (Some(file), Entry::Order { district, order }) => file.note(step, district, order),
+            (Some(file), Entry::Order { district, order, away }) => {
+                file.note(step, district, order, away)
+            }
+            (Some(file), Entry::Payment { district, payment })
+                if self.is_across(district, &payment) =>
+            {
+                file.note_payment(step, district, payment)
+            }
             _ => Ok(()),
         }
+    }
+
+    /// True where the customer of a payment lies on another shard than its warehouse.
+    fn is_across(&self, district: usize, payment: &LedgerPayment) -> bool {
+        let home = district as u32 / crate::DISTRICTS + 1;
+        let apart = |map: &ShardMap| map.shard_of(home) != map.shard_of(payment.warehouse);
+        self.shards.as_ref().is_some_and(apart)
+    }
+
+    /// False where several servers commit: one that refuses says nothing of the others.
+    pub(crate) fn believes_refusals(&self) -> bool {
+        self.shards.is_none()
     }
 
     /// The commit is about to be sent.
@@ -108,16 +140,16 @@ impl Ledger {
     /// # Errors
     /// When that can't be recorded: the commit must not be sent.
     #[inline]
-    pub(crate) fn sending(&self, entry: Entry) -> Result<(), DbError> {
+    pub(crate) fn sending(&self, entry: Entry<'_>) -> Result<(), DbError> {
         self.record(Step::Sent, entry)?;
         match entry {
             Entry::Order { district, .. } => {
                 self.districts[district].orders.pending.fetch_add(1, Ordering::Relaxed);
             }
-            Entry::Payment { district, cents } => {
+            Entry::Payment { district, payment: LedgerPayment { cents, .. } } => {
                 let books = &self.districts[district];
                 books.payments.pending.fetch_add(1, Ordering::Relaxed);
-                books.paid_cents.pending.fetch_add(cents, Ordering::Relaxed);
+                books.paid_cents.pending.fetch_add(u64::from(cents), Ordering::Relaxed);
             }
             Entry::Delivery { orders } => {
                 self.delivered.pending.fetch_add(orders, Ordering::Relaxed);
@@ -128,22 +160,22 @@ impl Ledger {
 
     /// The database has said that the commit did not happen.
     #[inline]
-    pub(crate) fn refused(&self, entry: Entry) -> Result<(), DbError> {
+    pub(crate) fn refused(&self, entry: Entry<'_>) -> Result<(), DbError> {
         self.answered(entry);
         self.record(Step::Refused, entry)
     }
 
     /// The commit isn't pending any more.
     #[inline]
-    fn answered(&self, entry: Entry) {
+    fn answered(&self, entry: Entry<'_>) {
         match entry {
             Entry::Order { district, .. } => {
                 self.districts[district].orders.pending.fetch_sub(1, Ordering::Relaxed);
             }
-            Entry::Payment { district, cents } => {
+            Entry::Payment { district, payment: LedgerPayment { cents, .. } } => {
                 let books = &self.districts[district];
                 books.payments.pending.fetch_sub(1, Ordering::Relaxed);
-                books.paid_cents.pending.fetch_sub(cents, Ordering::Relaxed);
+                books.paid_cents.pending.fetch_sub(u64::from(cents), Ordering::Relaxed);
             }
             Entry::Delivery { orders } => {
                 self.delivered.pending.fetch_sub(orders, Ordering::Relaxed);
@@ -152,16 +184,16 @@ impl Ledger {
     }
 
     #[inline]
-    pub(crate) fn acknowledged(&self, entry: Entry) -> Result<(), DbError> {
+    pub(crate) fn acknowledged(&self, entry: Entry<'_>) -> Result<(), DbError> {
         self.answered(entry);
         match entry {
             Entry::Order { district, .. } => {
                 self.districts[district].orders.acknowledged.fetch_add(1, Ordering::Relaxed);
             }
-            Entry::Payment { district, cents } => {
+            Entry::Payment { district, payment: LedgerPayment { cents, .. } } => {
                 let books = &self.districts[district];
                 books.payments.acknowledged.fetch_add(1, Ordering::Relaxed);
-                books.paid_cents.acknowledged.fetch_add(cents, Ordering::Relaxed);
+                books.paid_cents.acknowledged.fetch_add(u64::from(cents), Ordering::Relaxed);
             }
             Entry::Delivery { orders } => {
                 self.delivered.acknowledged.fetch_add(orders, Ordering::Relaxed);
@@ -226,7 +258,7 @@ mod tests {
     fn a_commit_is_pending_until_it_is_answered() {
         let ledger = Ledger::new(1);
         let order = LedgerOrder { number: 3_001, customer: 1, lines: 5 };
-        let order = Entry::Order { district: 3, order };
+        let order = Entry::Order { district: 3, order, away: &[] };
         for _ in 0..3 {
             ledger.sending(order).unwrap();
         }
@@ -236,7 +268,8 @@ mod tests {
         let books = ledger.total().orders;
         assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
         assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
-        let payment = Entry::Payment { district: 9, cents: 250 };
+        let payment = LedgerPayment { cents: 250, ..LedgerPayment::default() };
+        let payment = Entry::Payment { district: 9, payment };
         ledger.sending(payment).unwrap();
         ledger.acknowledged(payment).unwrap();
         assert_eq!(ledger.district(9).paid_cents, Counted { acknowledged: 250, unknown: 0 });

@@ -11,6 +11,7 @@
 //! Clause numbers are those of TPC-C 5.11. The folder's README names sources, versions and every
 //! deviation. What this makes is TPC-C-like: it is not comparable with published TPC results.
 
+mod across;
 pub mod audit;
 pub mod books;
 pub mod check;

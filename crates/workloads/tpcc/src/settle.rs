@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const LISTED: usize = 100;
 
 /// Order numbers that one statement reads at most.
-const NUMBERS_AT_ONCE: u32 = 20_000;
+pub(crate) const NUMBERS_AT_ONCE: u32 = 20_000;
 
 /// What is found in the place of an acknowledged order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,18 @@ impl Settlement {
         Message::sentences(&sentences)
     }
 
+    /// Adds what was found on another server.
+    pub(crate) fn add(&mut self, more: Settlement) {
+        self.acknowledged += more.acknowledged;
+        self.unknown += more.unknown;
+        self.committed += more.committed;
+        self.grown += more.grown;
+        more.problems.into_iter().for_each(|problem| self.complain(problem));
+        let listed = more.listed.len() as u64;
+        more.listed.into_iter().for_each(|lost| self.lose(lost));
+        self.lost += more.lost - listed;
+    }
+
     fn lose(&mut self, lost: LostOrder) {
         self.lost += 1;
         if self.listed.len() < LISTED {
@@ -106,11 +118,24 @@ impl Settlement {
 pub async fn settle<S: Session>(
     session: &mut S,
     recorded: &Recorded,
+    progress: impl FnMut(u64),
+) -> Result<Settlement, DbError> {
+    settle_part(session, recorded, |_| true, progress).await
+}
+
+/// The same for the warehouses that `is_here` says are on the server of this session.
+pub(crate) async fn settle_part<S: Session>(
+    session: &mut S,
+    recorded: &Recorded,
+    is_here: impl Fn(u32) -> bool,
     mut progress: impl FnMut(u64),
 ) -> Result<Settlement, DbError> {
     let next = next_orders(session).await?;
     let mut settlement = Settlement::default();
     for (warehouse, district, books) in recorded.districts() {
+        if !is_here(warehouse) {
+            continue;
+        }
         let place = (warehouse, district);
         let mut rest = &books.acknowledged[..];
         while let Some(first) = rest.first() {
@@ -200,7 +225,7 @@ async fn look_up<S: Session>(
 
 /// An order as the database holds it.
 #[derive(Clone, Copy, Debug, Default)]
-struct StoredOrder {
+pub(crate) struct StoredOrder {
     customer: i64,
     lines: i64,
     /// Rows of bmsql_order_line.
@@ -208,8 +233,13 @@ struct StoredOrder {
 }
 
 impl StoredOrder {
+    /// O_C_ID and O_OL_CNT.
+    pub(crate) fn identity(&self) -> (i64, i64) {
+        (self.customer, self.lines)
+    }
+
     fn is(&self, order: LedgerOrder) -> bool {
-        (self.customer, self.lines) == (i64::from(order.customer), i64::from(order.lines))
+        self.identity() == (i64::from(order.customer), i64::from(order.lines))
     }
 }
 
@@ -225,7 +255,7 @@ impl Rows for Triples {
 }
 
 /// The orders of a district with numbers from `first` to `last`.
-async fn orders<S: Session>(
+pub(crate) async fn orders<S: Session>(
     session: &mut S,
     (warehouse, district): (u32, u32),
     first: u32,

@@ -6,7 +6,7 @@ use crate::families::{KnownFamily, is_pass};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
-use dyno_facts::{CheckVerdict, DataCheck, KindSummary, TrialStatus, say};
+use dyno_facts::{CheckVerdict, KindSummary, TrialStatus, say};
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
@@ -46,6 +46,19 @@ pub(super) const RULES: &[Rule] = &[
         let (lost, acknowledged) = (fault.lost.filter(|lost| *lost > 0)?, fault.acknowledged?);
         Some(say!(of_acknowledged_transactions_lost, lost = lost, acknowledged = acknowledged))
     }),
+    Rule::trial(Group::F, Level::E, checks::half_done, |trial| {
+        let losses = trial.summary.fault.as_ref()?.across_shards.as_ref()?;
+        let half_done = losses.half_done + losses.unknown_half_done;
+        (half_done + losses.in_doubt > 0).then(|| {
+            say!(
+                half_done_and_in_doubt,
+                half_done = half_done,
+                unknown = losses.unknown_half_done,
+                in_doubt = losses.in_doubt,
+                left = losses.branches_left.unwrap_or(0)
+            )
+        })
+    }),
     Rule::trial(Group::F, Level::W, checks::not_recovered, |trial| {
         let fault = trial.summary.fault.as_ref()?;
         let is_found = fault.recovered_after_s.is_none() && has_fault(trial);
@@ -77,10 +90,11 @@ fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 /// The evidence of a trial's checks that ended like that.
 fn data_check(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     // What a fault has cost has rules of its own, as some checks of families have.
-    let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
+    let fault = trial.summary.fault.as_ref();
     let family = KnownFamily::of(&trial.summary);
     let is_told = |name: &str| {
-        family.is_some_and(|family| family.judges(name)) || has_lost && name == DataCheck::BOOKS
+        family.is_some_and(|family| family.judges(name))
+            || fault.is_some_and(|fault| fault.explains(name))
     };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));

@@ -2,8 +2,8 @@
 
 use super::{AS_IT_IS, Case, trials};
 use dyno_facts::{
-    CheckVerdict, Counts, DataCheck, ErrorSummary, FamilyFacts, FaultFacts, FaultPlan, FaultStep,
-    KindSummary, ScriptFacts, TrialStatus,
+    CheckVerdict, Counts, CrossShardLosses, DataCheck, ErrorSummary, FamilyFacts, FaultFacts,
+    FaultPlan, FaultStep, KindSummary, ScriptFacts, TrialStatus,
 };
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
@@ -28,6 +28,24 @@ fn fault(runs: &mut [RunData], lost: Option<u64>, recovered_after_s: Option<f64>
         lost,
         steps: vec![FaultStep { at_s: 20.0, what: "n1 was killed.".into() }],
         ..FaultFacts::default()
+    });
+}
+
+/// The second trial has a fault that tore transactions on several shards: half done, of these not acknowledged, in
+/// doubt; and branches that are left.
+fn torn(runs: &mut [RunData], [half_done, unknown, in_doubt, left]: [u64; 4]) {
+    fault(runs, Some(0), Some(3.0));
+    let losses = CrossShardLosses {
+        half_done: half_done - unknown,
+        unknown_half_done: unknown,
+        in_doubt,
+        branches_left: Some(left),
+        ..CrossShardLosses::default()
+    };
+    trials(runs, |trial| {
+        if let Some(fault) = &mut trial.fault {
+            fault.across_shards = Some(losses.clone());
+        }
     });
 }
 
@@ -135,6 +153,12 @@ pub(super) const CASES: &[Case] = &[
         evidence: "trial 2: 7 of 5,000 acknowledged transactions lost",
         fires: |runs| fault(runs, Some(7), Some(3.0)),
         silent: |runs| fault(runs, Some(0), Some(3.0)),
+    },
+    Case {
+        id: "half-done",
+        evidence: "trial 2: 3 transactions half done, 1 of them not acknowledged; 2 in doubt; 4 prepared branches left",
+        fires: |runs| torn(runs, [2, 1, 2, 4]),
+        silent: |runs| torn(runs, [0, 0, 0, 4]),
     },
     Case {
         id: "not-recovered",

@@ -50,6 +50,7 @@ fn facts(lost: u64) -> FaultFacts {
         acknowledged: Some(12_345),
         lost: Some(lost),
         unknown: Some(8),
+        across_shards: None,
         evidence: Message::both(
             "Every acknowledged order was looked for on the node that takes writes. Orders whose commit was never answered: 8; of these 3 are there.",
             "在接受写入的节点上查找了每个已确认的订单。提交从未得到答复的订单：8 个；其中 3 个存在。",

@@ -82,7 +82,7 @@ const DERIVED: [(&str, &str); 6] = [
     ),
 ];
 
-fn derived(name: &str) -> &'static str {
+pub(crate) fn derived(name: &str) -> &'static str {
     DERIVED.iter().find(|(known, _)| *known == name).map_or("", |(_, table)| table)
 }
 

@@ -1,5 +1,6 @@
 //! What is checked before and after a run: the books, the consistency conditions, the audit.
 
+use super::shards;
 use crate::Tpcc;
 use crate::books::{Books, books};
 use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
@@ -16,7 +17,6 @@ use dyno_runner::{output, signals};
 use std::pin::pin;
 
 const AUDIT_CHECK: &str = "audit";
-const CONDITIONS_CHECK: &str = "conditions";
 /// Of a target whose shards and their rule are known.
 const SHARDS_CHECK: &str = "shards";
 
@@ -81,15 +81,17 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
     match look(driver, is_wanted) {
         Ok((books, looked)) => {
             let verdicts = looked.as_ref().map(|looked| looked.as_deref().map_err(reason));
+            let mut checks = vec![
+                books_check(workload, &before.books, &books),
+                audit_check(workload),
+                conditions_check(verdicts.as_ref()),
+            ];
+            checks.extend(shards_check(driver, is_wanted, before.warehouses));
+            checks.extend(
+                shards::known(driver).map(|known| shards::shards_check(known, is_wanted, &books)),
+            );
             Findings {
-                checks: [
-                    books_check(workload, &before.books, &books),
-                    audit_check(workload),
-                    conditions_check(verdicts.as_ref()),
-                ]
-                .into_iter()
-                .chain(shards_check(driver, is_wanted, before.warehouses))
-                .collect(),
+                checks,
                 conditions: match verdicts {
                     Some(Err(why)) => lines(before, After::NotMade(&why)),
                     verdicts => lines(before, After::Looked(verdicts.and_then(Result::ok))),
@@ -114,7 +116,7 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
         evidence: why.clone(),
     };
     Findings {
-        checks: [DataCheck::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK]
+        checks: [DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS]
             .into_iter()
             .chain(before.shards.as_ref().map(|_| SHARDS_CHECK))
             .map(check)
@@ -254,7 +256,7 @@ fn conditions_check(verdicts: Option<&Result<&[check::ConditionVerdict], Message
             Some(violated) => (CheckVerdict::Failed, violated),
         },
     };
-    DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence }
+    DataCheck { name: DataCheck::CONDITIONS.to_owned(), verdict, evidence }
 }
 
 /// Ends where the user wants the end.

@@ -4,6 +4,7 @@
 mod checks;
 mod facts;
 mod preflight;
+mod shards;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
 pub use facts::{TerminalLoad, facts, tpmc_limit};
@@ -11,7 +12,8 @@ pub use preflight::{Need, TpccPreflightError, preflight};
 
 use crate::Handover;
 use crate::ITEMS;
-use crate::ledger_file::{LedgerFile, read};
+use crate::across::{CrossShardWork, ForeignWork};
+use crate::ledger_file::{LedgerFile, Recorded, read};
 use crate::load::{
     LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy, existing_tables,
     load,
@@ -24,7 +26,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
-use dyno_facts::{DataFacts, ExperimentFacts, FamilyFacts, Message, say};
+use dyno_facts::{CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
@@ -34,6 +36,7 @@ use dyno_runner::family::{
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
+use shards::{across_check, foreign_before, settle_on_shards, wait_for_branches};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +60,8 @@ struct TpccData {
     before: Before,
     /// The file that every order is recorded in.
     ledger: Option<PathBuf>,
+    /// What each shard had of transactions of the others; empty where no shards are known.
+    foreign: Vec<ForeignWork>,
 }
 
 impl Family for TpccFamily {
@@ -131,7 +136,13 @@ impl Driven for TpccFamily {
         let loaded = found.loaded;
         let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
-        let ledger = self.has_fault.then(|| stem.with_extension("ledger"));
+        let known = shards::known(driver);
+        // A server that dies unasked leaves work that is half done, too.
+        let ledger = (self.has_fault || known.is_some()).then(|| stem.with_extension("ledger"));
+        let foreign = match known {
+            None => Vec::new(),
+            Some((shards, _)) => foreign_before(shards).map_err(|error| Failure::from(&error))?,
+        };
         let workload = match &ledger {
             None => workload,
             Some(path) => {
@@ -144,7 +155,7 @@ impl Driven for TpccFamily {
         let own = facts(&workload, &loaded, terminal_load(spec), &[], 0.0);
         Ok(Ready {
             workload,
-            before: TpccData { loaded, before, ledger },
+            before: TpccData { loaded, before, ledger, foreign },
             test: self.options.profile.name.to_owned(),
             data: Some(data),
             own: Some(FamilyFacts::new(&own)),
@@ -180,16 +191,34 @@ impl Driven for TpccFamily {
         found: TpccData,
         ran: &EndedTrial<'_>,
     ) -> After {
-        let findings = match ran.unchecked() {
+        let known = shards::known(driver).filter(|_| ran.unchecked().is_none());
+        let branches = known.map(|(shards, _)| wait_for_branches(shards)).unwrap_or_default();
+        let mut findings = match ran.unchecked() {
             Some(why) => not_made(&found.before, &why),
             None => look_after(driver, workload, &found.before),
         };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &found.loaded, terminal_load(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
-        let lost = found.ledger.map(|ledger| match ran.unchecked() {
-            Some(why) => LostWork::untold(why),
-            None => lost_orders(driver, workload, &ledger),
+        let lost = found.ledger.map(|ledger| match (ran.unchecked(), known) {
+            (Some(why), _) => LostWork::untold(why),
+            (None, None) => lost_orders(driver, workload, &ledger),
+            (None, Some(known)) => {
+                let recorded = closed(workload, &ledger);
+                // Load generators on other machines have no ledger.
+                let recorded = recorded.and_then(|recorded| {
+                    match workload.acknowledged().orders.acknowledged {
+                        all if all == recorded.acknowledged() => Ok(recorded),
+                        _ => Err(Failure::new(say!(ledger_incomplete))),
+                    }
+                });
+                let settled = recorded.and_then(|recorded| {
+                    Ok(settle_on_shards(known, &recorded, &found.foreign, branches)?)
+                });
+                let (lost, check) = on_shards(settled);
+                findings.checks.extend(check);
+                lost
+            }
         });
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
         let rates = format!("{} tpmC, {} tpmTOTAL", short(facts.tpmc), short(facts.tpm_total));
@@ -244,11 +273,8 @@ impl TpccFamily {
             options.delivery_log = Some(stem.with_extension("deliveries.csv"));
         }
         let workload = crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)?;
-        Ok(match driver.shards().and_then(|shards| shards.map.as_ref()) {
-            Some(map) => {
-                let warehouses = 1..=self.options.warehouses;
-                workload.on_shards(warehouses.map(|warehouse| map.shard_of(warehouse)).collect())
-            }
+        Ok(match shards::known(driver) {
+            Some((_, map)) => workload.with_shards(map.clone()),
             None => workload,
         })
     }
@@ -282,11 +308,42 @@ impl TpccFamily {
 
 /// Looks for every order that was acknowledged.
 fn lost_orders<D: Driver>(driver: &D, workload: &crate::Tpcc, ledger: &Path) -> LostWork {
-    let settled = workload.ledger_file().map_or(Ok(()), LedgerFile::close).and_then(|()| {
-        let recorded = read(ledger)?;
-        ask(driver, async |session| settle(session, &recorded, |_| {}).await)
-    });
+    let settled = closed(workload, ledger)
+        .and_then(|recorded| ask(driver, async |session| settle(session, &recorded, |_| {}).await));
     settled.map_or_else(|failure| LostWork::untold(failure.message), |settled| lost_of(&settled))
+}
+
+/// The ledger of a run that has ended.
+fn closed(workload: &crate::Tpcc, ledger: &Path) -> Result<Recorded, Failure> {
+    workload.ledger_file().map_or(Ok(()), LedgerFile::close)?;
+    read(ledger)
+}
+
+/// What all shards said to the ledger, and the check of what lies on several of them.
+fn on_shards(
+    settled: Result<(Settlement, CrossShardWork), Failure>,
+) -> (LostWork, Option<DataCheck>) {
+    let (settled, work) = match settled {
+        Ok(settled) => settled,
+        Err(failure) => {
+            let (name, evidence) = (DataCheck::ACROSS.to_owned(), failure.message);
+            let check =
+                DataCheck { name, verdict: CheckVerdict::NotMade, evidence: evidence.clone() };
+            return (LostWork::untold(evidence), Some(check));
+        }
+    };
+    let check = across_check(&work);
+    let of_orders = lost_of(&settled);
+    // Orders that are away from home are among the lost ones by what became of their other parts.
+    let lost = settled.lost.saturating_sub(work.orders_away_from_home) + work.losses.lost;
+    let lost = LostWork {
+        acknowledged: Some(settled.acknowledged + work.acknowledged_payments),
+        lost: Some(lost),
+        unknown: Some(settled.unknown + work.unknown_payments),
+        evidence: Message::sentences(&[of_orders.evidence, check.evidence.clone()]),
+        across_shards: Some(work.losses),
+    };
+    (lost, Some(check))
 }
 
 /// What came of the orders, in numbers and sentences.
@@ -295,6 +352,7 @@ fn lost_of(settled: &Settlement) -> LostWork {
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
+        across_shards: None,
         evidence: settled.evidence(),
     }
 }

@@ -1,6 +1,6 @@
 //! Reading a ledger.
 
-use super::{FIRST_LINE, FIRST_WORD, LedgerOrder, TORN, io_failure};
+use super::{FIRST_LINE, FIRST_WORD, LedgerOrder, LedgerPayment, SupplyKey, TORN, io_failure};
 use crate::DISTRICTS;
 use crate::load::TpccDatabase;
 use dyno_runner::failure::Failure;
@@ -19,6 +19,23 @@ pub(crate) struct District {
     pub(crate) unknown: Vec<LedgerOrder>,
 }
 
+/// What has rows of another warehouse than its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcrossWork {
+    Order { order: LedgerOrder, away: Vec<SupplyKey> },
+    Payment(LedgerPayment),
+}
+
+/// An order with stock of other warehouses, or a payment of a customer on another shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Across {
+    pub warehouse: u32,
+    pub district: u32,
+    pub work: AcrossWork,
+    /// Else its outcome is unknown.
+    pub is_acknowledged: bool,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     path: PathBuf,
@@ -28,11 +45,15 @@ pub struct Recorded {
     /// True when the last run came to its end; else it was killed, or it is going on.
     pub is_ended: bool,
     pub refused: u64,
+    /// When the first run began, in milliseconds since 1970.
+    pub begun_ms: i64,
     /// Lines that a crash cut off, and that do not count.
     pub torn: u64,
     warehouses: u32,
     c_last: u64,
     districts: Vec<District>,
+    /// Acknowledged or of unknown outcome, in no order.
+    pub across: Vec<Across>,
 }
 
 impl Recorded {
@@ -91,7 +112,7 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
     let failed = |error| io_failure(path, "can't be read", &error);
     let file = File::open(path).map_err(failed)?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
-    let mut parser = Parser { recorded: Recorded::default(), pending: HashMap::new() };
+    let mut parser = Parser::default();
     parser.recorded.path = path.to_owned();
     let mut line = Vec::new();
     let mut number = 0_u64;
@@ -140,10 +161,17 @@ fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
 /// A place and an order.
 type Sent = (u32, u32, LedgerOrder);
 
+/// A payment and its place.
+type SentPayment = (u32, u32, LedgerPayment);
+
+#[derive(Default)]
 struct Parser {
     recorded: Recorded,
     /// Commits that were sent and not answered yet, and how often.
     pending: HashMap<Sent, u32>,
+    pending_payments: HashMap<SentPayment, u32>,
+    /// The stock of other warehouses that orders take.
+    away: HashMap<Sent, Vec<SupplyKey>>,
 }
 
 impl Parser {
@@ -151,9 +179,18 @@ impl Parser {
     fn line(&mut self, line: &str) -> Option<()> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "s" => *self.pending.entry(sent(rest)?).or_default() += 1,
+            "s" => self.sent(rest)?,
+            "S" => *self.pending_payments.entry(sent_payment(rest)?).or_default() += 1,
+            "A" => {
+                let (warehouse, district, payment) = self.answered_payment(rest)?;
+                let work = AcrossWork::Payment(payment);
+                let across = Across { warehouse, district, work, is_acknowledged: true };
+                self.recorded.across.push(across);
+            }
+            "R" => drop(self.answered_payment(rest)?),
             "a" => {
                 let (warehouse, district, order) = self.answered(rest)?;
+                self.across((warehouse, district, order), true);
                 let books = self.recorded.districts.get_mut(index(warehouse, district)?)?;
                 books.acknowledged.push(order);
             }
@@ -170,28 +207,52 @@ impl Parser {
         Some(())
     }
 
+    fn sent(&mut self, rest: &str) -> Option<()> {
+        let mut words = rest.splitn(6, ' ');
+        let length = words.by_ref().take(5).map(|word| word.len() + 1).sum::<usize>() - 1;
+        let order = sent(rest.get(..length)?)?;
+        if let Some(away) = words.next() {
+            let key = |word: &str| {
+                let (warehouse, item) = word.split_once(':')?;
+                Some((warehouse.parse().ok()?, item.parse().ok()?))
+            };
+            self.away.insert(order, away.split(' ').map(key).collect::<Option<_>>()?);
+        }
+        *self.pending.entry(order).or_default() += 1;
+        Some(())
+    }
+
+    fn across(&mut self, sent: Sent, is_acknowledged: bool) {
+        let Some(away) = self.away.get(&sent).cloned() else { return };
+        let (warehouse, district, order) = sent;
+        let work = AcrossWork::Order { order, away };
+        self.recorded.across.push(Across { warehouse, district, work, is_acknowledged });
+    }
+
+    fn answered_payment(&mut self, rest: &str) -> Option<SentPayment> {
+        let sent = sent_payment(rest)?;
+        take_one(&mut self.pending_payments, &sent);
+        Some(sent)
+    }
+
     /// An order that was sent and is answered now. After a power cut the line that said so may be
     /// missing, which takes nothing from the answer.
     fn answered(&mut self, rest: &str) -> Option<Sent> {
         let sent = sent(rest)?;
-        if let Some(count) = self.pending.get_mut(&sent) {
-            *count -= 1;
-            if *count == 0 {
-                self.pending.remove(&sent);
-            }
-        }
+        take_one(&mut self.pending, &sent);
         Some(sent)
     }
 
     fn run(&mut self, rest: &str) -> Option<()> {
         let mut words = rest.splitn(5, ' ');
-        let _begin_ms: i64 = words.next()?.parse().ok()?;
+        let begun_ms = words.next()?.parse().ok()?;
         let (warehouses, c_last) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let _seed: u64 = words.next()?.parse().ok()?;
         let recorded = &mut self.recorded;
         if recorded.runs == 0 {
             recorded.districts = vec![District::default(); index(warehouses, DISTRICTS)? + 1];
             (recorded.warehouses, recorded.c_last) = (warehouses, c_last);
+            recorded.begun_ms = begun_ms;
         }
         // Only the ledger's own database is gone on with.
         let is_same = (recorded.warehouses, recorded.c_last) == (warehouses, c_last);
@@ -212,7 +273,13 @@ impl Parser {
     }
 
     fn end(mut self) -> Recorded {
-        for ((warehouse, district, order), count) in self.pending {
+        for ((warehouse, district, payment), count) in std::mem::take(&mut self.pending_payments) {
+            let work = AcrossWork::Payment(payment);
+            let across = Across { warehouse, district, work, is_acknowledged: false };
+            self.recorded.across.extend(std::iter::repeat_n(across, count as usize));
+        }
+        for ((warehouse, district, order), count) in std::mem::take(&mut self.pending) {
+            (0..count).for_each(|_| self.across((warehouse, district, order), false));
             let place = index(warehouse, district);
             let books = place.and_then(|place| self.recorded.districts.get_mut(place));
             if let Some(books) = books {
@@ -238,4 +305,23 @@ fn sent(rest: &str) -> Option<Sent> {
         lines: words.next()?.parse().ok()?,
     };
     words.next().is_none().then_some((warehouse, district, order))
+}
+
+/// `W D W D C CENTS`.
+fn sent_payment(rest: &str) -> Option<SentPayment> {
+    let numbers: Vec<u32> = rest.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [home, home_district, warehouse, district, customer, cents] = numbers[..] else {
+        return None;
+    };
+    index(home, home_district)?;
+    Some((home, home_district, LedgerPayment { warehouse, district, customer, cents }))
+}
+
+fn take_one<K: Eq + std::hash::Hash>(pending: &mut HashMap<K, u32>, sent: &K) {
+    if let Some(count) = pending.get_mut(sent) {
+        *count -= 1;
+        if *count == 0 {
+            pending.remove(sent);
+        }
+    }
 }

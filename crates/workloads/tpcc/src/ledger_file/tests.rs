@@ -23,12 +23,12 @@ fn open(path: &Path, next: i64) -> Result<LedgerFile, Failure> {
 fn written(path: &Path) {
     let file = open(path, 3_001).unwrap();
     for number in [3_001, 3_002, 3_003] {
-        file.note(Step::Sent, 0, order(number)).unwrap();
+        file.note(Step::Sent, 0, order(number), &[]).unwrap();
     }
-    file.note(Step::Acknowledged, 0, order(3_002)).unwrap();
-    file.note(Step::Refused, 0, order(3_003)).unwrap();
-    file.note(Step::Sent, 13, order(3_001)).unwrap();
-    file.note(Step::Acknowledged, 13, order(3_001)).unwrap();
+    file.note(Step::Acknowledged, 0, order(3_002), &[]).unwrap();
+    file.note(Step::Refused, 0, order(3_003), &[]).unwrap();
+    file.note(Step::Sent, 13, order(3_001), &[]).unwrap();
+    file.note(Step::Acknowledged, 13, order(3_001), &[]).unwrap();
     file.close().unwrap();
 }
 
@@ -77,7 +77,7 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
     books.set(1, 1, 3_002);
     books.set(2, 4, 3_002);
     let file = LedgerFile::open(&path, "postgres://me@db/tpcc", &LOADED, 8, &books).unwrap();
-    file.note(Step::Sent, 0, order(3_002)).unwrap();
+    file.note(Step::Sent, 0, order(3_002), &[]).unwrap();
     file.close().unwrap();
     let recorded = read(&path).unwrap();
     assert_eq!((recorded.runs, recorded.torn, recorded.acknowledged()), (2, 1, 2));
@@ -89,7 +89,7 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
 fn a_run_that_never_began_is_no_run() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
-    fs::write(&path, "dyno-tpcc-ledger 1\nrun 5 2 100 7 x\nbefore 1 1 30").unwrap();
+    fs::write(&path, "dyno-tpcc-ledger 2\nrun 5 2 100 7 x\nbefore 1 1 30").unwrap();
     assert_eq!(read(&path).unwrap().runs, 0);
     written(&path);
     let recorded = read(&path).unwrap();
@@ -150,12 +150,42 @@ fn two_runs_can_not_share_a_ledger() {
 fn a_full_disk_ends_the_run() {
     let path = Path::new("/dev/full");
     let file = LedgerFile::on(path).unwrap();
-    let error = file.note(Step::Sent, 0, order(3_001)).unwrap_err();
+    let error = file.note(Step::Sent, 0, order(3_001), &[]).unwrap_err();
     assert_eq!(error.cause(), dyno_core::Cause::Workload, "no policy survives it");
     assert!(error.message().contains("/dev/full can't be written any more"), "{error}");
     assert!(error.message().contains("No space left on device"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("Free some space")));
-    let again = file.note(Step::Sent, 0, order(3_002)).unwrap_err();
+    let again = file.note(Step::Sent, 0, order(3_002), &[]).unwrap_err();
     assert_eq!(again, error, "the first failure is told again");
     assert!(file.close().is_err());
+}
+
+#[test]
+fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    let file = open(&path, 3_001).unwrap();
+    let away = [(2, 50), (2, 60)];
+    let payment = LedgerPayment { warehouse: 2, district: 3, customer: 7, cents: 1_250 };
+    file.note(Step::Sent, 3, order(3_001), &away).unwrap();
+    file.note(Step::Acknowledged, 3, order(3_001), &away).unwrap();
+    // Refused ones are none, nor are those that stay at home.
+    file.note(Step::Sent, 3, order(3_002), &away).unwrap();
+    file.note(Step::Refused, 3, order(3_002), &away).unwrap();
+    file.note(Step::Sent, 3, order(3_003), &[]).unwrap();
+    for step in [Step::Sent, Step::Acknowledged, Step::Sent] {
+        file.note_payment(step, 3, payment).unwrap();
+    }
+    file.close().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\ns 1 4 3001 17 10 2:50 2:60\na 1 4 3001 17 10\n"), "{text}");
+    assert!(text.contains("\nS 1 4 2 3 7 1250\n"), "{text}");
+    let recorded = read(&path).unwrap();
+    let across =
+        |work, is_acknowledged| Across { warehouse: 1, district: 4, work, is_acknowledged };
+    let entered = AcrossWork::Order { order: order(3_001), away: away.to_vec() };
+    let paid = AcrossWork::Payment(payment);
+    let wanted = [across(entered, true), across(paid.clone(), true), across(paid, false)];
+    assert_eq!(recorded.across, wanted);
+    assert_eq!((recorded.acknowledged(), recorded.unknown()), (1, 1), "orders");
 }

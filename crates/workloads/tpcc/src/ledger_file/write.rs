@@ -1,7 +1,7 @@
 //! Writing a ledger while a run goes on.
 
 use super::read::{Recorded, read};
-use super::{FIRST_LINE, LedgerOrder, Step, TORN, io_failure};
+use super::{FIRST_LINE, LedgerOrder, LedgerPayment, Step, SupplyKey, TORN, io_failure};
 use crate::DISTRICTS;
 use crate::books::Books;
 use crate::load::TpccDatabase;
@@ -21,8 +21,8 @@ use std::time::Duration;
 /// How long an order may be written and not yet be on the disk.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
 
-/// Longest line of an order.
-const LINE_BYTES: usize = 64;
+/// Longest line of an order, with the stock of 15 other warehouses.
+const LINE_BYTES: usize = 320;
 
 const NO_MORE: &str = "can't be written any more";
 const WRITE_HINT: &str = "Free some space there, or give the ledger another place. What was written \
@@ -125,6 +125,7 @@ impl LedgerFile {
         step: Step,
         district: usize,
         order: LedgerOrder,
+        away: &[SupplyKey],
     ) -> Result<(), DbError> {
         let mut line = Short::<LINE_BYTES>::default();
         line.push(step.letter());
@@ -134,6 +135,33 @@ impl LedgerFile {
             line.push(b" ");
         }
         line.push_int(i64::from(order.lines));
+        for (supplier, item) in away.iter().filter(|_| step == Step::Sent) {
+            line.push(b" ");
+            line.push_int(i64::from(*supplier));
+            line.push(b":");
+            line.push_int(i64::from(*item));
+        }
+        line.push(b"\n");
+        self.inner.append(line.get())
+    }
+
+    /// Notes a step of a payment's commit, as [`LedgerFile::note`] does.
+    #[inline]
+    pub(crate) fn note_payment(
+        &self,
+        step: Step,
+        district: usize,
+        payment: LedgerPayment,
+    ) -> Result<(), DbError> {
+        let mut line = Short::<LINE_BYTES>::default();
+        line.push(step.letter_of_payment());
+        let (home, of) = place(district);
+        let LedgerPayment { warehouse, district, customer, cents } = payment;
+        for number in [home, of, warehouse, district, customer] {
+            line.push_int(i64::from(number));
+            line.push(b" ");
+        }
+        line.push_int(i64::from(cents));
         line.push(b"\n");
         self.inner.append(line.get())
     }

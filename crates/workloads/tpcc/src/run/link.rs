@@ -170,7 +170,7 @@ impl<'a, S: Session> Link<'a, S> {
     /// Those of the session; that the commit can't be recorded, which ends the run.
     pub(crate) async fn commit<R: Rows>(
         &mut self,
-        entry: Entry,
+        entry: Entry<'_>,
         rows: &mut R,
     ) -> Result<(), DbError> {
         if self.dialect != Dialect::Postgres {
@@ -185,6 +185,7 @@ impl<'a, S: Session> Link<'a, S> {
             }
             // Whether it happened is unknown: it stays pending.
             Err(error) if error.is_fatal() || is_undecided(error) => {}
+            Err(_) if !self.ledger.believes_refusals() => {}
             Err(_) => self.ledger.refused(entry)?,
         }
         ended

@@ -37,8 +37,8 @@ use crate::random::{self, Constants, is_c_last_allowed};
 use crate::reach::{Reach, ReachLog};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
-    DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, Session, Tally,
-    TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, Session, ShardMap,
+    Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_facts::Message;
 use inputs::{
@@ -176,14 +176,19 @@ impl Tpcc {
         Tpcc { log: Some(log), ..self }
     }
 
-    /// Tells transactions apart that work on several shards: `shard_of` has the shard of each warehouse.
-    pub fn on_shards(self, shard_of: Vec<usize>) -> Self {
-        Tpcc { reaches: self.reaches.on_shards(shard_of), ..self }
-    }
-
     /// Records every order in `file`, from before its commit is sent.
     pub fn with_ledger(mut self, file: LedgerFile) -> Self {
         self.ledger.file = Some(file);
+        self
+    }
+
+    /// Knows how warehouses lie on shards: what has rows on several of them is counted, and recorded in the
+    /// ledger if there is one.
+    pub fn with_shards(mut self, map: ShardMap) -> Self {
+        let warehouses = 1..=self.options.warehouses;
+        self.reaches = self.reaches.on_shards(warehouses.map(|it| map.shard_of(it)).collect());
+        self.expected = self.expected.on_shards(&map, self.options.warehouses);
+        self.ledger.shards = Some(map);
         self
     }
 
@@ -323,7 +328,9 @@ impl Workload for Tpcc {
             flight: Flight::new(),
             names: Namesakes::new(),
             input,
-            counters: Box::default(),
+            counters: Box::new(Counters::of_shards(
+                self.ledger.shards.as_ref().map_or(0, ShardMap::shards),
+            )),
             shown: OrderShown::default(),
             skipped: 0,
             delivered: [0; DISTRICTS as usize],
@@ -391,6 +398,9 @@ impl Workload for Tpcc {
         }
         if transaction != DEFERRED {
             count(counters, &self.expected, input, outcome);
+            if let Some(map) = &self.ledger.shards {
+                count_crossing(counters, map, input, outcome);
+            }
         }
         Ok(outcome)
     }
@@ -502,6 +512,25 @@ fn note_reach(reaches: &ReachLog, input: &Input, ended: &EndedTransaction) {
         Input::Payment(payment) => {
             let reach = reaches.reach(payment.warehouse, payment.customer_warehouse);
             reaches.note(1, reach, ended);
+        }
+        Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+    }
+}
+
+/// Notes what has rows on several shards, for the audit.
+fn count_crossing(counters: &mut Counters, map: &ShardMap, input: &Input, outcome: Outcome) {
+    let shard = |warehouse: i64| map.shard_of(warehouse as u64);
+    match input {
+        Input::NewOrder(order) => {
+            let home = shard(order.warehouse);
+            let lines = &order.lines[..order.count - usize::from(order.is_rolled_back)];
+            let crossing = lines.iter().filter(|line| shard(line.supply_warehouse) != home).count();
+            let is_committed = outcome == Outcome::Committed;
+            counters.spread_order(home, lines.len() as u64, crossing as u64, is_committed);
+        }
+        Input::Payment(payment) => {
+            let home = shard(payment.warehouse);
+            counters.spread_payment(home, shard(payment.customer_warehouse) != home);
         }
         Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
     }

@@ -150,7 +150,13 @@ pub(crate) async fn run<S: Session>(
         return Ok(Outcome::RolledBack);
     }
     let district_index = world.district_index(warehouse, district);
-    let entry = Entry::Order { district: district_index, order: identity(&rows, input)? };
+    let (mut away, mut count) = ([(0, 0); LINES_MAX], 0);
+    for line in valid.iter().filter(|line| line.supply_warehouse != warehouse) {
+        away[count] = (line.supply_warehouse as u32, line.item as u32);
+        count += 1;
+    }
+    let order = identity(&rows, input)?;
+    let entry = Entry::Order { district: district_index, order, away: &away[..count] };
     link.commit(entry, &mut rows).await?;
     link.check_hits("The stock of an order")?;
     *shown = show(&rows, valid);

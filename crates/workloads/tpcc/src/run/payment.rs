@@ -4,6 +4,7 @@ use super::inputs::{CustomerKey, PaymentInput, World};
 use super::link::{Link, not_loaded};
 use super::statements::Sql;
 use crate::ledger::Entry;
+use crate::ledger_file::LedgerPayment;
 use crate::text::{Decimal, Short};
 use dyno_core::{AnswerRow, DbError, Outcome, Param, Rows, Session};
 
@@ -145,7 +146,13 @@ pub(crate) async fn run<S: Session>(
     let history = [c_id, c_d, c_w, d, w, Param::Text(&entered), paid, Param::Text(data.get())];
     link.send(Sql::InsertHistory, &history, &mut rows).await?;
     let district = world.district_index(input.warehouse, input.district);
-    let entry = Entry::Payment { district, cents: input.cents as u64 };
+    let payment = LedgerPayment {
+        warehouse: input.customer_warehouse as u32,
+        district: input.customer_district as u32,
+        customer: id as u32,
+        cents: input.cents as u32,
+    };
+    let entry = Entry::Payment { district, payment };
     link.commit(entry, &mut rows).await?;
     link.check_hits("The customer of a payment")?;
     Ok(Outcome::Committed)

@@ -6,6 +6,7 @@
 use crate::profile::{Profile, TpccTransaction, TransactionChoice};
 use crate::random::{Constants, NuRand};
 use crate::run::CustomerKey;
+use dyno_core::ShardMap;
 use dyno_facts::{Message, say};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,18 @@ const LEAST_IN_CLASS: f64 = 4.0;
 
 /// Drawn values by class.
 type Histogram = [u64; CLASSES];
+
+/// What the warehouses of one shard did that may lie on other shards, too, and how much of it did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct CrossingCounts {
+    lines: u64,
+    crossing_lines: u64,
+    /// Committed ones.
+    orders: u64,
+    crossing_orders: u64,
+    payments: u64,
+    crossing_payments: u64,
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counters {
@@ -40,9 +53,39 @@ pub(crate) struct Counters {
     items: Histogram,
     customer_ids: Histogram,
     last_names: Histogram,
+    /// By shard; empty where none are known.
+    #[serde(default)]
+    shards: Vec<CrossingCounts>,
 }
 
 impl Counters {
+    pub(crate) fn of_shards(shards: usize) -> Self {
+        Counters { shards: vec![CrossingCounts::default(); shards], ..Counters::default() }
+    }
+
+    /// An order of a warehouse on shard `home` with so many lines, of which so many are supplied by other shards.
+    #[inline]
+    pub(crate) fn spread_order(
+        &mut self,
+        home: usize,
+        lines: u64,
+        crossing: u64,
+        is_committed: bool,
+    ) {
+        let Some(counts) = self.shards.get_mut(home) else { return };
+        counts.lines += lines;
+        counts.crossing_lines += crossing;
+        counts.orders += u64::from(is_committed);
+        counts.crossing_orders += u64::from(is_committed && crossing > 0);
+    }
+
+    #[inline]
+    pub(crate) fn spread_payment(&mut self, home: usize, is_crossing: bool) {
+        let Some(counts) = self.shards.get_mut(home) else { return };
+        counts.payments += 1;
+        counts.crossing_payments += u64::from(is_crossing);
+    }
+
     #[inline]
     pub(crate) fn begin(&mut self, kind: TpccTransaction) {
         self.begun[kind.index()] += 1;
@@ -107,6 +150,16 @@ impl Counters {
         self.deliveries += more.deliveries;
         self.skipped_deliveries += more.skipped_deliveries;
         self.deliveries_with_skips += more.deliveries_with_skips;
+        let shards = self.shards.len().max(more.shards.len());
+        self.shards.resize(shards, CrossingCounts::default());
+        for (to, from) in self.shards.iter_mut().zip(&more.shards) {
+            to.lines += from.lines;
+            to.crossing_lines += from.crossing_lines;
+            to.orders += from.orders;
+            to.crossing_orders += from.crossing_orders;
+            to.payments += from.payments;
+            to.crossing_payments += from.crossing_payments;
+        }
     }
 }
 
@@ -166,6 +219,8 @@ pub(crate) struct Expected {
     items: Classes,
     customer_ids: Classes,
     last_names: Classes,
+    /// By shard: the share of the warehouses other than one's own that lie on other shards.
+    elsewhere: Vec<f64>,
 }
 
 impl Expected {
@@ -185,7 +240,45 @@ impl Expected {
             items: Classes::new(&constants.item()),
             customer_ids: Classes::new(&constants.customer()),
             last_names: Classes::new(&constants.last_name()),
+            elsewhere: Vec::new(),
         }
+    }
+
+    /// The same for warehouses that lie on shards.
+    pub(crate) fn on_shards(mut self, map: &ShardMap, warehouses: u32) -> Self {
+        let mut here = vec![0_u32; map.shards()];
+        (1..=warehouses).for_each(|warehouse| here[map.shard_of(warehouse)] += 1);
+        let others = f64::from(warehouses.max(2) - 1);
+        self.elsewhere = here.iter().map(|here| f64::from(warehouses - here) / others).collect();
+        self
+    }
+
+    /// What crosses shards, of all: a shard's own share of it depends on how many warehouses it has.
+    fn crossings(&self, found: &Counters) -> Vec<ObservedShare> {
+        if self.elsewhere.is_empty() {
+            return Vec::new();
+        }
+        let line = |elsewhere: f64| self.remote_line * elsewhere;
+        // An order has 5 to 15 lines, each number as often as the others.
+        let order = |elsewhere: f64| {
+            (5..=15).map(|lines| 1.0 - (1.0 - line(elsewhere)).powi(lines)).sum::<f64>() / 11.0
+        };
+        let payment = |elsewhere: f64| self.remote_payment * elsewhere;
+        let share =
+            |name, counts: fn(&CrossingCounts) -> [u64; 2], expected: &dyn Fn(f64) -> f64| {
+                let (mut all, mut crossing, mut sum) = (0, 0, 0.0);
+                for (shard, elsewhere) in found.shards.iter().zip(&self.elsewhere) {
+                    let [cases, crossed] = counts(shard);
+                    (all, crossing) = (all + cases, crossing + crossed);
+                    sum += cases as f64 * expected(*elsewhere);
+                }
+                ObservedShare::new(name, crossing, all, sum / all.max(1) as f64)
+            };
+        vec![
+            share("crossing_lines", |of| [of.lines, of.crossing_lines], &line),
+            share("crossing_orders", |of| [of.orders, of.crossing_orders], &order),
+            share("crossing_payments", |of| [of.payments, of.crossing_payments], &payment),
+        ]
     }
 
     /// Compares. `terminals` have begun the transactions; `None` when those of some are missing.
@@ -214,6 +307,7 @@ impl Expected {
             ),
             ObservedShare::new("by_last_name", found.named, found.customers, self.by_name),
         ]);
+        shares.extend(self.crossings(found));
         let mean = if orders == 0 { 0.0 } else { self.lines_per_order(found, orders) };
         Audit {
             shares,
@@ -289,6 +383,9 @@ impl ObservedShare {
             "rollbacks" => say!(audit_rollbacks),
             "remote_lines" => say!(audit_remote_lines),
             "remote_payments" => say!(audit_remote_payments),
+            "crossing_lines" => say!(audit_crossing_lines),
+            "crossing_orders" => say!(audit_crossing_orders),
+            "crossing_payments" => say!(audit_crossing_payments),
             _ => say!(audit_by_last_name),
         }
     }
@@ -424,150 +521,4 @@ impl Audit {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::BMSQL_5_0;
-    use dyno_core::Rng;
-
-    const CONSTANTS: Constants = Constants { c_last: 77, c_id: 321, i_id: 5_000 };
-
-    fn expected(warehouses: u32) -> Expected {
-        Expected::new(&BMSQL_5_0, warehouses, &CONSTANTS)
-    }
-
-    fn audit(expected: &Expected, found: &Counters) -> Audit {
-        expected.audit(found, Some(10))
-    }
-
-    /// As many New-Orders and Payments with what `draw` gives.
-    fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) -> Counters {
-        let mut rng = Rng::new(2, "audit", 0);
-        let mut counters = Counters::default();
-        for _ in 0..20_000 {
-            let kind = rng.uniform(1, 100);
-            if kind <= 45 {
-                let customer = draw(&mut rng, 3_000, CONSTANTS.customer()) as i64;
-                let is_rolled_back = rng.uniform(1, 100) == 1;
-                counters.begin(TpccTransaction::NewOrder);
-                counters.order(expected, customer, is_rolled_back);
-                let lines = rng.uniform(5, 15) - u64::from(is_rolled_back);
-                for _ in 0..lines {
-                    let item = draw(&mut rng, 100_000, CONSTANTS.item()) as i64;
-                    counters.line(expected, item, rng.uniform(1, 100) == 1);
-                }
-            } else if kind <= 88 {
-                counters.begin(TpccTransaction::Payment);
-                counters.payment(rng.uniform(1, 100) <= 15);
-                let id = CustomerKey::Id(draw(&mut rng, 3_000, CONSTANTS.customer()) as i64);
-                let name =
-                    CustomerKey::Name(CONSTANTS.last_name().draw(&mut rng), Default::default());
-                let who = if rng.uniform(1, 100) <= 60 { name } else { id };
-                counters.customer(expected, &who);
-            } else if kind <= 92 {
-                counters.begin(TpccTransaction::OrderStatus);
-            } else if kind <= 96 {
-                counters.begin(TpccTransaction::Delivery);
-                counters.delivered(u32::from(kind == 96));
-            } else {
-                counters.begin(TpccTransaction::StockLevel);
-            }
-        }
-        counters
-    }
-
-    #[test]
-    fn an_honest_run_passes() {
-        let expected = expected(2);
-        let audit =
-            audit(&expected, &counters(&expected, |rng, _, distribution| distribution.draw(rng)));
-        assert_eq!(audit.problems(), Vec::<Message>::new());
-        assert_eq!(audit.shares.len(), 9);
-        assert!(audit.skipped_deliveries > 0);
-    }
-
-    #[test]
-    fn uniform_items_and_customers_are_found() {
-        let expected = expected(2);
-        let uniform = counters(&expected, |rng, high, _| rng.uniform(1, high));
-        let problems = audit(&expected, &uniform).problems();
-        assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(
-            problems[0].to_string().starts_with("The audit found items out of"),
-            "{problems:?}"
-        );
-        assert!(
-            problems[1].to_string().starts_with("The audit found customers out of"),
-            "{problems:?}"
-        );
-    }
-
-    #[test]
-    fn a_slightly_wrong_distribution_is_found() {
-        // A tool that takes 8189 for 8191, and one with the constant of another field.
-        let expected = expected(2);
-        let wrong = counters(&expected, |rng, _, distribution| {
-            NuRand { c: distribution.c / 2, ..distribution }.draw(rng)
-        });
-        let audit = audit(&expected, &wrong);
-        assert!(!audit.skews[0].is_right && !audit.skews[1].is_right, "{:?}", audit.skews);
-    }
-
-    #[test]
-    fn nothing_remote_is_found_and_right_with_one_warehouse() {
-        let two = expected(2);
-        let mut local = counters(&two, |rng, _, distribution| distribution.draw(rng));
-        (local.remote_lines, local.remote_payments) = (0, 0);
-        let problems = audit(&two, &local).problems();
-        assert_eq!(problems.len(), 2, "{problems:?}");
-        let first = problems[0].to_string();
-        assert!(first.starts_with("The audit found remote order lines: 0.000 % of "), "{first}");
-        assert_eq!(audit(&expected(1), &local).problems(), Vec::<Message>::new());
-        local.remote_lines = 1;
-        assert_eq!(audit(&expected(1), &local).problems().len(), 1);
-    }
-
-    /// So many transactions of each kind.
-    fn mixed(begun: [u64; 5]) -> Counters {
-        Counters { begun, ..Counters::default() }
-    }
-
-    #[test]
-    fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
-        let expected = expected(2);
-        let right = audit(&expected, &mixed([4_500, 4_300, 410, 390, 400]));
-        assert_eq!(right.problems(), Vec::<Message>::new());
-        assert!(right.skews[3].is_judged && right.skews[3].distance < 1.0);
-        // Each share within its bound, but all of them far off.
-        let wrong = audit(&expected, &mixed([4_350, 4_460, 460, 335, 395]));
-        assert!(wrong.shares.iter().all(ObservedShare::is_right), "{:?}", wrong.shares);
-        let problems = wrong.problems();
-        let first = problems[0].to_string();
-        assert!(first.starts_with("The audit found mix as a whole out of"), "{first}");
-        let few = audit(&expected, &mixed([20, 19, 2, 2, 5]));
-        assert!(!few.skews[3].is_judged);
-    }
-
-    #[test]
-    fn decks_vary_less_than_dice() {
-        let expected = Expected::new(&crate::profile::SPEC, 2, &CONSTANTS);
-        // 20 terminals with 100 decks each, and some more cards.
-        let dealt = mixed([20_010, 20_009, 2_001, 1_998, 2_002]);
-        let right = expected.audit(&dealt, Some(20));
-        assert_eq!(right.problems(), Vec::<Message>::new());
-        let bound = right.shares[0].bound * 46_020.0;
-        assert!((20.0..40.0).contains(&bound), "of 46,020: {bound}");
-        // As good as any with dice.
-        let dice = mixed([20_100, 19_910, 2_001, 1_998, 2_011]);
-        assert_eq!(expected.audit(&dice, Some(20)).problems().len(), 2);
-        assert_eq!(expected.audit(&dice, None).problems(), Vec::<Message>::new());
-        // Many terminals that have hardly begun are not bound by their decks.
-        let many = expected.audit(&dice, Some(100_000));
-        assert_eq!(many.problems(), Vec::<Message>::new());
-    }
-
-    #[test]
-    fn chi_square_has_its_known_limits() {
-        // Tables: 15 degrees of freedom, probability 3.17e-5: 47.4.
-        assert!((chi_square_limit(15.0) - 47.4).abs() < 0.7, "{}", chi_square_limit(15.0));
-    }
-}
+mod tests;

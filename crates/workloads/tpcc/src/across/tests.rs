@@ -1,0 +1,180 @@
+use super::look::ShardWork;
+use super::*;
+use crate::ledger_file::{Across, AcrossWork, LedgerOrder, LedgerPayment};
+use dyno_core::{ShardMap, ShardRule};
+use dyno_facts::CrossShardLosses;
+
+/// Warehouse 1 is on the second shard, warehouse 2 on the third.
+fn map() -> ShardMap {
+    ShardMap::new(ShardRule::Modulo, 4).unwrap()
+}
+
+const PAID: LedgerPayment = LedgerPayment { warehouse: 2, district: 3, customer: 7, cents: 1_250 };
+const ORDER: LedgerOrder = LedgerOrder { number: 3_001, customer: 9, lines: 5 };
+
+fn payment(is_acknowledged: bool) -> Across {
+    Across { warehouse: 1, district: 4, work: AcrossWork::Payment(PAID), is_acknowledged }
+}
+
+/// An order of warehouse 1 with lines from warehouses 2 and 3, two of them the same.
+fn order(is_acknowledged: bool) -> Across {
+    let away = vec![(2, 50), (3, 60), (3, 60)];
+    let work = AcrossWork::Order { order: ORDER, away };
+    Across { warehouse: 1, district: 4, work, is_acknowledged }
+}
+
+/// Shards on which the home part of [`payment`] is there, and its customer.
+fn paid(has_history: bool, has_customer: bool) -> Vec<ShardWork> {
+    let mut found = vec![ShardWork::default(); 4];
+    if has_history {
+        found[1].payments.insert((1, 4, PAID), 1);
+    }
+    if has_customer {
+        found[2].foreign.customers.insert((2, 3, 7), (1, 1_250));
+    }
+    found
+}
+
+fn judged(recorded: &[Across], found: &[ShardWork]) -> CrossShardWork {
+    judge(recorded, &map(), found, &["n1", "n2", "n3", "n4"])
+}
+
+/// Lost, half done, in doubt, and of unknown outcome: committed, half done.
+fn fates(work: &CrossShardWork) -> [u64; 5] {
+    let CrossShardLosses {
+        lost, half_done, in_doubt, unknown_committed, unknown_half_done, ..
+    } = work.losses;
+    [lost, half_done, in_doubt, unknown_committed, unknown_half_done]
+}
+
+#[test]
+fn a_payment_that_was_acknowledged_is_whole_lost_or_half_done() {
+    for (history, customer, wanted) in [
+        (true, true, [0, 0, 0, 0, 0]),
+        (false, false, [1, 0, 0, 0, 0]),
+        (true, false, [0, 1, 0, 0, 0]),
+        (false, true, [0, 1, 0, 0, 0]),
+    ] {
+        let work = judged(&[payment(true)], &paid(history, customer));
+        assert_eq!(fates(&work), wanted, "{history} {customer}: {work:?}");
+        assert_eq!((work.losses.acknowledged, work.unexplained), (1, 0));
+        assert_eq!(work.is_whole(), history && customer);
+    }
+    let work = judged(&[payment(true)], &paid(true, false));
+    assert_eq!(
+        work.listed,
+        [
+            "the payment of 12.50 by customer 7 of district 3 of warehouse 2 at district 4 of warehouse 1: on n2, not \
+          on n3 (half done)"
+        ]
+    );
+}
+
+#[test]
+fn a_payment_of_unknown_outcome_may_be_there_or_not_but_not_half() {
+    for (history, customer, wanted) in [
+        (true, true, [0, 0, 0, 1, 0]),
+        (false, false, [0, 0, 0, 0, 0]),
+        (true, false, [0, 0, 0, 0, 1]),
+        (false, true, [0, 0, 0, 0, 1]),
+    ] {
+        let work = judged(&[payment(false)], &paid(history, customer));
+        assert_eq!(fates(&work), wanted, "{history} {customer}: {work:?}");
+        assert_eq!(work.is_whole(), history == customer);
+    }
+}
+
+#[test]
+fn a_part_that_is_prepared_is_in_doubt_as_often_as_there_are_branches() {
+    let mut found = paid(true, false);
+    found[2].branches = 1;
+    let work = judged(&[payment(true)], &found);
+    assert_eq!(fates(&work), [0, 0, 1, 0, 0]);
+    assert_eq!(work.losses.branches_left, Some(1));
+    // Two payments, and one branch only: the other one is half done.
+    let other = LedgerPayment { customer: 8, ..PAID };
+    let second = Across { work: AcrossWork::Payment(other), ..payment(true) };
+    found[1].payments.insert((1, 4, other), 1);
+    assert_eq!(fates(&judged(&[payment(true), second], &found)), [0, 1, 1, 0, 0]);
+    // A branch of another shard explains nothing.
+    let mut elsewhere = paid(true, false);
+    elsewhere[3].branches = 1;
+    assert_eq!(fates(&judged(&[payment(true)], &elsewhere)), [0, 1, 0, 0, 0]);
+    // Whole on no shard, prepared on both.
+    let mut nowhere = paid(false, false);
+    (nowhere[1].branches, nowhere[2].branches) = (1, 1);
+    assert_eq!(fates(&judged(&[payment(true)], &nowhere)), [0, 0, 1, 0, 0]);
+}
+
+#[test]
+fn an_order_is_half_done_where_the_stock_of_one_shard_was_not_taken() {
+    let whole = |shards: [bool; 3]| {
+        let mut found = vec![ShardWork::default(); 4];
+        if shards[0] {
+            found[1].orders.insert((1, 4, 3_001), (9, 5));
+        }
+        if shards[1] {
+            found[2].foreign.stock.insert((2, 50), 1);
+        }
+        if shards[2] {
+            found[3].foreign.stock.insert((3, 60), 2);
+        }
+        judged(&[order(true)], &found)
+    };
+    assert!(whole([true, true, true]).is_whole());
+    for there in
+        [[true, true, false], [true, false, true], [false, true, true], [false, true, false]]
+    {
+        let work = whole(there);
+        assert_eq!(fates(&work), [0, 1, 0, 0, 0], "{there:?}");
+        assert_eq!(work.orders_away_from_home, u64::from(!there[0]));
+    }
+    let lost = whole([false, false, false]);
+    assert_eq!((fates(&lost), lost.orders_away_from_home), ([1, 0, 0, 0, 0], 1));
+    assert!(
+        lost.listed[0]
+            .to_string()
+            .starts_with("order 3001 of district 4 of warehouse 1: on -, not on n2, n3, n4")
+    );
+}
+
+#[test]
+fn alike_payments_are_told_apart_by_their_number() {
+    // The same payment was sent again after an answer that did not come: one of both is there.
+    let work = judged(&[payment(false), payment(true)], &paid(true, true));
+    assert_eq!((fates(&work), work.is_whole()), ([0; 5], true));
+    let mut twice = paid(true, true);
+    twice[1].payments.insert((1, 4, PAID), 2);
+    twice[2].foreign.customers.insert((2, 3, 7), (2, 2_500));
+    assert_eq!(fates(&judged(&[payment(false), payment(true)], &twice)), [0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn the_amount_says_whose_part_is_missing() {
+    let other = LedgerPayment { cents: 999, ..PAID };
+    let second = Across { work: AcrossWork::Payment(other), ..payment(true) };
+    let mut found = paid(true, true);
+    found[1].payments.insert((1, 4, other), 1);
+    // The customer has paid once: 9.99.
+    found[2].foreign.customers.insert((2, 3, 7), (1, 999));
+    let work = judged(&[payment(true), second], &found);
+    assert_eq!(fates(&work), [0, 1, 0, 0, 0]);
+    assert!(work.listed[0].to_string().contains("12.50"), "{:?}", work.listed);
+}
+
+#[test]
+fn what_nobody_entered_is_unexplained() {
+    let mut found = paid(true, true);
+    found[3].foreign.stock.insert((3, 1), 1);
+    let work = judged(&[payment(true)], &found);
+    assert_eq!((work.unexplained, work.is_whole()), (1, false));
+}
+
+#[test]
+fn what_lies_on_one_shard_is_none_of_several() {
+    // Warehouse 5 is on the shard of warehouse 1.
+    let near = LedgerPayment { warehouse: 5, ..PAID };
+    let near = Across { work: AcrossWork::Payment(near), ..payment(true) };
+    let work = judged(&[near], &vec![ShardWork::default(); 4]);
+    assert_eq!((work.losses.acknowledged, work.is_whole()), (0, true));
+}

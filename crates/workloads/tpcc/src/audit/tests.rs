@@ -1,0 +1,173 @@
+use super::*;
+use crate::profile::BMSQL_5_0;
+use dyno_core::Rng;
+
+const CONSTANTS: Constants = Constants { c_last: 77, c_id: 321, i_id: 5_000 };
+
+fn expected(warehouses: u32) -> Expected {
+    Expected::new(&BMSQL_5_0, warehouses, &CONSTANTS)
+}
+
+fn audit(expected: &Expected, found: &Counters) -> Audit {
+    expected.audit(found, Some(10))
+}
+
+/// As many New-Orders and Payments with what `draw` gives.
+fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) -> Counters {
+    let mut rng = Rng::new(2, "audit", 0);
+    let mut counters = Counters::default();
+    for _ in 0..20_000 {
+        let kind = rng.uniform(1, 100);
+        if kind <= 45 {
+            let customer = draw(&mut rng, 3_000, CONSTANTS.customer()) as i64;
+            let is_rolled_back = rng.uniform(1, 100) == 1;
+            counters.begin(TpccTransaction::NewOrder);
+            counters.order(expected, customer, is_rolled_back);
+            let lines = rng.uniform(5, 15) - u64::from(is_rolled_back);
+            for _ in 0..lines {
+                let item = draw(&mut rng, 100_000, CONSTANTS.item()) as i64;
+                counters.line(expected, item, rng.uniform(1, 100) == 1);
+            }
+        } else if kind <= 88 {
+            counters.begin(TpccTransaction::Payment);
+            counters.payment(rng.uniform(1, 100) <= 15);
+            let id = CustomerKey::Id(draw(&mut rng, 3_000, CONSTANTS.customer()) as i64);
+            let name = CustomerKey::Name(CONSTANTS.last_name().draw(&mut rng), Default::default());
+            let who = if rng.uniform(1, 100) <= 60 { name } else { id };
+            counters.customer(expected, &who);
+        } else if kind <= 92 {
+            counters.begin(TpccTransaction::OrderStatus);
+        } else if kind <= 96 {
+            counters.begin(TpccTransaction::Delivery);
+            counters.delivered(u32::from(kind == 96));
+        } else {
+            counters.begin(TpccTransaction::StockLevel);
+        }
+    }
+    counters
+}
+
+#[test]
+fn an_honest_run_passes() {
+    let expected = expected(2);
+    let audit =
+        audit(&expected, &counters(&expected, |rng, _, distribution| distribution.draw(rng)));
+    assert_eq!(audit.problems(), Vec::<Message>::new());
+    assert_eq!(audit.shares.len(), 9);
+    assert!(audit.skipped_deliveries > 0);
+}
+
+#[test]
+fn uniform_items_and_customers_are_found() {
+    let expected = expected(2);
+    let uniform = counters(&expected, |rng, high, _| rng.uniform(1, high));
+    let problems = audit(&expected, &uniform).problems();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].to_string().starts_with("The audit found items out of"), "{problems:?}");
+    assert!(
+        problems[1].to_string().starts_with("The audit found customers out of"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn a_slightly_wrong_distribution_is_found() {
+    // A tool that takes 8189 for 8191, and one with the constant of another field.
+    let expected = expected(2);
+    let wrong = counters(&expected, |rng, _, distribution| {
+        NuRand { c: distribution.c / 2, ..distribution }.draw(rng)
+    });
+    let audit = audit(&expected, &wrong);
+    assert!(!audit.skews[0].is_right && !audit.skews[1].is_right, "{:?}", audit.skews);
+}
+
+#[test]
+fn nothing_remote_is_found_and_right_with_one_warehouse() {
+    let two = expected(2);
+    let mut local = counters(&two, |rng, _, distribution| distribution.draw(rng));
+    (local.remote_lines, local.remote_payments) = (0, 0);
+    let problems = audit(&two, &local).problems();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    let first = problems[0].to_string();
+    assert!(first.starts_with("The audit found remote order lines: 0.000 % of "), "{first}");
+    assert_eq!(audit(&expected(1), &local).problems(), Vec::<Message>::new());
+    local.remote_lines = 1;
+    assert_eq!(audit(&expected(1), &local).problems().len(), 1);
+}
+
+/// So many transactions of each kind.
+fn mixed(begun: [u64; 5]) -> Counters {
+    Counters { begun, ..Counters::default() }
+}
+
+#[test]
+fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
+    let expected = expected(2);
+    let right = audit(&expected, &mixed([4_500, 4_300, 410, 390, 400]));
+    assert_eq!(right.problems(), Vec::<Message>::new());
+    assert!(right.skews[3].is_judged && right.skews[3].distance < 1.0);
+    // Each share within its bound, but all of them far off.
+    let wrong = audit(&expected, &mixed([4_350, 4_460, 460, 335, 395]));
+    assert!(wrong.shares.iter().all(ObservedShare::is_right), "{:?}", wrong.shares);
+    let problems = wrong.problems();
+    let first = problems[0].to_string();
+    assert!(first.starts_with("The audit found mix as a whole out of"), "{first}");
+    let few = audit(&expected, &mixed([20, 19, 2, 2, 5]));
+    assert!(!few.skews[3].is_judged);
+}
+
+#[test]
+fn what_crosses_shards_is_judged_by_the_warehouses_of_each() {
+    // Six warehouses on four shards: 4; 1 and 5; 2 and 6; 3.
+    let map = ShardMap::new(dyno_core::ShardRule::Modulo, 4).unwrap();
+    let expected = expected(6).on_shards(&map, 6);
+    assert_eq!(expected.elsewhere, [1.0, 0.8, 0.8, 1.0]);
+    let counted = |shards: &[CrossingCounts]| {
+        let counters = Counters { shards: shards.to_vec(), ..Counters::default() };
+        let shares = expected.audit(&counters, None).shares;
+        shares.into_iter().filter(|share| share.name.starts_with("crossing")).collect::<Vec<_>>()
+    };
+    let counts = |payments: u64, crossing_payments: u64| CrossingCounts {
+        payments,
+        crossing_payments,
+        orders: 10_000,
+        crossing_orders: 860,
+        lines: 100_000,
+        crossing_lines: 900,
+    };
+    // 15 % of 10,000, of which all leave the first shard and 4 in 5 the second.
+    let right = counted(&[counts(10_000, 1_500), counts(10_000, 1_200)]);
+    assert!((right[2].expected - 0.135).abs() < 1e-9, "{right:?}");
+    assert!(right[2].is_right() && right[2].observed() == 0.135, "{right:?}");
+    // 1 % of lines, so 9.5 % of orders have one that is remote; 9 in 10 of these cross.
+    assert!(
+        (right[0].expected - 0.009).abs() < 1e-9 && (right[1].expected - 0.0862).abs() < 2e-4,
+        "{right:?}"
+    );
+    // As if half of the remote payments stayed on their shard.
+    assert!(!counted(&[counts(10_000, 750), counts(10_000, 600)])[2].is_right());
+}
+
+#[test]
+fn decks_vary_less_than_dice() {
+    let expected = Expected::new(&crate::profile::SPEC, 2, &CONSTANTS);
+    // 20 terminals with 100 decks each, and some more cards.
+    let dealt = mixed([20_010, 20_009, 2_001, 1_998, 2_002]);
+    let right = expected.audit(&dealt, Some(20));
+    assert_eq!(right.problems(), Vec::<Message>::new());
+    let bound = right.shares[0].bound * 46_020.0;
+    assert!((20.0..40.0).contains(&bound), "of 46,020: {bound}");
+    // As good as any with dice.
+    let dice = mixed([20_100, 19_910, 2_001, 1_998, 2_011]);
+    assert_eq!(expected.audit(&dice, Some(20)).problems().len(), 2);
+    assert_eq!(expected.audit(&dice, None).problems(), Vec::<Message>::new());
+    // Many terminals that have hardly begun are not bound by their decks.
+    let many = expected.audit(&dice, Some(100_000));
+    assert_eq!(many.problems(), Vec::<Message>::new());
+}
+
+#[test]
+fn chi_square_has_its_known_limits() {
+    // Tables: 15 degrees of freedom, probability 3.17e-5: 47.4.
+    assert!((chi_square_limit(15.0) - 47.4).abs() < 0.7, "{}", chi_square_limit(15.0));
+}

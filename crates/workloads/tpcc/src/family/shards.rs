@@ -1,0 +1,203 @@
+//! Shards, each of them asked by itself: what they hold, and what became of transactions that lie on several.
+
+use crate::across::{
+    CrossShardWork, ForeignWork, foreign_work, judge, look, on_each_shard, prepared_branches,
+};
+use crate::books::{Books, books};
+use crate::check::{self, CONDITIONS, ConditionVerdict, Stage, prepare};
+use crate::ledger_file::Recorded;
+use crate::schema::TpccTable;
+use crate::settle::{Settlement, settle_part};
+use dyno_core::{DbError, Driver, Session, ShardMap, Shards};
+use dyno_facts::{CheckVerdict, DataCheck, Message, say};
+use dyno_load::query::column;
+use dyno_runner::failure::sentence;
+use dyno_runner::signals;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long branches that are prepared may take until somebody decides them: a coordinator gives those up that
+/// it knows nothing of, once the longest transaction must have ended.
+const DECIDED_WITHIN: Duration = Duration::from_secs(90);
+const LOOK_EACH: Duration = Duration::from_millis(500);
+
+/// The shards behind a driver and how warehouses lie on them, where both are known.
+pub(super) fn known<D: Driver>(driver: &D) -> Option<(&Shards<D>, &ShardMap)> {
+    let shards = driver.shards()?;
+    Some((shards, shards.map.as_ref()?))
+}
+
+/// What each shard has of transactions of the others, for the ledger.
+pub(super) fn foreign_before<D: Driver>(shards: &Shards<D>) -> Result<Vec<ForeignWork>, DbError> {
+    on_each_shard(shards, async |_, session| foreign_work(session).await)
+}
+
+/// What a shard says of itself.
+struct ShardLook {
+    books: Books,
+    /// Tables with a warehouse of another shard.
+    foreign: Vec<(TpccTable, u32)>,
+    verdicts: Vec<ConditionVerdict>,
+}
+
+/// Whether each shard holds its own warehouses only and the conditions on them, and whether the books of all
+/// add up to those of the endpoint.
+pub(super) fn shards_check<D: Driver>(
+    (shards, map): (&Shards<D>, &ShardMap),
+    with_conditions: bool,
+    endpoint: &Books,
+) -> DataCheck {
+    let stage = if endpoint.is_fresh() { Stage::Fresh } else { Stage::Used };
+    let looked = on_each_shard(shards, async |number, session| {
+        let stage = with_conditions.then_some(stage);
+        look_at_shard(session, |warehouse| map.shard_of(warehouse) == number, stage).await
+    });
+    let (verdict, evidence) = match looked {
+        Err(error) => (CheckVerdict::NotMade, sentence(&error.to_string()).into()),
+        Ok(looks) => match wrong(shards, &looks, endpoint) {
+            problems if problems.is_empty() => {
+                let conditions = looks.first().map_or(0, |look| look.verdicts.len());
+                (CheckVerdict::Passed, say!(shards_hold, shards = looks.len(), n = conditions))
+            }
+            problems => (CheckVerdict::Failed, Message::sentences(&problems)),
+        },
+    };
+    DataCheck { name: DataCheck::SHARDS.to_owned(), verdict, evidence }
+}
+
+async fn look_at_shard<S: Session>(
+    session: &mut S,
+    is_own: impl Fn(u32) -> bool,
+    stage: Option<Stage>,
+) -> Result<ShardLook, DbError> {
+    let books = books(session).await?;
+    let mut foreign = Vec::new();
+    for table in TpccTable::ALL {
+        let Some(key) = table.warehouse_column() else { continue };
+        let sql = format!("SELECT DISTINCT {key} FROM {}", table.name());
+        let warehouses: BTreeSet<String> = column(session, &sql).await?;
+        let warehouses = warehouses.iter().filter_map(|text| text.parse().ok());
+        foreign.extend(warehouses.filter(|it| !is_own(*it)).map(|warehouse| (table, warehouse)));
+    }
+    prepare(session).await?;
+    let mut verdicts = Vec::new();
+    // What joins rows of different warehouses is compared through the endpoint.
+    let wanted = |condition: &&check::Condition| {
+        stage.is_some_and(|stage| condition.applies(stage)) && !condition.joins_warehouses()
+    };
+    for condition in CONDITIONS.iter().filter(wanted) {
+        verdicts.push(condition.verdict(session).await?);
+    }
+    Ok(ShardLook { books, foreign, verdicts })
+}
+
+fn wrong<D>(shards: &Shards<D>, looks: &[ShardLook], endpoint: &Books) -> Vec<Message> {
+    let mut problems = Vec::new();
+    let mut sum = Books::default();
+    for (node, look) in shards.nodes.iter().zip(looks) {
+        sum.add(&look.books);
+        problems.extend(look.foreign.first().map(|(table, warehouse)| {
+            let warehouse = warehouse.to_string();
+            say!(
+                shard_holds_foreign,
+                node = &node.name,
+                table = table.name(),
+                warehouse = warehouse
+            )
+        }));
+        problems.extend(
+            check::violated(&look.verdicts)
+                .map(|violated| say!(shard_violates, node = &node.name, violated = violated)),
+        );
+    }
+    if sum != *endpoint {
+        problems.push(say!(shards_differ_from_endpoint));
+    }
+    problems
+}
+
+/// Branches that were prepared when the load had ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Branches {
+    first: Option<u64>,
+    waited: Duration,
+}
+
+/// Waits until no branch is undecided: whoever coordinates them may have to come back first.
+pub(super) fn wait_for_branches<D: Driver>(shards: &Shards<D>) -> Branches {
+    let begin = Instant::now();
+    let mut found = Branches::default();
+    loop {
+        let asked = on_each_shard(shards, async |_, session| prepared_branches(session).await);
+        let Ok(asked) = asked else { return found };
+        let Some(count) = asked.into_iter().sum::<Option<u64>>() else { return found };
+        found.first.get_or_insert(count);
+        found.waited = begin.elapsed();
+        if count == 0 || found.waited > DECIDED_WITHIN || signals::has_come() {
+            return found;
+        }
+        std::thread::sleep(LOOK_EACH);
+    }
+}
+
+/// Holds the ledger against all shards: what was acknowledged, and what became of it where it lies on several.
+pub(super) fn settle_on_shards<D: Driver>(
+    (shards, map): (&Shards<D>, &ShardMap),
+    recorded: &Recorded,
+    before: &[ForeignWork],
+    branches: Branches,
+) -> Result<(Settlement, CrossShardWork), DbError> {
+    let found = on_each_shard(shards, async |number, session| {
+        let is_here = |warehouse| map.shard_of(warehouse) == number;
+        let settled = settle_part(session, recorded, is_here, |_| {}).await?;
+        Ok((settled, look(session, (recorded, map), number, &before[number]).await?))
+    })?;
+    let (settled, found): (Vec<Settlement>, Vec<_>) = found.into_iter().unzip();
+    let mut settlement = Settlement::default();
+    settled.into_iter().for_each(|part| settlement.add(part));
+    let names: Vec<&str> = shards.nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut work = judge(&recorded.across, map, &found, &names);
+    work.losses.branches = branches.first;
+    work.losses.branches_s = branches.first.map(|_| branches.waited.as_secs_f64());
+    Ok((settlement, work))
+}
+
+/// Whether every transaction on several shards is whole on all of them, or nowhere.
+pub(super) fn across_check(work: &CrossShardWork) -> DataCheck {
+    let losses = &work.losses;
+    let (acknowledged, unknown) = (losses.acknowledged, losses.unknown);
+    let (verdict, mut said) = match work.is_whole() {
+        true => {
+            let there = losses.unknown_committed;
+            let whole = say!(across_whole, n = acknowledged, unknown = unknown, there = there);
+            (CheckVerdict::Passed, vec![whole])
+        }
+        false => {
+            let broken = say!(
+                across_broken,
+                n = acknowledged,
+                lost = losses.lost,
+                half = losses.half_done,
+                doubt = losses.in_doubt,
+                unknown = unknown,
+                there = losses.unknown_committed,
+                unknown_half = losses.unknown_half_done
+            );
+            (CheckVerdict::Failed, vec![broken])
+        }
+    };
+    if !work.listed.is_empty() {
+        let which = Message::joined(&work.listed, "; ", "；");
+        said.push(say!(across_first, which = which));
+    }
+    if work.unexplained > 0 {
+        said.push(say!(across_unexplained, n = work.unexplained));
+    }
+    if let Some(first) = losses.branches.filter(|first| *first > 0) {
+        let seconds = format!("{:.1}", losses.branches_s.unwrap_or(0.0));
+        let left = losses.branches_left.unwrap_or(0);
+        said.push(say!(across_branches, n = first, left = left, seconds = seconds));
+    }
+    let evidence = Message::sentences(&said);
+    DataCheck { name: DataCheck::ACROSS.to_owned(), verdict, evidence }
+}
