@@ -2,13 +2,14 @@
 
 mod cluster;
 mod nodes;
+mod place;
 
 pub use cluster::{add_target, cluster_nodes};
 pub use dyno_drivers::{Database, with_driver};
 pub use nodes::{ReachedNode, reach_planned};
+pub(crate) use place::ServerPlace;
 
 use crate::failure::{Failure, sentence};
-use crate::nodes::ServerPlace;
 use crate::output::{self, Streams};
 use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;

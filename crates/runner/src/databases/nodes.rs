@@ -2,10 +2,10 @@
 
 use super::cluster::secret_url;
 use super::{
-    Database, ReachedDatabase, Typed, is_denied, is_local, open_first, reach, url_failure,
+    Database, ReachedDatabase, ServerPlace, Typed, is_denied, is_local, open_first, reach,
+    url_failure,
 };
 use crate::failure::Failure;
-use crate::nodes::ServerPlace;
 use dyno_core::DbError;
 use dyno_drivers::route::NodeRouting;
 use dyno_drivers::target::TargetUrl;

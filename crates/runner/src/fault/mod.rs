@@ -332,7 +332,7 @@ mod tests {
             database: Database::open(&"sqlite:none.db".parse().expect("a URL")).expect("a driver"),
             facts: ServerFacts::default(),
             same_host: true,
-            server: crate::nodes::ServerPlace::Unknown,
+            server: crate::databases::ServerPlace::Unknown,
         };
         roles.iter().map(node).collect()
     }

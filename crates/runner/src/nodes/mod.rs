@@ -15,9 +15,8 @@ mod server_cpu;
 
 pub(crate) use client::Client;
 pub(super) use sampling::{Over, Sampling, sampled};
-pub(crate) use server_cpu::ServerPlace;
 
-use crate::databases::{self, Database, ReachedDatabase, with_driver};
+use crate::databases::{self, Database, ReachedDatabase, ServerPlace, with_driver};
 use client::preparing;
 use dyno_core::{AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session};
 use dyno_facts::{

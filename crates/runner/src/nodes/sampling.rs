@@ -2,9 +2,9 @@
 //! the load know nothing of it.
 
 use super::freshness::{self, Probed};
-use super::server_cpu::{self, CpuUse, ServerPlace};
+use super::server_cpu::{self, CpuUse};
 use super::{AllSeen, Node, Nodes};
-use crate::databases::with_driver;
+use crate::databases::{ServerPlace, with_driver};
 use dyno_core::{Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_facts::{Event, EventKind, Message, say};
 use dyno_observe::{HostSampler, Questions, Sample, ServerWindow, server_restarted};

@@ -10,7 +10,7 @@ use dyno_load::{LoadError, LoadObserver, LoadSessions, while_doing};
 use std::collections::HashMap;
 
 /// Where a part of the rows goes.
-pub(super) struct Place<'d, D> {
+pub(super) struct LoadPlace<'d, D> {
     pub(super) driver: &'d D,
     /// The table that says what of it is done.
     pub(super) state: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Place<'d, D> {
     pub(super) rows_found: u64,
 }
 
-impl<D> Place<'_, D> {
+impl<D> LoadPlace<'_, D> {
     /// With the shard, where it is one: `loading the rows bmsql_stock.1.1 on shard n2`.
     pub(super) fn named(&self, doing: String) -> String {
         match self.shard {
@@ -55,12 +55,12 @@ pub(super) fn places<'d, D: Driver>(
     warehouses: u32,
     progress: &HashMap<String, bool>,
     observer: &dyn LoadObserver,
-) -> Result<Vec<Place<'d, D>>, LoadError> {
+) -> Result<Vec<LoadPlace<'d, D>>, LoadError> {
     let place =
         |driver, shard: Option<&'d str>, chunks: Vec<Chunk>, progress: &HashMap<String, bool>| {
             let (missing, rows_found) = missing_of(id.seed, chunks, progress);
             let state = if shard.is_some() { SHARD_STATE } else { LOAD_STATE };
-            Place { driver, state, shard, missing, rows_found }
+            LoadPlace { driver, state, shard, missing, rows_found }
         };
     let Some((map, nodes)) = mapped(driver) else {
         return Ok(vec![place(driver, None, chunks::all(warehouses), progress)]);

@@ -30,7 +30,7 @@ use crate::random::Constants;
 use crate::schema::{self, KeyTime, LOAD_STATE, LateKey, Schema, Shard, TpccTable};
 use crate::text::Timestamp;
 use chunks::Chunk;
-use direct::{LoadId, Place, forget_all, mapped, places};
+use direct::{LoadId, LoadPlace, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session};
 use dyno_load::query::{answer, execute};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
@@ -329,7 +329,7 @@ impl Load<'_> {
     fn fill<D: Driver>(
         &self,
         loader: &LoadSessions<'_, D>,
-        places: &[Place<'_, D>],
+        places: &[LoadPlace<'_, D>],
     ) -> Result<(), LoadError> {
         let set_up = async |session: &mut D::Session| match self.common.dialect {
             Dialect::Mysql => execute(session, "setting the time zone", UTC).await,
@@ -350,7 +350,7 @@ impl Load<'_> {
     async fn chunk<S: Session, D>(
         &self,
         session: &mut S,
-        place: &Place<'_, D>,
+        place: &LoadPlace<'_, D>,
         missing: &Missing,
     ) -> Result<(), LoadError> {
         let Missing { chunk, rows, was_begun } = missing;

@@ -59,19 +59,9 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
     let drawn = total.points.iter().filter_map(|(_, value)| *value);
     let highest = drawn.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
     let mut lines = vec![line, total];
-    let begin = series[0].begins_s;
     let last = &series[series.len() - 1];
-    let limit = facts.tpmc_limit.map(|limit| Series {
-        name: say!(most_that_keying_and_think_times).render(lang),
-        class: "published".to_owned(),
-        stroke: Stroke::Dashed,
-        points: vec![(begin, Some(limit)), (last.begins_s + last.length_s, Some(limit))],
-        band: Vec::new(),
-        has_dots: false,
-        has_line: true,
-        end_label: None,
-    });
-    lines.extend(limit);
+    let span = (series[0].begins_s, last.begins_s + last.length_s);
+    lines.extend(facts.tpmc_limit.map(|limit| limit_line(limit, span, lang)));
     let y = charts::linear_axis(
         say!(per_minute_tpmc_and_tpmtotal).render(lang).as_str(),
         [highest, facts.tpmc_limit.unwrap_or(0.0)].into_iter(),
@@ -99,6 +89,20 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
         legend: charts::legend(&chart),
         svgs: vec![chart.svg()],
     })
+}
+
+/// The most tpmC that keying and think times allow.
+fn limit_line(limit: f64, (begin_s, end_s): (f64, f64), lang: Lang) -> Series {
+    Series {
+        name: say!(most_that_keying_and_think_times).render(lang),
+        class: "published".to_owned(),
+        stroke: Stroke::Dashed,
+        points: vec![(begin_s, Some(limit)), (end_s, Some(limit))],
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    }
 }
 
 /// Of each target the point with the most tpmC: mean, percentiles, maximum and limit of each kind.
