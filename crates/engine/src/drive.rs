@@ -293,7 +293,7 @@ fn run_on<W: Workload, D: Driver>(
         // A trial that was stopped before its start only ends.
         let is_early = begun < window.released;
         local.release(window, if is_early { begun } else { ends(spec, window.opens) });
-        measure(&mut tasks, &local, spec, &stopped)?;
+        measure(&mut tasks, &local, shared, &stopped)?;
     }
     let run_delay =
         run_delay_of_thread().and_then(|delay| Some(delay.saturating_sub(delay_before.get()?)));
@@ -387,12 +387,13 @@ fn seat<W: Workload, D: Driver>(
 }
 
 /// Runs the released workers to their end.
-fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
+fn measure<F: Future, S: FnMut(Phase, u32, &Frame), W: Workload, D: Driver>(
     tasks: &mut Loop<F>,
-    local: &Local<S, T>,
-    spec: &TrialSpec,
+    local: &Local<S, W::Terminal>,
+    shared: &Shared<'_, W, D>,
     stopped: &impl Fn() -> bool,
 ) -> io::Result<()> {
+    let spec = shared.spec;
     let mut last = 0;
     let mut patience = Nanos::MAX;
     loop {
@@ -412,6 +413,10 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             // A window that stays open for begun transactions can be closed by hand after its end.
             let is_open = tick.now < local.ends() || !recorder.is_finished();
             stop_now = is_open && stopped();
+            if !is_open && patience == Nanos::MAX && shared.control.is_stopped() {
+                // The window is closed and keeps what it has; nobody waits for answers that may never come.
+                patience = tick.now.saturating_add(INTERRUPTED_DRAIN);
+            }
             let cut = local.ends().saturating_add(spec.drain).min(patience);
             over = tick.now >= cut;
             if stop_now || over || tick.now >= look_at_all {

@@ -3,7 +3,7 @@
 use crate::activity::Activity;
 use crate::query::answer;
 use crate::{LoadObserver, NodeHealth, NodeSight};
-use dyno_core::{Dialect, Driver, Nanos, SECOND, Session};
+use dyno_core::{Cause, Dialect, Driver, Nanos, SECOND, Session};
 use dyno_reactor::{block_on, now, timeout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -20,17 +20,20 @@ pub struct Patience {
 }
 
 impl Default for Patience {
-    /// 30 s, 2.5 minutes, 5 s.
+    /// Says it after 30 s, gives up after 2.5 minutes. `DYNO_LOAD_PATIENCE_S` changes the first, and the others with it.
     fn default() -> Self {
-        Patience {
-            says_after: 30 * SECOND,
-            gives_up_after: 150 * SECOND,
-            answer_within: 5 * SECOND,
-        }
+        let given = std::env::var("DYNO_LOAD_PATIENCE_S").ok();
+        let seconds = given.and_then(|text| text.parse::<f64>().ok()).filter(|&s| s >= 0.1);
+        Patience::saying_after(seconds.map_or(30 * SECOND, |s| (s * SECOND as f64) as Nanos))
     }
 }
 
 impl Patience {
+    pub fn saying_after(says_after: Nanos) -> Self {
+        let (gives_up_after, answer_within) = (5 * says_after, (5 * SECOND).min(says_after));
+        Patience { says_after, gives_up_after, answer_within }
+    }
+
     /// Why a load without progress for `idle` had better end.
     fn lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
         let is_lost = |sight: &&NodeSight| match sight.health {
@@ -110,6 +113,9 @@ pub fn look_at<D: Driver>(driver: &D, name: &str, answer_within: Nanos) -> NodeS
     });
     let (health, evidence) = match asked {
         Ok(Ok(Ok(listed))) => (NodeHealth::Works, format!("answers a new connection{listed}")),
+        Ok(Ok(Err(error))) if error.cause() == Cause::Rejected => {
+            (NodeHealth::Works, format!("answers, and refuses a new connection: {error}"))
+        }
         Ok(Ok(Err(error))) => (NodeHealth::Stuck, format!("takes no new connection: {error}")),
         Ok(Err(_)) => {
             let within_s = answer_within as f64 / SECOND as f64;
@@ -182,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_load_ends_at_once_with_a_dead_node_and_later_with_others() {
-        let patience = Patience::default();
+        let patience = Patience::saying_after(30 * SECOND);
         let ends = |idle_s, health| patience.lost(idle_s * SECOND, &[sight(health)]).is_some();
         let cases = [
             (NodeHealth::Dead, [true, true, true]),
@@ -198,10 +204,11 @@ mod tests {
     #[test]
     fn the_worst_node_is_named() {
         let sights = [sight(NodeHealth::Stuck), sight(NodeHealth::Dead)];
-        let worst = Patience::default().lost(200 * SECOND, &sights).expect("one is dead");
+        let worst =
+            Patience::saying_after(30 * SECOND).lost(200 * SECOND, &sights).expect("one is dead");
         assert_eq!(worst.health, NodeHealth::Dead);
-        assert_eq!(lost(worst, SECOND, &Patience::default()), "n1 says so");
-        let stuck = lost(&sights[0], 200 * SECOND, &Patience::default());
+        assert_eq!(lost(worst, SECOND, &Patience::saying_after(30 * SECOND)), "n1 says so");
+        let stuck = lost(&sights[0], 200 * SECOND, &Patience::saying_after(30 * SECOND));
         assert_eq!(
             stuck,
             "n1 says so, and the load made no progress for 200 s (it waits 150 s for such a node)"

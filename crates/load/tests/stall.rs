@@ -34,11 +34,7 @@ impl LoadObserver for Seen {
     }
 
     fn patience(&self) -> Patience {
-        Patience {
-            says_after: 40 * MILLISECOND,
-            gives_up_after: 400 * MILLISECOND,
-            answer_within: 20 * MILLISECOND,
-        }
+        Patience { answer_within: 20 * MILLISECOND, ..Patience::saying_after(40 * MILLISECOND) }
     }
 
     fn dead_node(&self) -> Option<NodeSight> {

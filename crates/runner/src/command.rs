@@ -96,14 +96,15 @@ pub async fn run<D: Driver>(
 async fn back<D: Driver>(driver: &D, control: &Control) -> Option<DbError> {
     let until = now() + BACK_WITHIN;
     loop {
-        match driver.connect(0).await {
-            Ok(session) => {
-                session.close().await;
+        match unless(|| control.is_stopped(), driver.connect(0)).await {
+            Some(Ok(session)) => {
+                unless(|| control.is_stopped(), session.close()).await;
                 return None;
             }
-            Err(_) if control.is_stopped() => return None,
-            Err(error) if now() >= until => return Some(error),
-            Err(_) => sleep_until(now() + LOOK_EVERY).await,
+            None => return None,
+            Some(Err(_)) if control.is_stopped() => return None,
+            Some(Err(error)) if now() >= until => return Some(error),
+            Some(Err(_)) => sleep_until(now() + LOOK_EVERY).await,
         }
     }
 }

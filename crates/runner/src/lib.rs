@@ -34,6 +34,7 @@ mod summary;
 mod tests;
 mod trial;
 pub mod trial_json;
+mod watched;
 
 dyno_facts::catalogue!();
 
@@ -104,7 +105,10 @@ pub fn execute(
         } else {
             runner.run.finish(RunStatus::Interrupted)?;
         }
-        return Err(failure);
+        return Err(match signals::has_come() {
+            true => Failure::interrupted(failure.message),
+            false => failure,
+        });
     }
     let (status, failure) = match runner.steps() {
         Ok(status) => (status, None),
@@ -181,24 +185,15 @@ impl Runner<'_> {
             if self.control.is_stopped() {
                 return Ok(RunStatus::Interrupted);
             }
-            let done = match &step.action {
-                StepAction::Prepare => {
-                    self.prepare(step)?;
-                    continue;
-                }
-                StepAction::Cleanup => {
-                    self.cleanup(step)?;
-                    continue;
-                }
-                StepAction::Trial(trial) => match self.decide(step, trial) {
-                    NextTrial::Run(trial, purpose) => self.trial(step, &trial, purpose)?,
-                    NextTrial::Skip(why) => TrialDone::Skipped(why),
-                    NextTrial::Over => continue,
-                },
+            let done = match self.step(step) {
+                // What a signal has ended has not failed.
+                Err(_) if signals::has_come() => return Ok(RunStatus::Interrupted),
+                done => done?,
             };
             match done {
-                TrialDone::Skipped(why) => self.skip(step, why)?,
-                TrialDone::Ended { status, is_denied } => {
+                None => {}
+                Some(TrialDone::Skipped(why)) => self.skip(step, why)?,
+                Some(TrialDone::Ended { status, is_denied }) => {
                     self.denied += u32::from(is_denied);
                     match status {
                         TrialStatus::Complete => {}
@@ -212,6 +207,19 @@ impl Runner<'_> {
             0 => RunStatus::Complete,
             failed => RunStatus::Failed(say!(trials_failed, n = failed)),
         })
+    }
+
+    /// Does a step; `None` where it is no trial, or one that is over.
+    fn step(&mut self, step: &PlanStep) -> Result<Option<TrialDone>, Failure> {
+        match &step.action {
+            StepAction::Prepare => self.prepare(step).map(|()| None),
+            StepAction::Cleanup => self.cleanup(step).map(|()| None),
+            StepAction::Trial(trial) => match self.decide(step, trial) {
+                NextTrial::Run(trial, purpose) => self.trial(step, &trial, purpose).map(Some),
+                NextTrial::Skip(why) => Ok(Some(TrialDone::Skipped(why))),
+                NextTrial::Over => Ok(None),
+            },
+        }
     }
 
     /// What becomes of a trial, after those before it.
@@ -254,7 +262,8 @@ impl Runner<'_> {
             ownership::look(known, &tables, &existing);
         })?;
         let (experiment, reached) = self.parties(step)?;
-        let observer = LoadProgress::new(&title.to_string());
+        let nodes = watched::watched(self.plan.target(&owner), reached);
+        let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes);
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let told =

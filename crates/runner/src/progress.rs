@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::output::{self, ProgressView, streams};
 use crate::signals;
+use crate::watched::{self, WatchedNode};
 use dyno_facts::format::short;
-use dyno_load::{LoadError, LoadObserver};
+use dyno_load::{LoadError, LoadObserver, NodeSight};
 use dyno_record::{MeasuredInterval, Phase};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +45,11 @@ impl ProgressBar {
         if told.elapsed() >= PLAIN_EVERY {
             *told = Instant::now();
             let share = if length > 0 { position as f64 / length as f64 * 100.0 } else { 0.0 };
-            output::talk(&format!("{}: {share:.0} % {message}", self.title));
+            // Of what was measured so far.
+            let left_s = self.begun.elapsed().as_secs_f64() * (100.0 / share - 1.0);
+            let left =
+                if share > 0.0 { format!(", {} left", about(left_s)) } else { String::new() };
+            output::talk(&format!("{}: {share:.0} % {message}{left}", self.title));
         }
     }
 
@@ -83,16 +88,67 @@ impl ProgressBar {
     }
 }
 
+/// `about 40 s`, `about 12 min`.
+fn about(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("about {s:.0} s"),
+        s if s < 5400.0 => format!("about {:.0} min", s / 60.0),
+        s => format!("about {:.1} h", s / 3600.0),
+    }
+}
+
+/// How long rows are watched before the time of a load is estimated from them.
+const PROBE: Duration = Duration::from_secs(2);
+/// Loads that are shorter are not estimated.
+const WORTH_TELLING_S: f64 = 10.0;
+
 pub struct LoadProgress {
     progress: ProgressBar,
     planned: AtomicU64,
     rows: AtomicU64,
+    probe: Mutex<Probe>,
+    nodes: Vec<WatchedNode>,
+}
+
+/// Estimates the time of a load from its first rows.
+#[derive(Default)]
+enum Probe {
+    #[default]
+    Waiting,
+    Since(Instant, u64),
+    Told,
+}
+
+impl Probe {
+    /// Rows per second, once, when `sent` rows were seen at `now` and the first of them long enough before.
+    fn rate(&mut self, now: Instant, sent: u64) -> Option<f64> {
+        match *self {
+            Probe::Waiting if sent > 0 => *self = Probe::Since(now, sent),
+            Probe::Since(since, first) if now >= since + PROBE && sent > first => {
+                *self = Probe::Told;
+                return Some((sent - first) as f64 / (now - since).as_secs_f64());
+            }
+            Probe::Waiting | Probe::Since(..) | Probe::Told => {}
+        }
+        None
+    }
 }
 
 impl LoadProgress {
     pub fn new(title: &str) -> Self {
         let progress = ProgressBar::new(title, 0, "rows");
-        LoadProgress { progress, planned: AtomicU64::new(0), rows: AtomicU64::new(0) }
+        LoadProgress {
+            progress,
+            planned: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
+            probe: Mutex::default(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// Where nothing goes on, these are looked at.
+    pub(crate) fn of_nodes(self, nodes: Vec<WatchedNode>) -> Self {
+        LoadProgress { nodes, ..self }
     }
 
     pub fn finish(self, text: &str) {
@@ -127,8 +183,34 @@ impl LoadObserver for LoadProgress {
         self.progress.at(done, self.planned.load(Ordering::Relaxed), &format!("indexing {table}"));
     }
 
+    fn rows_sent(&self, rows: u64) {
+        let rate = self.probe.lock().ok().and_then(|mut probe| probe.rate(Instant::now(), rows));
+        let Some(rate) = rate else { return };
+        let planned = self.planned.load(Ordering::Relaxed);
+        let all_s = planned as f64 / rate;
+        if all_s >= WORTH_TELLING_S {
+            let (title, rate, time) = (&self.progress.title, short(rate), about(all_s));
+            self.progress.note(&format!(
+                "{title}: {time} for {planned} rows, at the {rate} rows/s of its first {} s",
+                PROBE.as_secs()
+            ));
+        }
+    }
+
     fn note(&self, text: &str) {
         self.progress.note(&format!("note: {text}"));
+    }
+
+    fn is_canceled(&self) -> bool {
+        signals::has_come()
+    }
+
+    fn dead_node(&self) -> Option<NodeSight> {
+        watched::dead(&self.nodes)
+    }
+
+    fn nodes(&self) -> Vec<NodeSight> {
+        watched::look(&self.nodes, self.patience().answer_within)
     }
 }
 
@@ -137,10 +219,7 @@ pub fn follow_load<R>(
     load: impl FnOnce(&LoadProgress) -> Result<R, LoadError>,
     told: impl FnOnce(&R) -> String,
 ) -> Result<R, Failure> {
-    let watched = signals::on_interrupt(|| {
-        output::talk("Stopped. The same command goes on with the load: what is stored is kept.");
-        std::process::exit(i32::from(signals::exit_code()));
-    });
+    let watched = signals::end_on_interrupt("what is stored is kept", || {});
     if let Err(error) = watched {
         output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));
     }
@@ -152,7 +231,11 @@ pub fn follow_load<R>(
         }
         Err(error) => {
             progress.clear();
-            Err(error.into())
+            Err(match error {
+                LoadError::Canceled { .. } => Failure::interrupted("The load was stopped.")
+                    .with_hint("The same command goes on with it."),
+                error => error.into(),
+            })
         }
     }
 }
@@ -195,5 +278,36 @@ impl TrialProgress {
         let done = (interval.begins_s + warmup_s + interval.length_s).max(0.0);
         let message = format!("{phase}{} tx/s, p95 {} ms{errors}", short(tps), short(p95_ms));
         self.progress.at(done.round() as u64, self.seconds, &message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_estimated_once_from_its_first_two_seconds() {
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        let mut probe = Probe::default();
+        assert_eq!(probe.rate(at(0), 0), None);
+        assert_eq!(probe.rate(at(500), 64), None, "the first row begins it");
+        assert_eq!(probe.rate(at(2_400), 640), None);
+        assert_eq!(probe.rate(at(2_500), 1_064), Some(500.0));
+        assert_eq!(probe.rate(at(9_000), 9_999), None, "once");
+    }
+
+    #[test]
+    fn a_probe_waits_for_rows() {
+        let begin = Instant::now();
+        let mut probe = Probe::Since(begin, 64);
+        assert_eq!(probe.rate(begin + 5 * PROBE, 64), None);
+        assert_eq!(probe.rate(begin + 5 * PROBE, 74), Some(1.0));
+    }
+
+    #[test]
+    fn times_are_round() {
+        let told = [40.4, 100.0, 7200.0].map(about);
+        assert_eq!(told, ["about 40 s", "about 2 min", "about 2.0 h"]);
     }
 }

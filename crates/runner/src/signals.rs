@@ -1,16 +1,67 @@
 //! Ctrl-C.
 
+use dyno_core::Interrupter;
 use dyno_engine::Control;
+use dyno_reactor::unless;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The signal that came first. Signals belong to the whole process, so does this.
 static FIRST: AtomicU8 = AtomicU8::new(SIGINT as u8);
 
 static CAME: OnceLock<Instant> = OnceLock::new();
+
+/// How long questions go on after a signal: a server that is well has answered by then.
+const ANSWER_GRACE: Duration = Duration::from_secs(2);
+/// How long after a signal the process ends at the latest, whatever it waits for.
+const END_WITHIN: Duration = Duration::from_millis(9500);
+
+/// Ends the statements of sessions that block their threads.
+static INTERRUPTERS: Mutex<Vec<(u64, Interrupter)>> = Mutex::new(Vec::new());
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// While it lives, a signal ends the statements of a session.
+pub(crate) struct EndedBySignal(u64);
+
+impl EndedBySignal {
+    pub(crate) fn new(interrupter: Interrupter) -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        interrupters().push((number, interrupter));
+        EndedBySignal(number)
+    }
+}
+
+impl Drop for EndedBySignal {
+    fn drop(&mut self) {
+        interrupters().retain(|(number, _)| *number != self.0);
+    }
+}
+
+fn interrupters() -> MutexGuard<'static, Vec<(u64, Interrupter)>> {
+    INTERRUPTERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a question gives; `None` once a signal has come and the answer does not follow soon.
+pub async fn unless_stopped<F: Future>(question: F) -> Option<F::Output> {
+    unless(|| came_before(ANSWER_GRACE), question).await
+}
+
+/// Ends embedded statements, and at last the process.
+fn see_to_the_end() -> ! {
+    while !came_before(END_WITHIN) {
+        std::thread::sleep(Duration::from_millis(100));
+        if came_before(ANSWER_GRACE) {
+            interrupters().iter().for_each(|(_, end)| end());
+        }
+    }
+    crate::output::talk(
+        "Ended without waiting for a server that does not answer; what was stored until now is kept.",
+    );
+    std::process::exit(i32::from(exit_code()))
+}
 
 /// True after the first Ctrl-C or SIGTERM, for work that is no trial.
 pub fn has_come() -> bool {
@@ -45,10 +96,20 @@ pub fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()>
     Ok(())
 }
 
-/// Lets Ctrl-C and SIGTERM stop the trial; the second one ends the process at once.
-pub fn stop_on_interrupt(control: Arc<Control>) -> std::io::Result<()> {
+/// Says `kept` at Ctrl-C or SIGTERM and calls `stop`; the process ends within ten seconds then, at the second
+/// one at once.
+pub fn end_on_interrupt(
+    kept: &'static str,
+    stop: impl FnOnce() + Send + 'static,
+) -> std::io::Result<()> {
     on_interrupt(move || {
-        crate::output::talk("Stopping; what was measured is kept. Once more ends at once.");
-        control.stop();
+        crate::output::talk(&format!("Stopping; {kept}. Once more ends at once."));
+        stop();
+        std::thread::spawn(|| see_to_the_end());
     })
+}
+
+/// Lets Ctrl-C and SIGTERM stop the trial; see [`end_on_interrupt`].
+pub fn stop_on_interrupt(control: Arc<Control>) -> std::io::Result<()> {
+    end_on_interrupt("what was measured is kept", move || control.stop())
 }

@@ -8,6 +8,7 @@ use crate::calibration::Calibration;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::{ProgressBar, TrialProgress};
+use crate::signals;
 use crate::summary::{self, kinds, summarise};
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
@@ -139,7 +140,12 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let died = if fault.is_none() { died(&surroundings) } else { None };
     let is_about_a_server = died.is_some();
     let failure = no_fault.flatten().or(died).or(denial).or_else(|| unproven(&after));
+    let is_unchecked = after.checks.iter().any(|check| check.verdict == CheckVerdict::NotMade);
     let status = match (status, failure) {
+        // It is repeated, with its checks.
+        (TrialStatus::Complete, _) if !is_denied && is_unchecked && signals::has_come() => {
+            TrialStatus::Interrupted
+        }
         (TrialStatus::Complete, Some(why)) => TrialStatus::Failed(why),
         // An error that ended the trial is what a server's end looks like from the other side of the wire.
         (TrialStatus::Failed(why), Some(more)) if is_about_a_server => {
@@ -316,6 +322,7 @@ pub(super) fn what(spec: &TrialSpec, purpose: Purpose) -> String {
 fn who(spec: &TrialSpec) -> String {
     match spec.terminals {
         Some(terminals) => format!("{terminals} terminals over {} sessions", spec.workers),
+        None if spec.workers == 1 => "1 worker".to_owned(),
         None => format!("{} workers", spec.workers),
     }
 }

@@ -134,7 +134,12 @@ pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
 /// Reads `run.json` alone.
 pub fn header(path: &Path) -> Result<RunHeader, StoreError> {
     match versioned(path, "run.json")? {
-        Some(header) => header,
+        Some(header) => header.map_err(|error| {
+            error.hint_is(
+                "Move its folder away and give the command again: it begins a new run. The files of its trials \
+                 are no worse for it.",
+            )
+        }),
         None => {
             let message = format!("{} is not a run: it has no run.json.", path.display());
             Err(StoreError::new(message).hint_is("`dyno ls` lists the runs."))

@@ -3,7 +3,8 @@
 use std::ops::Deref;
 
 use dyno_facts::{
-    ExperimentFacts, Role, Route, RunHeader, RunPlan, SecretUrl, TargetFacts, TargetNode,
+    ExperimentFacts, Role, Route, RunHeader, RunPlan, SecretUrl, StepAction, TargetFacts,
+    TargetNode,
 };
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +116,15 @@ impl Deref for Plan {
     }
 }
 
+/// Before the first row.
+const CONNECTING_S: f64 = 1.0;
+
+/// True where rows pass a proxy or go to shards: how fast they are taken shows when the load has begun.
+fn is_behind(target: &TargetFacts) -> bool {
+    let mut roles = target.nodes.iter().map(|node| node.role).chain([target.role]);
+    roles.any(|role| matches!(role, Role::Endpoint | Role::Shard))
+}
+
 impl Plan {
     pub fn store(&self, header: &mut RunHeader) {
         header.title.clone_from(&self.suite.title);
@@ -178,7 +188,12 @@ impl Plan {
             found.map_or(name, |target| target.owner()).to_owned()
         };
         let expand = |experiment| steps::expand(experiment, seed, owner);
-        let steps = steps::numbered(experiments.iter().flat_map(expand).collect());
+        let mut steps = steps::numbered(experiments.iter().flat_map(expand).collect());
+        for step in steps.iter_mut().filter(|step| step.action == StepAction::Prepare) {
+            if targets.iter().any(|target| target.name == step.target && is_behind(target)) {
+                step.estimated_s = CONNECTING_S;
+            }
+        }
         let facts = RunPlan {
             hash: String::new(),
             suite: suite.facts.clone(),
@@ -253,6 +268,17 @@ impl Plan {
             self.written.iter().flat_map(|suite| suite.deny.iter().chain(&suite.allow));
         let found = checks.find(|check| check.value == id);
         self.error(found.map(|check| &check.span), message, hint)
+    }
+
+    /// Targets whose loads are not in the estimate.
+    pub fn measured_loads(&self) -> Vec<&str> {
+        let is_loaded = |target: &&TargetFacts| {
+            self.steps
+                .iter()
+                .any(|step| step.action == StepAction::Prepare && step.target == target.name)
+        };
+        let targets = self.targets.iter().filter(|target| is_behind(target)).filter(is_loaded);
+        targets.map(|target| target.name.as_str()).collect()
     }
 
     /// True where a half-width or the end of a search may end it sooner than estimated.

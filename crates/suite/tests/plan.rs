@@ -515,3 +515,19 @@ fn without_degrees_there_is_one_point_at_degree_0() {
     let ids: Vec<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
     assert_eq!(ids, ["q/main/prepare", "q/main/degree=0/repeat=1", "q/main/cleanup"]);
 }
+
+#[test]
+fn the_load_of_a_target_behind_a_proxy_is_not_guessed() {
+    let suite = "[suite]\nname = \"s\"\n\n[target.direct]\nurl = \"mysql://u@h/d\"\n\n[target.proxy]\nrole = \"endpoint\"\n\
+                 url = \"mysql://u@p/d\"\n\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
+                 test = \"oltp_read_only\"\noptions = { tables = 10, table_size = 1000000 }\nduration_s = 1\n";
+    let suite = Suite::parse("s.toml", suite, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
+    let plan = build(&suite, &Overrides::default());
+    assert_eq!(plan.measured_loads(), ["proxy"]);
+    let estimated_s = |target: &str| {
+        let mut steps = plan.steps.iter().filter(|step| step.action == StepAction::Prepare);
+        steps.find(|step| step.target == target).map(|step| step.estimated_s)
+    };
+    assert_eq!(estimated_s("proxy"), Some(1.0));
+    assert!(estimated_s("direct") > Some(50.0), "{:?}", estimated_s("direct"));
+}

@@ -6,7 +6,8 @@
 //!
 //! - `request`: the arguments of `up`. `cluster`: made, opened, taken down. `make`: nodes are started.
 //! - `mysql`, `postgres`, `endpoint`: what each product needs.
-//! - `fault`: kill, stop, start, freeze. `network`: partitions. `roles`: promotion and return. `status`: health.
+//! - `fault`: kill, stop, start, freeze. `network`: partitions. `roles`: promotion and return. `status`: health. `vitals`:
+//!   process, memory and log of a node that somebody waits for.
 //!
 //! Every process carries the cluster's random identity in its environment, so that `down` also finds processes
 //! that no file names. Only children of PostgreSQL, which overwrite their environment, are found by the node's
@@ -41,6 +42,7 @@ mod request;
 mod roles;
 mod state;
 mod status;
+mod vitals;
 
 pub use cluster::Cluster;
 pub use error::ClusterError;
@@ -48,3 +50,4 @@ pub(crate) use error::Result;
 pub use request::{REPLICAS_MAX, Replication, Request};
 pub use state::{Account, EndpointKind, Home, NodeProduct, State, StateNode, TopologyKind};
 pub use status::{Health, NodeStatus};
+pub use vitals::{NodeWatch, Vitals};

@@ -41,7 +41,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let control = Arc::new(Control::new());
-    signals::stop_on_interrupt(Arc::clone(&control))
+    let stopped = Arc::clone(&control);
+    signals::end_on_interrupt("nothing of the calibration is kept", move || stopped.stop())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     let environment = dyno_observe::environment();
     let mut points = Vec::new();
@@ -77,7 +78,8 @@ fn point(
         Dialect::Postgres => ("postgres", server.config.postgres_port),
         Dialect::Mysql | Dialect::Sqlite => ("mysql", server.config.mysql_port),
     };
-    output::talk(&format!("{protocol}, {workers} workers, {seconds} s"));
+    let plural = if workers == 1 { "" } else { "s" };
+    output::talk(&format!("{protocol}, {workers} worker{plural}, {seconds} s"));
     let port = port.ok_or_else(|| Failure::new("The null server has no port."))?;
     let target: TargetUrl = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
         .parse()

@@ -58,7 +58,7 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
         RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why.to_string())),
         RunStatus::Failed(why) => Err(Failure::new(why.to_string())),
         RunStatus::Interrupted | RunStatus::Running => {
-            Err(Failure::new("The run was interrupted; what was measured is in its folder.")
+            Err(Failure::new("The run was interrupted; what was loaded and measured is kept.")
                 .with_hint("The same command goes on with it."))
         }
     })

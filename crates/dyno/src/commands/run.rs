@@ -229,7 +229,8 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
     }
     // Before there is a folder: whoever interrupts from here on is told what became of the run.
     let control = Arc::new(Control::new());
-    signals::stop_on_interrupt(Arc::clone(&control))
+    let stopped = Arc::clone(&control);
+    signals::end_on_interrupt("what was loaded and measured is kept", move || stopped.stop())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     let fleet = match &keeping.muster {
         Some(muster) => {
@@ -270,7 +271,12 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
     };
     let about = human_time(plan.estimated_s);
     let most = if plan.may_end_sooner() { "at most " } else { "" };
-    output::talk(&format!("{}: {steps}, {most}about {about}.", plan.suite.title));
+    let loads = plan.measured_loads();
+    let beside = match loads.is_empty() {
+        true => String::new(),
+        false => format!(", and the load of {}: it is timed when it has begun", loads.join(", ")),
+    };
+    output::talk(&format!("{}: {steps}, {most}about {about}{beside}.", plan.suite.title));
     let mut header = RunHeader {
         environment: dyno_observe::environment(),
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)

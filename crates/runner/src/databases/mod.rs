@@ -11,12 +11,13 @@ pub(crate) use place::ServerPlace;
 
 use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
-use dyno_core::{Cause, DbError, Discard, Driver, Session};
+use crate::signals::{EndedBySignal, unless_stopped};
+use dyno_core::{Cause, DbError, Discard, Driver, Nanos, SECOND, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
 use dyno_observe::read_facts;
-use dyno_reactor::block_on;
+use dyno_reactor::{block_on, now, timeout};
 use std::path::Path;
 use std::time::Instant;
 
@@ -24,15 +25,29 @@ pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
     in_session(driver, async |session| read_facts(session).await).await
 }
 
-/// Does something in a session of its own.
+/// The error of what a signal has ended.
+pub const STOPPED: &str = "stopped by the user";
+
+/// Does something in a session of its own, which ends soon after Ctrl-C, also where the server hangs.
 pub async fn in_session<D: Driver, T, E: From<DbError>>(
     driver: &D,
     work: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut session = driver.connect(0).await?;
-    let done = work(&mut session).await;
-    session.close().await;
-    done
+    const CANCEL_WITHIN: Nanos = 2 * SECOND;
+    let stopped = || DbError::workload(STOPPED);
+    let connected = unless_stopped(driver.connect(0)).await;
+    let mut session = connected.ok_or_else(stopped)??;
+    let _ended = session.interrupter().map(EndedBySignal::new);
+    match unless_stopped(work(&mut session)).await {
+        Some(done) => {
+            unless_stopped(session.close()).await;
+            done
+        }
+        None => {
+            let _ = timeout(now() + CANCEL_WITHIN, session.cancel()).await;
+            Err(stopped().into())
+        }
+    }
 }
 
 /// Runs a short task on a loop of its own.

@@ -4,6 +4,7 @@
 use super::sampling::{Sampling, at_s};
 use super::{Nodes, Role};
 use crate::databases::with_driver;
+use crate::signals::unless_stopped;
 use dyno_core::{AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_facts::{Freshness, Route, say};
 use dyno_observe::Asked;
@@ -236,5 +237,6 @@ impl Probe<'_> {
 
 async fn in_time<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
     let late = || DbError::unreachable("no answer came in time");
-    timeout(now() + PATIENCE, task).await.unwrap_or_else(|_| Err(late()))
+    let answered = unless_stopped(timeout(now() + PATIENCE, task)).await;
+    answered.and_then(Result::ok).unwrap_or_else(|| Err(late()))
 }

@@ -5,10 +5,11 @@ use super::freshness::{self, Probed};
 use super::server_cpu::{self, CpuUse};
 use super::{AllSeen, Node, Nodes};
 use crate::databases::{ServerPlace, with_driver};
+use crate::signals::unless_stopped;
 use dyno_core::{Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_facts::{Event, EventKind, Message, say};
 use dyno_observe::{HostSampler, Questions, Sample, ServerWindow, server_restarted};
-use dyno_reactor::{block_on, now, sleep_until, timeout};
+use dyno_reactor::{Elapsed, block_on, now, sleep_until, timeout};
 use dyno_record::Window;
 use dyno_store::NodeSeries;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -223,7 +224,8 @@ impl<'a> Sampler<'a> {
                 break;
             }
             self.asked_at = now();
-            match timeout(now() + PATIENCE, self.ask(driver, &mut session)).await {
+            let asked = unless_stopped(timeout(now() + PATIENCE, self.ask(driver, &mut session)));
+            match asked.await.unwrap_or(Err(Elapsed)) {
                 Ok(Ok((sample, refused))) => self.take(&window, sample, refused),
                 Ok(Err(error)) => {
                     if matches!(error.cause(), Cause::Unreachable | Cause::Lost) {
@@ -244,7 +246,7 @@ impl<'a> Sampler<'a> {
         }
         if let Some(session) = session {
             // Ending politely may take as long as anything else.
-            let _ = timeout(now() + PATIENCE, session.close()).await;
+            unless_stopped(timeout(now() + PATIENCE, session.close())).await;
         }
     }
 

@@ -1,8 +1,10 @@
 //! On a MariaDB of one's own, beside the original where that is installed.
 
 use super::support::{command, number, shape};
-use dyno_testkit::{MariaDb, Ran, Scratch, peer, server_or_skip, skipped, wait_until};
+use dyno_testkit::{MariaDb, Ran, RunningDyno, Scratch, peer, server_or_skip, skipped, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 fn on(server: &MariaDb, arguments: &[&str]) -> Ran {
     let folder = Scratch::new();
@@ -207,6 +209,30 @@ fn a_server_that_comes_back_is_connected_to_again_when_asked_for() {
     assert!((number(&ran, "reconnects:") - 2.0).abs() < 0.5, "{}", ran.all());
     assert!(ran.stdout.contains("    connection_lost "), "{}", ran.all());
     assert!((number(&ran, "total:") - number(&ran, "transactions:")).abs() < 0.5, "{}", ran.all());
+}
+
+#[test]
+fn a_server_that_hangs_beyond_the_end_does_not_keep_the_report() {
+    let name = "a_server_that_hangs_beyond_the_end_does_not_keep_the_report";
+    let server = server_or_skip!(MariaDb, name);
+    let folder = Scratch::new();
+    let test = ["--table-size=1000", "--threads=2", "--time=2", "oltp_read_write"];
+    good(on(&server, &[&test[..], &["prepare"]].concat()));
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let mut run = command(folder.path(), &[&socket, "--mysql-user=root"]);
+    run.args(test).arg("run");
+    let mut running = RunningDyno::spawn(folder.path(), run);
+    wait_for(&server, BUSY);
+    let server =
+        server.server.process().and_then(|pid| Pid::from_raw(pid as i32)).expect("it runs");
+    kill_process(server, Signal::STOP).expect("a signal");
+    // sysbench waits for the begun transactions after its time.
+    std::thread::sleep(Duration::from_secs(4));
+    running.signal(Signal::INT);
+    let ran = running.end();
+    kill_process(server, Signal::CONT).expect("a signal");
+    assert_eq!(ran.code, 130, "{}", ran.all());
+    assert!(number(&ran, "transactions:") > 0.0, "{}", ran.all());
 }
 
 #[test]

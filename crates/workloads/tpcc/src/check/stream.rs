@@ -7,6 +7,8 @@ use super::prepare;
 use crate::text::read_scaled;
 use dyno_core::{AnswerRow, DbError, Dialect, Discard, Driver, Rows, Session};
 use dyno_reactor::block_on;
+use dyno_runner::databases::STOPPED;
+use dyno_runner::signals::unless_stopped;
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::future::{Future, poll_fn};
@@ -55,8 +57,11 @@ impl Stream {
         let (keys, width) = (side.keys, side.keys + side.values.len());
         let side = side.clone();
         scope.spawn(move || {
-            let read = block_on(read(driver, number, &side, &sender));
-            let ended = read.unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())));
+            let read = unless_stopped(read(driver, number, &side, &sender));
+            let ended = match block_on(read) {
+                Ok(ended) => ended.unwrap_or_else(|| Err(DbError::workload(STOPPED))),
+                Err(error) => Err(DbError::unreachable(error.to_string())),
+            };
             if let Err(error) = ended {
                 // Nobody listens any more when another answer has failed first.
                 let _ = sender.send(Err(error));

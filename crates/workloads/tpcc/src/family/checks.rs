@@ -7,14 +7,12 @@ use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards
 use crate::facts::{ConditionLine, ConditionState};
 use crate::load::prove;
 use crate::options::CheckTime;
-use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
+use dyno_core::{DbError, Driver, Session};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::{LoadError, LoadObserver, default_sessions};
-use dyno_reactor::{now, timeout};
 use dyno_runner::databases;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::{output, signals};
-use std::pin::pin;
 
 const AUDIT_CHECK: &str = "audit";
 /// Of a target whose shards and their rule are known.
@@ -127,8 +125,8 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
 
 /// Why something could not be looked at. Errors are English; what the user has done is said in all languages.
 fn reason(error: &DbError) -> Message {
-    let (why, stopped) = (sentence(&error.to_string()), say!(check_stopped));
-    if stopped == why { stopped } else { why.into() }
+    let why = error.to_string();
+    if why == databases::STOPPED { say!(check_stopped) } else { sentence(&why).into() }
 }
 
 fn announce(is_wanted: bool, warehouses: u32) {
@@ -168,14 +166,11 @@ fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError>
 /// was asked.
 type Asked = Result<check::ConditionVerdict, (&'static Condition, Option<DbError>)>;
 
-/// Gives up at Ctrl-C: the conditions of a large database take longer than anybody waits. (SQLite
-/// answers within its calls, and can't be left.)
 fn look_in_a_session<D: Driver>(
     driver: &D,
     with_conditions: bool,
 ) -> Result<Looked<Asked>, DbError> {
-    const PATIENCE: Nanos = 100 * MILLISECOND;
-    let look = databases::in_session(driver, async |session| {
+    databases::run(databases::in_session(driver, async |session| {
         let books = books(session).await?;
         let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
         let looked = match with_conditions {
@@ -183,19 +178,7 @@ fn look_in_a_session<D: Driver>(
             false => None,
         };
         Ok((books, looked))
-    });
-    databases::run(async {
-        let mut looking = pin!(look);
-        loop {
-            match timeout(now() + PATIENCE, looking.as_mut()).await {
-                Ok(looked) => return looked,
-                Err(_) if signals::has_come() => {
-                    return Err(DbError::workload(say!(check_stopped).to_string()));
-                }
-                Err(_) => {}
-            }
-        }
-    })
+    }))
 }
 
 async fn ask<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Asked>, DbError> {

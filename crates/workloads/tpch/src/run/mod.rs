@@ -27,6 +27,7 @@ use answers::Answers;
 use dyno_core::{Driver, Session};
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::block_on;
+use dyno_runner::signals::unless_stopped;
 use link::Opening;
 use qphh::LastPower;
 use stream::News;
@@ -75,7 +76,7 @@ pub fn run<D: Driver>(
     facts::end(&mut facts, options);
     qphh::add(&mut facts, options, before.last_power, before.position);
     if matches!(options.test, TpchTest::Power { refresh: true })
-        && let Ok(Err(error)) = block_on(qphh::remember(driver, &facts))
+        && let Ok(Some(Err(error))) = block_on(unless_stopped(qphh::remember(driver, &facts)))
     {
         watch.note(&format!("The database could not be told of its power test: {error}"));
     }
@@ -142,14 +143,14 @@ struct Before {
 }
 
 fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, LoadError> {
-    let looked = block_on(async {
+    let looked = block_on(unless_stopped(async {
         let connected = driver.connect(0).await;
         let mut session = connected.map_err(while_doing("connecting to the database"))?;
         let before = look_with(&mut session, options).await;
         session.close().await;
         before
-    });
-    looked.map_err(LoadError::Loop)?
+    }));
+    looked.map_err(LoadError::Loop)?.unwrap_or(Err(LoadError::Canceled { hint: None }))
 }
 
 async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<Before, LoadError> {

@@ -1,0 +1,76 @@
+//! The nodes of a target that a load looks at.
+
+use crate::databases::{Database, ReachedDatabase, with_driver};
+use dyno_core::{Driver, Nanos};
+use dyno_facts::TargetFacts;
+use dyno_load::{NodeHealth, NodeSight, look_at};
+use dyno_topology::{Health, NodeWatch, Vitals};
+use std::path::Path;
+
+pub(crate) struct WatchedNode {
+    name: String,
+    database: Database,
+    /// Of a node of a cluster of this machine.
+    watch: Option<NodeWatch>,
+}
+
+/// The nodes of a target that has been reached, as the plan has it.
+pub(crate) fn watched(
+    planned: Option<&TargetFacts>,
+    reached: &ReachedDatabase,
+) -> Vec<WatchedNode> {
+    let planned = planned.map_or(&[][..], |planned| &planned.nodes);
+    let node = |(at, reached): (usize, &crate::databases::ReachedNode)| {
+        let cluster = planned.get(at).and_then(|planned| planned.cluster.as_deref());
+        WatchedNode {
+            name: reached.name.clone(),
+            database: reached.database.clone(),
+            watch: cluster.and_then(|folder| NodeWatch::new(Path::new(folder), &reached.name)),
+        }
+    };
+    reached.nodes.iter().enumerate().map(node).collect()
+}
+
+pub(crate) fn dead(nodes: &[WatchedNode]) -> Option<NodeSight> {
+    nodes.iter().find_map(|node| Some(node.sight(node.watch.as_ref()?.dead()?)))
+}
+
+/// Looks at all nodes at the same time.
+pub(crate) fn look(nodes: &[WatchedNode], answer_within: Nanos) -> Vec<NodeSight> {
+    std::thread::scope(|scope| {
+        let looks: Vec<_> =
+            nodes.iter().map(|node| scope.spawn(move || node.look(answer_within))).collect();
+        looks.into_iter().filter_map(|look| look.join().ok().flatten()).collect()
+    })
+}
+
+impl WatchedNode {
+    fn sight(&self, vitals: Vitals) -> NodeSight {
+        let health = match vitals.health {
+            Health::Down => NodeHealth::Dead,
+            _ if vitals.is_out_of_memory => NodeHealth::OutOfMemory,
+            Health::Failing | Health::Frozen => NodeHealth::Stuck,
+            Health::Up => NodeHealth::Works,
+        };
+        NodeSight { name: self.name.clone(), health, evidence: vitals.text }
+    }
+
+    /// What is seen of its process, and whether it answers. An embedded database is no node.
+    fn look(&self, answer_within: Nanos) -> Option<NodeSight> {
+        let seen = self.watch.as_ref().and_then(NodeWatch::look).map(|vitals| self.sight(vitals));
+        if seen.as_ref().is_some_and(|seen| seen.health == NodeHealth::Dead) {
+            return seen;
+        }
+        let asked = with_driver!(&self.database, driver => {
+            (!driver.blocks()).then(|| look_at(driver, &self.name, answer_within))
+        })?;
+        Some(match seen {
+            None => asked,
+            Some(seen) => NodeSight {
+                health: seen.health.max(asked.health),
+                evidence: format!("{}; {}", seen.evidence, asked.evidence),
+                ..seen
+            },
+        })
+    }
+}

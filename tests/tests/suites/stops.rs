@@ -1,0 +1,196 @@
+//! Servers that hang: dyno says what it waits for, and Ctrl-C ends it at any moment. The same command goes on.
+
+use dyno_testkit::{
+    MariaDb, Postgres, RunningDyno, Scratch, commits, dyno, dyno_command, only_run, server_or_skip,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// More than the ten seconds that are promised, for machines that are busy.
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
+
+fn signal(process: u32, signal: Signal) {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(process, signal).expect("it can be signalled");
+}
+
+/// A server that is stopped in its tracks while this lives.
+struct Frozen(Vec<u32>);
+
+impl Frozen {
+    /// All processes of a server: those of PostgreSQL's sessions answer without the first.
+    fn new(first: u32) -> Self {
+        let mut all = vec![first];
+        let children = format!("/proc/{first}/task/{first}/children");
+        let children = fs::read_to_string(children).unwrap_or_default();
+        all.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        all.iter().for_each(|&pid| signal(pid, Signal::STOP));
+        Frozen(all)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|&pid| signal(pid, Signal::CONT));
+    }
+}
+
+fn suite(folder: &Path, url: &str, experiment: &str) {
+    let text = format!(
+        "[suite]\nname = \"stops\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\nname = \"e\"\n{experiment}\n"
+    );
+    fs::write(folder.join("stops.toml"), text).expect("the suite can be written");
+}
+
+const TPCC: &str = "workload = \"tpcc\"\ntest = \"bmsql-5.0\"\nterminals = 2\nwarmup_s = 0.5\nduration_s = 3\n\
+                    options = { warehouses = 2, load_workers = 2 }";
+const SYSBENCH: &str = "workload = \"sysbench\"\ntest = \"oltp_read_write\"\nworkers = [4]\ninterval_s = 0.5\nduration_s = 4\n\
+                        options = { tables = 2, table_size = 1000 }";
+
+/// Starts a run that looks at its server after a second without progress.
+fn start(folder: &Path) -> RunningDyno {
+    let mut command = dyno_command(folder);
+    command.env("DYNO_LOAD_PATIENCE_S", "1").args(["run", "stops.toml"]);
+    RunningDyno::spawn(folder, command)
+}
+
+/// Ends a run by a signal; what it has said.
+fn ends(running: &mut RunningDyno, with: Signal) -> String {
+    let asked = Instant::now();
+    running.signal(with);
+    let ran = running.end();
+    assert!(asked.elapsed() < ENDED_WITHIN, "after {:?}: {}", asked.elapsed(), ran.all());
+    assert_ne!(ran.code, 0, "{}", ran.all());
+    assert!(
+        ran.stderr.contains("Stopping; what was loaded and measured is kept."),
+        "{}",
+        ran.all()
+    );
+    ran.all()
+}
+
+fn goes_on(folder: &Path) {
+    let ran = dyno(folder, &["run", "stops.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
+}
+
+/// A load on a server that hangs names what is waited for, and TERM ends it.
+fn load_on_a_server_that_hangs(url: &str, process: u32) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, url, TPCC);
+    let mut running = start(folder);
+    running.wait_until("the load", |running| running.stderr().contains("target main"));
+    // Somewhere in the load; every moment of it must do.
+    std::thread::sleep(Duration::from_millis(700));
+    let frozen = Frozen::new(process);
+    running.wait_until("the look at the server", |running| {
+        running.stderr().contains("no progress for ")
+    });
+    let said = ends(&mut running, Signal::TERM);
+    assert!(said.contains("main does not answer a new connection within"), "{said}");
+    assert!(said.contains("session 0: "), "{said}");
+    drop(frozen);
+    goes_on(folder);
+}
+
+#[test]
+fn term_ends_a_load_on_a_mariadb_that_hangs() {
+    let server = server_or_skip!(MariaDb, "term_ends_a_load_on_a_mariadb_that_hangs");
+    load_on_a_server_that_hangs(&server.url(), server.server.process().expect("it runs"));
+}
+
+#[test]
+fn term_ends_a_load_on_a_postgres_that_hangs() {
+    let server = server_or_skip!(Postgres, "term_ends_a_load_on_a_postgres_that_hangs");
+    load_on_a_server_that_hangs(&server.url(), server.server.process().expect("it runs"));
+}
+
+#[test]
+fn a_load_on_a_server_that_hangs_for_long_ends_by_itself() {
+    let server = server_or_skip!(MariaDb, "a_load_on_a_server_that_hangs_for_long_ends_by_itself");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &server.url(), TPCC);
+    let mut running = start(folder);
+    running.wait_until("the load", |running| running.stderr().contains("target main"));
+    std::thread::sleep(Duration::from_millis(700));
+    let frozen = Frozen::new(server.server.process().expect("it runs"));
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let error = ran.stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
+    assert!(error.contains("main does not answer a new connection"), "{}", ran.all());
+    assert!(error.contains("the load made no progress for"), "{}", ran.all());
+    drop(frozen);
+    goes_on(folder);
+}
+
+/// A trial on a server that hangs ends with INT, is kept as interrupted, and is repeated.
+fn trial_on_a_server_that_hangs(url: &str, process: u32) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, url, SYSBENCH);
+    let mut running = start(folder);
+    let runs = folder.join("dyno-runs");
+    running.wait_until("commits", |_| {
+        only_run(&runs).is_some_and(|run| commits(&run, 1).iter().any(|&count| count > 0))
+    });
+    let frozen = Frozen::new(process);
+    // Until after the end of its window, which begun transactions outlast.
+    std::thread::sleep(Duration::from_secs(5));
+    let said = ends(&mut running, Signal::INT);
+    assert!(said.contains("error: The run was interrupted"), "{said}");
+    drop(frozen);
+    goes_on(folder);
+}
+
+#[test]
+fn int_ends_a_trial_on_a_mariadb_that_hangs() {
+    let server = server_or_skip!(MariaDb, "int_ends_a_trial_on_a_mariadb_that_hangs");
+    trial_on_a_server_that_hangs(&server.url(), server.server.process().expect("it runs"));
+}
+
+#[test]
+fn int_ends_a_trial_on_a_postgres_that_hangs() {
+    let server = server_or_skip!(Postgres, "int_ends_a_trial_on_a_postgres_that_hangs");
+    trial_on_a_server_that_hangs(&server.url(), server.server.process().expect("it runs"));
+}
+
+#[test]
+fn term_ends_the_first_look_at_a_server_that_takes_connections_and_says_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    for scheme in ["mysql", "postgres"] {
+        let scratch = Scratch::new();
+        let url = format!("{scheme}://u@127.0.0.1:{port}/d?connect_timeout_s=3600");
+        suite(scratch.path(), &url, SYSBENCH);
+        let mut running = start(scratch.path());
+        // A run that waits for the answer has a folder.
+        running.wait_until("the run", |running| running.stderr().contains("about"));
+        std::thread::sleep(Duration::from_millis(300));
+        let said = ends(&mut running, Signal::TERM);
+        assert!(said.contains("stopped by the user"), "{said}");
+    }
+}
+
+#[test]
+fn int_ends_the_conditions_on_a_server_that_hangs() {
+    let server = server_or_skip!(MariaDb, "int_ends_the_conditions_on_a_server_that_hangs");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &server.url(), TPCC);
+    let mut running = start(folder);
+    let runs = folder.join("dyno-runs");
+    running.wait_until("the end of the window", |_| {
+        only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= 3)
+    });
+    let frozen = Frozen::new(server.server.process().expect("it runs"));
+    std::thread::sleep(Duration::from_secs(2));
+    ends(&mut running, Signal::INT);
+    drop(frozen);
+    goes_on(folder);
+}
