@@ -98,18 +98,18 @@ impl Activity {
 }
 
 /// The session that is being polled on this thread.
-struct Here {
+struct PolledSession {
     activity: Arc<Activity>,
     number: u32,
 }
 
 thread_local! {
-    static HERE: RefCell<Option<Rc<Here>>> = const { RefCell::new(None) };
+    static HERE: RefCell<Option<Rc<PolledSession>>> = const { RefCell::new(None) };
 }
 
 /// Lets [`doing`] within `work` know which session it speaks of.
 pub(crate) async fn noted<F: Future>(activity: &Arc<Activity>, number: u32, work: F) -> F::Output {
-    let here = Rc::new(Here { activity: Arc::clone(activity), number });
+    let here = Rc::new(PolledSession { activity: Arc::clone(activity), number });
     let mut work = pin!(work);
     poll_fn(|context| {
         let outside = HERE.replace(Some(Rc::clone(&here)));

@@ -117,6 +117,7 @@ pub fn execute(
             (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
     };
+    signals::hold_for_good();
     let denied = runner.denied;
     let path = runner.run.finish(status.clone())?;
     Ok(RunOutcome { path, status, failure, denied })
@@ -345,6 +346,7 @@ impl Runner<'_> {
         let job = Job { step, planned, purpose, nodes, fault: fault.as_ref(), team, run, control };
         let done = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
+        let _held = fault.as_ref().map(|_| signals::ProcessHeld::new());
         if let Some(why) = fault.and_then(|fault| fault.restore()) {
             output::talk(&format!("warning: {}: {why}", step.target));
             self.run.event(Event::new(EventKind::Note, why))?;

@@ -106,29 +106,29 @@ pub struct LoadProgress {
     progress: ProgressBar,
     planned: AtomicU64,
     rows: AtomicU64,
-    probe: Mutex<Probe>,
+    probe: Mutex<FirstRows>,
     nodes: Vec<WatchedNode>,
 }
 
 /// Estimates the time of a load from its first rows.
 #[derive(Default)]
-enum Probe {
+enum FirstRows {
     #[default]
     Waiting,
     Since(Instant, u64),
     Told,
 }
 
-impl Probe {
+impl FirstRows {
     /// Rows per second, once, when `sent` rows were seen at `now` and the first of them long enough before.
     fn rate(&mut self, now: Instant, sent: u64) -> Option<f64> {
         match *self {
-            Probe::Waiting if sent > 0 => *self = Probe::Since(now, sent),
-            Probe::Since(since, first) if now >= since + PROBE && sent > first => {
-                *self = Probe::Told;
+            FirstRows::Waiting if sent > 0 => *self = FirstRows::Since(now, sent),
+            FirstRows::Since(since, first) if now >= since + PROBE && sent > first => {
+                *self = FirstRows::Told;
                 return Some((sent - first) as f64 / (now - since).as_secs_f64());
             }
-            Probe::Waiting | Probe::Since(..) | Probe::Told => {}
+            FirstRows::Waiting | FirstRows::Since(..) | FirstRows::Told => {}
         }
         None
     }
@@ -289,7 +289,7 @@ mod tests {
     fn a_load_is_estimated_once_from_its_first_two_seconds() {
         let begin = Instant::now();
         let at = |ms| begin + Duration::from_millis(ms);
-        let mut probe = Probe::default();
+        let mut probe = FirstRows::default();
         assert_eq!(probe.rate(at(0), 0), None);
         assert_eq!(probe.rate(at(500), 64), None, "the first row begins it");
         assert_eq!(probe.rate(at(2_400), 640), None);
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn a_probe_waits_for_rows() {
         let begin = Instant::now();
-        let mut probe = Probe::Since(begin, 64);
+        let mut probe = FirstRows::Since(begin, 64);
         assert_eq!(probe.rate(begin + 5 * PROBE, 64), None);
         assert_eq!(probe.rate(begin + 5 * PROBE, 74), Some(1.0));
     }

@@ -23,6 +23,30 @@ const END_WITHIN: Duration = Duration::from_millis(9500);
 static INTERRUPTERS: Mutex<Vec<(u64, Interrupter)>> = Mutex::new(Vec::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
+/// Work that is done to its end although a signal has come: it waits for no server of the user.
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+/// While it lives, the process is not ended before its time.
+pub(crate) struct ProcessHeld(());
+
+impl ProcessHeld {
+    pub(crate) fn new() -> Self {
+        HELD.fetch_add(1, Ordering::Relaxed);
+        ProcessHeld(())
+    }
+}
+
+impl Drop for ProcessHeld {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// From now on nothing is waited for any more: the process ends by itself.
+pub(crate) fn hold_for_good() {
+    HELD.fetch_add(1, Ordering::Relaxed);
+}
+
 /// While it lives, a signal ends the statements of a session.
 pub(crate) struct EndedBySignal(u64);
 
@@ -51,7 +75,7 @@ pub async fn unless_stopped<F: Future>(question: F) -> Option<F::Output> {
 
 /// Ends embedded statements, and at last the process.
 fn see_to_the_end() -> ! {
-    while !came_before(END_WITHIN) {
+    while !came_before(END_WITHIN) || HELD.load(Ordering::Relaxed) > 0 {
         std::thread::sleep(Duration::from_millis(100));
         if came_before(ANSWER_GRACE) {
             interrupters().iter().for_each(|(_, end)| end());

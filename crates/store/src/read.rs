@@ -280,3 +280,17 @@ impl RunData {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_truncated_header_has_a_remedy() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("run.json"), b"{\"schema_version\"").expect("written");
+        let error = header(folder.path()).expect_err("half a file");
+        assert!(error.to_string().contains("run.json is damaged: "), "{error}");
+        assert!(error.hint().expect("a remedy").contains("begins a new run"), "{error:?}");
+    }
+}

@@ -19,7 +19,7 @@ const TICKS_PER_S: f64 = 100.0;
 /// Most of a log that is read.
 const READ_BYTES: u64 = 1 << 20;
 /// A heap is full when a collection leaves that share of it.
-const FULL: f64 = 0.9;
+const FULL: f64 = 0.8;
 
 /// Watches a node of a cluster from now on.
 #[derive(Clone, Debug)]

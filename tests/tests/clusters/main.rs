@@ -4,6 +4,7 @@ mod direct_load;
 mod endpoints;
 mod fault;
 mod fleet;
+mod loads;
 mod mine;
 mod nats;
 mod pair;

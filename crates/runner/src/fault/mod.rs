@@ -35,7 +35,7 @@ use std::time::Duration;
 
 /// How long work on a cluster goes on when the user has stopped the run: most of it is done by then, and what
 /// is broken off leaves nodes that nobody wants.
-const GRACE: Duration = Duration::from_secs(7);
+const GRACE: Duration = Duration::from_secs(10);
 
 fn is_given_up() -> bool {
     signals::came_before(GRACE)
