@@ -233,6 +233,9 @@ pub struct NodeConditions {
     pub acknowledged_by: Option<CommitWait>,
     /// How the connection was made: `tcp`, `unix socket`, with `, tls` where it is encrypted.
     pub transport: Option<String>,
+    /// Of an endpoint: the servers that it reaches by postgres_fdw.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub foreign_servers: Vec<String>,
 }
 
 /// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`, `any 2 of 3`.

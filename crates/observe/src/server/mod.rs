@@ -55,10 +55,18 @@ pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> DbResult<No
 pub async fn glance<S: Session>(session: &mut S) -> DbResult<NodeLook> {
     let mut asker = Asker::new(session);
     let product = asker.session().product().clone();
-    let state =
+    let mut state =
         NodeState { round_trip_us: round_trip_us(&mut asker).await?, ..NodeState::default() };
-    let facts =
-        ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
+    if asker.session().dialect() == Dialect::Postgres {
+        state.foreign_servers = postgres::foreign_servers(&mut asker).await?;
+    }
+    let (not_readable, _) = asker.end();
+    let facts = ServerFacts {
+        product: product.name,
+        version: product.version,
+        not_readable,
+        ..ServerFacts::default()
+    };
     Ok(NodeLook { facts, state })
 }
 

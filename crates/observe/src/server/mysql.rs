@@ -90,6 +90,7 @@ pub(super) async fn state<S: Session>(
         replicas: replicas(&dumps, &facts.counters),
         acknowledged_by: Some(acknowledged_by(facts, members)),
         transport: host.map(|host| transport(&host, &cipher)),
+        foreign_servers: Vec::new(),
         asked: Asked::default(),
     })
 }

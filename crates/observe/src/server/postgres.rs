@@ -109,6 +109,7 @@ pub(super) async fn state<S: Session>(
         replicas: followers.iter().map(|row| replica(row)).collect(),
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
+        foreign_servers: Vec::new(),
         asked: Asked::default(),
         sample,
     })
@@ -165,6 +166,14 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         started_s: number(texts, "started"),
         ..Sample::default()
     }
+}
+
+/// The servers that this one reaches by postgres_fdw.
+pub(super) async fn foreign_servers<S: Session>(asker: &mut Asker<'_, S>) -> DbResult<Vec<String>> {
+    let names = "SELECT srvname FROM pg_foreign_server s JOIN pg_foreign_data_wrapper w \
+                 ON w.oid = s.srvfdw WHERE fdwname = 'postgres_fdw' ORDER BY 1";
+    let rows = asker.rows(say!(asked_foreign_servers), names).await?;
+    Ok(rows.iter().map(|row| cell(row, 0).to_owned()).collect())
 }
 
 /// Statements that read and that write, ever since; only the extension `pg_stat_statements` tells, and

@@ -47,6 +47,7 @@ pub(super) fn silent_state() -> NodeState {
     NodeState {
         acknowledged_by: Some(CommitWait::Local(say!(acknowledged_locally))),
         transport: Some("embedded".to_owned()),
+        foreign_servers: Vec::new(),
         ..NodeState::default()
     }
 }

@@ -19,6 +19,8 @@ pub struct NodeState {
     pub replicas: Vec<ReplicaFacts>,
     pub acknowledged_by: Option<CommitWait>,
     pub transport: Option<String>,
+    /// Of an endpoint: the servers that it reaches by postgres_fdw.
+    pub foreign_servers: Vec<String>,
     /// Statements that were asked to learn all this: servers count them too.
     pub asked: Asked,
 }
@@ -96,6 +98,7 @@ pub fn node_conditions(
         replicas: after.replicas.clone(),
         acknowledged_by: weaker(&before.acknowledged_by, &after.acknowledged_by),
         transport: before.transport.clone(),
+        foreign_servers: before.foreign_servers.clone(),
         ..NodeConditions::default()
     }
 }

@@ -66,6 +66,16 @@ pub(super) const RULES: &[Rule] = &[
             Some(say!(commits_without_a_replicas_answer, n = commits))
         })
     }),
+    Rule::trial(Group::D, Level::W, checks::no_atomic_commit, |trial| {
+        let endpoints = of_role(trial, "endpoint");
+        let joins = |node: &NodeConditions| node.foreign_servers.len() > 1;
+        let (name, node) = endpoints.iter().find(|(_, node)| joins(node))?;
+        if of_role(trial, "shard").is_empty() {
+            return None;
+        }
+        let names = node.foreign_servers.join(", ");
+        Some(say!(commits_of_each_shard_apart, node = *name, servers = names))
+    }),
     Rule::target_of_case(Group::D, Level::E, checks::durability_claimed, claimed),
     Rule::trial(Group::D, Level::E, checks::nodes_differ, differing),
 ];

@@ -52,6 +52,17 @@ fn node(runs: &mut [RunData], name: &str, change: impl Fn(&mut NodeConditions)) 
     cluster(runs, |nodes| change(nodes.get_mut(name).expect("a node")));
 }
 
+/// An endpoint that reaches servers by postgres_fdw, and another node of this role.
+fn joined(runs: &mut [RunData], role: &str, servers: &[&str]) {
+    cluster(runs, |nodes| {
+        for (name, role) in [("n1", "endpoint"), ("n2", role)] {
+            nodes.get_mut(name).expect("a node").role = Some(role.to_owned());
+        }
+        let endpoint = nodes.get_mut("n1").expect("a node");
+        endpoint.foreign_servers = servers.iter().map(|&name| name.to_owned()).collect();
+    });
+}
+
 /// Reads of the three nodes.
 fn reads(runs: &mut [RunData], reads: [u64; 3]) {
     cluster(runs, |nodes| {
@@ -155,6 +166,12 @@ pub(super) const CASES: &[Case] = &[
         evidence: "n1: 5 commits without a replica's answer",
         fires: |runs| node(runs, "n1", |node| node.unacknowledged = Some(5)),
         silent: |runs| node(runs, "n1", |node| node.unacknowledged = Some(0)),
+    },
+    Case {
+        id: "no-atomic-commit",
+        evidence: "n1 commits on a, b apart, by postgres_fdw",
+        fires: |runs| joined(runs, "shard", &["a", "b"]),
+        silent: |runs| joined(runs, "read_only", &["a", "b"]),
     },
     Case {
         id: "durability-claimed",
