@@ -518,9 +518,9 @@ fn without_degrees_there_is_one_point_at_degree_0() {
 
 #[test]
 fn the_load_of_a_target_behind_a_proxy_is_not_guessed() {
-    let suite = "[suite]\nname = \"s\"\n\n[target.direct]\nurl = \"mysql://u@h/d\"\n\n[target.proxy]\nrole = \"endpoint\"\n\
-                 url = \"mysql://u@p/d\"\n\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
-                 test = \"oltp_read_only\"\noptions = { tables = 10, table_size = 1000000 }\nduration_s = 1\n";
+    let suite = "[suite]\nname = \"s\"\n\n[target.direct]\nurl = \"mysql://u@h/d\"\n\n[target.proxy]\n\
+                 nodes = [{ role = \"endpoint\", url = \"mysql://u@p/d\" }]\n\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
+                 test = \"oltp_read_only\"\noptions = { tables = 10, table_size = 1000000 }\nworkers = 4\nduration_s = 1\n";
     let suite = Suite::parse("s.toml", suite, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = build(&suite, &Overrides::default());
     assert_eq!(plan.measured_loads(), ["proxy"]);

@@ -157,7 +157,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "half-done",
         evidence: "trial 2: 3 transactions half done, 1 of them not acknowledged; 2 in doubt; 4 prepared branches left",
-        fires: |runs| torn(runs, [2, 1, 2, 4]),
+        fires: |runs| torn(runs, [3, 1, 2, 4]),
         silent: |runs| torn(runs, [0, 0, 0, 4]),
     },
     Case {
