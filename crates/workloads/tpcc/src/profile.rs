@@ -1,5 +1,8 @@
 //! What is run how. The transactions are the same code; a profile is data.
 
+use crate::random::LAST_NAME_BYTES;
+use crate::text::Short;
+
 dyno_core::named! {
     /// The five transactions (clauses 2.4 to 2.8), in the order of all tables here.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -206,6 +209,13 @@ impl Profile {
         let weights = [new_order as u32, payment, order_status, delivery, stock_level];
         Ok(Profile { choice: TransactionChoice::Weights(weights), ..self })
     }
+}
+
+/// How a transaction asks for a customer (2.5.1.2): by number, or by last name, 60 % of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CustomerKey {
+    Id(i64),
+    Name(u64, Short<LAST_NAME_BYTES>),
 }
 
 #[cfg(test)]

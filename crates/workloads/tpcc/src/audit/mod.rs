@@ -3,9 +3,8 @@
 //! Workers count what they executed; the counts are merged when they leave. Each share is compared
 //! with its expected value, and each distribution with its exact one.
 
-use crate::profile::{Profile, TpccTransaction, TransactionChoice};
+use crate::profile::{CustomerKey, Profile, TpccTransaction, TransactionChoice};
 use crate::random::{Constants, NuRand};
-use crate::run::CustomerKey;
 use dyno_core::ShardMap;
 use dyno_facts::{Message, say};
 use serde::{Deserialize, Serialize};

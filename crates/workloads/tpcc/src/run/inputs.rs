@@ -1,9 +1,9 @@
 //! What terminals enter: the input data of each transaction, drawn once and used again by retries.
 
 use super::pacing::Deck;
-use crate::profile::{Binding, Profile};
-use crate::random::{Constants, LAST_NAME_BYTES, NuRand, last_name};
-use crate::text::{Short, Timestamp};
+use crate::profile::{Binding, CustomerKey, Profile};
+use crate::random::{Constants, NuRand, last_name};
+use crate::text::Timestamp;
 use crate::{DISTRICTS, ITEMS};
 use dyno_core::Rng;
 
@@ -46,12 +46,6 @@ pub struct Terminal {
     pub(crate) deck: Deck,
     /// The kind that it chose last in the menu.
     pub(crate) chosen: u8,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum CustomerKey {
-    Id(i64),
-    Name(u64, Short<LAST_NAME_BYTES>),
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -536,7 +536,7 @@ fn count_crossing(counters: &mut Counters, map: &ShardMap, input: &Input, outcom
     }
 }
 
-pub(crate) use inputs::{CustomerKey, LINES_MAX, LINES_MIN};
+pub(crate) use inputs::{LINES_MAX, LINES_MIN};
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,11 @@
 //! Payment (clause 2.5), and how a customer is found by last name.
 
-use super::inputs::{CustomerKey, PaymentInput, World};
+use super::inputs::{PaymentInput, World};
 use super::link::{Link, not_loaded};
 use super::statements::Sql;
 use crate::ledger::Entry;
 use crate::ledger_file::LedgerPayment;
+use crate::profile::CustomerKey;
 use crate::text::{Decimal, Short};
 use dyno_core::{AnswerRow, DbError, Outcome, Param, Rows, Session};
 

@@ -314,7 +314,7 @@ pub(crate) struct Schema {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LateKey {
     pub(crate) table: TpccTable,
-    /// As [`crate::load`] finds it in the catalog again.
+    /// As the load finds it in the catalog again.
     pub(crate) name: String,
     pub(crate) sql: String,
 }
