@@ -35,7 +35,7 @@ pub struct FaultFacts {
     /// Errors from the fault to the end of the window.
     pub errors: Vec<ErrorSummary>,
     /// Transactions that the database had acknowledged in the trial, warm-up included, by the load
-    /// generator's own books: New-Orders of TPC-C (its ledger), transactions of pgbench that write a row of
+    /// generator's own books: New-Orders of TPC-C (its ledger; on shards its payments, too), transactions of pgbench that write a row of
     /// the history (its journal). `None` where a workload keeps no such books.
     pub acknowledged: Option<u64>,
     /// Of these, those that were not found in it afterwards.

@@ -38,6 +38,10 @@ impl Books {
         self.undelivered += more.undelivered;
     }
 
+    pub(crate) fn history_grew_by(&self, before: &Books) -> u64 {
+        u64::try_from(self.history_rows - before.history_rows).unwrap_or(0)
+    }
+
     /// True when no order was entered or delivered and nothing paid since the load.
     pub fn is_fresh(&self) -> bool {
         let districts = self.districts.len() as i64;

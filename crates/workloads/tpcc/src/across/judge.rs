@@ -50,9 +50,8 @@ impl Spread<'_> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CrossShardWork {
     pub(crate) losses: CrossShardLosses,
-    /// Payments among the acknowledged and the unknown ones.
-    pub(crate) acknowledged_payments: u64,
-    pub(crate) unknown_payments: u64,
+    /// Acknowledged payments that the history of their own shard lacks.
+    pub(crate) payments_away_from_home: u64,
     /// Acknowledged orders that are not on their own shard: whoever looks there only takes them for lost.
     pub(crate) orders_away_from_home: u64,
     /// Counters that moved, and no transaction of the ledger explains it.
@@ -211,11 +210,11 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
         true => losses.acknowledged += 1,
         false => losses.unknown += 1,
     }
-    if !one.is_order() {
-        work.acknowledged_payments += u64::from(is_acknowledged);
-        work.unknown_payments += u64::from(!is_acknowledged);
-    } else if is_acknowledged && !one.is_home_there {
-        work.orders_away_from_home += 1;
+    if is_acknowledged && !one.is_home_there {
+        match one.is_order() {
+            true => work.orders_away_from_home += 1,
+            false => work.payments_away_from_home += 1,
+        }
     }
     let missing: Vec<usize> =
         one.shards().filter(|(_, there)| !there).map(|(shard, _)| shard).collect();

@@ -43,6 +43,8 @@ pub struct Findings {
     /// Books, conditions and audit.
     pub checks: Vec<DataCheck>,
     pub conditions: Vec<ConditionLine>,
+    /// Payments that were acknowledged and that the history lacks, at least.
+    pub payments_missing: u64,
 }
 
 /// Reads what the run will be compared with. Nobody may write until it begins.
@@ -94,6 +96,7 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
                     Some(Err(why)) => lines(before, After::NotMade(&why)),
                     verdicts => lines(before, After::Looked(verdicts.and_then(Result::ok))),
                 },
+                payments_missing: workload.payments_missing(&before.books, &books),
             }
         }
         Err(error) => {
@@ -120,6 +123,7 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
             .map(check)
             .collect(),
         conditions: lines(before, After::NotMade(why)),
+        payments_missing: 0,
     }
 }
 

@@ -13,6 +13,7 @@ pub use preflight::{Need, TpccPreflightError, preflight};
 use crate::Handover;
 use crate::ITEMS;
 use crate::across::{CrossShardWork, ForeignWork};
+use crate::ledger::Counted;
 use crate::ledger_file::{LedgerFile, Recorded, read};
 use crate::load::{
     LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy, existing_tables,
@@ -200,6 +201,7 @@ impl Driven for TpccFamily {
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &found.loaded, terminal_load(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
+        let payments = (workload.acknowledged().payments, findings.payments_missing);
         let lost = found.ledger.map(|ledger| match (ran.unchecked(), known) {
             (Some(why), _) => LostWork::untold(why),
             (None, None) => lost_orders(driver, workload, &ledger),
@@ -215,7 +217,7 @@ impl Driven for TpccFamily {
                 let settled = recorded.and_then(|recorded| {
                     Ok(settle_on_shards(known, &recorded, &found.foreign, branches)?)
                 });
-                let (lost, check) = on_shards(settled);
+                let (lost, check) = on_shards(settled, payments);
                 findings.checks.extend(check);
                 lost
             }
@@ -322,6 +324,7 @@ fn closed(workload: &crate::Tpcc, ledger: &Path) -> Result<Recorded, Failure> {
 /// What all shards said to the ledger, and the check of what lies on several of them.
 fn on_shards(
     settled: Result<(Settlement, CrossShardWork), Failure>,
+    (payments, missing): (Counted, u64),
 ) -> (LostWork, Option<DataCheck>) {
     let (settled, work) = match settled {
         Ok(settled) => settled,
@@ -334,13 +337,18 @@ fn on_shards(
     };
     let check = across_check(&work);
     let of_orders = lost_of(&settled);
+    let of_payments = match missing {
+        0 => say!(payments_counted),
+        n => say!(payments_missing, n = n),
+    };
     // Orders that are away from home are among the lost ones by what became of their other parts.
     let lost = settled.lost.saturating_sub(work.orders_away_from_home) + work.losses.lost;
     let lost = LostWork {
-        acknowledged: Some(settled.acknowledged + work.acknowledged_payments),
-        lost: Some(lost),
-        unknown: Some(settled.unknown + work.unknown_payments),
-        evidence: Message::sentences(&[of_orders.evidence, check.evidence.clone()]),
+        acknowledged: Some(settled.acknowledged + payments.acknowledged),
+        // Payments on several shards are among the lost ones already.
+        lost: Some(lost + missing.saturating_sub(work.payments_away_from_home)),
+        unknown: Some(settled.unknown + payments.unknown),
+        evidence: Message::sentences(&[of_orders.evidence, of_payments, check.evidence.clone()]),
         across_shards: Some(work.losses),
     };
     (lost, Some(check))

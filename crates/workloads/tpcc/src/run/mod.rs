@@ -238,6 +238,12 @@ impl Tpcc {
         crate::books::reconcile(&self.ledger, before, after)
     }
 
+    /// Acknowledged payments that the history lacks, at least: one of unknown outcome may stand in for a lost one.
+    pub fn payments_missing(&self, before: &Books, after: &Books) -> u64 {
+        let acknowledged = self.acknowledged().payments.acknowledged;
+        acknowledged.saturating_sub(after.history_grew_by(before))
+    }
+
     /// How far the New-Orders and Payments of the measured window reached.
     pub fn reaches(&self) -> Vec<ReachLine> {
         self.reaches.lines(&self.options.profile, self.options.warehouses)
