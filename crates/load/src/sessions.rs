@@ -94,6 +94,10 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
                 while !has_failed.load(Ordering::Relaxed)
                     && let Some(piece) = pieces.get(next[place].fetch_add(1, Ordering::Relaxed))
                 {
+                    // A session that blocks its thread is not asked while it works.
+                    if self.is_over() {
+                        return Err(self.ending());
+                    }
                     work(session, &context, piece).await?;
                 }
                 Ok(())

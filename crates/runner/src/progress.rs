@@ -233,7 +233,7 @@ pub fn follow_load<R>(
             progress.clear();
             Err(match error {
                 LoadError::Canceled { .. } => Failure::interrupted("The load was stopped.")
-                    .with_hint("The same command goes on with it."),
+                    .with_hint("The same command goes on with the load."),
                 error => error.into(),
             })
         }
