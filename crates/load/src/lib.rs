@@ -41,5 +41,5 @@ pub use error::{LoadError, while_doing};
 pub use observer::{LoadObserver, NodeHealth, NodeSight, Unobserved};
 pub use piece::{StoredRows, is_conflict, retrying};
 pub use report::{LoadReport, default_sessions, fallback_reason};
-pub use sessions::LoadSessions;
+pub use sessions::{LoadSessions, cancel};
 pub use stall::{Patience, look_at};

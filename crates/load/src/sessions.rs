@@ -10,8 +10,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to note that a statement is canceled: one that hangs never does.
-const CANCEL_WITHIN: Nanos = 2 * SECOND;
 /// How long after the loss of a connection the process behind it may still be seen.
 const DIES_WITHIN: Duration = Duration::from_secs(1);
 
@@ -170,7 +168,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
                         done.map_err(|error| if self.is_over() { self.ending() } else { error })
                     }
                     None => {
-                        let _ = timeout(now() + CANCEL_WITHIN, session.cancel()).await;
+                        cancel(session).await;
                         Err(self.ending())
                     }
                 }
@@ -193,6 +191,13 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             None => LoadError::Canceled { hint: None },
         }
     }
+}
+
+/// Ends a session whose statement is not waited for any more.
+pub async fn cancel<S: Session>(session: S) {
+    // A server that hangs never notes that a statement is canceled.
+    const WITHIN: Nanos = 2 * SECOND;
+    let _ = timeout(now() + WITHIN, session.cancel()).await;
 }
 
 /// The places of so many sessions, which are dealt out by turns: each place with pieces has one, and none has more of them

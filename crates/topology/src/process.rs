@@ -28,6 +28,8 @@ pub(crate) struct Process {
 struct Stat {
     state: char,
     parent: u32,
+    /// User and system time.
+    cpu_ticks: u64,
     started_ticks: u64,
 }
 
@@ -38,6 +40,7 @@ fn stat(pid: u32) -> Option<Stat> {
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
+        cpu_ticks: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
         started_ticks: fields.get(19)?.parse().ok()?,
     })
 }
@@ -55,6 +58,10 @@ impl Process {
 
     pub(crate) fn is_frozen(self) -> bool {
         self.is_alive() && stat(self.pid).is_some_and(|stat| stat.state == 'T')
+    }
+
+    pub(crate) fn cpu_ticks(self) -> Option<u64> {
+        stat(self.pid).map(|stat| stat.cpu_ticks)
     }
 
     /// Sends a signal, unless another process has the number now.

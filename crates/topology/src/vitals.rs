@@ -69,10 +69,10 @@ impl NodeWatch {
         }
         let node = self.node()?;
         let process = node.process();
-        let before = cpu_ticks(process);
+        let before = process.cpu_ticks();
         std::thread::sleep(SPAN);
         let busy =
-            cpu_ticks(process).zip(before).map(|(after, before)| after.saturating_sub(before));
+            process.cpu_ticks().zip(before).map(|(after, before)| after.saturating_sub(before));
         let share = busy.unwrap_or(0) as f64 / TICKS_PER_S / SPAN.as_secs_f64();
         let is_frozen = process.is_frozen();
         let runs = if is_frozen { "is frozen" } else { "runs" };
@@ -114,13 +114,6 @@ fn tail(path: &Path, from: u64) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(READ_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// User and system time, from `/proc/PID/stat`.
-fn cpu_ticks(process: Process) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/stat", process.pid)).ok()?;
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-    Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }
 
 fn resident_mib(process: Process) -> Option<u64> {
@@ -179,6 +172,6 @@ mod tests {
     fn a_process_has_memory_and_has_used_the_cpu() {
         let process = Process::of(std::process::id()).expect("this one");
         assert!(resident_mib(process).expect("it has some") > 0);
-        assert!(cpu_ticks(process).is_some());
+        assert!(process.cpu_ticks().is_some());
     }
 }

@@ -12,12 +12,12 @@ pub(crate) use place::ServerPlace;
 use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
 use crate::signals::{EndedBySignal, unless_stopped};
-use dyno_core::{Cause, DbError, Discard, Driver, Nanos, SECOND, Session};
+use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
 use dyno_observe::read_facts;
-use dyno_reactor::{block_on, now, timeout};
+use dyno_reactor::block_on;
 use std::path::Path;
 use std::time::Instant;
 
@@ -33,7 +33,6 @@ pub async fn in_session<D: Driver, T, E: From<DbError>>(
     driver: &D,
     work: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
 ) -> Result<T, E> {
-    const CANCEL_WITHIN: Nanos = 2 * SECOND;
     let stopped = || DbError::workload(STOPPED);
     let connected = unless_stopped(driver.connect(0)).await;
     let mut session = connected.ok_or_else(stopped)??;
@@ -44,7 +43,7 @@ pub async fn in_session<D: Driver, T, E: From<DbError>>(
             done
         }
         None => {
-            let _ = timeout(now() + CANCEL_WITHIN, session.cancel()).await;
+            dyno_load::cancel(session).await;
             Err(stopped().into())
         }
     }

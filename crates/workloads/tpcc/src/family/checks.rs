@@ -61,15 +61,16 @@ pub fn look_before<D: Driver>(
     announce(is_wanted, warehouses);
     let (books, looked) = look(driver, is_wanted).map_err(|error| Failure::from(&error))?;
     let verdicts = looked.transpose().map_err(|error| Failure::from(&error))?;
+    let unusable = |violated: Message| {
+        Failure::denied(say!(database_inconsistent, violated = violated))
+            .with_hint("Drop the tables and load them again: nothing is measured on these.")
+    };
     if let Some(violated) = check::violated(verdicts.iter().flatten()) {
-        return Err(Failure::denied(say!(database_inconsistent, violated = violated))
-            .with_hint("Drop the tables and load them again: nothing is measured on these."));
+        return Err(unusable(violated));
     }
     let shards = shards_check(driver, is_wanted, warehouses);
     if let Some(failed) = shards.as_ref().filter(|check| check.verdict == CheckVerdict::Failed) {
-        let violated = failed.evidence.clone();
-        return Err(Failure::denied(say!(database_inconsistent, violated = violated))
-            .with_hint("Drop the tables and load them again: nothing is measured on these."));
+        return Err(unusable(failed.evidence.clone()));
     }
     Ok(Before { books, verdicts, shards, when, warehouses })
 }
