@@ -8,7 +8,8 @@ use std::path::Path;
 /// English words in a row from which they are an untranslated sentence, not a name.
 const WORDS: usize = 4;
 
-/// English sentences in the Chinese paper of a run, without code and texts of the suite, the targets and the servers.
+/// English sentences in the Chinese paper of a run, without code and texts of the suite, the targets, the servers
+/// and the operating system.
 pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
     let name = run.to_str().expect("a path is UTF-8");
     let words = ["paper", name, "--lang", "zh", "--format", "md", "--out", "chinese"];
@@ -24,7 +25,11 @@ pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
     found
 }
 
-/// Foreign texts: names and titles in the plan, and messages of servers.
+/// Linux numbers its errors from 1 to this (`EHWPOISON`).
+const LAST_ERRNO: i32 = 133;
+
+/// Foreign texts: names and titles in the plan, messages of servers, and the operating system's words of errors
+/// ("Connection reset by peer").
 fn given(run: &Path) -> String {
     let header = fs::read_to_string(run.join("run.json")).expect("a header");
     let mut header: Value = serde_json::from_str(&header).expect("JSON");
@@ -36,7 +41,8 @@ fn given(run: &Path) -> String {
     let events = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     let is_error = |line: &&str| line.contains("\"kind\":\"error\"");
     let errors: String = events.lines().filter(is_error).collect();
-    header.to_string() + &errors + &sent_by_servers(run)
+    let system = (1..=LAST_ERRNO).map(|errno| std::io::Error::from_raw_os_error(errno).to_string());
+    header.to_string() + &errors + &sent_by_servers(run) + &system.collect::<String>()
 }
 
 /// Collects the servers' states of replicas, and their errors.
