@@ -146,6 +146,19 @@ pub struct GeneratorConditions {
     /// Times of the highest rate reached against the null server, by that of this trial: the
     /// head-room that `dyno calibrate` has proven for as many workers; `None` without a proof.
     pub headroom: Option<f64>,
+    /// What starved it of its time, where that was so much that the trial is not to be trusted. Found from conditions
+    /// alone, never from what was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starved: Option<Message>,
+}
+
+impl GeneratorConditions {
+    /// Share of the window that loops which could run may wait for a CPU: as much is in the latency. As much of its
+    /// time a load generator may lose in other ways: it is what comparisons try to tell apart.
+    pub const LOST_TIME: f64 = 0.05;
+    /// Share of all CPUs that may be busy: a queue grows without bounds near 100 %, and at 80 % an M/M/1 queue is four
+    /// times as long as its service (catalogue of checks).
+    pub const BUSY_CPU: f64 = 0.80;
 }
 
 /// What a node was like before a trial, and what it did in the window.

@@ -63,11 +63,18 @@ pub struct ExperimentFacts {
     /// How the data come back to their first state before each trial.
     #[serde(skip_serializing_if = "Restore::is_none")]
     pub restore: Restore,
+    /// How often a trial is made again whose load generator was starved.
+    #[serde(skip_serializing_if = "is_none_again")]
+    pub retry_starved: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultPlan>,
     /// Published figures to stand beside the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedTable>,
+}
+
+fn is_none_again(times: &u32) -> bool {
+    *times == 0
 }
 
 impl ExperimentFacts {

@@ -82,6 +82,9 @@ pub enum TrialStatus {
     Interrupted,
     /// Not usable for a claim; the text says why.
     Failed(Message),
+    /// The load generator was starved, so the trial was made again: it counts for nothing. By what stands in its
+    /// conditions.
+    Starved,
 }
 
 /// One trial as it is stored in `trials/<n>.json`. Fields of its identity read as its own.

@@ -29,6 +29,7 @@ mod repetition;
 mod restore;
 mod search;
 pub mod signals;
+mod starving;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ use fault::Injection;
 use fleet::Team;
 use nodes::Nodes;
 use repetition::{Clock, NextTrial};
+use starving::Starving;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use trial::{Job, TrialDone};
@@ -197,7 +199,7 @@ impl Runner<'_> {
                 Some(TrialDone::Ended { status, is_denied }) => {
                     self.denied += u32::from(is_denied);
                     match status {
-                        TrialStatus::Complete => {}
+                        TrialStatus::Complete | TrialStatus::Starved => {}
                         TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
                         TrialStatus::Failed(_) => failed += 1,
                     }
@@ -216,10 +218,29 @@ impl Runner<'_> {
             StepAction::Prepare => self.prepare(step).map(|()| None),
             StepAction::Cleanup => self.cleanup(step).map(|()| None),
             StepAction::Trial(trial) => match self.decide(step, trial) {
-                NextTrial::Run(trial, purpose) => self.trial(step, &trial, purpose).map(Some),
+                NextTrial::Run(trial, purpose) => self.attempts(step, &trial, purpose).map(Some),
                 NextTrial::Skip(why) => Ok(Some(TrialDone::Skipped(why))),
                 NextTrial::Over => Ok(None),
             },
+        }
+    }
+
+    /// A trial, again while its load generator is starved and the plan allows it.
+    fn attempts(
+        &mut self,
+        step: &PlanStep,
+        trial: &PlannedTrial,
+        purpose: Purpose,
+    ) -> Result<TrialDone, Failure> {
+        loop {
+            let done = self.trial(step, trial, purpose)?;
+            match done {
+                TrialDone::Ended { status: TrialStatus::Starved, .. } => {}
+                done => return Ok(done),
+            }
+            if self.control.is_stopped() {
+                return Ok(TrialDone::INTERRUPTED);
+            }
         }
     }
 
@@ -343,7 +364,12 @@ impl Runner<'_> {
         let fleet = self.fleet.as_mut().filter(|_| is_shared);
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
-        let job = Job { step, planned, purpose, nodes, fault: fault.as_ref(), team, run, control };
+        let retries = self.plan.experiment(&step.experiment).map_or(0, |own| own.retry_starved);
+        let is_counted = run.starved(&step.id) >= retries;
+        let starving = Starving { is_counted, same_host: reached.same_host, is_late: false };
+        let fault_of = fault.as_ref();
+        let job =
+            Job { step, planned, purpose, nodes, fault: fault_of, team, starving, run, control };
         let done = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         let _held = fault.as_ref().map(|_| signals::ProcessHeld::new());

@@ -40,7 +40,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T, Failure>,
 ) -> Result<TrialDone, Failure> {
     let (place, identity) = (job.place(), job.identity(pass.identity));
-    let Job { nodes, run, control, .. } = job;
+    let Job { nodes, starving, run, control, .. } = job;
     let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };
     let mut writer = run.begin_trial(start)?;
     let looked = nodes.look();
@@ -82,7 +82,8 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     let looks = (&looked[..], &looked_again[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, None, &measured);
     let fleet = FleetShare::default();
-    let parts = TrialParts { measured, headroom: None, surroundings, fleet, fault: None, after };
+    let parts =
+        TrialParts { measured, headroom: None, surroundings, fleet, fault: None, after, starving };
     store(writer, parts, progress, &place)
 }
 

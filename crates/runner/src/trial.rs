@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{ProgressBar, TrialProgress};
 use crate::signals;
+use crate::starving::Starving;
 use crate::summary::{self, kinds, summarise};
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
@@ -28,6 +29,7 @@ pub struct Job<'a> {
     /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
     pub(super) team: Team<'a>,
+    pub(super) starving: Starving,
     pub run: &'a mut Run,
     pub control: &'a Control,
 }
@@ -91,7 +93,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let (workload, data, own) = (ready.workload, ready.data, ready.own);
     let identity =
         job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
-    let Job { planned, purpose, nodes, fault, mut team, run, control, .. } = job;
+    let Job { planned, purpose, nodes, fault, mut team, starving, run, control, .. } = job;
     let calibration = Calibration::of(&run.header().environment);
     let start = started(identity.clone(), &spec, kinds(&workload));
     let mut writer = run.begin_trial(start)?;
@@ -104,6 +106,8 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     };
     let Measured { result, client, seen, before, after, watch, progress } = measured;
     let is_search = planned.purpose == Purpose::Search;
+    let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
+    let starving = Starving { is_late: is_late && !is_search, ..starving };
     let measured = summarise(identity, &kinds(&workload), &spec, &result, is_search);
     let headroom =
         |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, measured.qps);
@@ -116,7 +120,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
-    let parts = TrialParts { measured, headroom, surroundings, fleet, fault, after };
+    let parts = TrialParts { measured, headroom, surroundings, fleet, fault, after, starving };
     store(writer, parts, progress, &place)
 }
 
@@ -128,18 +132,21 @@ pub(crate) struct TrialParts {
     /// What was done to a node, and why it did not happen.
     pub(crate) fault: Option<(FaultFacts, Option<Message>)>,
     pub(crate) after: After,
+    pub(crate) starving: Starving,
 }
 
 /// The summary of a trial, judged by its checks. True when a check of the data failed.
 fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
-    let TrialParts { measured, headroom, surroundings, fleet, fault, after } = parts;
+    let TrialParts { measured, headroom, surroundings, fleet, fault, after, starving } = parts;
     let (fault, no_fault) = fault.unzip();
     let denial = denial(&after, fault.as_ref());
     let is_denied = denial.is_some();
+    let is_lost = fleet.lost.is_some();
     let status = fleet.lost.map_or(measured.status, TrialStatus::Failed);
     let died = if fault.is_none() { died(&surroundings) } else { None };
     let is_about_a_server = died.is_some();
     let failure = no_fault.flatten().or(died).or(denial).or_else(|| unproven(&after));
+    let has_failed = is_lost || failure.is_some();
     let is_unchecked = after.checks.iter().any(|check| check.verdict == CheckVerdict::NotMade);
     let status = match (status, failure) {
         // It is repeated, with its checks.
@@ -156,7 +163,7 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let mut generator = measured.conditions.generator;
     generator.headroom = headroom.or(generator.headroom);
     let own = after.own.or(measured.identity.own);
-    let summary = TrialSummary {
+    let mut summary = TrialSummary {
         identity: TrialIdentity { own, ..measured.identity },
         status,
         notes: [measured.notes, fleet.notes, after.notes].concat(),
@@ -166,6 +173,7 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
         checks: after.checks,
         ..measured
     };
+    starving.judge(&mut summary, has_failed);
     (summary, is_denied)
 }
 
@@ -191,6 +199,10 @@ pub(crate) fn store(
         TrialStatus::Complete => figures,
         TrialStatus::Interrupted => format!("interrupted; until then {figures}"),
         TrialStatus::Failed(why) => format!("failed: {why} Measured: {figures}"),
+        TrialStatus::Starved => {
+            let why = summary.conditions.generator.starved.clone().unwrap_or_default();
+            format!("starved, is made again: {why} Measured: {figures}")
+        }
     });
     for check in &summary.checks {
         let verdict = check.verdict.name();

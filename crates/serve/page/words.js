@@ -69,6 +69,7 @@ const CHINESE = {
   "Queries that have ended": "已结束的查询",
   "timed_out": "超时",
   "failed": "失败",
+  "starved": "压测机受限，已重做",
   "interrupted": "已中断",
   "running": "运行中",
   "complete": "已完成",

@@ -71,6 +71,7 @@ fn no_word_is_left_over() {
         "complete",
         "interrupted",
         "failed",
+        "starved",
         "unreadable",
         "error",
         "server",

@@ -23,6 +23,8 @@ pub struct Run {
     events: LineFile,
     /// By their steps.
     complete: BTreeMap<String, TrialSummary>,
+    /// By step: trials that don't count, since the load generator was starved.
+    starved: BTreeMap<String, u32>,
     last_trial: u32,
 }
 
@@ -41,7 +43,8 @@ impl Run {
                 .map_err(|error| StoreError::io("make the folder", &part, &error))?;
         }
         let events = claimed_events(&path)?;
-        let run = Run { path, header, events, complete: BTreeMap::new(), last_trial: 0 };
+        let (complete, starved) = (BTreeMap::new(), BTreeMap::new());
+        let run = Run { path, header, events, complete, starved, last_trial: 0 };
         run.save()?;
         Ok(run)
     }
@@ -62,13 +65,14 @@ impl Run {
             header: data.header,
             events,
             complete: BTreeMap::new(),
+            starved: BTreeMap::new(),
             last_trial,
         };
         for trial in data.trials {
             if trial.is_partial {
                 run.store_summary(&trial.summary)?;
             }
-            run.note_complete(&trial.summary);
+            run.note_ended(&trial.summary);
         }
         run.header.schema_version = SCHEMA_VERSION;
         run.header.status = RunStatus::Running;
@@ -161,13 +165,22 @@ impl Run {
         write_json(&trials.join(format!("{}.json", summary.trial)), summary)?;
         // The summary takes precedence, so a leftover does no harm.
         let _ = fs::remove_file(trials.join(format!("{}.partial.json", summary.trial)));
-        self.note_complete(summary);
+        self.note_ended(summary);
         Ok(())
     }
 
-    fn note_complete(&mut self, summary: &TrialSummary) {
-        if summary.status == TrialStatus::Complete {
-            self.complete.insert(summary.step.clone(), summary.clone());
+    /// How often that step was made while the load generator was starved, in this process or before.
+    pub fn starved(&self, step: &str) -> u32 {
+        self.starved.get(step).copied().unwrap_or(0)
+    }
+
+    fn note_ended(&mut self, summary: &TrialSummary) {
+        match summary.status {
+            TrialStatus::Complete => {
+                self.complete.insert(summary.step.clone(), summary.clone());
+            }
+            TrialStatus::Starved => *self.starved.entry(summary.step.clone()).or_default() += 1,
+            TrialStatus::Interrupted | TrialStatus::Failed(_) => {}
         }
     }
 }

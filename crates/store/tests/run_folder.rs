@@ -255,6 +255,25 @@ fn a_run_goes_on_after_a_kill() {
 }
 
 #[test]
+fn attempts_whose_load_generator_was_starved_are_counted_over_processes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = Run::create(dir.path(), header()).expect("created");
+    let starved = |run: &mut Run| {
+        let writer = run.begin_trial(start("reads/main/8/1")).expect("begun");
+        let starved = TrialStatus::Starved;
+        let summary = summary(writer.number(), "reads/main/8/1", &measured());
+        writer.finish(TrialSummary { status: starved, ..summary }).expect("stored");
+    };
+    starved(&mut run);
+    let path = run.path().to_owned();
+    drop(run);
+    let mut run = Run::open(&path).expect("opened");
+    starved(&mut run);
+    assert_eq!((run.starved("reads/main/8/1"), run.starved("reads/main/8/2")), (2, 0));
+    assert!(!run.is_complete("reads/main/8/1"));
+}
+
+#[test]
 fn only_one_process_writes() {
     let dir = tempfile::tempdir().expect("a folder");
     let run = Run::create(dir.path(), header()).expect("created");

@@ -33,6 +33,11 @@ pub(crate) fn read(
     }
 }
 
+/// How often a trial is made again whose load generator was starved.
+pub(crate) fn read_retry_starved(table: &mut Reader<'_, '_>) -> Option<u32> {
+    table.whole("retry_starved", 0..=10).and_then(|times| u32::try_from(times).ok())
+}
+
 fn read_time(
     table: &mut Reader<'_, '_>,
     workload: Option<&WorkloadOffer>,

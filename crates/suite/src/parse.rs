@@ -47,6 +47,9 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
     }
     file.finish(&[("targets", "target"), ("experiments", "experiment")], |_, known| known);
     let header = header??;
+    for experiment in &mut experiments {
+        experiment.facts.retry_starved = experiment.retry_starved.unwrap_or(header.retry_starved);
+    }
     Some(Suite { targets, experiments, ..header })
 }
 
@@ -58,6 +61,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let source = table.text("source").map(|text| text.value);
     let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
     let sample_servers = table.flag("sample_servers").unwrap_or(true);
+    let retry_starved = load::read_retry_starved(&mut table).unwrap_or(0);
     let deny = table.texts("deny").unwrap_or_default();
     let allow = table.texts("allow").unwrap_or_default();
     table.finish(&[], |_, known| known);
@@ -78,6 +82,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
         allow,
         targets: Vec::new(),
         experiments: Vec::new(),
+        retry_starved,
         text: Source::default(),
     })
 }
@@ -280,6 +285,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     }
     let read_only = read_read_only(&mut table, compare.is_some());
     facts.repeats = read_repeats(&mut table, compare.is_some(), &facts);
+    let retry_starved = load::read_retry_starved(&mut table);
     facts.prepare = table.flag("prepare").unwrap_or(true);
     facts.cleanup = table.flag("cleanup").unwrap_or(true);
     let published = match table.take("published") {
@@ -305,6 +311,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
         read_only,
         options,
         compare,
+        retry_starved,
         published,
     })
 }

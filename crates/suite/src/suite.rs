@@ -31,6 +31,8 @@ pub struct Suite {
     /// Checks whose findings end the run with exit code 4.
     pub deny: Vec<WithSpan<String>>,
     pub allow: Vec<WithSpan<String>>,
+    /// How often a trial of an experiment that says nothing of it is made again when the load generator was starved.
+    pub(crate) retry_starved: u32,
     pub targets: Vec<SuiteTarget>,
     pub experiments: Vec<SuiteExperiment>,
     pub(crate) text: Source,
@@ -100,6 +102,7 @@ pub struct SuiteExperiment {
     /// in a list.
     pub options: Vec<OptionEntry>,
     pub compare: Option<Compare>,
+    pub(crate) retry_starved: Option<u32>,
     pub published: Vec<Link>,
 }
 

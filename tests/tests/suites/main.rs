@@ -9,6 +9,7 @@ mod mistakes;
 mod ownership;
 mod pgbench;
 mod serve;
+mod starved;
 mod stops;
 mod surroundings;
 mod tiny_disk;

@@ -310,7 +310,9 @@ fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;
     let was_made = |step: &PlanStep| {
         data.trials.iter().any(|trial| {
-            trial.summary.step == step.id && trial.summary.status != TrialStatus::Interrupted
+            let is_open =
+                matches!(trial.summary.status, TrialStatus::Interrupted | TrialStatus::Starved);
+            trial.summary.step == step.id && !is_open
         })
     };
     let skipped = data.header.skipped.keys().cloned().collect();

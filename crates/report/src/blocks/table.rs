@@ -43,7 +43,7 @@ pub struct TableRow {
     /// What links to it lead to; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub anchor: String,
-    /// `weak`, `theirs`, `part` or nothing.
+    /// `weak`, `theirs`, `part`, `grey` or nothing.
     #[serde(skip)]
     pub class: &'static str,
 }

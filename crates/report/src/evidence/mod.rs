@@ -40,7 +40,7 @@ pub use verdicts::{
 };
 
 use crate::text::Message;
-use dyno_facts::{NodeConditions, PublishedTable, Purpose};
+use dyno_facts::{NodeConditions, PublishedTable, Purpose, TrialStatus};
 use dyno_store::RunData;
 
 impl Evidence {
@@ -49,8 +49,9 @@ impl Evidence {
         let numbered = || runs.iter().enumerate();
         let targets: Vec<PaperTarget> =
             numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
-        let trials: Vec<Trial> =
-            numbered().flat_map(|(index, run)| runs::trials(runs, index, run)).collect();
+        let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run));
+        let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
+            all.partition(|trial| trial.summary.status == TrialStatus::Starved);
         let experiments = experiments::experiments(runs, &targets, &trials, published);
         let is_elsewhere = |table: &&PublishedTable| {
             !experiments.iter().any(|experiment| experiment.name == table.experiment)
@@ -75,6 +76,7 @@ impl Evidence {
             targets,
             experiments,
             trials,
+            set_aside,
         }
     }
 

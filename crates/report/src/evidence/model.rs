@@ -24,6 +24,8 @@ pub struct Evidence {
     pub targets: Vec<PaperTarget>,
     pub experiments: Vec<Experiment>,
     pub trials: Vec<Trial>,
+    /// Trials that were made again because the load generator was starved: shown, and in no figure, check or verdict.
+    pub set_aside: Vec<Trial>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
 }
@@ -238,7 +240,7 @@ pub struct Trial {
     pub target: String,
     /// Whether its target is on the load generator's machine, or even inside its process.
     pub place: TargetPlace,
-    /// `complete`, `interrupted`, `failed` or `running`.
+    /// `complete`, `interrupted`, `failed`, `starved` or `running`.
     pub status: &'static str,
     pub summary: TrialSummary,
     /// What tells its load level apart beside workers and rate.

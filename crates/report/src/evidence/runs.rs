@@ -109,6 +109,7 @@ pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial
                 TrialStatus::Complete => "complete",
                 TrialStatus::Interrupted => "interrupted",
                 TrialStatus::Failed(_) => "failed",
+                TrialStatus::Starved => "starved",
             },
             adds_up: summary.counts.started == summary.counts.ended() + summary.in_flight,
             gaps: gaps(&data.series),

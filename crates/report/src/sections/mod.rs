@@ -140,6 +140,7 @@ pub fn ended(status: &str) -> Message {
         "complete" => say!(complete),
         "interrupted" => say!(interrupted),
         "failed" => say!(failed),
+        "starved" => say!(starved),
         _ => say!(running),
     }
 }

@@ -133,12 +133,16 @@ fn ended(paper: &Paper, status: &str) -> u64 {
 fn not_ended_well(paper: &Paper) -> Option<Message> {
     let cut = ended(paper, "interrupted") + ended(paper, "running");
     let failed = ended(paper, "failed");
-    let others: Vec<Message> =
-        [(cut, say!(trials_were_cut_off, n = cut)), (failed, say!(n_trials_failed, n = failed))]
-            .into_iter()
-            .filter(|(number, _)| *number > 0)
-            .map(|(_, words)| words)
-            .collect();
+    let again = paper.set_aside.len() as u64;
+    let others: Vec<Message> = [
+        (cut, say!(trials_were_cut_off, n = cut)),
+        (failed, say!(n_trials_failed, n = failed)),
+        (again, say!(n_trials_made_again, n = again)),
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(_, words)| words)
+    .collect();
     (!others.is_empty()).then(|| say!(beside_these_others, others = Message::list(&others)))
 }
 

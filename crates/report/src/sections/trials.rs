@@ -22,6 +22,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.table(accounting(paper, of_transactions));
         blocks.fine(say!(wasted_statements_belong_to_attempts_that));
     }
+    blocks.table(set_aside(paper));
     blocks.table(checks(paper));
     let (drawn, not_drawn) = charts::of_trials(paper, lang);
     if !drawn.is_empty() {
@@ -53,7 +54,26 @@ pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
             blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = why));
         }
     }
+    blocks.table(set_aside(paper));
     blocks.table(checks(paper));
+}
+
+/// Trials that count for nothing, in grey.
+fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
+    PaperRows::new(say!(trials_made_again), &paper.set_aside)
+        .look("text")
+        .text(say!(trial_2), |t| &t.label)
+        .text(say!(experiment_target), place)
+        .col(say!(workers), Whole, |t| t.summary.workers)
+        .col(say!(repeat), Whole, |t| t.summary.repeat)
+        .col(say!(began), Right, |t| t.summary.started_at.get(11..19).unwrap_or_default())
+        .class("keep")
+        .text(say!(ended), |t| ended(t.status))
+        .text(say!(starved_by), |t| t.summary.conditions.generator.starved.clone())
+        .each(|t, row| {
+            row.anchor = format!("trial-{}", t.label);
+            row.class = "grey";
+        })
 }
 
 /// Queries are no transactions: what they did stands in a table of their own.

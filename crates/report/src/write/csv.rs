@@ -28,6 +28,7 @@ impl Paper {
         let rows: Vec<BTreeMap<String, String>> = self
             .trials
             .iter()
+            .chain(&self.set_aside)
             .map(|trial| {
                 let mut row = BTreeMap::new();
                 let summary = serde_json::to_value(&trial.summary).unwrap_or_default();

@@ -219,6 +219,35 @@ fn repeats_become_medians_and_incomplete_trials_stand_back() {
 }
 
 #[test]
+fn a_trial_that_was_made_again_is_shown_in_grey_and_counts_for_nothing() {
+    let paper = |run: &dyno_store::RunData| Paper::new(std::slice::from_ref(run), &[]);
+    let without = two_targets(&[8], 3, 12);
+    let mut run = without.clone();
+    let mut starved = run.trials[0].clone();
+    starved.summary.trial = 99;
+    (starved.summary.tps, starved.summary.latency.max_us) = (1e9, 1e12);
+    starved.summary.status = TrialStatus::Starved;
+    starved.summary.conditions.generator.starved = Some("It stood still for 4 s.".into());
+    run.trials.insert(0, starved);
+    let (paper, without) = (paper(&run), paper(&without));
+    assert_eq!(paper.experiments, without.experiments, "it is in no figure");
+    assert_eq!(paper.verdicts, without.verdicts);
+    assert_eq!(paper.trials, without.trials);
+    let html = paper.html(Lang::En).expect("rendered");
+    elements(&html);
+    assert_eq!(html.matches("<tr id=\"trial-99\" class=\"grey\">").count(), 1);
+    let markdown = paper.markdown(Lang::En);
+    assert!(markdown.contains("1 trial was made again because the load generator was starved"));
+    let csv = paper.csv();
+    assert!(csv.lines().any(|line| line.contains(",99,") && line.contains("starved")), "{csv}");
+    let told = |text: &str| {
+        ["It stood still for 4 s.", "starved, made again"].map(|part| text.matches(part).count())
+    };
+    assert_eq!(told(&markdown)[1], 1);
+    assert_eq!(told(&paper.terminal(Lang::En))[1], 1);
+}
+
+#[test]
 fn several_runs_and_empty_runs_have_papers() {
     let mut second = two_targets(&[8], 1, 6);
     second.path = "dyno-runs/another".into();

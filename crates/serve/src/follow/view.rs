@@ -125,6 +125,10 @@ impl TrialView {
             TrialStatus::Complete => ("complete", Bilingual::default()),
             TrialStatus::Interrupted => ("interrupted", Bilingual::default()),
             TrialStatus::Failed(why) => ("failed", why.into()),
+            TrialStatus::Starved => {
+                let why = summary.conditions.generator.starved.as_ref();
+                ("starved", why.map(Into::into).unwrap_or_default())
+            }
         };
         let latency = &summary.latency;
         let degree = level(&summary.step, "degree=");

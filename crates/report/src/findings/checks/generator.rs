@@ -3,21 +3,17 @@
 use super::case::{each_generator, each_member, generator};
 use super::{Rule, above, parts};
 use crate::evidence::points;
-use crate::evidence::{Group, Level, TargetPlace, Trial, start_spread_ms};
+use crate::evidence::{Finding, Group, Level, Spot, TargetPlace, Trial, start_spread_ms};
 use crate::families::is_pass;
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose, say};
 
-/// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
-/// near 100 %, and at 80 % an M/M/1 queue is four times as long as its service (catalogue of checks).
-const CPU_CAVEAT: f64 = 0.80;
+/// CPU of a machine of its own, and of both together on a shared one.
 const CPU_UNUSABLE: f64 = 0.95;
 /// Of one loop, which can't use a second CPU.
 const LOOP_CPU: f64 = 0.90;
-/// Share of the window in which loops that could run waited for a CPU: as much is in the latency.
-const RUN_DELAY: f64 = 0.05;
 /// How late a thread may wake, 99.9th percentile, absolutely and by the reported latency's.
 const HICCUP_US: f64 = 1000.0;
 const HICCUP_OF_LATENCY: f64 = 0.10;
@@ -40,7 +36,9 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::A, Level::W, checks::generator_cpu, |trial| {
         let is_caveat = |share: &f64| *share <= CPU_UNUSABLE;
-        each_host_cpu(trial, |share| above(Some(share).filter(is_caveat), CPU_CAVEAT))
+        each_host_cpu(trial, |share| {
+            above(Some(share).filter(is_caveat), GeneratorConditions::BUSY_CPU)
+        })
     }),
     Rule::trial(Group::A, Level::W, checks::shared_cpu, |trial| {
         let share = trial.summary.generator.host.cpu_share;
@@ -54,6 +52,16 @@ pub(super) const RULES: &[Rule] = &[
         above(busiest.filter(|_| trial.place != TargetPlace::Embedded), LOOP_CPU)
     }),
     Rule::trial(Group::A, Level::W, checks::run_delay, run_delay),
+    Rule::trial(Group::A, Level::W, checks::generator_starved, |trial| {
+        trial.summary.conditions.generator.starved.clone()
+    }),
+    Rule::evidence(Group::A, Level::I, checks::made_again, |evidence| {
+        let again = evidence.set_aside.iter().filter_map(|trial| {
+            let value = trial.summary.conditions.generator.starved.clone()?;
+            Some(Finding { place: Spot::trial(&trial.label), value })
+        });
+        again.collect()
+    }),
     Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),
     Rule::trial(Group::A, Level::W, checks::network, |trial| {
         each_generator(trial, |known| above(known.network_share, NETWORK))
@@ -137,7 +145,7 @@ fn run_delay(trial: &Trial) -> Option<Message> {
     }
     let known = generator(trial)?;
     let of_machine = known.cpu_pressure_share.filter(|_| trial.place == TargetPlace::Elsewhere);
-    above(run_delay_share(trial).or(of_machine), RUN_DELAY)
+    above(run_delay_share(trial).or(of_machine), GeneratorConditions::LOST_TIME)
 }
 
 /// The share of the window that a loop waited for a CPU, on average.

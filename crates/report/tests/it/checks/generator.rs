@@ -1,7 +1,7 @@
 //! A: the load generator.
 
 use super::{AS_IT_IS, Case, generator, trials};
-use dyno_facts::{GeneratorMember, Purpose, SecretUrl};
+use dyno_facts::{GeneratorMember, Message, Purpose, SecretUrl, TrialStatus};
 
 /// Two load generators, the second one this much later.
 fn started(late_ms: f64) -> Vec<GeneratorMember> {
@@ -21,6 +21,10 @@ fn skewed(skew_ms: f64) -> Vec<GeneratorMember> {
         ..GeneratorMember::default()
     };
     vec![member("g1", 0.0), member("g2", -skew_ms)]
+}
+
+fn stood_still() -> Message {
+    Message::both("It stood still for 4 s.", "停滞了 4 秒。")
 }
 
 pub(super) const CASES: &[Case] = &[
@@ -55,6 +59,22 @@ pub(super) const CASES: &[Case] = &[
             trials(runs, |trial| trial.generator.host.cpu_share = 0.96);
         },
         silent: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.96),
+    },
+    Case {
+        id: "generator-starved",
+        evidence: "stood still for 4 s",
+        fires: |runs| generator(runs, |known| known.starved = Some(stood_still())),
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "made-again",
+        evidence: "stood still for 4 s",
+        fires: |runs| {
+            let first = &mut runs[0].trials[0].summary;
+            first.status = TrialStatus::Starved;
+            first.conditions.generator.starved = Some(stood_still());
+        },
+        silent: AS_IT_IS,
     },
     Case {
         id: "generator-loop",

@@ -126,6 +126,7 @@ fn conditions(committed: u64) -> Conditions {
             throttled_share: Some(0.0),
             governor: Some("performance".to_owned()),
             headroom: Some(5.0),
+            starved: None,
         },
         nodes: [("primary".to_owned(), node)].into(),
         ..Conditions::default()

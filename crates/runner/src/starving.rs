@@ -1,0 +1,175 @@
+//! Was the load generator starved? Found from its own conditions alone: a rule that looked at what was measured would
+//! choose among results.
+
+use dyno_facts::format::{percent, short};
+use dyno_facts::{
+    GeneratorConditions, GeneratorMember, HostSample, Message, TrialStatus, TrialSummary, say,
+};
+
+/// A load generator that stood still for so many seconds has missed more than any percentile forgives, however long the
+/// window was.
+const FROZEN_S: f64 = 2.0;
+/// Shorter than this the scheduler of a busy machine lets a thread wait now and then.
+const LEAST_FROZEN_S: f64 = 0.25;
+
+/// How a trial is judged that may have been starved.
+#[derive(Clone, Copy)]
+pub(crate) struct Starving {
+    /// It counts in any case: it is not made again.
+    pub(crate) is_counted: bool,
+    /// A server of its target is on the load generator's machine, or inside its process.
+    pub(crate) same_host: bool,
+    /// It has failed because its rate was missed, which a load generator that stood still can't help.
+    pub(crate) is_late: bool,
+}
+
+impl Starving {
+    /// Notes what starved the load generator, and that the trial does not count where it is made again.
+    pub(crate) fn judge(self, summary: &mut TrialSummary, has_failed: bool) {
+        let is_excused = match summary.status {
+            TrialStatus::Complete => true,
+            TrialStatus::Failed(_) => self.is_late && !has_failed,
+            TrialStatus::Interrupted | TrialStatus::Starved => false,
+        };
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let why = found(summary, self.same_host, cores as f64);
+        if why.is_some() && is_excused && !self.is_counted {
+            summary.status = TrialStatus::Starved;
+        }
+        summary.conditions.generator.starved = why;
+    }
+}
+
+/// What starved the load generator, or one of several.
+fn found(summary: &TrialSummary, same_host: bool, cores: f64) -> Option<Message> {
+    let window_s = Some(summary.window_s).filter(|window_s| *window_s > 0.0)?;
+    let generator = &summary.generator;
+    let members = &summary.conditions.members;
+    let loops = f64::from(generator.loops) / members.len().max(1) as f64;
+    let waited = |known: &GeneratorConditions| {
+        let share = known.run_delay_s? / (window_s * loops.max(1.0));
+        let is_by_others = !same_host || neighbours(summary, cores)?;
+        Some(share).filter(|_| is_by_others)
+    };
+    let of = |known: &GeneratorConditions, host: &HostSample| {
+        lost_time(known, host, window_s).or_else(|| {
+            let share = waited(known).filter(|share| *share > GeneratorConditions::LOST_TIME)?;
+            Some(say!(loops_waited_for_cpu, percent = percent(share)))
+        })
+    };
+    if members.is_empty() {
+        return of(&summary.conditions.generator, &generator.host);
+    }
+    members.iter().find_map(|member: &GeneratorMember| {
+        let why = of(&member.conditions, &member.host_load.unwrap_or_default())?;
+        Some(say!(starved_generator, name = &member.name, why = why))
+    })
+}
+
+/// Time in which the load generator did not run at all.
+fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> Option<Message> {
+    let least_s = (GeneratorConditions::LOST_TIME * window_s).clamp(LEAST_FROZEN_S, FROZEN_S);
+    let frozen_s = known.hiccup_max_us.map(|longest_us| longest_us / 1e6);
+    let is_lost = |share: &f64| *share > GeneratorConditions::LOST_TIME;
+    if let Some(frozen_s) = frozen_s.filter(|frozen_s| *frozen_s >= least_s) {
+        return Some(say!(generator_stood_still, seconds = short(frozen_s)));
+    }
+    if let Some(share) = known.throttled_share.filter(is_lost) {
+        return Some(say!(quota_held_generator_back, percent = percent(share)));
+    }
+    let stolen = Some(host.steal_share).filter(is_lost)?;
+    Some(say!(hypervisor_took_cpu, percent = percent(stolen)))
+}
+
+/// Whether others than the load generator and its servers kept this machine busy: what a server takes from the loops beside
+/// it is its result. `None` where the servers' share is not known.
+fn neighbours(summary: &TrialSummary, cores: f64) -> Option<bool> {
+    let servers_s: f64 =
+        summary.conditions.nodes.values().map(|node| node.cpu_s).sum::<Option<f64>>()?;
+    let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cores);
+    let is_known = !summary.conditions.nodes.is_empty();
+    is_known.then_some(summary.generator.host.cpu_share - own > 1.0 - GeneratorConditions::BUSY_CPU)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_facts::{NodeConditions, TrialIdentity};
+
+    fn trial(change: impl Fn(&mut TrialSummary)) -> TrialSummary {
+        let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
+        (summary.window_s, summary.generator.loops) = (20.0, 2);
+        change(&mut summary);
+        summary
+    }
+
+    fn why(same_host: bool, change: impl Fn(&mut TrialSummary)) -> Option<String> {
+        found(&trial(change), same_host, 4.0).map(|why| why.to_string())
+    }
+
+    #[test]
+    fn the_load_generators_own_conditions_tell_that_it_was_starved() {
+        let known = |summary: &mut TrialSummary, change: &dyn Fn(&mut GeneratorConditions)| {
+            change(&mut summary.conditions.generator);
+        };
+        let waited = |s: f64| {
+            move |summary: &mut TrialSummary| {
+                known(summary, &|known| known.run_delay_s = Some(s));
+            }
+        };
+        let stood = |s: f64| {
+            move |summary: &mut TrialSummary| {
+                known(summary, &|known| known.hiccup_max_us = Some(s * 1e6));
+            }
+        };
+        let stolen = |share: f64| {
+            move |summary: &mut TrialSummary| summary.generator.host.steal_share = share
+        };
+        for (lets_go, starves, text) in [
+            (why(false, waited(1.9)), why(false, waited(2.2)), "5.5 % of the window"),
+            (why(true, stood(0.9)), why(true, stood(4.0)), "stood still for 4"),
+            (why(false, stolen(0.05)), why(false, stolen(0.2)), "took 20 %"),
+        ] {
+            assert_eq!(lets_go, None);
+            assert!(starves.as_ref().is_some_and(|why| why.contains(text)), "{starves:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_needs_the_cpu_itself_starves_nobody() {
+        let beside = |server_s: Option<f64>| {
+            why(true, |summary| {
+                summary.conditions.generator.run_delay_s = Some(20.0);
+                summary.generator.host.cpu_share = 1.0;
+                let node = NodeConditions { cpu_s: server_s, ..NodeConditions::default() };
+                summary.conditions.nodes.insert("db".to_owned(), node);
+            })
+        };
+        assert_eq!(beside(Some(70.0)), None);
+        assert_eq!(beside(None), None);
+        assert!(beside(Some(40.0)).is_some());
+    }
+
+    #[test]
+    fn what_it_has_measured_decides_nothing() {
+        let judged = |status: TrialStatus, starving: Starving, has_failed: bool| {
+            let mut summary = trial(|summary| {
+                (summary.status, summary.tps) = (status.clone(), 1e6);
+                summary.conditions.generator.hiccup_max_us = Some(4e6);
+            });
+            starving.judge(&mut summary, has_failed);
+            assert!(summary.conditions.generator.starved.is_some());
+            summary.status
+        };
+        let again = Starving { is_counted: false, same_host: true, is_late: false };
+        let failed = || TrialStatus::Failed("late".into());
+        assert_eq!(judged(TrialStatus::Complete, again, false), TrialStatus::Starved);
+        assert_eq!(judged(failed(), again, false), failed());
+        let late = Starving { is_late: true, ..again };
+        assert_eq!(judged(failed(), late, false), TrialStatus::Starved);
+        assert_eq!(judged(failed(), late, true), failed());
+        assert_eq!(judged(TrialStatus::Interrupted, late, false), TrialStatus::Interrupted);
+        let last = Starving { is_counted: true, ..again };
+        assert_eq!(judged(TrialStatus::Complete, last, false), TrialStatus::Complete);
+    }
+}
