@@ -140,9 +140,9 @@ impl From<BenchmarksqlBuildArguments> for BenchmarksqlBuild {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Better than the original:
-  tpmC counts New-Orders whose commit was acknowledged; failed transactions, and those that are rolled
-  back as the specification asks (1 %), are told apart, and so are commits that were sent and never
-  answered. tpmTOTAL and the transaction count are of commits too.
+  tpmC counts New-Orders whose commit was acknowledged and those that are rolled back as the specification
+  asks (1 %); failed transactions are told apart, and so are commits that were sent and never answered.
+  tpmTOTAL and the transaction count are of acknowledged commits alone.
   What the database holds afterwards is compared with what was acknowledged, and the consistency
   conditions are checked: a difference ends with exit code 4.
   limitTxnsPerMin is a schedule with even gaps: a transaction that has to wait for the one before it

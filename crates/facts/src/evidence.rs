@@ -92,7 +92,7 @@ impl DataCheck {
     /// Name of the check of a family's consistency conditions.
     pub const CONDITIONS: &'static str = "conditions";
     /// Name of the check of each shard by itself.
-    pub const SHARDS: &'static str = "shard-conditions";
+    pub const SHARD_CONDITIONS: &'static str = "shard-conditions";
     /// Name of the check of transactions whose rows lie on several shards.
     pub const ACROSS: &'static str = "across-shards";
 }

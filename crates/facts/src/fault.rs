@@ -56,7 +56,7 @@ impl FaultFacts {
     /// True where a check of this name fails by what the fault has cost: that is its result.
     pub fn explains(&self, check: &str) -> bool {
         let is_torn = self.across_shards.as_ref().is_some_and(CrossShardLosses::is_torn);
-        let of_torn = [DataCheck::CONDITIONS, DataCheck::SHARDS, DataCheck::ACROSS];
+        let of_torn = [DataCheck::CONDITIONS, DataCheck::SHARD_CONDITIONS, DataCheck::ACROSS];
         match check {
             DataCheck::BOOKS => is_torn || self.lost.is_some_and(|lost| lost > 0),
             check => is_torn && of_torn.contains(&check),

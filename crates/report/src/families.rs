@@ -6,6 +6,7 @@ use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
 use dyno_facts::{PublishedTable, TrialStatus, TrialSummary};
 use dyno_statistics::Metric;
+use dyno_statistics::ratio::Bound;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -64,6 +65,11 @@ pub trait FamilyPaper: Sync {
 
     /// A figure that only its trials have.
     fn figure(&self, _: &TrialSummary, _: Metric) -> Option<f64> {
+        None
+    }
+
+    /// What such a figure is where it was not measured to its end.
+    fn bound(&self, _: &TrialSummary, _: Metric) -> Option<Bound> {
         None
     }
 

@@ -61,6 +61,37 @@ pub struct PairedRatio {
     pub deviation: Option<f64>,
     pub variation_baseline: Option<f64>,
     pub variation_candidate: Option<f64>,
+    /// What the ratio is where some figures are only bounds.
+    pub bound: Option<Bound>,
+}
+
+/// What is known of a figure that was not measured to its end, or of what follows from such figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// As the time of a query that was given up.
+    AtLeast,
+    AtMost,
+    /// Some figures are the one, some the other.
+    Unknown,
+}
+
+impl Bound {
+    pub fn of([is_at_least, is_at_most]: [bool; 2]) -> Option<Bound> {
+        match (is_at_least, is_at_most) {
+            (true, true) => Some(Bound::Unknown),
+            (true, false) => Some(Bound::AtLeast),
+            (false, true) => Some(Bound::AtMost),
+            (false, false) => None,
+        }
+    }
+
+    /// What is left of the interval of figures that were taken for measured ones: on one side there is no end.
+    pub fn widen(self, interval: ConfidenceInterval) -> ConfidenceInterval {
+        ConfidenceInterval {
+            low: if self == Bound::AtLeast { interval.low } else { 0.0 },
+            high: if self == Bound::AtMost { interval.high } else { f64::INFINITY },
+        }
+    }
 }
 
 /// The opinion of Student's t.
@@ -112,12 +143,34 @@ impl PairedRatio {
             deviation: deviation(&logs),
             variation_baseline: side(|pair| pair.0),
             variation_candidate: side(|pair| pair.1),
+            bound: None,
         })
+    }
+
+    /// What is left of it where figures were bounds: what was cut off is taken for its end, so that the true ratio is
+    /// further away, on the side of the bound. p counts in that direction alone.
+    pub fn bounded(self, bound: Option<Bound>) -> PairedRatio {
+        let Some(bound) = bound else { return self };
+        let is_proven = match bound {
+            Bound::AtLeast => self.ratio > 1.0,
+            Bound::AtMost => self.ratio < 1.0,
+            Bound::Unknown => false,
+        };
+        PairedRatio {
+            interval: self.interval.map(|both| bound.widen(both)),
+            one_sided: self.one_sided.map(|both| bound.widen(both)),
+            p: if is_proven { self.p } else { 1.0 },
+            t: None,
+            deviation: None,
+            bound: Some(bound),
+            ..self
+        }
     }
 
     /// Half of the interval's width as a share of the ratio, such as 0.02.
     pub fn half_width(&self) -> Option<f64> {
-        self.interval.map(|interval| (interval.high - interval.low) / (2.0 * self.ratio))
+        let exact = self.interval.filter(|_| self.bound.is_none());
+        exact.map(|interval| (interval.high - interval.low) / (2.0 * self.ratio))
     }
 
     /// The verdict of this comparison alone: see [`PairedRatio::judged`].
@@ -246,6 +299,25 @@ mod tests {
         assert_eq!(verdict(1.1, Better::Less), RatioVerdict::Slower);
         assert_eq!(verdict(0.9, Better::Less), RatioVerdict::Faster);
         assert_eq!(verdict(0.9, Better::More), RatioVerdict::Slower);
+    }
+
+    #[test]
+    fn figures_that_were_cut_off_prove_one_side_only() {
+        let verdict = |ratio: f64, bound| {
+            constant(6, ratio).bounded(Some(bound)).verdict(Better::Less, DEFAULT_MARGIN)
+        };
+        // Times of a candidate that was given up: it is slower at least.
+        assert_eq!(verdict(1.2, Bound::AtLeast), RatioVerdict::Slower);
+        assert_eq!(verdict(0.8, Bound::AtLeast), RatioVerdict::Undecided);
+        assert_eq!(verdict(0.8, Bound::AtMost), RatioVerdict::Faster);
+        assert_eq!(verdict(1.2, Bound::AtMost), RatioVerdict::Undecided);
+        assert_eq!(verdict(1.2, Bound::Unknown), RatioVerdict::Undecided);
+        assert_eq!(verdict(1.0, Bound::AtLeast), RatioVerdict::Undecided, "nor equivalent");
+        let bounded = constant(8, 1.2).bounded(Some(Bound::AtLeast));
+        let interval = bounded.interval.expect("eight pairs");
+        assert!(interval.low > 1.1 && interval.high.is_infinite());
+        assert_eq!((bounded.half_width(), bounded.pairs_to_decide(0.03)), (None, None));
+        assert_eq!(constant(6, 1.2).bounded(None), constant(6, 1.2));
     }
 
     #[test]

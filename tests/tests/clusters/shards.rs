@@ -44,7 +44,9 @@ pub(crate) fn tpcc_is_consistent(mine: &Mine) -> Vec<String> {
     assert_eq!(trial["status"], "complete", "{trial}");
     assert!(trial["counts"]["committed"].as_u64() > Some(0), "{}", trial["counts"]);
     let checks = trial["checks"].as_array().expect("a list");
-    for name in ["books", "audit", "conditions", "shards", "shard-conditions", "across-shards"] {
+    for name in
+        ["books", "audit", "conditions", "shard-placement", "shard-conditions", "across-shards"]
+    {
         let check = checks.iter().find(|check| check["name"] == name).expect("the check");
         assert_eq!(check["verdict"], "passed", "{check}");
     }

@@ -48,14 +48,17 @@ fn small(folder: &Path, url: &str, test: &str, more: &str) {
 fn adds_up(trial: &Value) {
     assert_eq!(trial["status"], "complete", "{trial}");
     let facts = &trial["own"]["facts"];
-    let committed = |name: &str| {
+    let ended = |name: &str, how: &str| {
         let kinds = trial["kinds"].as_array().expect("a list");
         let kind = kinds.iter().find(|kind| kind["name"] == name);
-        count(&kind.expect("the kind")["counts"]["committed"])
+        count(&kind.expect("the kind")["counts"][how])
     };
+    let committed = |name: &str| ended(name, "committed");
     let window_s = number(&trial["window_s"]);
     let per_minute = |count: u64| count as f64 * 60.0 / window_s;
-    assert!((number(&facts["tpmc"]) - per_minute(committed("new_order"))).abs() < 1e-6);
+    let (orders, rolled_back) = (committed("new_order"), ended("new_order", "rolled_back"));
+    assert!((number(&facts["tpmc"]) - per_minute(orders + rolled_back)).abs() < 1e-6);
+    assert!((number(&facts["tpmc_committed"]) - per_minute(orders)).abs() < 1e-6);
     let kinds = trial["kinds"].as_array().expect("a list");
     let deferred = kinds.iter().find(|kind| kind["name"] == "delivery_deferred");
     let deferred = deferred.map_or(0, |kind| count(&kind["counts"]["committed"]));
@@ -257,6 +260,11 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     let limit = number(&facts["tpmc_limit"]);
     assert!((1_200.0..1_300.0).contains(&limit), "a hundred times that of the pauses: {limit}");
     assert!(paced["lateness"].is_object(), "transactions have due times");
+    // A hundredth of the keying time of Payment, which the engine has waited for.
+    let payment = &facts["kinds"][1]["pauses"];
+    assert!((number(&payment["keying_s"]) - 0.03).abs() < 1e-6, "{payment}");
+    assert!(count(&payment["thinks"]) > 0 && number(&payment["think_s"]) > 0.0, "{payment}");
+    assert_eq!(number(&payment["think_clause_s"]), 12.0);
     let log = only_run(&runs).expect("there is a run").join("trials/2.deliveries.csv");
     let log = fs::read_to_string(log).expect("deferred Deliveries are noted");
     assert_eq!(log.lines().count() as u64 - 1, count(&facts["deliveries"]), "{log}");

@@ -3,7 +3,7 @@
 use super::{Drawing, WIDE, colour};
 use crate::evidence::{PairedComparison, VerdictRow, figure_of};
 use crate::evidence::{Paper, Point};
-use crate::findings::verdict::{bounds, ratio};
+use crate::findings::verdict::{bounds, ratio_of_row};
 use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -77,8 +77,8 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         _ => say!(level_metric, level = &of.level, metric = &row.name),
     };
     let found = match row.interval {
-        Some(both) => format!("{} {}", ratio(row.ratio), bounds(both)),
-        None => ratio(row.ratio),
+        Some(both) => format!("{} {}", ratio_of_row(row), bounds(both)),
+        None => ratio_of_row(row),
     };
     let text = say!(found_verdict, found = found, verdict = &row.words);
     ForestRow {

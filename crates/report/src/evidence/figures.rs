@@ -5,6 +5,7 @@ use crate::families::{KnownFamily, is_pass};
 use crate::text::Message;
 use dyno_facts::{LatencySummary, TrialSummary, say};
 use dyno_statistics::Metric;
+use dyno_statistics::ratio::Bound;
 
 /// A figure of a trial; `None` where it has none: a percentile with fewer than ten samples beyond
 /// it, a metric of another workload.
@@ -18,9 +19,11 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
     match metric {
         Metric::Tps => (is_measured && !is_pass(trial)).then_some(trial.tps),
         Metric::Qps => (is_measured && !is_pass(trial)).then_some(trial.qps),
-        Metric::Tpmc | Metric::TotalS | Metric::GeometricMeanS | Metric::Qphh => {
-            KnownFamily::of(trial)?.figure(trial, metric)
-        }
+        Metric::Tpmc
+        | Metric::TpmcCommitted
+        | Metric::TotalS
+        | Metric::GeometricMeanS
+        | Metric::Qphh => KnownFamily::of(trial)?.figure(trial, metric),
         Metric::MeanMs => ms(SAMPLES_BEYOND, |latency| latency.mean_us),
         Metric::P50Ms => ms(0.5, |latency| latency.p50_us),
         Metric::P95Ms => ms(0.05, |latency| latency.p95_us),
@@ -35,6 +38,11 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
             errors as f64 / trial.counts.started as f64
         }),
     }
+}
+
+/// What a figure is that was not measured to its end.
+pub(crate) fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<Bound> {
+    KnownFamily::of(trial)?.bound(trial, metric)
 }
 
 /// What comparisons of such trials judge, the one that decides first. Of what follows from another
@@ -54,6 +62,7 @@ pub(crate) fn metric_name(metric: Metric) -> Message {
         Metric::Tps => say!(transactions_per_second),
         Metric::Qps => say!(statements_per_second),
         Metric::Tpmc => Message::verbatim("tpmC"),
+        Metric::TpmcCommitted => say!(new_orders_committed_per_minute),
         Metric::TotalS => say!(total_time_s),
         Metric::GeometricMeanS => say!(geometric_mean_s),
         Metric::Qphh => Message::verbatim("QphH"),

@@ -67,6 +67,8 @@ pub struct VerdictRow {
     pub pairs: usize,
     /// Candidate by baseline: pseudo-median (Hodges-Lehmann) over the pairs.
     pub ratio: f64,
+    /// `≥` or `≤` where figures of one side are only bounds, as of a query that was given up; empty otherwise.
+    pub bound: &'static str,
     /// 95 % interval of the ratio (Wilcoxon's); `None` under six pairs.
     pub interval: Option<Bounds>,
     /// Half of the interval's width, as a share of the ratio.

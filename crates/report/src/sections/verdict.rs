@@ -5,6 +5,7 @@ use crate::blocks::{Blocks, Cell, PaperRows, Span, bad, code, emphasis};
 use crate::charts::drawings;
 use crate::evidence::Paper;
 use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
+use crate::findings::verdict::bounds;
 use crate::format::{
     self, NumberFormat,
     NumberFormat::{Right, Short, Text as Words},
@@ -66,8 +67,11 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         .col(say!(candidate), Short, |one| one.row.candidate.median)
         .col(say!(baseline), Short, |one| one.row.baseline.median)
         .col(say!(ratio_2), RATIO, |one| {
-            let cell = Cell::from(one.row.ratio);
-            one.row.interval.into_iter().fold(cell, |cell, both| cell.with(ends(both, RATIO)))
+            let cell = Cell::from(one.row.ratio).bound(one.row.bound);
+            one.row.interval.into_iter().fold(cell, |cell, both| match one.row.bound {
+                "" => cell.with(ends(both, RATIO)),
+                _ => cell.with(bounds(both)),
+            })
         })
         .class("strong")
         .below(say!(n_95_percent_interval))

@@ -15,7 +15,7 @@
 //!
 //! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
 
-use crate::ratio::PairedRatio;
+use crate::ratio::{Bound, PairedRatio};
 use crate::words::Reader;
 use crate::{ConfidenceInterval, Metric, mean, mean_interval};
 use std::fmt;
@@ -206,9 +206,16 @@ impl Gate {
     /// about ratios).
     pub fn judge(&self, trials: &[f64], ratio: Option<&PairedRatio>) -> JudgedGate {
         match self.figure {
-            GateFigure::Value if self.metric.is_fact() => self.judge_fact(trials),
-            GateFigure::Value => self.judge_value(trials),
+            GateFigure::Value => self.judge_values(trials, None),
             _ => self.judge_ratio(ratio),
+        }
+    }
+
+    /// Of a gate about values; `bound` where some of them are only bounds.
+    pub fn judge_values(&self, trials: &[f64], bound: Option<Bound>) -> JudgedGate {
+        match self.metric.is_fact() {
+            true => self.judge_fact(trials),
+            false => self.judge_value(trials, bound),
         }
     }
 
@@ -222,12 +229,13 @@ impl Gate {
         JudgedGate { verdict, value, interval: None, count: trials.len() }
     }
 
-    fn judge_value(&self, trials: &[f64]) -> JudgedGate {
+    fn judge_value(&self, trials: &[f64], bound: Option<Bound>) -> JudgedGate {
         let logs: Vec<f64> =
             trials.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
         let value = mean(&logs).map(f64::exp);
         let interval = mean_interval(&logs)
-            .map(|logs| ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() });
+            .map(|logs| ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() })
+            .map(|both| bound.map_or(both, |bound| bound.widen(both)));
         let verdict = match (value, interval) {
             (None, _) => GateVerdict::Inconclusive(GateReason::NoValue),
             (_, None) => GateVerdict::Inconclusive(GateReason::OneTrial),

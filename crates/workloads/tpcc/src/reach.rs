@@ -8,6 +8,7 @@ use crate::run::{LINES_MAX, LINES_MIN};
 use dyno_core::{EndedTransaction, Nanos, Outcome};
 use dyno_facts::LatencySummary;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 dyno_core::named! {
@@ -96,6 +97,26 @@ impl ReachedCounts {
     }
 }
 
+/// Where a New-Order or a Payment has its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) is_order: bool,
+    /// Shard of its terminal's warehouse; 0 where none are known.
+    pub(crate) home: usize,
+    /// Rows that may lie elsewhere: the lines of an order, the customer of a payment.
+    pub(crate) rows: u64,
+    /// Those on other shards.
+    pub(crate) crossing: u64,
+    reach: Reach,
+}
+
+/// The share of transactions with some row among those that are `share` of all rows. All numbers of rows of a transaction
+/// are alike.
+pub(crate) fn any_line(share: f64, rows: RangeInclusive<usize>) -> f64 {
+    let numbers = rows.clone().count() as f64;
+    1.0 - rows.map(|rows| (1.0 - share).powi(rows as i32)).sum::<f64>() / numbers
+}
+
 /// Counts how far transactions reach.
 #[derive(Debug)]
 pub(crate) struct ReachLog {
@@ -116,21 +137,48 @@ impl ReachLog {
         ReachLog { shard_of, ..self }
     }
 
-    /// How far a transaction of a terminal of warehouse `home` reaches that works on `other`, too.
     #[inline]
-    pub(crate) fn reach(&self, home: i64, other: i64) -> Reach {
-        let shard = |warehouse: i64| self.shard_of.get(warehouse as usize - 1);
-        match home == other {
-            true => Reach::Home,
-            false if shard(home) == shard(other) => Reach::Warehouse,
-            false => Reach::Shard,
+    fn shard(&self, warehouse: i64) -> usize {
+        self.shard_of.get(warehouse as usize - 1).copied().unwrap_or(0)
+    }
+
+    /// The route of an order or a payment of a terminal of warehouse `home`, whose rows lie in `others`, too.
+    #[inline]
+    pub(crate) fn route(
+        &self,
+        is_order: bool,
+        home: i64,
+        others: impl Iterator<Item = i64>,
+    ) -> Route {
+        let shard = self.shard(home);
+        let mut route = Route { is_order, home: shard, rows: 0, crossing: 0, reach: Reach::Home };
+        for other in others {
+            let reach = match other == home {
+                true => Reach::Home,
+                false if self.shard(other) == shard => Reach::Warehouse,
+                false => Reach::Shard,
+            };
+            route.rows += 1;
+            route.crossing += u64::from(reach == Reach::Shard);
+            route.reach = route.reach.max(reach);
         }
+        route
+    }
+
+    /// By shard: the share of the warehouses other than one's own that lie on other shards.
+    pub(crate) fn elsewhere(&self) -> Vec<f64> {
+        let warehouses = self.shard_of.len();
+        let mut here = vec![0; self.shard_of.iter().max().map_or(0, |last| last + 1)];
+        self.shard_of.iter().for_each(|&shard| here[shard] += 1);
+        let others = warehouses.max(2) - 1;
+        here.iter().map(|here| (warehouses - here) as f64 / others as f64).collect()
     }
 
     /// A New-Order or a Payment has ended in the measured window.
     #[inline]
-    pub(crate) fn note(&self, kind: usize, reach: Reach, ended: &EndedTransaction) {
-        let reached = &self.reached[kind * Reach::ALL.len() + reach as usize];
+    pub(crate) fn note(&self, route: &Route, ended: &EndedTransaction) {
+        let kind = usize::from(!route.is_order);
+        let reached = &self.reached[kind * Reach::ALL.len() + route.reach as usize];
         match ended.outcome {
             Outcome::Committed => {
                 let latency = ended.ended.saturating_sub(ended.due);
@@ -202,26 +250,18 @@ impl ReachLog {
 
     /// The shares of the reaches among the committed transactions of a kind, over all warehouses.
     fn expected(&self, profile: &Profile, warehouses: u32, kind: TpccTransaction) -> [f64; 3] {
-        let among = f64::from(warehouses.saturating_sub(1)).max(1.0);
-        let all = 1..=i64::from(warehouses);
-        let elsewhere = |home: i64| {
-            let others = all.clone().filter(|&other| self.reach(home, other) == Reach::Shard);
-            others.count() as f64 / among
-        };
         let is_any = f64::from(u8::from(warehouses > 1));
         let (percent, lines) = match kind {
             TpccTransaction::NewOrder => (profile.remote_line_percent, LINES_MIN..=LINES_MAX),
             _ => (profile.remote_payment_percent, 1..=1),
         };
         let remote = f64::from(percent) / 100.0 * is_any;
-        // That no line is of such a kind, over the number of lines, all of which are alike.
-        let none = |share: f64| {
-            let sum: f64 = lines.clone().map(|lines| (1.0 - share).powi(lines as i32)).sum();
-            sum / lines.clone().count() as f64
-        };
-        let same_shard: f64 = all.clone().map(|home| none(remote * elsewhere(home))).sum();
-        let same_shard = same_shard / f64::from(warehouses.max(1));
-        [none(remote), same_shard - none(remote), 1.0 - same_shard]
+        let elsewhere = self.elsewhere();
+        let crossing = |&shard: &usize| any_line(remote * elsewhere[shard], lines.clone());
+        let away = any_line(remote, lines.clone());
+        let across: f64 = self.shard_of.iter().map(crossing).sum();
+        let across = across / f64::from(warehouses.max(1));
+        [1.0 - away, away - across, across]
     }
 }
 
@@ -243,6 +283,10 @@ mod tests {
         }
     }
 
+    fn route(is_order: bool, reach: Reach) -> Route {
+        Route { is_order, home: 0, rows: 1, crossing: 0, reach }
+    }
+
     #[test]
     fn cells_are_exact_to_one_percent() {
         for exponent in 0..42 {
@@ -259,12 +303,16 @@ mod tests {
     #[test]
     fn reaches_are_told_apart_as_far_as_shards_are_known() {
         let alone = ReachLog::new();
-        assert_eq!([alone.reach(1, 1), alone.reach(1, 2)], [Reach::Home, Reach::Warehouse]);
-        assert_eq!(alone.shards(), None);
+        let reach = |log: &ReachLog, other| log.route(false, 1, [other].into_iter()).reach;
+        assert_eq!([reach(&alone, 1), reach(&alone, 2)], [Reach::Home, Reach::Warehouse]);
+        assert_eq!((alone.shards(), alone.elsewhere()), (None, vec![]));
         let log = ReachLog::new().on_shards(vec![0, 1, 0, 1]);
-        let reaches = [1, 2, 3, 4].map(|other| log.reach(1, other));
+        let reaches = [1, 2, 3, 4].map(|other| reach(&log, other));
         assert_eq!(reaches, [Reach::Home, Reach::Shard, Reach::Warehouse, Reach::Shard]);
         assert_eq!(log.shards(), Some(2));
+        let order = log.route(true, 2, [2, 1, 4, 3].into_iter());
+        let expected = Route { is_order: true, home: 1, rows: 4, crossing: 2, reach: Reach::Shard };
+        assert_eq!(order, expected);
     }
 
     #[test]
@@ -292,12 +340,13 @@ mod tests {
             let part = if number % 3 == 0 { &one } else { &other };
             let reach = if number % 10 == 0 { Reach::Shard } else { Reach::Home };
             for log in [part, &whole] {
-                log.note(0, reach, &ended(Outcome::Committed, latency));
+                log.note(&route(true, reach), &ended(Outcome::Committed, latency));
             }
         }
         for log in [&other, &whole] {
-            log.note(1, Reach::Shard, &ended(Outcome::Failed(ErrorClass::Deadlock), 5));
-            log.note(1, Reach::Shard, &ended(Outcome::RolledBack, 5));
+            let payment = route(false, Reach::Shard);
+            log.note(&payment, &ended(Outcome::Failed(ErrorClass::Deadlock), 5));
+            log.note(&payment, &ended(Outcome::RolledBack, 5));
         }
         one.absorb(&other.leave());
         assert_eq!(one.leave(), whole.leave());

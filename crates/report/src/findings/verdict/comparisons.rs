@@ -8,7 +8,7 @@ use crate::evidence::{
 };
 use crate::text::Message;
 use dyno_facts::{ComparisonFacts, StopRule, TrialSummary};
-use dyno_statistics::ratio::{DEFAULT_MARGIN, RatioVerdict};
+use dyno_statistics::ratio::{Bound, DEFAULT_MARGIN, RatioVerdict};
 use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise};
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
@@ -176,6 +176,12 @@ fn row(
         candidate: Spread::of(values.iter().map(|pair| pair.1).collect())?,
         pairs: ratio.pairs,
         ratio: ratio.ratio,
+        bound: match ratio.bound {
+            None => "",
+            Some(Bound::AtLeast) => "≥",
+            Some(Bound::AtMost) => "≤",
+            Some(Bound::Unknown) => "?",
+        },
         interval: ratio.interval.map(bounds),
         half_width: ratio.half_width(),
         interval_t: ratio.t.map(|t| bounds(t.interval)),

@@ -2,12 +2,12 @@
 
 use super::pairs::{Level, level_of, level_words};
 use crate::evidence::{
-    Bounds, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, figure_of,
+    Bounds, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of, figure_of,
 };
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate};
-use dyno_statistics::ratio::PairedRatio;
+use dyno_statistics::ratio::{Bound, PairedRatio};
 
 /// Every gate of the suite at every load level of its experiment, then those given beside.
 pub(super) fn all(
@@ -97,7 +97,12 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         let complete = trials.iter().filter(|trial| trial.status == "complete");
         let values: Vec<f64> =
             complete.filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
-        let found = gate.judge(&values, None);
+        let bounds = trials.iter().filter(|trial| trial.status == "complete");
+        let bounds: Vec<Bound> =
+            bounds.filter_map(|trial| bound_of(&trial.summary, gate.metric)).collect();
+        let is_any = |end| bounds.iter().any(|bound| *bound != end);
+        let bound = Bound::of([is_any(Bound::AtMost), is_any(Bound::AtLeast)]);
+        let found = gate.judge_values(&values, bound);
         let row = row(experiment, gate, level_words(trials[0]), target.to_owned(), &found);
         match row.result == GateResult::Pass && trials.iter().any(|trial| has_failed(trial, &own)) {
             true => GateRow {

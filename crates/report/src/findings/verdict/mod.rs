@@ -13,13 +13,14 @@ mod scaling;
 mod steady;
 mod words;
 
-pub(crate) use words::{bounds, ratio};
+pub(crate) use words::{bounds, ratio_of_row};
 
-use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, figure_of};
+use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{StopRule, TrialSummary};
+use dyno_statistics::Metric;
+use dyno_statistics::ratio::{Bound, PairedRatio};
 use dyno_statistics::sequential::judging;
-use dyno_statistics::{Metric, ratio::PairedRatio};
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
 pub(crate) fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
@@ -44,7 +45,16 @@ fn ratio_of(
         .collect();
     let planned = [stop.pairs_least as usize, stop.pairs_most as usize];
     let judging = judging(stop.is_until_decided, stop.half_width.is_some(), planned);
-    PairedRatio::of(&values, judging)
+    // What one side has at least, the ratio is at most where that side is the baseline.
+    let bound = |is_baseline: fn(Bound) -> bool, is_candidate: fn(Bound) -> bool| {
+        let is =
+            |side: &TrialSummary, is: fn(Bound) -> bool| bound_of(side, metric).is_some_and(is);
+        pairs.iter().any(|(a, b)| is(a, is_baseline) || is(b, is_candidate))
+    };
+    let is_least = |bound| bound != Bound::AtMost;
+    let is_most = |bound| bound != Bound::AtLeast;
+    let bound = Bound::of([bound(is_most, is_least), bound(is_least, is_most)]);
+    PairedRatio::of(&values, judging).map(|ratio| ratio.bounded(bound))
 }
 
 impl Verdicts {

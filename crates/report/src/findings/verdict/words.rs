@@ -26,8 +26,16 @@ pub(crate) fn ratio(ratio: f64) -> String {
     if ratio < 100.0 { format!("{ratio:.3}") } else { format::short(ratio) }
 }
 
+/// The same of a row, with `≥` or `≤` before a ratio that is only a bound.
+pub(crate) fn ratio_of_row(row: &VerdictRow) -> String {
+    format!("{}{}{}", row.bound, if row.bound.is_empty() { "" } else { " " }, ratio(row.ratio))
+}
+
 pub(crate) fn bounds(interval: Bounds) -> String {
-    format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
+    match interval.high.is_finite() {
+        true => format!("[{}, {}]", ratio(interval.low), ratio(interval.high)),
+        false => format!("[{}, ∞)", ratio(interval.low)),
+    }
 }
 
 /// The comparison in a sentence.
@@ -132,6 +140,7 @@ fn sizes(row: &VerdictRow) -> Message {
     let (low, high) =
         (share(both.low).min(share(both.high)), share(both.low).max(share(both.high)));
     match (format::percent(low), format::percent(high)) {
+        (low, _) if !row.bound.is_empty() => say!(at_least_share, share = low),
         (low, high) if low == high => high.into(),
         (low, high) => say!(low_to_high, low = low, high = high),
     }
@@ -143,14 +152,14 @@ fn evidence(row: &VerdictRow) -> Message {
         Some(interval) => say!(
             ratio_of_95_percent_interval,
             metric = &row.name,
-            ratio = ratio(row.ratio),
+            ratio = ratio_of_row(row),
             interval = bounds(interval),
             pairs = pairs
         ),
         None => say!(
             ratio_of_metric_ratio_pairs,
             metric = &row.name,
-            ratio = ratio(row.ratio),
+            ratio = ratio_of_row(row),
             pairs = pairs
         ),
     }
@@ -159,6 +168,7 @@ fn evidence(row: &VerdictRow) -> Message {
 /// What would decide it.
 fn why(row: &VerdictRow) -> Message {
     match (row.call, row.pairs_needed) {
+        (Call::Undecided, _) if !row.bound.is_empty() => say!(what_was_given_up_is_only_a_bound),
         (Call::TooFewPairs, _) => say!(fewer_than_6_pairs, least = LEAST_PAIRS.to_string()),
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
         (_, Some(pairs)) if pairs > MOST_PAIRS => {

@@ -23,6 +23,23 @@ fn tpcc_facts(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut Tpcc
     orders(runs, trials, |trial| change(&mut own_mut(trial)));
 }
 
+/// The trial with pauses, where keying and think times are these shares of those of the clause.
+fn pauses(runs: &mut Vec<RunData>, keying: f64, think: f64) {
+    tpcc_facts(runs, &[5], |facts| {
+        for pauses in facts.kinds.iter_mut().filter_map(|kind| kind.pauses.as_mut()) {
+            pauses.keying_s = pauses.keying_clause_s * keying;
+            pauses.think_s = pauses.think_clause_s * think;
+        }
+    });
+}
+
+/// A trial in whose window so many checkpoints ended.
+fn checkpoints(runs: &mut Vec<RunData>, seen: Option<u64>) {
+    orders(runs, &[1], |trial| {
+        trial.conditions.nodes.entry("main".to_owned()).or_default().checkpoints = seen;
+    });
+}
+
 /// The run of TPC-H with these trials only, the first of them changed.
 fn queries(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TpchFacts)) {
     let mut run = tpch();
@@ -129,6 +146,18 @@ pub(super) const TPCC: &[Case] = &[
         evidence: "tpmC, at most 26",
         fires: |runs| tpcc_facts(runs, &[1], |facts| facts.tpmc_limit = Some(25.72)),
         silent: |runs| orders(runs, &[5], |_| {}),
+    },
+    Case {
+        id: "tpcc-pauses",
+        evidence: "Payment keying for 1.50 s, at least 3 s and thinking for 9.00 s, at least 12 s",
+        fires: |runs| pauses(runs, 0.5, 0.75),
+        silent: |runs| pauses(runs, 1.0, 0.97),
+    },
+    Case {
+        id: "tpcc-checkpoint",
+        evidence: "none ended on",
+        fires: |runs| checkpoints(runs, Some(0)),
+        silent: |runs| checkpoints(runs, Some(1)),
     },
     Case {
         id: "tpcc-no-pauses",

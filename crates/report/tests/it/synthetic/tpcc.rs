@@ -8,7 +8,7 @@ use dyno_facts::{
 };
 use dyno_store::{RunData, TrialData};
 use dyno_tpcc::facts::{
-    AuditLine, ConditionLine, ConditionState, Reach, ReachLine, TpccFacts, TpccKind,
+    AuditLine, ConditionLine, ConditionState, PauseFacts, Reach, ReachLine, TpccFacts, TpccKind,
 };
 use std::collections::BTreeMap;
 
@@ -16,6 +16,7 @@ const KINDS: [&str; 6] =
     ["new_order", "payment", "order_status", "delivery", "stock_level", "delivery_deferred"];
 const LIMITS_S: [f64; 6] = [5.0, 5.0, 5.0, 5.0, 20.0, 80.0];
 const LEAST: [f64; 6] = [0.0, 43.0, 4.0, 4.0, 4.0, 0.0];
+const PAUSES_S: [(f64, f64); 5] = [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0)];
 /// How much longer than the average transaction each kind takes.
 const SLOWNESS: [f64; 6] = [1.6, 0.6, 0.4, 2.8, 1.9, 5.0];
 
@@ -66,6 +67,14 @@ fn facts(case: &Case) -> TpccFacts {
         limit_p90_s: LIMITS_S[index],
         share_percent: if index == 5 { 0.0 } else { share_percent },
         least_share_percent: LEAST[index],
+        pauses: PAUSES_S.get(index).filter(|_| is_spec).map(|(keying_s, think_s)| PauseFacts {
+            thinks: 4_000,
+            think_s: think_s * 1.01,
+            think_clause_s: *think_s,
+            keyings: 3_980,
+            keying_s: *keying_s,
+            keying_clause_s: *keying_s,
+        }),
     };
     TpccFacts {
         profile: if is_spec { "spec" } else { "bmsql-5.0" }.to_owned(),

@@ -3,21 +3,53 @@
 //! Workers count what they executed; the counts are merged when they leave. Each share is compared
 //! with its expected value, and each distribution with its exact one.
 
-use crate::profile::{CustomerKey, Profile, TpccTransaction, TransactionChoice};
+use crate::profile::{CustomerKey, PerKind, Profile, TpccTransaction, TransactionChoice};
 use crate::random::{Constants, NuRand};
-use dyno_core::ShardMap;
+use crate::reach::{Route, any_line};
+use crate::run::{LINES_MAX, LINES_MIN};
+use dyno_core::Nanos;
 use dyno_facts::{Message, say};
 use serde::{Deserialize, Serialize};
 
 /// Classes of equal probability that a distribution is divided into.
 const CLASSES: usize = 16;
 
-/// Deviations, in standard deviations of chance, that are taken for none: chance passes them once
-/// in 16,000 times.
-const DEVIATIONS: f64 = 4.0;
+/// Runs of [`TRIALS`] trials in which chance alone brings a figure out of its bound, at most.
+const FALSE_ALARMS: f64 = 0.01;
+const TRIALS: f64 = 1_000.0;
+/// Figures of a trial that are held against chance: twelve shares, the lines of an order and four distributions
+/// here; in checks of papers four least shares, five think times and the bound of tpmC.
+const FIGURES: f64 = 27.0;
 
-/// Draws that each class has to be expected to have.
-const LEAST_IN_CLASS: f64 = 4.0;
+/// The level of all bounds: chance passes one with a probability of at most `2 exp(-level)`, 4e-7, so that a run has
+/// a false alarm in less than 1 % (a sum over all figures of all trials, dependent or not).
+fn level() -> f64 {
+    (2.0 * FIGURES * TRIALS / FALSE_ALARMS).ln()
+}
+
+/// How far a sum of independent draws may be from its mean by chance, either way: Bernstein's inequality, which holds
+/// for any number of draws. `variance` is that of the sum; no draw is further than `largest` from its mean.
+pub(crate) fn chance_of_sum(variance: f64, largest: f64) -> f64 {
+    let step = level() * largest / 3.0;
+    step + (step * step + 2.0 * level() * variance).sqrt()
+}
+
+/// How far an observed share may be from the expected one by chance, either way.
+pub(crate) fn chance_of_share(expected: f64, of: u64) -> f64 {
+    let draws = of.max(1) as f64;
+    // What must or can't happen does or doesn't.
+    let is_drawn = expected > 0.0 && expected < 1.0;
+    if is_drawn { chance_of_sum(draws * expected * (1.0 - expected), 1.0) / draws } else { 0.0 }
+}
+
+/// The least mean that chance leaves of so many draws of an exponential distribution, as a share of the distribution's
+/// mean: sums of them are below it at most as a normal variable of the same variance is.
+pub(crate) fn least_mean_of_exponentials(draws: u64) -> f64 {
+    (1.0 - (2.0 * level() / draws.max(1) as f64).sqrt()).max(0.0)
+}
+
+/// Draws that each class has to be expected to have: with fewer, chi-square isn't one.
+const LEAST_IN_CLASS: f64 = 10.0;
 
 /// Drawn values by class.
 type Histogram = [u64; CLASSES];
@@ -32,6 +64,15 @@ struct CrossingCounts {
     crossing_orders: u64,
     payments: u64,
     crossing_payments: u64,
+}
+
+/// Pauses of terminals around transactions of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PauseSums {
+    pub(crate) thinks: u64,
+    pub(crate) think_ns: u64,
+    pub(crate) keyings: u64,
+    pub(crate) keying_ns: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,8 +93,9 @@ pub(crate) struct Counters {
     items: Histogram,
     customer_ids: Histogram,
     last_names: Histogram,
+    /// In the measured window.
+    pauses: PerKind<PauseSums>,
     /// By shard; empty where none are known.
-    #[serde(default)]
     shards: Vec<CrossingCounts>,
 }
 
@@ -62,27 +104,39 @@ impl Counters {
         Counters { shards: vec![CrossingCounts::default(); shards], ..Counters::default() }
     }
 
-    /// An order of a warehouse on shard `home` with so many lines, of which so many are supplied by other shards.
+    /// Notes on how many shards a New-Order or a Payment has its rows.
     #[inline]
-    pub(crate) fn spread_order(
-        &mut self,
-        home: usize,
-        lines: u64,
-        crossing: u64,
-        is_committed: bool,
-    ) {
-        let Some(counts) = self.shards.get_mut(home) else { return };
-        counts.lines += lines;
-        counts.crossing_lines += crossing;
-        counts.orders += u64::from(is_committed);
-        counts.crossing_orders += u64::from(is_committed && crossing > 0);
+    pub(crate) fn spread(&mut self, route: &Route, is_committed: bool) {
+        let Some(counts) = self.shards.get_mut(route.home) else { return };
+        match route.is_order {
+            true => {
+                counts.lines += route.rows;
+                counts.crossing_lines += route.crossing;
+                counts.orders += u64::from(is_committed);
+                counts.crossing_orders += u64::from(is_committed && route.crossing > 0);
+            }
+            false => {
+                counts.payments += 1;
+                counts.crossing_payments += route.crossing;
+            }
+        }
     }
 
+    /// A terminal has thought about its last transaction for so long; `keyed` is how long it has keyed in the one
+    /// that it entered then, where that is known.
     #[inline]
-    pub(crate) fn spread_payment(&mut self, home: usize, is_crossing: bool) {
-        let Some(counts) = self.shards.get_mut(home) else { return };
-        counts.payments += 1;
-        counts.crossing_payments += u64::from(is_crossing);
+    pub(crate) fn pause(&mut self, thought: (usize, Nanos), keyed: Option<(usize, Nanos)>) {
+        let pauses = &mut self.pauses[thought.0];
+        pauses.thinks += 1;
+        pauses.think_ns += thought.1;
+        if let Some((kind, keying)) = keyed {
+            self.pauses[kind].keyings += 1;
+            self.pauses[kind].keying_ns += keying;
+        }
+    }
+
+    pub(crate) fn pauses(&self) -> &PerKind<PauseSums> {
+        &self.pauses
     }
 
     #[inline]
@@ -149,6 +203,12 @@ impl Counters {
         self.deliveries += more.deliveries;
         self.skipped_deliveries += more.skipped_deliveries;
         self.deliveries_with_skips += more.deliveries_with_skips;
+        for (to, from) in self.pauses.iter_mut().zip(&more.pauses) {
+            to.thinks += from.thinks;
+            to.think_ns += from.think_ns;
+            to.keyings += from.keyings;
+            to.keying_ns += from.keying_ns;
+        }
         let shards = self.shards.len().max(more.shards.len());
         self.shards.resize(shards, CrossingCounts::default());
         for (to, from) in self.shards.iter_mut().zip(&more.shards) {
@@ -199,11 +259,9 @@ impl Classes {
     }
 }
 
-/// The value that chi-square passes as rarely as a normal variable passes [`DEVIATIONS`], by the
-/// approximation of Wilson and Hilferty.
+/// A value that chance brings chi-square above with a probability of at most `exp(-level)` (Laurent and Massart).
 fn chi_square_limit(freedom: f64) -> f64 {
-    let spread = 2.0 / (9.0 * freedom);
-    freedom * (1.0 - spread + DEVIATIONS * spread.sqrt()).powi(3)
+    freedom + 2.0 * (freedom * level()).sqrt() + 2.0 * level()
 }
 
 #[derive(Clone, Debug)]
@@ -243,13 +301,13 @@ impl Expected {
         }
     }
 
-    /// The same for warehouses that lie on shards.
-    pub(crate) fn on_shards(mut self, map: &ShardMap, warehouses: u32) -> Self {
-        let mut here = vec![0_u32; map.shards()];
-        (1..=warehouses).for_each(|warehouse| here[map.shard_of(warehouse)] += 1);
-        let others = f64::from(warehouses.max(2) - 1);
-        self.elsewhere = here.iter().map(|here| f64::from(warehouses - here) / others).collect();
-        self
+    /// The same for warehouses that lie on shards; `elsewhere` is by shard.
+    pub(crate) fn on_shards(self, elsewhere: Vec<f64>) -> Self {
+        Expected { elsewhere, ..self }
+    }
+
+    pub(crate) fn shards(&self) -> usize {
+        self.elsewhere.len()
     }
 
     /// What crosses shards, of all: a shard's own share of it depends on how many warehouses it has.
@@ -258,10 +316,7 @@ impl Expected {
             return Vec::new();
         }
         let line = |elsewhere: f64| self.remote_line * elsewhere;
-        // An order has 5 to 15 lines, each number as often as the others.
-        let order = |elsewhere: f64| {
-            (5..=15).map(|lines| 1.0 - (1.0 - line(elsewhere)).powi(lines)).sum::<f64>() / 11.0
-        };
+        let order = |elsewhere: f64| any_line(line(elsewhere), LINES_MIN..=LINES_MAX);
         let payment = |elsewhere: f64| self.remote_payment * elsewhere;
         let share =
             |name, counts: fn(&CrossingCounts) -> [u64; 2], expected: &dyn Fn(f64) -> f64| {
@@ -336,8 +391,8 @@ impl Expected {
 pub const LINES_MEAN: f64 = 10.0;
 
 fn lines_bound(orders: u64) -> f64 {
-    // Eleven values alike: the variance is (11^2 - 1) / 12.
-    DEVIATIONS * (10.0 / orders as f64).sqrt()
+    // Eleven values alike, 5 to 15: the variance is (11^2 - 1) / 12.
+    chance_of_sum(10.0 * orders as f64, 5.0) / orders as f64
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -355,10 +410,7 @@ pub struct ObservedShare {
 
 impl ObservedShare {
     fn new(name: &'static str, count: u64, of: u64, expected: f64) -> Self {
-        let deviation = (expected * (1.0 - expected) / of.max(1) as f64).sqrt();
-        // Half a case for counting in whole ones; rare events of few trials are lopsided.
-        let step = if expected > 0.0 && expected < 1.0 { 2.5 / of.max(1) as f64 } else { 0.0 };
-        ObservedShare { name, count, of, expected, bound: DEVIATIONS * deviation + step }
+        ObservedShare { name, count, of, expected, bound: chance_of_share(expected, of) }
     }
 
     /// The bound where each terminal plays its cards from decks: only those of the decks that it was in
@@ -367,8 +419,8 @@ impl ObservedShare {
     fn of_decks(self, terminals: u32, cards: u32) -> Self {
         let (p, cards) = (self.expected, f64::from(cards));
         let variance = p * (1.0 - p) * cards / 4.0 * cards / (cards - 1.0).max(1.0);
-        let deviation = (2.0 * f64::from(terminals) * variance).sqrt();
-        let bound = (DEVIATIONS * deviation + 2.5) / self.of.max(1) as f64;
+        let variance = 2.0 * f64::from(terminals) * variance;
+        let bound = chance_of_sum(variance, 1.0) / self.of.max(1) as f64;
         ObservedShare { bound: bound.min(self.bound), ..self }
     }
 
@@ -442,7 +494,6 @@ impl Skew {
                 distance = f64::INFINITY;
             }
         }
-        // Fewer than five in a class: chi-square isn't one.
         let is_judged = draws > 0 && least >= LEAST_IN_CLASS && classes > 1;
         let limit = chi_square_limit(f64::from(classes.max(2) - 1));
         Skew { name, draws, distance, limit, is_judged, is_right: !is_judged || distance <= limit }

@@ -15,8 +15,8 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::{output, signals};
 
 const AUDIT_CHECK: &str = "audit";
-/// Of a target whose shards and their rule are known.
-const SHARDS_CHECK: &str = "shards";
+/// Whether every row lies on its shard: of a target whose shards and their rule are known.
+const PLACEMENT_CHECK: &str = "shard-placement";
 
 /// What the database held before a run.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Before {
     /// What was checked; `None` is nothing.
     verdicts: Option<Vec<check::ConditionVerdict>>,
     /// Whether rows lay on their shards, where that can be said.
-    shards: Option<DataCheck>,
+    placement: Option<DataCheck>,
     when: CheckTime,
     /// Those that are loaded.
     warehouses: u32,
@@ -68,11 +68,11 @@ pub fn look_before<D: Driver>(
     if let Some(violated) = check::violated(verdicts.iter().flatten()) {
         return Err(unusable(violated));
     }
-    let shards = shards_check(driver, is_wanted, warehouses);
-    if let Some(failed) = shards.as_ref().filter(|check| check.verdict == CheckVerdict::Failed) {
+    let placement = placement_check(driver, is_wanted, warehouses);
+    if let Some(failed) = placement.as_ref().filter(|check| check.verdict == CheckVerdict::Failed) {
         return Err(unusable(failed.evidence.clone()));
     }
-    Ok(Before { books, verdicts, shards, when, warehouses })
+    Ok(Before { books, verdicts, placement, when, warehouses })
 }
 
 /// Compares and checks. Nobody else may have written since [`look_before`].
@@ -87,10 +87,12 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
                 audit_check(workload),
                 conditions_check(verdicts.as_ref()),
             ];
-            checks.extend(shards_check(driver, is_wanted, before.warehouses));
-            checks.extend(
-                shards::known(driver).map(|known| shards::shards_check(known, is_wanted, &books)),
-            );
+            let placement = placement_check(driver, is_wanted, before.warehouses);
+            if let (Some(known), Some(placement)) = (shards::known(driver), &placement) {
+                let is_proven = placement.verdict != CheckVerdict::NotMade;
+                checks.push(shards::conditions_check(known, is_wanted, is_proven, &books));
+            }
+            checks.extend(placement);
             Findings {
                 checks,
                 conditions: match verdicts {
@@ -120,7 +122,7 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
     Findings {
         checks: [DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS]
             .into_iter()
-            .chain(before.shards.as_ref().map(|_| SHARDS_CHECK))
+            .chain(before.placement.as_ref().map(|_| PLACEMENT_CHECK))
             .map(check)
             .collect(),
         conditions: lines(before, After::NotMade(why)),
@@ -258,7 +260,7 @@ impl LoadObserver for UntilStopped {
 
 /// Whether every row lies on its shard; `None` where no shards are known, or no rule. It reads all tables, as the
 /// conditions do.
-fn shards_check<D: Driver>(driver: &D, is_wanted: bool, warehouses: u32) -> Option<DataCheck> {
+fn placement_check<D: Driver>(driver: &D, is_wanted: bool, warehouses: u32) -> Option<DataCheck> {
     driver.shards()?.map.as_ref()?;
     let proof = is_wanted.then(|| prove(driver, warehouses, default_sessions(), &UntilStopped));
     let (verdict, evidence) = match proof {
@@ -274,7 +276,7 @@ fn shards_check<D: Driver>(driver: &D, is_wanted: bool, warehouses: u32) -> Opti
             (verdict, proof.message())
         }
     };
-    Some(DataCheck { name: SHARDS_CHECK.to_owned(), verdict, evidence })
+    Some(DataCheck { name: PLACEMENT_CHECK.to_owned(), verdict, evidence })
 }
 
 /// True for a check that should have been made and could not: what it would have said is not known.
@@ -363,7 +365,7 @@ mod tests {
         let before = Before {
             books: Books::default(),
             verdicts: Some(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
-            shards: None,
+            placement: None,
             when: CheckTime::BeforeAndAfter,
             warehouses: 1,
         };

@@ -38,7 +38,7 @@ pub fn facts(
         terminals: load.terminals,
         sessions: load.sessions,
         tpmc_limit: tpmc_limit(workload, load.terminals),
-        kinds: workload.transactions().iter().map(|kind| kind_facts(profile, &kind.name)).collect(),
+        kinds: kinds_facts(workload),
         orders_acknowledged: orders.acknowledged,
         orders_unknown: orders.unknown,
         deliveries: audit.deliveries,
@@ -78,7 +78,18 @@ fn kind_facts(profile: &Profile, name: &str) -> TpccKind {
         // The deferred part of Delivery is no part of the mix.
         None => (profile.deferred_limit_s, 0.0, 0.0),
     };
-    TpccKind { name: name.to_owned(), limit_p90_s, share_percent, least_share_percent }
+    let name = name.to_owned();
+    TpccKind { name, limit_p90_s, share_percent, least_share_percent, pauses: None }
+}
+
+fn kinds_facts(workload: &Tpcc) -> Vec<TpccKind> {
+    let profile = &workload.options().profile;
+    let kinds = workload.transactions().iter().map(|kind| kind_facts(profile, &kind.name));
+    let mut kinds: Vec<TpccKind> = kinds.collect();
+    for (kind, pauses) in kinds.iter_mut().zip(workload.pauses().into_iter().flatten()) {
+        kind.pauses = Some(pauses);
+    }
+    kinds
 }
 
 fn audit_lines(audit: &Audit) -> Vec<AuditLine> {
@@ -151,10 +162,11 @@ mod tests {
         let loaded = TpccDatabase { warehouses: 5, c_last: 100 };
         let options = TpccOptions { warehouses: 2, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
         let workload = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
-        let kinds = [kind("new_order", 45), kind("delivery", 4), kind("delivery_deferred", 4)];
+        let mut kinds = [kind("new_order", 45), kind("delivery", 4), kind("delivery_deferred", 4)];
+        kinds[0].counts.rolled_back = 1;
         let load = TerminalLoad { terminals: 20, sessions: 4 };
         let facts = facts(&workload, &loaded, load, &kinds, 30.0);
-        assert_eq!((facts.tpmc, facts.tpm_total), (90.0, 98.0));
+        assert_eq!((facts.tpmc, facts.tpmc_committed, facts.tpm_total), (92.0, 90.0, 98.0));
         assert_eq!((facts.warehouses, facts.warehouses_loaded), (2, 5));
         assert_eq!((facts.terminals, facts.sessions), (20, 4));
         assert_eq!(facts.isolation.as_deref(), Some("READ COMMITTED"));

@@ -223,7 +223,9 @@ impl Driven for TpccFamily {
             }
         });
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
-        let rates = format!("{} tpmC, {} tpmTOTAL", short(facts.tpmc), short(facts.tpm_total));
+        let [tpmc, committed, total] =
+            [facts.tpmc, facts.tpmc_committed, facts.tpm_total].map(short);
+        let rates = format!("{tpmc} tpmC ({committed} acknowledged), {total} tpmTOTAL");
         After {
             lost,
             unproven: unproven.map(|check| check.name.clone()).collect(),

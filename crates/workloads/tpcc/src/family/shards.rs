@@ -40,17 +40,19 @@ struct ShardLook {
     verdicts: Vec<ConditionVerdict>,
 }
 
-/// Whether each shard holds its own warehouses only and the conditions on them, and whether the books of all
-/// add up to those of the endpoint.
-pub(super) fn shards_check<D: Driver>(
+/// Whether each shard holds the conditions, and whether the books of all add up to those of the endpoint. Whether it
+/// holds its own warehouses only is looked at unless that `is_proven`: by a proof that has read the same tables.
+pub(super) fn conditions_check<D: Driver>(
     (shards, map): (&Shards<D>, &ShardMap),
     with_conditions: bool,
+    is_proven: bool,
     endpoint: &Books,
 ) -> DataCheck {
     let stage = if endpoint.is_fresh() { Stage::Fresh } else { Stage::Used };
     let looked = on_each_shard(shards, async |number, session| {
         let stage = with_conditions.then_some(stage);
-        look_at_shard(session, |warehouse| map.shard_of(warehouse) == number, stage).await
+        let is_own = |warehouse| map.shard_of(warehouse) == number;
+        look_at_shard(session, (!is_proven).then_some(is_own), stage).await
     });
     let (verdict, evidence) = match looked {
         Err(error) => (CheckVerdict::NotMade, sentence(&error.to_string()).into()),
@@ -62,23 +64,19 @@ pub(super) fn shards_check<D: Driver>(
             problems => (CheckVerdict::Failed, Message::sentences(&problems)),
         },
     };
-    DataCheck { name: DataCheck::SHARDS.to_owned(), verdict, evidence }
+    DataCheck { name: DataCheck::SHARD_CONDITIONS.to_owned(), verdict, evidence }
 }
 
 async fn look_at_shard<S: Session>(
     session: &mut S,
-    is_own: impl Fn(u32) -> bool,
+    is_own: Option<impl Fn(u32) -> bool>,
     stage: Option<Stage>,
 ) -> Result<ShardLook, DbError> {
     let books = books(session).await?;
-    let mut foreign = Vec::new();
-    for table in TpccTable::ALL {
-        let Some(key) = table.warehouse_column() else { continue };
-        let sql = format!("SELECT DISTINCT {key} FROM {}", table.name());
-        let warehouses: BTreeSet<String> = column(session, &sql).await?;
-        let warehouses = warehouses.iter().filter_map(|text| text.parse().ok());
-        foreign.extend(warehouses.filter(|it| !is_own(*it)).map(|warehouse| (table, warehouse)));
-    }
+    let foreign = match is_own {
+        Some(is_own) => foreign_warehouses(session, is_own).await?,
+        None => Vec::new(),
+    };
     prepare(session).await?;
     let mut verdicts = Vec::new();
     // What joins rows of different warehouses is compared through the endpoint.
@@ -89,6 +87,21 @@ async fn look_at_shard<S: Session>(
         verdicts.push(condition.verdict(session).await?);
     }
     Ok(ShardLook { books, foreign, verdicts })
+}
+
+async fn foreign_warehouses<S: Session>(
+    session: &mut S,
+    is_own: impl Fn(u32) -> bool,
+) -> Result<Vec<(TpccTable, u32)>, DbError> {
+    let mut foreign = Vec::new();
+    for table in TpccTable::ALL {
+        let Some(key) = table.warehouse_column() else { continue };
+        let sql = format!("SELECT DISTINCT {key} FROM {}", table.name());
+        let warehouses: BTreeSet<String> = column(session, &sql).await?;
+        let warehouses = warehouses.iter().filter_map(|text| text.parse().ok());
+        foreign.extend(warehouses.filter(|it| !is_own(*it)).map(|warehouse| (table, warehouse)));
+    }
+    Ok(foreign)
 }
 
 fn wrong<D>(shards: &Shards<D>, looks: &[ShardLook], endpoint: &Books) -> Vec<Message> {

@@ -1,7 +1,8 @@
 //! The mix and the response times, by point and kind of transaction.
 
 use super::words;
-use crate::facts::{TpccFacts, TpccKind};
+use crate::audit::least_mean_of_exponentials;
+use crate::facts::{PauseFacts, TpccFacts, TpccKind};
 use dyno_facts::Message;
 use dyno_facts::{Counts, KindSummary, LatencySummary};
 use dyno_report::SAMPLES_BEYOND;
@@ -63,6 +64,62 @@ pub(super) struct ResponseRow {
     pub(super) is_within_limit: Option<bool>,
     /// Whether the mean is at most the 90th percentile in every repeat; `None` as above.
     pub(super) is_mean_below_p90: Option<bool>,
+}
+
+/// Pauses of terminals around one kind of transaction at a point, over all repeats.
+#[derive(Clone)]
+pub(super) struct PauseRow {
+    pub(super) target: String,
+    pub(super) terminals: u32,
+    pub(super) kind: Message,
+    pub(super) pauses: PauseFacts,
+    pub(super) is_keying_short: bool,
+    pub(super) is_think_short: bool,
+}
+
+/// Keying times are waited for to the nanosecond; a mean that is shorter by this is no rounding.
+const KEYING_EXACT_S: f64 = 0.001;
+
+/// Whether keying and think times are shorter than clause 5.2.5.7 has them, the latter by more than chance explains.
+pub(super) fn are_short(pauses: &PauseFacts) -> (bool, bool) {
+    let least_think_s = pauses.think_clause_s * least_mean_of_exponentials(pauses.thinks);
+    (
+        pauses.keyings > 0 && pauses.keying_s < pauses.keying_clause_s - KEYING_EXACT_S,
+        pauses.thinks > 0 && pauses.think_s < least_think_s,
+    )
+}
+
+/// The pauses at a point, a row for each kind.
+pub(super) fn pauses(trials: &[&Trial]) -> Vec<PauseRow> {
+    let all: Vec<&TpccFacts> = trials.iter().filter_map(|trial| trial.summary.own()).collect();
+    let Some(facts) = all.first() else { return Vec::new() };
+    let row = |kind: &TpccKind| {
+        let mut sum = PauseFacts::default();
+        let of_kind = all.iter().filter_map(|facts| facts_of(facts, &kind.name)?.pauses);
+        for one in of_kind {
+            sum.think_s += one.think_s * one.thinks as f64;
+            sum.keying_s += one.keying_s * one.keyings as f64;
+            sum = PauseFacts {
+                thinks: sum.thinks + one.thinks,
+                think_s: sum.think_s,
+                keyings: sum.keyings + one.keyings,
+                keying_s: sum.keying_s,
+                ..one
+            };
+        }
+        sum.think_s /= sum.thinks.max(1) as f64;
+        sum.keying_s /= sum.keyings.max(1) as f64;
+        let (is_keying_short, is_think_short) = are_short(&sum);
+        kind.pauses.map(|_| PauseRow {
+            target: trials[0].target.clone(),
+            terminals: facts.terminals,
+            kind: words::kind(&kind.name),
+            pauses: sum,
+            is_keying_short,
+            is_think_short,
+        })
+    };
+    facts.kinds.iter().filter_map(row).collect()
 }
 
 /// The facts of a kind; of one that the trial does not list, what is known of none.

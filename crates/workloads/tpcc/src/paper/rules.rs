@@ -1,7 +1,8 @@
 //! The checks that only TPC-C needs.
 
-use super::rows::{facts_of, p90_us, share_percent};
+use super::rows::{are_short, facts_of, p90_us, share_percent};
 use super::{facts, has_pauses_of_spec, tpcc_of, words};
+use crate::audit::{chance_of_share, chance_of_sum};
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use crate::messages::checks;
 use dyno_facts::Message;
@@ -13,8 +14,6 @@ use dyno_report::{Rule, parts, unlike};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
 const WAREHOUSE_BYTES: f64 = 100e6;
-/// Deviations of chance, in standard deviations, that are taken for none.
-const DEVIATIONS: f64 = 4.0;
 /// Deliveries that may find a district without an order (clause 2.7.4.2).
 const SKIPS_ALLOWED: f64 = 0.01;
 
@@ -75,8 +74,27 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::F, Level::E, checks::tpcc_above_bound, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
-        let limit = facts.tpmc_limit.filter(|limit| facts.tpmc > *limit)?;
-        Some(say!(tpmc_at_most, tpmc = format::short(facts.tpmc), limit = whole(limit)))
+        let limit = facts.tpmc_limit?;
+        let minutes = trial.summary.window_s / 60.0;
+        // Pauses vary less than exponential ones do, so that orders vary less than arrivals by chance.
+        let chance = chance_of_sum(limit * minutes, 1.0) / minutes;
+        (minutes > 0.0 && facts.tpmc > limit + chance).then(|| {
+            say!(
+                tpmc_at_most,
+                tpmc = format::short(facts.tpmc),
+                limit = whole(limit),
+                chance = whole(chance)
+            )
+        })
+    }),
+    Rule::trial(Group::F, Level::W, checks::tpcc_pauses, |trial| {
+        kinds_where(trial, |kind| short_pauses(trial, kind))
+    }),
+    Rule::trial(Group::F, Level::I, checks::tpcc_checkpoint, |trial| {
+        trial.summary.own::<TpccFacts>()?;
+        let nodes = trial.summary.conditions.nodes.iter();
+        let without = nodes.filter(|(_, node)| node.checkpoints == Some(0));
+        parts(without.map(|(name, _)| say!(no_checkpoint_ended_on, node = name)))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_no_pauses, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
@@ -150,6 +168,22 @@ fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) ->
     parts(found)
 }
 
+fn short_pauses(trial: &Trial, kind: &KindSummary) -> Option<Message> {
+    let pauses = facts_of(trial.summary.own()?, &kind.name)?.pauses?;
+    let (is_keying_short, is_think_short) = are_short(&pauses);
+    let seconds = |seconds: f64| format!("{seconds:.2}");
+    let keying = is_keying_short.then(|| {
+        let (mean, least) = (seconds(pauses.keying_s), format::plain(pauses.keying_clause_s));
+        say!(keying_for_s, mean = mean, least = least)
+    });
+    let think = is_think_short.then(|| {
+        let (mean, least) = (seconds(pauses.think_s), format::plain(pauses.think_clause_s));
+        say!(thinking_for_s, mean = mean, least = least)
+    });
+    let said: Vec<Message> = keying.into_iter().chain(think).collect();
+    (!said.is_empty()).then(|| Message::list(&said))
+}
+
 fn slow_kinds(trial: &Trial) -> Option<Message> {
     let facts = trial.summary.own::<TpccFacts>()?;
     kinds_where(trial, |kind| {
@@ -166,7 +200,7 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
     kinds_where(trial, |kind| {
         let least = facts_of(facts, &kind.name)?.least_share_percent;
         let share = share_percent(&trial.summary.kinds, &kind.name)?;
-        let chance = DEVIATIONS * (least * (100.0 - least) / all.max(1) as f64).sqrt();
+        let chance = 100.0 * chance_of_share(least / 100.0, all);
         let is_found = share < least && (share < least - chance) == is_beyond_chance;
         is_found.then(|| {
             say!(percent_at_least_percent, share = format!("{share:.2}"), least = least.to_string())

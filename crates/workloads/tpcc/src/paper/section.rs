@@ -1,7 +1,7 @@
 //! The section of an experiment that is TPC-C.
 
 use super::evidence::{self, ConditionRow, Proof};
-use super::rows::{self, MixRow, ResponseRow};
+use super::rows::{self, MixRow, PauseRow, ResponseRow};
 use super::{tpcc_of, trials_of, trials_of_points, words};
 use crate::facts::{AuditLine, TpccFacts};
 use dyno_facts::{CheckVerdict, Lang, Message, say};
@@ -66,8 +66,8 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
 
 fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
     let title = match experiment.points.iter().any(|point| point.repeats > 1) {
-        true => say!(tpmc_new_orders_per_minute_whose),
-        false => say!(tpmc_new_orders_per_minute_whose_commit),
+        true => say!(tpmc_new_orders_per_minute_of_repeats),
+        false => say!(tpmc_new_orders_per_minute),
     };
     let own = |point: &Point| tpcc_of(paper, point);
     let setup = |point: &Point| own(point).map(|own| own.facts);
@@ -87,9 +87,19 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         })
         .col("tpmC", Short, |p| own(p).map(|own| spread(own.tpmc, p.repeats)))
         .class("strong")
+        .col(say!(acknowledged_per_minute), Short, |p| {
+            own(p).map(|own| spread(own.tpmc_committed, p.repeats))
+        })
         .col("tpmTOTAL", Short, |p| own(p).map(|own| spread(own.tpm_total, p.repeats)))
         .col(say!(tpmc_per_warehouse_2), Short, |p| {
             own(p).map(|own| own.tpmc.median / f64::from(own.facts.warehouses.max(1)))
+        })
+        .col(say!(checkpoints_ended), Whole, |p| {
+            let seen = |trial: &&Trial| {
+                let nodes = trial.summary.conditions.nodes.values();
+                nodes.filter_map(|node| node.checkpoints).reduce(|sum, more| sum + more)
+            };
+            paper.trials_of(p).iter().map(seen).collect::<Option<Vec<u64>>>()?.into_iter().min()
         })
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
@@ -111,8 +121,35 @@ fn mix_and_responses(
         blocks.table(responses(&rows));
         blocks.fine(say!(a_limit_is_met_when_the));
     }
+    let pauses: Vec<PauseRow> = points.iter().flat_map(|point| rows::pauses(point)).collect();
+    if !pauses.is_empty() {
+        blocks.table(pauses_table(&pauses));
+        blocks.fine(say!(pauses_are_means_of_the_window));
+    }
     super::reach::blocks(&points, blocks);
     rows
+}
+
+fn pauses_table(rows: &[PauseRow]) -> PaperRows<&PauseRow> {
+    let judged = |mean_s: f64, is_short: bool| {
+        Cell::from(mean_s).with_if(is_short, || vec![bad(say!(below))])
+    };
+    PaperRows::new(say!(keying_and_think_times_of_terminals), rows)
+        .text(say!(target_2), |row| &row.target)
+        .col(say!(terminals), Whole, |row| row.terminals)
+        .text(say!(transaction_2), |row| &row.kind)
+        .group(say!(keying_s), |table| {
+            table
+                .col(say!(mean_2), Fixed(3), |row| judged(row.pauses.keying_s, row.is_keying_short))
+                .col(say!(at_least), Fixed(0), |row| row.pauses.keying_clause_s)
+                .col(say!(count), Whole, |row| row.pauses.keyings)
+        })
+        .group(say!(think_time_s), |table| {
+            table
+                .col(say!(mean_2), Fixed(3), |row| judged(row.pauses.think_s, row.is_think_short))
+                .col(say!(at_least), Fixed(0), |row| row.pauses.think_clause_s)
+                .col(say!(count), Whole, |row| row.pauses.thinks)
+        })
 }
 
 fn mix(rows: &[MixRow]) -> PaperRows<&MixRow> {

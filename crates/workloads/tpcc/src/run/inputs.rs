@@ -5,7 +5,7 @@ use crate::profile::{Binding, CustomerKey, Profile};
 use crate::random::{Constants, NuRand, last_name};
 use crate::text::Timestamp;
 use crate::{DISTRICTS, ITEMS};
-use dyno_core::Rng;
+use dyno_core::{Nanos, Rng};
 
 /// Fewest and most lines of an order (clause 2.4.1.3).
 pub(crate) const LINES_MIN: usize = 5;
@@ -44,8 +44,12 @@ pub struct Terminal {
     pub(crate) district: i64,
     pub(crate) rng: Rng,
     pub(crate) deck: Deck,
-    /// The kind that it chose last in the menu.
+    /// The kind that it chose last in the menu, and the one that it thought about before that.
     pub(crate) chosen: u8,
+    pub(crate) thought: u8,
+    pub(crate) think: Nanos,
+    /// When its last transaction ended; 0 before the first one.
+    pub(crate) ended: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,7 +125,9 @@ impl DeliveryInput {
 
 impl Terminal {
     pub(crate) fn new(warehouse: i64, district: i64, rng: Rng) -> Self {
-        Terminal { warehouse, district, rng, deck: Deck::default(), chosen: 0 }
+        let (chosen, thought) = (0, 0);
+        let deck = Deck::default();
+        Terminal { warehouse, district, rng, deck, chosen, thought, think: 0, ended: 0 }
     }
 
     fn next_warehouse(&mut self, world: &World) -> i64 {

@@ -27,22 +27,24 @@ pub use statements::prepared_statements;
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::delivery_log::{DeliveryLog, DeliveryNotes};
-use crate::facts::ReachLine;
+use crate::facts::{PauseFacts, ReachLine};
 use crate::ledger::{Counted, DistrictBooks, Ledger};
 use crate::ledger_file::LedgerFile;
 use crate::load::{TpccDatabase, UTC};
 use crate::log::{TerminalLog, WorkerLog};
-use crate::profile::{Binding, DELIVERY_DEFERRED, DeliveryMode, ReadOnlyEnd, TpccTransaction};
+use crate::profile::{
+    Binding, DELIVERY_DEFERRED, DeliveryMode, PerKind, ReadOnlyEnd, TpccTransaction,
+};
 use crate::random::{self, Constants, is_c_last_allowed};
-use crate::reach::{Reach, ReachLog};
+use crate::reach::{ReachLog, Route};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
-    DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, Session, ShardMap,
-    Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, SECOND, Session,
+    ShardMap, Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_facts::Message;
 use inputs::{
-    DeliveryInput, LineInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
+    DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
 };
 use link::{Flight, Link};
 use pacing::Pacing;
@@ -101,6 +103,8 @@ pub struct TpccWorker {
     flight: Flight,
     names: Namesakes,
     input: Input,
+    /// Where that has its rows, if it may have some elsewhere.
+    route: Option<Route>,
     counters: Box<Counters>,
     shown: OrderShown,
     /// Districts without an order that its last transaction has met.
@@ -187,7 +191,7 @@ impl Tpcc {
     pub fn with_shards(mut self, map: ShardMap) -> Self {
         let warehouses = 1..=self.options.warehouses;
         self.reaches = self.reaches.on_shards(warehouses.map(|it| map.shard_of(it)).collect());
-        self.expected = self.expected.on_shards(&map, self.options.warehouses);
+        self.expected = self.expected.on_shards(self.reaches.elsewhere());
         self.ledger.shards = Some(map);
         self
     }
@@ -242,6 +246,25 @@ impl Tpcc {
     pub fn payments_missing(&self, before: &Books, after: &Books) -> u64 {
         let acknowledged = self.acknowledged().payments.acknowledged;
         acknowledged.saturating_sub(after.history_grew_by(before))
+    }
+
+    /// The pauses of terminals around each kind of the mix, in the measured window; `None` where they make none.
+    pub fn pauses(&self) -> Option<PerKind<PauseFacts>> {
+        let clause = self.options.profile.pacing?;
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mean_s = |sum_ns: u64, count: u64| sum_ns as f64 / SECOND as f64 / count.max(1) as f64;
+        let kinds = std::array::from_fn(|kind| {
+            let (sums, clause) = (counters.pauses()[kind], clause[kind]);
+            PauseFacts {
+                thinks: sums.thinks,
+                think_s: mean_s(sums.think_ns, sums.thinks),
+                think_clause_s: clause.think_mean_s,
+                keyings: sums.keyings,
+                keying_s: mean_s(sums.keying_ns, sums.keyings),
+                keying_clause_s: clause.keying_s,
+            }
+        });
+        Some(kinds)
     }
 
     /// How far the New-Orders and Payments of the measured window reached.
@@ -334,9 +357,8 @@ impl Workload for Tpcc {
             flight: Flight::new(),
             names: Namesakes::new(),
             input,
-            counters: Box::new(Counters::of_shards(
-                self.ledger.shards.as_ref().map_or(0, ShardMap::shards),
-            )),
+            route: None,
+            counters: Box::new(Counters::of_shards(self.expected.shards())),
             shown: OrderShown::default(),
             skipped: 0,
             delivered: [0; DISTRICTS as usize],
@@ -373,6 +395,7 @@ impl Workload for Tpcc {
                 if attempt == 0 {
                     worker.counters.begin(kind);
                     worker.input = draw(&mut worker.terminal, &self.world, kind);
+                    worker.route = route(&self.reaches, &worker.input);
                 }
                 if kind == TpccTransaction::Delivery
                     && worker.is_seated
@@ -404,8 +427,8 @@ impl Workload for Tpcc {
         }
         if transaction != DEFERRED {
             count(counters, &self.expected, input, outcome);
-            if let Some(map) = &self.ledger.shards {
-                count_crossing(counters, map, input, outcome);
+            if let Some(route) = &worker.route {
+                counters.spread(route, outcome == Outcome::Committed);
             }
         }
         Ok(outcome)
@@ -416,8 +439,11 @@ impl Workload for Tpcc {
         if let Some(log) = &mut worker.log {
             log.note(ended, worker.skipped);
         }
-        if ended.is_measured {
-            note_reach(&self.reaches, &worker.input, ended);
+        if let (true, Some(route)) = (ended.is_measured, &worker.route) {
+            self.reaches.note(route, ended);
+        }
+        if worker.is_seated {
+            note_pause(&mut worker.counters, &mut worker.terminal, ended);
         }
         if ended.transaction == DEFERRED {
             self.executed.fetch_add(1, Ordering::Relaxed);
@@ -455,6 +481,7 @@ impl Workload for Tpcc {
     #[inline]
     fn take_errand(&self, worker: &mut TpccWorker, ticket: u64, _left: Nanos) {
         worker.input = Input::Delivery(DeliveryInput::of_ticket(ticket));
+        worker.route = None;
     }
 
     async fn finish<S: Session>(
@@ -505,40 +532,33 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
     }
 }
 
-/// Notes how far a New-Order or a Payment reached.
+/// Notes the pauses before a transaction of a terminal: keying is what the engine has waited beyond the think time,
+/// which is unknown of its first one.
 #[inline]
-fn note_reach(reaches: &ReachLog, input: &Input, ended: &EndedTransaction) {
-    match input {
-        Input::NewOrder(order) => {
-            let valid = order.count - usize::from(order.is_rolled_back);
-            let of = |line: &LineInput| reaches.reach(order.warehouse, line.supply_warehouse);
-            let furthest = order.lines[..valid].iter().map(of).max();
-            reaches.note(0, furthest.unwrap_or(Reach::Home), ended);
-        }
-        Input::Payment(payment) => {
-            let reach = reaches.reach(payment.warehouse, payment.customer_warehouse);
-            reaches.note(1, reach, ended);
-        }
-        Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+fn note_pause(counters: &mut Counters, terminal: &mut Terminal, ended: &EndedTransaction) {
+    let (kind, think) = (usize::from(terminal.thought), terminal.think);
+    let waited = ended.due.saturating_sub(terminal.ended);
+    let is_first = std::mem::replace(&mut terminal.ended, ended.ended) == 0;
+    if ended.is_measured {
+        let keyed = (!is_first).then(|| (ended.transaction, waited.saturating_sub(think)));
+        counters.pause((kind, think), keyed);
     }
 }
 
-/// Notes what has rows on several shards, for the audit.
-fn count_crossing(counters: &mut Counters, map: &ShardMap, input: &Input, outcome: Outcome) {
-    let shard = |warehouse: i64| map.shard_of(warehouse as u64);
+/// Where a New-Order or a Payment has its rows.
+#[inline]
+fn route(reaches: &ReachLog, input: &Input) -> Option<Route> {
     match input {
         Input::NewOrder(order) => {
-            let home = shard(order.warehouse);
             let lines = &order.lines[..order.count - usize::from(order.is_rolled_back)];
-            let crossing = lines.iter().filter(|line| shard(line.supply_warehouse) != home).count();
-            let is_committed = outcome == Outcome::Committed;
-            counters.spread_order(home, lines.len() as u64, crossing as u64, is_committed);
+            let suppliers = lines.iter().map(|line| line.supply_warehouse);
+            Some(reaches.route(true, order.warehouse, suppliers))
         }
         Input::Payment(payment) => {
-            let home = shard(payment.warehouse);
-            counters.spread_payment(home, shard(payment.customer_warehouse) != home);
+            let others = std::iter::once(payment.customer_warehouse);
+            Some(reaches.route(false, payment.warehouse, others))
         }
-        Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+        Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => None,
     }
 }
 

@@ -8,16 +8,16 @@ use dyno_core::{Nanos, Rng, SECOND, TerminalPlan, TransactionId};
 /// The cards that a terminal has not played yet (clause 5.2.4.2): how many of each kind. One drawn
 /// by chance from what is left is the next one of a shuffled deck.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Deck(PerKind<u32>);
+pub(crate) struct Deck(PerKind<u16>);
 
 impl Deck {
     #[inline]
     pub(crate) fn draw(&mut self, full: &PerKind<u32>, rng: &mut Rng) -> TransactionId {
         if self.0 == [0; 5] {
-            self.0 = *full;
+            self.0 = full.map(|count| count as u16);
         }
         let all: u64 = self.0.iter().map(|&count| u64::from(count)).sum();
-        let mut card = rng.uniform(1, all) as u32;
+        let mut card = rng.uniform(1, all) as u16;
         for (kind, count) in self.0.iter_mut().enumerate() {
             if card <= *count {
                 *count = count.saturating_sub(1);
@@ -100,9 +100,11 @@ impl Pacing {
     /// The response time begins then (clause 5.2.5.3).
     #[inline]
     pub(crate) fn plan(&self, terminal: &mut Terminal) -> TerminalPlan {
-        let think_s = self.paces[usize::from(terminal.chosen)].think_s(&mut terminal.rng);
+        terminal.thought = terminal.chosen;
+        let think_s = self.paces[usize::from(terminal.thought)].think_s(&mut terminal.rng);
         let transaction = self.choose(terminal);
         terminal.chosen = transaction as u8;
+        terminal.think = (think_s * SECOND as f64) as Nanos;
         let pause_s = think_s + self.paces[transaction].keying_s;
         TerminalPlan { transaction, pause: (pause_s * SECOND as f64) as Nanos }
     }

@@ -25,7 +25,8 @@ use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, Trial,
     glossary_row,
 };
-use dyno_statistics::Metric;
+use dyno_statistics::ratio::Bound;
+use dyno_statistics::{Better, Metric};
 
 /// Queries of TPC-H.
 const QUERIES: u8 = 22;
@@ -184,6 +185,15 @@ impl FamilyPaper for TpchPaper {
             Metric::Qphh => metrics.qphh,
             _ => None,
         }
+    }
+
+    /// With a query that was given up.
+    fn bound(&self, trial: &TrialSummary, metric: Metric) -> Option<Bound> {
+        let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;
+        (!metrics.penalised.is_empty()).then_some(match metric.better() {
+            Better::Less => Bound::AtLeast,
+            Better::More => Bound::AtMost,
+        })
     }
 
     fn judged(&self) -> Option<&'static [Metric]> {

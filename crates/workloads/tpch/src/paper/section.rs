@@ -7,6 +7,7 @@ use super::{
 };
 use super::{charts, load};
 use crate::facts::QueryOutcome;
+use crate::metrics::reported_s;
 use dyno_facts::{CheckVerdict, Lang, Message, say};
 use dyno_report::blocks::{
     Blocks, Cell, CellValue, PaperRows, Span, Style, TextLine, bad, coded, emphasis,
@@ -14,7 +15,7 @@ use dyno_report::blocks::{
 use dyno_report::blocks::{lines, link, number, spread, strong};
 use dyno_report::format::{
     self,
-    NumberFormat::{Right, Short, Whole},
+    NumberFormat::{Fixed, Right, Short, Whole},
 };
 use dyno_report::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
 use dyno_report::{Experiment, Paper, PaperTarget, Spread, Trial, settings_of_queries};
@@ -169,6 +170,7 @@ fn reached<'a>(
     let total = |degree: &DegreeColumn| {
         let (penalised, totals) = (degree.penalised.len(), degree.totals);
         Cell::from(degree.total_s.map(number))
+            .bound(bound(degree))
             .with_if(penalised > 0, || vec![bad(say!(with_given_up, n = penalised.to_string()))])
             .with_if(totals > 0 && totals < degree.repeats, || {
                 let (n, all) = (totals.to_string(), degree.repeats.to_string());
@@ -183,19 +185,27 @@ fn reached<'a>(
         .col(say!(trials), Whole, |(_, degree)| degree.repeats)
         .col(say!(total_s), Short, |(_, degree)| total(degree))
         .class("strong")
-        .col(say!(geometric_mean_s_2), Short, |(_, degree)| degree.geometric_mean_s.map(number))
+        .col(say!(geometric_mean_s_2), Short, |(_, degree)| {
+            Cell::from(degree.geometric_mean_s.map(number)).bound(bound(degree))
+        })
         .when(any(|degree| degree.power.is_some()), |table| {
-            table.col(say!(power_like_size), Short, |(_, degree)| degree.power.map(number))
+            table.col(say!(power_like_size), Fixed(1), |(_, degree)| rate(degree.power, degree))
         })
         .when(any(|degree| degree.throughput.is_some()), |table| {
-            table
-                .col(say!(throughput_like_size), Short, |(_, degree)| degree.throughput.map(number))
+            table.col(say!(throughput_like_size), Fixed(1), |(_, degree)| {
+                rate(degree.throughput, degree)
+            })
         })
         .when(any(|degree| degree.qphh.is_some()), |table| {
-            table.col(say!(qphh_like_size), Short, |(_, degree)| degree.qphh.map(number))
+            table.col(say!(qphh_like_size), Fixed(1), |(_, degree)| rate(degree.qphh, degree))
         })
         .text(say!(answers), |(_, degree)| answers(degree))
         .text(say!(notes), |(_, degree)| notes(paper, &point(degree).checks))
+}
+
+/// A figure of which more is better.
+fn rate(figure: Option<Spread>, degree: &DegreeColumn) -> Cell {
+    Cell::from(figure.map(number)).bound(if degree.penalised.is_empty() { "" } else { "≤" })
 }
 
 fn factor(speedup: Speedup) -> Cell {
@@ -229,6 +239,9 @@ fn queries(section: &TpchSection<'_>, table: &TpchTable, blocks: &mut Blocks) {
     }
     if table.has_gaps {
         blocks.fine(say!(where_a_query_is_missing_or));
+    }
+    if is_reported(table) {
+        blocks.fine(say!(times_are_reported_to_a_tenth));
     }
 }
 
@@ -277,7 +290,8 @@ fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable) -> PaperRo
         .group(say!(seconds_2), |rows| {
             table.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
                 let title = say!(degree_degree, degree = degree.degree.to_string());
-                rows.col(title, Short, |row| seconds(row, place, degree)).class("strong")
+                let format = if is_reported(table) { Fixed(1) } else { Short };
+                rows.col(title, format, move |row| seconds(row, place, table)).class("strong")
             })
         });
     let rows = rows.group(say!(speed_up), |rows| {
@@ -338,16 +352,31 @@ fn answer(verdict: Option<CheckVerdict>) -> Cell {
         .into()
 }
 
-fn seconds(row: OfQuery<'_>, place: usize, degree: &DegreeColumn) -> Cell {
+/// Whether times are reported as the specification has it: of its own tests.
+fn is_reported(table: &TpchTable) -> bool {
+    table.setup.test != "queries"
+}
+
+fn seconds(row: OfQuery<'_>, place: usize, table: &TpchTable) -> Cell {
+    let degree = &table.degrees[place];
+    let shown = |times: Spread| match is_reported(table) {
+        true => Spread {
+            min: reported_s(times.min),
+            median: reported_s(times.median),
+            max: reported_s(times.max),
+        },
+        false => times,
+    };
+    let total = |figure: Option<Spread>| Cell::from(figure.map(shown).map(number));
     match row {
-        OfQuery::One(_, query) => of_cell(&query.cells[place]),
-        OfQuery::Total => Cell::from(degree.total_s.map(number)).bound(bound(degree)),
-        OfQuery::Mean => Cell::from(degree.geometric_mean_s.map(number)).bound(bound(degree)),
+        OfQuery::One(_, query) => of_cell(&query.cells[place], shown),
+        OfQuery::Total => total(degree.total_s).bound(bound(degree)),
+        OfQuery::Mean => total(degree.geometric_mean_s).bound(bound(degree)),
     }
 }
 
-fn of_cell(cell: &QueryCell) -> Cell {
-    let Some(times) = cell.seconds else {
+fn of_cell(cell: &QueryCell, shown: impl Fn(Spread) -> Spread) -> Cell {
+    let Some(times) = cell.seconds.map(shown) else {
         return match (cell.failed, cell.interrupted) {
             (0, 0) => Cell::missing(),
             (0, _) => say!(interrupted).into(),

@@ -46,7 +46,9 @@ pub(super) async fn last_power<S: Session>(session: &mut S) -> Result<Option<Las
 
 /// Remembers a whole power test in the database.
 pub(super) async fn remember<D: Driver>(driver: &D, facts: &TpchFacts) -> Result<(), DbError> {
-    let power = facts.metrics.as_ref().and_then(|metrics| metrics.power);
+    // Of a query that was given up only a bound is known: a composite would be none.
+    let whole = facts.metrics.as_ref().filter(|metrics| metrics.penalised.is_empty());
+    let power = whole.and_then(|metrics| metrics.power);
     let (Some(power), Some(refresh)) = (power, facts.refreshes.first()) else { return Ok(()) };
     let value = format!("{power} {} {}", facts.degree.asked, refresh.pair);
     let mut session = driver.connect(0).await?;
