@@ -55,6 +55,14 @@ impl Rng {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
+    /// A uniform number in [0, 1) that follows from `key` and `place` alone: for a sequence that several threads share.
+    #[inline]
+    pub fn unit_at(key: u64, place: u64) -> f64 {
+        let mut state = key ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        splitmix64(&mut state);
+        (splitmix64(&mut state) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
     /// A uniform integer in `low..=high`. `low` when the range is empty.
     #[inline]
     pub fn uniform(&mut self, low: u64, high: u64) -> u64 {

@@ -60,7 +60,7 @@ pub trait Workload: Sync {
 
     /// Kept between the transactions of a terminal: a user with pauses. A trial may have hundreds of thousands, so its
     /// size counts. `()` where the workload has no terminals.
-    type Terminal;
+    type Terminal: Send;
 
     /// The kinds of transactions, fixed for the life of the workload; never empty.
     fn transactions(&self) -> &[TransactionKind];

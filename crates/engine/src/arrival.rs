@@ -1,77 +1,144 @@
 //! Due times of transactions.
 
+use crate::TrialSpec;
 use dyno_core::{Nanos, Rng, SECOND};
+use dyno_record::Window;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The arrivals of one loop, as a Poisson process or at even gaps. A free worker takes the next arrival and waits for
-/// it; when all are busy, arrivals wait in time order and keep their due times.
+/// Steps of a nanosecond in which Poisson arrivals are kept, so that rounding doesn't change the rate: enough for 200
+/// days.
+const STEPS: u32 = 10;
+
+/// One queue of due times, a Poisson process or at even gaps, that the workers of all loops take from.
+///
+/// A free worker takes the next arrival and waits for it; when all are busy, arrivals wait in time order and keep their
+/// due times. So an arrival waits only while all workers are busy, however many loops there are. Each due time follows
+/// from the one before and the seed alone: the queue is one number, exchanged atomically, and the same arrivals come
+/// whoever takes them.
 #[derive(Debug)]
-pub struct Schedule {
-    /// `None` for even gaps.
-    rng: Option<Rng>,
+pub(crate) struct Schedule {
+    gaps: Gaps,
     mean_gap: f64,
-    next: f64,
+    /// Poisson: the next due time in steps after `released`. Even gaps: the number of the next arrival.
+    next: AtomicU64,
+    released: Nanos,
     /// Earlier arrivals are warm-up.
     opens: Nanos,
     /// Later arrivals are not offered.
-    ends: Nanos,
-    offered: u64,
+    ends: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Gaps {
+    Poisson {
+        key: u64,
+    },
+    /// The first arrival comes `lead` gaps after the release, 0 to 1.
+    Even {
+        lead: f64,
+    },
 }
 
 impl Schedule {
-    /// Poisson arrivals at `rate_per_s` (this loop's share), the first one a gap after `released`.
-    pub fn new(rng: Rng, rate_per_s: f64, released: Nanos, opens: Nanos) -> Self {
-        let mut schedule = Schedule {
-            rng: Some(rng),
-            mean_gap: SECOND as f64 / rate_per_s,
-            next: released as f64,
-            opens,
-            ends: Nanos::MAX,
-            offered: 0,
-        };
-        schedule.advance();
+    /// Poisson arrivals at `rate_per_s`, the first one a gap after the release.
+    fn poisson(key: u64, rate_per_s: f64, window: Window) -> Self {
+        let mut schedule = Schedule::new(Gaps::Poisson { key }, rate_per_s, window);
+        schedule.next = AtomicU64::new(schedule.after(0));
         schedule
     }
 
-    /// Arrivals at even gaps, the first one `lead` gaps after `released`, 0 to 1: loops that share a rate take turns.
-    pub fn even(lead: f64, rate_per_s: f64, released: Nanos, opens: Nanos) -> Self {
-        let mean_gap = SECOND as f64 / rate_per_s;
-        let next = released as f64 + lead * mean_gap;
-        Schedule { rng: None, mean_gap, next, opens, ends: Nanos::MAX, offered: 0 }
+    /// Arrivals at even gaps: load generators that share a rate take turns.
+    fn even(lead: f64, rate_per_s: f64, window: Window) -> Self {
+        Schedule::new(Gaps::Even { lead }, rate_per_s, window)
     }
 
-    fn advance(&mut self) {
-        self.next += match &mut self.rng {
-            Some(rng) => rng.exponential(self.mean_gap),
-            None => self.mean_gap,
+    fn new(gaps: Gaps, rate_per_s: f64, window: Window) -> Self {
+        Schedule {
+            gaps,
+            mean_gap: SECOND as f64 / rate_per_s,
+            next: AtomicU64::new(0),
+            released: window.released,
+            opens: window.opens,
+            ends: AtomicU64::new(Nanos::MAX),
+        }
+    }
+
+    /// What `next` is after `place`.
+    #[inline]
+    fn after(&self, place: u64) -> u64 {
+        let gap = match self.gaps {
+            Gaps::Poisson { key } => {
+                let steps = self.mean_gap * f64::from(1_u32 << STEPS);
+                let gap = -steps * (1.0 - Rng::unit_at(key, place)).ln();
+                // A gap of nothing would be followed by itself for ever.
+                gap.round().max(1.0) as u64
+            }
+            Gaps::Even { .. } => 1,
         };
+        place.saturating_add(gap)
+    }
+
+    #[inline]
+    fn due(&self, place: u64) -> Nanos {
+        self.released.saturating_add(match self.gaps {
+            Gaps::Poisson { .. } => place >> STEPS,
+            Gaps::Even { lead } => ((lead + place as f64) * self.mean_gap) as Nanos,
+        })
     }
 
     /// Takes the next arrival; returns its due time.
     #[inline]
-    pub fn take(&mut self) -> Nanos {
-        let due = self.next as Nanos;
-        if due >= self.opens {
-            self.offered += 1;
-        }
-        self.advance();
-        due
-    }
-
-    /// Takes back the arrival for `due` and all later ones: all wanted transactions have begun.
-    pub fn refuse(&mut self, due: Nanos) {
-        self.ends = self.ends.min(due);
-        if due >= self.opens {
-            self.offered = self.offered.saturating_sub(1);
+    pub(crate) fn take(&self) -> Nanos {
+        let mut place = self.next.load(Ordering::Relaxed);
+        loop {
+            let after = self.after(place);
+            let taken =
+                self.next.compare_exchange_weak(place, after, Ordering::Relaxed, Ordering::Relaxed);
+            match taken {
+                Ok(_) => return self.due(place),
+                Err(other) => place = other,
+            }
         }
     }
 
-    /// Arrivals, taken or not, in the window that closes at `closes`. `waiting`: taken arrivals due at or after `closes`.
-    pub fn offered(mut self, closes: Nanos, waiting: u64) -> u64 {
-        while (self.next as Nanos) < closes.min(self.ends) {
-            self.take();
-        }
-        self.offered.saturating_sub(waiting)
+    /// True of an arrival in the window, as far as its begin is concerned.
+    #[inline]
+    pub(crate) fn is_offered(&self, due: Nanos) -> bool {
+        due >= self.opens
     }
+
+    /// Arrivals at `due` and later are not offered: all wanted transactions have begun.
+    pub(crate) fn refuse(&self, due: Nanos) {
+        self.ends.fetch_min(due, Ordering::Relaxed);
+    }
+
+    /// Arrivals that nobody has taken, in the window that closes at `closes`. To be asked once.
+    pub(crate) fn untaken(&self, closes: Nanos) -> u64 {
+        let ends = closes.min(self.ends.load(Ordering::Relaxed));
+        let next = || Some(self.take()).filter(|&due| due < ends);
+        std::iter::from_fn(next).filter(|&due| self.is_offered(due)).count() as u64
+    }
+}
+
+/// The queues of a trial over `loops` loops: one, or as many, or none without a rate.
+pub(crate) fn schedules(spec: &TrialSpec, window: Window, loops: usize) -> Vec<Schedule> {
+    let Some(rate) = spec.rate_per_s.filter(|_| spec.terminals.is_none()) else {
+        return Vec::new();
+    };
+    let queues = if spec.rate_each_loop { loops.max(1) } else { 1 };
+    let share = rate / queues as f64;
+    let schedule = |queue: usize| {
+        let before = f64::from(spec.share.workers_before) / f64::from(spec.all_workers().max(1));
+        if spec.even_rate {
+            let lead = (before + queue as f64 / queues as f64).fract();
+            return Schedule::even(lead, share, window);
+        }
+        // Load generators have other workers before them, so that no two draw the same.
+        let number = u64::from(spec.share.workers_before) << 32 | queue as u64;
+        let key = Rng::new(spec.seed, "arrival", number).next_u64();
+        Schedule::poisson(key, share, window)
+    };
+    (0..queues).map(schedule).collect()
 }
 
 #[cfg(test)]
@@ -79,35 +146,126 @@ mod tests {
     use super::*;
     use dyno_core::MILLISECOND;
 
+    const WINDOW: Window =
+        Window { released: SECOND, opens: SECOND, closes: 2 * SECOND, interval: SECOND };
+
+    /// Due times of all arrivals of the first second, over all queues.
+    fn arrivals(spec: &TrialSpec, loops: usize) -> Vec<Nanos> {
+        let mut all = Vec::new();
+        for schedule in schedules(spec, WINDOW, loops) {
+            let due = std::iter::repeat_with(|| schedule.take());
+            all.extend(due.take_while(|&due| due < 2 * SECOND));
+        }
+        all.sort_unstable();
+        all
+    }
+
     #[test]
     fn arrivals_come_at_the_rate_and_in_order() {
-        let mut schedule = Schedule::new(Rng::new(1, "arrival", 0), 1_000.0, SECOND, SECOND);
+        let schedule = Schedule::poisson(7, 1_000.0, WINDOW);
         let due: Vec<_> = (0..10_000).map(|_| schedule.take()).collect();
-        assert!(due.is_sorted());
+        assert!(due.is_sorted() && due[0] > SECOND);
         let seconds = (due[9_999] - SECOND) as f64 / SECOND as f64;
         // 10,000 exponential gaps: 10 s with a standard deviation of 0.1 s.
         assert!((9.6..10.4).contains(&seconds), "{seconds}");
+        let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        // Exponential: the deviation is the mean, and successive gaps know nothing of each other.
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{}", variance.sqrt() / mean);
+        let product = |pair: &[f64]| (pair[0] - mean) * (pair[1] - mean);
+        let covariance = gaps.windows(2).map(product).sum::<f64>() / gaps.len() as f64;
+        assert!((covariance / variance).abs() < 0.04, "{}", covariance / variance);
     }
 
     #[test]
-    fn even_arrivals_of_two_loops_take_turns() {
-        let mut loops = [0.0, 0.5].map(|lead| Schedule::even(lead, 10.0, SECOND, SECOND));
-        let due: Vec<_> = (0..6).map(|at| loops[at % 2].take() / MILLISECOND).collect();
-        assert_eq!(due, [1_000, 1_050, 1_100, 1_150, 1_200, 1_250]);
-        let [first, second] = loops;
-        assert_eq!(first.offered(2 * SECOND, 0) + second.offered(2 * SECOND, 0), 20);
+    fn a_fast_rate_is_kept_although_times_are_whole_nanoseconds() {
+        let schedule = Schedule::poisson(3, 50e6, WINDOW);
+        let last = (0..1_000_000).map(|_| schedule.take()).last().unwrap();
+        let mean = (last - SECOND) as f64 / 1e6;
+        assert!((mean - 20.0).abs() < 0.1, "{mean}");
     }
 
     #[test]
-    fn offered_counts_the_window_only() {
-        let schedule = Schedule::new(Rng::new(1, "arrival", 0), 1_000.0, 0, 2 * SECOND);
-        let offered = schedule.offered(12 * SECOND, 0);
-        assert!((9_600..10_400).contains(&offered), "{offered}");
-        let mut taken = Schedule::new(Rng::new(1, "arrival", 0), 1_000.0, 0, 2 * SECOND);
-        let mut waiting = 0;
-        while waiting == 0 {
-            waiting = u64::from(taken.take() >= 12 * SECOND);
+    fn the_arrivals_are_the_same_whoever_takes_them() {
+        for even_rate in [false, true] {
+            let spec = TrialSpec {
+                rate_per_s: Some(100_000.0),
+                even_rate,
+                seed: 5,
+                ..TrialSpec::closed(64)
+            };
+            let alone = arrivals(&spec, 1);
+            assert!(alone == arrivals(&spec, 16));
+            let schedule = schedules(&spec, WINDOW, 8).remove(0);
+            let mut together: Vec<Nanos> = std::thread::scope(|scope| {
+                let take = || {
+                    let due = std::iter::repeat_with(|| schedule.take());
+                    due.take_while(|&due| due < 2 * SECOND).collect::<Vec<_>>()
+                };
+                let takers: Vec<_> = (0..4).map(|_| scope.spawn(take)).collect();
+                takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect()
+            });
+            together.sort_unstable();
+            assert!(together == alone);
         }
-        assert_eq!(taken.offered(12 * SECOND, waiting), offered);
+    }
+
+    #[test]
+    fn a_queue_for_each_loop_has_its_share_of_the_rate() {
+        for even_rate in [false, true] {
+            let each = TrialSpec {
+                rate_per_s: Some(10_000.0),
+                rate_each_loop: true,
+                even_rate,
+                ..TrialSpec::closed(10)
+            };
+            let of_queues: Vec<u64> =
+                schedules(&each, WINDOW, 4).iter().map(|queue| queue.untaken(2 * SECOND)).collect();
+            assert_eq!(of_queues.len(), 4);
+            assert!(of_queues.iter().all(|count| count.abs_diff(2_500) < 250), "{of_queues:?}");
+            let is_same = arrivals(&each, 4) == arrivals(&each, 1);
+            assert_eq!(is_same, even_rate, "loops at even gaps take turns");
+        }
+    }
+
+    #[test]
+    fn load_generators_share_a_rate() {
+        let whole = TrialSpec { rate_per_s: Some(1_000.0), ..TrialSpec::closed(10) };
+        let parts = |spec: &TrialSpec| -> Vec<Nanos> {
+            let mut all: Vec<_> = (0..3)
+                .filter_map(|n| spec.part(n, 3))
+                .flat_map(|part| arrivals(&part, 2))
+                .collect();
+            all.sort_unstable();
+            all
+        };
+        let poisson = parts(&whole);
+        assert!((850..1_150).contains(&poisson.len()), "{}", poisson.len());
+        let apart = |due: &[Nanos]| due.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        assert!(apart(&poisson) < 3, "no two draw the same");
+        let even = parts(&TrialSpec { even_rate: true, ..whole });
+        assert_eq!((even.len(), apart(&even)), (1_000, 0));
+    }
+
+    #[test]
+    fn even_arrivals_of_two_generators_take_turns() {
+        let queues = [0.0, 0.5].map(|lead| Schedule::even(lead, 10.0, WINDOW));
+        let due: Vec<_> = (0..6).map(|at| queues[at % 2].take() / MILLISECOND).collect();
+        assert_eq!(due, [1_000, 1_050, 1_100, 1_150, 1_200, 1_250]);
+        assert_eq!(queues.map(|queue| queue.untaken(2 * SECOND)), [7, 7]);
+    }
+
+    #[test]
+    fn untaken_arrivals_are_those_of_the_window() {
+        let window = Window { released: 0, opens: 2 * SECOND, ..WINDOW };
+        let untaken = Schedule::poisson(1, 1_000.0, window).untaken(12 * SECOND);
+        assert!((9_600..10_400).contains(&untaken), "{untaken}");
+        let taken = Schedule::poisson(1, 1_000.0, window);
+        let offered = (0..5_000).filter(|_| taken.is_offered(taken.take())).count() as u64;
+        assert_eq!(offered + taken.untaken(12 * SECOND), untaken);
+        let refused = Schedule::poisson(1, 1_000.0, window);
+        refused.refuse(refused.take());
+        assert_eq!(refused.untaken(12 * SECOND), 0);
     }
 }

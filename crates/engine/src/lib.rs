@@ -1,13 +1,15 @@
 //! Drives a workload over sessions: arrival, retries, windows, accounting.
 //!
-//! [`drive`] is one trial. Each loop is a thread with its own event loop, recorder and schedule; loops share only a few
-//! counters. The [`worker`] waits until a transaction is due, makes attempts until one succeeds or the policy gives up,
-//! and informs the recorder. Due times come from the worker itself (a closed loop), from a rate ([`arrival`]) or from
-//! users with pauses, many more than workers ([`terminals`]).
+//! [`drive`] is one trial. Each loop is a thread with its own event loop and recorder; loops share only a few counters and
+//! the queue of arrivals. The [`worker`] waits until a transaction is due, makes attempts until one succeeds or the
+//! policy gives up, and informs the recorder. Due times come from the worker itself (a closed loop), from a rate
+//! ([`arrival`]: one queue for all loops) or from users with pauses, many more than workers ([`terminals`]).
 
 mod arrival;
+mod collect;
 mod control;
 mod drive;
+mod gate;
 mod merge;
 mod policy;
 mod share;
@@ -17,7 +19,6 @@ mod trial;
 mod wire;
 mod worker;
 
-pub use arrival::Schedule;
 pub use control::{Control, Refused, Start};
 pub use drive::{DriveError, Observer, drive, drive_simulated};
 pub use merge::{Joined, MergeError, merge};

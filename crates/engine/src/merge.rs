@@ -120,6 +120,7 @@ fn worsen(conditions: &mut GeneratorConditions, other: &GeneratorConditions) {
     most(&mut conditions.network_share, other.network_share);
     most(&mut conditions.retransmitted_share, other.retransmitted_share);
     most(&mut conditions.throttled_share, other.throttled_share);
+    most(&mut conditions.suspended_ms, other.suspended_ms);
     conditions.run_delay_s = sum(conditions.run_delay_s, other.run_delay_s);
     conditions.swapped_pages = conditions.swapped_pages.max(other.swapped_pages);
     conditions.headroom = match (conditions.headroom, other.headroom) {

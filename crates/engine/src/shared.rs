@@ -1,17 +1,17 @@
 //! Shared state of the workers of a trial and of a loop.
 
-use crate::arrival::Schedule;
+use crate::arrival::{Schedule, schedules};
 use crate::control::Control;
 use crate::terminals::{Job, Terminals};
 use crate::trial::{TrialSpec, WorkerStats};
 use dyno_core::{DbError, DbResult, Driver, Nanos, Workload};
 use dyno_reactor::{now, sleep_until};
-use dyno_record::{Frame, Phase, Recorder, Window};
+use dyno_record::{Frame, FrameSink, Recorder, Window};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::task::Poll;
 
 /// Shared by all loops of a trial.
@@ -25,6 +25,8 @@ pub(crate) struct Shared<'a, W, D> {
     events_left: AtomicU64,
     pub(crate) events_done: AtomicBool,
     error: Mutex<Option<DbError>>,
+    /// The queues of arrivals, from the release on.
+    schedules: OnceLock<Vec<Schedule>>,
 }
 
 impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
@@ -44,7 +46,33 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
             events_left: AtomicU64::new(spec.events.unwrap_or(u64::MAX)),
             events_done: AtomicBool::new(false),
             error: Mutex::new(None),
+            schedules: OnceLock::new(),
         }
+    }
+
+    /// An empty frame for a loop with a real clock or a virtual one.
+    pub(crate) fn new_frame(&self, is_real: bool) -> Box<Frame> {
+        let kinds = self.workload.transactions().len();
+        let frame = Frame::new(kinds, self.spec.is_scheduled());
+        let waits = is_real && !self.driver.blocks();
+        Box::new(if waits { frame.with_loop_queue() } else { frame })
+    }
+
+    /// Begins with the arrivals of a trial over `loops` loops.
+    pub(crate) fn schedule_arrivals(&self, window: Window, loops: usize) {
+        self.schedules.get_or_init(|| schedules(self.spec, window, loops));
+    }
+
+    /// The queue that the workers of loop `number` take from; `None` without a rate.
+    #[inline]
+    pub(crate) fn schedule(&self, number: usize) -> Option<&Schedule> {
+        let schedules = self.schedules.get()?;
+        schedules.get(number).or(schedules.first())
+    }
+
+    /// Arrivals in the window that closes at `closes` that nobody has taken.
+    pub(crate) fn untaken_arrivals(&self, closes: Nanos) -> u64 {
+        self.schedules.get().into_iter().flatten().map(|schedule| schedule.untaken(closes)).sum()
     }
 
     /// The number of worker `id` among the workers of all load generators.
@@ -101,17 +129,18 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
 }
 
 /// Shared by the workers of one loop. `T` is the workload's terminal.
-pub(crate) struct Local<S: FnMut(Phase, u32, &Frame), T> {
+pub(crate) struct Local<S: FrameSink, T> {
     pub(crate) recorder: RefCell<Recorder<S>>,
-    pub(crate) schedule: RefCell<Option<Schedule>>,
     pub(crate) terminals: RefCell<Option<Terminals<T>>>,
     pub(crate) stats: RefCell<Vec<WorkerStats>>,
     pub(crate) ready: Cell<u32>,
-    /// Taken arrivals that are due after the end.
-    pub(crate) untaken: Cell<u64>,
+    /// Taken arrivals that were due in the window.
+    pub(crate) offered: Cell<u64>,
     /// Workers that an error has ended, and their last measured transactions.
     pub(crate) retired: Cell<u32>,
     pub(crate) retired_transactions: Cell<u64>,
+    /// The number of the loop, and of its first worker.
+    pub(crate) number: usize,
     pub(crate) first: u32,
     released: Cell<bool>,
     ended: Cell<bool>,
@@ -121,17 +150,17 @@ pub(crate) struct Local<S: FnMut(Phase, u32, &Frame), T> {
     driving: Cell<u32>,
 }
 
-impl<S: FnMut(Phase, u32, &Frame), T> Local<S, T> {
-    pub(crate) fn new(recorder: Recorder<S>, first: u32, workers: u32) -> Self {
+impl<S: FrameSink, T> Local<S, T> {
+    pub(crate) fn new(recorder: Recorder<S>, number: usize, first: u32, workers: u32) -> Self {
         Local {
             recorder: RefCell::new(recorder),
-            schedule: RefCell::new(None),
             terminals: RefCell::new(None),
             stats: RefCell::new(vec![WorkerStats::default(); workers as usize]),
             ready: Cell::new(0),
-            untaken: Cell::new(0),
+            offered: Cell::new(0),
             retired: Cell::new(0),
             retired_transactions: Cell::new(0),
+            number,
             first,
             released: Cell::new(false),
             ended: Cell::new(false),
@@ -144,6 +173,9 @@ impl<S: FnMut(Phase, u32, &Frame), T> Local<S, T> {
     /// Starts the workers; nothing begins from `ends` on.
     pub(crate) fn release(&self, window: Window, ends: Nanos) {
         self.ends.set(ends);
+        if let Some(terminals) = self.terminals.borrow_mut().as_mut() {
+            terminals.start(window.released, window.opens);
+        }
         self.recorder.borrow_mut().release(window);
         self.released.set(true);
     }

@@ -34,6 +34,9 @@ pub struct TrialSpec {
     pub rate_per_s: Option<f64>,
     /// Arrivals come at even gaps instead.
     pub even_rate: bool,
+    /// Each loop has an equal share of the rate and a queue of its own (pgbench's threads), so that arrivals may wait
+    /// while workers of other loops are free. Else all workers take from one queue.
+    pub rate_each_loop: bool,
     /// Users with their own pauses, whose transactions the workers execute when they are due; `None`: each worker is its
     /// own user. `rate_per_s` then counts for nothing. The workload must have terminals ([`dyno_core::Workload::seat`]).
     pub terminals: Option<u32>,
@@ -67,6 +70,7 @@ impl TrialSpec {
             late_limit: None,
             rate_per_s: None,
             even_rate: false,
+            rate_each_loop: false,
             terminals: None,
             share: TrialShare::default(),
             interval: SECOND,
@@ -76,6 +80,11 @@ impl TrialSpec {
             connect_limit: 60 * SECOND,
             answer_limit: None,
         }
+    }
+
+    /// The time after which nothing begins in a window that opens at `opens`.
+    pub(crate) fn ends(&self, opens: Nanos) -> Nanos {
+        self.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration))
     }
 
     /// True when transactions have due times, from which latency counts.

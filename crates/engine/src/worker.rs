@@ -9,7 +9,7 @@ use dyno_core::{
     TerminalPlan, TransactionId, Workload,
 };
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
-use dyno_record::{Frame, Phase, Times};
+use dyno_record::{FrameSink, Phase, Times};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -53,7 +53,7 @@ impl Mix {
 }
 
 /// The whole life of worker `id`.
-pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
+pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     shared: &Shared<'_, W, D>,
     local: &Local<S, W::Terminal>,
     id: u32,
@@ -74,7 +74,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
     worker.finish(error).await;
 }
 
-async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
+async fn open<W: Workload, D: Driver, S: FrameSink>(
     shared: &Shared<'_, W, D>,
     local: &Local<S, W::Terminal>,
     id: u32,
@@ -142,7 +142,7 @@ impl Begin {
     }
 }
 
-struct Worker<'a, W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> {
+struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     shared: &'a Shared<'a, W, D>,
     local: &'a Local<S, W::Terminal>,
     id: u32,
@@ -156,7 +156,7 @@ struct Worker<'a, W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> {
     counted: u64,
 }
 
-impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
+impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     /// Transaction after transaction. Returns the error that ended this worker before the others.
     async fn drive(&mut self) -> Option<DbError> {
         let spec = self.shared.spec;
@@ -271,8 +271,10 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         {
             return true;
         }
-        if let Some(schedule) = self.local.schedule.borrow_mut().as_mut() {
+        if let Some(schedule) = self.shared.schedule(self.local.number) {
             schedule.refuse(begin.due);
+            let offered = u64::from(schedule.is_offered(begin.due));
+            self.local.offered.set(self.local.offered.get() - offered);
         }
         if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
             terminals.refuse(begin.due);
@@ -304,21 +306,35 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         if self.shared.spec.terminals.is_some() {
             return self.next_job(last).await;
         }
-        let due = match self.local.schedule.borrow_mut().as_mut() {
-            None => return Some(Begin { due: last, began: last }),
-            Some(schedule) => schedule.take(),
+        let Some(schedule) = self.shared.schedule(self.local.number) else {
+            return Some(Begin { due: last, began: last });
         };
-        if due <= last {
-            return Some(Begin { due, began: last });
+        let due = schedule.take();
+        let is_awaited = due > last;
+        if is_awaited {
+            // An idle worker stays until the end: the window is not cut short.
+            self.local.wait_until(due.min(self.local.ends())).await;
         }
-        // An idle worker stays until the end: the window is not cut short.
-        self.local.wait_until(due.min(self.local.ends())).await;
-        let began = now();
         if due >= self.local.ends() {
-            self.local.untaken.set(self.local.untaken.get() + 1);
             return None;
         }
-        if self.local.is_over(began) { None } else { Some(Begin { due, began }) }
+        let offered = u64::from(schedule.is_offered(due));
+        self.local.offered.set(self.local.offered.get() + offered);
+        if !is_awaited {
+            return Some(Begin { due, began: last });
+        }
+        self.begin_awaited(due)
+    }
+
+    /// Begins what this worker has waited for. `None` at the end of the trial.
+    #[inline]
+    fn begin_awaited(&self, due: Nanos) -> Option<Begin> {
+        let began = now();
+        if self.local.is_over(began) {
+            return None;
+        }
+        self.local.recorder.borrow_mut().awaited(began.saturating_sub(due), began);
+        Some(Begin { due, began })
     }
 
     /// Takes the next job of the loop's terminals. `None` at the end of the trial.
@@ -326,19 +342,17 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
     async fn next_job(&mut self, last: Nanos) -> Option<Begin> {
         let due =
             self.local.terminals.borrow_mut().as_mut().and_then(|waiting| waiting.take_due(last));
-        let (job, began) = match due {
-            Some(job) => (job, last),
+        let (job, begin) = match due {
+            Some(job) => (job, Begin { due: job.due, began: last }),
             None => {
                 let task = self.id - self.local.first;
                 if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
                     terminals.park(task);
                 }
-                (self.local.wait_for_job(task).await?, now())
+                let job = self.local.wait_for_job(task).await?;
+                (job, self.begin_awaited(job.due)?)
             }
         };
-        if self.local.is_over(began) {
-            return None;
-        }
         self.job = Some(job);
         match job.owner {
             Owner::Seat(seat) => self.swap(seat),
@@ -346,7 +360,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
                 self.shared.workload.take_errand(&mut self.state, ticket, job.due);
             }
         }
-        Some(Begin { due: job.due, began })
+        Some(begin)
     }
 
     #[inline]

@@ -74,6 +74,16 @@ pub struct Freshness {
     pub unplaced: u64,
 }
 
+impl GeneratorConditions {
+    /// Clocks are read one after the other, so that less than this can't be told from nothing.
+    const SUSPENDED_MS: f64 = 1.0;
+
+    /// The time for which the machine was suspended, if it was.
+    pub fn suspension_ms(&self) -> Option<f64> {
+        self.suspended_ms.filter(|ms| *ms > Self::SUSPENDED_MS)
+    }
+}
+
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -141,6 +151,9 @@ pub struct GeneratorConditions {
     pub swapped_pages: Option<u64>,
     /// Share of the window in which the process was held back by a CPU quota (`cpu.stat`).
     pub throttled_share: Option<f64>,
+    /// Time for which the machine was suspended from the first connect to the end of the window (CLOCK_BOOTTIME minus
+    /// CLOCK_MONOTONIC), which no other clock shows.
+    pub suspended_ms: Option<f64>,
     /// The CPUs' frequency governor, such as `performance`; several are joined with a comma.
     pub governor: Option<String>,
     /// Times of the highest rate reached against the null server, by that of this trial: the

@@ -43,8 +43,8 @@ pub use secret::{SecretUrl, mask_line, password_variable};
 pub use series::{NodeRow, SeriesRow};
 pub use server::{NodeFacts, ServerFacts};
 pub use summary::{
-    ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, TrialStatus,
-    TrialSummary,
+    AwaitedArrivals, ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION,
+    TrialStatus, TrialSummary,
 };
 pub use table::text_table;
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};

@@ -14,6 +14,10 @@ pub const SCHEMA_VERSION: u32 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct LatencySummary {
     pub count: u64,
+    /// Arrivals of a schedule without a latency: failed, skipped, unfinished or never begun. In percentiles they are
+    /// slower than all others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u64,
     pub min_us: f64,
     pub mean_us: f64,
     pub p50_us: f64,
@@ -23,6 +27,27 @@ pub struct LatencySummary {
     pub p999_us: f64,
     pub max_us: f64,
     pub sum_us: f64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl LatencySummary {
+    /// True when the percentile with the share `beyond` above it is a measured latency. Else it lies among arrivals
+    /// without one, and its field holds the largest measured latency, which is too small.
+    pub fn is_known(&self, beyond: f64) -> bool {
+        self.missing as f64 <= beyond * (self.count + self.missing) as f64
+    }
+}
+
+/// Arrivals that a free worker waited for. How late they began is the load generator's own doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct AwaitedArrivals {
+    pub count: u64,
+    /// Begun over 1 ms late.
+    pub late: u64,
+    pub latest_us: f64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
@@ -61,6 +86,13 @@ pub struct GeneratorSummary {
     pub cpu_us_per_statement: f64,
     /// Resident memory of the process at the end, MiB.
     pub resident_mib: f64,
+    /// Answers in dyno's own queue: from the return of a loop's wait to the handling of each answer. `None` of sessions
+    /// that block their thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_queue: Option<LatencySummary>,
+    /// Only where there is a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<AwaitedArrivals>,
     /// The machine, averaged over the window.
     pub host: HostSample,
     /// Transactions per worker: mean.

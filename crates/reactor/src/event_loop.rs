@@ -23,7 +23,11 @@ const BATCH: usize = 128;
 pub(crate) struct State {
     clock: Clock,
     virtual_now: Nanos,
+    /// `None` with a virtual clock.
     epoll: Option<OwnedFd>,
+    /// The return of the last wait, and the sources that were ready then.
+    woke: Nanos,
+    answers: u32,
     current: u32,
     ready: Vec<u32>,
     is_ready: Vec<bool>,
@@ -65,21 +69,27 @@ pub(crate) fn with_state<R>(f: impl FnOnce(&mut State) -> R) -> R {
 #[inline]
 pub(crate) fn current_time() -> Nanos {
     STATE.with_borrow(|state| match state {
-        Some(State { clock: Clock::Virtual, virtual_now, .. }) => *virtual_now,
+        Some(State { epoll: None, virtual_now, .. }) => *virtual_now,
         _ => monotonic_now(),
     })
 }
 
 impl State {
     fn new(clock: Clock, tasks: usize) -> io::Result<Self> {
-        let epoll = match clock {
+        let epoll = match &clock {
             Clock::Monotonic => Some(create_epoll()?),
             Clock::Virtual => None,
+            Clock::Shared(time, number) => {
+                time.enter(*number);
+                None
+            }
         };
         Ok(State {
             clock,
             virtual_now: 0,
             epoll,
+            woke: 0,
+            answers: 0,
             current: 0,
             ready: Vec::with_capacity(tasks),
             is_ready: vec![false; tasks],
@@ -222,6 +232,10 @@ pub struct Tick {
     pub now: Nanos,
     /// Unfinished tasks.
     pub live: usize,
+    /// The return of the wait before this round; only with [`Clock::Monotonic`].
+    pub woke: Nanos,
+    /// Sources that were ready then, whose tasks this round has run one after the other.
+    pub answers: u32,
 }
 
 /// An event loop and its tasks; one per thread.
@@ -269,7 +283,9 @@ impl<F: Future> Loop<F> {
         while self.live > 0 {
             self.poll_ready();
             let now = current_time();
-            let limit = match owner(Tick { now, live: self.live }) {
+            let (woke, answers) =
+                with_state(|state| (state.woke, std::mem::take(&mut state.answers)));
+            let limit = match owner(Tick { now, live: self.live, woke, answers }) {
                 Turn::Pause => return Ok(()),
                 Turn::RunUntil(limit) => limit,
             };
@@ -278,6 +294,15 @@ impl<F: Future> Loop<F> {
             }
         }
         Ok(())
+    }
+
+    /// Lets the other loops of a [`Clock::Shared`] run that are due now.
+    pub fn pass_turn(&mut self) {
+        with_state(|state| {
+            if let Clock::Shared(time, number) = &state.clock {
+                time.wait(*number, state.virtual_now);
+            }
+        });
     }
 
     /// Runs all tasks to their ends; returns their outputs in order.
@@ -322,7 +347,10 @@ impl<F: Future> Drop for Loop<F> {
     fn drop(&mut self) {
         // Tasks own sources, which deregister themselves from the state: they go first.
         self.tasks.clear();
-        STATE.with_borrow_mut(|slot| *slot = None);
+        let state = STATE.with_borrow_mut(Option::take);
+        if let Some(State { clock: Clock::Shared(time, _), .. }) = state {
+            time.leave();
+        }
     }
 }
 
@@ -338,20 +366,24 @@ fn wait(
         let Some(epoll) = &state.epoll else {
             assert!(due < Nanos::MAX, "every task of a virtual loop waits for ever");
             state.virtual_now = due.max(now);
+            if let Clock::Shared(time, number) = &state.clock {
+                time.wait(*number, state.virtual_now);
+            }
             state.fire_timers(due);
             return Ok(());
         };
         let timeout = (due < Nanos::MAX).then(|| timespec(due.saturating_sub(now)));
-        match epoll::wait(epoll, &mut buffer[..], timeout.as_ref()) {
+        let waited = epoll::wait(epoll, &mut buffer[..], timeout.as_ref());
+        state.woke = monotonic_now();
+        match waited {
             Ok((events, _)) => {
+                state.answers = events.len() as u32;
                 state.take_events(events);
             }
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(refused(error)),
         }
-        if !state.timers.is_empty() {
-            state.fire_timers(monotonic_now());
-        }
+        state.fire_timers(state.woke);
         Ok(())
     })
 }

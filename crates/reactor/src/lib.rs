@@ -11,7 +11,7 @@ mod source;
 mod timers;
 
 pub use child::{Output, ShellEnd, run_group, shell};
-pub use clock::{Clock, monotonic_now};
+pub use clock::{Clock, SharedTime, monotonic_now};
 pub use event_loop::{Loop, Tick, Turn, block_on, run_all, run_spread};
 pub use source::EventSource;
 pub use timers::{Elapsed, now, sleep_until, timeout, unless, wake, yield_now};

@@ -2,14 +2,15 @@
 
 use dyno_core::SECOND;
 use dyno_reactor::{
-    Clock, Elapsed, EventSource, Loop, Turn, block_on, now, run_all, sleep_until, timeout, unless,
-    wake, yield_now,
+    Clock, Elapsed, EventSource, Loop, SharedTime, Turn, block_on, now, run_all, sleep_until,
+    timeout, unless, wake, yield_now,
 };
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::pin::pin;
+use std::sync::{Arc, Mutex};
 
 fn pair() -> (UnixStream, UnixStream) {
     let (left, right) = UnixStream::pair().unwrap();
@@ -239,4 +240,36 @@ fn a_task_wakes_another_by_its_number() {
     type Task<'a> = std::pin::Pin<Box<dyn Future<Output = u32> + 'a>>;
     let tasks: [Task<'_>; 2] = [Box::pin(waiting), Box::pin(handing)];
     assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap(), [7, 2]);
+}
+
+#[test]
+fn loops_that_share_a_virtual_time_take_turns() {
+    // Loop n of three is due each 2 + n s; all are due at 12 s.
+    let order = Mutex::new(Vec::new());
+    let time = Arc::new(SharedTime::new(3));
+    std::thread::scope(|scope| {
+        for number in 0..3 {
+            let (order, clock) = (&order, Clock::Shared(Arc::clone(&time), number));
+            let gap = (2 + number as u64) * SECOND;
+            scope.spawn(move || {
+                let task = async {
+                    while now() < 12 * SECOND {
+                        sleep_until(now() + gap).await;
+                        order.lock().unwrap().push((now() / SECOND, number));
+                    }
+                };
+                Loop::new(clock, [task]).unwrap().finish().unwrap();
+            });
+        }
+    });
+    let due = |number: usize| (1..).map(move |n| n * (2 + number as u64)).take_while(|s| *s <= 12);
+    let mut wanted: Vec<_> = (0..3).flat_map(|n| due(n).map(move |s| (s, n))).collect();
+    let mut order = order.into_inner().unwrap();
+    assert!(order.is_sorted_by_key(|(at_s, _)| *at_s), "{order:?}");
+    // Of equal times the one that has waited longest: 8 s was asked for at 4 s and at 6 s.
+    let at_8_s: Vec<_> = order.iter().filter(|(at_s, _)| *at_s == 8).map(|(_, n)| *n).collect();
+    assert_eq!(at_8_s, [2, 0]);
+    order.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(order, wanted);
 }

@@ -40,15 +40,15 @@ impl Collector {
         Collector { loops, pending: BTreeMap::new(), done: 0, total: Frame::new(kinds, scheduled) }
     }
 
-    pub fn take(&mut self, phase: Phase, index: u32, frame: Frame) {
+    pub fn take(&mut self, phase: Phase, index: u32, frame: &Frame) {
         if phase == Phase::Measured {
-            self.total.add(&frame);
+            self.total.add(frame);
         }
         let entry = self.pending.entry((phase, index)).and_modify(|(count, sum)| {
             *count += 1;
-            sum.add(&frame);
+            sum.add(frame);
         });
-        entry.or_insert((1, frame));
+        entry.or_insert_with(|| (1, frame.clone()));
     }
 
     /// One loop will hand over no more frames.
@@ -73,7 +73,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recorder, Times};
+    use crate::{Awaited, FramePlace, FrameSink, Recorder, Times};
     use dyno_core::{DbError, ErrorClass, Outcome, SECOND, Tally};
     use dyno_facts::Counts;
     use std::cell::RefCell;
@@ -81,7 +81,7 @@ mod tests {
     const WINDOW: Window =
         Window { released: 0, opens: 2 * SECOND, closes: 5 * SECOND, interval: SECOND };
 
-    fn committed(recorder: &mut Recorder<impl FnMut(Phase, u32, &Frame)>, began: u64, ended: u64) {
+    fn committed(recorder: &mut Recorder<impl FrameSink>, began: u64, ended: u64) {
         recorder.begin(0, began);
         let times = Times { due: began, began, ended };
         recorder.end(0, Outcome::Committed, times, &Tally { reads: 1, ..Tally::default() });
@@ -90,9 +90,11 @@ mod tests {
     #[test]
     fn what_ends_in_the_window_counts_and_the_identity_holds() {
         let frames = RefCell::new(Vec::new());
-        let mut recorder = Recorder::new(1, false, |phase, index, frame: &Frame| {
-            frames.borrow_mut().push((phase, index, frame.clone()));
-        });
+        let sink = |of: FramePlace, frame: &mut Box<Frame>| {
+            let full = std::mem::replace(frame, Box::new(Frame::new(1, false)));
+            frames.borrow_mut().push((of, full));
+        };
+        let mut recorder = Recorder::new(Box::new(Frame::new(1, false)), sink);
         recorder.release(WINDOW);
         committed(&mut recorder, 0, SECOND / 2);
         // Begun in warm-up, ended in the window: counts.
@@ -107,8 +109,8 @@ mod tests {
         assert!(recorder.is_finished());
 
         let mut collector = Collector::new(1, 1, false);
-        let order: Vec<_> =
-            frames.borrow().iter().map(|(phase, index, _)| (*phase, *index)).collect();
+        let order: Vec<_> = frames.borrow().iter().map(|(of, _)| (of.phase, of.index)).collect();
+        assert!(frames.borrow().iter().enumerate().all(|(at, (of, _))| of.is_last == (at == 4)));
         assert_eq!(
             order,
             [
@@ -120,12 +122,12 @@ mod tests {
             ]
         );
         let frames = frames.take();
-        let last = &frames[4].2;
+        let last = Frame::clone(&frames[4].1);
         let interval =
-            MeasuredInterval::new(&WINDOW, Phase::Measured, 2, last.clone(), HostSample::default());
+            MeasuredInterval::new(&WINDOW, Phase::Measured, 2, last, HostSample::default());
         assert_eq!((interval.begins_s, interval.length_s), (2.0, 1.0));
-        for (phase, index, frame) in frames {
-            collector.take(phase, index, frame);
+        for (of, frame) in frames {
+            collector.take(of.phase, of.index, &frame);
         }
         let total = collector.total();
         let expected = Counts {
@@ -144,13 +146,37 @@ mod tests {
     }
 
     #[test]
+    fn answers_that_were_ready_together_are_handled_one_after_the_other() {
+        let sink = |_: FramePlace, _: &mut Box<Frame>| {};
+        let mut recorder = Recorder::new(Box::new(Frame::new(1, true).with_loop_queue()), sink);
+        recorder.handled(3, 0, 300);
+        recorder.release(WINDOW);
+        recorder.handled(0, 100, 999);
+        recorder.handled(4, 1_000, 1_400);
+        recorder.awaited(0, 1_000);
+        recorder.awaited(Awaited::LATE, 1_000);
+        recorder.awaited(Awaited::LATE + 1, 1_000);
+        let mut sum = Frame::new(1, true);
+        sum.add(&recorder.frame);
+        let queue = sum.loop_queue.as_ref().expect("a queue");
+        assert_eq!((queue.count(), queue.sum(), queue.max()), (4, 1_000, 400));
+        let awaited = Awaited { arrivals: 3, late: 1, latest: Awaited::LATE + 1 };
+        assert_eq!(sum.awaited, awaited);
+        sum.clear();
+        assert_eq!(
+            (sum.awaited, sum.loop_queue.map(|all| all.count())),
+            (Awaited::default(), Some(0))
+        );
+    }
+
+    #[test]
     fn intervals_wait_for_the_slowest_loop() {
         let mut collector = Collector::new(2, 1, false);
-        collector.take(Phase::Measured, 0, Frame::new(1, false));
+        collector.take(Phase::Measured, 0, &Frame::new(1, false));
         assert!(collector.next_complete().is_none());
-        collector.take(Phase::Measured, 0, Frame::new(1, false));
+        collector.take(Phase::Measured, 0, &Frame::new(1, false));
         assert!(matches!(collector.next_complete(), Some((Phase::Measured, 0, _))));
-        collector.take(Phase::Measured, 1, Frame::new(1, false));
+        collector.take(Phase::Measured, 1, &Frame::new(1, false));
         collector.loop_done();
         assert!(collector.next_complete().is_none());
         collector.loop_done();

@@ -1,7 +1,7 @@
 //! What one loop measured in one interval, and sums of such.
 
 use crate::Latencies;
-use dyno_core::{DbError, ErrorClass, Nanos, Tally};
+use dyno_core::{DbError, ErrorClass, MILLISECOND, Nanos, Tally};
 use dyno_facts::Counts;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,33 @@ impl KindFrame {
     }
 }
 
+/// Arrivals that a free worker waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaited {
+    pub arrivals: u64,
+    /// Begun over [`Awaited::LATE`] late.
+    pub late: u64,
+    pub latest: Nanos,
+}
+
+impl Awaited {
+    /// More than the timer of a loop that gets a CPU at once needs.
+    pub const LATE: Nanos = MILLISECOND;
+
+    #[inline]
+    fn count(&mut self, lateness: Nanos) {
+        self.arrivals += 1;
+        self.late += u64::from(lateness > Self::LATE);
+        self.latest = self.latest.max(lateness);
+    }
+
+    fn add(&mut self, more: Awaited) {
+        self.arrivals += more.arrivals;
+        self.late += more.late;
+        self.latest = self.latest.max(more.latest);
+    }
+}
+
 /// What was measured in one interval (by one loop) or in one trial (all loops).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
@@ -95,6 +122,9 @@ pub struct Frame {
     pub service: Option<Latencies>,
     /// Time from due to begin; only where there is a schedule.
     pub lateness: Option<Latencies>,
+    /// Time from the return of a loop's wait to the handling of each answer; only where loops wait for answers.
+    pub loop_queue: Option<Latencies>,
+    pub awaited: Awaited,
     pub errors: ErrorTable,
     pub cpu_ns: u64,
 }
@@ -107,9 +137,30 @@ impl Frame {
             kinds: vec![KindFrame::default(); kinds],
             service: scheduled.then(Latencies::new),
             lateness: scheduled.then(Latencies::new),
+            loop_queue: None,
+            awaited: Awaited::default(),
             errors: ErrorTable::default(),
             cpu_ns: 0,
         }
+    }
+
+    /// A frame for a loop that waits for answers.
+    pub fn with_loop_queue(self) -> Self {
+        Frame { loop_queue: Some(Latencies::new()), ..self }
+    }
+
+    /// An answer of `answers` that were ready together is handled after its share of the time since the wait: reading
+    /// the clock for each would cost more than it tells.
+    #[inline]
+    pub(crate) fn handled(&mut self, since: Nanos, answers: u32) {
+        let Some(queue) = &mut self.loop_queue else { return };
+        let each = since / u64::from(answers.max(1));
+        (1..=u64::from(answers)).for_each(|place| queue.record(each * place));
+    }
+
+    #[inline]
+    pub(crate) fn awaited(&mut self, lateness: Nanos) {
+        self.awaited.count(lateness);
     }
 
     /// Length in seconds; 0 while empty.
@@ -130,6 +181,11 @@ impl Frame {
                 sum.add(other);
             }
         }
+        match (&mut self.loop_queue, &more.loop_queue) {
+            (Some(sum), Some(other)) => sum.add(other),
+            (sum, other) => *sum = sum.take().or_else(|| other.clone()),
+        }
+        self.awaited.add(more.awaited);
         self.errors.add(&more.errors);
         self.cpu_ns += more.cpu_ns;
     }
@@ -147,9 +203,9 @@ impl Frame {
         self.began = Nanos::MAX;
         self.ended = 0;
         self.kinds.iter_mut().for_each(KindFrame::clear);
-        for latencies in [&mut self.service, &mut self.lateness].into_iter().flatten() {
-            latencies.clear();
-        }
+        let all = [&mut self.service, &mut self.lateness, &mut self.loop_queue];
+        all.into_iter().flatten().for_each(Latencies::clear);
+        self.awaited = Awaited::default();
         self.errors.0.clear();
         self.cpu_ns = 0;
     }

@@ -78,7 +78,10 @@ impl Latencies {
 
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
-        self.histogram.reset();
+        // An empty one is left alone: writing zeros would make the system give it memory.
+        if self.count() > 0 {
+            self.histogram.reset();
+        }
         self.sum = 0;
         self.min = Nanos::MAX;
         self.max = 0;

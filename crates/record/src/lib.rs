@@ -1,7 +1,7 @@
 //! What loops measure: recorders, histograms, frames, intervals, and how they become facts of a trial.
 //!
-//! A [`Recorder`] lives on each loop and knows nothing of others. It hands a [`Frame`] per interval
-//! to the [`Collector`], which merges the frames of all loops into [`MeasuredInterval`]s and totals.
+//! A [`Recorder`] lives on each loop and knows nothing of others. It hands over a [`Frame`] per interval and goes on
+//! with an empty one; the [`Collector`] merges the frames of all loops into [`MeasuredInterval`]s and totals.
 
 mod collector;
 mod cpu;
@@ -15,7 +15,7 @@ pub mod wire;
 pub use collector::{Collector, MeasuredInterval};
 pub use cpu::{process_cpu, thread_cpu};
 pub use fault::FaultWatch;
-pub use frame::{ErrorCount, ErrorTable, Frame, KindFrame};
+pub use frame::{Awaited, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
-pub use recorder::{Phase, Recorder, Times, Window};
+pub use recorder::{FramePlace, FrameSink, Phase, Recorder, Times, Window};
 pub use summary::{set_totals, statement_counts};

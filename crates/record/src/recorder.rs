@@ -40,10 +40,25 @@ impl Window {
     }
 }
 
-/// Counts and times of one loop. Frames go to `sink` at interval boundaries; in between nothing
-/// is allocated.
-pub struct Recorder<S: FnMut(Phase, u32, &Frame)> {
-    frame: Frame,
+/// Which interval a frame is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramePlace {
+    pub phase: Phase,
+    /// Number within its phase, from 0.
+    pub index: u32,
+    /// True when the window has closed.
+    pub is_last: bool,
+}
+
+/// Exchanges a full frame for an empty one of the same kind.
+pub trait FrameSink: FnMut(FramePlace, &mut Box<Frame>) {}
+
+impl<S: FnMut(FramePlace, &mut Box<Frame>)> FrameSink for S {}
+
+/// Counts and times of one loop. At interval boundaries the `sink` exchanges the frame for an empty one; nothing is copied
+/// or allocated.
+pub struct Recorder<S: FrameSink> {
+    pub(crate) frame: Box<Frame>,
     window: Window,
     phase: Phase,
     index: u32,
@@ -53,28 +68,25 @@ pub struct Recorder<S: FnMut(Phase, u32, &Frame)> {
     in_flight_at_open: u64,
     in_flight_at_close: u64,
     cpu_before: Nanos,
-    scheduled: bool,
     finished: bool,
     sink: S,
 }
 
-impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
-    /// A recorder for `kinds` kinds of transactions. Nothing is recorded before
-    /// [`Recorder::release`].
-    pub fn new(kinds: usize, scheduled: bool, sink: S) -> Self {
+impl<S: FrameSink> Recorder<S> {
+    /// A recorder that begins with an empty frame. Nothing is recorded before [`Recorder::release`].
+    pub fn new(frame: Box<Frame>, sink: S) -> Self {
         let never = Window { released: 0, opens: 0, closes: 0, interval: 1 };
         Recorder {
-            frame: Frame::new(kinds, scheduled),
+            in_flight: vec![0; frame.kinds.len()],
+            frame,
             window: never,
             phase: Phase::WarmUp,
             index: 0,
             boundary: 0,
             began: 0,
-            in_flight: vec![0; kinds],
             in_flight_at_open: 0,
             in_flight_at_close: 0,
             cpu_before: 0,
-            scheduled,
             finished: true,
             sink,
         }
@@ -126,10 +138,11 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         self.frame.began = self.began;
         self.frame.ended = self.boundary;
         self.began = self.boundary;
-        (self.sink)(self.phase, self.index, &self.frame);
-        self.frame.clear();
+        let is_last = self.boundary >= self.window.closes;
+        let handover = FramePlace { phase: self.phase, index: self.index, is_last };
+        (self.sink)(handover, &mut self.frame);
         self.index += 1;
-        if self.boundary >= self.window.closes {
+        if is_last {
             self.finished = true;
             // What is stopped in its warm-up has no measured transactions, begun or ended.
             if self.phase == Phase::Measured {
@@ -249,9 +262,7 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
             Outcome::Committed | Outcome::RolledBack => {
                 frame.work.add(work);
                 frame.latency.record(times.ended - times.due.min(times.ended));
-                if self.scheduled {
-                    self.record_schedule(times);
-                }
+                self.record_schedule(times);
             }
             Outcome::Failed(_) => frame.wasted.add(work),
             Outcome::Skipped => {}
@@ -265,6 +276,23 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         {
             service.record(times.ended.saturating_sub(times.began));
             lateness.record(times.began.saturating_sub(times.due));
+        }
+    }
+
+    /// This many answers were ready when the loop's wait returned, at `woke`, and have been handled at `now`.
+    #[inline]
+    pub fn handled(&mut self, answers: u32, woke: Nanos, now: Nanos) {
+        if answers > 0 && !self.finished {
+            self.frame.handled(now.saturating_sub(woke), answers);
+        }
+    }
+
+    /// A worker that waited for an arrival begins it, `lateness` after its due time.
+    #[inline]
+    pub fn awaited(&mut self, lateness: Nanos, now: Nanos) {
+        self.advance(now);
+        if !self.finished {
+            self.frame.awaited(lateness);
         }
     }
 

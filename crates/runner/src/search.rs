@@ -94,17 +94,23 @@ fn tried(trial: &TrialSummary, objective: &Objective) -> Option<Tried> {
     })
 }
 
-/// The metric of an objective; `None` where the window holds too few transactions for it.
+/// The metric of an objective; `None` where the window holds too few transactions for it. Arrivals without a latency
+/// are slower than any bound.
 fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
     let latency: &LatencySummary = &trial.latency;
-    let beyond = |share: f64| latency.count as f64 * share >= BEYOND;
+    let any = latency.count + latency.missing > 0;
+    let or_beyond = |share: f64, us: f64| if latency.is_known(share) { us } else { f64::INFINITY };
+    let beyond = |share: f64, us: f64| {
+        let is_enough = (latency.count + latency.missing) as f64 * share >= BEYOND;
+        is_enough.then(|| or_beyond(share, us))
+    };
     let ms = match metric {
         Metric::MeanMs => (latency.count > 0).then_some(latency.mean_us),
-        Metric::P50Ms => beyond(0.5).then_some(latency.p50_us),
-        Metric::P95Ms => beyond(0.05).then_some(latency.p95_us),
-        Metric::P99Ms => beyond(0.01).then_some(latency.p99_us),
-        Metric::P999Ms => beyond(0.001).then_some(latency.p999_us),
-        Metric::MaxMs => (latency.count > 0).then_some(latency.max_us),
+        Metric::P50Ms => beyond(0.5, latency.p50_us),
+        Metric::P95Ms => beyond(0.05, latency.p95_us),
+        Metric::P99Ms => beyond(0.01, latency.p99_us),
+        Metric::P999Ms => beyond(0.001, latency.p999_us),
+        Metric::MaxMs => any.then(|| or_beyond(0.0, latency.max_us)),
         Metric::Errors => {
             let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
             return Some(errors as f64 / trial.counts.started.max(1) as f64);
@@ -129,5 +135,32 @@ fn told(outcome: &KneeOutcome, objective: &Objective) -> Message {
             say!(search_none_held, rate = short(*lowest_per_s), objective = objective)
         }
         KneeOutcome::Unsteady => say!(search_unsteady, objective = objective),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_without_a_latency_are_slower_than_any_bound() {
+        let latency = LatencySummary {
+            count: 99_900,
+            missing: 100,
+            p99_us: 2e3,
+            p999_us: 3e3,
+            max_us: 4e3,
+            ..LatencySummary::default()
+        };
+        let mut trial = TrialSummary { latency, ..TrialSummary::default() };
+        assert_eq!(value(&trial, Metric::P999Ms), Some(3.0));
+        trial.latency.missing = 101;
+        assert_eq!(value(&trial, Metric::P999Ms), Some(f64::INFINITY));
+        assert_eq!(
+            (value(&trial, Metric::P99Ms), value(&trial, Metric::MaxMs)),
+            (Some(2.0), Some(f64::INFINITY))
+        );
+        trial.latency = LatencySummary { missing: 5_000, ..LatencySummary::default() };
+        assert_eq!(value(&trial, Metric::P95Ms), Some(f64::INFINITY), "nothing was answered");
     }
 }

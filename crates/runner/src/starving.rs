@@ -36,6 +36,12 @@ impl Starving {
         if why.is_some() && is_excused && !self.is_counted {
             summary.status = TrialStatus::Starved;
         }
+        // Made again or not, its times are wrong.
+        if summary.status == TrialStatus::Complete
+            && let Some(why) = suspended(&summary.conditions.generator)
+        {
+            summary.status = TrialStatus::Failed(why);
+        }
         summary.conditions.generator.starved = why;
     }
 }
@@ -66,8 +72,16 @@ fn found(summary: &TrialSummary, same_host: bool, cores: f64) -> Option<Message>
     })
 }
 
+/// That the clock of the load generator's machine stood still.
+fn suspended(known: &GeneratorConditions) -> Option<Message> {
+    Some(say!(machine_was_suspended, ms = short(known.suspension_ms()?)))
+}
+
 /// Time in which the load generator did not run at all.
 fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> Option<Message> {
+    if let Some(why) = suspended(known) {
+        return Some(why);
+    }
     let least_s = (GeneratorConditions::LOST_TIME * window_s).clamp(LEAST_FROZEN_S, FROZEN_S);
     let frozen_s = known.hiccup_max_us.map(|longest_us| longest_us / 1e6);
     let is_lost = |share: &f64| *share > GeneratorConditions::LOST_TIME;
@@ -125,7 +139,13 @@ mod tests {
         let stolen = |share: f64| {
             move |summary: &mut TrialSummary| summary.generator.host.steal_share = share
         };
+        let slept = |ms: f64| {
+            move |summary: &mut TrialSummary| {
+                known(summary, &|known| known.suspended_ms = Some(ms));
+            }
+        };
         for (lets_go, starves, text) in [
+            (why(true, slept(0.5)), why(true, slept(20.0)), "suspended for 20 ms"),
             (why(false, waited(1.9)), why(false, waited(2.2)), "5.5 % of the window"),
             (why(true, stood(0.9)), why(true, stood(4.0)), "stood still for 4"),
             (why(false, stolen(0.05)), why(false, stolen(0.2)), "took 20 %"),
@@ -171,5 +191,8 @@ mod tests {
         assert_eq!(judged(TrialStatus::Interrupted, late, false), TrialStatus::Interrupted);
         let last = Starving { is_counted: true, ..again };
         assert_eq!(judged(TrialStatus::Complete, last, false), TrialStatus::Complete);
+        let mut slept = trial(|summary| summary.conditions.generator.suspended_ms = Some(20.0));
+        last.judge(&mut slept, false);
+        assert!(matches!(slept.status, TrialStatus::Failed(_)), "no trial to be counted");
     }
 }

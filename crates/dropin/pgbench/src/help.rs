@@ -112,6 +112,10 @@ Better than the original:
   Passwords in URIs and connection strings are wiped from the process list.
   The same scripts and -i work on MySQL-protocol servers and on SQLite.
 
+Kept as it is: with -R each of the -j threads draws arrivals of its own at its share of the rate,
+which wait for the clients of that thread only. The latency so depends on -j; with -j 1, and in
+dyno run, all clients take from one queue.
+
 Exit codes: 0 fine, 1 wrong option or script, no connection, or nothing executed, 2 at least one
 client stopped before the others, 130 stopped with Ctrl-C, 143 stopped by SIGTERM (the report of
 what was done until then is printed).

@@ -294,6 +294,8 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
         late_limit: late_limit(settings),
         rate_per_s: settings.rate_per_s,
         even_rate: false,
+        // Each thread of pgbench draws the arrivals of its own clients.
+        rate_each_loop: true,
         terminals: None,
         share: TrialShare::default(),
         interval: u64::from(settings.progress_s.unwrap_or(1)) * SECOND,

@@ -78,7 +78,7 @@ What is different from sysbench 1.0.20:
   A transaction that has not ended when the time is over is in no count.
   Latency is exact to three digits, and no percentile lies outside of min and max.
   With --rate, latency counts from the time a transaction was due; a rate that was missed by over
-  1 % ends with exit code 1, after the report.
+  1 % ends with exit code 1, after the report. As in sysbench, all threads take arrivals from one queue.
   --rand-seed gives every worker the same transactions in each run, and prepare the same rows.
   A number that is not a number is refused; so is a misspelt option.
   A failed transaction is rolled back before it is tried again.

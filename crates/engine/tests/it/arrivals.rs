@@ -2,8 +2,9 @@
 
 use crate::support::{Lists, MS, closed, constant, run};
 use dyno_core::SECOND;
-use dyno_drivers::sim::Fault;
+use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{TrialEnd, TrialResult, TrialSpec};
+use dyno_record::{Awaited, Frame};
 
 fn offer(rate: f64, workers: u32, service: u64, seconds: u64, faults: Vec<Fault>) -> TrialResult {
     let spec = TrialSpec { rate_per_s: Some(rate), ..closed(workers, seconds) };
@@ -83,4 +84,51 @@ fn arrivals_of_the_warm_up_are_not_offered() {
     let offered = result.offered.unwrap();
     assert!((1_800..2_200).contains(&offered), "{offered}");
     assert!(offered.abs_diff(result.total.counts().started) <= 1);
+}
+
+/// 64 workers of 10 ms on average, busy for nine tenths of the time, on so many loops.
+fn at_ninety_per_cent(loops: u32, rate_each_loop: bool) -> TrialResult {
+    let spec = TrialSpec {
+        rate_per_s: Some(0.9 * 64.0 / 0.010),
+        loops: Some(loops),
+        rate_each_loop,
+        warmup: SECOND,
+        ..closed(64, 6)
+    };
+    let service = Service::Exponential(10 * MS);
+    let driver = SimDriver::new(SimulatedAnswers { service, ..SimulatedAnswers::default() });
+    run(&Lists::of(&["SELECT 1"]), &driver, &spec).0
+}
+
+fn p99_wait_ms(result: &TrialResult) -> f64 {
+    result.total.lateness.as_ref().unwrap().percentile(99.0) as f64 / MS as f64
+}
+
+#[test]
+fn waits_do_not_depend_on_the_number_of_loops() {
+    let one = at_ninety_per_cent(1, false);
+    assert!(one.total.counts().committed > 30_000);
+    // Erlang's C says 5 ms: half a service time.
+    let wait_ms = p99_wait_ms(&one);
+    assert!((2.5..10.0).contains(&wait_ms), "{wait_ms}");
+    for loops in [4, 16, 64] {
+        let many = at_ninety_per_cent(loops, false);
+        let apart = p99_wait_ms(&many) / wait_ms;
+        assert!((0.9..1.1).contains(&apart), "{loops} loops: {apart}");
+        assert_eq!(many.offered, one.offered, "the same arrivals");
+        // Time is free here: who waits for an arrival begins it at once, and others wait for workers only.
+        let awaited = many.total.awaited;
+        assert!(awaited.arrivals > 0 && awaited.latest == 0, "{awaited:?}");
+        assert!(figures(&many) == figures(&one), "{loops} loops");
+    }
+    // A queue for each loop, as pgbench's threads have it: four workers wait longer than 64, one the longest.
+    let (sixteen, each) = (at_ninety_per_cent(16, true), at_ninety_per_cent(64, true));
+    assert!(p99_wait_ms(&sixteen) > 8.0 * wait_ms, "{}", p99_wait_ms(&sixteen));
+    assert!(p99_wait_ms(&each) > 2.0 * p99_wait_ms(&sixteen), "{}", p99_wait_ms(&each));
+}
+
+/// All but the CPU that loops used.
+fn figures(result: &TrialResult) -> (Frame, u64, Awaited) {
+    let total = Frame { cpu_ns: 0, ..result.total.clone() };
+    (total, result.in_flight, result.total.awaited)
 }

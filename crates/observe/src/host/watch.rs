@@ -4,6 +4,7 @@ use super::{Metronome, governor};
 use crate::proc;
 use dyno_core::Nanos;
 use dyno_facts::GeneratorConditions;
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;
 
@@ -13,12 +14,19 @@ pub struct GeneratorWatch {
     metronome: Option<Metronome>,
     before: Counters,
     opened: Nanos,
+    /// When it was made.
+    suspended_ns: i64,
 }
 
 impl GeneratorWatch {
     /// Starts the metronome and counts from `now`.
     pub fn new(now: Nanos) -> Self {
-        GeneratorWatch { metronome: Metronome::start(), before: Counters::read(), opened: now }
+        GeneratorWatch {
+            metronome: Metronome::start(),
+            before: Counters::read(),
+            opened: now,
+            suspended_ns: suspended_ns(),
+        }
     }
 
     /// The window opens: what was before doesn't count.
@@ -36,11 +44,32 @@ impl GeneratorWatch {
         let window_s = now.saturating_sub(self.opened).max(1) as f64 / 1e9;
         let mut conditions = difference(&self.before, &Counters::read(), window_s);
         conditions.governor = governor();
+        conditions.suspended_ms = Some(suspended_ms(self.suspended_ns, suspended_ns()));
         let late = self.metronome.as_ref().map(Metronome::late).filter(|late| late.count() > 0);
         conditions.hiccup_p999_us = late.as_ref().map(|late| late.percentile(99.9) as f64 / 1e3);
         conditions.hiccup_max_us = late.as_ref().map(|late| late.max() as f64 / 1e3);
         conditions
     }
+}
+
+/// Time for which this machine has been suspended since it was started, which CLOCK_MONOTONIC leaves out. Of a few
+/// readings the one that was least disturbed.
+fn suspended_ns() -> i64 {
+    let read = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    };
+    let look = || {
+        let before = read(ClockId::Monotonic);
+        let boot = read(ClockId::Boottime);
+        let after = read(ClockId::Monotonic);
+        (after - before, boot - before)
+    };
+    std::iter::repeat_with(look).take(5).min().unwrap_or_default().1
+}
+
+fn suspended_ms(before_ns: i64, after_ns: i64) -> f64 {
+    (after_ns - before_ns).max(0) as f64 / 1e6
 }
 
 /// How long the calling thread waited for a CPU although it could run, since it began.
@@ -190,6 +219,20 @@ mod tests {
         assert_eq!(found.retransmitted_share, Some(0.001));
         assert_eq!(found.network_share, Some(0.5));
         assert_eq!(network_share(&[], &[link(1, 1)], 1.0), None);
+    }
+
+    #[test]
+    fn a_suspension_is_what_one_clock_left_out() {
+        let conditions = |suspended_ms| GeneratorConditions {
+            suspended_ms: Some(suspended_ms),
+            ..GeneratorConditions::default()
+        };
+        let slept = conditions(suspended_ms(7_000, 5_000_007_000));
+        assert_eq!((slept.suspended_ms, slept.suspension_ms()), (Some(5_000.0), Some(5_000.0)));
+        // Clocks that are read one after the other differ by a little.
+        assert_eq!(conditions(suspended_ms(7_000, 600_000)).suspension_ms(), None);
+        assert_eq!(conditions(suspended_ms(7_000, 6_000)).suspended_ms, Some(0.0));
+        assert!(suspended_ns() >= 0, "{}", suspended_ns());
     }
 
     #[test]

@@ -12,8 +12,7 @@ use dyno_statistics::ratio::Bound;
 pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
     let latency = &trial.latency;
     let ms = |beyond: f64, of: fn(&LatencySummary) -> f64| {
-        let is_enough = latency.count as f64 * beyond >= SAMPLES_BEYOND;
-        is_enough.then(|| of(latency) / 1e3)
+        has_percentile(latency, beyond).then(|| of(latency) / 1e3)
     };
     let is_measured = trial.window_s > 0.0;
     match metric {
@@ -29,7 +28,9 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
         Metric::P95Ms => ms(0.05, |latency| latency.p95_us),
         Metric::P99Ms => ms(0.01, |latency| latency.p99_us),
         Metric::P999Ms => ms(0.001, |latency| latency.p999_us),
-        Metric::MaxMs => (latency.count > 0).then_some(latency.max_us / 1e3),
+        Metric::MaxMs => {
+            (latency.count > 0 && latency.is_known(0.0)).then_some(latency.max_us / 1e3)
+        }
         Metric::ServerCpuUs => {
             trial.server_cpu_us_per_transaction().filter(|_| is_measured && !is_pass(trial))
         }
@@ -43,6 +44,12 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 /// What a figure is that was not measured to its end.
 pub(crate) fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<Bound> {
     KnownFamily::of(trial)?.bound(trial, metric)
+}
+
+/// True when enough samples lie beyond a percentile and those without a latency, which are slower than all, leave it
+/// among the measured ones.
+pub(crate) fn has_percentile(latency: &LatencySummary, beyond: f64) -> bool {
+    latency.count as f64 * beyond >= SAMPLES_BEYOND && latency.is_known(beyond)
 }
 
 /// What comparisons of such trials judge, the one that decides first. Of what follows from another

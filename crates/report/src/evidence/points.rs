@@ -1,5 +1,6 @@
 //! Trials to points: repeats of the same load level become one line.
 
+use crate::evidence::figures::has_percentile;
 use crate::evidence::{Experiment, figure_of};
 use crate::evidence::{Point, PointData, Spread, Trial};
 use crate::families::{FamilyLevel, FamilyScale, KnownFamily};
@@ -78,10 +79,9 @@ fn point(group: &[&Trial]) -> Option<Point> {
         Spread::of(trials.iter().map(|trial| value(trial)).collect()).unwrap_or_default()
     };
     let latency = |beyond: f64, value: fn(&LatencySummary) -> f64| {
-        let is_enough = |latency: &LatencySummary| latency.count as f64 * beyond >= SAMPLES_BEYOND;
         let values = trials.iter().map(|trial| &trial.summary.latency);
         let values: Option<Vec<f64>> =
-            values.map(|latency| is_enough(latency).then(|| value(latency))).collect();
+            values.map(|latency| has_percentile(latency, beyond).then(|| value(latency))).collect();
         Spread::of(values?)
     };
     let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();

@@ -84,6 +84,7 @@ impl ReachedCounts {
         let sum_us = self.sum_ns as f64 / 1e3;
         LatencySummary {
             count,
+            missing: 0,
             min_us: at(0.0),
             mean_us: sum_us / count.max(1) as f64,
             p50_us: at(0.5),

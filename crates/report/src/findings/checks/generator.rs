@@ -1,7 +1,7 @@
 //! A: the load generator.
 
 use super::case::{each_generator, each_member, generator};
-use super::{Rule, above, parts};
+use super::{Rule, above, parts, percent};
 use crate::evidence::points;
 use crate::evidence::{Finding, Group, Level, Spot, TargetPlace, Trial, start_spread_ms};
 use crate::families::is_pass;
@@ -17,6 +17,10 @@ const LOOP_CPU: f64 = 0.90;
 /// How late a thread may wake, 99.9th percentile, absolutely and by the reported latency's.
 const HICCUP_US: f64 = 1000.0;
 const HICCUP_OF_LATENCY: f64 = 0.10;
+/// Share of arrivals that began late although a worker was free; then the 99th percentile is the load generator's.
+const IDLE_LATE: f64 = 0.01;
+/// Share of the 99th percentile that may be spent in dyno's own queue.
+const LOOP_QUEUE: f64 = 0.10;
 /// Of the link's speed; above it bursts wait in queues.
 const NETWORK: f64 = 0.70;
 /// TCP segments sent again; a retransmission costs at least 200 ms (RFC 6298 and Linux's minimum).
@@ -63,6 +67,14 @@ pub(super) const RULES: &[Rule] = &[
         again.collect()
     }),
     Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),
+    Rule::trial(Group::A, Level::E, checks::suspended, |trial| {
+        each_generator(trial, |known| {
+            let suspended_ms = known.suspension_ms()?;
+            Some(Message::verbatim(format!("{} ms", format::plain(suspended_ms))))
+        })
+    }),
+    Rule::trial(Group::A, Level::W, checks::open_loop_idle, open_loop_idle),
+    Rule::trial(Group::A, Level::W, checks::loop_queue, loop_queue),
     Rule::trial(Group::A, Level::W, checks::network, |trial| {
         each_generator(trial, |known| above(known.network_share, NETWORK))
     }),
@@ -152,6 +164,29 @@ fn run_delay(trial: &Trial) -> Option<Message> {
 pub(super) fn run_delay_share(trial: &Trial) -> Option<f64> {
     let loops_s = trial.summary.window_s * f64::from(trial.summary.generator.loops.max(1));
     generator(trial)?.run_delay_s.filter(|_| loops_s > 0.0).map(|delay_s| delay_s / loops_s)
+}
+
+fn open_loop_idle(trial: &Trial) -> Option<Message> {
+    let awaited = trial.summary.generator.awaited?;
+    let arrivals = trial.summary.latency.count.max(awaited.count).max(1);
+    let share = awaited.late as f64 / arrivals as f64;
+    let latest = format::ms(awaited.latest_us);
+    (share > IDLE_LATE)
+        .then(|| say!(arrivals_late_while_idle, share = percent(share), latest = latest))
+}
+
+/// What answers wait for dyno itself, by the latency: a transaction with several answers waits for each, but all of
+/// these waits are long together by chance only.
+fn loop_queue(trial: &Trial) -> Option<Message> {
+    let summary = &trial.summary;
+    let queue = summary.generator.loop_queue?;
+    let transactions = summary.latency.count.max(1);
+    let answers = (queue.count as f64 / transactions as f64).max(1.0);
+    let spread_us = (queue.p99_us - queue.mean_us).max(0.0);
+    let own_us = answers * queue.mean_us + answers.sqrt() * spread_us;
+    let p99_us = summary.latency.p99_us;
+    (p99_us > 0.0 && own_us > LOOP_QUEUE * p99_us)
+        .then(|| say!(ms_of_p99_are_own, own = format::ms(own_us), p99 = format::ms(p99_us)))
 }
 
 fn hiccups(trial: &Trial) -> Option<Message> {

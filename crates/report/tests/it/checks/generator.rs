@@ -1,7 +1,10 @@
 //! A: the load generator.
 
 use super::{AS_IT_IS, Case, generator, trials};
-use dyno_facts::{GeneratorMember, Message, Purpose, SecretUrl, TrialStatus};
+use dyno_facts::{
+    AwaitedArrivals, GeneratorMember, LatencySummary, Message, Purpose, SecretUrl, TrialStatus,
+    TrialSummary,
+};
 
 /// Two load generators, the second one this much later.
 fn started(late_ms: f64) -> Vec<GeneratorMember> {
@@ -25,6 +28,20 @@ fn skewed(skew_ms: f64) -> Vec<GeneratorMember> {
 
 fn stood_still() -> Message {
     Message::both("It stood still for 4 s.", "停滞了 4 秒。")
+}
+
+/// This share of a trial's arrivals began late although a worker waited for them.
+fn awaited(trial: &TrialSummary, late: f64) -> AwaitedArrivals {
+    let count = trial.latency.count;
+    AwaitedArrivals { count, late: (count as f64 * late) as u64, latest_us: 7_000.0 }
+}
+
+/// One answer for each transaction, in a queue that is this long at most.
+fn queue(trial: &mut TrialSummary, p99_us: f64) {
+    trial.latency.p99_us = 4_000.0;
+    let count = trial.latency.count;
+    let queue = LatencySummary { count, mean_us: 20.0, p99_us, ..LatencySummary::default() };
+    trial.generator.loop_queue = Some(queue);
 }
 
 pub(super) const CASES: &[Case] = &[
@@ -102,6 +119,24 @@ pub(super) const CASES: &[Case] = &[
             generator(runs, |known| known.hiccup_p999_us = Some(900.0));
             trials(runs, |trial| trial.latency.p999_us = 10_000.0);
         },
+    },
+    Case {
+        id: "suspended",
+        evidence: "2,500 ms",
+        fires: |runs| generator(runs, |known| known.suspended_ms = Some(2_500.0)),
+        silent: |runs| generator(runs, |known| known.suspended_ms = Some(0.9)),
+    },
+    Case {
+        id: "open-loop-idle",
+        evidence: "2.0 % of the arrivals, by up to 7.00 ms",
+        fires: |runs| trials(runs, |trial| trial.generator.awaited = Some(awaited(trial, 0.02))),
+        silent: |runs| trials(runs, |trial| trial.generator.awaited = Some(awaited(trial, 0.01))),
+    },
+    Case {
+        id: "loop-queue",
+        evidence: "up to 0.600 ms of p99 (4.00 ms) are dyno's own queue",
+        fires: |runs| trials(runs, |trial| queue(trial, 600.0)),
+        silent: |runs| trials(runs, |trial| queue(trial, 400.0)),
     },
     Case {
         id: "network",

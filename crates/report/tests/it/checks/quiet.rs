@@ -124,6 +124,7 @@ fn conditions(committed: u64) -> Conditions {
             retransmitted_share: Some(0.000_1),
             swapped_pages: Some(0),
             throttled_share: Some(0.0),
+            suspended_ms: Some(0.0),
             governor: Some("performance".to_owned()),
             headroom: Some(5.0),
             starved: None,

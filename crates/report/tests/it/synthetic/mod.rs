@@ -218,6 +218,7 @@ fn row(second: i32, tps: f64, mean_us: f64, shape: &Shape<'_>) -> SeriesRow {
 fn latency(count: u64, mean_us: f64) -> LatencySummary {
     LatencySummary {
         count,
+        missing: 0,
         min_us: mean_us * 0.4,
         mean_us,
         p50_us: mean_us * 0.92,
@@ -246,6 +247,8 @@ fn errors(failed: u64) -> Vec<ErrorSummary> {
 fn generator(statements: &StatementCounts, window_s: f64) -> GeneratorSummary {
     let loops_cpu_s = 0.4 * window_s;
     GeneratorSummary {
+        loop_queue: None,
+        awaited: None,
         loops: 2,
         loops_cpu_s,
         busiest_loop_share: 0.27,
