@@ -58,6 +58,11 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// After a stop that was meant for one trial: the next one may begin.
+    pub fn resume(&self) {
+        self.stop.store(false, Ordering::Relaxed);
+    }
+
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -22,10 +22,14 @@ pub struct Patience {
 impl Default for Patience {
     /// Says it after 30 s, gives up after 2.5 minutes. `DYNO_LOAD_PATIENCE_S` changes the first, and the others with it.
     fn default() -> Self {
-        let given = std::env::var("DYNO_LOAD_PATIENCE_S").ok();
-        let seconds = given.and_then(|text| text.parse::<f64>().ok()).filter(|&s| s >= 0.1);
-        Patience::saying_after(seconds.map_or(30 * SECOND, |s| (s * SECOND as f64) as Nanos))
+        let given = std::env::var("DYNO_LOAD_PATIENCE_S").ok().and_then(seconds);
+        Patience::saying_after(given.unwrap_or(30 * SECOND))
     }
+}
+
+fn seconds(text: String) -> Option<Nanos> {
+    let given = text.parse::<f64>().ok().filter(|&given| given >= 0.1)?;
+    Some((given * SECOND as f64) as Nanos)
 }
 
 impl Patience {
@@ -34,8 +38,15 @@ impl Patience {
         Patience { says_after, gives_up_after, answer_within }
     }
 
-    /// Why a load without progress for `idle` had better end.
-    fn lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
+    /// Of a trial: nobody waits for longer than half a minute for a server that will not come back.
+    pub fn of_trial() -> Self {
+        let given = std::env::var("DYNO_TRIAL_PATIENCE_S").ok().and_then(seconds);
+        let says_after = given.unwrap_or(10 * SECOND);
+        Patience { gives_up_after: 2 * says_after, ..Patience::saying_after(says_after) }
+    }
+
+    /// The node for which work without progress for `idle` had better end.
+    pub fn lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
         let is_lost = |sight: &&NodeSight| match sight.health {
             NodeHealth::Works => false,
             NodeHealth::Stuck => idle >= self.gives_up_after,

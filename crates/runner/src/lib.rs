@@ -35,6 +35,7 @@ mod summary;
 mod tests;
 mod trial;
 pub mod trial_json;
+mod watchdog;
 mod watched;
 
 dyno_facts::catalogue!();

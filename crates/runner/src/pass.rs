@@ -75,15 +75,23 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     for event in sampling.take_events() {
         writer.event(event)?;
     }
-    let looked_again = nodes.look_again(&seen);
+    let looked_again = nodes.look_again(&seen, None);
     writer.server(Moment::After, &nodes.facts(&looked_again))?;
     let (measured, after) = measured(writer.start().clone());
     let measured = generator.into_inner().added(measured);
     let looks = (&looked[..], &looked_again[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, None, &measured);
     let fleet = FleetShare::default();
-    let parts =
-        TrialParts { measured, headroom: None, surroundings, fleet, fault: None, after, starving };
+    let parts = TrialParts {
+        measured,
+        headroom: None,
+        surroundings,
+        gone: None,
+        fleet,
+        fault: None,
+        after,
+        starving,
+    };
     store(writer, parts, progress, &place)
 }
 

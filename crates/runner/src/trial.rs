@@ -11,6 +11,7 @@ use crate::progress::{ProgressBar, TrialProgress};
 use crate::signals;
 use crate::starving::Starving;
 use crate::summary::{self, kinds, summarise};
+use crate::watchdog::Watchdog;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::format::short;
@@ -104,7 +105,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let Some(measured) = measured else {
         return Ok(TrialDone::INTERRUPTED);
     };
-    let Measured { result, client, seen, before, after, watch, progress } = measured;
+    let Measured { result, client, seen, before, after, watch, gone, progress } = measured;
     let is_search = planned.purpose == Purpose::Search;
     let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
     let starving = Starving { is_late: is_late && !is_search, ..starving };
@@ -116,11 +117,13 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&before[..], &after[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, client, &measured);
-    let ran = EndedTrial { spec: &spec, summary: &measured, lost: fleet.lost.as_ref() };
+    let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some());
+    let ran = EndedTrial { spec: &spec, summary: &measured, unchecked };
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
-    let parts = TrialParts { measured, headroom, surroundings, fleet, fault, after, starving };
+    let parts =
+        TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving };
     store(writer, parts, progress, &place)
 }
 
@@ -128,6 +131,8 @@ pub(crate) struct TrialParts {
     pub(crate) measured: TrialSummary,
     pub(crate) headroom: Option<f64>,
     pub(crate) surroundings: Conditions,
+    /// The server for which the trial was ended.
+    pub(crate) gone: Option<Message>,
     pub(crate) fleet: FleetShare,
     /// What was done to a node, and why it did not happen.
     pub(crate) fault: Option<(FaultFacts, Option<Message>)>,
@@ -137,13 +142,15 @@ pub(crate) struct TrialParts {
 
 /// The summary of a trial, judged by its checks. True when a check of the data failed.
 fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
-    let TrialParts { measured, headroom, surroundings, fleet, fault, after, starving } = parts;
+    let TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving } =
+        parts;
     let (fault, no_fault) = fault.unzip();
     let denial = denial(&after, fault.as_ref());
     let is_denied = denial.is_some();
-    let is_lost = fleet.lost.is_some();
-    let status = fleet.lost.map_or(measured.status, TrialStatus::Failed);
-    let died = if fault.is_none() { died(&surroundings) } else { None };
+    let is_gone = gone.is_some();
+    let is_lost = is_gone || fleet.lost.is_some();
+    let status = gone.or(fleet.lost).map_or(measured.status, TrialStatus::Failed);
+    let died = if fault.is_none() && !is_gone { died(&surroundings) } else { None };
     let is_about_a_server = died.is_some();
     let failure = no_fault.flatten().or(died).or(denial).or_else(|| unproven(&after));
     let has_failed = is_lost || failure.is_some();
@@ -233,6 +240,7 @@ struct Measured {
     before: Vec<Looked>,
     after: Vec<Looked>,
     watch: Option<FaultWatch>,
+    gone: Option<Message>,
     progress: ProgressBar,
 }
 
@@ -252,9 +260,10 @@ fn measure<W: Workload, D: Driver>(
     let series = writer.node_series()?;
     let warmup_s = spec.warmup as f64 / 1e9;
     let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
-    let sampling = Sampling::default();
+    let (sampling, watchdog) = (Sampling::default(), Watchdog::default());
     let mut observer = StoringObserver {
         writer,
+        watchdog: &watchdog,
         sampling: &sampling,
         fault: fault.map(|fault| (fault, fault.watch())),
         client,
@@ -264,18 +273,24 @@ fn measure<W: Workload, D: Driver>(
         error: None,
     };
     let (driven, mut seen) = sampled(nodes, series, &sampling, || {
-        let mut driven = || team.drive(workload, driver, spec, control, &mut observer);
+        let driven = || team.drive(workload, driver, spec, control, &mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
-            None => driven(),
+            None => watchdog.during(&nodes.watched, control, driven),
         }
     });
     let StoringObserver { writer, progress, error, client, fault: watched, .. } = observer;
     let result = match driven {
         Ok(result) => result,
-        Err(DriveError::Interrupted) => return Ok(None),
+        Err(DriveError::Interrupted) => {
+            return watchdog
+                .lost()
+                .cloned()
+                .map_or(Ok(None), |why| Err(Failure::new(why).at(place)));
+        }
         Err(error) => return Err(Failure::from(error).at(place)),
     };
+    let gone = watchdog.lost().cloned();
     if let Some(error) = error {
         return Err(error.into());
     }
@@ -287,9 +302,9 @@ fn measure<W: Workload, D: Driver>(
         writer.event(event)?;
     }
     let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
-    let after = nodes.look_again(&seen);
+    let after = nodes.look_again(&seen, gone.as_ref());
     writer.server(Moment::After, &nodes.facts(&after))?;
-    Ok(Some(Measured { result, client, seen, before, after, watch, progress }))
+    Ok(Some(Measured { result, client, seen, before, after, watch, gone, progress }))
 }
 
 fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
@@ -358,9 +373,21 @@ fn started(identity: TrialIdentity, spec: &TrialSpec, kinds: Vec<String>) -> Tri
     TrialStart { identity, loops, kinds, ..TrialStart::default() }
 }
 
+/// Why the data are not checked after a trial, in a sentence: nobody waits, nobody answers, or nobody knows what they
+/// must be.
+fn unchecked(status: &TrialStatus, is_part_lost: bool, is_server_gone: bool) -> Option<Message> {
+    match status {
+        _ if is_server_gone => Some(say!(lost_node_unchecked)),
+        _ if is_part_lost => Some(say!(generator_lost_unchecked)),
+        TrialStatus::Interrupted => Some(say!(trial_interrupted)),
+        _ => None,
+    }
+}
+
 struct StoringObserver<'a, 'run> {
     writer: &'a mut TrialWriter<'run>,
     sampling: &'a Sampling,
+    watchdog: &'a Watchdog,
     fault: Option<(&'a Injection<'a>, FaultWatch)>,
     client: Client,
     progress: TrialProgress,
@@ -380,6 +407,7 @@ impl StoringObserver<'_, '_> {
 
 impl Observer for StoringObserver<'_, '_> {
     fn connected(&mut self, connected: u32, of: u32) {
+        self.watchdog.moved();
         self.progress.connected(connected, of);
     }
 
@@ -392,6 +420,9 @@ impl Observer for StoringObserver<'_, '_> {
 
     fn interval(&mut self, interval: &MeasuredInterval) {
         self.progress.interval(interval, self.warmup_s);
+        if interval.frame.counts().committed > 0 {
+            self.watchdog.moved();
+        }
         self.client.add(interval);
         if let Some((_, watch)) = &mut self.fault {
             watch.add(interval);

@@ -45,6 +45,11 @@ pub(crate) fn look(nodes: &[WatchedNode], answer_within: Nanos) -> Vec<NodeSight
 }
 
 impl WatchedNode {
+    /// A target that is one server without a cluster.
+    pub(crate) fn only(name: &str, database: &Database) -> Self {
+        WatchedNode { name: name.to_owned(), database: database.clone(), watch: None }
+    }
+
     fn sight(&self, vitals: Vitals) -> NodeSight {
         let health = match vitals.health {
             Health::Down => NodeHealth::Dead,

@@ -163,10 +163,12 @@ pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Resul
     }
 }
 
+/// The end of a log without stack frames of Java: they say less than the line above them.
 pub(crate) fn last_lines(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("\tat ");
+    let lines: Vec<&str> = text.lines().filter(is_said).collect();
     match lines.as_slice() {
         [] => "its log is empty.".to_owned(),
         lines => {

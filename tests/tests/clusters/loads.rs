@@ -1,20 +1,28 @@
-//! Loads of clusters whose nodes end in the middle.
+//! Loads and trials on clusters whose nodes end or hang in the middle.
 
-use crate::mine::up;
-use dyno_testkit::{RunningDyno, dyno};
+use crate::mine::{Mine, up};
+use dyno_testkit::{RunningDyno, commits, dyno, dyno_command, only_run};
 use dyno_topology::{EndpointKind, TopologyKind};
+use std::path::Path;
+
+const RUN: [&str; 4] = ["run", "loads.toml", "--target", "main=cluster:c"];
+
+fn write_suite(folder: &Path, duration_s: u32) {
+    let suite = format!(
+        "[suite]\nname = \"loads\"\n\n[target.main]\n\n[[experiment]]\nname = \"orders\"\nworkload = \"tpcc\"\n\
+         test = \"bmsql-5.0\"\nterminals = 2\nwarmup_s = 0.5\nduration_s = {duration_s}\n\
+         options = {{ warehouses = 1, load_workers = 2 }}\n"
+    );
+    std::fs::write(folder.join("loads.toml"), suite).expect("a file");
+}
 
 /// A load ends with the name of the node that was killed, and goes on once that runs again.
 fn names_the_dead(test: &str, topology: TopologyKind, endpoint: Option<EndpointKind>, dead: &str) {
     let mine = up(test, topology, |request| request.endpoint = endpoint);
     let Some(mut mine) = mine else { return };
     let folder = mine.scratch.path().to_owned();
-    let suite = "[suite]\nname = \"loads\"\n\n[target.main]\n\n[[experiment]]\nname = \"orders\"\nworkload = \"tpcc\"\n\
-                 test = \"bmsql-5.0\"\nterminals = 2\nwarmup_s = 0.5\nduration_s = 2\n\
-                 options = { warehouses = 1, load_workers = 2 }\n";
-    std::fs::write(folder.join("loads.toml"), suite).expect("a file");
-    let run = ["run", "loads.toml", "--target", "main=cluster:c"];
-    let mut running = RunningDyno::start(&folder, &run);
+    write_suite(&folder, 2);
+    let mut running = RunningDyno::start(&folder, &RUN);
     running.wait_until("the load", |running| running.stderr().contains("target main"));
     std::thread::sleep(std::time::Duration::from_millis(500));
     mine.cluster.kill(dead).expect("it runs");
@@ -24,7 +32,7 @@ fn names_the_dead(test: &str, topology: TopologyKind, endpoint: Option<EndpointK
     assert!(ran.stderr.contains(&named), "{}", ran.all());
     assert!(ran.stderr.contains("is dead; its log ends with"), "{}", ran.all());
     mine.cluster.start(dead).expect("it starts again");
-    let ran = dyno(&folder, &run);
+    let ran = dyno(&folder, &RUN);
     assert_eq!(ran.code, 0, "{}", ran.all());
 }
 
@@ -43,4 +51,54 @@ fn a_load_names_the_proxy_that_died() {
 fn a_load_names_the_shard_that_died() {
     let kind = Some(EndpointKind::Shardingsphere);
     names_the_dead("a_load_names_the_shard_that_died", TopologyKind::Sharded, kind, "n2");
+}
+
+/// A trial ends with the name of the node that does not answer any more, long before its time, and can be repeated.
+fn trial_names(
+    mut mine: Mine,
+    harm: impl FnOnce(&mut Mine),
+    mend: impl FnOnce(&mut Mine),
+    evidence: &str,
+) {
+    let folder = mine.scratch.path().to_owned();
+    write_suite(&folder, 3600);
+    let mut command = dyno_command(&folder);
+    command.env("DYNO_TRIAL_PATIENCE_S", "2").args(RUN);
+    let mut running = RunningDyno::spawn(&folder, command);
+    running.wait_until("commits", |_| {
+        only_run(&folder.join("dyno-runs"))
+            .is_some_and(|run| commits(&run, 1).iter().any(|&count| count > 0))
+    });
+    harm(&mut mine);
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let line = ran.stderr.lines().find(|line| line.contains(": failed: "));
+    let line = line.unwrap_or_else(|| panic!("{}", ran.all()));
+    assert!(line.contains("failed: The trial was ended: endpoint "), "{}", ran.all());
+    assert!(line.contains(evidence), "{}", ran.all());
+    assert!(ran.stderr.contains("check books: not made"), "{}", ran.all());
+    mend(&mut mine);
+    write_suite(&folder, 2);
+    let ran = dyno(&folder, &RUN);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+}
+
+fn sharded(test: &str) -> Option<Mine> {
+    up(test, TopologyKind::Sharded, |request| request.endpoint = Some(EndpointKind::Shardingsphere))
+}
+
+#[test]
+fn a_trial_names_the_proxy_that_died() {
+    let Some(mine) = sharded("a_trial_names_the_proxy_that_died") else { return };
+    let harm = |mine: &mut Mine| mine.cluster.kill("endpoint").expect("it runs");
+    let mend = |mine: &mut Mine| mine.cluster.start("endpoint").expect("it starts again");
+    trial_names(mine, harm, mend, "is dead; its log ends with");
+}
+
+#[test]
+fn a_trial_names_the_proxy_that_hangs() {
+    let Some(mine) = sharded("a_trial_names_the_proxy_that_hangs") else { return };
+    let harm = |mine: &mut Mine| mine.cluster.freeze("endpoint").expect("it runs");
+    let mend = |mine: &mut Mine| mine.cluster.thaw("endpoint").expect("it is frozen");
+    trial_names(mine, harm, mend, "does not answer a new connection within");
 }

@@ -29,8 +29,7 @@ use dyno_core::options::OptionError;
 use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
-    DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialStatus,
-    TrialSummary, say,
+    DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialSummary,
 };
 use dyno_load::LoadError;
 use dyno_store::RunData;
@@ -286,19 +285,9 @@ pub struct EndedTrial<'a> {
     pub spec: &'a TrialSpec,
     /// What was measured; the workload's own part is still to come.
     pub summary: &'a TrialSummary,
-    /// Why not all that was done is known: load generators were lost.
-    pub lost: Option<&'a Message>,
-}
-
-impl EndedTrial<'_> {
-    /// Why the data are not checked after it, in a sentence: nobody waits, or nobody knows what they must be.
-    pub fn unchecked(&self) -> Option<Message> {
-        match (&self.summary.status, self.lost) {
-            (_, Some(_)) => Some(say!(generator_lost_unchecked)),
-            (TrialStatus::Interrupted, None) => Some(say!(trial_interrupted)),
-            _ => None,
-        }
-    }
+    /// Why the data are not checked after it, in a sentence: nobody waits, nobody answers, or nobody knows what they
+    /// must be.
+    pub unchecked: Option<Message>,
 }
 
 /// What a workload adds to the summary of a trial.

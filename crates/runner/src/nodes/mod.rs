@@ -17,6 +17,7 @@ pub(crate) use client::Client;
 pub(super) use sampling::{Over, Sampling, sampled};
 
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace, with_driver};
+use crate::watched::{WatchedNode, watched};
 use client::preparing;
 use dyno_core::{AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session};
 use dyno_facts::{
@@ -40,6 +41,7 @@ pub(crate) struct Nodes<'a> {
     load: &'a Database,
     route: Route,
     tables: Vec<String>,
+    pub(super) watched: Vec<WatchedNode>,
     /// Whether they are asked while the trial runs.
     is_sampled: bool,
 }
@@ -111,7 +113,12 @@ impl<'a> Nodes<'a> {
             });
         }
         let route = planned.map(|planned| planned.route).unwrap_or_default();
-        Nodes { list, is_listed, load: &reached.database, route, tables, is_sampled }
+        let load = &reached.database;
+        let mut watched = watched(planned, reached);
+        if watched.is_empty() {
+            watched.push(WatchedNode::only(target, load));
+        }
+        Nodes { list, is_listed, load, route, tables, watched, is_sampled }
     }
 
     pub(super) fn look(&self) -> Vec<Looked> {
@@ -129,10 +136,11 @@ impl<'a> Nodes<'a> {
 
     /// What they say after a trial, once the sessions of the trial have left them; what they refused to
     /// say meanwhile is listed with the rest.
-    pub(super) fn look_again(&self, seen: &AllSeen) -> Vec<Looked> {
+    /// `gone` says why nobody is asked.
+    pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&Message>) -> Vec<Looked> {
         let again = |(index, node): (usize, &Node<'_>)| {
-            if self.is_only_a_way(node) {
-                return Looked { look: NodeLook::default(), away: None };
+            if gone.is_some() || self.is_only_a_way(node) {
+                return Looked { look: NodeLook::default(), away: gone.cloned() };
             }
             let mut looked = node.looked(&Asking::After(&self.tables));
             let refused = seen.nodes.get(index).map_or(&[][..], |seen| &seen.not_readable);
@@ -358,6 +366,7 @@ mod tests {
             load: database,
             route: Route::Endpoint,
             tables: Vec::new(),
+            watched: Vec::new(),
             is_sampled: true,
         }
     }

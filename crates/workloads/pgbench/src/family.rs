@@ -189,7 +189,7 @@ impl Driven for PgbenchFamily {
         ran: &EndedTrial<'_>,
     ) -> After {
         let statements = statements(workload);
-        let check = before.map(|before| match ran.unchecked() {
+        let check = before.map(|before| match ran.unchecked.clone() {
             Some(why) => (CheckVerdict::NotMade, why),
             None => self.check(driver, &before),
         });
@@ -199,7 +199,7 @@ impl Driven for PgbenchFamily {
             evidence,
         });
         let lost = history.zip(workload.journal()).filter(|(_, journal)| journal.is_useful()).map(
-            |(before, journal)| match ran.unchecked() {
+            |(before, journal)| match ran.unchecked.clone() {
                 Some(why) => LostWork::untold(why),
                 None => lost_rows(driver, journal, &before),
             },

@@ -192,9 +192,9 @@ impl Driven for TpccFamily {
         found: TpccData,
         ran: &EndedTrial<'_>,
     ) -> After {
-        let known = shards::known(driver).filter(|_| ran.unchecked().is_none());
+        let known = shards::known(driver).filter(|_| ran.unchecked.is_none());
         let branches = known.map(|(shards, _)| wait_for_branches(shards)).unwrap_or_default();
-        let mut findings = match ran.unchecked() {
+        let mut findings = match ran.unchecked.clone() {
             Some(why) => not_made(&found.before, &why),
             None => look_after(driver, workload, &found.before),
         };
@@ -202,7 +202,7 @@ impl Driven for TpccFamily {
         let mut facts = facts(workload, &found.loaded, terminal_load(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
         let payments = (workload.acknowledged().payments, findings.payments_missing);
-        let lost = found.ledger.map(|ledger| match (ran.unchecked(), known) {
+        let lost = found.ledger.map(|ledger| match (ran.unchecked.clone(), known) {
             (Some(why), _) => LostWork::untold(why),
             (None, None) => lost_orders(driver, workload, &ledger),
             (None, Some(known)) => {

@@ -1,0 +1,99 @@
+//! Ends a trial whose server hangs or died although no fault was planned: its sessions would wait for ever.
+
+use crate::nodes::Over;
+use crate::signals;
+use crate::watched::{self, WatchedNode};
+use dyno_core::{Nanos, SECOND};
+use dyno_engine::Control;
+use dyno_facts::{Message, say};
+use dyno_load::{NodeHealth, NodeSight, Patience};
+use dyno_reactor::monotonic_now;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// How often it looks whether nodes are alive.
+const LOOK: Duration = Duration::from_millis(250);
+
+#[derive(Default)]
+pub(crate) struct Watchdog {
+    /// When something was committed last, on [`monotonic_now`].
+    moved_at: AtomicU64,
+    lost: OnceLock<Message>,
+}
+
+impl Watchdog {
+    pub(crate) fn moved(&self) {
+        self.moved_at.store(monotonic_now(), Ordering::Relaxed);
+    }
+
+    /// Why the trial was ended: the node, and what became of it.
+    pub(crate) fn lost(&self) -> Option<&Message> {
+        self.lost.get()
+    }
+
+    /// Does `work`, and stops it by `control` when one of its nodes is lost. A node is lost when its process is gone,
+    /// and when nothing is committed while it answers nobody.
+    pub(crate) fn during<T>(
+        &self,
+        nodes: &[WatchedNode],
+        control: &Control,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        self.moved();
+        let is_over = AtomicBool::new(false);
+        let done = std::thread::scope(|scope| {
+            let watch = || self.watch(nodes, control, &is_over);
+            // Without the thread the trial is what it was before there was one.
+            let _ = Builder::new().name("watchdog".to_owned()).spawn_scoped(scope, watch);
+            let _over = Over::new(&is_over);
+            work()
+        });
+        if self.lost.get().is_some() {
+            control.resume();
+            if signals::has_come() {
+                control.stop();
+            }
+        }
+        done
+    }
+
+    fn idle(&self) -> Nanos {
+        monotonic_now().saturating_sub(self.moved_at.load(Ordering::Relaxed))
+    }
+
+    fn watch(&self, nodes: &[WatchedNode], control: &Control, is_over: &AtomicBool) {
+        let patience = Patience::of_trial();
+        let mut due = patience.says_after;
+        while !is_over.load(Ordering::Relaxed) && !control.is_stopped() {
+            std::thread::sleep(LOOK);
+            let idle = self.idle();
+            let mut sights: Vec<_> = watched::dead(nodes).into_iter().collect();
+            if idle < patience.says_after {
+                due = patience.says_after;
+            } else if idle >= due && sights.is_empty() {
+                // Ever more rarely: transactions may be long.
+                due = idle + idle / 2;
+                sights = watched::look(nodes, patience.answer_within);
+            }
+            // A look takes seconds, and something may have been committed meanwhile.
+            let idle = self.idle();
+            let lost = patience.lost(idle, &sights);
+            if let Some(node) = lost.filter(|_| !is_over.load(Ordering::Relaxed)) {
+                let _ = self.lost.set(sentence(node, idle));
+                control.stop();
+            }
+        }
+    }
+}
+
+fn sentence(node: &NodeSight, idle: Nanos) -> Message {
+    let NodeSight { name, health, evidence } = node;
+    match health {
+        NodeHealth::Dead => say!(node_dead_in_trial, node = name, evidence = evidence),
+        _ => {
+            say!(node_lost_in_trial, node = name, evidence = evidence, idle_s = idle / SECOND)
+        }
+    }
+}
