@@ -44,7 +44,8 @@ Examples:
   dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
 
 Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
-3 inconclusive, 4 a denied check or a check of the data, 5 a gate proven broken.")]
+3 inconclusive, 4 a denied check, a check of the data or lost work, 5 a regression or a broken gate is
+proven, 130 or 143 stopped by Ctrl-C or SIGTERM. Drop-ins end as their originals do.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,

@@ -48,6 +48,8 @@ pub struct Together {
     pub commits: Option<u64>,
     /// Commits that the client counted.
     pub client_commits: Option<u64>,
+    /// Commits that its sessions may have made while they prepared, which nobody has counted.
+    pub preparing_commits: u64,
     /// True where an endpoint stands between, which may make commits of its own: only missing ones say
     /// something.
     pub through_endpoint: bool,
@@ -239,6 +241,8 @@ pub struct NodeConditions {
     pub commits: Option<u64>,
     /// The client's commits over the same time, for the comparison with `commits`.
     pub client_commits: Option<u64>,
+    /// Commits that the client's sessions may have made while they prepared, which nobody has counted.
+    pub preparing_commits: u64,
     /// Statements that the server counted over the same time.
     pub statements: Option<u64>,
     /// Size of the database after the trial by that before it, minus 1.

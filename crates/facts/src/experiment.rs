@@ -232,9 +232,17 @@ pub struct FaultPlan {
     /// The command that makes another node the primary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promote_command: Option<String>,
+    /// Targets of which a loss of acknowledged transactions is the expected answer; `*` are all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_lost: Vec<String>,
 }
 
 impl FaultPlan {
+    /// Whether the loss of acknowledged transactions ends a run with exit code 4.
+    pub fn allows_lost(&self, target: &str) -> bool {
+        self.allow_lost.iter().any(|allowed| allowed == "*" || allowed == target)
+    }
+
     /// The commands of the suite that do part of it.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
         let all = [&self.command, &self.heal_command, &self.promote_command];

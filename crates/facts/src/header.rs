@@ -76,6 +76,9 @@ pub struct RunHeader {
     /// Checks whose findings are accepted; they are shown as such.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
+    /// By target: another run that held its tables when this one began, where that was allowed (`--share-target`).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub shared: BTreeMap<String, Message>,
     /// RFC 3339, UTC.
     pub started_at: String,
     /// RFC 3339, UTC: each time the run was taken up again.

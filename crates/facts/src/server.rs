@@ -14,6 +14,9 @@ pub struct ServerFacts {
     pub settings: BTreeMap<String, String>,
     /// All counters (`SHOW GLOBAL STATUS`, `pg_stat_database` ...). Numbers as text, as sent.
     pub counters: BTreeMap<String, String>,
+    /// Columns (`sbtest1.k`) and indexes (`index sbtest1.k_1`) of the workload's tables, and how they are defined.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub schema: BTreeMap<String, String>,
     /// What could not be read, and why.
     pub not_readable: Vec<Message>,
 }

@@ -93,6 +93,11 @@ impl Paper {
         write::terminal(&sections::for_terminal(self, lang), lang)
     }
 
+    /// Its tables of comparisons and gates, for a terminal.
+    pub fn verdict_tables(&self, lang: Lang) -> String {
+        write::terminal(&sections::of_verdicts(self, lang), lang)
+    }
+
     /// Writes `paper.html`, `paper.md`, `paper.csv` and `paper.json` into `dir`; returns their
     /// paths in this order.
     ///

@@ -14,8 +14,8 @@ pub struct Failure {
     /// Full sentences; may have several lines.
     pub message: Message,
     pub hint: Option<String>,
-    /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check or a check of the data, 5 a gate that is
-    /// proven broken.
+    /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check, a check of the data or lost work, 5 a regression or
+    /// a broken gate that is proven, 128 and a signal's number where that has ended it.
     pub code: u8,
 }
 

@@ -31,6 +31,7 @@ mod search;
 pub mod signals;
 mod starving;
 mod summary;
+mod target_lock;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -51,8 +52,8 @@ use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_facts::{
-    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, RunStatus, StepAction,
-    TrialStatus, say,
+    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Role, RunStatus,
+    StepAction, TrialStatus, say,
 };
 use dyno_store::Run;
 use dyno_suite::Plan;
@@ -63,6 +64,7 @@ use repetition::{Clock, NextTrial};
 use starving::Starving;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use target_lock::TargetLocks;
 use trial::{Job, TrialDone};
 
 /// How a run ended.
@@ -88,8 +90,13 @@ pub fn execute(
     run: Run,
     control: &Control,
     fleet: Option<RunFleet>,
+    shares_targets: bool,
 ) -> Result<RunOutcome, Failure> {
+    let environment = &run.header().environment;
+    let locks = TargetLocks::new(&plan.suite.name, &environment.host);
     let mut runner = Runner {
+        locks,
+        shares_targets,
         families,
         plan,
         run,
@@ -133,6 +140,10 @@ struct Runner<'a> {
     control: &'a Control,
     /// The load generators, where it isn't this process.
     fleet: Option<RunFleet>,
+    /// What keeps other runs away from the tables.
+    locks: TargetLocks,
+    /// Whether other runs may work on them all the same.
+    shares_targets: bool,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, ReachedDatabase>,
     /// Trials after which a check of the data failed.
@@ -165,6 +176,32 @@ impl Runner<'_> {
             suits(self.families, workload, &reached.database).map_err(at)?;
             experiment.fits(&reached.database).map_err(at)?;
             Injection::of(self.plan, step, reached).map_err(at)?;
+        }
+        let names: Vec<String> = self.targets.keys().cloned().collect();
+        for name in names {
+            self.lock(&name)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps other runs away from the tables of a target, or notes that they are there.
+    fn lock(&mut self, name: &str) -> Result<(), Failure> {
+        let Some(reached) = self.targets.get(name) else { return Ok(()) };
+        // Behind an endpoint each question may be answered by another server.
+        if reached.nodes.iter().any(|node| node.role == Role::Endpoint) {
+            return Ok(());
+        }
+        let here = |step: &&PlanStep| self.plan.reached_as(&step.target) == name;
+        let experiments = self.plan.steps.iter().filter(here).map(|step| &step.experiment);
+        let planned = experiments.filter_map(|name| self.plan.experiment(name));
+        let workloads: BTreeSet<String> = planned.map(|planned| planned.workload.clone()).collect();
+        let workloads = workloads.into_iter().collect();
+        let who = self.locks.take(name, &reached.database, workloads, self.shares_targets)?;
+        if let Some(who) = who {
+            output::talk(&format!("warning: target {name}: another run is on it: {who}"));
+            self.run.update(|header| {
+                header.shared.insert(name.to_owned(), who.into());
+            })?;
         }
         Ok(())
     }

@@ -29,13 +29,18 @@ impl Runner<'_> {
             Some(Restore::Reload) => self.reload(step),
             Some(Restore::Command(text)) => {
                 let owner = self.plan.owner(&step.target);
+                let name = self.plan.reached_as(&step.target);
+                // The command may make the database anew, which waits for all sessions in it.
+                self.locks.release(name);
                 let does = say!(command_restores_data);
                 let (told, limit, key) = (&[], None, "restore");
                 let command = ShellCommand { target: owner, told, text, does, key, limit };
                 let (_, reached) = self.parties(step)?;
                 let ran = with_driver!(&reached.database, driver =>
                     on_loop(command::run(driver.primary(), &command, self.control)));
-                Ok(ran??.is_some())
+                let has_ended = ran??.is_some();
+                self.lock(name)?;
+                Ok(has_ended)
             }
         }
     }

@@ -114,11 +114,13 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
         |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, measured.qps);
     let headroom = calibration.filter(|_| !team.is_fleet()).and_then(headroom);
     let fleet = team.share(family, &workload).map_err(|failure| failure.at(&place))?;
+    let committed: Vec<u64> = client.committed().collect();
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&before[..], &after[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, client, &measured);
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some());
-    let ran = EndedTrial { spec: &spec, summary: &measured, unchecked };
+    let committed = &committed[..];
+    let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed };
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));

@@ -40,6 +40,12 @@ impl Metric {
         Metric::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
+    /// The unit that ends its name: `us`, `ms` or `s`.
+    pub fn unit(self) -> Option<&'static str> {
+        let unit = self.name().rsplit_once('_')?.1;
+        matches!(unit, "us" | "ms" | "s").then_some(unit)
+    }
+
     pub fn better(self) -> Better {
         match self {
             Metric::Tps | Metric::Qps | Metric::Tpmc | Metric::TpmcCommitted | Metric::Qphh => {

@@ -248,8 +248,11 @@ fn student(logs: &[f64], alpha: f64) -> Option<StudentRatio> {
 
 /// Pairs that Student's t needs for a half-width when the logarithms of the pairs' ratios have this deviation (about 1.41
 /// times the variation of single trials).
-fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
+pub(crate) fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
     const MOST: usize = 1_000_000;
+    if !half_width.is_finite() {
+        return None;
+    }
     let reached = |pairs: usize| {
         (t_quantile(pairs - 1, ALPHA) * deviation / (pairs as f64).sqrt()).sinh() <= half_width
     };

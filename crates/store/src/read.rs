@@ -5,8 +5,8 @@ use crate::trial::Moment;
 use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
 use dyno_facts::{
-    Event, Message, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    TrialStart, TrialSummary, say,
+    Event, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
+    StepAction, TrialStart, TrialSummary, say,
 };
 use dyno_record::Latencies;
 use serde::de::DeserializeOwned;
@@ -107,7 +107,49 @@ pub fn read(path: &Path) -> Result<RunData, StoreError> {
             None => warnings.push(say!(trial_left_out, number = number.to_string())),
         }
     }
+    if !is_growing {
+        warnings.extend(missing(path, &header, &trials));
+    }
     Ok(RunData { path: path.to_owned(), header, trials, events, is_growing, warnings })
+}
+
+/// Files that a run must have written and that are not there: somebody has removed them, or not copied them.
+fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message> {
+    let mut wanted = vec!["events.jsonl".to_owned()];
+    let last = trials.iter().map(|trial| trial.summary.trial).max().unwrap_or(0);
+    for number in 1..=last {
+        let Some(trial) = trials.iter().find(|trial| trial.summary.trial == number) else {
+            wanted.push(format!("trials/{number}.json"));
+            continue;
+        };
+        // Only a window has intervals.
+        let summary = &trial.summary;
+        if !trial.is_partial && summary.window_s > 0.0 && !summary.kinds.is_empty() {
+            wanted.extend(["csv", "hlog"].map(|end| format!("trials/{number}.{end}")));
+        }
+        if !trial.is_partial && !summary.conditions.nodes.is_empty() {
+            let moments = [Moment::Before, Moment::After];
+            wanted.extend(moments.map(|moment| format!("server/{}", moment.file(number))));
+        }
+    }
+    wanted.retain(|file| !path.join(file).exists());
+    let mut told: Vec<Message> =
+        wanted.iter().map(|file| say!(file_missing, file = file)).collect();
+    told.extend(steps_without_trials(header, trials));
+    told
+}
+
+/// Trials of the plan of a complete run that are not there.
+fn steps_without_trials(header: &RunHeader, trials: &[TrialData]) -> Option<Message> {
+    let plan = header.plan.as_ref().filter(|_| header.status == RunStatus::Complete)?;
+    let is_trial = |step: &&PlanStep| matches!(step.action, StepAction::Trial(_));
+    let is_there = |step: &PlanStep| {
+        header.skipped.contains_key(&step.id)
+            || trials.iter().any(|trial| trial.summary.step == step.id)
+    };
+    let steps = plan.steps.iter().filter(is_trial).filter(|step| !is_there(step));
+    let steps: Vec<Message> = steps.map(|step| Message::from(&step.id)).collect();
+    (!steps.is_empty()).then(|| say!(steps_have_no_trials, steps = Message::list(&steps)))
 }
 
 /// The runs in `dir`, oldest first; a missing folder holds none.

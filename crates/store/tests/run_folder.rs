@@ -129,6 +129,29 @@ fn a_complete_run_round_trips() {
 }
 
 #[test]
+fn files_that_are_missing_are_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = Run::create(dir.path(), header()).expect("created");
+    for step in ["a", "b"] {
+        let mut trial = run.begin_trial(start(step)).expect("begun");
+        measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
+        trial.finish(summary(9, step, &measured())).expect("stored");
+    }
+    let path = run.finish(RunStatus::Complete).expect("stored");
+    let warnings = || {
+        let read = read(&path).expect("read");
+        read.warnings.iter().map(Message::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(), Vec::<String>::new());
+    fs::remove_file(path.join("trials/2.hlog")).expect("removed");
+    assert_eq!(warnings(), ["trials/2.hlog is missing."]);
+    fs::remove_file(path.join("trials/1.json")).expect("removed");
+    fs::remove_file(path.join("events.jsonl")).expect("removed");
+    let all = ["events.jsonl", "trials/1.json", "trials/2.hlog"];
+    assert_eq!(warnings(), all.map(|file| format!("{file} is missing.")));
+}
+
+#[test]
 fn a_killed_trial_is_summarised_from_what_it_wrote() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = run_with_trial(dir.path(), false);

@@ -65,6 +65,7 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         let message = "A restart starts the node again at once.";
         table.note(span, Problem::new(message).hint(hint));
     }
+    let allow_lost = read_allow_lost(&mut table);
     check_commands(&table, action, [&command, &heal_command, &promote_command], &promote);
     if promote.is_some() && node.as_ref().is_some_and(|node| promote.as_ref() == Some(&node.value))
     {
@@ -95,7 +96,24 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         command: text(command),
         heal_command: text(heal_command),
         promote_command: text(promote_command),
+        allow_lost: allow_lost.unwrap_or_default(),
     })
+}
+
+/// `allow_lost = true`, or the targets of which a loss is expected.
+fn read_allow_lost(table: &mut Reader<'_, '_>) -> Option<Vec<String>> {
+    let (_, value) = table.take("allow_lost")?;
+    let name = |item: &Value<'_>| match item.get_ref() {
+        DeValue::String(name) => Some(name.to_string()),
+        _ => None,
+    };
+    let names = match value.get_ref() {
+        DeValue::Boolean(true) => Some(vec!["*".to_owned()]),
+        DeValue::Boolean(false) => Some(Vec::new()),
+        DeValue::Array(items) => items.iter().map(|item| name(&item)).collect(),
+        _ => name(&value).map(|name| vec![name]),
+    };
+    names.or_else(|| table.wrong("allow_lost", "true, false, or names of targets", value))
 }
 
 fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<FaultAction> {

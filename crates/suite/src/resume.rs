@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dyno_facts::{ExperimentFacts, PlanStep, Purpose, StepAction, TargetFacts};
+use dyno_facts::{ExperimentFacts, FaultPlan, PlanStep, Purpose, StepAction, TargetFacts};
 use serde_json::json;
 
 use crate::plan::{Overrides, Plan};
@@ -31,7 +31,10 @@ pub(crate) fn hash(plan: &Plan) -> String {
     };
     let experiment = |one: &ExperimentFacts| {
         let load = (&one.workload, &one.test, &one.options, &one.scripts);
-        json!((&one.name, load, &one.comparison, &one.search, &one.restore, &one.fault))
+        // What may be lost decides an exit code, and nothing that is executed.
+        let judged = |fault: &FaultPlan| FaultPlan { allow_lost: Vec::new(), ..fault.clone() };
+        let fault = one.fault.as_ref().map(judged);
+        json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault))
     };
     let step = |step: &PlanStep| json!((&step.id, &step.action));
     let essence = json!({

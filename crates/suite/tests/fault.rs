@@ -34,6 +34,7 @@ fn a_fault_is_planned_and_stored() {
         command: None,
         heal_command: None,
         promote_command: None,
+        allow_lost: Vec::new(),
     };
     assert_eq!(*fault(&plan), wanted);
     assert_eq!(wanted.commands().count(), 0);
@@ -82,4 +83,17 @@ fn another_fault_is_another_plan() {
     assert_ne!(hash("fault = { action = \"kill\", at_s = 21 }\n"), kill);
     assert_ne!(hash("fault = { action = \"stop\", at_s = 20 }\n"), kill);
     assert_eq!(hash("fault = { action = \"kill\", node = \"primary\", at_s = 20 }\n"), kill);
+    assert_eq!(hash("fault = { action = \"kill\", at_s = 20, allow_lost = true }\n"), kill);
+}
+
+#[test]
+fn a_loss_is_allowed_to_all_targets_or_to_some() {
+    let allowed = |value: &str, target: &str| {
+        let keys = format!("fault = {{ action = \"kill\", at_s = 20, allow_lost = {value} }}\n");
+        fault(&build(&keys, &Overrides::default())).allows_lost(target)
+    };
+    assert!(
+        allowed("true", "main") && allowed("\"main\"", "main") && allowed("[\"main\"]", "main")
+    );
+    assert!(!allowed("false", "main") && !allowed("[\"main\"]", "other"));
 }

@@ -1,44 +1,55 @@
 //! `dyno compare` on run folders that were written by hand: what it says, and its exit codes.
 
 use dyno_facts::{
-    ExperimentFacts, RunHeader, RunStatus, TargetFacts, TrialIdentity, TrialStatus, TrialSummary,
+    ExperimentFacts, FaultFacts, FaultPlan, RunHeader, RunStatus, TargetFacts, TrialIdentity,
+    TrialStatus, TrialSummary,
 };
 use dyno_testkit::{Ran, Scratch, dyno_command};
 use std::path::Path;
 
-/// A run of one target: a trial for each throughput.
-fn run(dir: &Path, name: &str, gates: &[&str], throughputs: &[f64]) {
+/// A complete trial of `read` on `main`.
+fn trial(number: u32, [workers, repeat]: [u32; 2], tps: f64) -> TrialSummary {
+    let identity = TrialIdentity {
+        experiment: "read".to_owned(),
+        target: "main".to_owned(),
+        workers,
+        repeat,
+        ..TrialIdentity::default()
+    };
+    TrialSummary { trial: number, window_s: 60.0, tps, ..identity.summary(TrialStatus::Complete) }
+}
+
+fn store(dir: &Path, name: &str, experiment: ExperimentFacts, trials: &[TrialSummary]) {
     let folder = dir.join(name);
     std::fs::create_dir_all(folder.join("trials")).expect("made");
     let mut header = RunHeader::new("suite", Vec::new(), 1);
     header.status = RunStatus::Complete;
     header.targets = vec![TargetFacts { name: "main".to_owned(), ..TargetFacts::default() }];
-    header.experiments = vec![ExperimentFacts {
-        name: "read".to_owned(),
-        title: "Read".to_owned(),
-        gates: gates.iter().map(|gate| (*gate).to_owned()).collect(),
-        ..ExperimentFacts::default()
-    }];
+    let (name, title) = ("read".to_owned(), "Read".to_owned());
+    header.experiments = vec![ExperimentFacts { name, title, ..experiment }];
     let write = |file: &Path, text: String| std::fs::write(file, text).expect("written");
     write(&folder.join("run.json"), serde_json::to_string(&header).expect("JSON"));
     write(&folder.join("events.jsonl"), String::new());
-    for (number, tps) in (1..).zip(throughputs) {
-        let identity = TrialIdentity {
-            experiment: "read".to_owned(),
-            target: "main".to_owned(),
-            workers: 8,
-            repeat: number,
-            ..TrialIdentity::default()
-        };
-        let summary = TrialSummary {
-            trial: number,
-            window_s: 60.0,
-            tps: *tps,
-            ..identity.summary(TrialStatus::Complete)
-        };
-        let text = serde_json::to_string(&summary).expect("JSON");
-        write(&folder.join(format!("trials/{number}.json")), text);
+    for trial in trials {
+        let text = serde_json::to_string(trial).expect("JSON");
+        write(&folder.join(format!("trials/{}.json", trial.trial)), text);
     }
+}
+
+fn gated(gates: &[&str]) -> ExperimentFacts {
+    let gates = gates.iter().map(|gate| (*gate).to_owned()).collect();
+    ExperimentFacts { gates, ..ExperimentFacts::default() }
+}
+
+/// A run of one target: a trial for each throughput.
+fn run(dir: &Path, name: &str, gates: &[&str], throughputs: &[f64]) {
+    let trials = (1..).zip(throughputs).map(|(number, tps)| trial(number, [8, number], *tps));
+    store(dir, name, gated(gates), &trials.collect::<Vec<_>>());
+}
+
+fn compared(dir: &Scratch) -> Ran {
+    let mut command = dyno_command(dir.path());
+    Ran::of(command.args(["compare", "a", "b", "--dir"]).arg(dir.path()))
 }
 
 /// Runs A, which does about 1,000 per second, and B, which does about so many.
@@ -58,19 +69,31 @@ fn compare(b: f64, pairs: usize, gates: &[&str], arguments: &[&str]) -> Ran {
 fn a_regression_is_proven_a_gain_passes_and_few_pairs_are_inconclusive() {
     let slower = compare(900.0, 6, &[], &[]);
     assert_eq!(slower.code, 5, "{slower:?}");
-    let out = slower.stdout;
+    let out = &slower.stdout;
+    for words in [
+        "A: main, run 1\nB: main, run 2\n",
+        "Read, 8 workers, transactions per second: B slower (certain), B/A 0.9",
+        ", 6 pairs\n",
+        "Caveats: trials not interleaved",
+        "Exit code 5: a regression is proven.\n",
+        "Paper: none yet; ",
+    ] {
+        assert!(out.contains(words), "no `{words}` in: {out}");
+    }
+    assert_eq!(slower.stderr, "error: A regression is proven in 1 of 1 comparisons.\n");
+    let long = compare(900.0, 6, &[], &["--long"]).stdout;
     assert!(
-        out.contains("main, run 2 is slower than main, run 1 (certain), by ")
-            && out.contains("ratio of transactions per second 0."),
-        "{out}"
+        long.contains("main, run 2 is slower than main, run 1 (certain), by ")
+            && long.contains("ratio of transactions per second 0.")
+            && long.contains("Verdicts"),
+        "{long}"
     );
-    let talk = slower.stderr;
-    assert!(talk.contains("not interleaved") && talk.contains("hint: "), "{talk}");
     assert_eq!(compare(1100.0, 6, &[], &[]).code, 0);
     assert_eq!(compare(1000.0, 6, &[], &[]).code, 0, "no difference is no regression");
     let few = compare(900.0, 3, &[], &[]);
     assert_eq!(few.code, 3);
-    assert!(few.stdout.contains("too few pairs: 6 are the least that can decide"), "{few:?}");
+    assert!(few.stdout.contains("B undecided: too few pairs, B/A 0.9"), "{few:?}");
+    assert!(few.stderr.contains("hint: About 6 pairs would decide it"), "{few:?}");
 }
 
 #[test]
@@ -102,7 +125,71 @@ fn it_speaks_chinese_and_says_when_there_is_nothing_to_compare() {
     let chinese = compare(900.0, 6, &[], &["--lang", "zh"]);
     assert!(chinese.stdout.contains("更慢（确定）"), "{chinese:?}");
     assert_eq!(compare(900.0, 6, &[], &["--lang", "fr"]).code, 2);
-    let nothing = compare(900.0, 0, &[], &[]);
-    assert_eq!(nothing.code, 2);
-    assert!(nothing.stderr.contains("Nothing can be compared"), "{nothing:?}");
+    let nothing = compare(900.0, 0, &[], &["--gate", "tps.ratio.low > 0.97"]);
+    assert_eq!((nothing.code, nothing.stdout.as_str()), (2, ""), "{nothing:?}");
+    let said = "error: Nothing can be compared: a has no complete trial, b has no complete trial. They share no \
+                experiment.\nhint: ";
+    assert!(nothing.stderr.starts_with(said), "{nothing:?}");
+}
+
+#[test]
+fn however_much_is_compared_15_lines_say_it() {
+    let dir = Scratch::new();
+    for (name, speed) in [("a", 1000.0), ("b", 800.0)] {
+        let of = |number: u32| {
+            trial(number + 1, [1 + number / 6, 1 + number % 6], speed + f64::from(number % 6))
+        };
+        let gates = ["tps > 1", "tps > 2", "tps > 3000", "qps > 4", "qps > 5"];
+        store(dir.path(), name, gated(&gates), &(0..90).map(of).collect::<Vec<_>>());
+    }
+    let ran = compared(&dir);
+    let lines = ran.stdout.lines().count() + ran.stderr.lines().count();
+    assert!(lines <= 15, "{lines} lines: {}", ran.all());
+    assert!(ran.stdout.contains(" more lines: `--long` prints them."), "{}", ran.all());
+    assert!(ran.stdout.contains("Exit code 5: a gate is proven broken."), "{}", ran.all());
+    assert_eq!(ran.code, 5, "{}", ran.all());
+}
+
+#[test]
+fn missing_files_are_named_by_every_verb_that_reads_a_run() {
+    let dir = Scratch::new();
+    for name in ["a", "b"] {
+        run(dir.path(), name, &[], &[1000.0, 1001.0, 1002.0, 999.0, 998.0, 1003.0, 1000.0]);
+    }
+    std::fs::remove_file(dir.path().join("a/trials/3.json")).expect("removed");
+    for verb in [&["compare", "a", "b"][..], &["show", "a"], &["paper", "a"]] {
+        let mut command = dyno_command(dir.path());
+        let ran = Ran::of(command.args(verb).arg("--dir").arg(dir.path()));
+        assert!(ran.stderr.contains("warning: trials/3.json is missing."), "{}", ran.all());
+    }
+    assert!(compared(&dir).stdout.contains("damaged-folder"), "{}", compared(&dir).stdout);
+}
+
+#[test]
+fn lost_work_comes_before_any_verdict() {
+    let lost = |allow_lost: &[&str]| {
+        let dir = Scratch::new();
+        let mut trials: Vec<TrialSummary> =
+            (1..=6).map(|number| trial(number, [8, number], 1000.0 + f64::from(number))).collect();
+        store(dir.path(), "a", gated(&[]), &trials);
+        let fault = FaultFacts { acknowledged: Some(10), lost: Some(3), ..FaultFacts::default() };
+        trials.push(TrialSummary { fault: Some(fault), ..trial(7, [8, 7], 10.0) });
+        let allow_lost = allow_lost.iter().map(|name| (*name).to_owned()).collect();
+        let fault = Some(FaultPlan { allow_lost, ..FaultPlan::default() });
+        store(dir.path(), "b", ExperimentFacts { fault, ..ExperimentFacts::default() }, &trials);
+        compared(&dir)
+    };
+    let ran = lost(&["other"]);
+    assert_eq!(ran.code, 4, "{}", ran.all());
+    let words =
+        "error: Acknowledged work was lost: trial 2/7: 3 of 10 acknowledged transactions lost.";
+    assert!(ran.stderr.contains(words), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("Not to be claimed: lost-acknowledged (trial 2/7: "),
+        "{}",
+        ran.all()
+    );
+    assert!(ran.stdout.contains("Exit code 4: "), "{}", ran.all());
+    assert_eq!(lost(&["main"]).code, 0);
+    assert_eq!(lost(&["*"]).code, 0);
 }

@@ -198,7 +198,7 @@ fn ctrl_c_keeps_what_was_measured() {
     let run = wait_for_commits(&mut running, folder, 2);
     running.signal(Signal::INT);
     let ran = running.end();
-    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, 130, "{}\n{}", ran.stdout, ran.stderr);
     assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
     assert!(ran.stderr.contains("hint: The same command goes on with it."), "{}", ran.stderr);
     assert!(ran.stdout.contains("interrupted"), "{}", ran.stdout);

@@ -6,6 +6,7 @@ mod faults;
 mod gates;
 mod help;
 mod mistakes;
+mod neighbours;
 mod ownership;
 mod pgbench;
 mod serve;

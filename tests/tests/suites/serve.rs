@@ -123,7 +123,7 @@ fn a_run_is_watched_from_any_moment_to_its_end() {
     let listener = std::thread::spawn(move || listen(&page, |_| false));
     run.signal(Signal::INT);
     let ran = run.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert_eq!(ran.code, 130, "{}", ran.all());
     let heard = listener.join().expect("it heard the end");
     assert_eq!(heard.last().map(|(name, _)| name.as_str()), Some("goodbye"));
     let statuses: Vec<&serde_json::Value> =

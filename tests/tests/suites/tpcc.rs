@@ -210,7 +210,7 @@ fn checks_can_be_stopped(server: &Postgres, folder: &Path, more: &str) {
     });
     checking.signal(Signal::INT);
     let ran = checking.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert_eq!(ran.code, 130, "{}", ran.all());
     assert!(ran.stderr.contains("error: The run was interrupted"), "{}", ran.all());
 }
 

@@ -4,13 +4,15 @@ use super::paper::{published_of, report_failure};
 use super::{RUNS, read_runs};
 use crate::Done;
 use crate::choice::{LANGUAGES, choice};
-use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
+use dyno_facts::TrialStatus;
+use dyno_report::{Call, GateResult, Lang, Paper};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_statistics::gate::Gate;
 use dyno_statistics::ratio::LEAST_PAIRS;
 use dyno_statistics::{ALPHA, rank};
-use dyno_store::RunData;
+use dyno_store::{RunData, TrialData};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -19,13 +21,17 @@ Examples:
   dyno compare RUN_A RUN_B                          what has changed from A to B?
   dyno compare RUN_A RUN_B --gate 'tps.ratio.low > 0.97' --gate 'p99_ms < 20'
   dyno compare last                                 the comparisons inside one run
+  dyno compare last --long                          with tables, checks and sentences
 
 Ratios are B by A, of the experiments, load levels and targets that both runs have. Two runs are not
 interleaved, so what has drifted between them looks like a difference; `dyno run --compare A B` measures
-both in pairs.
+both in pairs. At most 15 lines are printed: who is compared, a line for each metric of each comparison
+(direction, ratio with its 95 % interval, medians, deviations of the trials, pairs), what forbids to
+claim it, gates, and what the exit code means.
 
-Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 inconclusive, 5 a regression is proven. With --gate the
-gates decide, else whether B is faster, slower or equivalent by the first metric of each comparison.")]
+Exit codes: 0 fine, 1 failed, 2 wrong usage or nothing to compare, 3 inconclusive, 4 acknowledged work was
+lost or a denied check has found something, 5 a regression is proven. With --gate the gates decide, else
+whether B is faster, slower or equivalent by the first metric of each comparison.")]
 pub(crate) struct Arguments {
     /// One run or two: their folders, names, beginnings of names, or `last`.
     #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
@@ -33,6 +39,9 @@ pub(crate) struct Arguments {
     /// A condition on the results, such as `tps.ratio.low > 0.97`.
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<String>,
+    /// Print everything: tables, checks and a sentence for each comparison.
+    #[arg(long)]
+    long: bool,
     /// Language of the output: en or zh.
     #[arg(long, value_name = "LANGUAGE", default_value = "en", value_parser = choice(LANGUAGES))]
     lang: Lang,
@@ -48,14 +57,27 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_mistakes(&arguments.gates)?;
     let runs = read_runs(&arguments.dir, &arguments.runs)?;
     let paper = paper(&runs, &arguments.gates);
+    let judged = judge(&paper, &runs)?;
+    let mut papers: Vec<PathBuf> = Vec::new();
     if let Some(out) = &arguments.out {
         std::fs::create_dir_all(out)
             .map_err(|error| Failure::new(format!("{} can't be made: {error}.", out.display())))?;
-        for file in paper.write_all(out).map_err(report_failure)? {
-            output::talk(&format!("written: {}", file.display()));
-        }
+        papers.extend(paper.write_all(out).map_err(report_failure)?.into_iter().next());
+    } else {
+        let own = runs.iter().map(|run| run.path.join("paper.html"));
+        papers.extend(own.filter(|path| path.is_file()));
     }
-    tell(&paper, arguments.lang)
+    if arguments.long {
+        let said = [
+            paper.verdict_tables(arguments.lang),
+            paper.checks_text(arguments.lang),
+            paper.verdicts.text(arguments.lang),
+        ];
+        said.iter()
+            .filter(|text| !text.is_empty())
+            .for_each(|text| output::data(&format!("{text}\n")));
+    }
+    tell(&paper, judged, arguments.lang, &papers)
 }
 
 pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
@@ -72,23 +94,58 @@ pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
     Paper::gated(runs, &published_of(runs), gates)
 }
 
-/// Prints what a paper says of its targets, and judges it.
+/// How two runs, or the targets of one, stand: the outer error is that there is nothing to compare.
 ///
 /// # Errors
-/// Exit code 5 where a regression is proven, 3 where nothing is, 2 where nothing is compared.
-pub(crate) fn tell(paper: &Paper, lang: Lang) -> Done {
-    output::data(&paper.verdicts.text(lang));
-    output::data(&paper.verdicts.gates_text(lang));
-    let is_in_blocks = paper.verdicts.comparisons.iter().any(|of| of.order == PairOrder::Blocks);
-    if is_in_blocks {
-        output::talk(
-            "warning: the trials were not interleaved: what has drifted between them looks like a difference.\nhint: `dyno run SUITE --compare A B` measures both in pairs.",
-        );
+/// Exit code 4 where acknowledged work was lost or a denied check has found something, 5 where a regression is
+/// proven, 3 where nothing is.
+pub(crate) fn judge(paper: &Paper, runs: &[RunData]) -> Result<Done, Failure> {
+    let truth = super::ending::judge_truth(paper);
+    let has_gate = paper.verdicts.gates.iter().any(|gate| gate.count > 0);
+    let is_compared = paper.verdicts.comparisons.iter().any(|of| !of.rows.is_empty());
+    if truth.is_ok() && !has_gate && !is_compared {
+        return Err(nothing_in_common(runs));
     }
-    match paper.verdicts.gate_result() {
+    Ok(truth.and_then(|()| match paper.verdicts.gate_result() {
         Some(_) => judge_gates(paper),
         None => judge_verdicts(paper),
-    }
+    }))
+}
+
+/// Prints the lines of a comparison that was judged so.
+///
+/// # Errors
+/// Those of the judgement.
+pub(crate) fn tell(paper: &Paper, judged: Done, lang: Lang, papers: &[PathBuf]) -> Done {
+    let code = judged.as_ref().map_or_else(|failure| failure.code, |()| 0);
+    let papers: Vec<String> = papers.iter().map(|path| path.display().to_string()).collect();
+    output::data(&paper.digest(lang, code, &papers));
+    judged
+}
+
+/// Why there is nothing to compare, by what the runs have measured.
+fn nothing_in_common(runs: &[RunData]) -> Failure {
+    let measured = |run: &RunData| -> BTreeSet<String> {
+        let complete = |trial: &&TrialData| trial.summary.status == TrialStatus::Complete;
+        run.trials.iter().filter(complete).map(|trial| trial.summary.experiment.clone()).collect()
+    };
+    let told = |run: &RunData, all: &BTreeSet<String>| {
+        let name = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let names: Vec<&str> = all.iter().map(String::as_str).collect();
+        match names.is_empty() {
+            true => format!("{name} has no complete trial"),
+            false => format!("{name} has measured {}", names.join(", ")),
+        }
+    };
+    let all: Vec<BTreeSet<String>> = runs.iter().map(measured).collect();
+    let each: Vec<String> = runs.iter().zip(&all).map(|(run, own)| told(run, own)).collect();
+    let why = match all.as_slice() {
+        [a, b] if a.is_disjoint(b) => "They share no experiment.",
+        [_, _] => "What they share differs in test, options, scripts or load levels.",
+        _ => "It compares no two targets.",
+    };
+    Failure::usage(format!("Nothing can be compared: {}. {why}", each.join(", ")))
+        .with_hint("Compare two runs of the same suite, or run one with `--compare A B`.")
 }
 
 /// Whether the gates of a paper are kept.
@@ -119,10 +176,6 @@ fn judge_verdicts(paper: &Paper) -> Done {
     let is_noise = paper.verdicts.comparisons.iter().all(|of| of.is_aa);
     let told = paper.verdicts.comparisons.iter().filter(|of| !of.is_aa || is_noise);
     let calls: Vec<Call> = told.filter_map(|of| Some(of.rows.first()?.call)).collect();
-    if calls.is_empty() {
-        return Err(Failure::usage("Nothing can be compared: no experiment and load level has complete trials of two targets under the same test, options and scripts.")
-            .with_hint("Compare two runs of the same suite, or run one with `--compare A B`."));
-    }
     let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
     let slower = count(|call| call == Call::Slower);
     let undecided = count(Call::is_undecided);

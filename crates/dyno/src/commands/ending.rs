@@ -8,7 +8,7 @@ use dyno_facts::RunStatus;
 use dyno_report::{Lang, Paper, check_ids};
 use dyno_runner::RunOutcome;
 use dyno_runner::failure::Failure;
-use dyno_runner::output;
+use dyno_runner::{output, signals};
 use dyno_suite::Plan;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
     let data = dyno_store::read(&outcome.path)?;
     // The last word of the output.
     let last: String = families().iter().map(|family| (family.last_words)(&data)).collect();
-    let mut judged = Ok(());
+    let (mut truth, mut judged) = (Ok(()), Ok(()));
     if !data.trials.is_empty() {
         let runs = [data];
         let paper = paper_of(&runs);
@@ -46,7 +46,8 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
             output::data(&format!("\n{text}"));
         }
         output::data(&last);
-        judged = judge(&paper);
+        truth = judge_truth(&paper);
+        judged = truth.clone().and_then(|()| judge_gates(&paper));
         let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
         write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
     }
@@ -56,20 +57,35 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
     Ok(match outcome.status {
         RunStatus::Complete => judged,
         RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why.to_string())),
-        RunStatus::Failed(why) => Err(Failure::new(why.to_string())),
+        RunStatus::Failed(why) => truth.and(Err(Failure::new(why.to_string()))),
         RunStatus::Interrupted | RunStatus::Running => {
-            Err(Failure::new("The run was interrupted; what was loaded and measured is kept.")
-                .with_hint("The same command goes on with it."))
+            let message = "The run was interrupted; what was loaded and measured is kept.";
+            let failure = match signals::has_come() {
+                true => Failure::interrupted(message),
+                false => Failure::new(message),
+            };
+            Err(failure.with_hint("The same command goes on with it."))
         }
     })
 }
 
-/// Whether a check that is denied has found something, and how the gates stand. Checks come first:
+/// Whether acknowledged work was lost, or a check that is denied has found something. Both come before gates:
 /// figures that are not accepted prove nothing.
-fn judge(paper: &Paper) -> Done {
+pub(crate) fn judge_truth(paper: &Paper) -> Done {
+    let lost = paper.lost_work();
+    if let Some(first) = lost.first() {
+        let more = match lost.len() {
+            1 => String::new(),
+            all => format!(" ({} further findings)", all - 1),
+        };
+        let message = format!("Acknowledged work was lost: {}{more}.", first.render(Lang::En));
+        return Err(Failure::denied(message).with_hint(
+            "Where that is the expected answer, the fault says `allow_lost = true` or names the targets.",
+        ));
+    }
     let denied = paper.denied();
     if denied.is_empty() {
-        return judge_gates(paper);
+        return Ok(());
     }
     let ids: Vec<&str> = denied.iter().map(|check| check.id).collect();
     Err(Failure::denied(format!("Denied checks have found something: {}.", ids.join(", ")))

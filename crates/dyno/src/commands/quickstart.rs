@@ -1,6 +1,7 @@
 //! `dyno quickstart`.
 
 use super::RUNS;
+use super::run::{Keeping, run_suite};
 use crate::Done;
 use dyno_suite::Overrides;
 use std::path::PathBuf;
@@ -17,5 +18,5 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
-    super::run::run_suite("quickstart", &overrides, &arguments.dir, true, None)
+    run_suite("quickstart", &overrides, &Keeping::of(&arguments.dir, true))
 }

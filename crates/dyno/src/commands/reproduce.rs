@@ -20,7 +20,9 @@ Examples:
 
 The plan that is stored with the run is executed again: the same targets, data, load and random streams.
 Then both runs are compared. They are not interleaved: what has drifted between them looks like a
-difference. Passwords are taken from the places that `dyno run` names, or asked for.")]
+difference. Passwords are taken from the places that `dyno run` names, or asked for.
+
+Exit codes are those of `dyno run`, then those of `dyno compare`.")]
 pub(crate) struct Arguments {
     /// A run: its folder, its name, the beginning of its name, or `last`.
     run: String,
@@ -52,17 +54,20 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     allow_commands(&plan, arguments.allow_commands)?;
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let keeping =
-        Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name), muster: None };
+    let keeping = Keeping { reproduces: Some(name), ..Keeping::of(&arguments.dir, arguments.new) };
     let kept = run_kept(&plan, &keeping)?;
     // What failed or was interrupted is not compared; what gates and checks say of it is told last.
     if let Err(failure) = &kept.verdict
-        && failure.code == 1
+        && (failure.code == 1 || failure.code >= 128)
     {
         return kept.verdict;
     }
     let again = dyno_store::read(&kept.path)?;
-    let compared = compare::tell(&compare::paper(&[data, again], &[]), Lang::En);
+    let runs = [data, again];
+    let paper = compare::paper(&runs, &[]);
+    let judged = compare::judge(&paper, &runs);
+    let papers = [kept.path.join("paper.html")];
+    let compared = judged.and_then(|judged| compare::tell(&paper, judged, Lang::En, &papers));
     kept.verdict.and(compared)
 }
 

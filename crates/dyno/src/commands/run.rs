@@ -40,8 +40,9 @@ Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's na
 its nodes DYNO_PASSWORD_NAME_NODE), from ~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted
 goes on when the same command is given again; --new begins another one.
 
-Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something
-or a check of the data failed, 5 a gate is proven broken.")]
+Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something,
+a check of the data failed, or a fault lost acknowledged work, 5 a gate is proven broken, 130 or 143
+interrupted.")]
 pub(crate) struct Arguments {
     /// A suite file, or the name of a bundled suite (`dyno suites` lists them).
     suite: String,
@@ -76,6 +77,9 @@ pub(crate) struct Arguments {
     /// machine unless an address is given.
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true, default_missing_value = LISTEN)]
     serve: Option<String>,
+    /// Measure also where another run works on the same tables of a target; the paper says so.
+    #[arg(long)]
+    share_target: bool,
     #[command(flatten)]
     fleet: FleetArguments,
 }
@@ -153,7 +157,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
     let muster = arguments.fleet.muster();
-    run_suite(&arguments.suite, &overrides, &arguments.dir, arguments.new, muster)
+    let shares_targets = arguments.share_target;
+    let keeping = Keeping::of(&arguments.dir, arguments.new);
+    let keeping = Keeping { muster, shares_targets, ..keeping };
+    run_suite(&arguments.suite, &overrides, &keeping)
 }
 
 impl Comparing {
@@ -189,20 +196,14 @@ impl Comparing {
     }
 }
 
-pub(crate) fn run_suite(
-    suite: &str,
-    overrides: &Overrides,
-    dir: &Path,
-    new: bool,
-    muster: Option<Muster>,
-) -> Done {
+pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping<'_>) -> Done {
     let suite = Suite::open(suite, &crate::offers())?;
     let plan = Plan::build(&suite, overrides)?;
-    run_kept(&plan, &Keeping { dir, new, reproduces: None, muster })?.verdict
+    run_kept(&plan, keeping)?.verdict
 }
 
 pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
-    run_kept(plan, &Keeping { dir, new, reproduces: None, muster: None })?.verdict
+    run_kept(plan, &Keeping::of(dir, new))?.verdict
 }
 
 /// Where a run is kept, and which one is gone on with.
@@ -212,6 +213,14 @@ pub(crate) struct Keeping<'a> {
     pub(crate) reproduces: Option<String>,
     /// The load generators that make the load, where it isn't this process.
     pub(crate) muster: Option<Muster>,
+    /// Whether other runs may work on the same tables.
+    pub(crate) shares_targets: bool,
+}
+
+impl<'a> Keeping<'a> {
+    pub(crate) fn of(dir: &'a Path, new: bool) -> Keeping<'a> {
+        Keeping { dir, new, reproduces: None, muster: None, shares_targets: false }
+    }
 }
 
 pub(crate) struct StoredRun {
@@ -236,7 +245,8 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         Some(muster) => {
             runner::refuse_fleet(crate::families(), plan)?;
             let Some(fleet) = runner::RunFleet::gather(muster, &control)? else {
-                return Err(Failure::new("Stopped before there were enough load generators."));
+                let message = "Stopped before there were enough load generators.";
+                return Err(Failure::interrupted(message));
             };
             Some(fleet)
         }
@@ -244,7 +254,15 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
     };
     let run = open_run(plan, keeping)?;
     let figures = runner::TrialFigures { figure_of, judged_metrics };
-    let outcome = runner::execute(crate::families(), figures, plan, run, &control, fleet)?;
+    let outcome = runner::execute(
+        crate::families(),
+        figures,
+        plan,
+        run,
+        &control,
+        fleet,
+        keeping.shares_targets,
+    )?;
     let path = outcome.path.clone();
     Ok(StoredRun { path, verdict: ending::report(outcome)? })
 }

@@ -162,6 +162,12 @@ pub(super) fn cell(row: &[Option<String>], column: usize) -> &str {
     row.get(column).and_then(Option::as_deref).unwrap_or_default()
 }
 
+/// The name of a column, from a row that begins with its table and itself, and how the rest of the row defines it.
+pub(super) fn column(row: &[Option<String>]) -> (String, String) {
+    let rest: Vec<&str> = row.iter().skip(2).flatten().map(String::as_str).collect();
+    (format!("{}.{}", cell(row, 0), cell(row, 1)), rest.join(" "))
+}
+
 /// A checksum of rows (FNV-1a, 64 bits): equal for equal rows in the same order. It tells
 /// differences apart; it is no proof against intent.
 pub(super) fn checksum<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Option<String> {

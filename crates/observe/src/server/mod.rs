@@ -48,6 +48,7 @@ pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> DbResult<No
     let (not_readable, asked) = asker.end();
     facts.not_readable = not_readable;
     state.asked = asked;
+    facts.schema = std::mem::take(&mut state.schema);
     Ok(NodeLook { facts, state })
 }
 

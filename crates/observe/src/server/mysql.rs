@@ -3,7 +3,7 @@
 //! Names of counters are those of the reference manuals of MySQL 5.6 to 9 and MariaDB 10 and 11; where
 //! the two differ, both are looked for.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum};
+use super::ask::{Answer, Asked, Asker, cell, checksum, column};
 use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
@@ -72,6 +72,7 @@ pub(super) async fn state<S: Session>(
         asker.rows(say!(asked_encryption), "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await?;
     let dumps = asker.rows(say!(asked_replicas), DUMPS).await?;
     let members = group_members(asker, facts).await?;
+    let (schema_checksum, schema) = schema(asker, tables).await?;
     let size = |row: &Vec<Option<String>>| cell(row, 2).parse::<u64>().ok();
     let rows = |row: &Vec<Option<String>>| {
         Some((cell(row, 0).to_owned(), cell(row, 1).parse::<u64>().ok()?))
@@ -85,7 +86,8 @@ pub(super) async fn state<S: Session>(
         data_bytes: (!sizes.is_empty()).then(|| sizes.iter().filter_map(size).sum()),
         query_cache: query_cache(facts),
         tables_without_statistics: without_statistics(asker, &sizes, tables).await?,
-        schema_checksum: schema(asker, tables).await?,
+        schema_checksum,
+        schema,
         table_rows: sizes.iter().filter(|row| tables.has(cell(row, 0))).filter_map(rows).collect(),
         replicas: replicas(&dumps, &facts.counters),
         acknowledged_by: Some(acknowledged_by(facts, members)),
@@ -206,16 +208,26 @@ async fn without_statistics<S: Session>(
 async fn schema<S: Session>(
     asker: &mut Asker<'_, S>,
     tables: &Tables<'_>,
-) -> DbResult<Option<String>> {
+) -> DbResult<(Option<String>, BTreeMap<String, String>)> {
     let columns = "SELECT table_name, column_name, column_type, is_nullable, character_set_name \
                    FROM information_schema.columns WHERE table_schema = DATABASE() \
                    ORDER BY table_name, ordinal_position";
     let indexes = "SELECT table_name, index_name, seq_in_index, column_name, non_unique \
                    FROM information_schema.statistics WHERE table_schema = DATABASE() \
                    ORDER BY table_name, index_name, seq_in_index";
-    let mut rows = asker.rows(say!(asked_columns), columns).await?;
-    rows.extend(asker.rows(say!(asked_indexes), indexes).await?);
-    Ok(checksum(rows.iter().filter(|row| tables.has(cell(row, 0)))))
+    let is_own = |row: &Vec<Option<String>>| tables.has(cell(row, 0));
+    let mut columns = asker.rows(say!(asked_columns), columns).await?;
+    let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
+    columns.retain(is_own);
+    indexes.retain(is_own);
+    let mut schema: BTreeMap<String, String> = columns.iter().map(|row| column(row)).collect();
+    for row in &indexes {
+        let name = format!("index {}.{}", cell(row, 0), cell(row, 1));
+        let kind = if cell(row, 4) == "0" { "unique on" } else { "on" };
+        let definition = schema.entry(name).or_insert_with(|| kind.to_owned());
+        *definition = format!("{definition} {}", cell(row, 3));
+    }
+    Ok((checksum(columns.iter().chain(&indexes)), schema))
 }
 
 /// Members of a replication group that are there, where the server belongs to one.

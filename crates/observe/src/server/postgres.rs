@@ -3,7 +3,7 @@
 //! Views move between versions: checkpoints went from `pg_stat_bgwriter` to `pg_stat_checkpointer` in 17,
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum};
+use super::ask::{Answer, Asked, Asker, cell, checksum, column};
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
@@ -105,6 +105,7 @@ pub(super) async fn state<S: Session>(
         query_cache: None,
         tables_without_statistics: described.without_statistics,
         schema_checksum: described.checksum,
+        schema: described.schema,
         table_rows: described.rows,
         replicas: followers.iter().map(|row| replica(row)).collect(),
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
@@ -218,6 +219,7 @@ struct Described {
     without_statistics: Vec<String>,
     rows: BTreeMap<String, u64>,
     checksum: Option<String>,
+    schema: BTreeMap<String, String>,
 }
 
 impl Described {
@@ -237,8 +239,22 @@ impl Described {
         let indexes = "SELECT tablename, indexname, indexdef FROM pg_indexes \
                        WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
         let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
-        let mut described = asker.rows(say!(asked_columns), columns).await?;
-        described.extend(asker.rows(say!(asked_indexes), indexes).await?);
+        let is_own = |row: &Vec<Option<String>>| tables.has(cell(row, 0));
+        let mut columns = asker.rows(say!(asked_columns), columns).await?;
+        let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
+        columns.retain(is_own);
+        indexes.retain(is_own);
+        let index = |row: &Vec<Option<String>>| {
+            let definition = cell(row, 2);
+            let unique = if definition.contains(" UNIQUE ") { "unique, " } else { "" };
+            let way = definition.split_once(" USING ").map_or(definition, |(_, way)| way);
+            (format!("index {}.{}", cell(row, 0), cell(row, 1)), format!("{unique}{way}"))
+        };
+        let of_columns = columns.iter().map(|row| match cell(row, 3) {
+            "true" => (column(&row[..3]).0, format!("{} NOT NULL", cell(row, 2))),
+            _ => column(&row[..3]),
+        });
+        let schema = of_columns.chain(indexes.iter().map(index)).collect();
         let own = || known.iter().filter(|row| tables.has(cell(row, 0)));
         let rows = |row: &Vec<Option<String>>| {
             let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;
@@ -250,7 +266,8 @@ impl Described {
                 .map(|row| cell(row, 0).to_owned())
                 .collect(),
             rows: own().filter_map(rows).collect(),
-            checksum: checksum(described.iter().filter(|row| tables.has(cell(row, 0)))),
+            checksum: checksum(columns.iter().chain(&indexes)),
+            schema,
         })
     }
 }

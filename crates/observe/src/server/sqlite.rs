@@ -38,6 +38,10 @@ pub(super) async fn state<S: Session>(
             .map(str::to_owned)
             .collect(),
         schema_checksum: checksum(own.iter()),
+        schema: own
+            .iter()
+            .map(|row| (format!("{} {}", cell(row, 1), cell(row, 2)), cell(row, 3).to_owned()))
+            .collect(),
         ..silent_state()
     })
 }

@@ -15,6 +15,8 @@ pub struct NodeState {
     pub query_cache: Option<bool>,
     pub tables_without_statistics: Vec<String>,
     pub schema_checksum: Option<String>,
+    /// As [`dyno_facts::ServerFacts`] has it.
+    pub schema: BTreeMap<String, String>,
     pub table_rows: BTreeMap<String, u64>,
     pub replicas: Vec<ReplicaFacts>,
     pub acknowledged_by: Option<CommitWait>,

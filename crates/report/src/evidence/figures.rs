@@ -7,6 +7,15 @@ use dyno_facts::{LatencySummary, TrialSummary, say};
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::Bound;
 
+/// Why [`figure_of`] has no figure of it above zero, in a few words.
+pub(crate) fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
+    match figure_of(trial, metric) {
+        Some(_) => say!(figure_is_zero),
+        None if metric.is_percentile() => say!(too_few_transactions_for_it),
+        None => say!(it_has_no_such_figure),
+    }
+}
+
 /// A figure of a trial; `None` where it has none: a percentile with fewer than ten samples beyond
 /// it, a metric of another workload.
 pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {

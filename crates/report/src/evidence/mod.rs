@@ -16,8 +16,7 @@ mod verdicts;
 
 pub use crate::blocks::{Level, Spread};
 pub use distributions::{LatencyDistribution, Quantile};
-pub(crate) use figures::bound_of;
-pub(crate) use figures::metric_name;
+pub(crate) use figures::{bound_of, metric_name, why_no_figure};
 pub use figures::{figure_of, judged_metrics};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
 pub use model::{

@@ -103,6 +103,8 @@ pub struct PaperTarget {
     pub settings: Vec<SettingRow>,
     /// All settings of its first node, as the server states them.
     pub all_settings: BTreeMap<String, String>,
+    /// Columns and indexes of its first node, and how they are defined.
+    pub schema: BTreeMap<String, String>,
     /// What the server did not let dyno read.
     pub not_readable: Vec<Message>,
 }

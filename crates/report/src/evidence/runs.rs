@@ -84,6 +84,7 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Pape
             facts,
             settings: node.map(settings::rows).unwrap_or_default(),
             all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
+            schema: node.map(|node| node.schema.clone()).unwrap_or_default(),
             not_readable: node.map_or(Vec::new(), |node| node.not_readable.to_vec()),
         }
     };

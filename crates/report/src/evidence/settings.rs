@@ -86,40 +86,142 @@ pub(crate) fn meaning(name: &str) -> Option<Message> {
 /// True of settings that name a machine, a file or a moment: they differ between any two servers and
 /// say nothing of what these do.
 pub(crate) fn names_a_place(name: &str) -> bool {
-    const WHOLE: [&str; 21] = [
-        "port",
-        "socket",
-        "hostname",
-        "pid_file",
-        "server_id",
-        "server_uid",
-        "server_uuid",
-        "timestamp",
-        "pseudo_thread_id",
-        "rand_seed1",
-        "rand_seed2",
-        "last_insert_id",
+    const WHOLE: &[&str] = &[
+        "archive_command",
+        "bind_address",
+        "cluster_name",
+        "event_source",
+        "external_pid_file",
         "gtid_binlog_pos",
+        "gtid_binlog_state",
         "gtid_current_pos",
         "gtid_executed",
         "gtid_purged",
         "gtid_slave_pos",
-        "gtid_binlog_state",
-        "external_pid_file",
-        "cluster_name",
+        "hostname",
+        "identity",
+        "in_hot_standby",
         "in_transaction",
-    ];
-    const ENDS: [&str; 8] = [
-        "_file",
-        "dir",
-        "_directory",
-        "_directories",
-        "_log_error",
+        "last_insert_id",
+        "listen_addresses",
         "log_bin_basename",
         "log_bin_index",
-        "_log_basename",
+        "log_filename",
+        "pid_file",
+        "primary_conninfo",
+        "primary_slot_name",
+        "proxy_protocol_networks",
+        "pseudo_thread_id",
+        "rand_seed1",
+        "rand_seed2",
+        "relay_log",
+        "relay_log_index",
+        "report_host",
+        "report_port",
+        "restore_command",
+        "server_id",
+        "server_uid",
+        "server_uuid",
+        "socket",
+        "timestamp",
+        "wsrep_cluster_address",
+        "wsrep_node_address",
+        "wsrep_node_name",
+    ];
+    const ENDS: &[&str] = &[
+        "_basename",
+        "_directories",
+        "_directory",
+        "_file",
+        "_log_error",
+        "_path",
+        "_socket",
+        "dir",
+        "port",
+        "ssl_ca",
+        "ssl_capath",
+        "ssl_cert",
+        "ssl_crl",
+        "ssl_crlpath",
+        "ssl_key",
     ];
     WHOLE.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Beside those with a meaning above: settings of durability, memory, plans and logging, whole or by how they begin.
+const GRADED: &[&str] = &[
+    "archive_mode",
+    "compute_query_id",
+    "constraint_exclusion",
+    "default_statistics_target",
+    "effective_io_concurrency",
+    "eq_range_index_dive_limit",
+    "general_log",
+    "hash_mem_multiplier",
+    "huge_pages",
+    "io_method",
+    "long_query_time",
+    "maintenance_work_mem",
+    "max_heap_table_size",
+    "performance_schema",
+    "plan_cache_mode",
+    "shared_buffers",
+    "slow_query_log",
+    "table_open_cache",
+    "temp_buffers",
+    "temp_store",
+    "thread_cache_size",
+    "thread_handling",
+    "tmp_table_size",
+    "use_stat_tables",
+    "userstat",
+    "wal_buffers",
+    "wal_compression",
+    "wal_level",
+    "work_mem",
+];
+const GRADED_BEGINNINGS: &[&str] = &[
+    "auto_explain.",
+    "autovacuum",
+    "bgwriter_",
+    "binlog_",
+    "checkpoint_",
+    "enable_",
+    "geqo",
+    "histogram_",
+    "innodb_adaptive_",
+    "innodb_flush",
+    "innodb_io_capacity",
+    "innodb_log_",
+    "innodb_stats_",
+    "jit",
+    "log_",
+    "max_parallel_",
+    "min_parallel_",
+    "optimizer_",
+    "parallel_",
+    "pg_stat_statements.",
+    "query_cache_",
+    "rpl_semi_sync_",
+    "track_",
+];
+
+/// Settings of durability, memory, plans and logging: a difference in them is a caveat, in others a remark.
+pub(crate) fn matters(name: &str) -> bool {
+    const ENDS: &[&str] = &[
+        "_buffer_size",
+        "_collapse_limit",
+        "_cost",
+        "_pool_size",
+        "_preload_libraries",
+        "_wal_size",
+    ];
+    let is_known = |known: &Known| known.name == name;
+    SETTINGS.iter().any(is_known)
+        || OF_QUERIES.iter().any(|(known, _)| *known == name)
+        || GRADED.contains(&name)
+        || GRADED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+        || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// The settings that matter, as far as the server has them.
@@ -147,7 +249,7 @@ fn is_weak(known: &Known, value: &str, facts: &ServerFacts) -> bool {
     }
 }
 
-fn readable(name: &str, value: &str) -> String {
+pub(crate) fn readable(name: &str, value: &str) -> String {
     let is_bytes = name.starts_with("innodb_") || name == "mmap_size";
     match value.parse::<f64>() {
         Ok(size) if is_bytes && size >= 1024.0 => format::bytes(size),

@@ -1,9 +1,12 @@
 //! Faults: how the load fared when something was done to a node, and what was lost.
 
-use crate::evidence::{Experiment, Paper, Spread, Trial};
+use crate::evidence::{Check, Experiment, Paper, Spread, Trial};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{FaultFacts, say};
+
+/// Checks that find what was acknowledged and is not there, or not whole.
+const LOSSES: [&str; 2] = ["lost-acknowledged", "half-done"];
 
 /// Trials of an experiment on a target, with the same number of workers, in which something was done to a node.
 pub(crate) struct FaultTrials<'a> {
@@ -31,6 +34,29 @@ impl Paper {
             }
         }
         rows
+    }
+
+    /// Acknowledged work that faults have lost or torn, by trial, where neither the experiment (`allow_lost`) nor the
+    /// run (`--allow`) expects it.
+    pub fn lost_work(&self) -> Vec<Message> {
+        let is_allowed = |trial: &Trial| {
+            let run = self.runs.iter().find(|run| run.number == trial.run);
+            let planned = run.and_then(|run| {
+                let mut planned = run.header.experiments.iter();
+                planned.find(|facts| facts.name == trial.summary.experiment)
+            });
+            let fault = planned.and_then(|facts| facts.fault.as_ref());
+            fault.is_some_and(|fault| fault.allows_lost(&trial.summary.target))
+        };
+        let is_lost = |name: &String| {
+            let trial = self.trials.iter().find(|trial| trial.label == *name);
+            trial.is_some_and(|trial| !is_allowed(trial))
+        };
+        let about = |check: &&Check| LOSSES.contains(&check.id) && !check.is_accepted;
+        let findings = self.checks.iter().filter(about).flat_map(|check| &check.findings);
+        let lost = findings.filter(|finding| finding.place.names.iter().any(is_lost));
+        lost.map(|finding| say!(place_value, place = finding.place.text(), value = &finding.value))
+            .collect()
     }
 }
 

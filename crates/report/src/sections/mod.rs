@@ -68,6 +68,10 @@ pub(crate) fn of_paper(paper: &Paper, lang: Lang, slot: impl Fn(&str) -> Vec<Blo
 }
 
 /// What a terminal shows of a paper: its tables of results, accounting, errors and checks of the data.
+pub(crate) fn of_verdicts(paper: &Paper, lang: Lang) -> Vec<Block> {
+    verdict::blocks(paper, lang).0
+}
+
 pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     let mut blocks = Blocks::default();
     blocks.heading(2, "", paper.title.clone(), "");

@@ -1,6 +1,7 @@
 //! What a terminal shows of a run: the tables of the paper as plain text.
 
 use crate::support::golden;
+use crate::synthetic::pairs::{judged, paired};
 use crate::synthetic::{cluster::cluster, run, tpcc::tpcc, tpch::tpch};
 use dyno_report::{Lang, Paper};
 
@@ -17,4 +18,18 @@ fn tables_of_each_family_are_as_recorded() {
 fn a_run_without_trials_says_so() {
     let text = Paper::new(&[run(&["maria"], Vec::new())], &[]).terminal(Lang::En);
     assert!(text.contains("No trial has been executed yet."), "{text}");
+}
+
+#[test]
+fn a_comparison_fits_into_a_mail() {
+    let paper = Paper::new(&[judged()], &[]);
+    let papers = ["dyno-runs/x/paper.html".to_owned()];
+    golden("compare.txt", &paper.digest(Lang::En, 5, &papers));
+    golden("compare.zh.txt", &paper.digest(Lang::Zh, 5, &papers));
+    golden("compare-long.txt", &paper.verdict_tables(Lang::En));
+    for (code, words) in [(0, "no regression"), (3, "undecided"), (4, "acknowledged")] {
+        let text = Paper::new(&[paired(&[(1.0, 2.0)])], &[]).digest(Lang::En, code, &[]);
+        assert!(text.contains(&format!("Exit code {code}: ")) && text.contains(words), "{text}");
+        assert!(text.lines().count() <= 13, "{text}");
+    }
 }

@@ -288,6 +288,8 @@ pub struct EndedTrial<'a> {
     /// Why the data are not checked after it, in a sentence: nobody waits, nobody answers, or nobody knows what they
     /// must be.
     pub unchecked: Option<Message>,
+    /// Commits of each kind of transaction, warm-up included; not those that ended after the window.
+    pub committed: &'a [u64],
 }
 
 /// What a workload adds to the summary of a trial.

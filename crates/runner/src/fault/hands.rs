@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub(super) enum Hands {
     Cluster(Box<Cluster>),
-    Commands(Commands),
+    Commands(Box<Commands>),
 }
 
 pub(super) struct Commands {
@@ -44,7 +44,7 @@ impl Hands {
                 Err(Failure::usage(message)
                     .with_hint("Add `promote_command`, or leave `promote` out of the fault."))
             }
-            (FaultAction::Command, _) => Ok(Hands::Commands(commands())),
+            (FaultAction::Command, _) => Ok(Hands::Commands(Box::new(commands()))),
             (_, Some(folder)) => {
                 let cluster = Cluster::open(Path::new(folder))?.stopped_by(is_given_up);
                 Ok(Hands::Cluster(Box::new(cluster)))

@@ -29,6 +29,11 @@ impl Client {
         }
     }
 
+    /// Commits of each kind.
+    pub(crate) fn committed(&self) -> impl Iterator<Item = u64> {
+        self.kinds.iter().map(|(committed, _)| *committed)
+    }
+
     /// Commits as a server counts them. Those in flight when the window closed are ended before the
     /// second look.
     pub(super) fn commits(&self, dialect: Dialect, in_flight: u64) -> u64 {

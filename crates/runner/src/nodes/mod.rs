@@ -198,18 +198,22 @@ impl<'a> Nodes<'a> {
         let commits = commits.filter(|&commits| commits > 0);
         let client = client.map(|client| client.commits(dialect, measured.in_flight));
         let preparing = preparing(dialect, measured.workers, self.tables.len());
-        // Where preparing weighs as much as what is looked for, nothing can be compared.
-        let is_comparable = |client: &u64| commits.is_some() && preparing * 200 <= *client;
+        let is_comparable = |client: &u64| commits.is_some() && *client > 0;
         // A transaction of two shards is committed on both, and by XA, which servers count apart.
         let is_sharded = self.list.iter().any(|node| node.role == Role::Shard);
         let client = client.filter(is_comparable).filter(|_| !is_sharded);
         if self.is_several() {
             let through_endpoint = self.list.iter().any(|node| node.role == Role::Endpoint);
-            conditions.together =
-                Some(Together { commits, client_commits: client, through_endpoint });
+            conditions.together = Some(Together {
+                commits,
+                client_commits: client,
+                preparing_commits: preparing,
+                through_endpoint,
+            });
         } else if let Some(only) = conditions.nodes.get_mut(&self.list[0].name) {
             // Each question to an endpoint may be answered by another node.
             only.client_commits = client.filter(|_| self.list[0].role != Role::Endpoint);
+            only.preparing_commits = preparing;
         }
         conditions
     }

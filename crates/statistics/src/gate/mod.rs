@@ -4,7 +4,7 @@
 //! gate     = metric [ ".ratio" [ ".low" | ".high" ] ] ( "<" | "<=" | ">" | ">=" ) number [ unit ]
 //! ```
 //!
-//! Without `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and
+//! A metric's unit may stand behind the number instead of in its name: `p99 <= 3ms`, `server_cpu < 80us`. Without `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and
 //! `.high` are the bounds of the 95 % interval.
 //!
 //! - A gate **passes** when its figure keeps the bound: of a value or a ratio the whole interval, of `.low` and `.high`
@@ -15,11 +15,14 @@
 //!
 //! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
 
-use crate::ratio::{Bound, PairedRatio};
+use crate::ratio::{Bound, LEAST_PAIRS, PairedRatio, pairs_needed};
 use crate::words::Reader;
-use crate::{ConfidenceInterval, Metric, mean, mean_interval};
+use crate::{ConfidenceInterval, Metric, deviation, mean, mean_interval};
 use std::fmt;
 use std::str::FromStr;
+
+/// With fewer trials the interval of a value is so wide that it is shown only where it decides.
+pub const LEAST_TRIALS: usize = 3;
 
 dyno_core::named! {
     /// Longer signs first: they begin with shorter ones.
@@ -94,7 +97,8 @@ pub enum GateVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateReason {
     NoValue,
-    OneTrial,
+    /// Fewer than [`LEAST_TRIALS`], and their interval decides nothing.
+    TooFewTrials,
     /// Without a comparison, or without a pair that has values.
     NoPair,
     TooFewPairs,
@@ -108,6 +112,8 @@ pub struct JudgedGate {
     pub value: Option<f64>,
     pub interval: Option<ConfidenceInterval>,
     pub count: usize,
+    /// Trials or pairs that would decide an inconclusive one if they vary as they did, up to a million.
+    pub needed: Option<usize>,
 }
 
 impl FromStr for Gate {
@@ -116,27 +122,35 @@ impl FromStr for Gate {
     fn from_str(text: &str) -> Result<Gate, Mistake> {
         let text = text.trim();
         let mut reader = Reader::new(text, "gate");
-        let metric = metric(&mut reader)?;
+        let (metric, needs_unit) = metric(&mut reader)?;
         let figure = figure(&mut reader)?;
         let relation = reader.relation()?;
-        let bound = bound(&mut reader, metric, figure)?;
+        let bound = bound(&mut reader, metric, needs_unit, figure)?;
         reader.end()?;
         Ok(Gate { text: text.to_owned(), metric, figure, relation, bound })
     }
 }
 
-fn metric(reader: &mut Reader<'_>) -> Result<Metric, Mistake> {
+/// The metric, and whether its name left the unit out.
+fn metric(reader: &mut Reader<'_>) -> Result<(Metric, bool), Mistake> {
     let at = reader.at();
     let word = reader.word();
+    if let Some(metric) = Metric::of_name(word) {
+        return Ok((metric, false));
+    }
+    let is_short = |metric: &Metric| {
+        metric.unit().is_some_and(|unit| metric.name() == format!("{word}_{unit}"))
+    };
+    if let Some(metric) = Metric::ALL.into_iter().find(is_short) {
+        return Ok((metric, true));
+    }
     let names: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
     let hint = format!("Metrics are {}.", names.join(", "));
-    Metric::of_name(word).ok_or_else(|| {
-        let message = match word {
-            "" => "The name of a metric was expected.".to_owned(),
-            word => format!("`{word}` is no metric."),
-        };
-        reader.mistake(at, message, hint)
-    })
+    let message = match word {
+        "" => "The name of a metric was expected.".to_owned(),
+        word => format!("`{word}` is no metric."),
+    };
+    Err(reader.mistake(at, message, hint))
 }
 
 fn figure(reader: &mut Reader<'_>) -> Result<GateFigure, Mistake> {
@@ -164,31 +178,39 @@ fn figure(reader: &mut Reader<'_>) -> Result<GateFigure, Mistake> {
     }
 }
 
-fn bound(reader: &mut Reader<'_>, metric: Metric, figure: GateFigure) -> Result<f64, Mistake> {
+fn bound(
+    reader: &mut Reader<'_>,
+    metric: Metric,
+    needs_unit: bool,
+    figure: GateFigure,
+) -> Result<f64, Mistake> {
+    /// In seconds.
+    const TIMES: [(&str, f64); 5] =
+        [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
     let (number, unit) = reader.number()?;
     let at = reader.at() - unit.len();
-    let scale = match (figure, metric.name()) {
-        (GateFigure::Value, "errors") => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
-        (GateFigure::Value, name) if name.ends_with("_ms") => {
-            scale_of(unit, &[("", 1.0), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)])
-        }
-        (GateFigure::Value, name) if name.ends_with("_s") => {
-            scale_of(unit, &[("", 1.0), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)])
-        }
-        (GateFigure::Value, _) => scale_of(unit, &[("", 1.0)]),
+    let own = metric.unit().and_then(|own| TIMES.iter().find(|(unit, _)| *unit == own));
+    let scale = match (figure, own) {
+        (GateFigure::Value, Some((_, own))) => match unit {
+            "" if needs_unit => scale_of("no", &TIMES),
+            "" => Ok(1.0),
+            unit => scale_of(unit, &TIMES).map(|scale| scale / own),
+        },
+        (GateFigure::Value, None) if metric != Metric::Errors => scale_of(unit, &[("", 1.0)]),
         _ => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
     };
-    match scale {
-        Ok(scale) => Ok(number * scale),
-        Err(known) => {
-            let message = format!("`{unit}` is no unit of this figure.");
-            let hint = match known.as_str() {
-                "" => "It has no unit.".to_owned(),
-                known => format!("Units are {known}, or none."),
-            };
-            Err(reader.mistake(at, message, hint))
-        }
-    }
+    scale.map(|scale| number * scale).map_err(|known| {
+        let message = match unit {
+            "" => "The number has no unit.".to_owned(),
+            unit => format!("`{unit}` is no unit of this figure."),
+        };
+        let hint = match (known.as_str(), needs_unit) {
+            ("", _) => "It has no unit.".to_owned(),
+            (known, true) => format!("Units are {known}."),
+            (known, false) => format!("Units are {known}, or none."),
+        };
+        reader.mistake(at, message, hint)
+    })
 }
 
 /// The factor of a unit, or the known units.
@@ -226,7 +248,7 @@ impl Gate {
             Some(value) if self.relation.holds(value, self.bound) => GateVerdict::Pass,
             Some(_) => GateVerdict::Broken,
         };
-        JudgedGate { verdict, value, interval: None, count: trials.len() }
+        JudgedGate { verdict, value, interval: None, count: trials.len(), needed: None }
     }
 
     fn judge_value(&self, trials: &[f64], bound: Option<Bound>) -> JudgedGate {
@@ -236,18 +258,32 @@ impl Gate {
         let interval = mean_interval(&logs)
             .map(|logs| ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() })
             .map(|both| bound.map_or(both, |bound| bound.widen(both)));
-        let verdict = match (value, interval) {
-            (None, _) => GateVerdict::Inconclusive(GateReason::NoValue),
-            (_, None) => GateVerdict::Inconclusive(GateReason::OneTrial),
-            (_, Some(interval)) => self.of_interval(interval, [interval.low, interval.high]),
+        let of_interval = |both: ConfidenceInterval| self.of_interval(both, [both.low, both.high]);
+        let is_open = |verdict: &GateVerdict| matches!(verdict, GateVerdict::Inconclusive(_));
+        let count = logs.len();
+        let verdict = match interval.map(of_interval) {
+            None if count == 0 => GateVerdict::Inconclusive(GateReason::NoValue),
+            None => GateVerdict::Inconclusive(GateReason::TooFewTrials),
+            Some(open) if count < LEAST_TRIALS && is_open(&open) => {
+                GateVerdict::Inconclusive(GateReason::TooFewTrials)
+            }
+            Some(verdict) => verdict,
         };
-        JudgedGate { verdict, value, interval, count: logs.len() }
+        let is_shown = verdict != GateVerdict::Inconclusive(GateReason::TooFewTrials);
+        let interval = interval.filter(|_| is_shown);
+        let needed = match (value, deviation(&logs)) {
+            (Some(value), Some(deviation)) if is_open(&verdict) && bound.is_none() => {
+                pairs_needed(deviation, self.distance(value)).map(|count| count.max(LEAST_TRIALS))
+            }
+            _ => None,
+        };
+        JudgedGate { verdict, value, interval, count, needed }
     }
 
     fn judge_ratio(&self, ratio: Option<&PairedRatio>) -> JudgedGate {
         let Some(ratio) = ratio else {
             let verdict = GateVerdict::Inconclusive(GateReason::NoPair);
-            return JudgedGate { verdict, value: None, interval: None, count: 0 };
+            return JudgedGate { verdict, value: None, interval: None, count: 0, needed: None };
         };
         let verdict = match ratio.interval {
             None => GateVerdict::Inconclusive(GateReason::TooFewPairs),
@@ -260,12 +296,23 @@ impl Gate {
                 self.of_interval(interval, figure)
             }
         };
+        let needed = match verdict {
+            GateVerdict::Inconclusive(GateReason::TooFewPairs) => Some(LEAST_PAIRS),
+            GateVerdict::Inconclusive(_) => ratio.pairs_needed(self.distance(ratio.ratio)),
+            _ => None,
+        };
         JudgedGate {
             verdict,
             value: Some(ratio.ratio),
             interval: ratio.interval,
             count: ratio.pairs,
+            needed,
         }
+    }
+
+    /// The half-width with which an interval around `value` excludes the bound.
+    fn distance(&self, value: f64) -> f64 {
+        (value / self.bound).ln().abs().sinh()
     }
 
     fn of_interval(&self, interval: ConfidenceInterval, figure: [f64; 2]) -> GateVerdict {

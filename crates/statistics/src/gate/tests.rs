@@ -26,6 +26,11 @@ fn gates_are_read() {
     );
     assert_eq!(read("total_s < 2min"), (Metric::TotalS, GateFigure::Value, Relation::Below, 120.0));
     assert_eq!(read("p50_ms < 300us").3, 0.3);
+    assert_eq!(read("p99 <= 3ms"), (Metric::P99Ms, GateFigure::Value, Relation::AtMost, 3.0));
+    let near = |text: &str, wanted: f64| (read(text).3 / wanted - 1.0).abs() < 1e-12;
+    assert!(near("server_cpu_us < 0.08 ms", 80.0) && near("server_cpu < 80us", 80.0));
+    assert!(near("total < 2min", 120.0) && near("p99 < 0.02s", 20.0));
+    assert_eq!(read("p99.ratio < 1.05").3, 1.05);
 }
 
 #[test]
@@ -41,6 +46,7 @@ fn mistakes_name_the_place_and_the_known_words() {
         ("tps > 3 ms", 9, "`ms` is no unit", "It has no unit."),
         ("p99_ms < 3 m", 12, "`m` is no unit", "us, ms, s"),
         ("tps > 3 and more", 9, "`and` is no unit", "no unit"),
+        ("p99 < 3", 8, "The number has no unit.", "Units are us, ms, s"),
         ("errors < 1% today", 13, "Nothing was expected any more", "as a list"),
         ("延迟 < 3", 1, "The name of a metric was expected.", "tps"),
     ];
@@ -95,7 +101,15 @@ fn a_gate_on_values_needs_repeats() {
     assert_eq!(judge("p99_ms < 20", &[31.0, 31.5, 30.9]), GateVerdict::Broken);
     let unclear = GateVerdict::Inconclusive(GateReason::IntervalHoldsBound);
     assert_eq!(judge("p99_ms < 20", &[19.0, 19.5, 20.9]), unclear);
-    assert_eq!(judge("p99_ms < 20", &[11.0]), GateVerdict::Inconclusive(GateReason::OneTrial));
+    let few = GateVerdict::Inconclusive(GateReason::TooFewTrials);
+    assert_eq!(judge("p99_ms < 20", &[11.0]), few);
+    // Two trials alike decide, and two that differ have no interval worth showing.
+    assert_eq!(judge("tpmc > 5000", &[10_000.0, 10_010.0]), GateVerdict::Pass);
+    let found = gate("tpmc > 9000").judge(&[9_000.0, 12_000.0], None);
+    assert_eq!((found.verdict, found.interval), (few, None));
+    assert!(found.needed.is_some_and(|trials| (3..20).contains(&trials)), "{found:?}");
+    let found = gate("p99_ms < 20").judge(&[19.0, 19.5, 20.9], None);
+    assert!(found.needed.is_some_and(|trials| trials > 3), "{found:?}");
     assert_eq!(judge("p99_ms < 20", &[]), GateVerdict::Inconclusive(GateReason::NoValue));
 }
 

@@ -242,6 +242,15 @@ fn added(statement: &str, book: Book) -> Option<String> {
     rest.trim_start().starts_with("where ").then(|| variable.to_owned())
 }
 
+/// Rows that a transaction of the script writes into the history; `None` where that doesn't follow from the text.
+pub(crate) fn history_rows(script: &str) -> Option<u64> {
+    match bookings(script).get(&Book::History) {
+        None => Some(0),
+        Some(Booking::Adds(_)) => Some(1),
+        Some(Booking::Otherwise) => None,
+    }
+}
+
 /// The variable that a script inserts into this column of the history, once per transaction.
 pub(crate) fn inserted_variable(script: &str, column: &str) -> Option<String> {
     match bookings(script).get(&Book::History)? {

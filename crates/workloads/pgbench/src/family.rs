@@ -1,7 +1,7 @@
 //! The pgbench family in suites.
 
 use crate::access::Access;
-use crate::check::{Balances, Ledger, balances};
+use crate::check::{Balances, Ledger, balances, history_rows};
 use crate::history::{History, Journal, history};
 use crate::init::{
     ACCOUNTS_PER_BRANCH, InitOptions, InitStep, TABLES, existing_tables, initialize, table_info,
@@ -14,7 +14,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
-    CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, say,
+    CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format, say,
 };
 use dyno_load::default_sessions;
 use dyno_report::NamedPaper;
@@ -191,7 +191,7 @@ impl Driven for PgbenchFamily {
         let statements = statements(workload);
         let check = before.map(|before| match ran.unchecked.clone() {
             Some(why) => (CheckVerdict::NotMade, why),
-            None => self.check(driver, &before),
+            None => self.check(driver, &before, ran),
         });
         let named = check.map(|(verdict, evidence)| DataCheck {
             name: "balances".to_owned(),
@@ -320,18 +320,50 @@ impl PgbenchFamily {
         }
     }
 
-    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> (CheckVerdict, Message) {
+    fn check<D: Driver>(
+        &self,
+        driver: &D,
+        before: &Balances,
+        ran: &EndedTrial<'_>,
+    ) -> (CheckVerdict, Message) {
         if self.options.scale >= LARGE_SCALE {
             output::talk("The balances are being checked: a pass over all accounts.");
         }
-        let after = ask(driver, async |session| balances(session).await);
-        match after {
-            Ok(after) => match after.change_since(before).verdict(&self.ledger) {
-                Some(found) if found.is_balanced => (CheckVerdict::Passed, found.evidence),
-                Some(found) => (CheckVerdict::Failed, found.evidence),
-                None => (CheckVerdict::NotMade, say!(nothing_booked)),
-            },
-            Err(failure) => (CheckVerdict::NotMade, failure.message),
+        let after = match ask(driver, async |session| balances(session).await) {
+            Ok(after) => after,
+            Err(failure) => return (CheckVerdict::NotMade, failure.message),
+        };
+        let changes = after.change_since(before);
+        let Some(found) = changes.verdict(&self.ledger) else {
+            return (CheckVerdict::NotMade, say!(nothing_booked));
+        };
+        // What a fault has lost is counted row by row.
+        let strange = self.strange_rows(changes.0.history_rows, ran).filter(|_| !self.has_fault);
+        match (strange, found.is_balanced) {
+            (None, true) => (CheckVerdict::Passed, found.evidence),
+            (strange, _) => {
+                let sentences: Vec<Message> = [found.evidence].into_iter().chain(strange).collect();
+                (CheckVerdict::Failed, Message::sentences(&sentences))
+            }
+        }
+    }
+
+    /// Rows of the history that the trial's transactions don't explain, in a sentence.
+    fn strange_rows(&self, grown: i128, ran: &EndedTrial<'_>) -> Option<Message> {
+        let rows = self.options.all_texts().iter().map(|text| history_rows(text));
+        let rows: Vec<u64> = rows.collect::<Option<_>>()?;
+        let least: u64 = rows.iter().zip(ran.committed).map(|(rows, count)| rows * count).sum();
+        // These may have been committed, and nobody has heard of it.
+        let counts = &ran.summary.counts;
+        let unknown = ran.summary.in_flight + counts.failed + counts.reconnects;
+        let (least, most) = (i128::from(least), i128::from(least + unknown));
+        let told = |rows: i128| format::whole(rows as f64);
+        match grown {
+            grown if rows.iter().all(|rows| *rows == 0) || (least..=most).contains(&grown) => None,
+            grown if grown > most => {
+                Some(say!(rows_of_somebody_else, rows = told(grown - most), most = told(most)))
+            }
+            grown => Some(say!(rows_missing, rows = told(least - grown), least = told(least))),
         }
     }
 }

@@ -35,13 +35,18 @@ pub(super) const RULES: &[Rule] = &[
         unlikely_inside(trial, |inside, is_explained| inside.is_too_little() && is_explained)
     }),
     Rule::trial(Group::G, Level::E, checks::commits_missing, |trial| {
-        server_commits(trial, |server, client| client - server)
+        server_commits(trial, |server, client, own| client - server - own)
     }),
     Rule::trial(Group::G, Level::W, checks::foreign_load, |trial| {
         // An endpoint may end transactions on more nodes than one.
         let together = trial.summary.conditions.together.as_ref();
         let is_clear = together.is_none_or(|together| !together.through_endpoint);
-        is_clear.then(|| server_commits(trial, |server, client| server - client))?
+        is_clear.then(|| server_commits(trial, |server, client, own| server - client - own))?
+    }),
+    Rule::run(Group::G, Level::W, checks::shared_target, |run| {
+        let told =
+            |(target, who): (&String, &Message)| say!(node_value, node = target, value = who);
+        parts(run.header.shared.iter().map(told))
     }),
     Rule::trial(Group::G, Level::E, checks::generators_sum, |trial| {
         let members = &trial.summary.conditions.members;
@@ -116,22 +121,25 @@ fn is_explained(trial: &Trial, inside: &Inside) -> bool {
 }
 
 /// What is found of each node that was compared by itself, or of all together.
-fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Message> {
+fn server_commits(trial: &Trial, more: fn(f64, f64, f64) -> f64) -> Option<Message> {
     // A server that was started anew counts from 0; what is lost is said by `lost-acknowledged`.
     if trial.summary.fault.is_some() {
         return None;
     }
     match &trial.summary.conditions.together {
-        Some(together) => commits(together.commits, together.client_commits, more),
-        None => each_node(trial, |node| commits(node.commits, node.client_commits, more)),
+        Some(it) => commits([it.commits?, it.client_commits?, it.preparing_commits], more),
+        None => each_node(trial, |node| {
+            commits([node.commits?, node.client_commits?, node.preparing_commits], more)
+        }),
     }
 }
 
-/// Commits by the server and by its clients, where `more` of them is above what is allowed.
-fn commits(server: Option<u64>, client: Option<u64>, more: fn(f64, f64) -> f64) -> Option<Message> {
-    let (server, client) = (server?, client?);
+/// Commits by the server, by its clients, and by these while they prepared, where `more` of them is above what is
+/// allowed.
+fn commits(counts: [u64; 3], more: fn(f64, f64, f64) -> f64) -> Option<Message> {
+    let [server, client, own] = counts;
     let allowed = (COMMITS * client as f64).max(COMMITS_OF_OTHERS);
-    (more(server as f64, client as f64) > allowed)
+    (more(server as f64, client as f64, own as f64) > allowed)
         .then(|| say!(by_the_server_by_the_client, server = server, client = client))
 }
 

@@ -3,7 +3,7 @@
 use super::case::{each_generator, each_member, generator};
 use super::{Rule, above, parts, percent};
 use crate::evidence::points;
-use crate::evidence::{Finding, Group, Level, Spot, TargetPlace, Trial, start_spread_ms};
+use crate::evidence::{Finding, Group, Level, Spot, TargetPlace, Trial, nodes_of, start_spread_ms};
 use crate::families::is_pass;
 use crate::format;
 use crate::messages::checks;
@@ -79,8 +79,10 @@ pub(super) const RULES: &[Rule] = &[
         each_generator(trial, |known| above(known.network_share, NETWORK))
     }),
     Rule::trial(Group::A, Level::W, checks::retransmits, |trial| {
-        // Of an embedded database nothing is on the network but the traffic of others.
-        let is_asked = trial.place != TargetPlace::Embedded;
+        // Of an embedded database or by a unix socket nothing is on the network but the traffic of others.
+        let mut ways = nodes_of(trial).filter_map(|(_, node)| node.transport.as_ref()).peekable();
+        let is_local = ways.peek().is_some() && ways.all(|way| way.starts_with("unix socket"));
+        let is_asked = trial.place != TargetPlace::Embedded && !is_local;
         each_generator(trial, |known| {
             above(known.retransmitted_share.filter(|_| is_asked), RETRANSMITTED)
         })

@@ -6,11 +6,12 @@
 use super::case::each_node;
 use super::sides::{TargetPair, TargetSide, difference};
 use super::{Case, Rule, commas, parts};
-use crate::evidence::{Evidence, Experiment, Finding, Group, Level, PaperTarget, Spot};
+use crate::evidence::{Evidence, Experiment, Finding, Group, Level, PaperTarget, Spot, settings};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{Environment, say};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Round trips that differ by less are alike: the smallest difference between two hosts of one rack,
 /// and what a median of some hundred round trips moves by.
@@ -18,6 +19,8 @@ const ROUND_TRIP_US: f64 = 50.0;
 const ROUND_TRIP_SHARE: f64 = 0.20;
 /// InnoDB and PostgreSQL estimate rows from samples; loads of the same size differ by less.
 const ROWS_SHARE: f64 = 0.10;
+/// Of columns, indexes and settings that differ so many are named.
+const MOST_NAMED: usize = 12;
 /// Statements of one transaction: more than this is no single statement.
 const SINGLE_STATEMENT: f64 = 1.5;
 
@@ -48,6 +51,7 @@ pub(super) const RULES: &[Rule] = &[
         each_node(trial, |node| node.query_cache?.then(|| say!(query_cache_on)))
     }),
     Rule::evidence(Group::D, Level::W, checks::settings_differ, settings_differ),
+    Rule::evidence(Group::D, Level::I, checks::other_settings, other_settings),
     Rule::case(Group::D, Level::W, checks::generators_differ, generators_differ),
     Rule::target(Group::D, Level::I, checks::weak_durability, weak),
 ];
@@ -108,7 +112,32 @@ fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     // Products and versions describe the same table in different words.
     let is_same = a.product() == b.product() && a.major_version() == b.major_version();
-    is_same.then(|| difference(say!(checksum), a.schema(), b.schema()))?
+    let checksums = is_same.then(|| difference(say!(checksum), a.schema(), b.schema()))??;
+    Some(parts_that_differ(&a.target.schema, &b.target.schema).unwrap_or(checksums))
+}
+
+/// Columns and indexes that only one side has, or that are defined otherwise.
+fn parts_that_differ(
+    a: &BTreeMap<String, String>,
+    b: &BTreeMap<String, String>,
+) -> Option<Message> {
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let differ: Vec<&String> =
+        names.into_iter().filter(|name| a.get(*name) != b.get(*name)).collect();
+    let told = |side: &BTreeMap<String, String>, name: &String| {
+        side.get(name).map_or_else(|| say!(is_missing), Message::from)
+    };
+    let each = differ
+        .iter()
+        .map(|name| say!(name_a_against_b, name = *name, a = told(a, name), b = told(b, name)));
+    parts_up_to(each, MOST_NAMED)
+}
+
+/// The first of them, and how many more there are.
+fn parts_up_to(texts: impl ExactSizeIterator<Item = Message>, most: usize) -> Option<Message> {
+    let more = texts.len().saturating_sub(most);
+    let more = (more > 0).then(|| say!(and_more_differences, n = more as u64));
+    parts(texts.take(most).chain(more))
 }
 
 fn rows(pair: &TargetPair<'_>) -> Option<Message> {
@@ -119,31 +148,52 @@ fn rows(pair: &TargetPair<'_>) -> Option<Message> {
         .then(|| say!(a_against_b, a = told(tables_a, rows_a), b = told(tables_b, rows_b)))
 }
 
+/// Settings that decide durability, memory, plans or logging, and versions.
 fn settings_differ(evidence: &Evidence) -> Vec<Finding> {
+    differing(evidence, |first, target| {
+        let versions = (first.product != target.product)
+            .then(|| say!(a_against_b, a = &first.product, b = &target.product));
+        parts(versions.into_iter().chain(settings_of(first, target, settings::matters)))
+    })
+}
+
+/// All other settings, as far as they name no place.
+fn other_settings(evidence: &Evidence) -> Vec<Finding> {
+    differing(evidence, |first, target| {
+        let settings = settings_of(first, target, |name| !settings::matters(name));
+        parts_up_to(settings.into_iter(), MOST_NAMED)
+    })
+}
+
+/// What both servers state, of settings that `is_asked`.
+fn settings_of(
+    first: &PaperTarget,
+    target: &PaperTarget,
+    is_asked: fn(&str) -> bool,
+) -> Vec<Message> {
+    let differs = |(name, value): (&String, &String)| {
+        let other = first.all_settings.get(name).filter(|other| *other != value)?;
+        let is_told = is_asked(name) && !settings::names_a_place(name);
+        let [a, b] = [other, value].map(|value| settings::readable(name, value));
+        is_told.then(|| say!(setting_is_a_against_b, setting = name, a = a, b = b))
+    };
+    target.all_settings.iter().filter_map(differs).collect()
+}
+
+/// What `find` says of each target beside the first one of its product.
+fn differing(
+    evidence: &Evidence,
+    find: impl Fn(&PaperTarget, &PaperTarget) -> Option<Message>,
+) -> Vec<Finding> {
     let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);
     let mut findings = Vec::new();
     for (index, target) in evidence.targets.iter().enumerate() {
-        let earlier = &evidence.targets[..index];
-        let Some(first) = earlier.iter().find(|first| product(first) == product(target)) else {
+        let mut earlier = evidence.targets[..index].iter();
+        let Some(first) = earlier.find(|first| product(first) == product(target)) else {
             continue;
         };
-        let mut differences = Vec::new();
-        if first.product != target.product {
-            differences.push(say!(a_against_b, a = &first.product, b = &target.product));
-        }
-        for setting in &target.settings {
-            let other = first.settings.iter().find(|other| other.name == setting.name);
-            if let Some(other) = other.filter(|other| other.value != setting.value) {
-                differences.push(say!(
-                    setting_is_a_against_b,
-                    setting = &setting.name,
-                    a = &other.value,
-                    b = &setting.value
-                ));
-            }
-        }
         let place = Spot::targets(&[&first.label, &target.label]);
-        findings.extend(parts(differences).map(|value| Finding { place, value }));
+        findings.extend(find(first, target).map(|value| Finding { place, value }));
     }
     findings
 }

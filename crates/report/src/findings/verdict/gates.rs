@@ -2,11 +2,14 @@
 
 use super::pairs::{Level, level_of, level_words};
 use crate::evidence::{
-    Bounds, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of, figure_of,
+    Bounds, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of,
+    figure_of, why_no_figure,
 };
+use crate::format;
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
-use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate};
+use dyno_statistics::Metric;
+use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
 use dyno_statistics::ratio::{Bound, PairedRatio};
 
 /// Every gate of the suite at every load level of its experiment, then those given beside.
@@ -52,7 +55,7 @@ fn row(
     let (result, why) = match found.verdict {
         GateVerdict::Pass => (GateResult::Pass, Message::default()),
         GateVerdict::Broken => (GateResult::Broken, Message::default()),
-        GateVerdict::Inconclusive(why) => (GateResult::Inconclusive, words(why)),
+        GateVerdict::Inconclusive(why) => (GateResult::Inconclusive, words(why, found)),
     };
     GateRow {
         gate: gate.text.clone(),
@@ -94,16 +97,16 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         if trials.iter().any(is_again) {
             trials.retain(is_again);
         }
-        let complete = trials.iter().filter(|trial| trial.status == "complete");
+        let complete = || trials.iter().copied().filter(|trial| trial.status == "complete");
         let values: Vec<f64> =
-            complete.filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
-        let bounds = trials.iter().filter(|trial| trial.status == "complete");
+            complete().filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
         let bounds: Vec<Bound> =
-            bounds.filter_map(|trial| bound_of(&trial.summary, gate.metric)).collect();
+            complete().filter_map(|trial| bound_of(&trial.summary, gate.metric)).collect();
         let is_any = |end| bounds.iter().any(|bound| *bound != end);
         let bound = Bound::of([is_any(Bound::AtMost), is_any(Bound::AtLeast)]);
         let found = gate.judge_values(&values, bound);
         let row = row(experiment, gate, level_words(trials[0]), target.to_owned(), &found);
+        let row = without(row, left_out(complete(), gate.metric));
         match row.result == GateResult::Pass && trials.iter().any(|trial| has_failed(trial, &own)) {
             true => GateRow {
                 result: GateResult::Inconclusive,
@@ -114,6 +117,39 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         }
     };
     groups.into_iter().map(judged).collect()
+}
+
+/// Trials whose figure can't be judged, by the reason.
+fn left_out<'a>(trials: impl Iterator<Item = &'a Trial>, metric: Metric) -> Option<Message> {
+    // Of facts zero is the best that there is.
+    let is_judged = |trial: &&Trial| {
+        figure_of(&trial.summary, metric).is_some_and(|figure| figure > 0.0 || metric.is_fact())
+    };
+    let mut groups: Vec<(Message, Vec<Message>)> = Vec::new();
+    for trial in trials.filter(|trial| !is_judged(trial)) {
+        let (why, label) = (why_no_figure(&trial.summary, metric), Message::from(&trial.label));
+        match groups.iter_mut().find(|group| group.0 == why) {
+            Some((_, labels)) if labels.contains(&label) => {}
+            Some((_, labels)) => labels.push(label),
+            None => groups.push((why, vec![label])),
+        }
+    }
+    let told = |(why, labels): &(Message, Vec<Message>)| {
+        say!(left_out_trials, trials = Message::list(labels), why = why)
+    };
+    let told: Vec<Message> = groups.iter().map(told).collect();
+    (!told.is_empty()).then(|| Message::sentences(&told))
+}
+
+/// What the others prove, proves nothing where some are left out: theirs may be the figures that break the gate.
+fn without(row: GateRow, left_out: Option<Message>) -> GateRow {
+    let Some(left_out) = left_out else { return row };
+    let why = match row.why.is_empty() {
+        true => left_out,
+        false => Message::sentences(&[row.why, left_out]),
+    };
+    let result = row.result.max(GateResult::Inconclusive);
+    GateRow { result, why, ..row }
 }
 
 /// Whether a trial failed and was not made again: leaving it out would let a gate pass by what broke.
@@ -138,7 +174,10 @@ fn of_ratios(
     let judged = |of: &&PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
         let found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
-        row(experiment, gate, of.level.clone(), target, &found)
+        let row = row(experiment, gate, of.level.clone(), target, &found);
+        let labels = of.pairs.iter().flatten();
+        let own = labels.filter_map(|label| evidence.trials.iter().find(|own| own.label == *label));
+        without(row, left_out(own, gate.metric))
     };
     let rows: Vec<GateRow> = own.map(judged).collect();
     match rows.is_empty() {
@@ -174,12 +213,21 @@ fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     }
 }
 
-fn words(why: GateReason) -> Message {
-    match why {
-        GateReason::NoValue => say!(no_complete_trial_has_this_figure),
-        GateReason::OneTrial => say!(one_trial_has_no_interval_repeat),
-        GateReason::NoPair => say!(nothing_is_compared_here_there_is),
-        GateReason::TooFewPairs => say!(there_are_too_few_pairs),
-        GateReason::IntervalHoldsBound => say!(the_interval_holds_the_bound_more),
+fn words(why: GateReason, found: &JudgedGate) -> Message {
+    let needed = found.needed.map(|needed| format::whole(needed as f64));
+    match (why, needed) {
+        (GateReason::NoValue, _) => say!(no_complete_trial_has_this_figure),
+        (GateReason::TooFewTrials, Some(needed)) => {
+            say!(trials_without_an_interval_needed, n = found.count, needed = needed)
+        }
+        (GateReason::TooFewTrials, None) => {
+            say!(trials_without_an_interval, n = found.count, least = LEAST_TRIALS.to_string())
+        }
+        (GateReason::NoPair, _) => say!(nothing_is_compared_here_there_is),
+        (GateReason::TooFewPairs, _) => say!(there_are_too_few_pairs),
+        (GateReason::IntervalHoldsBound, Some(needed)) => {
+            say!(the_interval_holds_the_bound_needed, needed = needed)
+        }
+        (GateReason::IntervalHoldsBound, None) => say!(the_interval_holds_the_bound_more),
     }
 }

@@ -7,6 +7,7 @@
 //! is promised (5 % of false positives, effects of 3 % found) is simulated: `crates/statistics/README.md`.
 
 mod comparisons;
+mod digest;
 mod gates;
 mod pairs;
 mod scaling;

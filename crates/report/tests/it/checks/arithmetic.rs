@@ -1,6 +1,6 @@
 //! G: arithmetic.
 
-use super::{Case, generator, nodes, trials};
+use super::{AS_IT_IS, Case, generator, nodes, trials};
 use dyno_facts::{FaultFacts, GeneratorMember};
 use dyno_store::RunData;
 
@@ -81,6 +81,14 @@ pub(super) const CASES: &[Case] = &[
         evidence: "101,100 by the server, 100,000 by the client",
         fires: |runs| commits(runs, 101_100),
         silent: |runs| commits(runs, 101_000),
+    },
+    Case {
+        id: "shared-target",
+        evidence: "new: another",
+        fires: |runs| {
+            runs[0].header.shared.insert("new".to_owned(), "another".into());
+        },
+        silent: AS_IT_IS,
     },
     Case {
         id: "generators-sum",

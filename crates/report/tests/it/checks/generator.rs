@@ -1,9 +1,8 @@
 //! A: the load generator.
 
-use super::{AS_IT_IS, Case, generator, trials};
+use super::{AS_IT_IS, Case, generator, nodes, trials};
 use dyno_facts::{
-    AwaitedArrivals, GeneratorMember, LatencySummary, Message, Purpose, SecretUrl, TrialStatus,
-    TrialSummary,
+    AwaitedArrivals, GeneratorMember, LatencySummary, Message, Purpose, TrialStatus, TrialSummary,
 };
 
 /// Two load generators, the second one this much later.
@@ -150,9 +149,7 @@ pub(super) const CASES: &[Case] = &[
         fires: |runs| generator(runs, |known| known.retransmitted_share = Some(0.002)),
         silent: |runs| {
             generator(runs, |known| known.retransmitted_share = Some(0.002));
-            for target in runs.iter_mut().flat_map(|run| &mut run.header.targets) {
-                target.url = SecretUrl::new("sqlite:dyno.db");
-            }
+            nodes(runs, |node| node.transport = Some("unix socket, tls".to_owned()));
         },
     },
     Case {

@@ -268,7 +268,7 @@ fn commits_of_several_nodes_are_compared_together() {
         trials(&mut runs, |trial| {
             let (commits, client_commits) = (Some(commits), Some(100_000));
             trial.conditions.together =
-                Some(Together { commits, client_commits, through_endpoint });
+                Some(Together { commits, client_commits, through_endpoint, ..Together::default() });
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
         let is_found = |id| !check(&paper, id).lines.is_empty();

@@ -2,7 +2,7 @@
 
 use super::quiet::quiet;
 use super::{AS_IT_IS, Case, candidate, candidate_nodes, nodes, trials};
-use dyno_facts::{CommitWait, TargetFacts};
+use dyno_facts::{CommitWait, ServerFacts, TargetFacts};
 use dyno_store::RunData;
 
 fn facts(runs: &mut [RunData]) -> &mut [TargetFacts] {
@@ -15,11 +15,17 @@ fn acknowledged(runs: &mut [RunData], other: &CommitWait) {
     candidate_nodes(runs, |node| node.acknowledged_by = Some(other.clone()));
 }
 
-fn setting(runs: &mut [RunData], name: &str, value: &str) {
-    for trial in runs[0].trials.iter_mut().filter(|trial| trial.summary.target == "new") {
-        for facts in trial.before.values_mut() {
+fn servers(runs: &mut [RunData], target: &str, change: impl Fn(&mut ServerFacts)) {
+    let own = runs[0].trials.iter_mut().filter(|trial| trial.summary.target == target);
+    own.flat_map(|trial| trial.before.values_mut()).for_each(change);
+}
+
+/// Sets it on the old and the new target.
+fn setting(runs: &mut [RunData], name: &str, values: [&str; 2]) {
+    for (target, value) in ["old", "new"].into_iter().zip(values) {
+        servers(runs, target, |facts| {
             facts.settings.insert(name.to_owned(), value.to_owned());
-        }
+        });
     }
 }
 
@@ -79,8 +85,13 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "schema",
-        evidence: "checksum: 5f3a against 77",
-        fires: |runs| candidate_nodes(runs, |node| node.schema_checksum = Some("77".to_owned())),
+        evidence: "index sbtest1.k_1: on k against missing",
+        fires: |runs| {
+            candidate_nodes(runs, |node| node.schema_checksum = Some("77".to_owned()));
+            servers(runs, "old", |facts| {
+                facts.schema.insert("index sbtest1.k_1".to_owned(), "on k".to_owned());
+            });
+        },
         silent: |runs| {
             // Another version may say the same in other words.
             candidate_nodes(runs, |node| node.schema_checksum = Some("77".to_owned()));
@@ -117,16 +128,15 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "settings-differ",
-        evidence: "max_wal_size is 1 against 2",
-        fires: |runs| {
-            for trial in &mut runs[0].trials {
-                for facts in trial.before.values_mut() {
-                    facts.settings.insert("max_wal_size".to_owned(), "1".to_owned());
-                }
-            }
-            setting(runs, "max_wal_size", "2");
-        },
-        silent: |runs| setting(runs, "innodb_flush_log_at_trx_commit", "1"),
+        evidence: "jit is on against off",
+        fires: |runs| setting(runs, "jit", ["on", "off"]),
+        silent: |runs| setting(runs, "lc_time_names", ["en_US", "de_DE"]),
+    },
+    Case {
+        id: "other-settings",
+        evidence: "lc_time_names is en_US against de_DE",
+        fires: |runs| setting(runs, "lc_time_names", ["en_US", "de_DE"]),
+        silent: |runs| setting(runs, "report_host", ["a", "b"]),
     },
     Case {
         id: "generators-differ",
@@ -144,7 +154,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "weak-durability",
         evidence: "target new: innodb_flush_log_at_trx_commit = 2",
-        fires: |runs| setting(runs, "innodb_flush_log_at_trx_commit", "2"),
+        fires: |runs| setting(runs, "innodb_flush_log_at_trx_commit", ["1", "2"]),
         silent: |runs| candidate(runs, |trial| trial.in_flight += 0),
     },
 ];

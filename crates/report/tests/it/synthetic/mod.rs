@@ -285,7 +285,7 @@ fn facts(committed: u64) -> ServerFacts {
             ("max_connections", "151"),
         ]),
         counters,
-        not_readable: Vec::new(),
+        ..ServerFacts::default()
     }
 }
 

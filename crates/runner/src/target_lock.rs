@@ -1,0 +1,311 @@
+//! Two runs on the same tables at once: each holds a lock of the server (PostgreSQL's advisory locks, `GET_LOCK` of MySQL
+//! and MariaDB) in a session of its own as long as it lasts, so that the second one is refused.
+//!
+//! The session is idle: its thread sleeps, and asks the server something every ten minutes only. A lock belongs to a
+//! database and a workload, since workloads have tables of their own. Embedded databases have locks themselves, and an
+//! endpoint may answer from another server each time: there no lock is taken. Load generators of a fleet take none, the
+//! run that they belong to does. A run whose targets are one database under two names finds its own lock and goes on.
+
+use crate::databases::{Database, with_driver};
+use crate::failure::Failure;
+use crate::output;
+use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
+use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// Time limit for connecting and for all questions.
+const PATIENCE: Nanos = 10 * SECOND;
+/// The session of a run that was killed is gone by then.
+const ATTEMPTS: u32 = 12;
+const ATTEMPT: Nanos = SECOND / 4;
+const CLOSED_WITHIN: Nanos = SECOND;
+/// Servers end sessions that are idle for hours.
+const PING: Duration = Duration::from_secs(600);
+
+/// The first key of PostgreSQL's locks: `dyno` in ASCII.
+const CLASS: i32 = 0x6479_6e6f;
+
+pub(crate) struct TargetLocks {
+    /// What others see of this run: its suite, process and host.
+    name: String,
+    /// Tells its sessions from those of others on any server.
+    nonce: String,
+    taken: u32,
+    held: BTreeMap<String, HeldLock>,
+}
+
+struct HeldLock {
+    /// Its end is the end of the session.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a session is to lock.
+struct LockOrder {
+    name: String,
+    nonce: String,
+    number: u32,
+    workloads: Vec<String>,
+}
+
+#[derive(Debug)]
+enum LockAnswer {
+    Held,
+    /// The session that has the lock, in words.
+    Refused(String),
+    /// The server knows no such locks, or can't be asked; why, in words.
+    Unknown(String),
+}
+
+impl TargetLocks {
+    pub(crate) fn new(suite: &str, host: &str) -> Self {
+        let process = std::process::id();
+        let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let nonce = format!("{process:x}.{:x}", moment.as_nanos());
+        // PostgreSQL cuts names after 63 bytes; the nonce is what must stay whole.
+        let name = format!("dyno run {suite}, process {process} on {host}");
+        let name = name.chars().filter(char::is_ascii).take(40).collect();
+        TargetLocks { name, nonce, taken: 0, held: BTreeMap::new() }
+    }
+
+    /// Locks the tables of these workloads on a target. Returns who else works on them where that `is_allowed`.
+    ///
+    /// # Errors
+    /// Somebody else works on them.
+    pub(crate) fn take(
+        &mut self,
+        target: &str,
+        database: &Database,
+        workloads: Vec<String>,
+        is_allowed: bool,
+    ) -> Result<Option<String>, Failure> {
+        let order = LockOrder {
+            name: self.name.clone(),
+            nonce: self.nonce.clone(),
+            number: self.taken,
+            workloads,
+        };
+        let ((told, answer), (stop, until)) = (channel(), channel());
+        let database = database.clone();
+        let thread = std::thread::Builder::new().name("target lock".to_owned()).spawn(move || {
+            with_driver!(&database, driver => hold(driver.primary(), &order, &told, &until));
+        });
+        let thread = thread.map_err(|error| Failure::new(format!("No thread: {error}.")))?;
+        self.taken += 1;
+        let answer = answer.recv().unwrap_or_else(|_| LockAnswer::Unknown("it ended".to_owned()));
+        match answer {
+            LockAnswer::Held => {
+                let (stop, thread) = (Some(stop), Some(thread));
+                self.held.insert(target.to_owned(), HeldLock { stop, thread });
+                Ok(None)
+            }
+            LockAnswer::Unknown(why) => {
+                output::talk(&format!(
+                    "note: target {target}: no lock keeps other runs away from its tables: {why}"
+                ));
+                Ok(None)
+            }
+            LockAnswer::Refused(who) if is_allowed => Ok(Some(who)),
+            LockAnswer::Refused(who) => Err(Failure::new(format!(
+                "Another run works on the same tables of target {target}: {who}."
+            ))
+            .with_hint(
+                "Wait for its end, or give this run a database of its own; `--share-target` measures beside it, and \
+                 the paper says so.",
+            )),
+        }
+    }
+
+    /// Ends the session on a target, such as for a command that makes its database anew.
+    pub(crate) fn release(&mut self, target: &str) {
+        self.held.remove(target);
+    }
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Takes the locks, tells it, and holds them until nobody is there to end it.
+fn hold<D: Driver>(driver: &D, order: &LockOrder, told: &Sender<LockAnswer>, until: &Receiver<()>) {
+    if driver.blocks() || !driver.capabilities().server_views {
+        let _ = told.send(LockAnswer::Held);
+        return;
+    }
+    let held = block_on(async {
+        let mut session = match within(PATIENCE, driver.connect(0)).await {
+            Ok(session) => session,
+            Err(error) => return told.send(LockAnswer::Unknown(error.to_string())),
+        };
+        let answer = within(PATIENCE, patiently(&mut session, order)).await;
+        let answer = answer.unwrap_or_else(|error| LockAnswer::Unknown(error.to_string()));
+        let is_held = matches!(answer, LockAnswer::Held);
+        let told = told.send(answer);
+        while is_held && until.recv_timeout(PING) == Err(RecvTimeoutError::Timeout) {
+            if within(PATIENCE, session.query("SELECT 1", &mut Discard)).await.is_err() {
+                break;
+            }
+        }
+        let _ = timeout(monotonic_now() + CLOSED_WITHIN, session.close()).await;
+        told
+    });
+    // Without a loop there is no lock; whoever waits for the answer is told by the end of the channel.
+    let _ = held;
+}
+
+async fn within<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbResult<T> {
+    timeout(monotonic_now() + limit, work)
+        .await
+        .unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
+}
+
+async fn patiently<S: Session>(session: &mut S, order: &LockOrder) -> DbResult<LockAnswer> {
+    introduce(session, order).await?;
+    let mut answer = LockAnswer::Held;
+    for workload in &order.workloads {
+        for _ in 0..ATTEMPTS {
+            answer = take(session, order, workload).await?;
+            match answer {
+                LockAnswer::Refused(_) => sleep_until(now() + ATTEMPT).await,
+                _ => break,
+            }
+        }
+        if !matches!(answer, LockAnswer::Held) {
+            break;
+        }
+    }
+    Ok(answer)
+}
+
+async fn text<S: Session>(session: &mut S, sql: &str) -> DbResult<Option<String>> {
+    let mut table = AnswerTable::default();
+    session.query(sql, &mut table).await?;
+    Ok(table.single().map(str::to_owned))
+}
+
+/// Lets others see who this is.
+async fn introduce<S: Session>(session: &mut S, order: &LockOrder) -> DbResult<()> {
+    let name = quoted(&order.application());
+    match session.dialect() {
+        Dialect::Postgres => {
+            text(session, &format!("SELECT set_config('application_name', {name}, false)")).await?
+        }
+        _ => text(session, &format!("SELECT GET_LOCK({}, 0)", order.own(order.number))).await?,
+    };
+    Ok(())
+}
+
+async fn take<S: Session>(
+    session: &mut S,
+    order: &LockOrder,
+    workload: &str,
+) -> DbResult<LockAnswer> {
+    let dialect = session.dialect();
+    let (lock, holder) = match dialect {
+        Dialect::Postgres => of_postgres(workload),
+        _ => of_mysql(order, workload),
+    };
+    let answer = text(session, &lock).await?;
+    match answer.as_deref() {
+        Some("1" | "t" | "true") => return Ok(LockAnswer::Held),
+        Some("0" | "f" | "false") => {}
+        _ => return Ok(LockAnswer::Unknown("the server answers with something else".to_owned())),
+    }
+    let who = text(session, &holder).await?.unwrap_or_else(|| "a session".to_owned());
+    Ok(match who.contains(&order.nonce) || who == OWN {
+        true => LockAnswer::Held,
+        false => LockAnswer::Refused(who),
+    })
+}
+
+/// What a session of the same run is called by [`of_mysql`].
+const OWN: &str = "this run";
+
+/// The statement that tries a lock, and the one that asks for its holder.
+fn of_postgres(workload: &str) -> (String, String) {
+    let key = key(workload);
+    let holder = format!(
+        "SELECT a.application_name || ' (session ' || a.pid || ' of ' || a.usename || \
+         coalesce(' from ' || host(a.client_addr), '') || ')' \
+         FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
+         WHERE l.locktype = 'advisory' AND l.granted AND l.classid::bigint = {CLASS} \
+         AND l.objid::bigint = {key} AND a.datname = current_database()"
+    );
+    (format!("SELECT pg_try_advisory_lock({CLASS}, {key})"), holder)
+}
+
+fn of_mysql(order: &LockOrder, workload: &str) -> (String, String) {
+    let lock = format!("CONCAT('dyno:', MD5(CONCAT(DATABASE(), ':', {})))", quoted(workload));
+    let own: Vec<String> =
+        (0..order.number).map(|number| format!("IS_USED_LOCK({})", order.own(number))).collect();
+    let own = if own.is_empty() { "0".to_owned() } else { own.join(", ") };
+    let holder = format!(
+        "SELECT CASE WHEN IS_USED_LOCK({lock}) IN ({own}) THEN '{OWN}' ELSE \
+         CONCAT('session ', IS_USED_LOCK({lock}), COALESCE((SELECT CONCAT(' of ', user, ' from ', host) \
+         FROM information_schema.processlist WHERE id = IS_USED_LOCK({lock})), '')) END"
+    );
+    (format!("SELECT GET_LOCK({lock}, 0)"), holder)
+}
+
+impl LockOrder {
+    fn application(&self) -> String {
+        let name: String = self.name.chars().take(60 - self.nonce.len().min(40)).collect();
+        format!("{name} {}", self.nonce)
+    }
+
+    /// The name of a lock that only one session of this run has.
+    fn own(&self, number: u32) -> String {
+        quoted(&format!("dyno:{}:{number}", self.nonce))
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace(['\'', '\\'], ""))
+}
+
+/// A positive number of a name (FNV-1a, 31 bits).
+fn key(name: &str) -> i32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    (name.bytes().fold(0x811c_9dc5, step) >> 1) as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_into_what_servers_keep_and_hold_no_quotes() {
+        let locks =
+            TargetLocks::new("it's a suite with a name that is much longer than others", "a-host");
+        let order = LockOrder {
+            name: locks.name.clone(),
+            nonce: locks.nonce.clone(),
+            number: 2,
+            workloads: Vec::new(),
+        };
+        let name = order.application();
+        assert!(name.len() <= 63 && name.ends_with(&locks.nonce), "{name}");
+        assert!(order.own(1).len() <= 66, "{}", order.own(1));
+        assert_eq!(quoted("it's \\"), "'its '");
+        assert_ne!(key("pgbench"), key("sysbench"));
+        assert!(of_mysql(&order, "tpcc").1.contains(&order.own(1)));
+    }
+
+    #[test]
+    fn an_embedded_database_needs_no_lock() {
+        let target = "sqlite:x.db".parse().expect("a URL");
+        let database = Database::open(&target).expect("a database");
+        let mut locks = TargetLocks::new("s", "h");
+        let taken = locks.take("main", &database, vec!["tpcc".to_owned()], false);
+        assert_eq!(taken.map_err(|failure| failure.message), Ok(None));
+        locks.release("main");
+    }
+}

@@ -1,0 +1,108 @@
+//! Somebody else on the same tables: a second run is refused, and foreign transactions are found.
+
+use dyno_testkit::{
+    MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
+};
+use std::fs;
+use std::path::Path;
+
+const SYSBENCH: &str = "workload = \"sysbench\"\ntest = \"oltp_point_select\"\n\
+                        options = { tables = 1, table_size = 1000 }\n";
+const PGBENCH: &str = "workload = \"pgbench\"\ntest = \"tpcb-like\"\noptions = { scale = 1 }\n";
+
+fn suite(folder: &Path, targets: &[(&str, &str)], load: &str, seconds: u32) {
+    let targets: Vec<String> =
+        targets.iter().map(|(name, url)| format!("[target.{name}]\nurl = \"{url}\"\n")).collect();
+    let text = format!(
+        "[suite]\nname = \"s\"\n{}[[experiment]]\nname = \"e\"\n{load}workers = 2\n\
+         duration_s = {seconds}\ncleanup = false\n",
+        targets.concat()
+    );
+    fs::write(folder.join("s.toml"), text).expect("a suite");
+}
+
+/// A run that has begun to measure.
+fn measuring(folder: &Path, dir: &str) -> RunningDyno {
+    let mut running = RunningDyno::start(folder, &["run", "s.toml", "--dir", dir]);
+    running.wait_until("the window", |_| {
+        only_run(&folder.join(dir)).is_some_and(|run| !commits(&run, 1).is_empty())
+    });
+    running
+}
+
+fn a_second_run_is_refused(url: &str, who: &str) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &[("main", url)], SYSBENCH, 20);
+    let mut first = measuring(folder, "first");
+    let second = dyno(folder, &["run", "s.toml", "--dir", "second"]);
+    assert_eq!(second.code, 1, "{}", second.all());
+    let words = "error: Another run works on the same tables of target main: ";
+    let said = second.stderr.split_once(words).map_or("", |(_, said)| said);
+    assert!(said.contains(who), "no `{who}` in: {}", second.all());
+    assert!(said.contains("hint: Wait for its end"), "{}", second.all());
+    assert!(only_run(&folder.join("second")).is_none(), "nothing was begun");
+    // Other tables of the same database are nobody's business.
+    let other = SYSBENCH.replace("sysbench", "pgbench").replace("oltp_point_select", "select-only");
+    let other = other.replace("tables = 1, table_size = 1000", "scale = 1");
+    suite(folder, &[("main", url)], &other, 1);
+    let beside = dyno(folder, &["run", "s.toml", "--dir", "beside"]);
+    assert_eq!(beside.code, 0, "{}", beside.all());
+    suite(folder, &[("main", url)], SYSBENCH, 1);
+    let shared = dyno(folder, &["run", "s.toml", "--dir", "shared", "--share-target"]);
+    assert_eq!(shared.code, 0, "{}", shared.all());
+    assert!(
+        shared.stderr.contains("warning: target main: another run is on it: "),
+        "{}",
+        shared.all()
+    );
+    assert!(shared.stdout.contains("shared-target"), "{}", shared.all());
+    assert_eq!(first.end().code, 0, "{}", first.stderr());
+    // The lock has ended with its run; two names of one database are one run's own.
+    let unprepared = format!("{SYSBENCH}prepare = false\n");
+    suite(folder, &[("a", url), ("b", url)], &unprepared, 1);
+    let after = dyno(folder, &["run", "s.toml", "--dir", "after"]);
+    assert_eq!(after.code, 0, "{}", after.all());
+    assert!(!after.stdout.contains("shared-target"), "{}", after.all());
+}
+
+#[test]
+fn a_second_run_on_the_tables_of_mariadb_is_refused() {
+    let server = server_or_skip!(MariaDb, "a_second_run_on_the_tables_of_mariadb_is_refused");
+    a_second_run_is_refused(&server.url(), " of root from ");
+}
+
+#[test]
+fn a_second_run_on_the_tables_of_postgres_is_refused() {
+    let server = server_or_skip!(Postgres, "a_second_run_on_the_tables_of_postgres_is_refused");
+    a_second_run_is_refused(&server.url(), "dyno run s, process ");
+}
+
+/// pgbench on the tables that a run measures: its rows stand in the history.
+fn foreign_transactions_are_found(url: &str) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &[("main", url)], PGBENCH, 6);
+    let mut run = measuring(folder, "runs");
+    let other = dyno(folder, &["pgbench", "-n", "-c", "1", "-t", "50", url]);
+    assert_eq!(other.code, 0, "{}", other.all());
+    let ran: Ran = run.end();
+    assert_eq!(ran.code, 4, "{}", ran.all());
+    assert!(ran.stderr.contains("of them are somebody else's"), "{}", ran.all());
+    suite(folder, &[("main", url)], PGBENCH, 2);
+    let alone = dyno(folder, &["run", "s.toml", "--dir", "alone"]);
+    assert_eq!(alone.code, 0, "{}", alone.all());
+    assert!(alone.stderr.contains("check balances: passed"), "{}", alone.all());
+}
+
+#[test]
+fn foreign_transactions_on_mariadb_are_found() {
+    let server = server_or_skip!(MariaDb, "foreign_transactions_on_mariadb_are_found");
+    foreign_transactions_are_found(&server.url());
+}
+
+#[test]
+fn foreign_transactions_on_postgres_are_found() {
+    let server = server_or_skip!(Postgres, "foreign_transactions_on_postgres_are_found");
+    foreign_transactions_are_found(&server.url());
+}
