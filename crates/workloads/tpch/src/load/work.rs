@@ -171,9 +171,13 @@ async fn sql_piece<S: Session>(
 }
 
 /// MySQL's errors 1061, 1068 and 1826: the index, primary or foreign key exists. The server was still
-/// making it for a load that has been interrupted.
+/// making it for a load that has been interrupted. Of a foreign key MariaDB says 1005 with errno 121
+/// (`HA_ERR_FOUND_DUPP_KEY`).
 fn is_made_before(error: &DbError) -> bool {
-    matches!(error.errno(), 1061 | 1068 | 1826)
+    match error.errno() {
+        1005 => error.message().contains("errno: 121 "),
+        number => matches!(number, 1061 | 1068 | 1826),
+    }
 }
 
 /// What `PRAGMA foreign_key_check` answers: a row for each violation.
@@ -222,4 +226,23 @@ fn begin(dialect: Dialect) -> &'static str {
 
 fn doing(piece: &Piece) -> String {
     format!("the step {}", piece.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_made_before;
+    use dyno_core::{DbError, ErrorClass};
+
+    #[test]
+    fn a_key_that_a_stopped_load_has_made_meanwhile_is_no_error() {
+        let error =
+            |errno, message: &str| DbError::server(ErrorClass::Other, errno, *b"HY000", message);
+        let exists =
+            "Can't create table `d`.`lineitem` (errno: 121 \"Duplicate key on write or update\")";
+        let unmatched = "Can't create table `d`.`lineitem` (errno: 150 \"Foreign key constraint is incorrectly formed\")";
+        assert!(is_made_before(&error(1005, exists)));
+        assert!(!is_made_before(&error(1005, unmatched)));
+        assert!(is_made_before(&error(1826, "Duplicate FOREIGN KEY constraint name")));
+        assert!(!is_made_before(&error(1452, "Cannot add or update a child row")));
+    }
 }
