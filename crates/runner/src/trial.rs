@@ -11,7 +11,7 @@ use crate::progress::{ProgressBar, TrialProgress};
 use crate::signals;
 use crate::starving::Starving;
 use crate::summary::{self, kinds, summarise};
-use crate::watchdog::Watchdog;
+use crate::watchdog::{self, Watchdog};
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::format::short;
@@ -290,7 +290,10 @@ fn measure<W: Workload, D: Driver>(
                 .cloned()
                 .map_or(Ok(None), |why| Err(Failure::new(why).at(place)));
         }
-        Err(error) => return Err(Failure::from(error).at(place)),
+        Err(error) => {
+            let failure = Failure::from(error);
+            return Err(watchdog::explained(failure, &nodes.watched).at(place));
+        }
     };
     let gone = watchdog.lost().cloned();
     if let Some(error) = error {

@@ -1,5 +1,6 @@
 //! Ends a trial whose server hangs or died although no fault was planned: its sessions would wait for ever.
 
+use crate::failure::Failure;
 use crate::nodes::Over;
 use crate::signals;
 use crate::watched::{self, WatchedNode};
@@ -86,6 +87,13 @@ impl Watchdog {
             }
         }
     }
+}
+
+/// An error of a server, with what its nodes look like where one of them is not well.
+pub(crate) fn explained(failure: Failure, nodes: &[WatchedNode]) -> Failure {
+    let Some(NodeSight { name, evidence, .. }) = watched::ailing(nodes) else { return failure };
+    let look = say!(node_looks, node = name, evidence = evidence);
+    Failure { message: Message::sentences(&[failure.message, look]), ..failure }
 }
 
 fn sentence(node: &NodeSight, idle: Nanos) -> Message {

@@ -44,6 +44,12 @@ pub(crate) fn look(nodes: &[WatchedNode], answer_within: Nanos) -> Vec<NodeSight
     })
 }
 
+/// The node of a cluster that is worst, by its process, memory and log; `None` where all look well.
+pub(crate) fn ailing(nodes: &[WatchedNode]) -> Option<NodeSight> {
+    let sights = nodes.iter().filter_map(|node| Some(node.sight(node.watch.as_ref()?.look()?)));
+    sights.filter(|sight| sight.health != NodeHealth::Works).max_by_key(|sight| sight.health)
+}
+
 impl WatchedNode {
     /// A target that is one server without a cluster.
     pub(crate) fn only(name: &str, database: &Database) -> Self {
