@@ -3,12 +3,11 @@
 use crate::collect::{Collected, LoopMessage, collect};
 use crate::control::Control;
 use crate::gate::{Release, StartGate};
-use crate::share::{first_of, share_before};
+use crate::share::first_of;
 use crate::shared::{Local, Shared};
-use crate::terminals::Terminals;
 use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
-use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, SECOND, Workload};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Workload};
 use dyno_observe::{GeneratorWatch, run_delay_of_thread};
 use dyno_reactor::{Clock, Loop, SharedTime, Turn, monotonic_now};
 use dyno_record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
@@ -69,7 +68,7 @@ struct LoopEnd {
     closes: Nanos,
     /// The time after which nothing began.
     ends: Nanos,
-    /// Arrivals in the window that its workers have taken; of terminals all that were due.
+    /// Arrivals in the window that its workers have taken.
     offered: Option<u64>,
     in_flight: u64,
     unfinished: u32,
@@ -207,8 +206,6 @@ fn run_on<W: Workload, D: Driver>(
     };
     let recorder = Recorder::new(shared.new_frame(is_real), sink);
     let local = Local::new(recorder, number, first, count);
-    // Before the meeting, as a hundred thousand of them take time.
-    local.terminals.replace(seat(shared, first, count));
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
     let stopped = || shared.is_stopped();
     let window = meet(&mut tasks, &local, shared, gate, is_real)?;
@@ -237,10 +234,7 @@ fn run_on<W: Workload, D: Driver>(
         stats: local.stats.take(),
         closes,
         ends: local.ends(),
-        offered: match local.terminals.take() {
-            Some(terminals) => Some(terminals.offered(local.ends())),
-            None => shared.schedule(number).map(|_| local.offered.get()),
-        },
+        offered: shared.spec.is_scheduled().then(|| local.offered.get()),
         in_flight: local.recorder.borrow().in_flight_at_close(),
         unfinished,
         retired: local.retired.get(),
@@ -254,7 +248,7 @@ fn run_on<W: Workload, D: Driver>(
 /// Connects the workers of a loop, waits for the other loops and agrees with them on the window.
 fn meet<F: Future, S: FrameSink, W: Workload, D: Driver>(
     tasks: &mut Loop<F>,
-    local: &Local<S, W::Terminal>,
+    local: &Local<S>,
     shared: &Shared<'_, W, D>,
     gate: &StartGate,
     is_real: bool,
@@ -296,35 +290,10 @@ fn hold<F: Future>(
     Ok(now)
 }
 
-/// The terminals of the loop whose `count` workers begin with number `first`, in proportion to its workers.
-fn seat<W: Workload, D: Driver>(
-    shared: &Shared<'_, W, D>,
-    first: u32,
-    count: u32,
-) -> Option<Terminals<W::Terminal>> {
-    let spec = shared.spec;
-    let all = u64::from(spec.terminals?);
-    let before =
-        |worker| spec.share.terminals_before + share_before(all, worker, spec.workers) as u32;
-    let numbers = before(first)..before(first + count);
-    let mut terminals = Terminals::new(numbers.len(), count);
-    for number in numbers {
-        let rng = Rng::new(spec.seed, "terminal", u64::from(number));
-        match shared.workload.seat(number, rng) {
-            Some((terminal, plan)) => terminals.add(terminal, plan),
-            None => {
-                shared.abort(DbError::workload("This workload has no terminals with pauses."));
-                return None;
-            }
-        }
-    }
-    Some(terminals)
-}
-
 /// Runs the released workers to their end.
 fn measure<F: Future, S: FrameSink, W: Workload, D: Driver>(
     tasks: &mut Loop<F>,
-    local: &Local<S, W::Terminal>,
+    local: &Local<S>,
     shared: &Shared<'_, W, D>,
     stopped: &impl Fn() -> bool,
 ) -> io::Result<()> {
@@ -358,8 +327,10 @@ fn measure<F: Future, S: FrameSink, W: Workload, D: Driver>(
             if stop_now || over || tick.now >= look_at_all {
                 return Turn::Pause;
             }
-            let job = local.hand_out(tick.now);
-            Turn::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
+            if let Some(terminals) = &shared.terminals {
+                local.hand_out(terminals, tick.now);
+            }
+            Turn::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut))
         })?;
         if live > 0 && !stop_now && !over && last >= look_at_all {
             continue;

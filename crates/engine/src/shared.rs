@@ -4,8 +4,8 @@ use crate::arrival::{Schedule, schedules};
 use crate::control::Control;
 use crate::terminals::{Job, Terminals};
 use crate::trial::{TrialSpec, WorkerStats};
-use dyno_core::{DbError, DbResult, Driver, Nanos, Workload};
-use dyno_reactor::{now, sleep_until};
+use dyno_core::{DbError, DbResult, Driver, Nanos, Rng, Workload};
+use dyno_reactor::{now, sleep_until, wake};
 use dyno_record::{Frame, FrameSink, Recorder, Window};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock};
 use std::task::Poll;
 
 /// Shared by all loops of a trial.
-pub(crate) struct Shared<'a, W, D> {
+pub(crate) struct Shared<'a, W: Workload, D> {
     pub(crate) workload: &'a W,
     pub(crate) driver: &'a D,
     pub(crate) spec: &'a TrialSpec,
@@ -25,6 +25,8 @@ pub(crate) struct Shared<'a, W, D> {
     events_left: AtomicU64,
     pub(crate) events_done: AtomicBool,
     error: Mutex<Option<DbError>>,
+    /// `None` without terminals.
+    pub(crate) terminals: Option<Terminals<W::Terminal>>,
     /// The queues of arrivals, from the release on.
     schedules: OnceLock<Vec<Schedule>>,
 }
@@ -36,16 +38,21 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         spec: &'a TrialSpec,
         control: &'a Control,
     ) -> Self {
+        let (terminals, error) = match seat(workload, spec) {
+            Ok(terminals) => (terminals, None),
+            Err(error) => (None, Some(error)),
+        };
         Shared {
             workload,
             driver,
             spec,
             control,
+            terminals,
             connected: AtomicU32::new(0),
-            stop: AtomicBool::new(false),
+            stop: AtomicBool::new(error.is_some()),
             events_left: AtomicU64::new(spec.events.unwrap_or(u64::MAX)),
             events_done: AtomicBool::new(false),
-            error: Mutex::new(None),
+            error: Mutex::new(error),
             schedules: OnceLock::new(),
         }
     }
@@ -60,6 +67,9 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
 
     /// Begins with the arrivals of a trial over `loops` loops.
     pub(crate) fn schedule_arrivals(&self, window: Window, loops: usize) {
+        if let Some(terminals) = &self.terminals {
+            terminals.start(window.released, window.opens);
+        }
         self.schedules.get_or_init(|| schedules(self.spec, window, loops));
     }
 
@@ -72,7 +82,9 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
 
     /// Arrivals in the window that closes at `closes` that nobody has taken.
     pub(crate) fn untaken_arrivals(&self, closes: Nanos) -> u64 {
-        self.schedules.get().into_iter().flatten().map(|schedule| schedule.untaken(closes)).sum()
+        let jobs = self.terminals.as_ref().map_or(0, |terminals| terminals.untaken(closes));
+        let schedules = self.schedules.get().into_iter().flatten();
+        jobs + schedules.map(|schedule| schedule.untaken(closes)).sum::<u64>()
     }
 
     /// The number of worker `id` among the workers of all load generators.
@@ -128,10 +140,28 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
     }
 }
 
-/// Shared by the workers of one loop. `T` is the workload's terminal.
-pub(crate) struct Local<S: FrameSink, T> {
+/// The terminals of a trial.
+fn seat<W: Workload>(workload: &W, spec: &TrialSpec) -> DbResult<Option<Terminals<W::Terminal>>> {
+    let Some(count) = spec.terminals else { return Ok(None) };
+    let first = spec.share.terminals_before;
+    let seat = |number: u32| {
+        let rng = Rng::new(spec.seed, "terminal", u64::from(number));
+        let none = || DbError::workload("This workload has no terminals with pauses.");
+        workload.seat(number, rng).ok_or_else(none)
+    };
+    let all: DbResult<Vec<_>> = (first..first + count).map(seat).collect();
+    Ok(Some(Terminals::new(all?)))
+}
+
+/// Shared by the workers of one loop.
+pub(crate) struct Local<S: FrameSink> {
     pub(crate) recorder: RefCell<Recorder<S>>,
-    pub(crate) terminals: RefCell<Option<Terminals<T>>>,
+    /// Tasks of workers for whom there was no job of a terminal.
+    idle: RefCell<Vec<u32>>,
+    /// The jobs that they have been given since, by their tasks.
+    handed: RefCell<Vec<Option<Job>>>,
+    /// They know that all wanted transactions have begun.
+    is_closed: Cell<bool>,
     pub(crate) stats: RefCell<Vec<WorkerStats>>,
     pub(crate) ready: Cell<u32>,
     /// Taken arrivals that were due in the window.
@@ -150,11 +180,13 @@ pub(crate) struct Local<S: FrameSink, T> {
     driving: Cell<u32>,
 }
 
-impl<S: FrameSink, T> Local<S, T> {
+impl<S: FrameSink> Local<S> {
     pub(crate) fn new(recorder: Recorder<S>, number: usize, first: u32, workers: u32) -> Self {
         Local {
             recorder: RefCell::new(recorder),
-            terminals: RefCell::new(None),
+            idle: RefCell::new(Vec::with_capacity(workers as usize)),
+            handed: RefCell::new(vec![None; workers as usize]),
+            is_closed: Cell::new(false),
             stats: RefCell::new(vec![WorkerStats::default(); workers as usize]),
             ready: Cell::new(0),
             offered: Cell::new(0),
@@ -173,9 +205,6 @@ impl<S: FrameSink, T> Local<S, T> {
     /// Starts the workers; nothing begins from `ends` on.
     pub(crate) fn release(&self, window: Window, ends: Nanos) {
         self.ends.set(ends);
-        if let Some(terminals) = self.terminals.borrow_mut().as_mut() {
-            terminals.start(window.released, window.opens);
-        }
         self.recorder.borrow_mut().release(window);
         self.released.set(true);
     }
@@ -206,25 +235,32 @@ impl<S: FrameSink, T> Local<S, T> {
         self.ended.get() || now >= self.ends.get()
     }
 
-    /// Gives due jobs of terminals to idle workers. Returns the time of the next call.
+    /// Gives jobs of terminals to workers for whom there was none. They are left by workers that have failed, and by
+    /// errands.
     #[inline]
-    pub(crate) fn hand_out(&self, now: Nanos) -> Nanos {
-        match self.terminals.borrow_mut().as_mut() {
-            Some(terminals) => terminals.hand_out(now, self.ends.get()),
-            None => Nanos::MAX,
+    pub(crate) fn hand_out<T>(&self, terminals: &Terminals<T>, now: Nanos) {
+        if terminals.is_closed() && !self.is_closed.replace(true) {
+            (0..self.handed.borrow().len() as u32).for_each(wake);
+        }
+        let mut idle = self.idle.borrow_mut();
+        if self.is_over(now) || self.is_closed.get() {
+            idle.drain(..).for_each(wake);
+        }
+        while let Some(&task) = idle.last() {
+            let Some(job) = terminals.take() else { return };
+            idle.pop();
+            self.handed.borrow_mut()[task as usize] = Some(job);
+            wake(task);
         }
     }
 
     /// Waits for a job for the worker of this task. `None` at the end of the trial.
-    pub(crate) async fn wait_for_job(&self, task: u32) -> Option<Job> {
-        poll_fn(|_| {
-            let mut terminals = self.terminals.borrow_mut();
-            let Some(terminals) = terminals.as_mut() else { return Poll::Ready(None) };
-            match terminals.take_handed(task) {
-                Some(job) => Poll::Ready(Some(job)),
-                None if terminals.is_closed() || self.is_over(now()) => Poll::Ready(None),
-                None => Poll::Pending,
-            }
+    pub(crate) async fn wait_for_job<T>(&self, task: u32, terminals: &Terminals<T>) -> Option<Job> {
+        self.idle.borrow_mut().push(task);
+        poll_fn(|_| match self.handed.borrow_mut()[task as usize].take() {
+            Some(job) => Poll::Ready(Some(job)),
+            None if terminals.is_closed() || self.is_over(now()) => Poll::Ready(None),
+            None => Poll::Pending,
         })
         .await
     }
@@ -236,11 +272,10 @@ impl<S: FrameSink, T> Local<S, T> {
     /// Waits until `due` or the end of the trial, whichever comes first.
     pub(crate) async fn wait_until(&self, due: Nanos) {
         let mut sleep = pin!(sleep_until(due));
-        poll_fn(
-            |context| {
-                if self.ended.get() { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
-            },
-        )
+        poll_fn(|context| match self.ended.get() || self.is_closed.get() {
+            true => Poll::Ready(()),
+            false => sleep.as_mut().poll(context),
+        })
         .await;
     }
 }

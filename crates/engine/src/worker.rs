@@ -5,7 +5,7 @@ use crate::shared::{Local, Shared};
 use crate::terminals::{Job, Owner};
 use crate::trial::TrialSpec;
 use dyno_core::{
-    DbError, Driver, EndedTransaction, Errand, MILLISECOND, Nanos, Outcome, Rng, Session, Tally,
+    DbError, Driver, EndedTransaction, MILLISECOND, Nanos, Outcome, Rng, Session, Tally,
     TerminalPlan, TransactionId, Workload,
 };
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
@@ -55,7 +55,7 @@ impl Mix {
 /// The whole life of worker `id`.
 pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     shared: &Shared<'_, W, D>,
-    local: &Local<S, W::Terminal>,
+    local: &Local<S>,
     id: u32,
 ) {
     let (session, state) = match open(shared, local, id).await {
@@ -68,7 +68,8 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     let mix =
         Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(shared.number(id))));
     let session = Some(session);
-    let mut worker = Worker { shared, local, id, session, state, mix, job: None, counted: 0 };
+    let mut worker =
+        Worker { shared, local, id, session, state, mix, job: None, at_once: None, counted: 0 };
     let error = worker.drive().await;
     local.stop_driving(shared.spec.finish_begun, now());
     worker.finish(error).await;
@@ -76,7 +77,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
 
 async fn open<W: Workload, D: Driver, S: FrameSink>(
     shared: &Shared<'_, W, D>,
-    local: &Local<S, W::Terminal>,
+    local: &Local<S>,
     id: u32,
 ) -> Result<(D::Session, W::Worker), DbError> {
     while local.connecting.get() >= CONNECTS_AT_ONCE {
@@ -144,7 +145,7 @@ impl Begin {
 
 struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     shared: &'a Shared<'a, W, D>,
-    local: &'a Local<S, W::Terminal>,
+    local: &'a Local<S>,
     id: u32,
     /// Empty only between two connections.
     session: Option<D::Session>,
@@ -152,6 +153,8 @@ struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     mix: Mix,
     /// What it does for a terminal; always empty where there are none.
     job: Option<Job>,
+    /// An errand that it does before anything else.
+    at_once: Option<Job>,
     /// Transactions that count and are over.
     counted: u64,
 }
@@ -276,8 +279,10 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             let offered = u64::from(schedule.is_offered(begin.due));
             self.local.offered.set(self.local.offered.get() - offered);
         }
-        if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
+        if let Some(terminals) = &self.shared.terminals {
             terminals.refuse(begin.due);
+            let offered = u64::from(terminals.is_offered(begin.due));
+            self.local.offered.set(self.local.offered.get() - offered);
         }
         false
     }
@@ -337,54 +342,55 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         Some(Begin { due, began })
     }
 
-    /// Takes the next job of the loop's terminals. `None` at the end of the trial.
+    /// Takes the next job of the terminals. `None` at the end of the trial.
     #[inline]
     async fn next_job(&mut self, last: Nanos) -> Option<Begin> {
-        let due =
-            self.local.terminals.borrow_mut().as_mut().and_then(|waiting| waiting.take_due(last));
-        let (job, begin) = match due {
-            Some(job) => (job, Begin { due: job.due, began: last }),
-            None => {
-                let task = self.id - self.local.first;
-                if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
-                    terminals.park(task);
-                }
-                let job = self.local.wait_for_job(task).await?;
-                (job, self.begin_awaited(job.due)?)
-            }
+        let terminals = self.shared.terminals.as_ref()?;
+        let task = self.id - self.local.first;
+        let (job, was_idle) = match self.at_once.take().or_else(|| terminals.take()) {
+            Some(job) => (job, false),
+            None => (self.local.wait_for_job(task, terminals).await?, true),
+        };
+        let due = job.due;
+        if due > last {
+            self.local.wait_until(due.min(self.local.ends())).await;
+        }
+        if due >= self.local.ends() || due > last && terminals.is_closed() && due > now() {
+            return None;
+        }
+        let offered = u64::from(terminals.is_offered(due));
+        self.local.offered.set(self.local.offered.get() + offered);
+        let begin = match was_idle || due > last {
+            true => self.begin_awaited(due)?,
+            false => Begin { due, began: last },
         };
         self.job = Some(job);
         match job.owner {
-            Owner::Seat(seat) => self.swap(seat),
+            Owner::Seat(seat) => {
+                let (workload, state) = (self.shared.workload, &mut self.state);
+                terminals.with_seat(seat, |terminal| workload.swap(state, terminal));
+            }
             Owner::Errand(ticket) => {
-                self.shared.workload.take_errand(&mut self.state, ticket, job.due);
+                self.shared.workload.take_errand(&mut self.state, ticket, due);
             }
         }
         Some(begin)
     }
 
-    #[inline]
-    fn swap(&mut self, seat: u32) {
-        if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
-            self.shared.workload.swap(&mut self.state, terminals.seat(seat));
-        }
-    }
-
-    /// Returns the terminal of this worker to the list, with its next plan, after a transaction that ended at `ended`.
+    /// Gives the terminal of this worker back, with its next plan, after a transaction that ended at `ended`.
     #[inline]
     fn give_back(&mut self, ended: Nanos) {
         let Some(Job { owner: Owner::Seat(seat), .. }) = self.job.take() else { return };
-        self.swap(seat);
-        let workload = self.shared.workload;
-        let errand = workload.errand(&mut self.state);
-        let mut terminals = self.local.terminals.borrow_mut();
-        let Some(terminals) = terminals.as_mut() else { return };
-        let TerminalPlan { transaction, pause } = workload.plan(terminals.seat(seat));
-        let due = ended.saturating_add(pause);
-        terminals.push(Job { due, owner: Owner::Seat(seat), transaction });
-        if let Some(Errand { transaction, ticket }) = errand {
-            terminals.push(Job { due: ended, owner: Owner::Errand(ticket), transaction });
-        }
+        let Some(terminals) = &self.shared.terminals else { return };
+        let (workload, state) = (self.shared.workload, &mut self.state);
+        let planned = terminals.with_seat(seat, |terminal| {
+            workload.swap(state, terminal);
+            (workload.errand(state), workload.plan(terminal))
+        });
+        let Some((errand, TerminalPlan { transaction, pause })) = planned else { return };
+        // Before the seat, which others may take from then on.
+        self.at_once = errand.and_then(|errand| terminals.push_errand(seat, ended, errand));
+        terminals.push(seat, ended.saturating_add(pause), transaction);
     }
 
     /// Executes one transaction with all its attempts; returns its end. An error ends the worker.
