@@ -39,6 +39,30 @@ pub struct FleetMember {
     pub environment: Environment,
 }
 
+/// What became of a known effect that went the whole way from the load to a verdict (`dyno calibrate --effects`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct EffectFacts {
+    /// `null server`, or the product and the redacted address.
+    pub target: String,
+    /// The share that the effect takes of the throughput; 0 is a comparison of the same with itself.
+    pub effect: f64,
+    /// `tps` or `server_cpu_us`.
+    pub metric: String,
+    /// Whether a difference was proven, be it there or not.
+    pub is_found: bool,
+    /// After so many pairs it was found, or the time was over.
+    pub pairs: usize,
+    /// With the effect by without it, and the 95 % interval, which holds whenever one looks.
+    pub ratio: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Length of a trial, seconds.
+    pub trial_s: f64,
+    /// RFC 3339, UTC.
+    pub at: String,
+}
+
 /// `run.json`: everything that is known before the first trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
@@ -51,6 +75,9 @@ pub struct RunHeader {
     /// The suite's plan; `None` where a drop-in front end ran.
     pub plan: Option<RunPlan>,
     pub environment: Environment,
+    /// What this binary had found of known effects on this machine before the run; empty where that was not tried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<EffectFacts>,
     /// The command as it was given, passwords removed by the caller.
     pub command_line: Vec<String>,
     pub seed: u64,

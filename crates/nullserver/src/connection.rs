@@ -157,6 +157,7 @@ impl Connection {
             };
             self.closing |= next == ReadResult::Close;
             if !lent.out.is_empty() {
+                lent.wait();
                 self.send(lent.out)?;
             }
             if next != ReadResult::Send || !self.unsent.is_empty() {

@@ -4,6 +4,7 @@ use crate::counters::{Cells, Kind, Notes};
 use crate::sql::{Plan, PlanCache};
 use crate::{Config, PostgresAuth};
 use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
 
 /// Largest message of either protocol that is taken as a whole.
 pub(crate) const MESSAGE_MAX: usize = 16 * 1024 * 1024;
@@ -29,10 +30,24 @@ pub(crate) struct Lent<'a> {
     pub(crate) notes: &'a Notes,
     /// Answers that are not sent yet.
     pub(crate) out: &'a mut Vec<u8>,
+    /// How much longer each answer takes.
+    pub(crate) delay: Duration,
     pub(crate) shared: &'a mut LoopState,
 }
 
 impl Lent<'_> {
+    /// Makes the answer late: a sleep would not be exact to a microsecond.
+    #[inline]
+    pub(crate) fn wait(&self) {
+        if self.delay.is_zero() {
+            return;
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < self.delay {
+            std::hint::spin_loop();
+        }
+    }
+
     /// Counts an executed statement.
     #[inline]
     pub(crate) fn count(&self, plan: &Plan) {

@@ -17,9 +17,10 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 const BATCH: usize = 256;
 const INPUT_BYTES: usize = 256 * 1024;
@@ -122,6 +123,7 @@ struct Shared {
     cells: Vec<LoopCells>,
     inboxes: Vec<Inbox>,
     notes: Notes,
+    delay_ns: AtomicU64,
     stop: AtomicBool,
 }
 
@@ -159,6 +161,7 @@ pub fn start(mut config: Config) -> io::Result<Handle> {
         cells: (0..count).map(|_| LoopCells::default()).collect(),
         inboxes: (0..count).map(|_| Inbox::new()).collect::<io::Result<_>>()?,
         notes: Notes::default(),
+        delay_ns: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     });
     let mut handle = Handle { shared, threads: Vec::with_capacity(count), config, files };
@@ -186,6 +189,11 @@ impl Handle {
 
     pub fn violations(&self) -> Vec<String> {
         self.shared.notes.all()
+    }
+
+    /// From now on each answer takes so much longer: a known effect.
+    pub fn set_delay(&self, delay: Duration) {
+        self.shared.delay_ns.store(delay.as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// Cuts all connections and stops the loops.
@@ -340,7 +348,8 @@ impl Loop {
             Protocol::Postgres(_) => &cells.postgres,
         };
         let (notes, out) = (&self.shared.notes, &mut self.output);
-        let mut lent = Lent { cells, notes, out, shared: &mut self.state };
+        let delay = Duration::from_nanos(self.shared.delay_ns.load(Ordering::Relaxed));
+        let mut lent = Lent { cells, notes, out, delay, shared: &mut self.state };
         let fate = connection.serve(flags, &mut lent, &mut self.input);
         self.obey(key, fate);
     }
@@ -431,7 +440,8 @@ impl Loop {
             return self.close(key);
         }
         let (notes, out) = (&self.shared.notes, &mut self.output);
-        let mut lent = Lent { cells, notes, out, shared: &mut self.state };
+        let delay = Duration::ZERO;
+        let mut lent = Lent { cells, notes, out, delay, shared: &mut self.state };
         let fate = connection.greet(&mut lent);
         self.obey(key, fate);
     }

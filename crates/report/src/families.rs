@@ -6,7 +6,7 @@ use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
 use dyno_facts::{PublishedTable, TrialStatus, TrialSummary};
 use dyno_statistics::Metric;
-use dyno_statistics::ratio::Bound;
+use dyno_statistics::ratio::FigureBound;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -69,7 +69,7 @@ pub trait FamilyPaper: Sync {
     }
 
     /// What such a figure is where it was not measured to its end.
-    fn bound(&self, _: &TrialSummary, _: Metric) -> Option<Bound> {
+    fn bound(&self, _: &TrialSummary, _: Metric) -> Option<FigureBound> {
         None
     }
 

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use dyno_core::Dialect;
-use dyno_facts::Environment;
+use dyno_facts::{EffectFacts, Environment};
 use dyno_store::write_atomically;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -16,6 +16,7 @@ pub struct Calibration {
     pub host: String,
     pub binary_sha256: String,
     pub points: Vec<CalibrationPoint>,
+    pub effects: Vec<EffectFacts>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,15 @@ impl Calibration {
             && found.binary_sha256 == environment.binary_sha256
             && !found.binary_sha256.is_empty();
         is_own.then_some(found)
+    }
+
+    /// The one to be kept: what was measured before by the same binary on the same machine stays.
+    pub fn to_be_kept(environment: &Environment) -> Self {
+        Calibration::of(environment).unwrap_or_else(|| Calibration {
+            host: environment.host.clone(),
+            binary_sha256: environment.binary_sha256.clone(),
+            ..Calibration::default()
+        })
     }
 
     pub fn keep(&self) -> Result<PathBuf, Failure> {

@@ -62,12 +62,12 @@ pub struct PairedRatio {
     pub variation_baseline: Option<f64>,
     pub variation_candidate: Option<f64>,
     /// What the ratio is where some figures are only bounds.
-    pub bound: Option<Bound>,
+    pub bound: Option<FigureBound>,
 }
 
 /// What is known of a figure that was not measured to its end, or of what follows from such figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum FigureBound {
     /// As the time of a query that was given up.
     AtLeast,
     AtMost,
@@ -75,12 +75,12 @@ pub enum Bound {
     Unknown,
 }
 
-impl Bound {
-    pub fn of([is_at_least, is_at_most]: [bool; 2]) -> Option<Bound> {
+impl FigureBound {
+    pub fn of([is_at_least, is_at_most]: [bool; 2]) -> Option<FigureBound> {
         match (is_at_least, is_at_most) {
-            (true, true) => Some(Bound::Unknown),
-            (true, false) => Some(Bound::AtLeast),
-            (false, true) => Some(Bound::AtMost),
+            (true, true) => Some(FigureBound::Unknown),
+            (true, false) => Some(FigureBound::AtLeast),
+            (false, true) => Some(FigureBound::AtMost),
             (false, false) => None,
         }
     }
@@ -88,8 +88,8 @@ impl Bound {
     /// What is left of the interval of figures that were taken for measured ones: on one side there is no end.
     pub fn widen(self, interval: ConfidenceInterval) -> ConfidenceInterval {
         ConfidenceInterval {
-            low: if self == Bound::AtLeast { interval.low } else { 0.0 },
-            high: if self == Bound::AtMost { interval.high } else { f64::INFINITY },
+            low: if self == FigureBound::AtLeast { interval.low } else { 0.0 },
+            high: if self == FigureBound::AtMost { interval.high } else { f64::INFINITY },
         }
     }
 }
@@ -149,12 +149,12 @@ impl PairedRatio {
 
     /// What is left of it where figures were bounds: what was cut off is taken for its end, so that the true ratio is
     /// further away, on the side of the bound. p counts in that direction alone.
-    pub fn bounded(self, bound: Option<Bound>) -> PairedRatio {
+    pub fn bounded(self, bound: Option<FigureBound>) -> PairedRatio {
         let Some(bound) = bound else { return self };
         let is_proven = match bound {
-            Bound::AtLeast => self.ratio > 1.0,
-            Bound::AtMost => self.ratio < 1.0,
-            Bound::Unknown => false,
+            FigureBound::AtLeast => self.ratio > 1.0,
+            FigureBound::AtMost => self.ratio < 1.0,
+            FigureBound::Unknown => false,
         };
         PairedRatio {
             interval: self.interval.map(|both| bound.widen(both)),
@@ -310,13 +310,13 @@ mod tests {
             constant(6, ratio).bounded(Some(bound)).verdict(Better::Less, DEFAULT_MARGIN)
         };
         // Times of a candidate that was given up: it is slower at least.
-        assert_eq!(verdict(1.2, Bound::AtLeast), RatioVerdict::Slower);
-        assert_eq!(verdict(0.8, Bound::AtLeast), RatioVerdict::Undecided);
-        assert_eq!(verdict(0.8, Bound::AtMost), RatioVerdict::Faster);
-        assert_eq!(verdict(1.2, Bound::AtMost), RatioVerdict::Undecided);
-        assert_eq!(verdict(1.2, Bound::Unknown), RatioVerdict::Undecided);
-        assert_eq!(verdict(1.0, Bound::AtLeast), RatioVerdict::Undecided, "nor equivalent");
-        let bounded = constant(8, 1.2).bounded(Some(Bound::AtLeast));
+        assert_eq!(verdict(1.2, FigureBound::AtLeast), RatioVerdict::Slower);
+        assert_eq!(verdict(0.8, FigureBound::AtLeast), RatioVerdict::Undecided);
+        assert_eq!(verdict(0.8, FigureBound::AtMost), RatioVerdict::Faster);
+        assert_eq!(verdict(1.2, FigureBound::AtMost), RatioVerdict::Undecided);
+        assert_eq!(verdict(1.2, FigureBound::Unknown), RatioVerdict::Undecided);
+        assert_eq!(verdict(1.0, FigureBound::AtLeast), RatioVerdict::Undecided, "nor equivalent");
+        let bounded = constant(8, 1.2).bounded(Some(FigureBound::AtLeast));
         let interval = bounded.interval.expect("eight pairs");
         assert!(interval.low > 1.1 && interval.high.is_infinite());
         assert_eq!((bounded.half_width(), bounded.pairs_to_decide(0.03)), (None, None));

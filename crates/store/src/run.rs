@@ -215,7 +215,7 @@ fn new_folder(dir: &Path, header: &RunHeader) -> Result<PathBuf, StoreError> {
 }
 
 /// Now as RFC 3339 in UTC, whole seconds.
-fn now_utc() -> String {
+pub fn now_utc() -> String {
     let now = OffsetDateTime::now_utc();
     let now = now.replace_nanosecond(0).unwrap_or(now);
     now.format(&Rfc3339).unwrap_or_default()

@@ -13,6 +13,7 @@ use dyno_facts::{PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialSta
 use dyno_fleet::FleetOptions;
 use dyno_report::{figure_of, judged_metrics};
 use dyno_runner as runner;
+use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::muster::{Muster, OnLostGenerator};
@@ -295,8 +296,10 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         false => format!(", and the load of {}: it is timed when it has begun", loads.join(", ")),
     };
     output::talk(&format!("{}: {steps}, {most}about {about}{beside}.", plan.suite.title));
+    let environment = dyno_observe::environment();
     let mut header = RunHeader {
-        environment: dyno_observe::environment(),
+        effects: Calibration::of(&environment).map(|known| known.effects).unwrap_or_default(),
+        environment,
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
     fill(&mut header);

@@ -5,7 +5,7 @@ use crate::families::{KnownFamily, is_pass};
 use crate::text::Message;
 use dyno_facts::{LatencySummary, TrialSummary, say};
 use dyno_statistics::Metric;
-use dyno_statistics::ratio::Bound;
+use dyno_statistics::ratio::FigureBound;
 
 /// Why [`figure_of`] has no figure of it above zero, in a few words.
 pub(crate) fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
@@ -51,7 +51,7 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 }
 
 /// What a figure is that was not measured to its end.
-pub(crate) fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<Bound> {
+pub(crate) fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
     KnownFamily::of(trial)?.bound(trial, metric)
 }
 

@@ -1,9 +1,12 @@
 //! How far the claims of a paper reach.
 
-use crate::evidence::Paper;
+use crate::blocks::{Blocks, PaperRows};
+use crate::evidence::{Paper, metric_name};
 use crate::families::is_pass;
+use crate::format::{self, NumberFormat};
 use crate::text::Message;
-use dyno_facts::{Purpose, say};
+use dyno_facts::{EffectFacts, Purpose, say};
+use dyno_statistics::Metric;
 
 /// How far the claims reach.
 pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
@@ -40,4 +43,33 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
         _ => say!(a_test_of_another_workload_data_size),
     });
     limits
+}
+
+/// What the load generators' machines have found of known effects.
+pub(super) fn known_effects(paper: &Paper, blocks: &mut Blocks) {
+    let all = paper.runs.iter().flat_map(|run| &run.header.effects);
+    let rows: Vec<&EffectFacts> = format::unique(all.collect());
+    let interval = |of: &EffectFacts| {
+        let (low, high) = of.low.zip(of.high)?;
+        Some(format!("[{low:.3}, {high:.3}]"))
+    };
+    if !rows.is_empty() {
+        let table = PaperRows::new(say!(known_effects_and_what_was_found), rows)
+            .text(say!(effect_on), |of| &of.target)
+            .text(say!(effect_share), |of| match of.effect > 0.0 {
+                true => Message::from(format::percent(of.effect)),
+                false => say!(no_effect),
+            })
+            .text(say!(metric), |of| match Metric::of_name(&of.metric) {
+                Some(metric) => metric_name(metric),
+                None => Message::verbatim(&of.metric),
+            })
+            .text(say!(effect_found), |of| if of.is_found { say!(yes) } else { say!(no) })
+            .col(say!(pairs), NumberFormat::Whole, |of| of.pairs)
+            .col(say!(ratio_2), NumberFormat::Fixed(3), |of| of.ratio)
+            .col(say!(n_95_percent_interval), NumberFormat::Right, interval)
+            .text(say!(effect_tried_at), |of| &of.at);
+        blocks.table(table);
+        blocks.fine(say!(known_effects_were_injected));
+    }
 }

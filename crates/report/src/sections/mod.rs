@@ -111,6 +111,7 @@ fn limits(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("9", say!(limits), "limits");
     blocks.list(Style::Plain, plain_items(&limits::sentences(paper)));
+    limits::known_effects(paper, &mut blocks);
     blocks
 }
 

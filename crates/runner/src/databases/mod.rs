@@ -16,7 +16,7 @@ use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
-use dyno_observe::read_facts;
+use dyno_observe::{ServerProcess, read_facts};
 use dyno_reactor::block_on;
 use std::path::Path;
 use std::time::Instant;
@@ -67,6 +67,13 @@ pub struct ReachedDatabase {
     pub(crate) server: ServerPlace,
     /// Its nodes in the order of the plan; empty where no plan has named it.
     pub nodes: Vec<ReachedNode>,
+}
+
+impl ReachedDatabase {
+    /// The server's first process; `None` where it doesn't run on this machine or isn't known.
+    pub fn process(&self) -> Option<ServerProcess> {
+        self.server.process()
+    }
 }
 
 /// Finds the password of target `name`, connects once and asks the server who it is. When

@@ -15,7 +15,7 @@
 //!
 //! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
 
-use crate::ratio::{Bound, LEAST_PAIRS, PairedRatio, pairs_needed};
+use crate::ratio::{FigureBound, LEAST_PAIRS, PairedRatio, pairs_needed};
 use crate::words::Reader;
 use crate::{ConfidenceInterval, Metric, deviation, mean, mean_interval};
 use std::fmt;
@@ -234,7 +234,7 @@ impl Gate {
     }
 
     /// Of a gate about values; `bound` where some of them are only bounds.
-    pub fn judge_values(&self, trials: &[f64], bound: Option<Bound>) -> JudgedGate {
+    pub fn judge_values(&self, trials: &[f64], bound: Option<FigureBound>) -> JudgedGate {
         match self.metric.is_fact() {
             true => self.judge_fact(trials),
             false => self.judge_value(trials, bound),
@@ -251,7 +251,7 @@ impl Gate {
         JudgedGate { verdict, value, interval: None, count: trials.len(), needed: None }
     }
 
-    fn judge_value(&self, trials: &[f64], bound: Option<Bound>) -> JudgedGate {
+    fn judge_value(&self, trials: &[f64], bound: Option<FigureBound>) -> JudgedGate {
         let logs: Vec<f64> =
             trials.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
         let value = mean(&logs).map(f64::exp);

@@ -100,7 +100,7 @@ impl ReachedCounts {
 
 /// Where a New-Order or a Payment has its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct ReachRoute {
     pub(crate) is_order: bool,
     /// Shard of its terminal's warehouse; 0 where none are known.
     pub(crate) home: usize,
@@ -113,9 +113,14 @@ pub(crate) struct Route {
 
 /// The share of transactions with some row among those that are `share` of all rows. All numbers of rows of a transaction
 /// are alike.
-pub(crate) fn any_line(share: f64, rows: RangeInclusive<usize>) -> f64 {
+fn any_line(share: f64, rows: RangeInclusive<usize>) -> f64 {
     let numbers = rows.clone().count() as f64;
     1.0 - rows.map(|rows| (1.0 - share).powi(rows as i32)).sum::<f64>() / numbers
+}
+
+/// The share of orders with some line among those that are `share` of all lines.
+pub(crate) fn any_order_line(share: f64) -> f64 {
+    any_line(share, LINES_MIN..=LINES_MAX)
 }
 
 /// Counts how far transactions reach.
@@ -150,9 +155,10 @@ impl ReachLog {
         is_order: bool,
         home: i64,
         others: impl Iterator<Item = i64>,
-    ) -> Route {
+    ) -> ReachRoute {
         let shard = self.shard(home);
-        let mut route = Route { is_order, home: shard, rows: 0, crossing: 0, reach: Reach::Home };
+        let mut route =
+            ReachRoute { is_order, home: shard, rows: 0, crossing: 0, reach: Reach::Home };
         for other in others {
             let reach = match other == home {
                 true => Reach::Home,
@@ -177,7 +183,7 @@ impl ReachLog {
 
     /// A New-Order or a Payment has ended in the measured window.
     #[inline]
-    pub(crate) fn note(&self, route: &Route, ended: &EndedTransaction) {
+    pub(crate) fn note(&self, route: &ReachRoute, ended: &EndedTransaction) {
         let kind = usize::from(!route.is_order);
         let reached = &self.reached[kind * Reach::ALL.len() + route.reach as usize];
         match ended.outcome {
@@ -284,8 +290,8 @@ mod tests {
         }
     }
 
-    fn route(is_order: bool, reach: Reach) -> Route {
-        Route { is_order, home: 0, rows: 1, crossing: 0, reach }
+    fn route(is_order: bool, reach: Reach) -> ReachRoute {
+        ReachRoute { is_order, home: 0, rows: 1, crossing: 0, reach }
     }
 
     #[test]
@@ -312,7 +318,8 @@ mod tests {
         assert_eq!(reaches, [Reach::Home, Reach::Shard, Reach::Warehouse, Reach::Shard]);
         assert_eq!(log.shards(), Some(2));
         let order = log.route(true, 2, [2, 1, 4, 3].into_iter());
-        let expected = Route { is_order: true, home: 1, rows: 4, crossing: 2, reach: Reach::Shard };
+        let expected =
+            ReachRoute { is_order: true, home: 1, rows: 4, crossing: 2, reach: Reach::Shard };
         assert_eq!(order, expected);
     }
 

@@ -8,7 +8,7 @@ use crate::evidence::{
 };
 use crate::text::Message;
 use dyno_facts::{ComparisonFacts, StopRule, TrialSummary};
-use dyno_statistics::ratio::{Bound, DEFAULT_MARGIN, RatioVerdict};
+use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, RatioVerdict};
 use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise};
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
@@ -178,9 +178,9 @@ fn row(
         ratio: ratio.ratio,
         bound: match ratio.bound {
             None => "",
-            Some(Bound::AtLeast) => "≥",
-            Some(Bound::AtMost) => "≤",
-            Some(Bound::Unknown) => "?",
+            Some(FigureBound::AtLeast) => "≥",
+            Some(FigureBound::AtMost) => "≤",
+            Some(FigureBound::Unknown) => "?",
         },
         interval: ratio.interval.map(bounds),
         half_width: ratio.half_width(),

@@ -10,7 +10,7 @@ use crate::text::Message;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::Metric;
 use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
-use dyno_statistics::ratio::{Bound, PairedRatio};
+use dyno_statistics::ratio::{FigureBound, PairedRatio};
 
 /// Every gate of the suite at every load level of its experiment, then those given beside.
 pub(super) fn all(
@@ -100,10 +100,10 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         let complete = || trials.iter().copied().filter(|trial| trial.status == "complete");
         let values: Vec<f64> =
             complete().filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
-        let bounds: Vec<Bound> =
+        let bounds: Vec<FigureBound> =
             complete().filter_map(|trial| bound_of(&trial.summary, gate.metric)).collect();
         let is_any = |end| bounds.iter().any(|bound| *bound != end);
-        let bound = Bound::of([is_any(Bound::AtMost), is_any(Bound::AtLeast)]);
+        let bound = FigureBound::of([is_any(FigureBound::AtMost), is_any(FigureBound::AtLeast)]);
         let found = gate.judge_values(&values, bound);
         let row = row(experiment, gate, level_words(trials[0]), target.to_owned(), &found);
         let row = without(row, left_out(complete(), gate.metric));

@@ -20,7 +20,7 @@ use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, bound_of
 use crate::text::{Lang, Message};
 use dyno_facts::{StopRule, TrialSummary};
 use dyno_statistics::Metric;
-use dyno_statistics::ratio::{Bound, PairedRatio};
+use dyno_statistics::ratio::{FigureBound, PairedRatio};
 use dyno_statistics::sequential::judging;
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
@@ -47,14 +47,15 @@ fn ratio_of(
     let planned = [stop.pairs_least as usize, stop.pairs_most as usize];
     let judging = judging(stop.is_until_decided, stop.half_width.is_some(), planned);
     // What one side has at least, the ratio is at most where that side is the baseline.
-    let bound = |is_baseline: fn(Bound) -> bool, is_candidate: fn(Bound) -> bool| {
-        let is =
-            |side: &TrialSummary, is: fn(Bound) -> bool| bound_of(side, metric).is_some_and(is);
+    let bound = |is_baseline: fn(FigureBound) -> bool, is_candidate: fn(FigureBound) -> bool| {
+        let is = |side: &TrialSummary, is: fn(FigureBound) -> bool| {
+            bound_of(side, metric).is_some_and(is)
+        };
         pairs.iter().any(|(a, b)| is(a, is_baseline) || is(b, is_candidate))
     };
-    let is_least = |bound| bound != Bound::AtMost;
-    let is_most = |bound| bound != Bound::AtLeast;
-    let bound = Bound::of([bound(is_most, is_least), bound(is_least, is_most)]);
+    let is_least = |bound| bound != FigureBound::AtMost;
+    let is_most = |bound| bound != FigureBound::AtLeast;
+    let bound = FigureBound::of([bound(is_most, is_least), bound(is_least, is_most)]);
     PairedRatio::of(&values, judging).map(|ratio| ratio.bounded(bound))
 }
 

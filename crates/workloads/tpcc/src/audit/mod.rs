@@ -5,8 +5,7 @@
 
 use crate::profile::{CustomerKey, PerKind, Profile, TpccTransaction, TransactionChoice};
 use crate::random::{Constants, NuRand};
-use crate::reach::{Route, any_line};
-use crate::run::{LINES_MAX, LINES_MIN};
+use crate::reach::{ReachRoute, any_order_line};
 use dyno_core::Nanos;
 use dyno_facts::{Message, say};
 use serde::{Deserialize, Serialize};
@@ -106,7 +105,7 @@ impl Counters {
 
     /// Notes on how many shards a New-Order or a Payment has its rows.
     #[inline]
-    pub(crate) fn spread(&mut self, route: &Route, is_committed: bool) {
+    pub(crate) fn spread(&mut self, route: &ReachRoute, is_committed: bool) {
         let Some(counts) = self.shards.get_mut(route.home) else { return };
         match route.is_order {
             true => {
@@ -316,7 +315,7 @@ impl Expected {
             return Vec::new();
         }
         let line = |elsewhere: f64| self.remote_line * elsewhere;
-        let order = |elsewhere: f64| any_line(line(elsewhere), LINES_MIN..=LINES_MAX);
+        let order = |elsewhere: f64| any_order_line(line(elsewhere));
         let payment = |elsewhere: f64| self.remote_payment * elsewhere;
         let share =
             |name, counts: fn(&CrossingCounts) -> [u64; 2], expected: &dyn Fn(f64) -> f64| {

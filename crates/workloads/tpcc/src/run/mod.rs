@@ -36,7 +36,7 @@ use crate::profile::{
     Binding, DELIVERY_DEFERRED, DeliveryMode, PerKind, ReadOnlyEnd, TpccTransaction,
 };
 use crate::random::{self, Constants, is_c_last_allowed};
-use crate::reach::{ReachLog, Route};
+use crate::reach::{ReachLog, ReachRoute};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
     DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, SECOND, Session,
@@ -47,7 +47,7 @@ use inputs::{
     DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
 };
 use link::{Flight, Link};
-use pacing::Pacing;
+use pacing::{Pacing, note_pause};
 use payment::Namesakes;
 use statements::{Sql, Statements};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -104,7 +104,7 @@ pub struct TpccWorker {
     names: Namesakes,
     input: Input,
     /// Where that has its rows, if it may have some elsewhere.
-    route: Option<Route>,
+    route: Option<ReachRoute>,
     counters: Box<Counters>,
     shown: OrderShown,
     /// Districts without an order that its last transaction has met.
@@ -532,22 +532,9 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
     }
 }
 
-/// Notes the pauses before a transaction of a terminal: keying is what the engine has waited beyond the think time,
-/// which is unknown of its first one.
-#[inline]
-fn note_pause(counters: &mut Counters, terminal: &mut Terminal, ended: &EndedTransaction) {
-    let (kind, think) = (usize::from(terminal.thought), terminal.think);
-    let waited = ended.due.saturating_sub(terminal.ended);
-    let is_first = std::mem::replace(&mut terminal.ended, ended.ended) == 0;
-    if ended.is_measured {
-        let keyed = (!is_first).then(|| (ended.transaction, waited.saturating_sub(think)));
-        counters.pause((kind, think), keyed);
-    }
-}
-
 /// Where a New-Order or a Payment has its rows.
 #[inline]
-fn route(reaches: &ReachLog, input: &Input) -> Option<Route> {
+fn route(reaches: &ReachLog, input: &Input) -> Option<ReachRoute> {
     match input {
         Input::NewOrder(order) => {
             let lines = &order.lines[..order.count - usize::from(order.is_rolled_back)];

@@ -2,8 +2,9 @@
 
 use super::TpccOptions;
 use super::inputs::Terminal;
+use crate::audit::Counters;
 use crate::profile::{Pace, PerKind, TpccTransaction, TransactionChoice};
-use dyno_core::{Nanos, Rng, SECOND, TerminalPlan, TransactionId};
+use dyno_core::{EndedTransaction, Nanos, Rng, SECOND, TerminalPlan, TransactionId};
 
 /// The cards that a terminal has not played yet (clause 5.2.4.2): how many of each kind. One drawn
 /// by chance from what is left is the next one of a shuffled deck.
@@ -127,6 +128,23 @@ impl Pacing {
             }
             before -= plan.pause as f64;
         }
+    }
+}
+
+/// Notes the pauses before a transaction of a terminal: keying is what the engine has waited beyond the think time,
+/// which is unknown of its first one.
+#[inline]
+pub(super) fn note_pause(
+    counters: &mut Counters,
+    terminal: &mut Terminal,
+    ended: &EndedTransaction,
+) {
+    let (kind, think) = (usize::from(terminal.thought), terminal.think);
+    let waited = ended.due.saturating_sub(terminal.ended);
+    let is_first = std::mem::replace(&mut terminal.ended, ended.ended) == 0;
+    if ended.is_measured {
+        let keyed = (!is_first).then(|| (ended.transaction, waited.saturating_sub(think)));
+        counters.pause((kind, think), keyed);
     }
 }
 

@@ -25,7 +25,7 @@ use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, Trial,
     glossary_row,
 };
-use dyno_statistics::ratio::Bound;
+use dyno_statistics::ratio::FigureBound;
 use dyno_statistics::{Better, Metric};
 
 /// Queries of TPC-H.
@@ -188,11 +188,11 @@ impl FamilyPaper for TpchPaper {
     }
 
     /// With a query that was given up.
-    fn bound(&self, trial: &TrialSummary, metric: Metric) -> Option<Bound> {
+    fn bound(&self, trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
         let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;
         (!metrics.penalised.is_empty()).then_some(match metric.better() {
-            Better::Less => Bound::AtLeast,
-            Better::More => Bound::AtMost,
+            Better::Less => FigureBound::AtLeast,
+            Better::More => FigureBound::AtMost,
         })
     }
 
