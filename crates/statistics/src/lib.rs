@@ -13,6 +13,7 @@
 //! | Are more pairs needed? | [`sequential`] |
 //! | Which rate is held under an objective? | [`knee`], [`objective`] |
 //! | Does a result break a gate? | [`gate`] |
+//! | Has the order of trials left a mark on them? | [`history`] |
 //! | Was the system steady in the window? | [`steady`], [`theil_sen`] |
 //! | How does throughput scale? | [`usl`] |
 //!
@@ -21,6 +22,7 @@
 pub mod anytime;
 pub mod bootstrap;
 pub mod gate;
+pub mod history;
 pub mod holm;
 pub mod knee;
 pub mod noise;

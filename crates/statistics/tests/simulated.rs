@@ -76,6 +76,24 @@ fn blocks_one_after_the_other_would_take_drift_for_a_difference() {
 }
 
 #[test]
+fn the_history_of_a_session_is_seldom_seen_where_there_is_none() {
+    let fires = |world: World, pairs: usize| {
+        share(120, |seed| Session::new(seed, world, [pairs; 2]).history().contains(&true))
+    };
+    for world in [World::Quiet, World::Starved, World::HeavyTails, World::Bimodal] {
+        for pairs in [6, 10] {
+            let found = fires(world, pairs);
+            // The truth is 1 % at most; here are four standard errors more.
+            assert!(found.found <= 0.046, "{world:?}, {pairs} pairs: {found:?}");
+        }
+    }
+    for (world, mark) in [(World::Dependent, 0), (World::Drift, 1), (World::SecondLoses, 2)] {
+        let found = share(12, |seed| Session::new(seed, world, [40; 2]).history()[mark]);
+        assert!(found.found >= 0.5, "{world:?}: {found:?}");
+    }
+}
+
+#[test]
 fn many_comparisons_find_no_more_by_chance_than_one() {
     let comparisons = 12;
     let any = |seed: u64, is_corrected: bool| {

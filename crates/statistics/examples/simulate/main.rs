@@ -1,6 +1,6 @@
 //! Whether verdicts keep what they promise: the tables of the crate's README.
 //!
-//! `simulate [bars|orders|levels] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
+//! `simulate [bars|orders|levels|history] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
 #![expect(clippy::print_stdout, reason = "a program that prints tables")]
 
 mod model;
@@ -19,6 +19,7 @@ fn main() {
     match what.as_str() {
         "orders" => orders(count),
         "levels" => levels(count),
+        "history" => history(count),
         _ => {
             false_positives(count);
             bars(count);
@@ -108,6 +109,28 @@ fn bars(count: u64) {
     }
     print("a peak is claimed of a saturating curve, 2 % noise", share(count, peak_of_saturation));
     print("a search ends below 90 % of capacity, 5 % spurious failures", share(count, knee_is_low));
+}
+
+/// How often checks of a session's history fire, all three together and one by one.
+fn history(count: u64) {
+    let pairs = [6, 10, 20, 40];
+    println!(
+        "| any / lag-1 / drift / second of a pair, % | {} pairs |",
+        pairs.map(|n| n.to_string()).join(" | ")
+    );
+    println!("|---|{}", "---|".repeat(pairs.len()));
+    for (world, name) in World::ALL {
+        let cells = pairs.map(|pairs| {
+            let found: Vec<[bool; 3]> =
+                (0..count).map(|seed| Session::new(seed, world, [pairs; 2]).history()).collect();
+            let of = |fires: &dyn Fn(&[bool; 3]) -> bool| {
+                100.0 * found.iter().filter(|all| fires(all)).count() as f64 / count as f64
+            };
+            let each = [0, 1, 2].map(|at| format!("{:.1}", of(&|all| all[at])));
+            format!("{:.2} / {}", of(&|all| all.contains(&true)), each.join(" / "))
+        });
+        println!("| {name} | {} |", cells.join(" | "));
+    }
 }
 
 /// One queue with a delay, three trials a level.

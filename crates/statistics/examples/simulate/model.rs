@@ -2,6 +2,7 @@
 
 use dyno_core::Rng;
 use dyno_statistics::Better;
+use dyno_statistics::history::{self, PlacedFigure};
 use dyno_statistics::knee::{self, KneeOutcome, KneeStep, Search, Tried};
 use dyno_statistics::order;
 use dyno_statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
@@ -126,11 +127,15 @@ impl Session {
         10_000.0 * level * second * (1.0 + drift) * self.starved() * noise.exp()
     }
 
-    pub(crate) fn pair(&mut self, number: usize) -> (f64, f64) {
-        let is_swapped = match self.block {
+    fn is_swapped(&mut self, number: usize) -> bool {
+        match self.block {
             0 => self.rng.unit() < 0.5,
             block => order::balanced(2, block, number, self.seed)[0] == 1,
-        };
+        }
+    }
+
+    pub(crate) fn pair(&mut self, number: usize) -> (f64, f64) {
+        let is_swapped = self.is_swapped(number);
         let first = self.trial(is_swapped, false);
         let second = self.trial(!is_swapped, true);
         if is_swapped { (second, first) } else { (first, second) }
@@ -138,6 +143,27 @@ impl Session {
 
     pub(crate) fn fixed(mut self) -> Vec<(f64, f64)> {
         (0..self.planned[0]).map(|number| self.pair(number)).collect()
+    }
+
+    /// Whether successive trials depend on each other, drift, and lose as second of a pair, as a paper's checks say it.
+    pub(crate) fn history(mut self) -> [bool; 3] {
+        let (mut figures, mut ratios) = (Vec::new(), Vec::new());
+        for number in 0..self.planned[0] {
+            let is_swapped = self.is_swapped(number);
+            let (baseline, candidate) = self.pair(number);
+            let both = [baseline, candidate].map(f64::ln);
+            let placed = |group: usize, log: f64| PlacedFigure { group, log };
+            let order = if is_swapped { [1, 0] } else { [0, 1] };
+            figures.extend(order.map(|group| placed(group, both[group])));
+            ratios.push((placed(0, both[1] - both[0]), !is_swapped));
+        }
+        let marks = [
+            history::lag1(&figures, self.seed),
+            history::drift(&figures, self.seed),
+            history::second_of_pair(&ratios, self.seed),
+        ];
+        let made = marks.iter().flatten().count() as f64;
+        marks.map(|mark| mark.is_some_and(|mark| mark.p <= history::FAMILY_ALPHA / made))
     }
 
     /// Pairs until the plan ends them.

@@ -10,6 +10,7 @@
 
 mod disclosure;
 mod generator;
+mod history;
 mod nodes;
 mod repetition;
 mod same;
@@ -87,7 +88,7 @@ kinds_of_rules! {
 }
 
 /// The rules of every paper, by group; those of families are with their sections.
-const GROUPS: [&[Rule]; 9] = [
+const GROUPS: [&[Rule]; 10] = [
     generator::RULES,
     time::RULES,
     repetition::RULES,
@@ -96,8 +97,9 @@ const GROUPS: [&[Rule]; 9] = [
     truth::RULES,
     arithmetic::RULES,
     disclosure::RULES,
-    // Of several groups.
+    // Of groups that have files of their own above.
     nodes::RULES,
+    history::RULES,
 ];
 
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.

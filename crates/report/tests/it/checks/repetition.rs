@@ -55,7 +55,43 @@ fn sweep(runs: &mut [RunData], is_confirmed: bool) {
     }
 }
 
+/// Forty trials in pairs of drawn order; `log` says how a figure differs by its place and whether it is a second one.
+fn session(runs: &mut [RunData], log: impl Fn(u32, bool) -> f64) {
+    let trials = (1..=20).flat_map(|repeat: u32| {
+        let mut order = [BASELINE, CANDIDATE];
+        if repeat * repeat % 7 > 2 {
+            order.reverse();
+        }
+        (0..2).map(move |at| (2 * repeat - 1 + at, order[at as usize], repeat))
+    });
+    let made = trials.map(|(number, target, repeat)| {
+        let mut trial = one(number, target, repeat, 16);
+        let noise = f64::from(number * 7919 % 101) / 101.0 - 0.5;
+        trial.summary.tps = 1e4 * (0.004 * noise + log(number, number % 2 == 0)).exp();
+        trial
+    });
+    runs[0].trials = made.collect();
+}
+
 pub(super) const CASES: &[Case] = &[
+    Case {
+        id: "trials-depend",
+        evidence: "over 40 trials",
+        fires: |runs| session(runs, |number, _| 0.01 * (f64::from(number) / 3.0).sin()),
+        silent: |runs| session(runs, |_, _| 0.0),
+    },
+    Case {
+        id: "session-drifts",
+        evidence: "+4.",
+        fires: |runs| session(runs, |number, _| 0.04 * f64::from(number) / 40.0),
+        silent: |runs| session(runs, |number, _| 0.005 * f64::from(number) / 40.0),
+    },
+    Case {
+        id: "second-of-pair",
+        evidence: "-2.",
+        fires: |runs| session(runs, |_, is_second| if is_second { -0.02 } else { 0.0 }),
+        silent: |runs| session(runs, |_, is_second| if is_second { -0.005 } else { 0.0 }),
+    },
     Case {
         id: "aa-differs",
         evidence: "comparison read_only workers=16: new / old: ",

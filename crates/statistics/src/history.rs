@@ -1,0 +1,241 @@
+//! Whether the order of trials left a mark on them: dependence of successive trials, drift over a session, and what it
+//! costs to be the second of a pair.
+//!
+//! All three are permutation tests of ranks: figures change places within their group (the same target at the same load),
+//! so that p is exact whatever the distribution of trials is, and no short session fires by chance. A family of such
+//! tests is judged at [`FAMILY_ALPHA`] together (Bonferroni). Sources: E. Pitman, Supplement to the Journal of the Royal
+//! Statistical Society 4 (1937); A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 14 (1943), for the first;
+//! J. Besag and P. Clifford, Biometrika 78 (1991), for when to stop permuting.
+
+use crate::{deviation, median, theil_sen};
+use dyno_core::Rng;
+
+/// The chance that any test of a run's family fires although there is nothing.
+pub const FAMILY_ALPHA: f64 = 0.01;
+/// Fewer figures say nothing of their order.
+pub const LEAST_PLACED: usize = 12;
+const PERMUTATIONS: usize = 19_999;
+/// So many as extreme as what was found, to both sides, and p is no small one.
+const ENOUGH: usize = 100;
+
+/// A figure in the order in which figures were made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacedFigure {
+    /// Figures of one group differ by noise and by their place alone.
+    pub group: usize,
+    /// The logarithm of the figure.
+    pub log: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HistoryMark {
+    /// The correlation of successive figures, or the change as a share: -0.02 is 2 % less.
+    pub size: f64,
+    /// Two-sided p of no mark.
+    pub p: f64,
+    pub figures: usize,
+}
+
+/// Whether each figure resembles the one before it, beside a drift of all; `None` under [`LEAST_PLACED`] figures.
+pub fn lag1(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
+    let slope = Permuted::new(figures)?.slope()?;
+    let without_drift = |(at, figure): (usize, &PlacedFigure)| PlacedFigure {
+        log: figure.log - slope * at as f64,
+        ..*figure
+    };
+    let figures: Vec<PlacedFigure> = figures.iter().enumerate().map(without_drift).collect();
+    let session = Permuted::new(&figures)?;
+    let correlation = |values: &[f64]| {
+        let rest = session.without_line(values);
+        let together: f64 = rest.windows(2).map(|two| two[0] * two[1]).sum();
+        let all: f64 = rest.iter().map(|value| value * value).sum();
+        if all > 0.0 { together / all } else { 0.0 }
+    };
+    let size = correlation(&session.ranks);
+    Some(HistoryMark { size, p: session.p(seed, correlation), figures: figures.len() })
+}
+
+/// By how much figures grew from the first to the last; `None` under [`LEAST_PLACED`] figures.
+pub fn drift(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
+    let session = Permuted::new(figures)?;
+    let late = |values: &[f64]| values.iter().zip(&session.places).map(|(a, b)| a * b).sum();
+    let size = (session.slope()? * (figures.len() - 1) as f64).exp_m1();
+    Some(HistoryMark { size, p: session.p(seed, late), figures: figures.len() })
+}
+
+/// What it costs to be the second of a pair. `pairs` are log ratios, candidate by baseline, with whether the candidate was
+/// second; `None` under [`LEAST_PLACED`] / 2 pairs, or where one of the orders is missing.
+pub fn second_of_pair(pairs: &[(PlacedFigure, bool)], seed: u64) -> Option<HistoryMark> {
+    let figures: Vec<PlacedFigure> = pairs.iter().map(|(figure, _)| *figure).collect();
+    let session = Permuted::of(&figures, LEAST_PLACED / 2)?;
+    let seconds = |values: &[f64]| {
+        let own = values.iter().zip(pairs).filter(|(_, (_, is_second))| *is_second);
+        own.map(|(value, _)| value).sum()
+    };
+    let shifts: Vec<f64> = differences(&session.centred, pairs).collect();
+    // Candidates gain by it what they lose by being first.
+    let size = (median(&shifts)? / 2.0).exp_m1();
+    Some(HistoryMark { size, p: session.p(seed, seconds), figures: figures.len() })
+}
+
+/// Between all pairs with the candidate second and all with it first (Hodges and Lehmann).
+fn differences<'a>(
+    centred: &'a [f64],
+    pairs: &'a [(PlacedFigure, bool)],
+) -> impl Iterator<Item = f64> + 'a {
+    let of = move |wanted: bool| {
+        let own = centred.iter().zip(pairs).filter(move |(_, (_, is_second))| *is_second == wanted);
+        own.map(|(value, _)| *value)
+    };
+    of(true).flat_map(move |second| of(false).map(move |first| second - first))
+}
+
+/// Figures that may change places within their groups.
+struct Permuted {
+    /// Without the medians of their groups.
+    centred: Vec<f64>,
+    /// Their ranks around zero.
+    ranks: Vec<f64>,
+    /// The places of each group.
+    groups: Vec<Vec<usize>>,
+    /// The place of each figure beside the mean of its group's.
+    places: Vec<f64>,
+}
+
+impl Permuted {
+    fn new(figures: &[PlacedFigure]) -> Option<Permuted> {
+        Permuted::of(figures, LEAST_PLACED)
+    }
+
+    fn of(figures: &[PlacedFigure], least: usize) -> Option<Permuted> {
+        if figures.len() < least || figures.iter().any(|figure| !figure.log.is_finite()) {
+            return None;
+        }
+        let most = figures.iter().map(|figure| figure.group).max()?;
+        let mut groups = vec![Vec::new(); most + 1];
+        for (place, figure) in figures.iter().enumerate() {
+            groups[figure.group].push(place);
+        }
+        let mut centred: Vec<f64> = figures.iter().map(|figure| figure.log).collect();
+        let mut beside: Vec<f64> = (0..figures.len()).map(|place| place as f64).collect();
+        for places in groups.iter().filter(|places| !places.is_empty()) {
+            let own: Vec<f64> = places.iter().map(|place| centred[*place]).collect();
+            let middle = median(&own)?;
+            let mean = places.iter().sum::<usize>() as f64 / places.len() as f64;
+            for place in places {
+                centred[*place] -= middle;
+                beside[*place] -= mean;
+            }
+        }
+        deviation(&centred).filter(|deviation| *deviation > 0.0)?;
+        let ranks = ranks(&centred);
+        Some(Permuted { centred, ranks, groups, places: beside })
+    }
+
+    /// Growth of the logarithm from one place to the next.
+    fn slope(&self) -> Option<f64> {
+        let stride = self.places.len().div_ceil(theil_sen::MOST_POINTS);
+        let points = self.places.iter().copied().zip(self.centred.iter().copied());
+        Some(theil_sen::line(&points.step_by(stride).collect::<Vec<_>>())?.slope)
+    }
+
+    /// What a straight line through them leaves, the same for all groups (least squares).
+    fn without_line(&self, values: &[f64]) -> Vec<f64> {
+        let slope: f64 = values.iter().zip(&self.places).map(|(value, place)| value * place).sum();
+        let squares: f64 = self.places.iter().map(|place| place * place).sum();
+        let rest = values.iter().zip(&self.places);
+        rest.map(|(value, place)| value - slope / squares * place).collect()
+    }
+
+    /// Two-sided p of a statistic of the figures in their order.
+    fn p(&self, seed: u64, statistic: impl Fn(&[f64]) -> f64) -> f64 {
+        let found = statistic(&self.ranks);
+        let slack = 1e-9 * found.abs();
+        let mut rng = Rng::new(seed, "history", 0);
+        let mut values = self.ranks.clone();
+        let (mut below, mut above, mut made) = (1, 1, 1);
+        while made <= PERMUTATIONS && below.min(above) < ENOUGH {
+            for places in &self.groups {
+                for last in (1..places.len()).rev() {
+                    values.swap(places[last], places[rng.uniform(0, last as u64) as usize]);
+                }
+            }
+            let other = statistic(&values);
+            below += usize::from(other <= found + slack);
+            above += usize::from(other >= found - slack);
+            made += 1;
+        }
+        (2.0 * below.min(above) as f64 / made as f64).min(1.0)
+    }
+}
+
+/// From 1, around zero; ties share their mean.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let middle = (values.len() as f64 + 1.0) / 2.0;
+    let mut below = 0;
+    for tied in order.chunk_by(|a, b| values[*a] == values[*b]) {
+        let rank = below as f64 + (tied.len() as f64 + 1.0) / 2.0;
+        tied.iter().for_each(|place| ranks[*place] = rank - middle);
+        below += tied.len();
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figures of two groups in turns, by their place.
+    fn figures(count: usize, log: impl Fn(usize) -> f64) -> Vec<PlacedFigure> {
+        (0..count)
+            .map(|at| PlacedFigure { group: at % 2, log: (at % 2) as f64 + log(at) })
+            .collect()
+    }
+
+    fn noise(at: usize) -> f64 {
+        0.01 * Rng::new(at as u64, "noise", 0).unit()
+    }
+
+    #[test]
+    fn a_drift_is_found_with_its_size() {
+        let found =
+            drift(&figures(20, |at| noise(at) + 0.1 * at as f64 / 19.0), 1).expect("figures");
+        assert!((found.size - 0.1_f64.exp_m1()).abs() < 0.02 && found.p < 0.001, "{found:?}");
+        let none = drift(&figures(20, noise), 1).expect("figures");
+        assert!(none.p > 0.01, "{none:?}");
+    }
+
+    #[test]
+    fn waves_are_dependence_and_a_drift_is_none() {
+        let waves = lag1(&figures(40, |at| (at as f64 / 4.0).sin()), 1).expect("figures");
+        assert!(waves.size > 0.5 && waves.p < 0.001, "{waves:?}");
+        let drift = lag1(&figures(40, |at| noise(at) + at as f64), 1).expect("figures");
+        assert!(drift.p > 0.01, "{drift:?}");
+    }
+
+    #[test]
+    fn the_second_of_a_pair_loses_two_percent() {
+        let of = |pairs: usize| {
+            let pair = |at: usize| {
+                let is_second = !at.is_multiple_of(3);
+                let log = 0.5 + noise(at) / 10.0 + if is_second { -0.02 } else { 0.02 };
+                (PlacedFigure { group: 0, log }, is_second)
+            };
+            (0..pairs).map(pair).collect::<Vec<_>>()
+        };
+        let found = second_of_pair(&of(20), 1).expect("pairs");
+        assert!((found.size + 0.02).abs() < 0.003 && found.p < 0.001, "{found:?}");
+        let few = second_of_pair(&of(6), 1).expect("pairs");
+        assert!(few.p > 0.05, "six pairs can't tell: {few:?}");
+        assert_eq!(second_of_pair(&of(5), 1), None);
+    }
+
+    #[test]
+    fn what_never_varies_has_no_history() {
+        assert_eq!(drift(&figures(20, |_| 0.0), 1), None);
+        assert_eq!(lag1(&figures(11, noise), 1), None);
+    }
+}
