@@ -3,7 +3,7 @@
 
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, short};
-use crate::suite::WithSpan;
+use crate::suite::{SuiteExperiment, WithSpan};
 use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan};
 use toml::de::DeValue;
 
@@ -147,6 +147,17 @@ fn read_promote(table: &mut Reader<'_, '_>) -> Option<String> {
         DeValue::Boolean(false) => None,
         DeValue::String(name) if !name.trim().is_empty() => Some(name.to_string()),
         _ => table.wrong("promote", "true, false, or the name of a node", value as Value<'_>),
+    }
+}
+
+/// Targets of which a loss is expected must exist.
+pub(crate) fn check_allowed(sheet: &Sheet<'_>, experiment: &SuiteExperiment, known: &[&str]) {
+    for target in experiment.facts.fault.iter().flat_map(|fault| &fault.allow_lost) {
+        if target != "*" && !known.is_empty() && !known.contains(&target.as_str()) {
+            let message = format!("`allow_lost` names `{}`, which is no target.", short(target));
+            let hint = hint_of_known(target, "Targets of this file", known);
+            sheet.note(&experiment.name.span, Problem::new(message).hint(hint));
+        }
     }
 }
 

@@ -576,13 +576,7 @@ fn check_experiment(
             sheet.note(&target.span, Problem::new(message).hint(hint));
         }
     }
-    for target in experiment.facts.fault.iter().flat_map(|fault| &fault.allow_lost) {
-        if target != "*" && !known.is_empty() && !known.contains(&target.as_str()) {
-            let message = format!("`allow_lost` names `{}`, which is no target.", short(target));
-            let hint = hint_of_known(target, "Targets of this file", &known);
-            sheet.note(&experiment.name.span, Problem::new(message).hint(hint));
-        }
-    }
+    fault::check_allowed(sheet, experiment, &known);
     if let Some(measured) = &experiment.targets {
         for target in compared {
             if !measured.iter().any(|other| other.value == target.value) {
