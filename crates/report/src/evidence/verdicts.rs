@@ -29,6 +29,8 @@ pub struct PairedComparison {
     pub order: PairOrder,
     /// Labels of the trials of each pair, baseline first.
     pub pairs: Vec<[String; 2]>,
+    /// Pairs of which a trial was made, but not both count.
+    pub pairs_lost: usize,
     /// When the suite ends the repetition; nothing where it says nothing.
     pub stop: StopRule,
     /// Ratios that differ from 1 by less are equivalent: 0.03.
@@ -211,8 +213,8 @@ pub struct SteadyRow {
     pub trial: String,
     pub target: String,
     pub experiment: String,
-    /// True when the three below found nothing to remark.
-    pub is_steady: bool,
+    /// True when the three below found nothing to remark; `None` where they had too few intervals to tell.
+    pub is_steady: Option<bool>,
     /// Median commits per second of its intervals.
     pub median_per_s: f64,
     /// Last third of the window by the first, minus 1; `None` where the window has too few intervals.

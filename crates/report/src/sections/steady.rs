@@ -14,7 +14,7 @@ pub(super) fn blocks(paper: &Paper) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.table(scaling(paper));
     let unsteady: Vec<&SteadyRow> =
-        paper.verdicts.steady.iter().filter(|row| !row.is_steady).collect();
+        paper.verdicts.steady.iter().filter(|row| row.is_steady == Some(false)).collect();
     let is_judged = paper.verdicts.steady.iter().any(|row| row.is_warmed_up.is_some());
     if unsteady.is_empty() && is_judged {
         blocks.paragraph(say!(every_window_with_at_least_12));

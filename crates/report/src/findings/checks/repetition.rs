@@ -25,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         of.is_aa.then(|| metrics(of, |row| row.call.is_difference()))?
     }),
     Rule::comparison(Group::C, Level::W, checks::few_pairs, few_pairs),
+    Rule::comparison(Group::C, Level::W, checks::pairs_missing, pairs_missing),
     Rule::comparison(Group::C, Level::W, checks::block_order, |of| {
         let is_in_blocks = of.order == PairOrder::Blocks && of.pairs.len() > 1;
         is_in_blocks.then(|| say!(one_after_the_other))
@@ -53,6 +54,16 @@ fn few_pairs(of: &PairedComparison) -> Option<Message> {
     let least = (of.stop.pairs_least as usize).max(LEAST_PAIRS);
     let pairs = of.pairs.len();
     (pairs < least).then(|| say!(pairs_of_least_pairs, pairs = pairs, least = least))
+}
+
+fn pairs_missing(of: &PairedComparison) -> Option<Message> {
+    let lost = (of.pairs_lost > 0).then(|| say!(pairs_without_a_trial, n = of.pairs_lost));
+    let all = of.pairs.len();
+    let unknown = of.rows.iter().filter(|row| row.pairs < all);
+    let unknown = unknown.map(|row| {
+        say!(pairs_without_a_figure, metric = &row.name, n = all - row.pairs, all = all)
+    });
+    parts(lost.into_iter().chain(unknown))
 }
 
 fn half_width(of: &PairedComparison) -> Option<Message> {

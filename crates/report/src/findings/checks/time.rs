@@ -26,6 +26,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::window(Group::B, Level::W, checks::warm_up, warm_up),
     Rule::window(Group::B, Level::W, checks::change_point, change_points),
     Rule::window(Group::B, Level::W, checks::slow_seconds, slow_seconds),
+    Rule::window(Group::B, Level::I, checks::steadiness_unknown, |row| {
+        row.is_steady.is_none().then(|| say!(too_few_intervals))
+    }),
     Rule::trial(Group::B, Level::W, checks::checkpoint_cycles, checkpoint_cycles),
     Rule::trial(Group::B, Level::W, checks::cut_off, |trial| {
         let summary = &trial.summary;

@@ -148,6 +148,7 @@ fn comparison(
         is_aa: duel.is_aa,
         order: pairs.order,
         pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
+        pairs_lost: pairs.lost,
         stop: duel.stop,
         margin: duel.margin,
         rows: metrics.iter().filter_map(row).collect(),

@@ -6,6 +6,7 @@ use crate::format;
 use crate::text::Message;
 use dyno_facts::{Purpose, StopRule, say};
 use dyno_statistics::ratio::LEAST_PAIRS;
+use std::collections::BTreeSet;
 
 /// Two targets of an experiment that are compared.
 pub(super) struct Duel<'a> {
@@ -21,6 +22,8 @@ pub(super) struct Duel<'a> {
 pub(super) struct Pairs<'a> {
     pub(super) trials: Vec<(&'a Trial, &'a Trial)>,
     pub(super) order: PairOrder,
+    /// Pairs of which a trial was made, but not both count.
+    pub(super) lost: usize,
 }
 
 /// What has to be the same for two trials to be compared.
@@ -81,6 +84,8 @@ pub(super) fn of<'a>(evidence: &'a Evidence, experiment: &str, duel: &Duel<'_>) 
             found.extend(candidate.iter().find(is_partner).map(|second| (*first, *second)));
         }
         let is_again = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
+        let whole = found.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure).count();
+        let lost = begun(evidence, experiment, duel, level).saturating_sub(whole);
         let again = found.iter().filter(|pair| is_again(pair)).count();
         // Too few of them would take the verdict away that the planned pairs carry.
         match again >= LEAST_PAIRS || again == found.len() {
@@ -88,9 +93,24 @@ pub(super) fn of<'a>(evidence: &'a Evidence, experiment: &str, duel: &Duel<'_>) 
             false => found.retain(|pair| !is_again(pair)),
         }
         let order = order(&found);
-        Pairs { trials: found, order }
+        Pairs { trials: found, order, lost }
     };
     levels.into_iter().map(pairs).filter(|pairs| !pairs.trials.is_empty()).collect()
+}
+
+/// Pairs of which at least one trial has been made, however it ended.
+fn begun(evidence: &Evidence, experiment: &str, duel: &Duel<'_>, level: Level<'_>) -> usize {
+    let is_own = |trial: &&Trial| {
+        let summary = &trial.summary;
+        summary.experiment == experiment
+            && [duel.baseline, duel.candidate].contains(&trial.target.as_str())
+            && summary.purpose == Purpose::Measure
+            && summary.fault.is_none()
+            && trial.status != "running"
+            && level_of(trial) == level
+    };
+    let repeats = evidence.trials.iter().filter(is_own).map(|trial| trial.summary.repeat);
+    repeats.collect::<BTreeSet<u32>>().len()
 }
 
 /// Interleaved when each pair has ended before the next one began.

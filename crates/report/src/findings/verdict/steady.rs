@@ -37,18 +37,18 @@ pub(super) fn of(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
         lowest_per_s: stall.lowest_per_s,
         events: events(evidence, trial, stall),
     };
+    let is_disturbed = !found.changes.is_empty() || !found.stalls.is_empty();
+    let is_warmed_up = found.warm_up.map(|warm_up| warm_up.is_over);
     Some(SteadyRow {
         trial: trial.label.clone(),
         target: trial.target.clone(),
         experiment: trial.summary.experiment.clone(),
-        is_steady: found.warm_up.is_none_or(|warm_up| warm_up.is_over)
-            && found.changes.is_empty()
-            && found.stalls.is_empty(),
+        is_steady: if is_disturbed { Some(false) } else { is_warmed_up },
         median_per_s: found.median_per_s,
         drift: found.warm_up.map(|warm_up| warm_up.drift),
         slope: found.warm_up.map(|warm_up| warm_up.slope),
         p: found.warm_up.map(|warm_up| warm_up.p),
-        is_warmed_up: found.warm_up.map(|warm_up| warm_up.is_over),
+        is_warmed_up,
         changes: found.changes.iter().map(change).collect(),
         stalls: found.stalls.iter().map(stall).collect(),
     })

@@ -2,7 +2,7 @@
 
 use super::quiet::{BASELINE, CANDIDATE, one, with_ratios};
 use super::{AS_IT_IS, Case, trials};
-use dyno_facts::{ComparisonFacts, Purpose};
+use dyno_facts::{ComparisonFacts, Purpose, TrialStatus};
 use dyno_store::RunData;
 
 const NOISE: [f64; 6] = [0.998, 1.003, 0.999, 1.001, 1.002, 0.997];
@@ -106,6 +106,15 @@ pub(super) const CASES: &[Case] = &[
         evidence: "5 of 6 pairs",
         fires: |runs| keep_repeats(runs, 5),
         silent: AS_IT_IS,
+    },
+    Case {
+        id: "pairs-missing",
+        evidence: "1 pairs without both trials",
+        fires: |runs| {
+            runs[0].trials[3].summary.status = TrialStatus::Failed("It has failed.".into());
+        },
+        // A pair that is not begun is none.
+        silent: |runs| runs[0].trials.truncate(10),
     },
     Case {
         id: "block-order",

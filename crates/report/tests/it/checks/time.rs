@@ -57,6 +57,12 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| seconds(runs, |at_s| if (20.0..23.0).contains(&at_s) { 0.6 } else { 1.0 }),
     },
     Case {
+        id: "steadiness-unknown",
+        evidence: "fewer than 12 intervals",
+        fires: |runs| runs[0].trials.iter_mut().for_each(|trial| trial.series.truncate(5 + 11)),
+        silent: |runs| runs[0].trials.iter_mut().for_each(|trial| trial.series.truncate(5 + 12)),
+    },
+    Case {
         id: "checkpoint-cycles",
         evidence: "window of 60 s, a checkpoint every 31 s",
         fires: |runs| writes(runs, 31.0),
