@@ -91,6 +91,8 @@ impl DataCheck {
     pub const BOOKS: &'static str = "books";
     /// Name of the check of a family's consistency conditions.
     pub const CONDITIONS: &'static str = "conditions";
+    /// Name of the check that each row lies on its shard, where the endpoint finds it.
+    pub const SHARD_PLACEMENT: &'static str = "shard-placement";
     /// Name of the check of each shard by itself.
     pub const SHARD_CONDITIONS: &'static str = "shard-conditions";
     /// Name of the check of transactions whose rows lie on several shards.

@@ -145,7 +145,7 @@ mod tests {
             }
         };
         for (lets_go, starves, text) in [
-            (why(true, slept(0.5)), why(true, slept(20.0)), "suspended for 20 ms"),
+            (why(true, slept(0.5)), why(true, slept(20.0)), "suspended for 20"),
             (why(false, waited(1.9)), why(false, waited(2.2)), "5.5 % of the window"),
             (why(true, stood(0.9)), why(true, stood(4.0)), "stood still for 4"),
             (why(false, stolen(0.05)), why(false, stolen(0.2)), "took 20 %"),

@@ -58,7 +58,7 @@ fn a_killed_load_of_shards_goes_on_and_rows_are_proven_where_they_belong() {
     );
     let checks = only_trial(mine.scratch.path());
     let checks = checks["checks"].as_array().expect("a list");
-    let check = checks.iter().find(|check| check["name"] == "shards").expect("the check");
+    let check = checks.iter().find(|check| check["name"] == "shard-placement").expect("the check");
     assert_eq!(check["verdict"], "passed", "{check}");
     let shards = ["n1", "n2", "n3", "n4"];
     let rows = |sql: &str| shards.map(|shard| mine.number(shard, sql));
@@ -66,8 +66,8 @@ fn a_killed_load_of_shards_goes_on_and_rows_are_proven_where_they_belong() {
     assert_eq!(rows("SELECT count(*) FROM bmsql_item"), [100_000; 4]);
     let left = "SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'bmsql%state'";
     assert_eq!(rows(left), [0; 4]);
-    let printed = mine.dyno(&["check", &mine.url(), "--only", "shards"]).stdout;
-    assert!(printed.contains("shards  holds"), "{printed}");
+    let printed = mine.dyno(&["check", &mine.url(), "--only", "shard-placement"]).stdout;
+    assert!(printed.contains("shard-placement  holds"), "{printed}");
 
     // By hand, as a wrong rule or a copy that was put back would.
     let row = mine.try_sql("n2", "SELECT * FROM bmsql_new_order LIMIT 1").expect("a row");
@@ -76,12 +76,12 @@ fn a_killed_load_of_shards_goes_on_and_rows_are_proven_where_they_belong() {
         format!("no_w_id = {} AND no_d_id = {} AND no_o_id = {}", cells[0], cells[1], cells[2]);
     mine.sql("n2", &format!("DELETE FROM bmsql_new_order WHERE {key}"));
     mine.sql("n4", &format!("INSERT INTO bmsql_new_order VALUES ({})", cells.join(", ")));
-    let moved = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shards"]);
+    let moved = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shard-placement"]);
     assert_eq!(moved.code, 4, "{}", moved.all());
     let said = "bmsql_new_order: the shard n4 has 1 row of warehouse 1, which lies on n2.";
     assert!(moved.stdout.contains(said), "{}", moved.all());
     mine.sql("n3", "DELETE FROM bmsql_item WHERE i_id = 7");
-    let copy = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shards"]);
+    let copy = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shard-placement"]);
     // The endpoint reads one of the four.
     assert!(copy.stdout.contains("bmsql_item on the shard n"), "{}", copy.all());
 }

@@ -41,7 +41,7 @@ Examples:
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger       after a crash or a failover
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger --only ledger
   dyno check mysql://root@proxy:3307/tpcc --driver-side              sharded, no joins over shards
-  dyno check cluster:dyno-cluster --only shards                      rows on their shards
+  dyno check cluster:dyno-cluster --only shard-placement             rows on their shards
   dyno check --host                                                  this machine as a load generator
 
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.

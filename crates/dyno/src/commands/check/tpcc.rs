@@ -3,6 +3,7 @@
 use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
 use dyno_core::{Driver, nearest};
+use dyno_facts::DataCheck;
 use dyno_load::default_sessions;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::ask;
@@ -16,7 +17,6 @@ use std::time::Instant;
 
 /// The names of what is no condition among those of conditions.
 const LEDGER: &str = "ledger";
-const SHARDS: &str = "shards";
 
 pub(super) struct CheckRequest {
     /// All of them unless some were named.
@@ -47,7 +47,7 @@ impl CheckRequest {
                 }
                 continue;
             }
-            if name.eq_ignore_ascii_case(SHARDS) {
+            if name.eq_ignore_ascii_case(DataCheck::SHARD_PLACEMENT) {
                 shards = true;
                 continue;
             }
@@ -75,7 +75,7 @@ fn condition(name: &str) -> Result<&'static Condition, Failure> {
         let ids = CONDITIONS.iter().map(|condition| condition.id);
         let failure = Failure::usage(format!("There is no condition `{name}`."));
         let meant = nearest(&name.to_uppercase(), ids.clone());
-        let all = ids.chain([LEDGER, SHARDS]).collect::<Vec<_>>().join(", ");
+        let all = ids.chain([LEDGER, DataCheck::SHARD_PLACEMENT]).collect::<Vec<_>>().join(", ");
         failure.with_hint(match meant {
             Some(meant) => format!("Did you mean `{meant}`? There are {all}."),
             None => format!("There are {all}."),
@@ -194,7 +194,10 @@ fn check_shards<D: Driver>(
         violations: proof.found as u64,
         keys: proof.problems.iter().map(ToString::to_string).collect(),
         time_s: begin.elapsed().as_secs_f64(),
-        ..Line::new(SHARDS, "Every row lies on its shard, and the endpoint finds it there.")
+        ..Line::new(
+            DataCheck::SHARD_PLACEMENT,
+            "Every row lies on its shard, and the endpoint finds it there.",
+        )
     }))
 }
 

@@ -15,8 +15,6 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::{output, signals};
 
 const AUDIT_CHECK: &str = "audit";
-/// Whether every row lies on its shard: of a target whose shards and their rule are known.
-const PLACEMENT_CHECK: &str = "shard-placement";
 
 /// What the database held before a run.
 #[derive(Debug)]
@@ -122,7 +120,7 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
     Findings {
         checks: [DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS]
             .into_iter()
-            .chain(before.placement.as_ref().map(|_| PLACEMENT_CHECK))
+            .chain(before.placement.as_ref().map(|_| DataCheck::SHARD_PLACEMENT))
             .map(check)
             .collect(),
         conditions: lines(before, After::NotMade(why)),
@@ -276,7 +274,7 @@ fn placement_check<D: Driver>(driver: &D, is_wanted: bool, warehouses: u32) -> O
             (verdict, proof.message())
         }
     };
-    Some(DataCheck { name: PLACEMENT_CHECK.to_owned(), verdict, evidence })
+    Some(DataCheck { name: DataCheck::SHARD_PLACEMENT.to_owned(), verdict, evidence })
 }
 
 /// True for a check that should have been made and could not: what it would have said is not known.
