@@ -7,7 +7,7 @@ use crate::Done;
 use crate::terminal::human_time;
 use dyno_core::{Dialect, Driver, Nanos, Workload};
 use dyno_drivers::target::TargetUrl;
-use dyno_engine::{Control, TrialEnd, TrialResult, TrialSpec, drive};
+use dyno_engine::{Control, DriveError, TrialEnd, TrialResult, TrialSpec, drive};
 use dyno_facts::EffectFacts;
 use dyno_facts::format::{percent, short};
 use dyno_facts::text_table;
@@ -182,12 +182,15 @@ fn driven<W: Workload + Sync, D: Driver>(
     control: &Control,
 ) -> Result<TrialResult, Failure> {
     let spec = TrialSpec { duration: Some(nanos(seconds)), ..spec };
-    let result = drive(workload, driver, &spec, control, &mut ())?;
+    let interrupted = || Failure::interrupted("The calibration was interrupted; nothing was kept.");
+    let result = match drive(workload, driver, &spec, control, &mut ()) {
+        // Before its workers were connected.
+        Err(DriveError::Interrupted) => return Err(interrupted()),
+        driven => driven?,
+    };
     match &result.ended {
         TrialEnd::Time | TrialEnd::Events => Ok(result),
-        TrialEnd::Interrupted => {
-            Err(Failure::interrupted("The calibration was interrupted; nothing was kept."))
-        }
+        TrialEnd::Interrupted => Err(interrupted()),
         TrialEnd::Aborted(error) => Err(Failure::from(error)),
         miscounted @ TrialEnd::Miscounted { .. } => {
             Err(Failure::new(miscounted.failure().unwrap_or_default()))
