@@ -443,6 +443,8 @@ fn plan_experiment(
         interval_s: full.interval_s.min(duration_s.unwrap_or(f64::INFINITY)),
         gates: [&full.gates[..], &overrides.gates].concat(),
         fault: full.fault.as_ref().map(|fault| shrink::fault(fault, shorter)),
+        // A rehearsal is no evidence: what starved it is said, and nothing is made again.
+        retry_starved: if shrink < 1.0 { 0 } else { full.retry_starved },
         published: experiment
             .published
             .iter()
