@@ -124,7 +124,12 @@ fn succeeds(ran: &Ran) {
 
 /// Ends with code 1 and one error.
 fn fails(ran: &Ran, words: &str) {
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    ends_with(ran, 1, words);
+}
+
+/// Ends with this code and one error.
+fn ends_with(ran: &Ran, code: i32, words: &str) {
+    assert_eq!(ran.code, code, "{}", ran.all());
     let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error:")).collect();
     assert_eq!(errors.len(), 1, "{}", ran.all());
     assert!(ran.stderr.contains(words), "no `{words}`: {}", ran.all());
@@ -174,7 +179,7 @@ fn ctrl_c_leaves_nothing_at_work(folder: &Path, server: &Server<'_>) {
     wait_for_sleep(&mut running, server);
     running.signal(Signal::INT);
     let ran = running.end();
-    fails(&ran, "interrupted");
+    ends_with(&ran, 130, "interrupted");
     wait_until("nobody at work", || server.asleep() == 0);
     let stopped = trial(&folder.join("stopped"));
     assert_eq!(stopped["status"], "interrupted", "{stopped:#}");
