@@ -60,15 +60,8 @@ pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
 
 /// Trials that count for nothing, in grey.
 fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
-    PaperRows::new(say!(trials_made_again), &paper.set_aside)
+    ended_trials(say!(trials_made_again), &paper.set_aside)
         .look("text")
-        .text(say!(trial_2), |t| &t.label)
-        .text(say!(experiment_target), place)
-        .col(say!(workers), Whole, |t| t.summary.workers)
-        .col(say!(repeat), Whole, |t| t.summary.repeat)
-        .col(say!(began), Right, |t| t.summary.started_at.get(11..19).unwrap_or_default())
-        .class("keep")
-        .text(say!(ended), |t| ended(t.status))
         .text(say!(starved_by), |t| t.summary.conditions.generator.starved.clone())
         .each(|t, row| {
             row.anchor = format!("trial-{}", t.label);
@@ -101,8 +94,11 @@ pub fn place(trial: &Trial) -> String {
     format!("{}, {}", trial.summary.experiment, trial.target)
 }
 
-fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Trial> {
-    let title = say!(accounting_started_committed_rolled_back_failed);
+/// A table of trials that begins with which they are, and how they ended.
+fn ended_trials<'a>(
+    title: Message,
+    trials: impl IntoIterator<Item = &'a Trial>,
+) -> PaperRows<&'a Trial> {
     PaperRows::new(title, trials)
         .text(say!(trial_2), |t| &t.label)
         .text(say!(experiment_target), place)
@@ -111,6 +107,11 @@ fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Tri
         .col(say!(began), Right, |t| t.summary.started_at.get(11..19).unwrap_or_default())
         .class("keep")
         .text(say!(ended), |t| ended(t.status))
+}
+
+fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Trial> {
+    let title = say!(accounting_started_committed_rolled_back_failed);
+    ended_trials(title, trials)
         .col(say!(started), Whole, |t| t.summary.counts.started)
         .col(say!(committed_2), Whole, |t| t.summary.counts.committed)
         .col(say!(rolled_back_2), Whole, |t| t.summary.counts.rolled_back)
