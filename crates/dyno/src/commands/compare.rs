@@ -5,7 +5,7 @@ use super::{RUNS, read_runs};
 use crate::Done;
 use crate::choice::{LANGUAGES, choice};
 use dyno_facts::TrialStatus;
-use dyno_report::{Call, GateResult, Lang, Paper};
+use dyno_report::{Call, GateResult, Lang, PairedComparison, Paper};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_statistics::gate::Gate;
@@ -26,8 +26,9 @@ Examples:
 Ratios are B by A, of the experiments, load levels and targets that both runs have. Two runs are not
 interleaved, so what has drifted between them looks like a difference; `dyno run --compare A B` measures
 both in pairs. At most 15 lines are printed: who is compared, a line for each metric of each comparison
-(direction, ratio with its 95 % interval, medians, deviations of the trials, pairs), what forbids to
-claim it, gates, and what the exit code means.
+(direction, ratio with its 95 % interval, medians, deviations of the trials, pairs), which checks forbid
+the claim, gates, and what the exit code means. What is decided comes first, also where throughput is not:
+a line by another metric says how throughput stands.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage or nothing to compare, 3 inconclusive, 4 acknowledged work was
 lost or a denied check has found something, 5 a regression is proven. With --gate the gates decide, else
@@ -175,7 +176,9 @@ fn judge_verdicts(paper: &Paper) -> Done {
     // What a system differs from itself counts only where nothing else is compared.
     let is_noise = paper.verdicts.comparisons.iter().all(|of| of.is_aa);
     let told = paper.verdicts.comparisons.iter().filter(|of| !of.is_aa || is_noise);
-    let calls: Vec<Call> = told.filter_map(|of| Some(of.rows.first()?.call)).collect();
+    // A load level without a pair that counts is undecided too.
+    let call = |of: &PairedComparison| of.rows.first().map_or(Call::TooFewPairs, |row| row.call);
+    let calls: Vec<Call> = told.map(call).collect();
     let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
     let slower = count(|call| call == Call::Slower);
     let undecided = count(Call::is_undecided);
@@ -202,6 +205,9 @@ fn remedy(paper: &Paper) -> String {
         _ => row.pairs_needed.unwrap_or(usize::MAX),
     });
     match needed.max() {
+        None if paper.verdicts.gates.is_empty() => {
+            "Trials failed: `dyno compare --long` says why. Mend the cause and run it again.".to_owned()
+        }
         None => "More repeats narrow the interval of a value.".to_owned(),
         Some(pairs) if pairs <= MOST_PAIRS => {
             format!("About {pairs} pairs would decide it if trials vary as they did: `--pairs {pairs}`.")

@@ -37,10 +37,21 @@ pub struct PairedComparison {
     pub margin: f64,
     /// By metric; the one that decides first.
     pub rows: Vec<VerdictRow>,
-    /// The first row in a sentence.
+    /// What is decided, in a sentence, and how the first row stands where it is not what is told first.
     pub sentence: Message,
+    /// Why no pair counts; empty where one does.
+    pub no_pair: Message,
     /// Numbers of the checks that found something in it or in its trials.
     pub checks: Vec<usize>,
+}
+
+impl PairedComparison {
+    /// Rows as they are told: differences first, then equivalence, then what is undecided; else by their place.
+    pub(crate) fn told_rows(&self) -> Vec<&VerdictRow> {
+        let mut rows: Vec<&VerdictRow> = self.rows.iter().collect();
+        rows.sort_by_key(|row| (row.call.is_undecided(), !row.call.is_difference()));
+        rows
+    }
 }
 
 /// How the trials of two targets follow each other.

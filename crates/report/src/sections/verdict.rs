@@ -26,25 +26,26 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks
 }
 
-/// A row of a comparison, and its place in it.
+/// A row of a comparison, and its place in it; a comparison without a pair that counts has one without figures.
 #[derive(Clone, Copy)]
 struct ComparedRow<'a> {
     of: &'a PairedComparison,
-    row: &'a VerdictRow,
+    row: Option<&'a VerdictRow>,
     is_first: bool,
 }
 
 impl ComparedRow<'_> {
     /// What all rows of a comparison share stands beside the first.
     fn shared(self, cell: impl FnOnce() -> Cell) -> Cell {
-        if self.is_first { cell().down(self.of.rows.len()) } else { Cell::covered() }
+        if self.is_first { cell().down(self.of.rows.len().max(1)) } else { Cell::covered() }
     }
 }
 
 fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
-    let of = |of| move |(place, row)| ComparedRow { of, row, is_first: place == 0 };
-    let rows =
-        paper.verdicts.comparisons.iter().flat_map(|own| own.rows.iter().enumerate().map(of(own)));
+    let rows = paper.verdicts.comparisons.iter().flat_map(|of| {
+        let row = move |place| ComparedRow { of, row: of.rows.get(place), is_first: place == 0 };
+        (0..of.rows.len().max(1)).map(row)
+    });
     PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
         .text(say!(experiment_load_level), |one| {
             one.shared(|| {
@@ -62,41 +63,35 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
             })
         })
         .below(say!(baseline_2))
-        .text(say!(metric), |one| &one.row.name)
+        .text(say!(metric), |one| one.row.map(|row| &row.name))
         .class("inner")
-        .col(say!(candidate), Short, |one| one.row.candidate.median)
-        .col(say!(baseline), Short, |one| one.row.baseline.median)
-        .col(say!(ratio_2), RATIO, |one| {
-            let cell = Cell::from(one.row.ratio).bound(one.row.bound);
-            one.row.interval.into_iter().fold(cell, |cell, both| match one.row.bound {
-                "" => cell.with(ends(both, RATIO)),
-                _ => cell.with(bounds(both)),
-            })
-        })
+        .col(say!(candidate), Short, |one| Some(one.row?.candidate.median))
+        .col(say!(baseline), Short, |one| Some(one.row?.baseline.median))
+        .col(say!(ratio_2), RATIO, |one| one.row.map(ratio))
         .class("strong")
         .below(say!(n_95_percent_interval))
         .text(say!(verdict), |one| {
-            Cell::from(&one.row.words).class(match one.row.call {
+            let Some(row) = one.row else { return Cell::from(&one.of.no_pair).class("bad") };
+            Cell::from(&row.words).class(match row.call {
                 Call::Slower => "bad",
                 Call::Faster | Call::Equivalent => "",
                 _ => "grey",
             })
         })
         .col(say!(pairs), NumberFormat::Whole, |one| {
-            let needed = one.row.pairs_needed.filter(|needed| *needed > one.row.pairs);
-            let cell = Cell::from(one.row.pairs);
-            needed.into_iter().fold(cell, |cell, pairs| cell.with(format::whole(pairs as f64)))
+            let pairs = one.row.map_or(0, |row| row.pairs);
+            let needed = one.row.and_then(|row| row.pairs_needed);
+            let needed = needed.filter(|needed| *needed > pairs);
+            needed
+                .into_iter()
+                .fold(Cell::from(pairs), |cell, more| cell.with(format::whole(more as f64)))
         })
         .below(say!(needed))
-        .col(say!(deviation_percent), Right, |one| deviations(one.row))
+        .col(say!(deviation_percent), Right, |one| deviations(one.row?))
         .below(say!(candidate_baseline))
-        .col(say!(p_wilcoxon_t), Right, |one| {
-            let both = [one.row.p].into_iter().chain(one.row.p_t);
-            let cell = Cell::from(both.map(chance).collect::<Vec<_>>().join(", "));
-            one.row.p_adjusted.into_iter().fold(cell, |cell, p| cell.with(chance(p)))
-        })
+        .col(say!(p_wilcoxon_t), Right, |one| one.row.map(chances))
         .below(say!(corrected_holm))
-        .col(say!(noise_floor_percent), NumberFormat::Percent, |one| one.row.noise_floor)
+        .col(say!(noise_floor_percent), NumberFormat::Percent, |one| one.row?.noise_floor)
         .text(
             say!(notes),
             |one| {
@@ -108,6 +103,20 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
                 row.anchor = format!("comparison-{}", one.of.number);
             }
         })
+}
+
+fn ratio(row: &VerdictRow) -> Cell {
+    let cell = Cell::from(row.ratio).bound(row.bound);
+    row.interval.into_iter().fold(cell, |cell, both| match row.bound {
+        "" => cell.with(ends(both, RATIO)),
+        _ => cell.with(bounds(both)),
+    })
+}
+
+fn chances(row: &VerdictRow) -> Cell {
+    let both = [row.p].into_iter().chain(row.p_t);
+    let cell = Cell::from(both.map(chance).collect::<Vec<_>>().join(", "));
+    row.p_adjusted.into_iter().fold(cell, |cell, p| cell.with(chance(p)))
 }
 
 /// Deviations of candidate and baseline, percent.

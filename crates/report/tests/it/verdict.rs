@@ -3,7 +3,9 @@
 use crate::support::elements;
 use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
-use dyno_facts::{ComparisonFacts, Event, EventKind, NodeConditions, Purpose, TrialStatus};
+use dyno_facts::{
+    ComparisonFacts, Event, EventKind, Message, NodeConditions, Purpose, TrialStatus,
+};
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_store::RunData;
 
@@ -436,14 +438,7 @@ fn the_noise_floor_of_another_experiment_with_the_same_test_counts() {
 #[test]
 fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     let mut run = paired(&around(1.0, 8));
-    for (number, trial) in run.trials.iter_mut().enumerate() {
-        let is_candidate = trial.summary.target == "postgres";
-        let noise = 1.0 + (number % 3) as f64 / 500.0;
-        let cpu_us = if is_candidate { 105.0 } else { 100.0 } * noise;
-        let cpu_s = cpu_us * trial.summary.counts.committed as f64 / 1e6;
-        let node = NodeConditions { cpu_s: Some(cpu_s), ..NodeConditions::default() };
-        trial.summary.conditions.nodes = [("n1".to_owned(), node)].into();
-    }
+    cost(&mut run);
     let gates =
         ["server_cpu_us.ratio.high < 1.08", "server_cpu_us.ratio < 1.02", "server_cpu_us < 500"];
     run.header.experiments[0].gates = gates.map(str::to_owned).to_vec();
@@ -452,6 +447,13 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     let row = rows.iter().find(|row| row.metric == "server_cpu_us").expect("a row");
     assert_eq!((row.call, row.is_less_better), (Call::Slower, true));
     assert!((row.ratio - 1.05).abs() < 0.01, "{row:?}");
+    // It comes first where throughput shows no difference, which is said too.
+    let sentence = known.verdicts.sentence().expect("a sentence").to_string();
+    assert!(
+        sentence.starts_with("Read only, 8 workers: server CPU per transaction, µs, is ")
+            && sentence.contains("By the metric that decides, both are equivalent within 3.0 %"),
+        "{sentence}"
+    );
     let results: Vec<GateResult> = known.verdicts.gates.iter().map(|gate| gate.result).collect();
     assert_eq!(results[..2], [GateResult::Pass, GateResult::Broken]);
     assert!(results[2..].iter().all(|result| *result == GateResult::Pass));
@@ -463,4 +465,65 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     let unknown = paper(run);
     let rows = &unknown.verdicts.comparisons[0].rows;
     assert!(rows.iter().all(|row| row.metric != "server_cpu_us"), "{rows:?}");
+}
+
+/// 5 % more CPU for each transaction of the candidate.
+fn cost(run: &mut RunData) {
+    for (number, trial) in run.trials.iter_mut().enumerate() {
+        let share = if trial.summary.target == "postgres" { 1.05 } else { 1.0 };
+        let cpu_us = 100.0 * share * (1.0 + (number % 3) as f64 / 500.0);
+        let cpu_s = cpu_us * trial.summary.counts.committed as f64 / 1e6;
+        let node = NodeConditions { cpu_s: Some(cpu_s), ..NodeConditions::default() };
+        trial.summary.conditions.nodes = [("n1".to_owned(), node)].into();
+    }
+}
+
+#[test]
+fn what_is_decided_comes_first_where_throughput_is_open() {
+    let open = [0.9, 1.2, 1.1, 0.95, 1.3, 0.85].map(|ratio| (1000.0, 1000.0 * ratio));
+    let mut run = paired(&open);
+    cost(&mut run);
+    let paper = paper(run);
+    assert_eq!(call(&paper), Call::Undecided, "the first metric stays the first row");
+    let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
+    assert!(
+        sentence.contains("server CPU per transaction, µs, is ")
+            && sentence.contains(" % higher with postgres than with maria (certain)")
+            && sentence.contains("it is undecided which is faster (the interval holds 1")
+            && sentence.contains("ratio of transactions per second "),
+        "{sentence}"
+    );
+    assert!(paper.html(Lang::En).expect("rendered").contains("it is undecided which is faster"));
+    let digest = paper.digest(Lang::En, 3, &[]);
+    let first = digest.lines().find(|line| line.starts_with("Read only")).expect("a line");
+    assert!(
+        first.contains("µs: B uses more (certain; transactions per second: undecided)"),
+        "{digest}"
+    );
+    assert!(digest.contains("undecided by the metric that decides"), "{digest}");
+}
+
+#[test]
+fn a_load_level_whose_pairs_all_failed_has_a_row() {
+    let mut run = paired(&around(1.1, 6));
+    for mut data in paired_at(32, 40, &around(1.1, 6)).trials {
+        data.summary.trial += 12;
+        if data.summary.target == "postgres" {
+            data.summary.status = TrialStatus::Failed(Message::verbatim("Too many connections."));
+        }
+        run.trials.push(data);
+    }
+    let paper = paper(run);
+    let [good, bad] = paper.verdicts.comparisons.as_slice() else {
+        panic!("{:?}", paper.verdicts.comparisons)
+    };
+    assert_eq!((good.rows[0].call, good.pairs.len()), (Call::Faster, 6));
+    assert_eq!((bad.rows.len(), bad.pairs_lost), (0, 6));
+    let why = "no pair counts: 6 trials failed. The first: Too many connections.";
+    assert_eq!(bad.no_pair.to_string(), why);
+    for text in [paper.markdown(Lang::En), paper.digest(Lang::En, 3, &[])] {
+        assert!(text.contains(why), "{text}");
+    }
+    let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
+    assert!(sentence.contains("At 1 of them no pair of trials counts."), "{sentence}");
 }

@@ -3,7 +3,7 @@
 use super::pairs::{self, Duel, Pairs};
 use super::{ratio_of, words};
 use crate::evidence::{
-    Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread,
+    Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread, Trial,
     VerdictRow, figure_of, judged_metrics, metric_name,
 };
 use crate::text::Message;
@@ -52,12 +52,19 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
     let is_used =
         |target: &&PaperTarget| experiment.points.iter().any(|p| p.target == target.label);
     let used: Vec<&PaperTarget> = evidence.targets.iter().filter(is_used).collect();
+    // Also a target of which every trial failed before it measured anything.
+    let is_tried = |target: &&PaperTarget| {
+        let own = |trial: &Trial| trial.summary.experiment == experiment.name;
+        evidence.trials.iter().any(|trial| own(trial) && trial.target == target.label)
+    };
+    let tried: Vec<&PaperTarget> = evidence.targets.iter().filter(is_tried).collect();
     let of_runs = || evidence.runs.iter().filter_map(|run| Some((run, facts(run, experiment)?)));
     let wanted = of_runs().next().map(|(_, facts)| facts);
     let duel = |baseline: &'a PaperTarget, candidate: &'a PaperTarget, is_aa: bool| Duel {
         baseline: &baseline.label,
         candidate: &candidate.label,
         is_aa: is_aa || is_same(baseline, candidate),
+        is_planned: false,
         stop: wanted.map_or(StopRule::default(), |facts| facts.stop),
         margin: margin(wanted),
     };
@@ -65,13 +72,15 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
     for (run, facts) in of_runs() {
         let is_aa = facts.is_aa && facts.candidates.len() == 1;
         let of_name = |name: &str| {
-            used.iter()
+            tried
+                .iter()
                 .copied()
                 .find(|target| target.run == run.number && target.facts.name == name)
         };
         let Some(baseline) = of_name(&facts.baseline) else { continue };
         let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
         found.extend(candidates.map(|candidate| Duel {
+            is_planned: true,
             stop: facts.stop,
             margin: margin(Some(facts)),
             ..duel(baseline, candidate, is_aa)
@@ -125,11 +134,12 @@ fn comparison(
     duel: &Duel<'_>,
     pairs: &Pairs<'_>,
 ) -> PairedComparison {
-    let first = pairs.trials[0].0;
+    let first = pairs.trials.first().map_or(pairs.any, |pair| pair.0);
     let summaries: Vec<(&TrialSummary, &TrialSummary)> =
         pairs.trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
     let metrics = judged_metrics(&first.summary);
-    let row = |metric: &Metric| row(&summaries, *metric, duel);
+    let rows: Vec<VerdictRow> =
+        metrics.iter().filter_map(|metric| row(&summaries, *metric, duel)).collect();
     PairedComparison {
         number: 0,
         name: format!(
@@ -151,7 +161,8 @@ fn comparison(
         pairs_lost: pairs.lost,
         stop: duel.stop,
         margin: duel.margin,
-        rows: metrics.iter().filter_map(row).collect(),
+        no_pair: if rows.is_empty() { words::no_pair(&pairs.spoilt) } else { Message::default() },
+        rows,
         sentence: Message::default(),
         checks: Vec::new(),
     }

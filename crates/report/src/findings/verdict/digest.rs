@@ -17,7 +17,7 @@ const MOST_FORBIDDING: usize = 2;
 const MOST_CHARACTERS: usize = 240;
 
 impl Paper {
-    /// Who is compared, what is faster by how much and how sure, what forbids to claim it, the gates, what the exit
+    /// Who is compared, what is faster by how much and how sure, which checks forbid the claim, the gates, what the exit
     /// code means, and where papers are: at most 13 lines, the gravest where there are more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
         let mut lines = self.compared_targets();
@@ -70,15 +70,21 @@ impl Paper {
         }
     }
 
-    /// A line for each metric of each comparison; where they don't fit first metrics go first, and what is slower.
+    /// A line for each metric of each comparison, what is decided before what is not; where they don't fit, each
+    /// comparison's first one goes first, and what is slower.
     fn compared_rows(&self, room: usize) -> Vec<Message> {
         let comparisons = &self.verdicts.comparisons;
-        let mut places: Vec<(usize, usize)> = (0..comparisons.len())
-            .flat_map(|at| (0..comparisons[at].rows.len()).map(move |row| (at, row)))
+        let rows: Vec<Vec<&VerdictRow>> =
+            comparisons.iter().map(PairedComparison::told_rows).collect();
+        // A comparison without a pair that counts has a line too.
+        let mut places: Vec<(usize, usize)> = (0..rows.len())
+            .flat_map(|at| (0..rows[at].len().max(1)).map(move |row| (at, row)))
             .collect();
         let left = places.len().saturating_sub(room);
         if left > 0 {
-            places.sort_by_key(|&(at, row)| (row, gravity(comparisons[at].rows[row].call), at));
+            let gravity =
+                |at: usize, row: usize| rows[at].get(row).map_or(0, |row| gravity(row.call));
+            places.sort_by_key(|&(at, row)| (row, gravity(at, row), at));
             places.truncate(room.saturating_sub(1));
             places.sort_unstable();
         }
@@ -86,7 +92,10 @@ impl Paper {
         let line = |&(at, row): &(usize, usize)| {
             let of: &PairedComparison = &comparisons[at];
             let [a, b] = names.unwrap_or([&of.baseline, &of.candidate]);
-            compared(of, &of.rows[row], [a, b])
+            match rows[at].get(row) {
+                Some(found) => compared(of, found, [a, b]),
+                None => of.sentence.clone(),
+            }
         };
         let mut lines: Vec<Message> = places.iter().map(line).collect();
         if left > 0 {
@@ -95,7 +104,7 @@ impl Paper {
         lines
     }
 
-    /// What forbids to claim the result, and what is to be said beside it.
+    /// Which checks forbid to claim the result, and what is to be said beside it.
     fn objections(&self) -> Vec<Message> {
         let found = |level: Level| {
             let open = move |check: &&Check| {
@@ -142,9 +151,22 @@ fn gravity(call: Call) -> u8 {
 }
 
 fn compared(of: &PairedComparison, row: &VerdictRow, [a, b]: [&str; 2]) -> Message {
-    let call = match row.call.is_difference() {
-        true => say!(call_is_certain, call = &row.words),
-        false => row.words.clone(),
+    // A verdict by another metric never hides that the one that should decide does not.
+    let first = of.rows.first().filter(|first| {
+        first.metric != row.metric && !first.call.is_difference() && !row.call.is_undecided()
+    });
+    let call = match (row.call.is_difference(), first) {
+        (true, Some(first)) => say!(
+            call_is_certain_beside,
+            call = &row.words,
+            metric = &first.name,
+            first = &first.words
+        ),
+        (false, Some(first)) => {
+            say!(call_beside, call = &row.words, metric = &first.name, first = &first.words)
+        }
+        (true, None) => say!(call_is_certain, call = &row.words),
+        (false, None) => row.words.clone(),
     };
     let found = match row.interval {
         Some(interval) => {

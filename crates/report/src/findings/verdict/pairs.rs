@@ -13,6 +13,8 @@ pub(super) struct Duel<'a> {
     pub(super) baseline: &'a str,
     pub(super) candidate: &'a str,
     pub(super) is_aa: bool,
+    /// The suite asks for it.
+    pub(super) is_planned: bool,
     pub(super) stop: StopRule,
     /// What counts as equivalent.
     pub(super) margin: f64,
@@ -21,6 +23,10 @@ pub(super) struct Duel<'a> {
 /// The pairs of two targets at one load level.
 pub(super) struct Pairs<'a> {
     pub(super) trials: Vec<(&'a Trial, &'a Trial)>,
+    /// Any trial of the baseline at this level.
+    pub(super) any: &'a Trial,
+    /// Trials of both that were made at this level, where no pair counts.
+    pub(super) spoilt: Vec<&'a Trial>,
     pub(super) order: PairOrder,
     /// Pairs of which a trial was made, but not both count.
     pub(super) lost: usize,
@@ -51,12 +57,13 @@ pub(super) fn level_of(trial: &Trial) -> Level<'_> {
 
 /// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
 /// is judged by the second time alone where that has pairs enough; steps of a search are judged by nothing.
+/// Where they are compared, a level at which both have ended trials but no pair counts is there without pairs.
 pub(super) fn of<'a>(evidence: &'a Evidence, experiment: &str, duel: &Duel<'_>) -> Vec<Pairs<'a>> {
     let own = |target: &str| -> Vec<&'a Trial> {
         let is_own = |trial: &&Trial| {
             trial.summary.experiment == experiment
                 && trial.target == target
-                && trial.status == "complete"
+                && trial.status != "running"
                 && trial.summary.purpose != Purpose::Search
                 // An outage decides there, not the speed.
                 && trial.summary.fault.is_none()
@@ -64,20 +71,21 @@ pub(super) fn of<'a>(evidence: &'a Evidence, experiment: &str, duel: &Duel<'_>) 
         evidence.trials.iter().filter(is_own).collect()
     };
     let (baseline, candidate) = (own(duel.baseline), own(duel.candidate));
-    let mut levels: Vec<Level<'_>> = Vec::new();
+    let mut levels: Vec<(Level<'_>, &Trial)> = Vec::new();
     for trial in &baseline {
         let level = level_of(trial);
-        if !levels.contains(&level) {
-            levels.push(level);
+        if !levels.iter().any(|(known, _)| *known == level) {
+            levels.push((level, trial));
         }
     }
-    levels.sort_by(|a, b| a.size().total_cmp(&b.size()));
-    let pairs = |level: Level<'_>| {
+    levels.sort_by(|a, b| a.0.size().total_cmp(&b.0.size()));
+    let pairs = |(level, any): (Level<'a>, &'a Trial)| {
         let at_level = |trial: &&&'a Trial| level_of(trial) == level;
+        let is_whole = |trial: &&&'a Trial| at_level(trial) && trial.status == "complete";
         let mut found: Vec<(&Trial, &Trial)> = Vec::new();
-        for first in baseline.iter().filter(at_level) {
+        for first in baseline.iter().filter(is_whole) {
             let is_partner = |trial: &&&'a Trial| {
-                at_level(trial)
+                is_whole(trial)
                     && trial.summary.repeat == first.summary.repeat
                     && trial.summary.purpose == first.summary.purpose
             };
@@ -93,9 +101,15 @@ pub(super) fn of<'a>(evidence: &'a Evidence, experiment: &str, duel: &Duel<'_>) 
             false => found.retain(|pair| !is_again(pair)),
         }
         let order = order(&found);
-        Pairs { trials: found, order, lost }
+        let is_of_both = found.is_empty() && candidate.iter().any(|trial| at_level(&trial));
+        let sides = baseline.iter().chain(&candidate).filter(|_| is_of_both);
+        let spoilt = sides.filter(at_level).copied().collect();
+        Pairs { trials: found, any, spoilt, order, lost }
     };
-    levels.into_iter().map(pairs).filter(|pairs| !pairs.trials.is_empty()).collect()
+    let mut all: Vec<Pairs<'_>> = levels.into_iter().map(pairs).collect();
+    let is_compared = duel.is_planned || all.iter().any(|pairs| !pairs.trials.is_empty());
+    all.retain(|of| !of.trials.is_empty() || (is_compared && !of.spoilt.is_empty()));
+    all
 }
 
 /// Pairs of which at least one trial has been made, however it ended.

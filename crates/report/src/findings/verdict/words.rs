@@ -1,9 +1,12 @@
 //! Verdicts in words.
 
-use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
+use crate::evidence::{
+    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow,
+};
 use crate::format;
 use crate::text::Message;
-use dyno_facts::say;
+use dyno_facts::{TrialStatus, say};
+use dyno_statistics::Metric;
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 
 /// Beyond so many pairs longer windows are the better remedy.
@@ -11,7 +14,10 @@ const MOST_PAIRS: usize = 100;
 
 /// The verdict of one metric, for a table's cell.
 pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
+    let is_cost = row.metric == Metric::ServerCpuUs.name();
     match row.call {
+        Call::Faster if is_cost => say!(uses_less),
+        Call::Slower if is_cost => say!(uses_more),
         Call::Faster => say!(faster),
         Call::Slower => say!(slower),
         Call::Equivalent => say!(equivalent_within, margin = format::percent(margin)),
@@ -38,14 +44,39 @@ pub(crate) fn bounds(interval: Bounds) -> String {
     }
 }
 
-/// The comparison in a sentence.
+/// Why no pair counts: how these trials of both sides ended.
+pub(super) fn no_pair(spoilt: &[&Trial]) -> Message {
+    let failures = spoilt.iter().filter_map(|trial| match &trial.summary.status {
+        TrialStatus::Failed(why) => Some(why),
+        _ => None,
+    });
+    let failures: Vec<&Message> = failures.collect();
+    let cut = spoilt.iter().filter(|trial| trial.status == "interrupted").count();
+    match failures.first() {
+        Some(why) => say!(no_pair_counts_trials_failed, n = failures.len(), why = *why),
+        None if cut > 0 => say!(no_pair_counts_trials_were_cut_off, n = cut),
+        None => say!(no_pair_of_trials_has_figures),
+    }
+}
+
+/// The comparison in a sentence: what is decided, before the metric that should decide where that does not.
 pub(super) fn comparison(of: &PairedComparison) -> Message {
     let place = say!(experiment_level, experiment = &of.title, level = &of.level);
-    let Some(row) = of.rows.first() else {
-        return say!(no_pair_of_trials_has_figures, place = place);
+    let (Some(first), Some(row)) = (of.rows.first(), of.told_rows().first().copied()) else {
+        return say!(place_found, place = place, found = &of.no_pair);
     };
+    let is_first = row.metric == first.metric;
     let said = match row.call {
+        Call::Faster | Call::Slower if !is_first => beside(of, row),
         Call::Faster | Call::Slower => difference(of, row),
+        Call::Equivalent if !is_first => say!(
+            both_are_equivalent_in_metric,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            margin = format::percent(of.margin),
+            metric = &row.name
+        ),
         Call::Equivalent => say!(
             both_are_equivalent_within,
             place = place,
@@ -61,8 +92,14 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
             why = why(row)
         ),
     };
-    let evidence = evidence(row);
-    let mut sentences = vec![say!(said_evidence, said = said, evidence = evidence)];
+    let mut sentences = vec![say!(said_evidence, said = said, evidence = evidence(row))];
+    if !is_first {
+        let said = match first.call {
+            Call::Equivalent => say!(by_metric_equivalent, margin = format::percent(of.margin)),
+            _ => say!(by_metric_undecided, why = why(first)),
+        };
+        sentences.push(say!(said_evidence, said = said, evidence = evidence(first)));
+    }
     sentences.extend(stability(of, row));
     if of.order == PairOrder::Blocks {
         sentences.push(say!(the_trials_were_not_interleaved_a));
@@ -129,6 +166,29 @@ fn difference(of: &PairedComparison, row: &VerdictRow) -> Message {
             candidate = &of.candidate,
             baseline = &of.baseline,
             percent = by
+        ),
+    }
+}
+
+/// A difference in a metric that is not the first.
+fn beside(of: &PairedComparison, row: &VerdictRow) -> Message {
+    let place = say!(experiment_level, experiment = &of.title, level = &of.level);
+    match row.ratio > 1.0 {
+        true => say!(
+            is_percent_higher_in,
+            place = place,
+            metric = &row.name,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = sizes(row)
+        ),
+        false => say!(
+            is_percent_lower_in,
+            place = place,
+            metric = &row.name,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = sizes(row)
         ),
     }
 }
@@ -208,7 +268,7 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
         high = ratio(high),
     );
     let n = format::whole(all.len() as f64);
-    Some(match is_one_duel {
+    let by_first = match is_one_duel {
         true => say!(
             of_load_levels_was_compared_with,
             n = n,
@@ -217,7 +277,44 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
             counts = counts
         ),
         false => say!(in_comparisons_the_candidate_was_compared, n = n, counts = counts),
-    })
+    };
+    let mut sentences = decided_beside(&all);
+    // What is decided comes first.
+    let place = if calls.iter().any(|call| call.is_difference()) { 0 } else { sentences.len() };
+    sentences.insert(place, by_first);
+    let without = all.iter().filter(|of| of.rows.is_empty()).count();
+    if without > 0 {
+        sentences.push(say!(no_pair_counts_at, n = without));
+    }
+    Some(Message::sentences(&sentences))
+}
+
+/// A sentence for each metric that differs where the first metric of its comparison does not.
+fn decided_beside(all: &[&PairedComparison]) -> Vec<Message> {
+    let told = |of: &&PairedComparison| {
+        let first = of.rows.first()?;
+        let row = of.told_rows().first().copied()?;
+        let is_beside = row.metric != first.metric && row.call.is_difference();
+        is_beside.then(|| (row.name.clone(), first.name.clone(), row.ratio > 1.0))
+    };
+    let found: Vec<(Message, Message, bool)> = all.iter().filter_map(told).collect();
+    let metrics = format::unique(found.iter().map(|(own, first, _)| (own, first)).collect());
+    let sentence = |(metric, first): (&Message, &Message)| {
+        let of = |is_more: bool| {
+            let is = |one: &&(Message, Message, bool)| {
+                (&one.0, &one.1, one.2) == (metric, first, is_more)
+            };
+            found.iter().filter(is).count().to_string()
+        };
+        say!(
+            decided_beside_the_first,
+            metric = metric,
+            first = first,
+            higher = of(true),
+            lower = of(false)
+        )
+    };
+    metrics.into_iter().map(sentence).collect()
 }
 
 /// A gate in a line.
