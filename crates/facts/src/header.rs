@@ -1,7 +1,8 @@
 //! `run.json`.
 
 use crate::{
-    Environment, ExperimentFacts, Message, PublishedTable, RunPlan, SCHEMA_VERSION, TargetFacts,
+    EarlierSession, Environment, ExperimentFacts, Message, PublishedTable, RunPlan, SCHEMA_VERSION,
+    TargetFacts,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -89,6 +90,9 @@ pub struct RunHeader {
     /// The folder of the run whose plan is executed again, where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reproduces: Option<String>,
+    /// The runs whose pairs count beside its own, the oldest first (`--continue`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub continues: Vec<EarlierSession>,
     /// The experiments in the order of the plan.
     pub experiments: Vec<ExperimentFacts>,
     /// By target: the tables of the experiments that the run has prepared so far.

@@ -3,6 +3,7 @@
 //! Only data and what follows from them: nothing is read, written or asked.
 
 mod conditions;
+mod continued;
 mod counts;
 mod event;
 mod evidence;
@@ -26,6 +27,7 @@ pub use conditions::{
     CommitWait, Conditions, Freshness, GeneratorConditions, GeneratorMember, NodeConditions,
     Purpose, ReplicaFacts, Together,
 };
+pub use continued::{EarlierSession, SessionPairs, earlier_pairs};
 pub use counts::{Counts, StatementCounts};
 pub use event::{Event, EventKind};
 pub use evidence::{CheckVerdict, DataCheck, DataFacts, StatementLatency};

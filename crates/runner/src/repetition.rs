@@ -7,7 +7,7 @@ use dyno_facts::{
 };
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::DEFAULT_MARGIN;
-use dyno_statistics::sequential::{Decision, NextPair as Pairing, Stop, decide};
+use dyno_statistics::sequential::{CandidatePairs, Decision, NextPair as Pairing, Stop, decide};
 use dyno_store::Run;
 use dyno_suite::Plan;
 use std::collections::BTreeMap;
@@ -124,6 +124,8 @@ fn why_enough(
         budget_s: stop.budget_s,
     };
     let next_s = step.estimated_s * (1 + comparison.candidates.len()) as f64;
+    let pairs: Vec<CandidatePairs> =
+        pairs.into_iter().map(|pairs| CandidatePairs { earlier: Vec::new(), pairs }).collect();
     told(&decide(&wanted, &pairs, spent_s, next_s), stop.budget_s)
 }
 

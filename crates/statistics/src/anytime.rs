@@ -11,24 +11,45 @@ use crate::{ConfidenceInterval, deviation, mean};
 /// The bet: differences of 1/√c standard deviations are as likely as a normal distribution says.
 const C: f64 = 1.0;
 
+/// What a bet needs to know of its differences.
+struct Bet {
+    count: f64,
+    mean: f64,
+    deviation: f64,
+}
+
+impl Bet {
+    /// `None` under two differences.
+    fn of(differences: &[f64]) -> Option<Bet> {
+        let (mean, deviation) = (mean(differences)?, deviation(differences)?);
+        Some(Bet { count: differences.len() as f64, mean, deviation })
+    }
+
+    fn log_e_value(&self, centre: f64) -> f64 {
+        let Bet { count: n, mean, deviation } = self;
+        let share = C / (n + C);
+        let square = n * (mean - centre).powi(2) / deviation.powi(2) / (n - 1.0);
+        let gained = match square {
+            // Every difference is the centre itself.
+            square if square.is_nan() => 0.0,
+            square if square.is_infinite() => share.ln(),
+            square => ((1.0 + square * share) / (1.0 + square)).ln(),
+        };
+        0.5 * share.ln() - n / 2.0 * gained
+    }
+
+    /// What no centre, however far away, exceeds.
+    fn most(&self) -> f64 {
+        (self.count - 1.0) / 2.0 * ((self.count + C) / C).ln()
+    }
+}
+
 /// The logarithm of the e-value against a centre of `centre`. Differences in units of their deviation are expected to be
 /// normal, N(0, 1/c); the deviation has the right Haar prior. 0, which says nothing, under two differences.
 ///
 /// `log E = ½ log(c/(n+c)) − (n/2) [log(1 + t²/ν · c/(n+c)) − log(1 + t²/ν)]` with ν = n − 1.
 pub fn log_e_value(differences: &[f64], centre: f64) -> f64 {
-    let (Some(found), Some(deviation)) = (mean(differences), deviation(differences)) else {
-        return 0.0;
-    };
-    let n = differences.len() as f64;
-    let share = C / (n + C);
-    let square = n * (found - centre).powi(2) / deviation.powi(2) / (n - 1.0);
-    let gained = match square.is_nan() {
-        // Every difference is the centre itself.
-        true => 0.0,
-        // Also of an endless t.
-        false => ((share + 1.0 / square) / (1.0 + 1.0 / square)).ln(),
-    };
-    0.5 * share.ln() - n / 2.0 * gained
+    Bet::of(differences).map_or(0.0, |bet| bet.log_e_value(centre))
 }
 
 /// The p of this e-value: at most `alpha` with a chance of `alpha`, whenever it is computed.
@@ -46,6 +67,68 @@ pub fn interval(differences: &[f64], alpha: f64) -> Option<ConfidenceInterval> {
     let square = (1.0 - bound) / (bound - share);
     let reach = (square * (n - 1.0) / n).sqrt() * deviation;
     (bound > share).then_some(ConfidenceInterval { low: centre - reach, high: centre + reach })
+}
+
+/// Sessions of the same comparison, each with a bet of its own: another day has another deviation. Their e-values
+/// multiply, so that a further session may follow whatever the ones before have shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SessionsEstimate {
+    /// The centre against which the least was gained.
+    pub centre: f64,
+    /// From the least to the greatest centre against which less than `1 / alpha` was gained; `None` where too few
+    /// differences exclude any.
+    pub interval: Option<ConfidenceInterval>,
+    /// Of a centre of 0; 1 where the interval holds it.
+    pub p: f64,
+}
+
+/// Centres that are tried between the means of sessions.
+const STEPS: u32 = 256;
+
+/// What sessions say together; `None` where none has two differences.
+pub fn of_sessions(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate> {
+    let bound = (1.0 / alpha).ln();
+    let bets: Vec<Bet> = sessions.iter().filter_map(|own| Bet::of(own)).collect();
+    let low = bets.iter().map(|bet| bet.mean).reduce(f64::min)?;
+    let high = bets.iter().map(|bet| bet.mean).reduce(f64::max)?;
+    let gained = |centre: f64| bets.iter().map(|bet| bet.log_e_value(centre)).sum::<f64>();
+    // Left and right of all means the gain grows with the distance; between them it may have several lows.
+    let steps = if low < high { STEPS } else { 0 };
+    let place = |step: u32| low + (high - low) * f64::from(step) / f64::from(STEPS);
+    let gains: Vec<f64> = (0..=steps).map(|step| gained(place(step))).collect();
+    let least = (0..=steps).min_by(|a, b| gains[*a as usize].total_cmp(&gains[*b as usize]))?;
+    let is_open = |step: &u32| gains[*step as usize] < bound;
+    let most: f64 = bets.iter().map(Bet::most).sum();
+    let interval = (most > bound).then(|| match (0..=steps).find(is_open) {
+        // The sessions contradict each other: no centre suits all.
+        None => ConfidenceInterval { low, high },
+        Some(first) => {
+            let last = (0..=steps).rev().find(is_open).unwrap_or(first);
+            ConfidenceInterval {
+                low: end(&gained, bound, place(first), -1.0),
+                high: end(&gained, bound, place(last), 1.0),
+            }
+        }
+    });
+    let p = (-gained(0.0)).exp().min(1.0);
+    let is_excluded = interval.is_some_and(|both| !both.contains(0.0));
+    let p = if is_excluded { p } else { p.max(alpha.next_up()) };
+    Some(SessionsEstimate { centre: place(least), interval, p })
+}
+
+/// The place on the side of `inner` at which so much is gained.
+fn end(gained: &impl Fn(f64) -> f64, bound: f64, inner: f64, side: f64) -> f64 {
+    let mut reach = f64::EPSILON;
+    // Where the deviations are 0 the first step is far enough; the gain has an end, which is above the bound.
+    while gained(inner + side * reach) < bound && reach < 1e9 {
+        reach *= 2.0;
+    }
+    let (mut inside, mut outside) = (inner, inner + side * reach);
+    for _ in 0..100 {
+        let middle = f64::midpoint(inside, outside);
+        if gained(middle) < bound { inside = middle } else { outside = middle }
+    }
+    outside
 }
 
 #[cfg(test)]
@@ -68,6 +151,34 @@ mod tests {
             assert!(both.contains(0.02));
         }
         assert_eq!(interval(&around(0.0, 4), ALPHA), None);
+    }
+
+    #[test]
+    fn one_session_is_judged_as_ever_and_more_of_them_know_more() {
+        let first = around(0.02, 12);
+        let alone = of_sessions(std::slice::from_ref(&first), ALPHA).expect("differences");
+        let both = interval(&first, ALPHA).expect("pairs enough");
+        let found = alone.interval.expect("pairs enough");
+        assert!((found.low - both.low).abs() < 1e-9 && (found.high - both.high).abs() < 1e-9);
+        assert!((alone.p - p(&first)).abs() < 1e-12 && (alone.centre - 0.02).abs() < 0.01);
+        // Neither of two short sessions decides anything; together they do.
+        let short = [around(0.02, 4), around(0.021, 4)];
+        assert!(short.iter().all(|own| interval(own, ALPHA).is_none() && p(own) > ALPHA));
+        let together = of_sessions(&short, ALPHA).expect("differences");
+        let both = together.interval.expect("pairs enough");
+        assert!(together.p <= ALPHA && both.low > 0.0 && both.contains(together.centre));
+        let gained: f64 = short.iter().map(|own| log_e_value(own, both.low)).sum();
+        assert!((gained - 20.0_f64.ln()).abs() < 1e-6, "{gained}");
+        // A single pair says nothing, and takes nothing away.
+        let with_one = of_sessions(&[first.clone(), vec![5.0]], ALPHA).expect("differences");
+        assert_eq!(with_one.interval.map(|both| both.low < 0.02), Some(true));
+        assert_eq!(of_sessions(&[vec![1.0], Vec::new()], ALPHA), None);
+    }
+
+    #[test]
+    fn sessions_that_contradict_each_other_prove_no_direction() {
+        let both = of_sessions(&[around(0.2, 12), around(-0.2, 12)], ALPHA).expect("differences");
+        assert!(both.interval.is_some_and(|both| both.contains(0.0)) && both.p > ALPHA, "{both:?}");
     }
 
     #[test]

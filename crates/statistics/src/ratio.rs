@@ -114,9 +114,7 @@ pub enum RatioVerdict {
 impl PairedRatio {
     /// Of pairs (baseline, candidate) with values above zero; `None` without any.
     pub fn of(pairs: &[(f64, f64)], judging: Judging) -> Option<PairedRatio> {
-        let is_usable =
-            |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite();
-        let pairs: Vec<(f64, f64)> = pairs.iter().copied().filter(is_usable).collect();
+        let pairs = usable(pairs);
         let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         let alpha = judging.alpha();
         let (centre, both, one_sided, p) = match judging {
@@ -145,6 +143,28 @@ impl PairedRatio {
             variation_candidate: side(|pair| pair.1),
             bound: None,
         })
+    }
+
+    /// The same where earlier sessions of the comparison stand beside these pairs, judged at any time. Variations are
+    /// those of these pairs: another day has another level.
+    pub fn continued(self, earlier: &[Vec<(f64, f64)>], pairs: &[(f64, f64)]) -> PairedRatio {
+        let logs = |pairs: &[(f64, f64)]| -> Vec<f64> {
+            usable(pairs).iter().map(|(a, b)| (b / a).ln()).collect()
+        };
+        let sessions: Vec<Vec<f64>> =
+            earlier.iter().map(|own| logs(own)).chain([logs(pairs)]).collect();
+        let Some(found) = anytime::of_sessions(&sessions, ALPHA) else { return self };
+        let all = sessions.concat();
+        PairedRatio {
+            pairs: all.len(),
+            ratio: found.centre.exp(),
+            interval: found.interval.map(of_logs),
+            one_sided: found.interval.map(of_logs),
+            p: found.p,
+            t: student(&all, ALPHA),
+            deviation: deviation(&all),
+            ..self
+        }
     }
 
     /// What is left of it where figures were bounds: what was cut off is taken for its end, so that the true ratio is
@@ -225,6 +245,11 @@ impl PairedRatio {
             _ => self.deviation,
         }
     }
+}
+
+fn usable(pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let is_usable = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite();
+    pairs.iter().copied().filter(is_usable).collect()
 }
 
 fn of_logs(logs: ConfidenceInterval) -> ConfidenceInterval {

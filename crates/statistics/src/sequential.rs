@@ -73,20 +73,30 @@ pub struct Decision {
     pub half_width: Option<f64>,
 }
 
-/// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each candidate, `spent_s`
-/// their cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted
+/// The pairs (baseline, candidate) of one candidate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CandidatePairs {
+    /// Of the sessions that these go on with.
+    pub earlier: Vec<Vec<(f64, f64)>>,
+    pub pairs: Vec<(f64, f64)>,
+}
+
+/// Decides after each pair. `candidates` are those so far of each candidate, `spent_s` their cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted
 /// run goes on as it would have.
 pub fn decide(
     plan: &StoppingPlan,
-    candidates: &[Vec<(f64, f64)>],
+    candidates: &[CandidatePairs],
     spent_s: f64,
     next_s: f64,
 ) -> Decision {
     let judging = plan.judging();
-    let ratios: Vec<Option<PairedRatio>> =
-        candidates.iter().map(|pairs| PairedRatio::of(pairs, judging)).collect();
+    let ratio = |of: &CandidatePairs| {
+        let own = PairedRatio::of(&of.pairs, judging)?;
+        Some(if of.earlier.is_empty() { own } else { own.continued(&of.earlier, &of.pairs) })
+    };
+    let ratios: Vec<Option<PairedRatio>> = candidates.iter().map(ratio).collect();
     // Trials without a value were executed too: they count against the most.
-    let executed = candidates.iter().map(Vec::len).min().unwrap_or(0);
+    let executed = candidates.iter().map(|of| of.pairs.len()).min().unwrap_or(0);
     let widths: Option<Vec<f64>> =
         ratios.iter().map(|ratio| ratio.as_ref()?.half_width()).collect();
     let half_width = widths.and_then(|widths| widths.into_iter().reduce(f64::max));
@@ -110,7 +120,7 @@ pub fn decide(
     } else {
         NextPair::Continue
     };
-    Decision { next, pairs: executed, half_width }
+    Decision { next, pairs: executed.max(usable.unwrap_or(0)), half_width }
 }
 
 #[cfg(test)]
@@ -128,21 +138,25 @@ mod tests {
         }
     }
 
-    fn pairs(count: usize, noise: f64) -> Vec<(f64, f64)> {
+    fn of(pairs: Vec<(f64, f64)>) -> CandidatePairs {
+        CandidatePairs { earlier: Vec::new(), pairs }
+    }
+
+    fn pairs(count: usize, noise: f64) -> CandidatePairs {
         let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
-        (0..count).map(|k| (100.0, 100.0 * (1.0 + sign(k)))).collect()
+        of((0..count).map(|k| (100.0, 100.0 * (1.0 + sign(k)))).collect())
     }
 
     #[test]
     fn it_ends_where_the_plan_says() {
-        let next = |pairs: Vec<(f64, f64)>, spent_s| decide(&plan(), &[pairs], spent_s, 100.0).next;
+        let next = |pairs: CandidatePairs, spent_s| decide(&plan(), &[pairs], spent_s, 100.0).next;
         assert_eq!(next(pairs(6, 0.001), 0.0), NextPair::Continue);
         assert_eq!(next(pairs(7, 0.001), 0.0), NextPair::Stop(Stop::HalfWidthReached));
         assert_eq!(next(pairs(7, 0.05), 0.0), NextPair::Continue);
         assert_eq!(next(pairs(7, 0.05), 901.0), NextPair::Stop(Stop::BudgetSpent));
         assert_eq!(next(pairs(7, 0.05), 900.0), NextPair::Continue);
         assert_eq!(next(pairs(12, 0.05), 0.0), NextPair::Stop(Stop::MostPairs));
-        assert_eq!(next(Vec::new(), 0.0), NextPair::Continue);
+        assert_eq!(next(CandidatePairs::default(), 0.0), NextPair::Continue);
     }
 
     #[test]
@@ -154,20 +168,25 @@ mod tests {
 
     #[test]
     fn trials_without_a_value_do_not_make_it_endless() {
-        let failed = vec![(0.0, 100.0); 12];
+        let failed = of(vec![(0.0, 100.0); 12]);
         assert_eq!(decide(&plan(), &[failed], 0.0, 1.0).next, NextPair::Stop(Stop::MostPairs));
     }
 
     #[test]
     fn a_verdict_ends_pairs_that_are_made_until_one() {
         let plan = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
-        let next = |pairs: Vec<(f64, f64)>| decide(&plan, &[pairs], 0.0, 1.0).next;
-        let slower = |count: usize| (0..count).map(|k| (100.0, 90.0 + k as f64 / 10.0)).collect();
+        let next = |pairs: CandidatePairs| decide(&plan, &[pairs], 0.0, 1.0).next;
+        let slower =
+            |count: usize| of((0..count).map(|k| (100.0, 90.0 + k as f64 / 10.0)).collect());
         assert_eq!(next(slower(5)), NextPair::Continue);
         assert_eq!(next(slower(6)), NextPair::Stop(Stop::Decided));
         assert_eq!(next(pairs(8, 0.001)), NextPair::Stop(Stop::Decided));
         assert_eq!(next(pairs(8, 0.05)), NextPair::Continue);
         assert_eq!(plan.judging(), Judging::Anytime);
+        // What earlier sessions have found counts, their pairs among the fewest.
+        let gone_on = |count| CandidatePairs { earlier: vec![slower(5).pairs], ..slower(count) };
+        assert_eq!(next(gone_on(1)), NextPair::Stop(Stop::Decided));
+        assert_eq!(decide(&plan, &[gone_on(1)], 0.0, 1.0).pairs, 6);
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod model;
 use dyno_statistics::gate::{Gate, GateVerdict};
 use dyno_statistics::holm;
 use dyno_statistics::ratio::{Judging, PairedRatio, RatioVerdict};
-use model::{Session, World, is_difference, knee_is_low, plan, share, trials_of, verdict};
+use model::{Session, World, chained, is_difference, knee_is_low, plan, share, trials_of, verdict};
 
 #[test]
 fn equal_systems_are_seldom_called_different_whatever_is_wrong_with_the_machine() {
@@ -34,6 +34,18 @@ fn pairs_that_end_by_their_figures_find_no_more_by_chance() {
             });
             assert!(found.found <= 0.11, "{name}, {half_width:?}: {found:?}");
         }
+    }
+}
+
+#[test]
+fn sessions_that_go_on_with_each_other_find_no_more_by_chance() {
+    let plan = plan([6, 12], None);
+    for (world, name) in World::ALL {
+        let found = |sessions| {
+            share(200, |seed| is_difference(chained(seed, world, &plan, sessions))).found
+        };
+        let (one, three) = (found(1), found(3));
+        assert!(one <= 0.11 && three <= 0.11, "{name}: {one} with one, {three} with three");
     }
 }
 

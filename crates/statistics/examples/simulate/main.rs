@@ -9,7 +9,8 @@ use dyno_statistics::gate::{Gate, GateVerdict};
 use dyno_statistics::ratio::{Judging, PairedRatio, RatioVerdict};
 use dyno_statistics::{Better, rank, usl};
 use model::{
-    NOISE, Session, Share, World, is_difference, knee_is_low, plan, share, trials_of, verdict,
+    NOISE, Session, Share, World, chained, is_difference, knee_is_low, plan, share, trials_of,
+    verdict,
 };
 
 fn main() {
@@ -36,9 +37,9 @@ const HALF_WIDTHS: [f64; 4] = [0.008, 0.01, 0.0125, 0.02];
 
 fn false_positives(count: u64) {
     println!(
-        "| equal systems are called different, % | 6 pairs | 7 | 10 | half-width, 6..20 | half-width, 6..30 | until decided, ..60 |"
+        "| equal systems are called different, % | 6 pairs | 7 | 10 | half-width, 6..20 | half-width, 6..30 | until decided, ..60 | until decided, three sessions of ..20 |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|");
     for (world, name) in World::ALL {
         let fixed = |pairs: usize| {
             share(count, |seed| {
@@ -59,8 +60,11 @@ fn false_positives(count: u64) {
             let all = HALF_WIDTHS.map(|half_width| stopped(planned, Some(half_width)));
             all.into_iter().max_by(|a, b| a.found.total_cmp(&b.found)).expect("half-widths")
         };
+        let continued =
+            share(count, |seed| is_difference(chained(seed, world, &plan([6, 20], None), 3)));
+        let until = stopped([6, 60], None);
         let cells =
-            [fixed(6), fixed(7), fixed(10), worst([6, 20]), worst([6, 30]), stopped([6, 60], None)];
+            [fixed(6), fixed(7), fixed(10), worst([6, 20]), worst([6, 30]), until, continued];
         println!("| {name} | {} |", cells.map(percent).join(" | "));
     }
     println!();

@@ -6,7 +6,7 @@ use dyno_statistics::history::{self, PlacedFigure};
 use dyno_statistics::knee::{self, KneeOutcome, KneeStep, Search, Tried};
 use dyno_statistics::order;
 use dyno_statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
-use dyno_statistics::sequential::{NextPair, StoppingPlan, decide};
+use dyno_statistics::sequential::{CandidatePairs, NextPair, StoppingPlan, decide};
 
 /// Variation of single trials.
 pub(crate) const NOISE: f64 = 0.015;
@@ -168,16 +168,42 @@ impl Session {
 
     /// Pairs until the plan ends them.
     pub(crate) fn until(mut self, plan: &StoppingPlan) -> Vec<(f64, f64)> {
-        let mut pairs = [Vec::new()];
-        while pairs[0].len() < plan.pairs_least
-            || decide(plan, &pairs, 0.0, 0.0).next == NextPair::Continue
-        {
-            let pair = self.pair(pairs[0].len());
-            pairs[0].push(pair);
-        }
-        let [pairs] = pairs;
-        pairs
+        self.after(plan, Vec::new()).pairs
     }
+
+    /// The same of a session that goes on with others: they count, and it makes one pair at least.
+    fn after(&mut self, plan: &StoppingPlan, earlier: Vec<Vec<(f64, f64)>>) -> CandidatePairs {
+        let least = if earlier.is_empty() { plan.pairs_least } else { 1 };
+        let mut all = [CandidatePairs { earlier, pairs: Vec::new() }];
+        while all[0].pairs.len() < least || decide(plan, &all, 0.0, 0.0).next == NextPair::Continue
+        {
+            let pair = self.pair(all[0].pairs.len());
+            all[0].pairs.push(pair);
+        }
+        let [all] = all;
+        all
+    }
+}
+
+/// The verdict of so many sessions, each of which goes on with those before it unless they have decided.
+pub(crate) fn chained(seed: u64, world: World, plan: &StoppingPlan, count: u64) -> RatioVerdict {
+    let mut earlier = Vec::new();
+    for number in 0..count {
+        // A seed of its own for each, as a continued run has.
+        let own = Session::new((number << 40) + seed, world, [plan.pairs_least, plan.pairs_most]);
+        let all = Session { noise: [NOISE * (1.0 + number as f64); 2], ..own }.after(plan, earlier);
+        let ratio = PairedRatio::of(&all.pairs, Judging::Anytime).expect("pairs");
+        let ratio = match all.earlier.is_empty() {
+            true => ratio,
+            false => ratio.continued(&all.earlier, &all.pairs),
+        };
+        let verdict = ratio.verdict(Better::More, DEFAULT_MARGIN);
+        if verdict != RatioVerdict::Undecided || number + 1 == count {
+            return verdict;
+        }
+        earlier = [all.earlier, vec![all.pairs]].concat();
+    }
+    RatioVerdict::Undecided
 }
 
 /// Trials of one target, one after the other.
