@@ -63,6 +63,12 @@ pub struct ExperimentFacts {
     /// How the data come back to their first state before each trial.
     #[serde(skip_serializing_if = "Restore::is_none")]
     pub restore: Restore,
+    /// Servers are restarted before the first of so many pairs; 0 is never.
+    #[serde(skip_serializing_if = "is_none_again")]
+    pub restart_each: u32,
+    /// Data are restored before the first of so many pairs; 0 is before each trial, where they are restored.
+    #[serde(skip_serializing_if = "is_none_again")]
+    pub reload_each: u32,
     /// How often a trial is made again whose load generator was starved.
     #[serde(skip_serializing_if = "is_none_again")]
     pub retry_starved: u32,
@@ -81,6 +87,12 @@ impl ExperimentFacts {
     /// Workload and test, such as `sysbench oltp_read_only`.
     pub fn load(&self) -> String {
         format!("{} {}", self.workload, self.test).trim().to_owned()
+    }
+
+    /// Pairs that share a start of their servers or a load of their data, and so are no evidence of their own: the
+    /// unit of statistics.
+    pub fn pairs_per_unit(&self) -> u32 {
+        self.restart_each.max(self.reload_each).max(1)
     }
 }
 

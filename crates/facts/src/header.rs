@@ -40,6 +40,28 @@ pub struct FleetMember {
     pub environment: Environment,
 }
 
+/// What is made anew before a pair, so that verdicts hold for more than one of its kind.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Renewed {
+    Data,
+    Server,
+}
+
+/// Servers that were restarted, or data that were restored, before the first of some pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct RenewalFacts {
+    pub renewed: Renewed,
+    /// The target; of twins and parts the one whose database it is.
+    pub target: String,
+    /// The id of the first step that it was made for.
+    pub step: String,
+    /// Until the servers answered again, or the data were there.
+    pub took_s: f64,
+}
+
 /// What became of a known effect that went the whole way from the load to a verdict (`dyno calibrate --effects`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
@@ -101,6 +123,9 @@ pub struct RunHeader {
     /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, Message>,
+    /// Servers that were restarted and data that were restored before pairs, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub renewals: Vec<RenewalFacts>,
     /// Checks whose findings end the run with exit code 4.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,

@@ -37,7 +37,9 @@ pub use experiment::{
 };
 pub use family::{FamilyFacts, FamilyRecord};
 pub use fault::{CrossShardLosses, FaultFacts, FaultStep, RECOVERED_SHARE};
-pub use header::{EffectFacts, FleetMember, RunHeader, RunStatus, TableOrigin};
+pub use header::{
+    EffectFacts, FleetMember, RenewalFacts, Renewed, RunHeader, RunStatus, TableOrigin,
+};
 pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Lang, Message, MessageTexts, register};
 pub use plan::{PlanStep, PlannedTrial, RunPlan, StepAction, SuiteFacts};

@@ -127,6 +127,9 @@ pub struct TargetFacts {
     /// Facts that the suite states because nobody can read them, by the name of the fact.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stated: BTreeMap<String, String>,
+    /// The command of the shell that restarts its servers, where the suite has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
     /// What an hour costs, where the suite states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

@@ -25,6 +25,7 @@ pub mod percentiles;
 mod permits;
 pub mod process_list;
 pub mod progress;
+mod renewal;
 mod repetition;
 mod restore;
 mod search;
@@ -52,8 +53,8 @@ use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_facts::{
-    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Role, RunStatus,
-    StepAction, TrialStatus, say,
+    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Renewed, Role,
+    RunStatus, StepAction, TrialStatus, say,
 };
 use dyno_store::Run;
 use dyno_suite::Plan;
@@ -106,6 +107,7 @@ pub fn execute(
         denied: 0,
         experiments: BTreeMap::new(),
         fresh: BTreeSet::new(),
+        renewed: BTreeSet::new(),
         clock: Clock { figures, begun: BTreeMap::new() },
     };
     if let Err(failure) = runner.look_ahead() {
@@ -152,6 +154,8 @@ struct Runner<'a> {
     experiments: BTreeMap<String, Box<dyn AnyFamily>>,
     /// Targets whose data this process has loaded and no trial has touched.
     fresh: BTreeSet<String>,
+    /// What this process has renewed: by the first step that it was made for.
+    renewed: BTreeSet<(Renewed, String)>,
     clock: Clock,
 }
 
@@ -165,6 +169,7 @@ impl Runner<'_> {
             }
             self.experiments.insert(experiment.name.clone(), valid);
         }
+        self.see_who_restarts()?;
         self.reach_targets()?;
         self.muster()?;
         for step in &self.plan.steps {
@@ -273,7 +278,10 @@ impl Runner<'_> {
         loop {
             let done = self.trial(step, trial, purpose)?;
             match done {
-                TrialDone::Ended { status: TrialStatus::Starved, .. } => {}
+                // The server that it is made on again is as fresh as it was.
+                TrialDone::Ended { status: TrialStatus::Starved, .. } => {
+                    self.renewed.retain(|(_, first)| *first != step.id);
+                }
                 done => return Ok(done),
             }
             if self.control.is_stopped() {
@@ -381,7 +389,7 @@ impl Runner<'_> {
         planned: &PlannedTrial,
         purpose: Purpose,
     ) -> Result<TrialDone, Failure> {
-        if !self.restore(step)? {
+        if !self.renew(step, planned)? || !self.restore_before(step)? {
             return Ok(TrialDone::INTERRUPTED);
         }
         self.fresh.remove(self.plan.owner(&step.target));

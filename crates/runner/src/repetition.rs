@@ -6,7 +6,7 @@ use dyno_facts::{
     ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
 };
 use dyno_statistics::Metric;
-use dyno_statistics::ratio::DEFAULT_MARGIN;
+use dyno_statistics::ratio::{DEFAULT_MARGIN, unit_means};
 use dyno_statistics::sequential::{CandidatePairs, Decision, NextPair as Pairing, Stop, decide};
 use dyno_store::Run;
 use dyno_suite::Plan;
@@ -74,10 +74,10 @@ pub(super) fn next(
 }
 
 /// The steps of the same pair: the same repeat of the same level on all targets.
-fn round<'a>(
+pub(super) fn round<'a>(
     plan: &'a Plan,
-    step: &'a PlanStep,
-    trial: &'a PlannedTrial,
+    step: &PlanStep,
+    trial: &PlannedTrial,
 ) -> impl Iterator<Item = &'a PlanStep> {
     let level = level(trial);
     plan.steps.iter().filter(move |other| {
@@ -87,7 +87,7 @@ fn round<'a>(
     })
 }
 
-fn level(trial: &PlannedTrial) -> (u32, Option<u32>, Option<u64>) {
+pub(super) fn level(trial: &PlannedTrial) -> (u32, Option<u32>, Option<u64>) {
     (trial.workers, trial.degree, trial.rate.map(f64::to_bits))
 }
 
@@ -102,7 +102,9 @@ fn why_enough(
 ) -> Option<Message> {
     let comparison = experiment.comparison.as_ref()?;
     let stop = comparison.stop;
-    if trial.repeat <= stop.pairs_least {
+    let unit = experiment.pairs_per_unit();
+    // What a restart has begun is made to its end.
+    if trial.repeat <= stop.pairs_least || !(trial.repeat - 1).is_multiple_of(unit) {
         return None;
     }
     let summary = |target: &str, repeat: u32| {
@@ -111,38 +113,48 @@ fn why_enough(
         run.complete_trial(&same.id)
     };
     let pairs = |candidate: &String| {
-        let pair = |repeat| summary(&comparison.baseline, repeat).zip(summary(candidate, repeat));
+        let pair = |repeat: u32| {
+            let (a, b) = summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))?;
+            Some(((repeat - 1) / unit, a, b))
+        };
         (1..trial.repeat).filter_map(pair).collect()
     };
     let pairs = judged_pairs(figures, comparison.candidates.iter().map(pairs).collect());
     let wanted = dyno_statistics::sequential::StoppingPlan {
-        pairs_least: stop.pairs_least as usize,
-        pairs_most: stop.pairs_most as usize,
+        pairs_least: (stop.pairs_least / unit) as usize,
+        pairs_most: (stop.pairs_most / unit) as usize,
         half_width: stop.half_width,
         is_until_decided: stop.is_until_decided,
         margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
         budget_s: stop.budget_s,
     };
-    let next_s = step.estimated_s * (1 + comparison.candidates.len()) as f64;
     let pairs: Vec<CandidatePairs> =
         pairs.into_iter().map(|pairs| CandidatePairs { earlier: Vec::new(), pairs }).collect();
-    told(&decide(&wanted, &pairs, spent_s, next_s), stop.budget_s)
+    let next = (trial.repeat..trial.repeat + unit).map(|repeat| {
+        let of = PlannedTrial { repeat, ..trial.clone() };
+        round(plan, step, &of).map(|next| next.estimated_s).sum::<f64>()
+    });
+    let decided = decide(&wanted, &pairs, spent_s, next.sum());
+    told(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
 }
+
+/// The number of what a pair shares with others, and its trials.
+type NumberedPair<'a> = (u32, &'a TrialSummary, &'a TrialSummary);
 
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
 /// first that the trials have. A narrow interval of any other would end too soon.
-fn judged_pairs(
-    figures: TrialFigures,
-    pairs: Vec<Vec<(&TrialSummary, &TrialSummary)>>,
-) -> Vec<Vec<(f64, f64)>> {
+fn judged_pairs(figures: TrialFigures, pairs: Vec<Vec<NumberedPair<'_>>>) -> Vec<Vec<(f64, f64)>> {
     let TrialFigures { figure_of, judged_metrics } = figures;
     let of_metric = |metric: Metric| -> Vec<Vec<(f64, f64)>> {
-        let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
-            Some((figure_of(a, metric)?, figure_of(b, metric)?))
+        let both = |(unit, a, b): &NumberedPair<'_>| {
+            Some((*unit, (figure_of(a, metric)?, figure_of(b, metric)?)))
         };
-        pairs.iter().map(|pairs| pairs.iter().filter_map(both).collect()).collect()
+        let units = |pairs: &Vec<NumberedPair<'_>>| {
+            unit_means(&pairs.iter().filter_map(both).collect::<Vec<_>>())
+        };
+        pairs.iter().map(units).collect()
     };
-    let metrics = pairs.iter().flatten().next().map_or(&[][..], |(a, _)| judged_metrics(a));
+    let metrics = pairs.iter().flatten().next().map_or(&[][..], |(_, a, _)| judged_metrics(a));
     let mut all = metrics.iter().map(|metric| of_metric(*metric));
     all.find(|found| found.iter().all(|pairs| !pairs.is_empty())).unwrap_or_default()
 }

@@ -1,11 +1,9 @@
 //! Brings the data of a target back to their first state before a trial.
 
-use super::command::{self, ShellCommand};
+use super::command::ShellCommand;
 use super::{Runner, ownership};
-use crate::databases::{on_loop, with_driver};
 use crate::failure::Failure;
-use dyno_core::Driver;
-use dyno_facts::{PlanStep, Restore, say};
+use dyno_facts::{ExperimentFacts, PlanStep, Restore, say};
 
 /// What the data are like before each trial: `untouched`, `reloaded`, `grows`, or the command that restores them.
 pub(super) fn data_state(restore: &Restore, writes: bool) -> String {
@@ -19,6 +17,14 @@ pub(super) fn data_state(restore: &Restore, writes: bool) -> String {
 impl Runner<'_> {
     /// Restores the data as the experiment wants it; false when the user has stopped it. Data that no
     /// trial has touched since this process loaded them are left alone.
+    pub(super) fn restore_before(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+        let is_of_pairs = |planned: &ExperimentFacts| planned.reload_each > 0;
+        match self.plan.experiment(&step.experiment).is_some_and(is_of_pairs) {
+            true => Ok(true),
+            false => self.restore(step),
+        }
+    }
+
     pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool, Failure> {
         let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
         if self.fresh.contains(self.plan.owner(&step.target)) {
@@ -35,10 +41,7 @@ impl Runner<'_> {
                 let does = say!(command_restores_data);
                 let (told, limit, key) = (&[], None, "restore");
                 let command = ShellCommand { target: owner, told, text, does, key, limit };
-                let (_, reached) = self.parties(step)?;
-                let ran = with_driver!(&reached.database, driver =>
-                    on_loop(command::run(driver.primary(), &command, self.control)));
-                let has_ended = ran??.is_some();
+                let has_ended = self.run_on(step, &command)?;
                 self.lock(name)?;
                 Ok(has_ended)
             }

@@ -112,6 +112,19 @@ pub enum RatioVerdict {
 }
 
 impl PairedRatio {
+    /// Of pairs (baseline, candidate, each a number of its unit) that share something within their unit, such as a start
+    /// of their servers: the units are what is independent, and what `pairs` counts.
+    pub fn of_units(pairs: &[(u32, (f64, f64))], judging: Judging) -> Option<PairedRatio> {
+        let side = |of: fn(&(f64, f64)) -> f64| {
+            variation(&pairs.iter().map(|(_, pair)| of(pair)).collect::<Vec<f64>>())
+        };
+        Some(PairedRatio {
+            variation_baseline: side(|pair| pair.0),
+            variation_candidate: side(|pair| pair.1),
+            ..PairedRatio::of(&unit_means(pairs), judging)?
+        })
+    }
+
     /// Of pairs (baseline, candidate) with values above zero; `None` without any.
     pub fn of(pairs: &[(f64, f64)], judging: Judging) -> Option<PairedRatio> {
         let pairs = usable(pairs);
@@ -248,8 +261,30 @@ impl PairedRatio {
 }
 
 fn usable(pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let is_usable = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite();
     pairs.iter().copied().filter(is_usable).collect()
+}
+
+fn is_usable((a, b): &(f64, f64)) -> bool {
+    *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite()
+}
+
+/// The geometric means of the usable pairs of each unit, in order; a unit without any is no usable pair.
+pub fn unit_means(pairs: &[(u32, (f64, f64))]) -> Vec<(f64, f64)> {
+    let of_unit = |unit: &[(u32, (f64, f64))]| {
+        if let [(_, only)] = unit {
+            return *only;
+        }
+        let usable: Vec<&(f64, f64)> =
+            unit.iter().map(|(_, pair)| pair).filter(|pair| is_usable(pair)).collect();
+        let side = |of: fn(&(f64, f64)) -> f64| {
+            mean(&usable.iter().map(|pair| of(pair).ln()).collect::<Vec<f64>>())
+                .map_or(0.0, f64::exp)
+        };
+        (side(|pair| pair.0), side(|pair| pair.1))
+    };
+    let mut pairs = pairs.to_vec();
+    pairs.sort_by_key(|(unit, _)| *unit);
+    pairs.chunk_by(|a, b| a.0 == b.0).map(of_unit).collect()
 }
 
 fn of_logs(logs: ConfidenceInterval) -> ConfidenceInterval {

@@ -25,12 +25,12 @@ const CONFIRMATIONS: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct Compare {
     pub baseline: WithSpan<String>,
-    /// The others; empty where `is_aa`.
+    /// The others; where `is_aa` the second clone of the baseline, if there is one.
     pub candidates: Vec<WithSpan<String>>,
     pub stop: WantedStop,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
-    /// The baseline is measured twice, the second time under another name: what differs then is noise.
+    /// The same system is compared with itself, under another name or as its clone: what differs then is noise.
     pub is_aa: bool,
 }
 
@@ -47,15 +47,19 @@ pub struct WantedStop {
 impl WantedStop {
     /// Without a number: the fewest pairs that can decide each of so many comparisons after Holm's correction, six of one;
     /// up to thirty where a half-width or a budget ends them, up to two hundred where a verdict does.
-    fn rule(self, comparisons: usize) -> StopRule {
-        let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32;
+    ///
+    /// `unit`: pairs that count as one, since they share a start of their servers; they are made to the last.
+    fn rule(self, comparisons: usize, unit: u32) -> StopRule {
+        let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
         let most =
             match (self.is_until_decided, self.half_width.is_some() || self.budget_s.is_some()) {
                 (true, _) => PAIRS_MOST_UNDECIDED,
                 (false, true) => PAIRS_MOST.max(least),
                 (false, false) => least,
             };
+        let whole = |pairs: u32| pairs.next_multiple_of(unit);
         let (pairs_least, pairs_most) = self.pairs.unwrap_or((least, most));
+        let (pairs_least, pairs_most) = (whole(pairs_least), whole(pairs_most));
         let WantedStop { half_width, is_until_decided, budget_s, .. } = self;
         StopRule { pairs_least, pairs_most, half_width, is_until_decided, budget_s }
     }
@@ -90,7 +94,43 @@ pub(crate) fn read(
         Some(text) if text == "reload" => Restore::Reload,
         Some(command) => Restore::Command(command),
     };
+    read_renewals(table, facts);
     compare
+}
+
+/// How often servers are restarted and data are reloaded; one level lies within the other.
+fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
+    let spans = ["restart_each", "reload_each"].map(|key| table.span_of(key));
+    facts.restart_each = read_each(table, "restart_each");
+    facts.reload_each = read_each(table, "reload_each");
+    let Some(span) = spans.into_iter().flatten().next() else { return };
+    if facts.search.is_some() {
+        let message =
+            format!("{} searches for a rate: there are no pairs to restart for.", table.name);
+        table
+            .note(&span, Problem::new(message).hint("Leave `restart_each` and `reload_each` out."));
+    }
+    let (less, more) = (facts.restart_each.min(facts.reload_each), facts.pairs_per_unit());
+    if less > 0 && !more.is_multiple_of(less) {
+        let message = format!("{more} pairs are no multiple of {less} pairs.");
+        let hint = "`restart_each` must divide `reload_each`, or the other way round.";
+        table.note(&span, Problem::new(message).hint(hint));
+    }
+    if facts.reload_each > 0 && facts.restore.is_none() {
+        facts.restore = Restore::Reload;
+    }
+}
+
+/// `restart_each = "pair"`, or of how many pairs the first; 0 where it is not there.
+fn read_each(table: &mut Reader<'_, '_>, key: &'static str) -> u32 {
+    let Some((_, value)) = table.take(key) else { return 0 };
+    let pairs = match value.get_ref() {
+        DeValue::String(text) if text == "pair" => Some(1),
+        DeValue::Integer(digits) => digits.as_str().parse().ok().filter(|n| (1..=100).contains(n)),
+        _ => None,
+    };
+    let wrong = || table.wrong(key, "\"pair\", or a number of pairs from 1 to 100", value);
+    pairs.or_else(wrong).unwrap_or(0)
 }
 
 fn problem(mistake: &Mistake) -> Problem {
@@ -99,7 +139,7 @@ fn problem(mistake: &Mistake) -> Problem {
 
 fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let baseline = table.required_text("baseline", "Add `baseline = \"NAME\"`, a target.");
-    let is_aa = table.flag("aa").unwrap_or(false);
+    let (is_aa, clone) = read_aa(&mut table);
     let candidates = table.texts("candidates");
     let pairs = read_pairs(&mut table);
     let half_width = read_share(&mut table, "half_width");
@@ -114,7 +154,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     if !is_aa && candidates.as_ref().is_none_or(Vec::is_empty) {
         table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
     }
-    for candidate in candidates.iter().flatten() {
+    for candidate in candidates.iter().flatten().chain(&clone) {
         if baseline.as_ref().is_some_and(|baseline| baseline.value == candidate.value) {
             let hint = "To measure the noise, write `aa = true` instead of `candidates`.";
             let message = format!("`{}` is compared with itself.", candidate.value);
@@ -126,8 +166,25 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         |_, known| known,
     );
     let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
-    let candidates = candidates.unwrap_or_default();
+    let candidates = clone.map(|clone| vec![clone]).or(candidates).unwrap_or_default();
     Some(Compare { baseline: baseline?, candidates, stop, equivalence, is_aa })
+}
+
+/// `aa = true`, or the name of a second clone of the baseline.
+fn read_aa(table: &mut Reader<'_, '_>) -> (bool, Option<WithSpan<String>>) {
+    let Some((span, value)) = table.take("aa") else { return (false, None) };
+    match value.get_ref() {
+        DeValue::Boolean(is_aa) => (*is_aa, None),
+        DeValue::String(name) => (true, Some(WithSpan { value: name.to_string(), span })),
+        _ => {
+            table.wrong::<()>(
+                "aa",
+                "true, false, or the name of a target that is its clone",
+                value,
+            );
+            (false, None)
+        }
+    }
 }
 
 /// `pairs = 6`, or `pairs = "6..20"`: fewest and most.
@@ -275,8 +332,8 @@ pub(crate) fn plan(
     let baseline = &wanted.baseline.value;
     let is_there = |name: &String| planned.targets.contains(name);
     let candidates: Vec<String> = match wanted.is_aa {
-        true => vec![twin_name(baseline)],
-        false => {
+        true if wanted.candidates.is_empty() => vec![twin_name(baseline)],
+        _ => {
             let named = wanted.candidates.iter().map(|candidate| candidate.value.clone());
             named.filter(is_there).collect()
         }
@@ -289,7 +346,7 @@ pub(crate) fn plan(
         ));
         return;
     }
-    if wanted.is_aa {
+    if wanted.is_aa && wanted.candidates.is_empty() {
         let twin = &candidates[0];
         if !targets.iter().any(|target| target.name == *twin) {
             let of = targets.iter().position(|target| target.name == *baseline);
@@ -300,7 +357,18 @@ pub(crate) fn plan(
         planned.targets.push(twin.clone());
     }
     let levels = planned.degrees.len().max(planned.workers.len() * planned.rates.len().max(1));
-    let stop = wanted.stop.rule(levels * candidates.len());
+    let unit = planned.pairs_per_unit();
+    let stop = wanted.stop.rule(levels * candidates.len(), unit);
+    let units = stop.pairs_most / unit;
+    if unit > 1 && (units as usize) < rank::least_count(ALPHA) {
+        notes.push(format!(
+            "The experiment `{}` makes {unit} pairs for each restart or reload, which count as one: {} pairs are {units} \
+             of them, too few for a verdict, which takes {}.",
+            planned.name,
+            stop.pairs_most,
+            rank::least_count(ALPHA) as u32 * unit
+        ));
+    }
     planned.repeats = stop.pairs_most;
     planned.comparison = Some(ComparisonFacts {
         baseline: baseline.clone(),

@@ -142,6 +142,7 @@ fn read_target(
         vcpu: table.number("vcpu", 0.01..=100_000.0),
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
         durability: table.text("durability").map(|text| text.value),
+        restart: table.text("restart").map(|text| text.value),
         stated: read_stated(sheet, &mut table),
         shard_rule: nodes::read_shard_rule(&mut table),
         price: table

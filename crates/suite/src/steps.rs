@@ -13,6 +13,7 @@ const COUNTED_PER_S: f64 = 1_000.0;
 const SEARCH_MOST: u32 = dyno_statistics::knee::MOST_TRIALS as u32 + 2;
 /// Trials that a search takes as a rule, beside those that confirm its result.
 const SEARCH_USUAL: u32 = 10;
+const RESTART_S: f64 = 5.0;
 /// Rows of the largest table for each second of a pass over the queries: 48 s at scale factor 1 on
 /// PostgreSQL without parallel workers.
 const QUERIED_ROWS_PER_S: f64 = 125_000.0;
@@ -54,8 +55,8 @@ pub(crate) fn expand(
                 1 if experiment.degrees.is_empty() => levels.iter().collect(),
                 _ => balanced(&levels, maker.planned(), repeat, &order),
             };
-            for level in ordered {
-                maker.points(level, repeat, &mut steps);
+            for (place, level) in ordered.into_iter().enumerate() {
+                maker.points(level, repeat, place == 0, &mut steps);
             }
         }
         for repeat in 1..=maker.confirmations() {
@@ -99,8 +100,19 @@ impl Maker<'_> {
         let experiment = self.experiment;
         let counted_s = experiment.events.map_or(0.0, |events| events as f64 / COUNTED_PER_S);
         let window_s = experiment.warmup_s + experiment.duration_s.unwrap_or(counted_s);
-        let restored_s = if experiment.restore == Restore::Reload { self.load_s() } else { 0.0 };
+        let is_each_trial = experiment.restore == Restore::Reload && experiment.reload_each == 0;
+        let restored_s = if is_each_trial { self.load_s() } else { 0.0 };
         restored_s + level.degree.map_or(window_s, |_| self.rows() / QUERIED_ROWS_PER_S)
+    }
+
+    /// A guess of what is made anew before a repeat of a level, where it is the first of some pairs.
+    fn renewal_s(&self, repeat: u32, is_first_level: bool) -> f64 {
+        let experiment = self.experiment;
+        let is_due = |each: u32| each == 1 || (each > 1 && is_first_level && repeat % each == 1);
+        let of = |each: u32, seconds: f64| if is_due(each) { seconds } else { 0.0 };
+        let loads = experiment.restore == Restore::Reload;
+        let load_s = if loads { of(experiment.reload_each, self.load_s()) } else { 0.0 };
+        of(experiment.restart_each, RESTART_S) + load_s
     }
 
     fn trial(&self, level: &Level, point: String, repeat: u32, work: &str) -> PlannedTrial {
@@ -122,7 +134,7 @@ impl Maker<'_> {
         }
     }
 
-    fn points(&self, level: &Level, repeat: u32, steps: &mut Vec<PlanStep>) {
+    fn points(&self, level: &Level, repeat: u32, is_first: bool, steps: &mut Vec<PlanStep>) {
         let experiment = self.experiment;
         let name = level.name();
         // Degrees are compared on the same queries, so the level is no part of their seed.
@@ -133,7 +145,8 @@ impl Maker<'_> {
             let point = format!("{}/{target}/{name}", experiment.name);
             let trial = self.trial(level, point, repeat, &work);
             let tail = format!("{name}/repeat={repeat}");
-            steps.push(self.step(target, &tail, self.trial_s(level), StepAction::Trial(trial)));
+            let estimated_s = self.trial_s(level) + self.renewal_s(repeat, is_first);
+            steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
         }
     }
 

@@ -111,6 +111,45 @@ fn the_same_target_twice_has_one_data_set() {
 }
 
 #[test]
+fn a_second_clone_is_compared_as_the_same_system() {
+    let keys = "compare = { baseline = \"old\", aa = \"new\", pairs = 4 }\n";
+    let plan = build(&experiment(keys), &Overrides::default());
+    let comparison = plan.experiments[0].comparison.as_ref().expect("a comparison");
+    assert!(comparison.is_aa);
+    assert_eq!(comparison.candidates, ["new"]);
+    assert!(plan.target("old-again").is_none());
+    assert!(ids(&plan).contains(&"e/new/prepare"), "it has data of its own");
+}
+
+#[test]
+fn pairs_of_a_restart_are_whole() {
+    let keys = |more: &str| {
+        format!(
+            "prepare = false\ncleanup = false\n{more}\ncompare = {{ baseline = \"old\", candidates = \"new\" }}\n"
+        )
+    };
+    let plan = build(&experiment(&keys("restart_each = 2")), &Overrides::default());
+    let own = &plan.experiments[0];
+    assert_eq!((own.restart_each, own.pairs_per_unit()), (2, 2));
+    // Two levels: seven restarts are the fewest that can decide both.
+    let stop = own.comparison.as_ref().expect("a comparison").stop;
+    assert_eq!((stop.pairs_least, stop.pairs_most), (14, 14));
+    // 5 s for each of two servers before the first of two pairs.
+    assert_eq!(plan.estimated_s, 14.0 * 4.0 * 10.0 + 7.0 * 2.0 * 5.0);
+    let few = keys("restart_each = 4\nreload_each = 2")
+        .replace("\"new\" }", "\"new\", pairs = 6, half_width = \"2%\" }");
+    let plan = build(&experiment(&few), &Overrides::default());
+    let own = &plan.experiments[0];
+    assert_eq!((own.pairs_per_unit(), &own.restore), (4, &Restore::Reload));
+    assert_eq!(own.comparison.as_ref().expect("a comparison").stop.pairs_most, 8);
+    let note = "8 pairs are 2 of them, too few for a verdict, which takes 24.";
+    assert!(plan.notes.iter().any(|told| told.contains(note)), "{:?}", plan.notes);
+    let each = build(&experiment(&keys("restart_each = \"pair\"")), &Overrides::default());
+    assert_eq!(each.experiments[0].restart_each, 1);
+    assert_eq!(each.estimated_s, 7.0 * 4.0 * (10.0 + 5.0));
+}
+
+#[test]
 fn without_the_others_address_a_target_is_measured_alone() {
     let keys = "compare = { baseline = \"old\", candidates = [\"third\"], pairs = 4 }\n";
     let plan = build(&experiment(keys), &Overrides::default());

@@ -10,6 +10,7 @@ mod mistakes;
 mod neighbours;
 mod ownership;
 mod pgbench;
+mod renewals;
 mod serve;
 mod starved;
 mod stops;

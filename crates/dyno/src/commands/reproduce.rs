@@ -110,7 +110,10 @@ fn commands(plan: &Plan) -> Vec<String> {
         let own = restore.into_iter().chain(of_fault).map(str::to_owned);
         own.chain(of_family).collect::<Vec<_>>()
     };
-    plan.experiments.iter().flat_map(of).collect()
+    let restarts = plan.experiments.iter().any(|planned| planned.restart_each > 0);
+    let restart = plan.targets.iter().filter_map(|target| target.restart.clone());
+    let restart = restart.filter(|_| restarts);
+    restart.chain(plan.experiments.iter().flat_map(of)).collect()
 }
 
 /// What is not as it was: it may be why results differ.

@@ -1,0 +1,204 @@
+//! Restarts of servers and reloads of data before pairs: what differs from start to start is part of what is measured.
+//!
+//! Before the first of so many pairs all their targets are renewed alike. A target that is compared with itself has one
+//! server: with a restart for each pair, each of its two trials gets its own. What was renewed and used by a complete trial
+//! is not renewed again by a run that goes on.
+
+use super::Runner;
+use super::command::{self, BACK_WITHIN, ShellCommand};
+use super::repetition::{level, round};
+use crate::databases::{on_loop, with_driver};
+use crate::failure::Failure;
+use crate::output;
+use crate::signals::ProcessHeld;
+use dyno_core::Driver;
+use dyno_facts::format::short;
+use dyno_facts::{
+    Event, EventKind, PlanStep, PlannedTrial, Purpose, RenewalFacts, Renewed, StepAction,
+    TargetFacts, say,
+};
+use dyno_topology::Cluster;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Instant;
+
+/// Who restarts the servers of a target.
+enum Restarter<'a> {
+    /// Folders of clusters of `dyno cluster`.
+    Clusters(BTreeSet<&'a str>),
+    Command(&'a str),
+}
+
+impl Restarter<'_> {
+    fn of(target: &TargetFacts) -> Result<Restarter<'_>, Failure> {
+        let folders = target.nodes.iter().map(|node| node.cluster.as_deref());
+        let folders: Option<BTreeSet<&str>> = folders.collect();
+        match (folders.filter(|folders| !folders.is_empty()), &target.restart) {
+            (Some(folders), _) => Ok(Restarter::Clusters(folders)),
+            (None, Some(command)) => Ok(Restarter::Command(command)),
+            (None, None) => Err(Failure::usage(format!(
+                "dyno has not started the servers of the target {}, so it can't restart them.",
+                target.name
+            ))
+            .with_hint(
+                "Give a cluster of `dyno cluster`: `--target NAME=cluster:DIR`, or write `restart = \"COMMAND\"` into the \
+                 target's table.",
+            )),
+        }
+    }
+}
+
+/// Shuts all nodes of a cluster down, those that need others first, and starts them again.
+fn restart_cluster(folder: &str) -> Result<(), Failure> {
+    let mut cluster = Cluster::open(Path::new(folder))?;
+    let names: Vec<String> = cluster.nodes().iter().map(|node| node.name.clone()).collect();
+    for name in names.iter().rev() {
+        cluster.stop(name)?;
+    }
+    for name in &names {
+        cluster.start(name)?;
+    }
+    Ok(())
+}
+
+impl<'a> Runner<'a> {
+    /// Looks whether all servers that are to be restarted can be, and starts nodes that a run has left stopped when it
+    /// was killed.
+    pub(super) fn see_who_restarts(&self) -> Result<(), Failure> {
+        for planned in self.plan.experiments.iter().filter(|planned| planned.restart_each > 0) {
+            for target in planned.targets.iter().filter_map(|name| self.plan.target(name)) {
+                let Restarter::Clusters(folders) = Restarter::of(target)? else { continue };
+                for folder in folders {
+                    let mut cluster = Cluster::open(Path::new(folder))?;
+                    let names: Vec<String> =
+                        cluster.nodes().iter().map(|node| node.name.clone()).collect();
+                    names.iter().try_for_each(|name| cluster.start(name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Renews what is due before a trial, for all targets of its pair; false when the user has stopped it.
+    pub(super) fn renew(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Result<bool, Failure> {
+        let Some(planned) = self.plan.experiment(&step.experiment) else { return Ok(true) };
+        if trial.purpose != Purpose::Measure {
+            return Ok(true);
+        }
+        let each = [(Renewed::Data, planned.reload_each), (Renewed::Server, planned.restart_each)];
+        for (what, each) in each.into_iter().filter(|(_, each)| *each > 0) {
+            for (other, first) in self.due(step, trial, what, each) {
+                if self.control.is_stopped() || !self.renew_one(other, first, what)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Steps of the pair whose targets are to be renewed, each with the first step that this is made for.
+    fn due(
+        &self,
+        step: &PlanStep,
+        trial: &PlannedTrial,
+        what: Renewed,
+        each: u32,
+    ) -> Vec<(&'a PlanStep, &'a PlanStep)> {
+        let plan = self.plan;
+        let shares = |of: &PlannedTrial| match each {
+            1 => of.repeat == trial.repeat && level(of) == level(trial),
+            _ => (of.repeat - 1) / each == (trial.repeat - 1) / each,
+        };
+        let is_due = |other: &'a PlanStep| {
+            let owner = plan.owner(&other.target);
+            // It has its turn before its own trial.
+            if other.id != step.id && owner == plan.owner(&step.target) {
+                return None;
+            }
+            let own = plan.steps.iter().filter(|of| {
+                of.experiment == step.experiment
+                    && matches!(&of.action, StepAction::Trial(of) if of.purpose == Purpose::Measure && shares(of))
+                    && if each == 1 { of.target == other.target } else { plan.owner(&of.target) == owner }
+            });
+            let first = own.clone().next()?;
+            let is_done = self.renewed.contains(&(what, first.id.clone()))
+                || own.clone().any(|of| self.run.is_complete(&of.id));
+            (!is_done).then_some((other, first))
+        };
+        round(plan, step, trial).filter_map(is_due).collect()
+    }
+
+    fn renew_one(
+        &mut self,
+        step: &PlanStep,
+        first: &PlanStep,
+        renewed: Renewed,
+    ) -> Result<bool, Failure> {
+        let target = self.plan.owner(&step.target).to_owned();
+        let begun = Instant::now();
+        let is_needed = renewed == Renewed::Server || !self.fresh.contains(&target);
+        let is_done = match renewed {
+            Renewed::Data => self.restore(step)?,
+            Renewed::Server => self.restart(step)?,
+        };
+        if !is_done {
+            return Ok(false);
+        }
+        self.renewed.insert((renewed, first.id.clone()));
+        if is_needed {
+            let took_s = begun.elapsed().as_secs_f64();
+            let took = short(took_s);
+            let note = match renewed {
+                Renewed::Data => say!(data_renewed, target = &target, s = took),
+                Renewed::Server => say!(server_renewed, target = &target, s = took),
+            };
+            output::talk(&note.to_string());
+            self.run.event(Event::new(EventKind::Note, note))?;
+            let facts = RenewalFacts { renewed, target, step: first.id.clone(), took_s };
+            self.run.update(|header| header.renewals.push(facts))?;
+        }
+        Ok(true)
+    }
+
+    /// Restarts the servers of a target, and waits until all of them answer.
+    fn restart(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+        let owner = self.plan.owner(&step.target);
+        let Some(target) = self.plan.target(owner).or_else(|| self.plan.target(&step.target))
+        else {
+            return Ok(true);
+        };
+        let names: Vec<String> = self.targets.keys().cloned().collect();
+        // The server may be that of other targets too.
+        names.iter().for_each(|name| self.locks.release(name));
+        let has_ended = match Restarter::of(target)? {
+            Restarter::Clusters(folders) => {
+                // No cluster is left behind with a dead node.
+                let _held = ProcessHeld::new();
+                folders.into_iter().try_for_each(restart_cluster)?;
+                true
+            }
+            Restarter::Command(text) => {
+                let (told, does, limit) = (&[], say!(command_restarts), Some(BACK_WITHIN));
+                let command =
+                    ShellCommand { target: owner, told, text, does, key: "restart", limit };
+                self.run_on(step, &command)?
+            }
+        };
+        if has_ended {
+            names.iter().try_for_each(|name| self.lock(name))?;
+        }
+        Ok(has_ended && !self.control.is_stopped())
+    }
+
+    /// Runs a command, and waits until the servers of the step's target answer; false when it was stopped.
+    pub(super) fn run_on(
+        &self,
+        step: &PlanStep,
+        command: &ShellCommand<'_>,
+    ) -> Result<bool, Failure> {
+        let (_, reached) = self.parties(step)?;
+        let ran = with_driver!(&reached.database, driver =>
+            on_loop(command::run(driver.primary(), command, self.control)));
+        Ok(ran??.is_some())
+    }
+}
