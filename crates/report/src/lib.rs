@@ -29,9 +29,10 @@ pub use families::{
 
 pub use dyno_core::HintedError as ReportError;
 pub use evidence::{
-    BesidePublished, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult, GateRow,
-    LevelChange, Pair, PairOrder, PairedComparison, PerVcpu, Published, Scaling, StallRow,
-    SteadyRow, VerdictRow, figure_of, judged_metrics,
+    AaKind, BesidePublished, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult,
+    GateRow, LevelChange, LevelNumbers, Pair, PairOrder, PairedComparison, PerVcpu, Published,
+    RepetitionLevel, RepetitionLevels, Scaling, StallRow, SteadyRow, VerdictRow, figure_of,
+    judged_metrics,
 };
 pub use evidence::{
     Check, Counter, Evidence, Experiment, Finding, Gap, Group, KeyRow, LatencyDistribution, Level,

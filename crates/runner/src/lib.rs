@@ -452,8 +452,9 @@ pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure>
     let writes = |planned| experiment(families, plan, planned).map(|family| family.writes());
     let writes: Vec<bool> = plan.experiments.iter().map(writes).collect::<Result<_, _>>()?;
     for (planned, writes) in plan.experiments.iter_mut().zip(writes) {
+        let data_state = restore::data_state(planned, writes);
         if let Some(comparison) = &mut planned.comparison {
-            comparison.data_state = restore::data_state(&planned.restore, writes);
+            comparison.data_state = data_state;
         }
     }
     Ok(())

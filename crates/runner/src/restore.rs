@@ -6,8 +6,9 @@ use crate::failure::Failure;
 use dyno_facts::{ExperimentFacts, PlanStep, Restore, say};
 
 /// What the data are like before each trial: `untouched`, `reloaded`, `grows`, or the command that restores them.
-pub(super) fn data_state(restore: &Restore, writes: bool) -> String {
-    match restore {
+pub(super) fn data_state(planned: &ExperimentFacts, writes: bool) -> String {
+    match &planned.restore {
+        _ if planned.reload_each > 0 => if writes { "grows" } else { "untouched" }.to_owned(),
         Restore::Reload => "reloaded".to_owned(),
         Restore::Command(command) => command.clone(),
         Restore::None => if writes { "grows" } else { "untouched" }.to_owned(),

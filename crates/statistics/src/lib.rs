@@ -11,6 +11,7 @@
 //! | Which of a pair, and which load level, comes first? | [`order`] |
 //! | How much do two trials of the same system differ? | [`noise`] |
 //! | Are more pairs needed? | [`sequential`] |
+//! | What do starts and loads add, and how many of each cost least? | [`levels`] |
 //! | Which rate is held under an objective? | [`knee`], [`objective`] |
 //! | Does a result break a gate? | [`gate`] |
 //! | Has the order of trials left a mark on them? | [`history`] |
@@ -25,6 +26,7 @@ pub mod gate;
 pub mod history;
 pub mod holm;
 pub mod knee;
+pub mod levels;
 pub mod noise;
 pub mod objective;
 pub mod order;

@@ -20,7 +20,7 @@ pub const MOST_VARIATION: f64 = 0.05;
 /// Ratios that differ from 1 by less are equivalent, where a suite says nothing.
 pub const DEFAULT_MARGIN: f64 = 0.03;
 /// By so many pairs a comparison of normal trials is longer when ranks judge it: their efficiency is 3/π.
-const RANKS_BY_T: f64 = std::f64::consts::PI / 3.0;
+pub(crate) const RANKS_BY_T: f64 = std::f64::consts::PI / 3.0;
 
 /// How pairs were made decides how they may be judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -405,6 +405,23 @@ mod tests {
         assert!(ratio.variation_candidate.is_some_and(|share| share > 0.2));
         assert_eq!(ratio.verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::Slower);
         assert!(ratio.interval.is_some_and(|both| both.high < 0.15), "{ratio:?}");
+    }
+
+    #[test]
+    fn pairs_of_a_start_count_as_one() {
+        let noisy = |unit: u32, by: f64| (0..3).map(move |_| (unit, (100.0, 100.0 * (1.0 + by))));
+        let pairs: Vec<_> = (0..6).flat_map(|unit| noisy(unit, 0.01 * f64::from(unit))).collect();
+        let all = PairedRatio::of_units(&pairs, Judging::FIXED).expect("pairs");
+        assert_eq!(all.pairs, 6);
+        assert!(all.variation_candidate.is_some_and(|share| share > 0.0));
+        let mut gaps = pairs.clone();
+        gaps[1].1.1 = 0.0;
+        gaps.extend([(6, (0.0, 1.0)), (6, (1.0, f64::NAN))]);
+        let means = unit_means(&gaps);
+        assert_eq!(means.len(), 7);
+        assert!((means[0].1 - 100.0).abs() < 1e-9 && means[6] == (0.0, 0.0), "{means:?}");
+        assert_eq!(PairedRatio::of_units(&gaps, Judging::FIXED).expect("pairs").pairs, 6);
+        assert_eq!(unit_means(&[(0, (1.1, 2.2)), (1, (3.3, 0.0))]), [(1.1, 2.2), (3.3, 0.0)]);
     }
 
     #[test]

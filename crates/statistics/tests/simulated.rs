@@ -50,6 +50,24 @@ fn sessions_that_go_on_with_each_other_find_no_more_by_chance() {
 }
 
 #[test]
+fn starts_that_vary_find_no_more_by_chance_where_they_are_what_counts() {
+    for (starts, each) in [(6, 3), (10, 2)] {
+        let session = |seed| {
+            let session = Session::new(seed, World::Quiet, [starts * each; 2]);
+            Session { starts: (each, 2.0 * model::NOISE), ..session }
+        };
+        let found = share(1_000, |seed| {
+            let ratio = PairedRatio::of_units(&session(seed).units(), Judging::FIXED);
+            is_difference(ratio.expect("pairs").verdict(dyno_statistics::Better::More, 0.03))
+        });
+        assert!(found.upper <= 0.092, "{starts} starts of {each}: {found:?}");
+        let naive =
+            share(300, |seed| is_difference(verdict(&session(seed).fixed(), Judging::FIXED)));
+        assert!(naive.found > 0.12, "pairs alone: {naive:?}");
+    }
+}
+
+#[test]
 fn three_percent_are_found_with_ten_pairs() {
     let found = share(400, |seed| {
         let session = Session { ratio: 1.03, ..Session::new(seed, World::Drift, [10; 2]) };

@@ -198,10 +198,13 @@ fn judge_verdicts(paper: &Paper) -> Done {
 fn remedy(paper: &Paper) -> String {
     /// Beyond so many pairs longer windows are the better remedy.
     const MOST_PAIRS: usize = 100;
-    let rows = paper.verdicts.comparisons.iter().filter_map(|of| of.rows.first());
-    let needed = rows.filter(|row| row.call.is_undecided()).map(|row| match row.call {
-        Call::TooFewPairs => LEAST_PAIRS,
-        Call::Unproven => rank::least_count(ALPHA / paper.verdicts.comparisons.len() as f64),
+    let rows = paper.verdicts.comparisons.iter().filter_map(|of| Some((of, of.rows.first()?)));
+    let needed = rows.filter(|(_, row)| row.call.is_undecided()).map(|(of, row)| match row.call {
+        Call::TooFewPairs => LEAST_PAIRS * of.unit_pairs as usize,
+        Call::Unproven => {
+            let comparisons = paper.verdicts.comparisons.len() as f64;
+            rank::least_count(ALPHA / comparisons) * of.unit_pairs as usize
+        }
         _ => row.pairs_needed.unwrap_or(usize::MAX),
     });
     match needed.max() {

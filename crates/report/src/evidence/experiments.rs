@@ -52,6 +52,8 @@ pub(super) fn experiments(
             node_scaling: scaling::by_nodes(&points, targets),
             points,
             comparison: facts.comparison,
+            restart_each: facts.restart_each,
+            reload_each: facts.reload_each,
             gates: facts.gates,
             objective: facts.search.map(|search| search.objective),
             title: if facts.title.is_empty() { facts.name.clone() } else { facts.title },

@@ -35,8 +35,8 @@ pub use published::{
 pub use scaling::NodeScaling;
 pub use settings::of_queries as settings_of_queries;
 pub use verdicts::{
-    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
-    SteadyRow, VerdictRow,
+    AaKind, Bounds, Call, GateResult, GateRow, LevelChange, LevelNumbers, PairOrder,
+    PairedComparison, RepetitionLevel, RepetitionLevels, Scaling, StallRow, SteadyRow, VerdictRow,
 };
 
 use crate::text::Message;

@@ -150,6 +150,10 @@ pub struct Experiment {
     pub published: Vec<Published>,
     /// What is compared, where the suite compares.
     pub comparison: Option<ComparisonFacts>,
+    /// Servers are restarted before the first of so many pairs; 0 is never.
+    pub restart_each: u32,
+    /// Data are restored before the first of so many pairs; 0 is never, or before each trial.
+    pub reload_each: u32,
     pub gates: Vec<String>,
     /// The objective of a search, as it is written.
     pub objective: Option<String>,

@@ -25,6 +25,12 @@ pub struct PairedComparison {
     pub candidate: String,
     /// True when both are the same system: what is found is noise.
     pub is_aa: bool,
+    /// What of the system there is twice, where it is compared with itself.
+    pub aa: AaKind,
+    /// Pairs that share a start of their servers or a load of their data, and so count as one.
+    pub unit_pairs: u32,
+    /// What starts, loads and pairs add to what ratios vary by; `None` where nothing is renewed.
+    pub levels: Option<RepetitionLevels>,
     /// How the trials of both follow each other.
     pub order: PairOrder,
     /// Labels of the trials of each pair, baseline first.
@@ -54,6 +60,50 @@ impl PairedComparison {
     }
 }
 
+/// What of a system there is twice, where it is compared with itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AaKind {
+    /// Nothing but the trials.
+    Trials,
+    /// Starts of its servers.
+    Starts,
+    /// Servers and data.
+    Clone,
+}
+
+/// What the ratios of pairs vary by, level by level, and what a half-width takes.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct RepetitionLevels {
+    /// From pairs outwards.
+    pub levels: Vec<RepetitionLevel>,
+    /// Units: of the outermost level.
+    pub units: usize,
+    pub half_width: f64,
+    /// With the numbers of this run; `None` where too few units tell what levels add.
+    pub as_made: Option<LevelNumbers>,
+    pub cheapest: Option<LevelNumbers>,
+    pub words: Message,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct RepetitionLevel {
+    pub name: Message,
+    /// Standard deviation that it adds to the logarithm of the ratio; `None` where that can't be told.
+    pub deviation: Option<f64>,
+    /// What one takes, both targets together.
+    pub seconds: f64,
+}
+
+/// How often each level is made for a half-width.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct LevelNumbers {
+    /// How many of each level make one of the next, from pairs outwards.
+    pub within: Vec<usize>,
+    pub units: usize,
+    pub total_s: f64,
+}
+
 /// How the trials of two targets follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -78,6 +128,8 @@ pub struct VerdictRow {
     pub candidate: Spread,
     /// Pairs in which both have a value.
     pub pairs: usize,
+    /// What statistics count: pairs, or starts and loads of several pairs.
+    pub units: usize,
     /// Candidate by baseline: pseudo-median (Hodges-Lehmann) over the pairs.
     pub ratio: f64,
     /// `≥` or `≤` where figures of one side are only bounds, as of a query that was given up; empty otherwise.

@@ -1,7 +1,7 @@
 //! How far the claims of a paper reach.
 
 use crate::blocks::{Blocks, PaperRows};
-use crate::evidence::{Paper, metric_name};
+use crate::evidence::{AaKind, Paper, metric_name};
 use crate::families::is_pass;
 use crate::format::{self, NumberFormat};
 use crate::text::Message;
@@ -18,6 +18,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
     if paper.experiments.iter().any(|own| own.derived_from().is_some()) {
         limits.push(say!(this_is_not_a_tpc_result));
     }
+    limits.extend(of_comparisons(paper));
     if has_found("few-repeats") {
         limits.push(say!(points_were_repeated_too_seldom_for));
     }
@@ -42,6 +43,28 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
         1 => say!(a_test_of_another_workload_data),
         _ => say!(a_test_of_another_workload_data_size),
     });
+    limits
+}
+
+/// What comparisons don't know: other starts of the servers, and other machines; and with what the noise was measured.
+fn of_comparisons(paper: &Paper) -> Vec<Message> {
+    let compared = || paper.experiments.iter().filter(|own| own.comparison.is_some());
+    let mut limits = Vec::new();
+    if compared().any(|own| own.restart_each == 0) {
+        limits.push(say!(starts_are_not_in_intervals));
+    }
+    if compared().any(|own| own.restart_each > 0) {
+        limits.push(say!(starts_are_in_intervals));
+    }
+    for kind in [AaKind::Trials, AaKind::Starts, AaKind::Clone] {
+        if paper.verdicts.comparisons.iter().any(|of| of.is_aa && of.aa == kind) {
+            limits.push(match kind {
+                AaKind::Trials => say!(aa_of_trials),
+                AaKind::Starts => say!(aa_of_starts),
+                AaKind::Clone => say!(aa_of_clones),
+            });
+        }
+    }
     limits
 }
 

@@ -16,6 +16,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         blocks.heading(3, "", &experiment.title, "");
         blocks.paragraph(Message::sentences(&of_experiment(paper, experiment)));
         blocks.paragraph(Message::sentences(&comparison(experiment)));
+        blocks.paragraph(Message::sentences(&renewals(experiment)));
         if let Some(objective) = &experiment.objective {
             blocks.paragraph(say!(objective_of_the_search_for_the, objective = objective));
         }
@@ -71,6 +72,32 @@ fn comparison(experiment: &Experiment) -> Vec<Message> {
             command => Message::verbatim(command),
         };
         sentences.push(say!(the_data_before_each_trial, state = state));
+    }
+    sentences
+}
+
+/// What is made anew before pairs, and what counts as one then.
+fn renewals(experiment: &Experiment) -> Vec<Message> {
+    let (restart, reload) = (experiment.restart_each, experiment.reload_each);
+    let told = |each: u32, of_each: fn() -> Message, of_some: fn(String) -> Message| match each {
+        0 => None,
+        1 => Some(of_each()),
+        each => Some(of_some(each.to_string())),
+    };
+    let mut sentences: Vec<Message> = [
+        told(reload, || say!(data_restored_each_pair), |n| say!(data_restored_each, n = n)),
+        told(
+            restart,
+            || say!(servers_restarted_each_pair),
+            |n| say!(servers_restarted_each, n = n),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let unit = restart.max(reload);
+    if unit > 1 && experiment.comparison.is_some() {
+        sentences.push(say!(pairs_of_a_unit_count_as_one, n = unit.to_string()));
     }
     sentences
 }

@@ -5,7 +5,7 @@ use crate::blocks::{Blocks, Cell, PaperRows, Span, bad, code, emphasis};
 use crate::charts::drawings;
 use crate::evidence::Paper;
 use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
-use crate::findings::verdict::bounds;
+use crate::findings::verdict::{aa, bounds};
 use crate::format::{
     self, NumberFormat,
     NumberFormat::{Right, Short, Text as Words},
@@ -21,6 +21,8 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.figures(drawings(paper, lang));
         blocks.table(verdicts(paper));
         blocks.fine(say!(figures_are_medians_of_the_pairs));
+        let levels = paper.verdicts.comparisons.iter().filter_map(|of| of.levels.as_ref());
+        levels.for_each(|levels| blocks.paragraph(levels.words.clone()));
     }
     blocks.table(gates(paper));
     blocks
@@ -59,7 +61,7 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
             one.shared(|| {
                 Cell::from(&one.of.candidate)
                     .with(&one.of.baseline)
-                    .with_if(one.of.is_aa, || vec![Span::plain(say!(the_same_system_a_a))])
+                    .with_if(one.of.is_aa, || vec![Span::plain(aa(one.of))])
             })
         })
         .below(say!(baseline_2))

@@ -1,6 +1,6 @@
 //! Whether verdicts keep what they promise: the tables of the crate's README.
 //!
-//! `simulate [bars|orders|levels|history] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
+//! `simulate [bars|orders|levels|history|starts] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
 #![expect(clippy::print_stdout, reason = "a program that prints tables")]
 
 mod model;
@@ -21,6 +21,7 @@ fn main() {
         "orders" => orders(count),
         "levels" => levels(count),
         "history" => history(count),
+        "starts" => starts(count),
         _ => {
             false_positives(count);
             bars(count);
@@ -132,6 +133,35 @@ fn history(count: u64) {
             };
             let each = [0, 1, 2].map(|at| format!("{:.1}", of(&|all| all[at])));
             format!("{:.2} / {}", of(&|all| all.contains(&true)), each.join(" / "))
+        });
+        println!("| {name} | {} |", cells.join(" | "));
+    }
+}
+
+/// Starts that vary: what pairs find by chance where each counts for itself, and where a start does.
+fn starts(count: u64) {
+    let cells = [(6, 1), (6, 3), (10, 1), (10, 2), (10, 3), (20, 3)];
+    let names = cells.map(|(starts, each)| format!("{starts} starts of {each}"));
+    println!("| pairs count / starts count, % | {} |", names.join(" | "));
+    println!("|---|{}", "---|".repeat(cells.len()));
+    for (deviation, name) in [
+        (0.0, "do not vary"),
+        (0.5, "vary by half as much as trials"),
+        (1.0, "as much"),
+        (2.0, "twice as much"),
+    ] {
+        let cells = cells.map(|(starts, each)| {
+            let session = |seed| {
+                let session = Session::new(seed, World::Quiet, [starts * each; 2]);
+                Session { starts: (each, deviation * NOISE), ..session }
+            };
+            let pairs =
+                share(count, |seed| is_difference(verdict(&session(seed).fixed(), Judging::FIXED)));
+            let units = share(count, |seed| {
+                let ratio = PairedRatio::of_units(&session(seed).units(), Judging::FIXED);
+                is_difference(ratio.expect("pairs").verdict(Better::More, 0.03))
+            });
+            format!("{} / {}", percent(pairs), percent(units))
         });
         println!("| {name} | {} |", cells.join(" | "));
     }

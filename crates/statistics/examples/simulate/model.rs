@@ -59,6 +59,10 @@ pub(crate) struct Session {
     pub(crate) planned: [usize; 2],
     pub(crate) place: usize,
     pub(crate) last: f64,
+    /// Pairs that share a start of both servers, and how much each server varies from start to start.
+    pub(crate) starts: (usize, f64),
+    /// What the present starts have made of baseline and candidate.
+    pub(crate) started: [f64; 2],
 }
 
 impl Session {
@@ -75,6 +79,8 @@ impl Session {
             planned,
             place: 0,
             last: 0.0,
+            starts: (1, 0.0),
+            started: [0.0; 2],
         }
     }
 
@@ -124,6 +130,7 @@ impl Session {
         let second = if is_second && self.world == World::SecondLoses { 0.98 } else { 1.0 };
         let level = if is_candidate { self.ratio } else { 1.0 };
         let noise = self.noise(self.noise[usize::from(is_candidate)]);
+        let noise = noise + self.started[usize::from(is_candidate)];
         10_000.0 * level * second * (1.0 + drift) * self.starved() * noise.exp()
     }
 
@@ -135,6 +142,10 @@ impl Session {
     }
 
     pub(crate) fn pair(&mut self, number: usize) -> (f64, f64) {
+        let (each, deviation) = self.starts;
+        if deviation > 0.0 && number.is_multiple_of(each) {
+            self.started = [(); 2].map(|()| deviation * self.normal());
+        }
         let is_swapped = self.is_swapped(number);
         let first = self.trial(is_swapped, false);
         let second = self.trial(!is_swapped, true);
@@ -143,6 +154,13 @@ impl Session {
 
     pub(crate) fn fixed(mut self) -> Vec<(f64, f64)> {
         (0..self.planned[0]).map(|number| self.pair(number)).collect()
+    }
+
+    /// The same, each with the number of its start.
+    pub(crate) fn units(self) -> Vec<(u32, (f64, f64))> {
+        let each = self.starts.0;
+        let numbered = |(number, pair): (usize, (f64, f64))| ((number / each) as u32, pair);
+        self.fixed().into_iter().enumerate().map(numbered).collect()
     }
 
     /// Whether successive trials depend on each other, drift, and lose as second of a pair, as a paper's checks say it.

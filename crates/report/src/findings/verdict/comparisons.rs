@@ -1,13 +1,13 @@
 //! Comparisons of two targets: from pairs of trials to verdicts.
 
 use super::pairs::{self, Duel, Pairs};
-use super::{ratio_of, words};
+use super::{levels, ratio_of, words};
 use crate::evidence::{
-    Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread, Trial,
-    VerdictRow, figure_of, judged_metrics, metric_name,
+    AaKind, Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread,
+    Trial, VerdictRow, figure_of, judged_metrics, metric_name,
 };
 use crate::text::Message;
-use dyno_facts::{ComparisonFacts, StopRule, TrialSummary};
+use dyno_facts::{ComparisonFacts, ExperimentFacts, StopRule, TrialSummary};
 use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, RatioVerdict};
 use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise};
 
@@ -17,7 +17,8 @@ pub(super) fn all(evidence: &Evidence) -> Vec<PairedComparison> {
     for (index, experiment) in evidence.experiments.iter().enumerate() {
         for duel in duels(evidence, experiment) {
             let levels = pairs::of(evidence, &experiment.name, &duel);
-            found.extend(levels.iter().map(|pairs| comparison(experiment, index, &duel, pairs)));
+            let compared = |pairs| comparison(evidence, (experiment, index), &duel, pairs);
+            found.extend(levels.iter().map(compared));
         }
     }
     let floors: Vec<NoiseFloor> = found.iter().flat_map(floors).collect();
@@ -40,10 +41,14 @@ pub(super) fn all(evidence: &Evidence) -> Vec<PairedComparison> {
     found
 }
 
+/// The facts of an experiment in a run.
+fn own_facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a ExperimentFacts> {
+    run.header.experiments.iter().find(|facts| facts.name == experiment.name)
+}
+
 /// What a run compares in an experiment: runs of the same suite may compare different targets.
 fn facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a ComparisonFacts> {
-    let mut experiments = run.header.experiments.iter();
-    experiments.find(|facts| facts.name == experiment.name)?.comparison.as_ref()
+    own_facts(run, experiment)?.comparison.as_ref()
 }
 
 /// What is compared: as the suite says; else the two targets where there are two. Of two runs also
@@ -60,10 +65,24 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
     let tried: Vec<&PaperTarget> = evidence.targets.iter().filter(is_tried).collect();
     let of_runs = || evidence.runs.iter().filter_map(|run| Some((run, facts(run, experiment)?)));
     let wanted = of_runs().next().map(|(_, facts)| facts);
+    let renewed = |runs: [usize; 2]| {
+        let own = evidence.runs.iter().filter(|run| runs.contains(&run.number));
+        let own = own.filter_map(|run| own_facts(run, experiment));
+        own.fold([0; 2], |[restart, reload], facts| {
+            [restart.max(facts.restart_each), reload.max(facts.reload_each)]
+        })
+    };
     let duel = |baseline: &'a PaperTarget, candidate: &'a PaperTarget, is_aa: bool| Duel {
         baseline: &baseline.label,
         candidate: &candidate.label,
         is_aa: is_aa || is_same(baseline, candidate),
+        aa: match renewed([baseline.run, candidate.run]) {
+            _ if !is_same(baseline, candidate) => AaKind::Clone,
+            [1, _] => AaKind::Starts,
+            _ => AaKind::Trials,
+        },
+        restart_each: renewed([baseline.run, candidate.run])[0],
+        reload_each: renewed([baseline.run, candidate.run])[1],
         is_planned: false,
         stop: wanted.map_or(StopRule::default(), |facts| facts.stop),
         margin: margin(wanted),
@@ -129,8 +148,8 @@ fn is_same(a: &PaperTarget, b: &PaperTarget) -> bool {
 }
 
 fn comparison(
-    experiment: &Experiment,
-    experiment_index: usize,
+    evidence: &Evidence,
+    (experiment, experiment_index): (&Experiment, usize),
     duel: &Duel<'_>,
     pairs: &Pairs<'_>,
 ) -> PairedComparison {
@@ -156,6 +175,15 @@ fn comparison(
         baseline: duel.baseline.to_owned(),
         candidate: duel.candidate.to_owned(),
         is_aa: duel.is_aa,
+        aa: duel.aa,
+        unit_pairs: duel.unit(),
+        levels: levels::of(
+            evidence,
+            duel,
+            &summaries,
+            &pairs::level_words(first),
+            metrics.first().copied(),
+        ),
         order: pairs.order,
         pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
         pairs_lost: pairs.lost,
@@ -173,7 +201,8 @@ fn row(
     metric: Metric,
     duel: &Duel<'_>,
 ) -> Option<VerdictRow> {
-    let ratio = ratio_of(pairs, metric, duel.stop)?;
+    let ratio = ratio_of(pairs, metric, duel.stop, duel.unit())?;
+    let whole = |units: usize| units * duel.unit() as usize;
     let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
         Some((figure_of(a, metric)?, figure_of(b, metric)?))
     };
@@ -186,7 +215,8 @@ fn row(
         is_less_better: metric.better() == Better::Less,
         baseline: Spread::of(values.iter().map(|pair| pair.0).collect())?,
         candidate: Spread::of(values.iter().map(|pair| pair.1).collect())?,
-        pairs: ratio.pairs,
+        pairs: values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count(),
+        units: ratio.pairs,
         ratio: ratio.ratio,
         bound: match ratio.bound {
             None => "",
@@ -204,8 +234,8 @@ fn row(
         variation_candidate: ratio.variation_candidate,
         noise_floor: None,
         pairs_needed: match duel.stop.half_width {
-            Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted),
-            _ => ratio.pairs_to_decide(duel.margin),
+            Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted).map(whole),
+            _ => ratio.pairs_to_decide(duel.margin).map(whole),
         },
         is_equivalent: ratio.is_equivalent(duel.margin),
         call,

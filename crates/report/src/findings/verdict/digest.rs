@@ -186,10 +186,10 @@ fn compared(of: &PairedComparison, row: &VerdictRow, [a, b]: [&str; 2]) -> Messa
         found = found,
         medians = medians.join(" / "),
         deviations = [row.variation_candidate, row.variation_baseline].map(share).join(" / "),
-        pairs = say!(n_pairs, n = row.pairs),
+        pairs = words::pairs(row),
     );
     match of.is_aa {
-        true => Message::joined(&[line, say!(the_same_system_a_a)], "; ", "；"),
+        true => Message::joined(&[line, words::aa(of)], "; ", "；"),
         false => line,
     }
 }

@@ -173,7 +173,8 @@ fn of_ratios(
     let own = here.iter().filter(|of| !of.is_aa || !has_others);
     let judged = |of: &&PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
-        let found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
+        let mut found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
+        found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
         let row = row(experiment, gate, of.level.clone(), target, &found);
         let labels = of.pairs.iter().flatten();
         let own = labels.filter_map(|label| evidence.trials.iter().find(|own| own.label == *label));
@@ -194,7 +195,7 @@ fn ratio(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<Pair
     };
     let pairs: Vec<_> =
         of.pairs.iter().filter_map(|[a, b]| Some((summary(a)?, summary(b)?))).collect();
-    super::ratio_of(&pairs, gate.metric, of.stop)
+    super::ratio_of(&pairs, gate.metric, of.stop, of.unit_pairs)
 }
 
 /// A gate of a run folder that this dyno can't read proves nothing.

@@ -9,12 +9,13 @@
 mod comparisons;
 mod digest;
 mod gates;
+mod levels;
 mod pairs;
 mod scaling;
 mod steady;
 mod words;
 
-pub(crate) use words::{bounds, ratio_of_row};
+pub(crate) use words::{aa, bounds, ratio_of_row};
 
 use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of};
 use crate::text::{Lang, Message};
@@ -34,17 +35,22 @@ pub(crate) fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
     }
 }
 
-/// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended.
+/// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended. So many pairs as
+/// a `unit` has count as one.
 fn ratio_of(
     pairs: &[(&TrialSummary, &TrialSummary)],
     metric: Metric,
     stop: StopRule,
+    unit: u32,
 ) -> Option<PairedRatio> {
-    let values: Vec<(f64, f64)> = pairs
+    let values: Vec<(u32, (f64, f64))> = pairs
         .iter()
-        .filter_map(|(a, b)| Some((figure_of(a, metric)?, figure_of(b, metric)?)))
+        .filter_map(|(a, b)| {
+            let number = a.repeat.saturating_sub(1) / unit;
+            Some((number, (figure_of(a, metric)?, figure_of(b, metric)?)))
+        })
         .collect();
-    let planned = [stop.pairs_least as usize, stop.pairs_most as usize];
+    let planned = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
     let judging = judging(stop.is_until_decided, stop.half_width.is_some(), planned);
     // What one side has at least, the ratio is at most where that side is the baseline.
     let bound = |is_baseline: fn(FigureBound) -> bool, is_candidate: fn(FigureBound) -> bool| {
@@ -56,7 +62,7 @@ fn ratio_of(
     let is_least = |bound| bound != FigureBound::AtMost;
     let is_most = |bound| bound != FigureBound::AtLeast;
     let bound = FigureBound::of([bound(is_most, is_least), bound(is_least, is_most)]);
-    PairedRatio::of(&values, judging).map(|ratio| ratio.bounded(bound))
+    PairedRatio::of_units(&values, judging).map(|ratio| ratio.bounded(bound))
 }
 
 impl Verdicts {
@@ -79,7 +85,9 @@ impl Verdicts {
 
     /// A line for each comparison, for the end of a run; empty where nothing is compared.
     pub fn text(&self, lang: Lang) -> String {
-        let line = |of: &PairedComparison| of.sentence.render(lang) + "\n";
-        self.comparisons.iter().map(line).collect()
+        let line = |text: &Message| text.render(lang) + "\n";
+        let levels = |of: &PairedComparison| of.levels.as_ref().map(|levels| line(&levels.words));
+        let lines = |of: &PairedComparison| line(&of.sentence) + &levels(of).unwrap_or_default();
+        self.comparisons.iter().map(lines).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! From trials to pairs.
 
-use crate::evidence::{Evidence, PairOrder, Trial};
+use crate::evidence::{AaKind, Evidence, PairOrder, Trial};
 use crate::families::FamilyLevel;
 use crate::format;
 use crate::text::Message;
@@ -13,11 +13,22 @@ pub(super) struct Duel<'a> {
     pub(super) baseline: &'a str,
     pub(super) candidate: &'a str,
     pub(super) is_aa: bool,
+    pub(super) aa: AaKind,
+    /// Servers are restarted and data restored before the first of so many pairs; 0 is never.
+    pub(super) restart_each: u32,
+    pub(super) reload_each: u32,
     /// The suite asks for it.
     pub(super) is_planned: bool,
     pub(super) stop: StopRule,
     /// What counts as equivalent.
     pub(super) margin: f64,
+}
+
+impl Duel<'_> {
+    /// Pairs that count as one.
+    pub(super) fn unit(&self) -> u32 {
+        self.restart_each.max(self.reload_each).max(1)
+    }
 }
 
 /// The pairs of two targets at one load level.

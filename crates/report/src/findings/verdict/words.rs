@@ -1,7 +1,7 @@
 //! Verdicts in words.
 
 use crate::evidence::{
-    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow,
+    AaKind, Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow,
 };
 use crate::format;
 use crate::text::Message;
@@ -89,14 +89,14 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
             place = place,
             candidate = &of.candidate,
             baseline = &of.baseline,
-            why = why(row)
+            why = why(of, row)
         ),
     };
     let mut sentences = vec![say!(said_evidence, said = said, evidence = evidence(row))];
     if !is_first {
         let said = match first.call {
             Call::Equivalent => say!(by_metric_equivalent, margin = format::percent(of.margin)),
-            _ => say!(by_metric_undecided, why = why(first)),
+            _ => say!(by_metric_undecided, why = why(of, first)),
         };
         sentences.push(say!(said_evidence, said = said, evidence = evidence(first)));
     }
@@ -207,7 +207,7 @@ fn sizes(row: &VerdictRow) -> Message {
 }
 
 fn evidence(row: &VerdictRow) -> Message {
-    let pairs = say!(n_pairs, n = row.pairs);
+    let pairs = pairs(row);
     match row.interval {
         Some(interval) => say!(
             ratio_of_95_percent_interval,
@@ -225,11 +225,32 @@ fn evidence(row: &VerdictRow) -> Message {
     }
 }
 
+/// How many pairs, and how many of what counts.
+pub(super) fn pairs(row: &VerdictRow) -> Message {
+    let pairs = say!(n_pairs, n = row.pairs);
+    match row.units == row.pairs {
+        true => pairs,
+        false => say!(pairs_that_count_as, pairs = pairs, units = row.units.to_string()),
+    }
+}
+
+/// A comparison of a system with itself: what of it there is twice.
+pub(crate) fn aa(of: &PairedComparison) -> Message {
+    match of.aa {
+        AaKind::Trials => say!(the_same_system_a_a),
+        AaKind::Starts => say!(the_same_system_started_anew_a_a),
+        AaKind::Clone => say!(a_second_clone_a_a),
+    }
+}
+
 /// What would decide it.
-fn why(row: &VerdictRow) -> Message {
+fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
     match (row.call, row.pairs_needed) {
         (Call::Undecided, _) if !row.bound.is_empty() => say!(what_was_given_up_is_only_a_bound),
-        (Call::TooFewPairs, _) => say!(fewer_than_6_pairs, least = LEAST_PAIRS.to_string()),
+        (Call::TooFewPairs, _) => {
+            let least = LEAST_PAIRS * of.unit_pairs as usize;
+            say!(fewer_than_6_pairs, least = least.to_string())
+        }
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
         (_, Some(pairs)) if pairs > MOST_PAIRS => {
             say!(longer_windows_would_decide_it, pairs = format::whole(pairs as f64))

@@ -1,0 +1,183 @@
+//! What starts of servers and loads of data add to what pairs vary by, and which numbers of them cost least.
+
+use super::pairs::Duel;
+use crate::evidence::{Evidence, LevelNumbers, RepetitionLevel, RepetitionLevels, figure_of};
+use crate::format;
+use crate::text::Message;
+use dyno_facts::{RenewalFacts, Renewed, TrialSummary, say};
+use dyno_statistics::levels::{Allocation, cheapest, components, needed};
+use dyno_statistics::{Metric, mean};
+
+/// Of the pairs of a comparison by the metric that decides; `None` where nothing is renewed.
+pub(super) fn of(
+    evidence: &Evidence,
+    duel: &Duel<'_>,
+    pairs: &[(&TrialSummary, &TrialSummary)],
+    level: &Message,
+    metric: Option<Metric>,
+) -> Option<RepetitionLevels> {
+    let (mut each, unit) = ([duel.restart_each, duel.reload_each].to_vec(), duel.unit() as usize);
+    each.retain(|each| *each > 0);
+    each.sort_unstable();
+    each.dedup();
+    let pair_s = |(a, b): &(&TrialSummary, &TrialSummary)| trial_s(a) + trial_s(b);
+    let mut levels = vec![RepetitionLevel {
+        name: say!(level_of_pairs),
+        deviation: None,
+        seconds: mean(&pairs.iter().map(pair_s).collect::<Vec<f64>>())?,
+    }];
+    let mut within: Vec<usize> = Vec::new();
+    for &each in &each {
+        let is = [duel.restart_each == each, duel.reload_each == each];
+        let seconds = renewal_s(evidence, duel, pairs, is, each);
+        let name = match is {
+            [true, true] => say!(level_of_starts_and_loads),
+            [true, false] => say!(level_of_starts),
+            [false, _] => say!(level_of_loads),
+        };
+        // With one pair each, both are one level.
+        if each == 1 {
+            levels[0].seconds += seconds;
+            levels[0].name = say!(level_of_pairs_with, level = name);
+            continue;
+        }
+        within.push(each as usize / within.iter().product::<usize>());
+        levels.push(RepetitionLevel { name, deviation: None, seconds });
+    }
+    let metric = metric.filter(|_| !each.is_empty())?;
+    let logs = whole_units(pairs, metric, unit);
+    let found = components(&logs, &within).filter(|_| !within.is_empty());
+    let half_width = duel.stop.half_width.unwrap_or(duel.margin / 2.0);
+    let seconds: Vec<f64> = levels.iter().map(|level| level.seconds).collect();
+    for (level, deviation) in levels.iter_mut().zip(found.iter().flatten()) {
+        level.deviation = Some(*deviation);
+    }
+    let numbers =
+        |of: Allocation| LevelNumbers { within: of.within, units: of.units, total_s: of.total_s };
+    let as_made = found.as_ref().and_then(|own| needed(own, &seconds, &within, half_width));
+    let best = found.as_ref().and_then(|own| cheapest(own, &seconds, half_width));
+    let mut told = RepetitionLevels {
+        units: logs.len() / unit,
+        levels,
+        half_width,
+        as_made: as_made.map(numbers),
+        cheapest: best.map(numbers),
+        words: Message::default(),
+    };
+    told.words = words(duel, level, &told);
+    Some(told)
+}
+
+/// Connecting, warm-up and window.
+fn trial_s(trial: &TrialSummary) -> f64 {
+    trial.connect_s + trial.warmup_s + trial.window_s
+}
+
+/// Logarithms of the ratios, in order, of units of which no pair is missing.
+fn whole_units(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric, unit: usize) -> Vec<f64> {
+    let log = |(a, b): &(&TrialSummary, &TrialSummary)| {
+        let log = (figure_of(b, metric)? / figure_of(a, metric)?).ln();
+        log.is_finite().then_some((a.repeat.saturating_sub(1) as usize / unit, a.repeat, log))
+    };
+    let mut logs: Vec<(usize, u32, f64)> = pairs.iter().filter_map(log).collect();
+    logs.sort_by_key(|(unit, repeat, _)| (*unit, *repeat));
+    let units = logs.chunk_by(|a, b| a.0 == b.0).filter(|own| own.len() == unit);
+    units.flatten().map(|(_, _, log)| *log).collect()
+}
+
+/// What a restart or a reload (or both) of both targets takes, as measured; where load levels share one, its share.
+fn renewal_s(
+    evidence: &Evidence,
+    duel: &Duel<'_>,
+    pairs: &[(&TrialSummary, &TrialSummary)],
+    [restarts, reloads]: [bool; 2],
+    each: u32,
+) -> f64 {
+    let Some((first, _)) = pairs.first() else { return 0.0 };
+    let of_target = |label: &str| evidence.targets.iter().find(|target| target.label == label);
+    let mut owners: Vec<(usize, &str)> = [duel.baseline, duel.candidate]
+        .into_iter()
+        .filter_map(|label| of_target(label).map(|target| (target.run, target.facts.owner())))
+        .collect();
+    // A target that is compared with itself has a start for each trial only where each pair has one.
+    if each > 1 {
+        owners.dedup();
+    }
+    let place = format!("{}/", first.experiment);
+    let took = |(run, owner): &(usize, &str), what: Renewed| {
+        let run = evidence.runs.iter().find(|facts| facts.number == *run)?;
+        let is_own = |of: &&RenewalFacts| {
+            of.renewed == what && of.target == *owner && of.step.starts_with(&place)
+        };
+        let own = run.header.renewals.iter().filter(is_own);
+        mean(&own.map(|of| of.took_s).collect::<Vec<f64>>())
+    };
+    let wanted = [(restarts, Renewed::Server), (reloads, Renewed::Data)];
+    let wanted = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted);
+    let all_s: f64 =
+        wanted.flat_map(|(_, what)| owners.iter().filter_map(move |of| took(of, what))).sum();
+    let own = evidence.experiments.iter().find(|own| own.name == first.experiment);
+    let points =
+        own.map_or(1, |own| own.points.iter().filter(|p| p.target == duel.baseline).count());
+    if each == 1 { all_s } else { all_s / points.max(1) as f64 }
+}
+
+fn words(duel: &Duel<'_>, level: &Message, told: &RepetitionLevels) -> Message {
+    let place = Message::verbatim(format!("{} / {}", duel.candidate, duel.baseline));
+    let place = say!(levels_by_level, place = place, level = level);
+    let listed = |of: &dyn Fn(&RepetitionLevel) -> Option<Message>| {
+        Message::list(&told.levels.iter().filter_map(of).collect::<Vec<_>>())
+    };
+    let costs = listed(&|level| {
+        let s = format::short(level.seconds);
+        Some(say!(level_takes, level = &level.name, s = s))
+    });
+    let costs = say!(levels_take, levels = costs);
+    let (Some(as_made), Some(best)) = (&told.as_made, &told.cheapest) else {
+        let why = match told.levels.len() {
+            1 => say!(levels_are_one, place = place),
+            _ => say!(levels_are_unknown, place = place),
+        };
+        return Message::sentences(&[why, costs]);
+    };
+    let deviations = listed(&|level| {
+        let percent = format::percent(level.deviation?);
+        Some(say!(level_varies, level = &level.name, percent = percent))
+    });
+    let varies = say!(
+        levels_vary,
+        place = place,
+        levels = deviations,
+        n = told.units.to_string(),
+        outer = told.levels.last().map(|level| level.name.clone()).unwrap_or_default()
+    );
+    let half_width = format::percent(told.half_width);
+    let needs = match as_made.within == best.within {
+        true => say!(
+            numbers_are_cheapest,
+            half_width = half_width,
+            numbers = numbers(told, best),
+            s = format::whole(best.total_s)
+        ),
+        false => say!(
+            numbers_and_cheapest,
+            half_width = half_width,
+            numbers = numbers(told, as_made),
+            s = format::whole(as_made.total_s),
+            cheapest = numbers(told, best),
+            least_s = format::whole(best.total_s)
+        ),
+    };
+    Message::sentences(&[varies, costs, needs])
+}
+
+/// How often each level is made, from the outermost to pairs.
+fn numbers(told: &RepetitionLevels, of: &LevelNumbers) -> Message {
+    let counts = of.within.iter().copied().chain([of.units]);
+    let both: Vec<(&RepetitionLevel, usize)> = told.levels.iter().zip(counts).collect();
+    let count = |(place, (level, n)): (usize, &(&RepetitionLevel, usize))| match place {
+        0 => say!(level_count, level = &level.name, n = n.to_string()),
+        _ => say!(level_count_in_each, level = &level.name, n = n.to_string()),
+    };
+    Message::joined(&both.iter().rev().enumerate().map(count).collect::<Vec<_>>(), ", ", "，")
+}
