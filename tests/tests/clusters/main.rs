@@ -8,6 +8,7 @@ mod loads;
 mod mine;
 mod nats;
 mod pair;
+mod restarts;
 mod routes;
 mod shards;
 mod topology;

@@ -8,6 +8,7 @@ mod fleet;
 mod forms;
 mod paper;
 mod published;
+mod restarts;
 mod support;
 mod synthetic;
 mod terminal;

@@ -1,0 +1,108 @@
+//! Restarts before pairs in papers, and what a comparison of a system with itself is made with.
+
+use crate::synthetic::pairs::{comparing, paired};
+use crate::verdict::around;
+use dyno_facts::{ComparisonFacts, RenewalFacts, Renewed};
+use dyno_report::{Lang, Paper};
+use dyno_store::RunData;
+
+/// Twelve pairs with a start for each two of them: starts vary, pairs of one hardly do.
+fn restarted() -> RunData {
+    let starts = [0.95, 1.06, 0.93, 1.08, 0.97, 1.04];
+    let pairs = starts.iter().flat_map(|ratio| [1000.0 * ratio, 1002.0 * ratio]);
+    let mut run = paired(&pairs.map(|tps| (1000.0, tps)).collect::<Vec<_>>());
+    let (mut own, mut renewals) = (run.header.experiments[0].clone(), Vec::new());
+    own.restart_each = 2;
+    for repeat in (1..12).step_by(2) {
+        renewals.extend(["maria", "postgres"].map(|target| RenewalFacts {
+            renewed: Renewed::Server,
+            target: target.to_owned(),
+            step: format!("{}/{target}/workers=8/repeat={repeat}", own.name),
+            took_s: 5.0,
+        }));
+    }
+    (run.header.experiments[0], run.header.renewals) = (own, renewals);
+    let facts = ComparisonFacts {
+        baseline: "maria".to_owned(),
+        candidates: vec!["postgres".to_owned()],
+        ..ComparisonFacts::default()
+    };
+    comparing(&mut run, facts);
+    run
+}
+
+#[test]
+fn pairs_of_one_start_count_as_one() {
+    let paper = Paper::new(&[restarted()], &[]);
+    let of = &paper.verdicts.comparisons[0];
+    let row = &of.rows[0];
+    assert_eq!((row.pairs, row.units, of.unit_pairs), (12, 6, 2));
+    let reach = row.interval.expect("six starts");
+    assert!(reach.low < 0.96 && reach.high > 1.04, "as wide as starts vary: {row:?}");
+    assert!(row.pairs_needed.is_none_or(|pairs| pairs % 2 == 0), "{row:?}");
+    let levels = of.levels.as_ref().expect("levels");
+    let [pairs, starts] = levels.levels.as_slice() else { panic!("{levels:?}") };
+    assert_eq!((levels.units, starts.seconds), (6, 10.0));
+    assert!(pairs.deviation.is_some_and(|own| own < 0.01), "{levels:?}");
+    assert!(starts.deviation.is_some_and(|own| own > 0.04), "{levels:?}");
+    let (made, best) =
+        (levels.as_made.as_ref().expect("numbers"), levels.cheapest.as_ref().expect("numbers"));
+    assert_eq!((&made.within, &best.within), (&vec![2], &vec![1]));
+    assert!(best.total_s < made.total_s);
+    let text = paper.verdicts.text(Lang::En);
+    for words in [
+        "12 pairs that count as 6",
+        "8 workers: standard deviations that each level adds to the ratio: pairs",
+        "starts of the servers 10.0 s",
+        "pairs in each: 1)",
+    ] {
+        assert!(text.contains(words), "no `{words}` in: {text}");
+    }
+    let html = paper.html(Lang::En).expect("rendered");
+    for words in
+        ["before the first of 2 pairs each", "start to start of the servers is in the intervals"]
+    {
+        assert!(html.contains(words), "{words}");
+    }
+    // A start for each pair: what it adds is not told apart.
+    let mut each = restarted();
+    each.header.experiments[0].restart_each = 1;
+    let each = Paper::new(&[each], &[]);
+    let of = &each.verdicts.comparisons[0];
+    assert_eq!((of.rows[0].pairs, of.rows[0].units), (12, 12));
+    let levels = of.levels.as_ref().expect("levels");
+    assert!(levels.cheapest.is_none() && levels.levels.len() == 1, "{levels:?}");
+    assert!(levels.words.to_string().contains("with two pairs for each it can"), "{levels:?}");
+}
+
+#[test]
+fn a_comparison_with_itself_says_what_there_is_twice() {
+    let told = |change: fn(&mut RunData)| {
+        let mut run = paired(&around(1.0, 6));
+        let facts = ComparisonFacts {
+            baseline: "maria".to_owned(),
+            candidates: vec!["postgres".to_owned()],
+            is_aa: true,
+            ..ComparisonFacts::default()
+        };
+        comparing(&mut run, facts);
+        change(&mut run);
+        Paper::new(&[run], &[]).html(Lang::En).expect("rendered")
+    };
+    fn twin(run: &mut RunData) {
+        let name = std::mem::take(&mut run.header.targets[1].name);
+        run.header.targets[1] = run.header.targets[0].clone();
+        run.header.targets[1].name = name;
+    }
+    let clone = told(|_| ());
+    assert!(
+        clone.contains("a second clone of the same system")
+            && clone.contains("servers and data of its own")
+    );
+    assert!(told(twin).contains("it knows nothing of other starts"));
+    let started = told(|run| {
+        run.header.experiments[0].restart_each = 1;
+        twin(run);
+    });
+    assert!(started.contains("started anew for each trial"));
+}
