@@ -31,8 +31,8 @@ pub use dyno_core::HintedError as ReportError;
 pub use evidence::{
     AaKind, BesidePublished, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult,
     GateRow, LevelChange, LevelNumbers, Pair, PairOrder, PairedComparison, PerVcpu, Published,
-    RepetitionLevel, RepetitionLevels, Scaling, StallRow, SteadyRow, VerdictRow, figure_of,
-    judged_metrics,
+    RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow, VerdictRow,
+    figure_of, judged_metrics,
 };
 pub use evidence::{
     Check, Counter, Evidence, Experiment, Finding, Gap, Group, KeyRow, LatencyDistribution, Level,
@@ -43,5 +43,6 @@ pub use evidence::{GlossaryRow, SAMPLES_BEYOND, glossary_row, settings_of_querie
 pub use findings::checks::{Rule, check_ids, parts, unlike};
 pub use findings::comparison::counterpart;
 pub use findings::fault::fault_sentence;
+pub use findings::verdict::{level_of_trial, sessions_of};
 pub use templates::Templates;
 pub use write::schema;

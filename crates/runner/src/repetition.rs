@@ -3,7 +3,8 @@
 //! it would have.
 
 use dyno_facts::{
-    ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
+    ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary,
+    earlier_pairs, say,
 };
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::{DEFAULT_MARGIN, unit_means};
@@ -20,6 +21,8 @@ pub struct TrialFigures {
     pub figure_of: fn(&TrialSummary, Metric) -> Option<f64>,
     /// What comparisons of such trials judge, the one that decides first.
     pub judged_metrics: fn(&TrialSummary) -> &'static [Metric],
+    /// The name of its load level, as earlier sessions keep it.
+    pub level_of: fn(&TrialSummary) -> String,
 }
 
 #[derive(Debug, PartialEq)]
@@ -103,8 +106,11 @@ fn why_enough(
     let comparison = experiment.comparison.as_ref()?;
     let stop = comparison.stop;
     let unit = experiment.pairs_per_unit();
+    // A session that goes on with others makes a unit: with the least there is something to compare them by.
+    let continues = &run.header().continues;
+    let least = if continues.is_empty() { stop.pairs_least } else { unit };
     // What a restart has begun is made to its end.
-    if trial.repeat <= stop.pairs_least || !(trial.repeat - 1).is_multiple_of(unit) {
+    if trial.repeat <= least || !(trial.repeat - 1).is_multiple_of(unit) {
         return None;
     }
     let summary = |target: &str, repeat: u32| {
@@ -119,7 +125,13 @@ fn why_enough(
         };
         (1..trial.repeat).filter_map(pair).collect()
     };
-    let pairs = judged_pairs(figures, comparison.candidates.iter().map(pairs).collect());
+    let pairs: Vec<Vec<_>> = comparison.candidates.iter().map(pairs).collect();
+    let level = pairs.iter().flatten().next().map(|(_, a, _)| (figures.level_of)(a));
+    let (metric, mut pairs) = judged_pairs(figures, pairs);
+    for (own, candidate) in pairs.iter_mut().zip(&comparison.candidates) {
+        let key = [&experiment.name, level.as_ref()?, &comparison.baseline, candidate];
+        own.earlier = earlier_pairs(continues, key.map(String::as_str), metric.name());
+    }
     let wanted = dyno_statistics::sequential::StoppingPlan {
         pairs_least: (stop.pairs_least / unit) as usize,
         pairs_most: (stop.pairs_most / unit) as usize,
@@ -128,8 +140,6 @@ fn why_enough(
         margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
         budget_s: stop.budget_s,
     };
-    let pairs: Vec<CandidatePairs> =
-        pairs.into_iter().map(|pairs| CandidatePairs { earlier: Vec::new(), pairs }).collect();
     let next = (trial.repeat..trial.repeat + unit).map(|repeat| {
         let of = PlannedTrial { repeat, ..trial.clone() };
         round(plan, step, &of).map(|next| next.estimated_s).sum::<f64>()
@@ -143,20 +153,24 @@ type NumberedPair<'a> = (u32, &'a TrialSummary, &'a TrialSummary);
 
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
 /// first that the trials have. A narrow interval of any other would end too soon.
-fn judged_pairs(figures: TrialFigures, pairs: Vec<Vec<NumberedPair<'_>>>) -> Vec<Vec<(f64, f64)>> {
-    let TrialFigures { figure_of, judged_metrics } = figures;
-    let of_metric = |metric: Metric| -> Vec<Vec<(f64, f64)>> {
+fn judged_pairs(
+    TrialFigures { figure_of, judged_metrics, .. }: TrialFigures,
+    pairs: Vec<Vec<NumberedPair<'_>>>,
+) -> (Metric, Vec<CandidatePairs>) {
+    let of_metric = |metric: &Metric| -> Vec<CandidatePairs> {
         let both = |(unit, a, b): &NumberedPair<'_>| {
-            Some((*unit, (figure_of(a, metric)?, figure_of(b, metric)?)))
+            Some((*unit, (figure_of(a, *metric)?, figure_of(b, *metric)?)))
         };
-        let units = |pairs: &Vec<NumberedPair<'_>>| {
-            unit_means(&pairs.iter().filter_map(both).collect::<Vec<_>>())
+        let of = |pairs: &Vec<NumberedPair<'_>>| CandidatePairs {
+            earlier: Vec::new(),
+            pairs: unit_means(&pairs.iter().filter_map(both).collect::<Vec<_>>()),
         };
-        pairs.iter().map(units).collect()
+        pairs.iter().map(of).collect()
     };
     let metrics = pairs.iter().flatten().next().map_or(&[][..], |(_, a, _)| judged_metrics(a));
-    let mut all = metrics.iter().map(|metric| of_metric(*metric));
-    all.find(|found| found.iter().all(|pairs| !pairs.is_empty())).unwrap_or_default()
+    let mut all = metrics.iter().map(|metric| (*metric, of_metric(metric)));
+    let found = all.find(|(_, found)| found.iter().all(|of| !of.pairs.is_empty()));
+    found.unwrap_or((Metric::Tps, Vec::new()))
 }
 
 /// Why no further pair is made, in a sentence.

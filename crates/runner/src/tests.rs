@@ -11,8 +11,11 @@ use dyno_suite::{Overrides, Plan, Suite};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const FIGURES: TrialFigures =
-    TrialFigures { figure_of: dyno_report::figure_of, judged_metrics: dyno_report::judged_metrics };
+const FIGURES: TrialFigures = TrialFigures {
+    figure_of: dyno_report::figure_of,
+    judged_metrics: dyno_report::judged_metrics,
+    level_of: dyno_report::level_of_trial,
+};
 
 fn plan(experiment: &str) -> Plan {
     let text = format!(
@@ -175,6 +178,41 @@ fn pairs_end_where_they_are_decided() {
     let skipped = &run.header().skipped;
     assert_eq!(skipped.len(), 2 * 4, "{skipped:?}");
     assert_eq!(skipped["e/b/workers=1/repeat=7"].to_string(), "Decided after 6 pairs.");
+}
+
+#[test]
+fn a_later_run_goes_on_with_the_pairs_of_an_earlier_one() {
+    let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
+    let plan = plan(&text.replace("workers = [1, 8]", "workers = 1"));
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut header = RunHeader::new("s", Vec::new(), 1);
+    plan.store(&mut header);
+    let mut first = Run::create(dir.path(), header.clone()).expect("a run");
+    assert_eq!(go(&plan, &mut first, 8, noisy).len(), 8);
+    let path = first.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
+    let sessions = |path: &Path| {
+        let data = dyno_store::read(path).expect("a run");
+        dyno_report::sessions_of(&data).expect("sessions")
+    };
+    header.continues = sessions(&path);
+    assert_eq!(header.continues[0].comparisons[0].metrics["tps"].len(), 4);
+    let mut second = Run::create(dir.path(), header.clone()).expect("a run");
+    let executed = go(&plan, &mut second, usize::MAX, noisy);
+    // Six alone would be the fewest; four are there, and a single pair says nothing of its deviation.
+    assert!((4..=10).contains(&executed.len()), "{executed:?}");
+    let pairs = 4 + executed.len() / 2;
+    let why = second.header().skipped.values().next().expect("a step that was not needed");
+    assert_eq!(why.to_string(), format!("Decided after {pairs} pairs."));
+    let path = second.finish(dyno_facts::RunStatus::Complete).expect("ended");
+    let data = dyno_store::read(&path).expect("a run");
+    let paper = dyno_report::Paper::new(&[data], &[]);
+    assert_eq!(paper.verdicts.comparisons[0].rows[0].pairs, pairs, "the paper judges both");
+    assert_eq!(paper.verdicts.comparisons[0].rows[0].call, dyno_report::Call::Faster);
+    assert_eq!(sessions(&path).len(), 2, "a third one may follow");
+    // Pairs of another level count for nothing.
+    header.continues[0].comparisons[0].level = "workers=9".to_owned();
+    let mut other = Run::create(dir.path(), header).expect("a run");
+    assert!(go(&plan, &mut other, usize::MAX, noisy).len() >= 12);
 }
 
 #[test]

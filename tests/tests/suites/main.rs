@@ -3,6 +3,7 @@
 mod calibrate;
 mod chinese;
 mod compare;
+mod continued;
 mod faults;
 mod gates;
 mod help;

@@ -4,6 +4,7 @@ pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod cluster;
 pub(crate) mod compare;
+pub(crate) mod continuing;
 pub(crate) mod ending;
 pub(crate) mod generator;
 pub(crate) mod help;

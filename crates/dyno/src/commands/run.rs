@@ -2,6 +2,7 @@
 
 use super::RUNS;
 use super::compare::refuse_mistakes;
+use super::continuing::{self, Continued};
 use super::ending;
 use super::serve::{self, LISTEN};
 use crate::Done;
@@ -9,9 +10,11 @@ use crate::choice::choice;
 use crate::fleet::{NatsArguments, versions};
 use crate::terminal::human_time;
 use dyno_engine::Control;
-use dyno_facts::{PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus};
+use dyno_facts::{
+    EarlierSession, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus,
+};
 use dyno_fleet::FleetOptions;
-use dyno_report::{figure_of, judged_metrics};
+use dyno_report::{figure_of, judged_metrics, level_of_trial};
 use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
@@ -132,6 +135,10 @@ struct Comparing {
     /// With --compare: stop when the verdict is certain. It stays so however often one looks, stops and goes on.
     #[arg(long, requires = "compare", conflicts_with = "half_width")]
     until_decided: bool,
+    /// Go on with an earlier run of the same comparison, on another day too: its pairs count, and those of the runs
+    /// that it went on with. Both have to be made until decided. Needs the same suite, targets and options.
+    #[arg(id = "earlier", long = "continue", value_name = "RUN")]
+    earlier: Option<String>,
     /// With --compare: begin no further pair after this time of an experiment, such as 30m or 2h.
     #[arg(long, value_name = "TIME", requires = "compare")]
     budget: Option<String>,
@@ -155,12 +162,17 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     for target in &arguments.targets {
         add_target(&mut overrides, target)?;
     }
+    let earlier = arguments.comparing.earlier.as_deref();
+    let continued = earlier.map(|name| continuing::read(&arguments.dir, name)).transpose()?;
+    if let Some(continued) = &continued {
+        overrides.seed = overrides.seed.or(Some(continued.next_seed()));
+    }
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
     let muster = arguments.fleet.muster();
     let shares_targets = arguments.share_target;
     let keeping = Keeping::of(&arguments.dir, arguments.new);
-    let keeping = Keeping { muster, shares_targets, ..keeping };
+    let keeping = Keeping { muster, shares_targets, continued, ..keeping };
     run_suite(&arguments.suite, &overrides, &keeping)
 }
 
@@ -212,6 +224,8 @@ pub(crate) struct Keeping<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) new: bool,
     pub(crate) reproduces: Option<String>,
+    /// The run whose pairs count beside those of this one.
+    pub(crate) continued: Option<Continued>,
     /// The load generators that make the load, where it isn't this process.
     pub(crate) muster: Option<Muster>,
     /// Whether other runs may work on the same tables.
@@ -220,7 +234,7 @@ pub(crate) struct Keeping<'a> {
 
 impl<'a> Keeping<'a> {
     pub(crate) fn of(dir: &'a Path, new: bool) -> Keeping<'a> {
-        Keeping { dir, new, reproduces: None, muster: None, shares_targets: false }
+        Keeping { dir, new, reproduces: None, continued: None, muster: None, shares_targets: false }
     }
 }
 
@@ -234,6 +248,10 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
     ending::refuse_unknown_checks(plan)?;
     let plan = &mut plan.clone();
     runner::check_options(crate::families(), plan)?;
+    if let Some(continued) = &keeping.continued {
+        continued.refuse_another(plan)?;
+        continued.warn();
+    }
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
@@ -254,7 +272,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         None => None,
     };
     let run = open_run(plan, keeping)?;
-    let figures = runner::TrialFigures { figure_of, judged_metrics };
+    let figures = runner::TrialFigures { figure_of, judged_metrics, level_of: level_of_trial };
     let outcome = runner::execute(
         crate::families(),
         figures,
@@ -270,8 +288,13 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
 
 /// The interrupted run of the same plan, or a new one.
 fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
+    let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
     let fill = |header: &mut RunHeader| {
         plan.store(header);
+        // A run that is taken up again keeps what it began with.
+        if header.continues.is_empty() {
+            header.continues = sessions.to_vec();
+        }
         header.reproduces.clone_from(&keeping.reproduces);
     };
     if !keeping.new
@@ -307,10 +330,13 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
 }
 
 fn unfinished(plan: &Plan, keeping: &Keeping<'_>) -> Result<Option<PathBuf>, Failure> {
+    let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
+    let goes_on_with = |all: &[EarlierSession]| all.last().map(|session| session.folder.clone());
     for entry in dyno_store::list(keeping.dir)?.iter().rev() {
         let same = entry.header.as_ref().is_ok_and(|header| {
             header.plan.as_ref().is_some_and(|stored| stored.hash == plan.hash)
                 && header.reproduces == keeping.reproduces
+                && goes_on_with(&header.continues) == goes_on_with(sessions)
         });
         let goes_on = same
             && match entry.status() {

@@ -36,7 +36,8 @@ pub use scaling::NodeScaling;
 pub use settings::of_queries as settings_of_queries;
 pub use verdicts::{
     AaKind, Bounds, Call, GateResult, GateRow, LevelChange, LevelNumbers, PairOrder,
-    PairedComparison, RepetitionLevel, RepetitionLevels, Scaling, StallRow, SteadyRow, VerdictRow,
+    PairedComparison, RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow,
+    VerdictRow,
 };
 
 use crate::text::Message;

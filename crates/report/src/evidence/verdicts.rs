@@ -37,6 +37,9 @@ pub struct PairedComparison {
     pub pairs: Vec<[String; 2]>,
     /// Pairs of which a trial was made, but not both count.
     pub pairs_lost: usize,
+    /// The sessions whose pairs count, its own the last; none where it is one session alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionRow>,
     /// When the suite ends the repetition; nothing where it says nothing.
     pub stop: StopRule,
     /// Ratios that differ from 1 by less are equivalent: 0.03.
@@ -51,7 +54,38 @@ pub struct PairedComparison {
     pub checks: Vec<usize>,
 }
 
+/// One session of a comparison that went on over several runs.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SessionRow {
+    /// Its run folder.
+    pub folder: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// The load generator's: host, CPU, kernel.
+    pub machine: String,
+    /// Products and versions of both servers.
+    pub versions: String,
+    /// The version of dyno.
+    pub dyno: String,
+    /// By the metric that decides.
+    pub pairs: usize,
+    /// Geometric mean over them.
+    pub ratio: Option<f64>,
+}
+
 impl PairedComparison {
+    /// Pairs of earlier sessions, by the metric that decides.
+    pub(crate) fn pairs_earlier(&self) -> usize {
+        let earlier = self.sessions.len().saturating_sub(1);
+        self.sessions[..earlier].iter().map(|session| session.pairs).sum()
+    }
+
+    /// Whether machine, servers or dyno were not the same in all sessions.
+    pub(crate) fn is_of_unlike_sessions(&self) -> bool {
+        let of = |row: &SessionRow| (row.machine.clone(), row.versions.clone(), row.dyno.clone());
+        self.sessions.windows(2).any(|two| of(&two[0]) != of(&two[1]))
+    }
+
     /// Rows as they are told: differences first, then equivalence, then what is undecided; else by their place.
     pub(crate) fn told_rows(&self) -> Vec<&VerdictRow> {
         let mut rows: Vec<&VerdictRow> = self.rows.iter().collect();

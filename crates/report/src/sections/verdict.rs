@@ -4,7 +4,9 @@ use super::notes;
 use crate::blocks::{Blocks, Cell, PaperRows, Span, bad, code, emphasis};
 use crate::charts::drawings;
 use crate::evidence::Paper;
-use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow};
+use crate::evidence::{
+    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, SessionRow, VerdictRow,
+};
 use crate::findings::verdict::{aa, bounds};
 use crate::format::{
     self, NumberFormat,
@@ -21,6 +23,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.figures(drawings(paper, lang));
         blocks.table(verdicts(paper));
         blocks.fine(say!(figures_are_medians_of_the_pairs));
+        blocks.table(sessions(paper));
         let levels = paper.verdicts.comparisons.iter().filter_map(|of| of.levels.as_ref());
         levels.for_each(|levels| blocks.paragraph(levels.words.clone()));
     }
@@ -133,6 +136,26 @@ fn chance(p: f64) -> String {
 
 pub(super) fn ends(both: Bounds, format: NumberFormat) -> String {
     format!("{}{}{}", format.show(both.low), format::DASH, format.show(both.high))
+}
+
+/// Of each comparison that went on over several runs; what is not as in the last one stands out.
+fn sessions(paper: &Paper) -> PaperRows<(&PairedComparison, &SessionRow, &SessionRow)> {
+    let rows = paper.verdicts.comparisons.iter().flat_map(|of| {
+        let last = of.sessions.last();
+        of.sessions.iter().zip(last.into_iter().cycle()).map(move |(own, last)| (of, own, last))
+    });
+    let fact =
+        |own: &String, last: &String| Cell::from(own).class(if own == last { "" } else { "bad" });
+    PaperRows::new(say!(sessions_of_comparisons), rows)
+        .text(say!(experiment_load_level), |(of, ..)| Cell::from(&of.title).with(&of.level))
+        .text(say!(session_began), |(_, own, _)| {
+            Cell::from(&own.started_at).with(code(&own.folder))
+        })
+        .text(say!(load_generator), |(_, own, last)| fact(&own.machine, &last.machine))
+        .text(say!(server_versions), |(_, own, last)| fact(&own.versions, &last.versions))
+        .text("dyno", |(_, own, last)| fact(&own.dyno, &last.dyno))
+        .col(say!(pairs), NumberFormat::Whole, |(_, own, _)| own.pairs)
+        .col(say!(ratio_2), RATIO, |(_, own, _)| own.ratio)
 }
 
 fn gates(paper: &Paper) -> PaperRows<&GateRow> {

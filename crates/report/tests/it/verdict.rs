@@ -6,7 +6,7 @@ use crate::synthetic::{HOSTILE, run, two_targets};
 use dyno_facts::{
     ComparisonFacts, Event, EventKind, Message, NodeConditions, Purpose, TrialStatus,
 };
-use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
+use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of};
 use dyno_store::RunData;
 
 /// Pairs around this ratio, with trials that vary by about 1 %.
@@ -526,4 +526,47 @@ fn a_load_level_whose_pairs_all_failed_has_a_row() {
     }
     let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
     assert!(sentence.contains("At 1 of them no pair of trials counts."), "{sentence}");
+}
+
+#[test]
+fn sessions_that_go_on_with_each_other_are_judged_together() {
+    let until_decided = |pairs: &[(f64, f64)]| {
+        let mut run = paired(pairs);
+        let facts = ComparisonFacts {
+            baseline: "maria".to_owned(),
+            candidates: vec!["postgres".to_owned()],
+            ..ComparisonFacts::default()
+        };
+        comparing(&mut run, facts);
+        let comparison = run.header.experiments[0].comparison.as_mut().expect("a comparison");
+        comparison.stop.is_until_decided = true;
+        run
+    };
+    let first = until_decided(&around(1.03, 4));
+    assert_eq!(call(&paper(first.clone())), Call::TooFewPairs);
+    let mut second = until_decided(&around(1.03, 5));
+    second.header.experiments[0].gates = vec!["tps.ratio.low > 0.99".to_owned()];
+    second.header.continues = sessions_of(&first).expect("pairs that count");
+    let together = paper(second.clone());
+    let of = &together.verdicts.comparisons[0];
+    assert_eq!((of.rows[0].call, of.rows[0].pairs), (Call::Faster, 9));
+    assert_eq!(of.sessions.iter().map(|own| own.pairs).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(together.verdicts.gate_result(), Some(GateResult::Pass));
+    let html = together.html(Lang::En).expect("rendered");
+    assert!(html.contains("Sessions of comparisons that went on over several runs"));
+    let sentence = of.sentence.to_string();
+    assert!(sentence.contains("9 pairs. The pairs are of 2 sessions"), "{sentence}");
+    assert!(!sentence.contains("The sessions differ"), "{sentence}");
+    // Another version of a server is said.
+    second.header.continues[0].versions.insert("maria".to_owned(), "MariaDB 10.6".to_owned());
+    let unlike = paper(second);
+    let sentence = unlike.verdicts.comparisons[0].sentence.to_string();
+    assert!(sentence.contains("The sessions differ in machine, server versions"), "{sentence}");
+    assert!(unlike.digest(Lang::En, 0, &[]).contains("Caveats: sessions that differ"));
+    for lang in Lang::ALL {
+        elements(&unlike.html(lang).expect("rendered"));
+    }
+    // Blocks of trials prove nothing that another session may add to.
+    let blocks = two_targets(&[8], 4, 12);
+    assert!(sessions_of(&blocks).is_err_and(|why| why.contains("did not interleave")));
 }

@@ -1,7 +1,7 @@
 //! Comparisons of two targets: from pairs of trials to verdicts.
 
 use super::pairs::{self, Duel, Pairs};
-use super::{levels, ratio_of, words};
+use super::{levels, ratio_of, sessions, words};
 use crate::evidence::{
     AaKind, Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread,
     Trial, VerdictRow, figure_of, judged_metrics, metric_name,
@@ -157,8 +157,13 @@ fn comparison(
     let summaries: Vec<(&TrialSummary, &TrialSummary)> =
         pairs.trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
     let metrics = judged_metrics(&first.summary);
-    let rows: Vec<VerdictRow> =
-        metrics.iter().filter_map(|metric| row(&summaries, *metric, duel)).collect();
+    let row = |metric: &Metric| row(evidence, &pairs.trials, *metric, duel);
+    let rows: Vec<VerdictRow> = metrics.iter().filter_map(row).collect();
+    let sessions = rows.first().and_then(|row| {
+        let metric = Metric::of_name(row.metric)?;
+        let own = values(&pairs.trials, metric);
+        Some(sessions::rows(evidence, *pairs.trials.first()?, metric, &own))
+    });
     PairedComparison {
         number: 0,
         name: format!(
@@ -187,6 +192,7 @@ fn comparison(
         order: pairs.order,
         pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
         pairs_lost: pairs.lost,
+        sessions: sessions.unwrap_or_default(),
         stop: duel.stop,
         margin: duel.margin,
         no_pair: if rows.is_empty() { words::no_pair(&pairs.spoilt) } else { Message::default() },
@@ -196,17 +202,26 @@ fn comparison(
     }
 }
 
+/// The figures of the pairs in which both have one.
+fn values(pairs: &[(&Trial, &Trial)], metric: Metric) -> Vec<(f64, f64)> {
+    let both = |(a, b): &(&Trial, &Trial)| {
+        Some((figure_of(&a.summary, metric)?, figure_of(&b.summary, metric)?))
+    };
+    pairs.iter().filter_map(both).collect()
+}
+
 fn row(
-    pairs: &[(&TrialSummary, &TrialSummary)],
+    evidence: &Evidence,
+    pairs: &[(&Trial, &Trial)],
     metric: Metric,
     duel: &Duel<'_>,
 ) -> Option<VerdictRow> {
-    let ratio = ratio_of(pairs, metric, duel.stop, duel.unit())?;
+    let summaries: Vec<(&TrialSummary, &TrialSummary)> =
+        pairs.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
+    let earlier = sessions::earlier(evidence, *pairs.first()?, metric);
+    let ratio = ratio_of(&summaries, metric, duel.stop, (duel.unit(), &earlier))?;
     let whole = |units: usize| units * duel.unit() as usize;
-    let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
-        Some((figure_of(a, metric)?, figure_of(b, metric)?))
-    };
-    let values: Vec<(f64, f64)> = pairs.iter().filter_map(both).collect();
+    let values = values(pairs, metric);
     let bounds = |interval: ConfidenceInterval| Bounds { low: interval.low, high: interval.high };
     let call = called(ratio.verdict(metric.better(), duel.margin));
     Some(VerdictRow {
@@ -215,7 +230,11 @@ fn row(
         is_less_better: metric.better() == Better::Less,
         baseline: Spread::of(values.iter().map(|pair| pair.0).collect())?,
         candidate: Spread::of(values.iter().map(|pair| pair.1).collect())?,
-        pairs: values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count(),
+        pairs: match earlier.is_empty() {
+            true => values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count(),
+            // Only what has a pair in a unit goes on with earlier sessions.
+            false => ratio.pairs,
+        },
         units: ratio.pairs,
         ratio: ratio.ratio,
         bound: match ratio.bound {

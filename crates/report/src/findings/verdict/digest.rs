@@ -128,6 +128,9 @@ impl Paper {
         if self.verdicts.comparisons.iter().any(|of| of.order == PairOrder::Blocks) {
             caveats.insert(0, say!(trials_not_interleaved));
         }
+        if self.verdicts.comparisons.iter().any(PairedComparison::is_of_unlike_sessions) {
+            caveats.insert(0, say!(unlike_sessions));
+        }
         let joined = |all: &[Message]| Message::joined(all, ", ", "、");
         let mut lines = vec![match forbidding.is_empty() {
             true => say!(no_check_forbids),

@@ -1,6 +1,7 @@
 //! Gates of suites and of the command line, judged.
 
 use super::pairs::{Level, level_of, level_words};
+use super::sessions;
 use crate::evidence::{
     Bounds, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of,
     figure_of, why_no_figure,
@@ -190,12 +191,12 @@ fn of_ratios(
 }
 
 fn ratio(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
-    let summary = |label: &str| {
-        evidence.trials.iter().find(|trial| trial.label == label).map(|trial| &trial.summary)
-    };
-    let pairs: Vec<_> =
-        of.pairs.iter().filter_map(|[a, b]| Some((summary(a)?, summary(b)?))).collect();
-    super::ratio_of(&pairs, gate.metric, of.stop, of.unit_pairs)
+    let find = |label: &str| evidence.trials.iter().find(|trial| trial.label == label);
+    let trials: Vec<(&Trial, &Trial)> =
+        of.pairs.iter().filter_map(|[a, b]| Some((find(a)?, find(b)?))).collect();
+    let earlier = sessions::earlier(evidence, trials.first().copied()?, gate.metric);
+    let pairs: Vec<_> = trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
+    super::ratio_of(&pairs, gate.metric, of.stop, (of.unit_pairs, &earlier))
 }
 
 /// A gate of a run folder that this dyno can't read proves nothing.

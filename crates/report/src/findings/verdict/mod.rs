@@ -12,16 +12,19 @@ mod gates;
 mod levels;
 mod pairs;
 mod scaling;
+mod sessions;
 mod steady;
 mod words;
 
+pub use pairs::level_of_trial;
+pub use sessions::sessions_of;
 pub(crate) use words::{aa, bounds, ratio_of_row};
 
 use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{StopRule, TrialSummary};
 use dyno_statistics::Metric;
-use dyno_statistics::ratio::{FigureBound, PairedRatio};
+use dyno_statistics::ratio::{FigureBound, PairedRatio, unit_means};
 use dyno_statistics::sequential::judging;
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
@@ -35,13 +38,13 @@ pub(crate) fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
     }
 }
 
-/// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended. So many pairs as
-/// a `unit` has count as one.
+/// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended, and those of
+/// `earlier` sessions. So many pairs as a `unit` has count as one.
 fn ratio_of(
     pairs: &[(&TrialSummary, &TrialSummary)],
     metric: Metric,
     stop: StopRule,
-    unit: u32,
+    (unit, earlier): (u32, &[Vec<(f64, f64)>]),
 ) -> Option<PairedRatio> {
     let values: Vec<(u32, (f64, f64))> = pairs
         .iter()
@@ -62,7 +65,12 @@ fn ratio_of(
     let is_least = |bound| bound != FigureBound::AtMost;
     let is_most = |bound| bound != FigureBound::AtLeast;
     let bound = FigureBound::of([bound(is_most, is_least), bound(is_least, is_most)]);
-    PairedRatio::of_units(&values, judging).map(|ratio| ratio.bounded(bound))
+    let ratio = PairedRatio::of_units(&values, judging)?;
+    let ratio = match earlier {
+        [] => ratio,
+        earlier => ratio.continued(earlier, &unit_means(&values)),
+    };
+    Some(ratio.bounded(bound))
 }
 
 impl Verdicts {

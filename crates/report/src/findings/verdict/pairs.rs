@@ -1,10 +1,10 @@
 //! From trials to pairs.
 
 use crate::evidence::{AaKind, Evidence, PairOrder, Trial};
-use crate::families::FamilyLevel;
+use crate::families::{FamilyLevel, KnownFamily};
 use crate::format;
 use crate::text::Message;
-use dyno_facts::{Purpose, StopRule, say};
+use dyno_facts::{Purpose, StopRule, TrialSummary, say};
 use dyno_statistics::ratio::LEAST_PAIRS;
 use std::collections::BTreeSet;
 
@@ -169,11 +169,16 @@ pub(super) fn level_words(trial: &Trial) -> Message {
 
 /// The same for names that are the same in all languages.
 pub(super) fn level_name(trial: &Trial) -> String {
-    if let Some(level) = &trial.level {
-        return level.name.clone();
+    level_of_trial(&trial.summary)
+}
+
+/// The load level of a trial by its name, as sessions keep it.
+pub fn level_of_trial(trial: &TrialSummary) -> String {
+    if let Some(level) = KnownFamily::of(trial).and_then(|family| family.level(trial)) {
+        return level.name;
     }
-    let workers = trial.summary.workers;
-    match trial.summary.rate_per_s {
+    let workers = trial.workers;
+    match trial.rate_per_s {
         Some(rate) => format!("workers={workers} rate={}", format::plain(rate)),
         None => format!("workers={workers}"),
     }

@@ -101,6 +101,12 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
         sentences.push(say!(said_evidence, said = said, evidence = evidence(first)));
     }
     sentences.extend(stability(of, row));
+    if !of.sessions.is_empty() {
+        sentences.push(say!(pairs_are_of_sessions, n = of.sessions.len()));
+    }
+    if of.is_of_unlike_sessions() {
+        sentences.push(say!(sessions_are_unlike));
+    }
     if of.order == PairOrder::Blocks {
         sentences.push(say!(the_trials_were_not_interleaved_a));
     }
