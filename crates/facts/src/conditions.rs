@@ -143,7 +143,7 @@ pub struct GeneratorConditions {
     /// Seconds that the loops waited for a CPU although they could run (`schedstat`), all together.
     pub run_delay_s: Option<f64>,
     /// The load generator's own hiccups: 99.9th percentile of how late a thread woke that asked to be
-    /// woken each millisecond.
+    /// woken every 10 ms.
     pub hiccup_p999_us: Option<f64>,
     pub hiccup_max_us: Option<f64>,
     /// Share of the link's speed that the busiest network interface used.

@@ -1,5 +1,5 @@
-//! The load generator's own hiccups: a thread that asks to be woken each millisecond and records how
-//! late it was.
+//! The load generator's own hiccups: a thread that asks to be woken every 10 ms and records how late it was. At 1,000
+//! wake-ups a second it took 6 % of the CPU of a load that saturates a core; at 100 it takes 0.6 %.
 //!
 //! What makes it late (a busy or stolen CPU, a quota, a page that has to be read) makes the loops late
 //! too, and would be taken for the server's latency. The idea is jHiccup's.
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-const BEAT: Nanos = MILLISECOND;
+const BEAT: Nanos = 10 * MILLISECOND;
 
 /// A running metronome; it ends when dropped.
 #[derive(Debug)]
