@@ -7,6 +7,7 @@ use crate::rows::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::statements::{Kind, Statements, Templates};
 use crate::unique::UniqueIds;
 use dyno_core::{DbError, Dialect, Outcome, Param, Rng, Session, Tally};
+use std::ops::Range;
 
 /// How many statements of each kind one transaction has. The order is fixed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,25 @@ impl Shape {
             shape.prepares = prepares(options);
         }
         shape
+    }
+
+    /// The parts of a transaction that have statements, in their order.
+    fn parts(&self) -> Vec<Part> {
+        let once = u32::from(self.explicit);
+        let ranges: &'static [Kind] = &RANGES;
+        let mut parts =
+            vec![(&[Kind::Begin][..], once), (&[Kind::PointSelect], self.point_selects)];
+        parts.extend(ranges.chunks(1).zip(self.ranges));
+        parts.extend([
+            (&[Kind::IndexUpdate][..], self.index_updates),
+            (&[Kind::NonIndexUpdate], self.non_index_updates),
+            (&[Kind::Delete, Kind::Insert], self.delete_inserts),
+            (&[Kind::Delete], self.deletes),
+            (&[Kind::NewRow], self.new_rows),
+            (&[Kind::Commit], once),
+        ]);
+        let parts = parts.into_iter().map(|(kinds, count)| Part { kinds, count });
+        parts.filter(|part| part.count > 0).collect()
     }
 
     /// Kinds that each connection prepares, in the order of the original.
@@ -179,10 +199,31 @@ fn server_numbers(options: &SysbenchOptions, dialect: Dialect) -> bool {
     options.auto_inc && dialect != Dialect::Mysql
 }
 
+/// Statements that a transaction executes one after the other, several times.
+#[derive(Debug)]
+struct Part {
+    /// A delete is followed by an insert of the same id, or alone.
+    kinds: &'static [Kind],
+    count: u32,
+}
+
+impl Part {
+    /// One table for all of them, but for deletes without inserts and for new rows, which draw one each.
+    #[inline]
+    fn draws_table(&self, number: u32) -> bool {
+        match self.kinds {
+            [Kind::Begin | Kind::Commit] => false,
+            [Kind::Delete | Kind::NewRow] => true,
+            _ => number == 0,
+        }
+    }
+}
+
 /// What all workers of a test share.
 #[derive(Debug)]
 pub(crate) struct Oltp {
     shape: Shape,
+    parts: Vec<Part>,
     templates: Templates,
     tables: u32,
     /// The second bound of a range is this much above the first.
@@ -223,7 +264,15 @@ impl Oltp {
         let range_span =
             if options.test.is_legacy() { 0 } else { i64::from(options.range_size) - 1 };
         let unique = UniqueIds::starting_at(options.unique_start, options.unique_part);
-        Oltp { shape, templates, tables: options.tables, range_span, ids, unique }
+        Oltp {
+            parts: shape.parts(),
+            shape,
+            templates,
+            tables: options.tables,
+            range_span,
+            ids,
+            unique,
+        }
     }
 
     pub(crate) async fn open<S: Session>(
@@ -257,143 +306,72 @@ impl Oltp {
         session: &mut S,
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
-        let shape = &self.shape;
-        let one_table = if shape.one_table { Some(worker.table(self.tables)) } else { None };
-        let mut flow = Flow { oltp: self, worker, session, tally, one_table };
-        if shape.explicit {
-            flow.send(Kind::Begin, 1, &[]).await?;
-        }
-        flow.repeat(Kind::PointSelect, shape.point_selects).await?;
-        for (kind, count) in RANGES.into_iter().zip(shape.ranges) {
-            flow.repeat(kind, count).await?;
-        }
-        flow.repeat(Kind::IndexUpdate, shape.index_updates).await?;
-        flow.repeat(Kind::NonIndexUpdate, shape.non_index_updates).await?;
-        flow.repeat(Kind::Delete, shape.delete_inserts).await?;
-        flow.deletes(shape.deletes).await?;
-        flow.new_rows(shape.new_rows).await?;
-        if shape.explicit {
-            flow.send(Kind::Commit, 1, &[]).await?;
+        let OltpWorker { rng, keys, statements, c, pad } = worker;
+        let one_table = self.shape.one_table.then(|| self.draw_table(rng));
+        // One loop with one place that waits: each further future in it would be moved, empty or not, for every
+        // transaction.
+        for part in &self.parts {
+            let mut table = 1;
+            for number in 0..part.count {
+                if part.draws_table(number) {
+                    table = one_table.unwrap_or_else(|| self.draw_table(rng));
+                }
+                let mut id = 0;
+                for &kind in part.kinds {
+                    if kind == Kind::NonIndexUpdate {
+                        fill_groups(c, rng);
+                    }
+                    match kind {
+                        Kind::Begin | Kind::Commit | Kind::Insert => {}
+                        Kind::NewRow => id = self.new_id(),
+                        _ => id = keys.draw(rng),
+                    }
+                    let is_new = matches!(kind, Kind::Insert | Kind::NewRow);
+                    let mut second = id + self.range_span;
+                    if is_new {
+                        second = keys.draw(rng);
+                        fill_groups(c, rng);
+                        fill_groups(pad, rng);
+                    }
+                    let all = match kind {
+                        Kind::NonIndexUpdate => {
+                            [Param::Text(c), Param::Int(id), Param::Null, Param::Null]
+                        }
+                        _ => [Param::Int(id), Param::Int(second), Param::Text(c), Param::Text(pad)],
+                    };
+                    let params = &all[self.params_of(kind)];
+                    let done =
+                        statements.execute(session, &self.templates, kind, table, params).await?;
+                    tally.count(done);
+                    tally.misses += u64::from(done.affected == 0 && kind.is_change());
+                }
+            }
         }
         Ok(Outcome::Committed)
     }
-}
 
-impl OltpWorker {
     #[inline]
-    fn table(&mut self, tables: u32) -> u32 {
-        self.rng.uniform(1, u64::from(tables)) as u32
+    fn draw_table(&self, rng: &mut Rng) -> u32 {
+        rng.uniform(1, u64::from(self.tables)) as u32
     }
 
     #[inline]
-    fn id(&mut self) -> i64 {
-        self.keys.draw(&mut self.rng)
-    }
-}
-
-struct Flow<'a, S: Session> {
-    oltp: &'a Oltp,
-    worker: &'a mut OltpWorker,
-    session: &'a mut S,
-    tally: &'a mut Tally,
-    one_table: Option<u32>,
-}
-
-impl<S: Session> Flow<'_, S> {
-    /// The table of the next kind.
-    #[inline]
-    fn table(&mut self) -> u32 {
-        match self.one_table {
-            Some(table) => table,
-            None => self.worker.table(self.oltp.tables),
+    fn new_id(&self) -> i64 {
+        match self.ids {
+            IdSource::Absent | IdSource::Zero => 0,
+            IdSource::Unique => self.unique.next_id(),
         }
     }
 
-    /// Executes one statement that need not change a row.
+    /// Which of id, second number, `c` and `pad` a statement takes.
     #[inline]
-    async fn send(&mut self, kind: Kind, table: u32, params: &[Param<'_>]) -> Result<(), DbError> {
-        let statements = &mut self.worker.statements;
-        let done =
-            statements.execute(self.session, &self.oltp.templates, kind, table, params).await?;
-        self.tally.count(done);
-        Ok(())
-    }
-
-    /// Executes one statement that is meant to change a row.
-    #[inline]
-    async fn change(&mut self, kind: Kind, table: u32, id: i64) -> Result<(), DbError> {
-        let OltpWorker { statements, c, .. } = &mut *self.worker;
-        let with_text = [Param::Text(c), Param::Int(id)];
-        let params = if kind == Kind::NonIndexUpdate { &with_text[..] } else { &with_text[1..] };
-        let done =
-            statements.execute(self.session, &self.oltp.templates, kind, table, params).await?;
-        self.tally.count(done);
-        self.tally.misses += u64::from(done.affected == 0);
-        Ok(())
-    }
-
-    /// Inserts a row of fresh contents, under `id` where there is one.
-    #[inline]
-    async fn insert(&mut self, kind: Kind, table: u32, id: Option<i64>) -> Result<(), DbError> {
-        let OltpWorker { rng, keys, statements, c, pad } = &mut *self.worker;
-        let k = keys.draw(rng);
-        fill_groups(c, rng);
-        fill_groups(pad, rng);
-        let id_param = Param::Int(id.unwrap_or_default());
-        let all = [id_param, Param::Int(k), Param::Text(c), Param::Text(pad)];
-        let params = if id.is_some() { &all[..] } else { &all[1..] };
-        let done =
-            statements.execute(self.session, &self.oltp.templates, kind, table, params).await?;
-        self.tally.count(done);
-        Ok(())
-    }
-
-    /// Statements of one kind on one table; a delete is followed by an insert of the same id.
-    async fn repeat(&mut self, kind: Kind, count: u32) -> Result<(), DbError> {
-        if count == 0 {
-            return Ok(());
+    fn params_of(&self, kind: Kind) -> Range<usize> {
+        match kind {
+            Kind::Begin | Kind::Commit => 0..0,
+            Kind::PointSelect | Kind::IndexUpdate | Kind::Delete => 0..1,
+            Kind::NewRow if matches!(self.ids, IdSource::Absent) => 1..4,
+            Kind::Insert | Kind::NewRow => 0..4,
+            _ => 0..2,
         }
-        let table = self.table();
-        for _ in 0..count {
-            if kind == Kind::NonIndexUpdate {
-                fill_groups(&mut self.worker.c, &mut self.worker.rng);
-            }
-            let id = self.worker.id();
-            match kind {
-                Kind::PointSelect => self.send(kind, table, &[Param::Int(id)]).await?,
-                Kind::IndexUpdate | Kind::NonIndexUpdate => self.change(kind, table, id).await?,
-                Kind::Delete => {
-                    self.change(kind, table, id).await?;
-                    self.insert(Kind::Insert, table, Some(id)).await?;
-                }
-                _ => {
-                    let bounds = [Param::Int(id), Param::Int(id + self.oltp.range_span)];
-                    self.send(kind, table, &bounds).await?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn deletes(&mut self, count: u32) -> Result<(), DbError> {
-        for _ in 0..count {
-            let table = self.table();
-            let id = self.worker.id();
-            self.change(Kind::Delete, table, id).await?;
-        }
-        Ok(())
-    }
-
-    async fn new_rows(&mut self, count: u32) -> Result<(), DbError> {
-        for _ in 0..count {
-            let table = self.table();
-            let id = match self.oltp.ids {
-                IdSource::Absent => None,
-                IdSource::Zero => Some(0),
-                IdSource::Unique => Some(self.oltp.unique.next_id()),
-            };
-            self.insert(Kind::NewRow, table, id).await?;
-        }
-        Ok(())
     }
 }

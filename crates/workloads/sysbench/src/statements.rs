@@ -25,6 +25,11 @@ pub(crate) enum Kind {
 const KINDS: usize = 12;
 
 impl Kind {
+    /// True when it is meant to change a row that is there.
+    pub(crate) fn is_change(self) -> bool {
+        matches!(self, Kind::IndexUpdate | Kind::NonIndexUpdate | Kind::Delete)
+    }
+
     pub(crate) fn has_table(self) -> bool {
         !matches!(self, Kind::Begin | Kind::Commit)
     }
