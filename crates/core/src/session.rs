@@ -301,6 +301,11 @@ pub trait Session {
         async { Err(DbError::unsupported("This kind of session has no COPY.")) }
     }
 
+    /// Whether [`Session::take_notice_lines`] has any.
+    fn has_notice_lines(&self) -> bool {
+        false
+    }
+
     /// Notices and warnings since the last call, at most the first hundred, as the server's own client prints them
     /// (`NOTICE:  table "t" does not exist, skipping`).
     fn take_notice_lines(&mut self) -> Vec<String> {

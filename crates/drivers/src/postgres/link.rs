@@ -1,6 +1,6 @@
 //! One connection: sends flights and collects their answers.
 
-use super::answers::{Expect, Progress};
+use super::answers::{Expect, Prepared, Progress, Step};
 use super::error::{broken, notice_line, server_error};
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows};
@@ -86,6 +86,34 @@ impl Link {
         self.state.begin_flight();
         let sent = self.transport.send(&self.out).await;
         self.collect_all(sent, expect, rows, done).await
+    }
+
+    /// As [`Link::exchange`], for one execution of a prepared statement.
+    #[inline]
+    pub(super) async fn exchange_one<R: Rows>(
+        &mut self,
+        statements: &[Prepared],
+        number: u32,
+        rows: &mut R,
+    ) -> DbResult<Executed> {
+        self.state.begin_flight();
+        let sent = self.transport.send(&self.out).await;
+        if !R::WANTED && !R::DESCRIBED && sent.is_ok() && self.inbox.filled().is_empty() {
+            self.transport.recv(&mut self.inbox).await?;
+            let received = self.inbox.filled();
+            let has_rows = statements[number as usize].columns.is_some();
+            if let Some(answer) = backend::plain_answer(received, has_rows) {
+                self.inbox.consume(received.len());
+                self.state.status = answer.status;
+                self.state.usable = true;
+                return Ok(Executed { has_rows, rows: answer.rows, affected: answer.affected });
+            }
+        }
+        let steps = &[Step::Prepared(number), Step::Sync];
+        let expect = Expect::Flight { statements, steps };
+        let mut result = Ok(Executed::default());
+        self.collect_all(sent, expect, rows, |outcome| result = outcome).await?;
+        result
     }
 
     /// As [`Link::exchange`], for flights of any length: receives while it sends.

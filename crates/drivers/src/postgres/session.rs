@@ -144,11 +144,7 @@ impl Session for PostgresSession {
         let execution = &statements[statement.0 as usize].execution;
         execution.encode(&mut link.out, params).map_err(unsendable)?;
         frontend::sync(&mut link.out);
-        let steps = &[Step::Prepared(statement.0), Step::Sync];
-        let expect = Expect::Flight { statements, steps };
-        let mut result = Ok(Executed::default());
-        link.exchange(expect, rows, |outcome| result = outcome).await?;
-        result
+        link.exchange_one(statements, statement.0, rows).await
     }
 
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
@@ -243,6 +239,11 @@ impl Session for PostgresSession {
 
     async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> DbResult<u64> {
         copy_in(&mut self.link, sql, rows).await
+    }
+
+    #[inline]
+    fn has_notice_lines(&self) -> bool {
+        !self.link.state.notices.is_empty()
     }
 
     fn take_notice_lines(&mut self) -> Vec<String> {

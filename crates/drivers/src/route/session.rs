@@ -288,6 +288,12 @@ impl<S: Session> Session for RoutedSession<S> {
         self.main.copy_in(sql, rows).await
     }
 
+    #[inline]
+    fn has_notice_lines(&self) -> bool {
+        self.main.has_notice_lines()
+            || self.beside.as_ref().is_some_and(|beside| beside.reader.has_notice_lines())
+    }
+
     fn take_notice_lines(&mut self) -> Vec<String> {
         let mut lines = self.main.take_notice_lines();
         if let Some(beside) = &mut self.beside {

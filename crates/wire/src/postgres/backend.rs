@@ -1,5 +1,6 @@
 //! Bodies of the server's messages, except rows.
 
+use super::frame::{HEADER_BYTES, tag};
 use super::reader::MessageReader;
 use super::types::{PostgresColumn, ValueFormat};
 use super::{Read, WireError};
@@ -167,6 +168,46 @@ pub fn rows_changed(body: &[u8], has_rows: bool) -> Read<u64> {
     number.ok_or(WireError("the server states an impossible number of rows"))
 }
 
+/// The whole answer to one execution, when nothing special is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainAnswer {
+    pub rows: u64,
+    pub affected: u64,
+    pub status: TransactionStatus,
+}
+
+/// Reads `received` as one whole answer to Bind, perhaps Describe, Execute and Sync: BindComplete, a description, rows,
+/// CommandComplete, ReadyForQuery and nothing else. `None` for anything else, which then has to be read message by
+/// message. Rows are counted and not looked at.
+#[inline]
+pub fn plain_answer(received: &[u8], has_rows: bool) -> Option<PlainAnswer> {
+    let mut rest = received.strip_prefix(b"2\0\0\0\x04")?;
+    let mut rows = 0;
+    loop {
+        let (&[tag, a, b, c, d], _) = rest.split_first_chunk::<HEADER_BYTES>()?;
+        // The length counts itself, and not the tag.
+        let len = (u32::from_be_bytes([a, b, c, d]) as usize).wrapping_add(1);
+        let (message, next) = rest.split_at_checked(len)?;
+        let body = message.get(HEADER_BYTES..)?;
+        match tag {
+            tag::DATA_ROW => rows += 1,
+            tag::ROW_DESCRIPTION | tag::NO_DATA if rows == 0 => {}
+            tag::COMMAND_COMPLETE => {
+                let status = ready(next.strip_prefix(b"Z\0\0\0\x05")?).ok()?;
+                // A statement with a result set and without rows may have changed some, as `rows_changed` knows.
+                let affected = if has_rows && body.starts_with(b"SELECT ") {
+                    0
+                } else {
+                    rows_changed(body, has_rows).ok()?
+                };
+                return Some(PlainAnswer { rows, affected, status });
+            }
+            _ => return None,
+        }
+        rest = next;
+    }
+}
+
 /// The fields of ErrorResponse and NoticeResponse that dyno uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerReport<'a> {
@@ -227,6 +268,36 @@ mod tests {
     use crate::postgres::types;
     use dyno_core::ColumnNames;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_plain_answer_is_read_at_once_and_nothing_else_is() {
+        let described = b"2\0\0\0\x04T\0\0\0\x06\0\0D\0\0\0\x06\0\0D\0\0\0\x07\0\0xC\0\0\0\x0dSELECT 2\0Z\0\0\0\x05T";
+        let answer = PlainAnswer { rows: 2, affected: 0, status: TransactionStatus::Open };
+        assert_eq!(plain_answer(described, true), Some(answer));
+        let changed = b"2\0\0\0\x04n\0\0\0\x04C\0\0\0\x0dUPDATE 7\0Z\0\0\0\x05I";
+        let answer = PlainAnswer { rows: 0, affected: 7, status: TransactionStatus::Idle };
+        assert_eq!(plain_answer(changed, false), Some(answer));
+        for whole in [&described[..], changed] {
+            for len in 0..whole.len() {
+                assert_eq!(plain_answer(&whole[..len], false), None, "{len} bytes");
+            }
+            // A notice behind it, an error instead of it, a length of 0.
+            assert_eq!(plain_answer(&[whole, b"N"].concat(), false), None);
+            assert_eq!(plain_answer(&whole[5..], false), None);
+            let mut short = whole.to_vec();
+            short[9] = 0;
+            assert_eq!(plain_answer(&short, false), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_strange_for_a_plain_answer(
+            bytes in prop::collection::vec(prop::sample::select(b"2TnDCZI\0\x04\x05\x06\xff".to_vec()), 0..60),
+        ) {
+            plain_answer(&[b"2\0\0\0\x04", &bytes[..]].concat(), true);
+        }
+    }
 
     #[test]
     fn counts_rows_by_command_tag() {

@@ -68,7 +68,9 @@ impl PgBench {
             match done {
                 Ok(next) => at = next,
                 Err(failure) => {
-                    self.tell_notices(session);
+                    if session.has_notice_lines() {
+                        self.tell_notices(session);
+                    }
                     return Err(self.fail(client, place, failure));
                 }
             }
@@ -76,7 +78,9 @@ impl PgBench {
                 client.pending.push((place.at as u32, now() - began));
             }
         }
-        self.tell_notices(session);
+        if session.has_notice_lines() {
+            self.tell_notices(session);
+        }
         self.end_script(client, session)?;
         if !flow.has_waited {
             // A script that asks no server must not keep the others of its thread from working.
@@ -150,7 +154,7 @@ impl PgBench {
     }
 
     /// Shows what the server said beside its answers.
-    #[inline]
+    #[cold]
     fn tell_notices<S: Session>(&self, session: &mut S) {
         for line in session.take_notice_lines() {
             (self.talk)(Talk::Debug(&line));

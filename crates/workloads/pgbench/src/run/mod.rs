@@ -122,6 +122,11 @@ impl PgBench {
             first_statements.push(statements);
             statements += script.commands().len();
         }
+        let scale = constant_scale(&options, &startup);
+        for (script, _) in &mut options.scripts {
+            let programs = script.commands_mut().iter_mut();
+            programs.filter_map(|one| one.action.program_mut()).for_each(|one| one.fold(scale));
+        }
         let journal = (!options.history_of.is_empty()).then(|| journal(&options, &mut names));
         let kinds = options.scripts.iter().map(|(script, weight)| TransactionKind {
             name: script.description().to_owned(),
@@ -235,6 +240,21 @@ fn check(options: &PgbenchOptions) -> Result<(), String> {
         Some((name, _)) => Err(format!("option: invalid variable name: \"{name}\"")),
         None => Ok(()),
     }
+}
+
+/// The variable `scale` with its value, unless an option or a command assigns to it, or may do so.
+fn constant_scale(options: &PgbenchOptions, startup: &Startup) -> Option<(u32, i64)> {
+    let mut commands = options.scripts.iter().flat_map(|(script, _)| script.commands());
+    let is_assigned = commands.any(|command| match &command.action {
+        Action::Set { variable, .. } | Action::SetShell { variable, .. } => {
+            *variable == startup.scale
+        }
+        // The names are those of the columns.
+        Action::Sql(statement) => statement.store.is_some(),
+        _ => false,
+    });
+    (!is_assigned && !startup.defines.contains(&startup.scale))
+        .then_some((startup.scale, options.scale))
 }
 
 fn journal(options: &PgbenchOptions, names: &mut Names) -> Journal {

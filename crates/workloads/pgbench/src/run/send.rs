@@ -158,16 +158,16 @@ impl PgBench {
                 session.query(text, rows).await
             }
             QueryMode::Extended => {
-                let params = bind(self.dialect, statement, variables, memory);
-                let result = session.execute_once(&statement.text, &params, rows).await;
-                *memory = emptied(params);
+                let bound = Bound::new(self.dialect, statement, variables, memory);
+                let result = session.execute_once(&statement.text, bound.params(), rows).await;
+                bound.give_back(memory);
                 result
             }
             QueryMode::Prepared => {
                 let prepared = prepared(session, &mut slots[place.number], statement).await?;
-                let params = bind(self.dialect, statement, variables, memory);
-                let result = session.execute(prepared, &params, rows).await;
-                *memory = emptied(params);
+                let bound = Bound::new(self.dialect, statement, variables, memory);
+                let result = session.execute(prepared, bound.params(), rows).await;
+                bound.give_back(memory);
                 result
             }
         }
@@ -185,12 +185,12 @@ impl PgBench {
             return Err(Failure::Store(store.command()));
         }
         let Client { variables, params: memory, prepared: slots, .. } = client;
-        let params = bind(self.dialect, statement, variables, memory);
+        let bound = Bound::new(self.dialect, statement, variables, memory);
         let queued = match slots[place.number] {
-            Some(prepared) => session.queue(prepared, &params),
-            None => session.queue_once(&statement.text, &params),
+            Some(prepared) => session.queue(prepared, bound.params()),
+            None => session.queue_once(&statement.text, bound.params()),
         };
-        *memory = emptied(params);
+        bound.give_back(memory);
         queued.map_err(|error| Failure::Session(error, 0))
     }
 
@@ -243,41 +243,80 @@ fn substitute(statement: &Statement, variables: &mut Variables, out: &mut String
     out.push_str(&statement.text[done..]);
 }
 
-/// The values of a statement's variables, in the memory of another list.
-#[inline]
-fn bind<'a>(
-    dialect: Dialect,
-    statement: &Statement,
-    variables: &'a mut Variables,
-    memory: &mut Vec<Param<'static>>,
-) -> Vec<Param<'a>> {
-    let is_postgres = dialect == Dialect::Postgres;
-    if is_postgres {
-        for reference in &statement.references {
-            if !matches!(variables.known_value(reference.variable), Some(ScriptValue::Int(_))) {
-                variables.text(reference.variable);
+/// The values of a statement's variables: few of them, as in most statements, lie on the stack.
+struct Bound<'a> {
+    few: [Param<'a>; FEW],
+    /// All of them where they are more.
+    many: Vec<Param<'a>>,
+    count: usize,
+}
+
+const FEW: usize = 4;
+
+impl<'a> Bound<'a> {
+    /// `memory` is that of an earlier list.
+    #[inline]
+    fn new(
+        dialect: Dialect,
+        statement: &Statement,
+        variables: &'a mut Variables,
+        memory: &mut Vec<Param<'static>>,
+    ) -> Self {
+        let is_postgres = dialect == Dialect::Postgres;
+        if is_postgres {
+            for reference in &statement.references {
+                if !matches!(variables.known_value(reference.variable), Some(ScriptValue::Int(_))) {
+                    variables.text(reference.variable);
+                }
             }
         }
-    }
-    let variables = &*variables;
-    let mut params = emptied(std::mem::take(memory));
-    params.extend(statement.references.iter().map(|reference| {
-        let number = reference.variable;
-        match (variables.known_text(number), variables.known_value(number)) {
-            (Some(text), _) if is_postgres => Param::Text(text.as_bytes()),
-            (_, Some(ScriptValue::Int(value))) => Param::Int(value),
-            (_, Some(ScriptValue::Double(value))) => Param::Double(value),
-            (_, Some(ScriptValue::Bool(value))) => Param::Int(value.into()),
-            (_, Some(ScriptValue::Null)) => Param::Null,
-            (Some(text), None) => Param::Text(text.as_bytes()),
-            (None, None) => Param::Null,
+        let variables = &*variables;
+        let count = statement.references.len();
+        let mut bound = Bound { few: [Param::Null; FEW], many: Vec::new(), count };
+        if count > FEW {
+            bound.many = emptied(std::mem::take(memory));
+            bound.many.extend(
+                statement
+                    .references
+                    .iter()
+                    .map(|one| value_of(variables, one.variable, is_postgres)),
+            );
+            return bound;
         }
-    }));
-    params
+        // Iterators side by side are not inlined here, which costs more than the copy.
+        for (number, one) in statement.references.iter().enumerate() {
+            bound.few[number & (FEW - 1)] = value_of(variables, one.variable, is_postgres);
+        }
+        bound
+    }
+
+    #[inline]
+    fn params(&self) -> &[Param<'a>] {
+        if self.count <= FEW { &self.few[..self.count] } else { &self.many }
+    }
+
+    #[inline]
+    fn give_back(self, memory: &mut Vec<Param<'static>>) {
+        if self.count > FEW {
+            *memory = emptied(self.many);
+        }
+    }
+}
+
+#[inline]
+fn value_of(variables: &Variables, number: u32, is_postgres: bool) -> Param<'_> {
+    match (variables.known_text(number), variables.known_value(number)) {
+        (Some(text), _) if is_postgres => Param::Text(text.as_bytes()),
+        (_, Some(ScriptValue::Int(value))) => Param::Int(value),
+        (_, Some(ScriptValue::Double(value))) => Param::Double(value),
+        (_, Some(ScriptValue::Bool(value))) => Param::Int(value.into()),
+        (_, Some(ScriptValue::Null)) => Param::Null,
+        (Some(text), None) => Param::Text(text.as_bytes()),
+        (None, None) => Param::Null,
+    }
 }
 
 /// An empty list in the memory of this one.
-#[inline]
 fn emptied<'b>(mut params: Vec<Param<'_>>) -> Vec<Param<'b>> {
     params.clear();
     // Nothing is left to be converted: the standard library collects in place.

@@ -12,6 +12,8 @@ pub(crate) enum Op {
     Push(ScriptValue),
     /// Pushes the value of a variable.
     Load(u32),
+    /// Pushes a random number between both, drawn as the function `random` does.
+    RandomBetween(i64, i64),
     /// Replaces as many values by what the function makes of them.
     Call(Function, u32),
     /// Jumps when the left operand of AND, on top, decides; else removes it.
@@ -41,6 +43,47 @@ pub(crate) trait Scope {
 }
 
 impl Program {
+    /// Computes beforehand what does not depend on the client; `constant` is a variable that nothing assigns to.
+    pub(crate) fn fold(&mut self, constant: Option<(u32, i64)>) {
+        // Jumps count steps.
+        if self
+            .ops
+            .iter()
+            .any(|op| matches!(op, Op::And(_) | Op::Or(_) | Op::Unless(_) | Op::Jump(_)))
+        {
+            return;
+        }
+        let mut folded = Vec::with_capacity(self.ops.len());
+        for op in self.ops.drain(..) {
+            folded.push(match (op, constant) {
+                (Op::Load(number), Some((known, value))) if number == known => {
+                    Op::Push(ScriptValue::Int(value))
+                }
+                _ => op,
+            });
+            let [
+                ..,
+                Op::Push(ScriptValue::Int(left)),
+                Op::Push(ScriptValue::Int(right)),
+                Op::Call(function, 2),
+            ] = folded[..]
+            else {
+                continue;
+            };
+            let made = match function {
+                Function::Random => span_of(left, right).map(|_| Op::RandomBetween(left, right)),
+                _ => {
+                    arithmetic(function, left, right).map(|value| Op::Push(ScriptValue::Int(value)))
+                }
+            };
+            if let Some(made) = made {
+                folded.truncate(folded.len() - 3);
+                folded.push(made);
+            }
+        }
+        self.ops = folded;
+    }
+
     /// Evaluates with an empty `stack`, which only lends its memory.
     ///
     /// # Errors
@@ -57,6 +100,9 @@ impl Program {
             match *op {
                 Op::Push(ref value) => stack.push(*value),
                 Op::Load(variable) => scope.load(variable, stack)?,
+                Op::RandomBetween(first, last) => {
+                    stack.push(ScriptValue::Int(scope.rng().random(first, last)));
+                }
                 Op::Call(function, count) => {
                     if let [.., ScriptValue::Int(left), ScriptValue::Int(right)] = stack[..]
                         && count == 2
@@ -178,15 +224,25 @@ fn of_usual_ints<S: Scope>(
     scope: &mut S,
 ) -> Option<i64> {
     match function {
+        Function::Random => span_of(left, right).map(|_| scope.rng().random(left, right)),
+        _ => arithmetic(function, left, right),
+    }
+}
+
+#[inline]
+fn arithmetic(function: Function, left: i64, right: i64) -> Option<i64> {
+    match function {
         Function::Add => left.checked_add(right),
         Function::Subtract => left.checked_sub(right),
         Function::Multiply => left.checked_mul(right),
-        Function::Random => {
-            let span = right.checked_sub(left)?;
-            (0..i64::MAX).contains(&span).then(|| scope.rng().random(left, right))
-        }
         _ => None,
     }
+}
+
+/// How far apart the bounds of a random number are; `None` where they are not right.
+#[inline]
+fn span_of(first: i64, last: i64) -> Option<i64> {
+    last.checked_sub(first).filter(|span| (0..i64::MAX).contains(span))
 }
 
 fn call<S: Scope>(
@@ -389,4 +445,63 @@ fn random(
         }
     };
     Ok(ScriptValue::Int(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Only(PgRng);
+
+    impl Scope for Only {
+        fn load(&mut self, _variable: u32, stack: &mut Vec<ScriptValue>) -> Result<(), String> {
+            stack.push(ScriptValue::Int(10));
+            Ok(())
+        }
+
+        fn rng(&mut self) -> &mut PgRng {
+            &mut self.0
+        }
+
+        fn debug(&mut self, _value: ScriptValue) {}
+    }
+
+    fn int(value: i64) -> Op {
+        Op::Push(ScriptValue::Int(value))
+    }
+
+    #[test]
+    fn what_is_folded_gives_the_same_values_and_errors() {
+        let scaled = vec![
+            int(1),
+            int(100_000),
+            Op::Load(3),
+            Op::Call(Function::Multiply, 2),
+            Op::Call(Function::Random, 2),
+        ];
+        let backwards = vec![int(7), int(2), Op::Call(Function::Random, 2)];
+        let overflow = vec![int(i64::MAX), Op::Load(3), Op::Call(Function::Add, 2)];
+        let jumps =
+            vec![int(0), Op::Unless(1), int(2), int(3), Op::Load(3), Op::Call(Function::Add, 2)];
+        let folded = [
+            vec![Op::RandomBetween(1, 1_000_000)],
+            backwards.clone(),
+            vec![int(i64::MAX), int(10), Op::Call(Function::Add, 2)],
+            jumps.clone(),
+        ];
+        for (ops, folded) in [scaled, backwards, overflow, jumps].into_iter().zip(folded) {
+            let program = Program { ops };
+            let mut quick = program.clone();
+            quick.fold(Some((3, 10)));
+            assert_eq!(quick.ops, folded);
+            let (mut one, mut other) = (Only(PgRng::new(5)), Only(PgRng::new(5)));
+            for _ in 0..3 {
+                let value = program.evaluate(&mut Vec::new(), &mut one);
+                assert_eq!(quick.evaluate(&mut Vec::new(), &mut other), value);
+            }
+        }
+        let mut unknown = Program { ops: vec![Op::Load(3)] };
+        unknown.fold(None);
+        assert_eq!(unknown.ops, [Op::Load(3)]);
+    }
 }
