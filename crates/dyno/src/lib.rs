@@ -13,6 +13,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_dropin_benchmarksql::verb_of_script;
 use dyno_dropin_pgbench as pgbench;
 use dyno_dropin_sysbench as sysbench;
+use dyno_reactor::{IoChoice, choose_io};
 use dyno_report::FamilyPapers;
 use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
@@ -45,8 +46,14 @@ Examples:
 
 Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
 3 inconclusive, 4 a denied check, a check of the data or lost work, 5 a regression or a broken gate is
-proven, 130 or 143 stopped by Ctrl-C or SIGTERM. Drop-ins end as their originals do.")]
+proven, 130 or 143 stopped by Ctrl-C or SIGTERM. Drop-ins end as their originals do.
+
+Load is made with io_uring where the kernel (6.1 or newer) and the container allow it, else with epoll:
+`dyno --io auto|uring|epoll VERB ...`, or DYNO_IO in the environment, decides otherwise.")]
 struct CommandLine {
+    /// How the event loops receive and send.
+    #[arg(long, global = true, hide = true, value_name = "WAY")]
+    io: Option<IoChoice>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -129,10 +136,7 @@ fn offers() -> Vec<WorkloadOffer> {
     dyno_runner::family::offers(families())
 }
 
-/// The whole program, with these families of workloads and what papers say of them.
-pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
-    let _ = FAMILIES.set(families);
-    dyno_report::register(papers);
+fn register_catalogues(families: Families) {
     let own = [
         dyno_fleet::CATALOGUE,
         dyno_load::CATALOGUE,
@@ -144,15 +148,28 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     dyno_facts::register(&own);
     let of_families = families.iter().map(|family: &FamilyEntry| family.catalogue);
     dyno_facts::register(&of_families.collect::<Vec<_>>());
+}
+
+/// The whole program, with these families of workloads and what papers say of them.
+pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
+    let _ = FAMILIES.set(families);
+    dyno_report::register(papers);
+    register_catalogues(families);
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
-    if called.is_some_and(|name| name == "sysbench") {
+    output::install(&TerminalStreams);
+    let is_drop_in = |name| called.is_some_and(|called| called == name);
+    if (is_drop_in("sysbench") || is_drop_in("pgbench"))
+        && let Err(failure) = choose_io_of(None)
+    {
+        return exit_code(Err(failure));
+    }
+    if is_drop_in("sysbench") {
         return sysbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
     }
-    if called.is_some_and(|name| name == "pgbench") {
+    if is_drop_in("pgbench") {
         return pgbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
     }
-    output::install(&TerminalStreams);
     let hidden = process_list::hide_values(&[]);
     let may_be_secret = |argument: &OsString| {
         argument.to_string_lossy().contains("://") || argument.eq_ignore_ascii_case("password")
@@ -170,6 +187,9 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         }
         None => CommandLine::parse_from(&arguments),
     };
+    if let Err(failure) = choose_io_of(command_line.io) {
+        return exit_code(Err(failure));
+    }
     let result = match command_line.verb {
         Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
@@ -192,6 +212,15 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Benchmarksql { command } => return benchmarksql::run(command),
     };
     exit_code(result.map(|()| 0))
+}
+
+/// Chooses how loops receive and send: by the option, else by the environment.
+fn choose_io_of(option: Option<IoChoice>) -> Done {
+    let wanted = IoChoice::of_environment().map_err(Failure::usage)?;
+    choose_io(option.or(wanted).unwrap_or_default()).map_err(|error| {
+        Failure::usage(format!("io_uring can't be used here: {error}."))
+            .with_hint("leave `--io uring` out, or let the container call io_uring_setup")
+    })
 }
 
 type Done = Result<(), Failure>;

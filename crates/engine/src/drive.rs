@@ -9,7 +9,7 @@ use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Workload};
 use dyno_observe::{GeneratorWatch, run_delay_of_thread};
-use dyno_reactor::{Clock, Loop, SharedTime, Turn, monotonic_now};
+use dyno_reactor::{Clock, Io, Loop, SharedTime, Turn, chosen_io, monotonic_now};
 use dyno_record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
 use std::cell::Cell;
 use std::fmt;
@@ -93,7 +93,8 @@ pub fn drive<W: Workload, D: Driver>(
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let asked = spec.loops.unwrap_or(cores).clamp(1, workers);
     let loops = if driver.blocks() { workers } else { asked };
-    let clocks = (0..loops).map(|_| Clock::Monotonic).collect();
+    let io = if driver.blocks() { Io::Epoll } else { chosen_io().io };
+    let clocks = (0..loops).map(|_| Clock::Monotonic(io)).collect();
     drive_on(clocks, &Shared::new(workload, driver, spec, control), observer)
 }
 
@@ -130,7 +131,7 @@ fn drive_on<W: Workload, D: Driver>(
     observer: &mut dyn Observer,
 ) -> Result<TrialResult, DriveError> {
     let (workers, loops) = (shared.spec.workers.max(1), clocks.len() as u32);
-    let is_real = clocks.iter().all(|clock| matches!(clock, Clock::Monotonic));
+    let is_real = clocks.iter().all(|clock| matches!(clock, Clock::Monotonic(_)));
     let gate = StartGate::new(clocks.len(), if is_real { monotonic_now() } else { 0 });
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
@@ -187,7 +188,7 @@ fn run_on<W: Workload, D: Driver>(
 ) -> io::Result<LoopEnd> {
     let LoopPlace { number, clock, range, sender, spare } = place;
     let (first, count) = (range.start, range.end - range.start);
-    let is_real = matches!(clock, Clock::Monotonic);
+    let is_real = matches!(clock, Clock::Monotonic(_));
     let cpu = Cell::new(0);
     let (delay_before, delay_after) = (Cell::new(None), Cell::new(None));
     let sink = |of: FramePlace, frame: &mut Box<Frame>| {

@@ -1,5 +1,6 @@
 //! The clocks of a loop.
 
+use crate::io::Io;
 use dyno_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
@@ -8,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// The time of a loop.
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// CLOCK_MONOTONIC, the same on all loops of the machine.
-    Monotonic,
+    /// CLOCK_MONOTONIC, the same on all loops of the machine, and how the loop speaks with its sockets.
+    Monotonic(Io),
     /// Starts at 0 and jumps to the next due time when no task can run, without file descriptors.
     Virtual,
     /// The same for several loops; the number is this loop's.

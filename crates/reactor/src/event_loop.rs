@@ -1,6 +1,8 @@
 //! The loop: ready tasks, due times, epoll.
 
 use crate::clock::{Clock, monotonic_now};
+use crate::io::{Io, chosen_io};
+use crate::ring::Ring;
 use crate::source::ready_or_pending;
 use dyno_core::Nanos;
 use rustix::event::{Timespec, epoll};
@@ -11,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -25,6 +27,8 @@ pub(crate) struct State {
     virtual_now: Nanos,
     /// `None` with a virtual clock.
     epoll: Option<OwnedFd>,
+    /// What the streams of this loop use instead of `epoll`.
+    ring: Option<Ring>,
     /// The return of the last wait, and the sources that were ready then.
     woke: Nanos,
     answers: u32,
@@ -76,18 +80,20 @@ pub(crate) fn current_time() -> Nanos {
 
 impl State {
     fn new(clock: Clock, tasks: usize) -> io::Result<Self> {
-        let epoll = match &clock {
-            Clock::Monotonic => Some(create_epoll()?),
-            Clock::Virtual => None,
+        let (epoll, ring) = match &clock {
+            Clock::Monotonic(Io::Epoll) => (Some(create_epoll()?), None),
+            Clock::Monotonic(Io::Uring) => (Some(create_epoll()?), Some(Ring::new(tasks)?)),
+            Clock::Virtual => (None, None),
             Clock::Shared(time, number) => {
                 time.enter(*number);
-                None
+                (None, None)
             }
         };
         Ok(State {
             clock,
             virtual_now: 0,
             epoll,
+            ring,
             woke: 0,
             answers: 0,
             current: 0,
@@ -106,6 +112,13 @@ impl State {
             *flag = true;
             self.ready.push(task);
         }
+    }
+
+    /// The ring, and the task that runs now.
+    #[inline]
+    pub(crate) fn ring(&mut self) -> Option<(&mut Ring, u32)> {
+        let current = self.current;
+        self.ring.as_mut().map(|ring| (ring, current))
     }
 
     pub(crate) fn wake_current(&mut self) {
@@ -197,6 +210,34 @@ impl State {
         self.timers.peek().map_or(limit, |&Reverse((due, _))| due.min(limit))
     }
 
+    fn wait_epoll(
+        &mut self,
+        timeout: Option<Nanos>,
+        buffer: &mut [MaybeUninit<epoll::Event>; BATCH],
+    ) -> io::Result<()> {
+        let Some(epoll) = &self.epoll else { return Ok(()) };
+        let waited = epoll::wait(epoll, &mut buffer[..], timeout.map(timespec).as_ref());
+        self.woke = monotonic_now();
+        match waited {
+            Ok((events, _)) => {
+                self.answers += events.len() as u32;
+                self.take_events(events);
+                Ok(())
+            }
+            Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    fn take_woken(&mut self) {
+        let Some(ring) = &mut self.ring else { return };
+        let mut woken = std::mem::take(ring.woken());
+        woken.drain(..).for_each(|task| self.wake(task));
+        if let Some(ring) = &mut self.ring {
+            *ring.woken() = woken;
+        }
+    }
+
     fn take_events(&mut self, events: &[epoll::Event]) {
         for event in events {
             let data = event.data.u64();
@@ -232,7 +273,7 @@ pub struct Tick {
     pub now: Nanos,
     /// Unfinished tasks.
     pub live: usize,
-    /// The return of the wait before this round; only with [`Clock::Monotonic`].
+    /// The return of the wait before this round; only with a real clock.
     pub woke: Nanos,
     /// Sources that were ready then, whose tasks this round has run one after the other.
     pub answers: u32,
@@ -372,16 +413,17 @@ fn wait(
             state.fire_timers(due);
             return Ok(());
         };
-        let timeout = (due < Nanos::MAX).then(|| timespec(due.saturating_sub(now)));
-        let waited = epoll::wait(epoll, &mut buffer[..], timeout.as_ref());
-        state.woke = monotonic_now();
-        match waited {
-            Ok((events, _)) => {
-                state.answers = events.len() as u32;
-                state.take_events(events);
+        let timeout = (due < Nanos::MAX).then(|| due.saturating_sub(now));
+        match &mut state.ring {
+            None => state.wait_epoll(timeout, buffer)?,
+            Some(ring) => {
+                let waited = ring.wait(timeout, epoll.as_fd())?;
+                (state.woke, state.answers) = (waited.woke, waited.answers);
+                state.take_woken();
+                if waited.epoll_is_ready {
+                    state.wait_epoll(Some(0), buffer)?;
+                }
             }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(refused(error)),
         }
         state.fire_timers(state.woke);
         Ok(())
@@ -411,13 +453,13 @@ fn timespec(span: Nanos) -> Timespec {
 
 /// Runs one future to its end on its own loop.
 pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
-    let mut outputs = Loop::new(Clock::Monotonic, [future])?.finish()?;
+    let mut outputs = Loop::new(Clock::Monotonic(chosen_io().io), [future])?.finish()?;
     Ok(outputs.remove(0))
 }
 
 /// Runs futures concurrently on one loop; returns their outputs in order.
 pub fn run_all<F: Future>(futures: impl IntoIterator<Item = F>) -> io::Result<Vec<F::Output>> {
-    Loop::new(Clock::Monotonic, futures)?.finish()
+    Loop::new(Clock::Monotonic(chosen_io().io), futures)?.finish()
 }
 
 /// Runs the tasks `0..tasks` concurrently on `loops` threads with a loop each; returns their outputs in order. For
@@ -462,7 +504,8 @@ mod tests {
             });
             crate::timers::sleep_until(Nanos::MAX).await;
         };
-        let error = block_on(broken).unwrap_err().to_string();
+        let alone = Loop::new(Clock::Monotonic(Io::Epoll), [broken]).expect("a loop");
+        let error = alone.finish().unwrap_err().to_string();
         assert!(error.starts_with("epoll_pwait2 does not wait for events: "), "{error}");
         assert_eq!(block_on(async { 7 }).expect("another loop"), 7);
     }

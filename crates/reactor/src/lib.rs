@@ -1,4 +1,4 @@
-//! Single-threaded event loops: tasks on epoll, due times kept by the loop itself, and a virtual clock for tests.
+//! Single-threaded event loops: tasks on epoll or io_uring, due times kept by the loop itself, and a virtual clock for tests.
 //!
 //! A [`Loop`] owns many futures of one type and polls one of them when its file descriptor is ready or its due time has
 //! come. The steady state has no wakers, locks or allocations: a waiting future leaves the number of its task with the
@@ -7,11 +7,16 @@
 mod child;
 mod clock;
 mod event_loop;
+mod io;
+mod ring;
 mod source;
+mod stream;
 mod timers;
 
 pub use child::{Output, ShellEnd, run_group, shell};
 pub use clock::{Clock, SharedTime, monotonic_now};
 pub use event_loop::{Loop, Tick, Turn, block_on, run_all, run_spread};
+pub use io::{ChosenIo, Io, IoChoice, choose_io, chosen_io};
 pub use source::EventSource;
+pub use stream::SocketStream;
 pub use timers::{Elapsed, now, sleep_until, timeout, unless, wake, yield_now};

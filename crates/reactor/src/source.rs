@@ -32,13 +32,18 @@ impl<T: AsFd> EventSource<T> {
     /// Waits until the kernel has reported the descriptor readable (or closed, or failed).
     #[inline]
     pub async fn readable(&self) {
+        poll_fn(|_| self.poll_readable()).await;
+    }
+
+    #[inline]
+    pub(crate) fn poll_readable(&self) -> Poll<()> {
         // The edge of a closing peer comes once, perhaps with its last bytes: it must outlive `not_readable`, or the
         // wait for the end of the stream would never end.
         let wanted = epoll::EventFlags::IN
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::HUP
             | epoll::EventFlags::ERR;
-        poll_fn(|_| with_state(|state| state.poll_flag(self.key, wanted))).await;
+        with_state(|state| state.poll_flag(self.key, wanted))
     }
 
     /// Waits until the kernel has reported the descriptor writable (or closed, or failed).

@@ -7,6 +7,7 @@ mod continued;
 mod faults;
 mod gates;
 mod help;
+mod loops_io;
 mod mistakes;
 mod neighbours;
 mod ownership;

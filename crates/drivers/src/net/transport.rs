@@ -4,23 +4,24 @@ use super::address::Resolved;
 use super::inbox::Inbox;
 use super::tls::{TlsConfig, explain};
 use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND};
-use dyno_reactor::{EventSource, now, sleep_until, timeout};
+use dyno_reactor::{EventSource, SocketStream, now, sleep_until, timeout};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    send, socket_with, sockopt,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
 };
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
+use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::task::Poll;
 use std::time::Duration;
 
 /// An open connection, registered with its loop.
 #[derive(Debug)]
 pub struct Transport {
-    socket: EventSource<OwnedFd>,
+    socket: SocketStream,
     layer: Layer,
     is_local: bool,
 }
@@ -207,14 +208,14 @@ async fn connect_one(target: &SocketAddr, address: &Address) -> DbResult<Transpo
         Err(Errno::INPROGRESS) => true,
         Err(errno) => return Err(failed(errno)),
     };
-    let socket = register(socket)?;
     if in_progress {
+        let connecting = EventSource::new(&socket).map_err(|error| unwatchable(&error))?;
         // Fresh sources count as writable; this one is writable once it is connected.
-        socket.not_writable();
-        socket.writable().await;
-        sockopt::socket_error(socket.fd()).and_then(|status| status).map_err(failed)?;
+        connecting.not_writable();
+        connecting.writable().await;
+        sockopt::socket_error(&socket).and_then(|status| status).map_err(failed)?;
     }
-    Ok(Transport { socket, layer: Layer::Plain, is_local: false })
+    Ok(Transport { socket: register(socket)?, layer: Layer::Plain, is_local: false })
 }
 
 fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
@@ -222,14 +223,16 @@ fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     socket_with(family, SocketType::STREAM, flags, None)
 }
 
-fn register(socket: OwnedFd) -> DbResult<EventSource<OwnedFd>> {
-    EventSource::new(socket).map_err(|error| {
-        DbError::unreachable(format!("The event loop can't watch another connection: {error}."))
-    })
+fn register(socket: OwnedFd) -> DbResult<SocketStream> {
+    SocketStream::new(socket).map_err(|error| unwatchable(&error))
+}
+
+fn unwatchable(error: &io::Error) -> DbError {
+    DbError::unreachable(format!("The event loop can't watch another connection: {error}."))
 }
 
 #[inline]
-async fn send_all(socket: &EventSource<OwnedFd>, mut bytes: &[u8]) -> DbResult<()> {
+async fn send_all(socket: &SocketStream, mut bytes: &[u8]) -> DbResult<()> {
     while !try_send_plain(socket, &mut bytes)? {
         socket.writable().await;
     }
@@ -238,15 +241,11 @@ async fn send_all(socket: &EventSource<OwnedFd>, mut bytes: &[u8]) -> DbResult<(
 
 /// Sends from the front of `bytes` until all is sent (true) or the send queue is full.
 #[inline]
-fn try_send_plain(socket: &EventSource<OwnedFd>, bytes: &mut &[u8]) -> DbResult<bool> {
+fn try_send_plain(socket: &SocketStream, bytes: &mut &[u8]) -> DbResult<bool> {
     while !bytes.is_empty() {
-        match send(socket.fd(), bytes, SendFlags::NOSIGNAL) {
-            Ok(sent) => *bytes = &bytes[sent..],
-            Err(Errno::AGAIN) => {
-                socket.not_writable();
-                return Ok(false);
-            }
-            Err(Errno::INTR) => {}
+        match socket.try_send(bytes) {
+            Ok(Some(sent)) => *bytes = &bytes[sent..],
+            Ok(None) => return Ok(false),
             Err(errno) => return Err(broken(&errno.into())),
         }
     }
@@ -254,42 +253,36 @@ fn try_send_plain(socket: &EventSource<OwnedFd>, bytes: &mut &[u8]) -> DbResult<
 }
 
 #[inline]
-async fn recv_plain(socket: &EventSource<OwnedFd>, inbox: &mut Inbox) -> DbResult<()> {
-    loop {
-        socket.readable().await;
-        if try_recv_plain(socket, inbox)? {
-            return Ok(());
-        }
-    }
+async fn recv_plain(socket: &SocketStream, inbox: &mut Inbox) -> DbResult<()> {
+    let received = poll_fn(|_| match inbox.space() {
+        Ok(space) => socket.poll_recv(space).map(Ok),
+        Err(error) => Poll::Ready(Err(error)),
+    });
+    took(received.await?, inbox).map(drop)
 }
 
 /// False when nothing has arrived.
 #[inline]
-fn try_recv_plain(socket: &EventSource<OwnedFd>, inbox: &mut Inbox) -> DbResult<bool> {
-    loop {
-        let space = inbox.space()?;
-        let asked = space.len();
-        match recv(socket.fd(), space, RecvFlags::empty()) {
-            Ok((_, 0)) => return Err(closed()),
-            Ok((_, count)) => {
-                if count < asked {
-                    socket.not_readable();
-                }
-                inbox.received(count);
-                return Ok(true);
-            }
-            Err(Errno::AGAIN) => {
-                socket.not_readable();
-                return Ok(false);
-            }
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(broken(&errno.into())),
+fn try_recv_plain(socket: &SocketStream, inbox: &mut Inbox) -> DbResult<bool> {
+    let received = socket.try_recv(inbox.space()?).transpose();
+    received.map_or(Ok(false), |received| took(received, inbox))
+}
+
+/// True: something has arrived.
+#[inline]
+fn took(received: Result<usize, Errno>, inbox: &mut Inbox) -> DbResult<bool> {
+    match received {
+        Ok(0) => Err(closed()),
+        Ok(count) => {
+            inbox.received(count);
+            Ok(true)
         }
+        Err(errno) => Err(broken(&errno.into())),
     }
 }
 
 async fn recv_tls(
-    socket: &EventSource<OwnedFd>,
+    socket: &SocketStream,
     tls: &mut ClientConnection,
     inbox: &mut Inbox,
 ) -> DbResult<()> {
@@ -316,11 +309,7 @@ fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> DbResult<bool>
 }
 
 /// Receives encrypted bytes and decrypts them; false when none have arrived.
-fn take_tls(
-    socket: &EventSource<OwnedFd>,
-    tls: &mut ClientConnection,
-    host: &str,
-) -> DbResult<bool> {
+fn take_tls(socket: &SocketStream, tls: &mut ClientConnection, host: &str) -> DbResult<bool> {
     match tls.read_tls(&mut Descriptor(socket)) {
         Ok(0) => return Err(closed()),
         Ok(_) => {}
@@ -335,7 +324,7 @@ fn take_tls(
     Ok(true)
 }
 
-async fn flush_tls(socket: &EventSource<OwnedFd>, tls: &mut ClientConnection) -> DbResult<()> {
+async fn flush_tls(socket: &SocketStream, tls: &mut ClientConnection) -> DbResult<()> {
     while !try_flush_tls(socket, tls)? {
         socket.writable().await;
     }
@@ -343,7 +332,7 @@ async fn flush_tls(socket: &EventSource<OwnedFd>, tls: &mut ClientConnection) ->
 }
 
 /// Sends what is encrypted until all is sent (true) or the send queue is full.
-fn try_flush_tls(socket: &EventSource<OwnedFd>, tls: &mut ClientConnection) -> DbResult<bool> {
+fn try_flush_tls(socket: &SocketStream, tls: &mut ClientConnection) -> DbResult<bool> {
     while tls.wants_write() {
         match tls.write_tls(&mut Descriptor(socket)) {
             Ok(_) => {}
@@ -354,38 +343,18 @@ fn try_flush_tls(socket: &EventSource<OwnedFd>, tls: &mut ClientConnection) -> D
     Ok(true)
 }
 
-/// The socket for rustls; tells the loop when a queue is empty or full.
-struct Descriptor<'a>(&'a EventSource<OwnedFd>);
+/// The socket for rustls.
+struct Descriptor<'a>(&'a SocketStream);
 
 impl Read for Descriptor<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let asked = bytes.len();
-        let result =
-            rustix::io::retry_on_intr(|| recv(self.0.fd(), &mut *bytes, RecvFlags::empty()));
-        match result {
-            Ok((_, count)) => {
-                if count > 0 && count < asked {
-                    self.0.not_readable();
-                }
-                Ok(count)
-            }
-            Err(errno) => {
-                if errno == Errno::AGAIN {
-                    self.0.not_readable();
-                }
-                Err(errno.into())
-            }
-        }
+        self.0.try_recv(bytes)?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 }
 
 impl Write for Descriptor<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = rustix::io::retry_on_intr(|| send(self.0.fd(), bytes, SendFlags::NOSIGNAL));
-        if result == Err(Errno::AGAIN) {
-            self.0.not_writable();
-        }
-        Ok(result?)
+        self.0.try_send(bytes)?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -118,7 +118,8 @@ fn commands(plan: &Plan) -> Vec<String> {
 
 /// What is not as it was: it may be why results differ.
 fn differences(header: &RunHeader) -> Vec<String> {
-    let (then, now) = (&header.environment, &dyno_observe::environment());
+    let (then, now) =
+        (&header.environment, &dyno_observe::environment(dyno_reactor::chosen_io().to_string()));
     let differs = |what: &str, then: &str, now: &str| {
         (then != now && !then.is_empty())
             .then(|| format!("{what} was {then} in the first run and is {now} now."))
@@ -128,6 +129,7 @@ fn differences(header: &RunHeader) -> Vec<String> {
         differs("The binary's checksum", &then.binary_sha256, &now.binary_sha256),
         differs("The CPU", &then.cpu_model, &now.cpu_model),
         differs("The kernel", &then.kernel, &now.kernel),
+        differs("The way of the loops to their sockets", &then.loops_io, &now.loops_io),
     ]
     .into_iter()
     .flatten()

@@ -319,7 +319,12 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         false => format!(", and the load of {}: it is timed when it has begun", loads.join(", ")),
     };
     output::talk(&format!("{}: {steps}, {most}about {about}{beside}.", plan.suite.title));
-    let environment = dyno_observe::environment();
+    if let Some(why) = &dyno_reactor::chosen_io().refused {
+        output::talk(&format!(
+            "note: loops use epoll, which costs more CPU: io_uring is refused: {why}."
+        ));
+    }
+    let environment = dyno_observe::environment(dyno_reactor::chosen_io().to_string());
     let mut header = RunHeader {
         effects: Calibration::of(&environment).map(|known| known.effects).unwrap_or_default(),
         environment,

@@ -100,6 +100,7 @@ fn machines(
         .text(say!(host), |(_, env)| known(&env.host))
         .text(say!(system), |(_, env)| known(&env.system))
         .text(say!(kernel), |(_, env)| known(&env.kernel))
+        .text(say!(loops_io), |(_, env)| known(&env.loops_io))
         .text(say!(processor), |(_, env)| known(&env.cpu_model))
         .col(say!(cores_2), Whole, |(_, env)| env.cores as f64)
         .col(say!(memory_mib), Whole, |(_, env)| env.memory_mib)

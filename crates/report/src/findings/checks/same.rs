@@ -203,9 +203,10 @@ type Told = (Message, fn(&Environment) -> String);
 
 fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
     let Some((first, others)) = case.runs.split_first() else { return Vec::new() };
-    let told: [Told; 5] = [
+    let told: [Told; 6] = [
         (say!(host_name), |of| of.host.clone()),
         (say!(kernel_version), |of| of.kernel.clone()),
+        (say!(loops_io), |of| of.loops_io.clone()),
         (say!(cpu_model), |of| of.cpu_model.clone()),
         (say!(cores), |of| of.cores.to_string()),
         (say!(program), |of| of.binary_sha256.chars().take(12).collect()),

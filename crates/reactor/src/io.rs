@@ -1,0 +1,112 @@
+//! How loops speak with the kernel, chosen once for the whole process.
+
+use crate::ring::Ring;
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+/// How a loop receives and sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// A system call per receive and per send, and one per wait.
+    #[default]
+    Epoll,
+    /// One system call per wait, which sends and receives for all sockets. Linux 6.1 or newer; containers often
+    /// forbid it.
+    Uring,
+}
+
+impl Io {
+    /// Whether this thread could make a loop of this kind now.
+    pub fn probe(self) -> io::Result<()> {
+        match self {
+            Io::Epoll => Ok(()),
+            Io::Uring => Ring::new(1).map(drop),
+        }
+    }
+}
+
+/// What the user wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoChoice {
+    /// io_uring where it can be had.
+    #[default]
+    Auto,
+    Only(Io),
+}
+
+impl IoChoice {
+    /// The wish of the environment, in `DYNO_IO`.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    pub fn of_environment() -> Result<Option<Self>, String> {
+        let Ok(text) = std::env::var("DYNO_IO") else { return Ok(None) };
+        text.parse().map(Some).map_err(|why| format!("DYNO_IO: {why}."))
+    }
+}
+
+impl FromStr for IoChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(IoChoice::Auto),
+            "uring" => Ok(IoChoice::Only(Io::Uring)),
+            "epoll" => Ok(IoChoice::Only(Io::Epoll)),
+            _ => Err(format!("`{text}` is not one of auto, uring, epoll")),
+        }
+    }
+}
+
+/// What the loops of this process use.
+#[derive(Debug)]
+pub struct ChosenIo {
+    pub io: Io,
+    /// Why it is not io_uring, where that was wanted.
+    pub refused: Option<String>,
+}
+
+/// Such as `io_uring`, `epoll (io_uring: Operation not permitted (os error 1))`.
+impl fmt::Display for ChosenIo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.io, &self.refused) {
+            (Io::Uring, _) => f.write_str("io_uring"),
+            (Io::Epoll, None) => f.write_str("epoll"),
+            (Io::Epoll, Some(why)) => write!(f, "epoll (io_uring: {why})"),
+        }
+    }
+}
+
+static CHOSEN: OnceLock<ChosenIo> = OnceLock::new();
+
+/// Chooses for all loops that are made from now on; the first choice of a process holds.
+///
+/// # Errors
+/// Why io_uring can't be used, when nothing else was wanted.
+pub fn choose_io(choice: IoChoice) -> io::Result<()> {
+    let refused = match choice {
+        IoChoice::Only(Io::Epoll) => None,
+        _ => Io::Uring.probe().err(),
+    };
+    let chosen = match (choice, refused) {
+        (IoChoice::Only(Io::Uring), Some(error)) => return Err(error),
+        (IoChoice::Only(io), _) => ChosenIo { io, refused: None },
+        (IoChoice::Auto, None) => ChosenIo { io: Io::Uring, refused: None },
+        (IoChoice::Auto, Some(error)) => {
+            ChosenIo { io: Io::Epoll, refused: Some(error.to_string()) }
+        }
+    };
+    let _ = CHOSEN.set(chosen);
+    Ok(())
+}
+
+/// What was chosen; by the environment where nobody has chosen.
+pub fn chosen_io() -> &'static ChosenIo {
+    if CHOSEN.get().is_none() {
+        // What can't be had leaves epoll.
+        let _ = choose_io(IoChoice::of_environment().ok().flatten().unwrap_or_default());
+    }
+    CHOSEN.get_or_init(|| ChosenIo { io: Io::Epoll, refused: None })
+}

@@ -1,0 +1,408 @@
+//! Sockets on io_uring: receives that stay with the kernel, sends that go out with the wait.
+//!
+//! A loop with a ring makes one system call a round: it submits what its tasks have given to send, and waits for what
+//! arrives. A server that is woken by a send then can't take the CPU from the loop in the middle of the round.
+//!
+//! What the kernel may read or write, and until when:
+//! - `SocketSlot::unsent` while a submission lasts. These sends carry MSG_DONTWAIT, so the kernel ends them before the
+//!   submission returns, whether they could send or not; tasks, which alone add bytes, run before and after.
+//! - `SocketSlot::waiting` from the submission of a waiting send until its completion. Nothing touches it in between.
+//! - [`Buffers`] as long as a multishot receive is with the kernel.
+//!
+//! `in_kernel` counts the last two; memory is freed only when it is 0, and leaked if it never is.
+
+mod buffers;
+mod slot;
+
+use crate::clock::monotonic_now;
+use buffers::Buffers;
+use dyno_core::Nanos;
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, send, shutdown};
+use slot::{Next, SocketSlot};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::task::Poll;
+
+/// Submissions that fit without an extra system call.
+const SUBMISSIONS: u32 = 512;
+/// Completions that fit; the kernel keeps those beyond.
+const COMPLETIONS: u32 = 4096;
+/// Sockets that the kernel finds by index, without counting references per call.
+const FILES: u32 = 2048;
+
+/// A completion's origin: the upper half of its user data; the lower one is the slot's key.
+const RECEIVE: u64 = 0;
+const SEND: u64 = 1;
+const WAITING_SEND: u64 = 2;
+const ASIDE: u64 = 3;
+
+/// The end of a wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waited {
+    /// When the kernel returned.
+    pub(crate) woke: Nanos,
+    /// Receives that have completed.
+    pub(crate) answers: u32,
+    /// The loop's epoll descriptor has events.
+    pub(crate) epoll_is_ready: bool,
+}
+
+pub(crate) struct Ring {
+    uring: ManuallyDrop<IoUring>,
+    buffers: ManuallyDrop<Buffers>,
+    slots: ManuallyDrop<Vec<SocketSlot>>,
+    free: Vec<u32>,
+    files: u32,
+    to_arm: Vec<u32>,
+    to_pause: Vec<u32>,
+    to_send: Vec<u32>,
+    to_send_rest: Vec<u32>,
+    /// Slots whose unsent bytes are in the submission queue.
+    submitted: Vec<u32>,
+    /// Tasks that a completion concerns.
+    woken: Vec<u32>,
+    watches_epoll: bool,
+    /// Requests that use memory of this loop.
+    in_kernel: usize,
+    /// A submission has failed: entries that point at freed memory may be left.
+    is_broken: bool,
+}
+
+impl Ring {
+    /// Fails where the kernel (before 6.1), a limit of locked memory or a container forbids it.
+    pub(crate) fn new(tasks: usize) -> io::Result<Self> {
+        let uring = build(true).or_else(|_| build(false))?;
+        let files = match uring.submitter().register_files_sparse(FILES) {
+            Ok(()) => FILES,
+            Err(_) => 0,
+        };
+        let buffers = Buffers::register(&uring.submitter(), tasks)?;
+        Ok(Ring {
+            uring: ManuallyDrop::new(uring),
+            buffers: ManuallyDrop::new(buffers),
+            slots: ManuallyDrop::new(Vec::with_capacity(tasks)),
+            free: Vec::with_capacity(tasks),
+            files,
+            to_arm: Vec::with_capacity(tasks),
+            to_pause: Vec::new(),
+            to_send: Vec::with_capacity(tasks),
+            to_send_rest: Vec::new(),
+            submitted: Vec::with_capacity(tasks),
+            woken: Vec::with_capacity(tasks),
+            watches_epoll: false,
+            in_kernel: 0,
+            is_broken: false,
+        })
+    }
+
+    pub(crate) fn register(&mut self, fd: BorrowedFd<'_>, waiter: u32) -> io::Result<u32> {
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(SocketSlot::default());
+            (self.slots.len() - 1) as u32
+        });
+        if key < self.files
+            && let Err(error) = self.uring.submitter().register_files_update(key, &[fd.as_raw_fd()])
+        {
+            self.free.push(key);
+            return Err(error);
+        }
+        self.slots[key as usize].open(fd.as_raw_fd(), waiter);
+        self.to_arm.push(key);
+        Ok(key)
+    }
+
+    /// The owner closes `fd` now. What it gave to send is tried once more, as closing a socket would.
+    pub(crate) fn deregister(&mut self, key: u32, fd: BorrowedFd<'_>) {
+        let slot = &mut self.slots[key as usize];
+        slot.is_closing = true;
+        if !slot.sendable().is_empty() {
+            let _ = send(fd, slot.sendable(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+        // Ends what is with the kernel, which holds the socket open beyond its descriptor.
+        let _ = shutdown(fd, Shutdown::Both);
+        self.release(key);
+    }
+
+    #[inline]
+    pub(crate) fn is_readable(&mut self, key: u32, waiter: u32) -> bool {
+        let slot = &mut self.slots[key as usize];
+        slot.waiter = waiter;
+        slot.is_readable()
+    }
+
+    #[inline]
+    pub(crate) fn is_writable(&mut self, key: u32, waiter: u32) -> bool {
+        let slot = &mut self.slots[key as usize];
+        slot.waiter = waiter;
+        slot.is_writable()
+    }
+
+    #[inline]
+    pub(crate) fn poll_recv(
+        &mut self,
+        key: u32,
+        into: &mut [u8],
+        waiter: u32,
+    ) -> Poll<Result<usize, Errno>> {
+        self.slots[key as usize].waiter = waiter;
+        self.try_recv(key, into).transpose().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    #[inline]
+    pub(crate) fn try_recv(&mut self, key: u32, into: &mut [u8]) -> Result<Option<usize>, Errno> {
+        let (taken, next) = self.slots[key as usize].take(into);
+        if next == Next::Arm {
+            self.to_arm.push(key);
+        }
+        taken
+    }
+
+    #[inline]
+    pub(crate) fn try_send(&mut self, key: u32, bytes: &[u8]) -> Result<Option<usize>, Errno> {
+        let slot = &mut self.slots[key as usize];
+        let given = slot.give(bytes);
+        if !slot.is_listed {
+            slot.is_listed = true;
+            self.to_send.push(key);
+        }
+        given
+    }
+
+    /// The tasks that the last wait concerns, for the caller to take.
+    pub(crate) fn woken(&mut self) -> &mut Vec<u32> {
+        &mut self.woken
+    }
+
+    /// Sends what was given and waits until something arrives or the time is over; `None` waits for ever.
+    pub(crate) fn wait(
+        &mut self,
+        timeout: Option<Nanos>,
+        epoll: BorrowedFd<'_>,
+    ) -> io::Result<Waited> {
+        self.is_broken = true;
+        let waited = self.round(timeout, epoll)?;
+        self.is_broken = false;
+        Ok(waited)
+    }
+
+    fn round(&mut self, timeout: Option<Nanos>, epoll: BorrowedFd<'_>) -> io::Result<Waited> {
+        self.queue_receives(epoll)?;
+        self.queue_sends()?;
+        let mut waited = Waited::default();
+        // Sends that succeed end no wait, but their owner may wait for the room they leave.
+        let waits_for_room = self.submitted.iter().any(|&key| self.slots[key as usize].wants_room);
+        let mut left = if waits_for_room { Some(0) } else { timeout };
+        loop {
+            self.enter(left)?;
+            waited.woke = monotonic_now();
+            self.reap(&mut waited);
+            if self.uring.submission().is_empty() {
+                break;
+            }
+            left = Some(0);
+        }
+        for key in self.submitted.drain(..) {
+            let slot = &mut self.slots[key as usize];
+            if slot.submitted() {
+                self.woken.push(slot.waiter);
+            }
+        }
+        Ok(waited)
+    }
+
+    fn enter(&mut self, timeout: Option<Nanos>) -> io::Result<()> {
+        let timespec = timeout.map(|span| {
+            Timespec::new().sec(span / 1_000_000_000).nsec((span % 1_000_000_000) as u32)
+        });
+        let mut args = SubmitArgs::new();
+        if let Some(timespec) = &timespec {
+            args = args.timespec(timespec);
+        }
+        match self.uring.submitter().submit_with_args(1, &args) {
+            Ok(_) => Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+                _ => Err(io::Error::other(format!("io_uring does not wait for events: {error}"))),
+            },
+        }
+    }
+
+    fn queue_receives(&mut self, epoll: BorrowedFd<'_>) -> io::Result<()> {
+        if !self.watches_epoll {
+            self.watches_epoll = true;
+            let poll = opcode::PollAdd::new(Fd(epoll.as_raw_fd()), u32::from(PollFlags::IN.bits()));
+            self.push(poll.multi(true).build().user_data(user_data(ASIDE, 0)))?;
+        }
+        while let Some(key) = self.to_arm.pop() {
+            let slot = &mut self.slots[key as usize];
+            if slot.is_closing || slot.is_armed {
+                continue;
+            }
+            slot.is_armed = true;
+            let (fd, data) = (Fd(slot.fd), user_data(RECEIVE, key));
+            let entry = if key < self.files {
+                opcode::RecvMulti::new(Fixed(key), buffers::GROUP).build()
+            } else {
+                opcode::RecvMulti::new(fd, buffers::GROUP).build()
+            };
+            self.in_kernel += 1;
+            self.push(entry.user_data(data))?;
+        }
+        while let Some(key) = self.to_pause.pop() {
+            let receive = user_data(RECEIVE, key);
+            self.push(opcode::AsyncCancel::new(receive).build().user_data(user_data(ASIDE, 1)))?;
+        }
+        Ok(())
+    }
+
+    fn queue_sends(&mut self) -> io::Result<()> {
+        while let Some(key) = self.to_send_rest.pop() {
+            let slot = &mut self.slots[key as usize];
+            if slot.is_closing {
+                slot.is_sending = false;
+                self.release(key);
+                continue;
+            }
+            let waiting = self.slots[key as usize].waiting();
+            let entry = self.send_entry(key, waiting, SendFlags::NOSIGNAL.bits());
+            self.in_kernel += 1;
+            self.push(entry.user_data(user_data(WAITING_SEND, key)))?;
+        }
+        // In the order in which the tasks gave them.
+        for index in 0..self.to_send.len() {
+            let key = self.to_send[index];
+            let slot = &mut self.slots[key as usize];
+            slot.is_listed = false;
+            if slot.is_closing {
+                self.release(key);
+            } else if !slot.sendable().is_empty() {
+                let bytes = self.slots[key as usize].sendable();
+                let at_once = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+                let entry = self.send_entry(key, bytes, at_once.bits());
+                self.push(entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(SEND, key)))?;
+                self.submitted.push(key);
+            }
+        }
+        self.to_send.clear();
+        Ok(())
+    }
+
+    fn send_entry(&self, key: u32, bytes: &[u8], flags: u32) -> Entry {
+        let (start, len) = (bytes.as_ptr(), bytes.len() as u32);
+        // A short send counts as failed, so that it completes visibly.
+        let flags = (flags | RecvFlags::WAITALL.bits()) as i32;
+        if key < self.files {
+            opcode::Send::new(Fixed(key), start, len).flags(flags).build()
+        } else {
+            opcode::Send::new(Fd(self.slots[key as usize].fd), start, len).flags(flags).build()
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the kernel reads what the entry points at")]
+    fn push(&mut self, entry: Entry) -> io::Result<()> {
+        // SAFETY: entries point at nothing, or at bytes of a slot that stay as long as this file's head says.
+        while unsafe { self.uring.submission().push(&entry) }.is_err() {
+            // Full: the entries so far go first. Their completions stay in the queue until the loop reaps.
+            self.enter(Some(0))?;
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, waited: &mut Waited) {
+        let mut released = Vec::new();
+        for completion in self.uring.completion() {
+            let (data, result, flags) =
+                (completion.user_data(), completion.result(), completion.flags());
+            let key = data as u32;
+            if data >> 32 == ASIDE {
+                if data == user_data(ASIDE, 0) {
+                    waited.epoll_is_ready = true;
+                    self.watches_epoll = cqueue::more(flags);
+                }
+                continue;
+            }
+            let slot = &mut self.slots[key as usize];
+            let next = match data >> 32 {
+                RECEIVE => {
+                    waited.answers += 1;
+                    slot.received(result, flags, &mut self.buffers)
+                }
+                SEND => slot.fell_short(result),
+                _ => slot.sent_rest(result),
+            };
+            let ends = data >> 32 != SEND && !cqueue::more(flags);
+            self.in_kernel -= usize::from(ends);
+            if slot.is_closing {
+                released.push(key);
+                continue;
+            }
+            self.woken.push(slot.waiter);
+            match next {
+                Next::Nothing => {}
+                Next::Arm => self.to_arm.push(key),
+                Next::Pause => self.to_pause.push(key),
+                Next::SendRest => self.to_send_rest.push(key),
+                Next::SendMore if slot.is_listed => {}
+                Next::SendMore => {
+                    slot.is_listed = true;
+                    self.to_send.push(key);
+                }
+            }
+        }
+        self.buffers.publish();
+        released.into_iter().for_each(|key| self.release(key));
+    }
+
+    /// Makes a closing slot free when nothing of it is with the kernel.
+    fn release(&mut self, key: u32) {
+        let slot = &mut self.slots[key as usize];
+        if slot.is_armed || slot.is_sending || slot.is_listed {
+            return;
+        }
+        slot.open(-1, 0);
+        if key < self.files {
+            // The kernel's reference is the last one to a socket whose descriptor is closed.
+            let _ = self.uring.submitter().register_files_update(key, &[-1]);
+        }
+        self.free.push(key);
+    }
+}
+
+impl Drop for Ring {
+    #[expect(unsafe_code, reason = "memory is freed only when the kernel has no use for it")]
+    fn drop(&mut self) {
+        for _ in 0..20 {
+            if self.is_broken || self.in_kernel == 0 || self.enter(Some(50_000_000)).is_err() {
+                break;
+            }
+            self.reap(&mut Waited::default());
+        }
+        // SAFETY: dropped once, here. With requests left over, buffers and slots are leaked instead.
+        unsafe {
+            ManuallyDrop::drop(&mut self.uring);
+            if self.in_kernel == 0 && !self.is_broken {
+                ManuallyDrop::drop(&mut self.buffers);
+                ManuallyDrop::drop(&mut self.slots);
+            }
+        }
+    }
+}
+
+fn build(without_array: bool) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_single_issuer().setup_defer_taskrun().setup_cqsize(COMPLETIONS).setup_clamp();
+    if without_array {
+        builder.setup_no_sqarray();
+    }
+    builder.build(SUBMISSIONS)
+}
+
+fn user_data(kind: u64, key: u32) -> u64 {
+    kind << 32 | u64::from(key)
+}

@@ -1,0 +1,157 @@
+//! Connected sockets: bytes in, bytes out, without blocking.
+
+use crate::event_loop::with_state;
+use crate::source::{EventSource, ready_or_pending};
+use rustix::fd::OwnedFd;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::Poll;
+
+/// A connected, non-blocking stream socket of the loop of this thread.
+#[derive(Debug)]
+pub struct SocketStream(Way);
+
+#[derive(Debug)]
+enum Way {
+    Epoll(EventSource<OwnedFd>),
+    Ring { socket: OwnedFd, key: u32 },
+}
+
+impl SocketStream {
+    /// Takes a socket that is connected and non-blocking. The loop must have a real clock.
+    pub fn new(socket: OwnedFd) -> io::Result<Self> {
+        let on_ring = with_state(|state| {
+            state.ring().map(|(ring, task)| ring.register(socket.as_fd(), task)).transpose()
+        })?;
+        Ok(SocketStream(match on_ring {
+            Some(key) => Way::Ring { socket, key },
+            None => Way::Epoll(EventSource::new(socket)?),
+        }))
+    }
+
+    /// Receives into `into`, which must not be empty: the number of bytes, 0 at the end of the stream, `None` when
+    /// nothing has arrived.
+    #[inline]
+    pub fn try_recv(&self, into: &mut [u8]) -> Result<Option<usize>, Errno> {
+        match &self.0 {
+            Way::Ring { key, .. } => with_ring(|ring, _| ring.try_recv(*key, into)),
+            Way::Epoll(source) => {
+                let asked = into.len();
+                match retry_on_intr(|| recv(source.fd(), &mut *into, RecvFlags::empty())) {
+                    Ok((_, count)) => {
+                        // The end of the stream is an edge that comes once.
+                        if count > 0 && count < asked {
+                            source.not_readable();
+                        }
+                        Ok(Some(count))
+                    }
+                    Err(Errno::AGAIN) => {
+                        source.not_readable();
+                        Ok(None)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Takes bytes from the front of `bytes`, to be sent by the next wait at the latest: how many, or `None` when the
+    /// send queue is full. A failure may be reported by a later call, or as the end of what is received.
+    #[inline]
+    pub fn try_send(&self, bytes: &[u8]) -> Result<Option<usize>, Errno> {
+        match &self.0 {
+            Way::Ring { key, .. } => with_ring(|ring, _| ring.try_send(*key, bytes)),
+            Way::Epoll(source) => {
+                match retry_on_intr(|| send(source.fd(), bytes, SendFlags::NOSIGNAL)) {
+                    Ok(count) => Ok(Some(count)),
+                    Err(Errno::AGAIN) => {
+                        source.not_writable();
+                        Ok(None)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    /// As [`SocketStream::try_recv`], and waits while nothing has arrived.
+    #[inline]
+    pub fn poll_recv(&self, into: &mut [u8]) -> Poll<Result<usize, Errno>> {
+        match &self.0 {
+            Way::Ring { key, .. } => with_ring(|ring, task| ring.poll_recv(*key, into, task)),
+            Way::Epoll(source) => loop {
+                if source.poll_readable().is_pending() {
+                    return Poll::Pending;
+                }
+                if let Some(received) = self.try_recv(into).transpose() {
+                    return Poll::Ready(received);
+                }
+            },
+        }
+    }
+
+    /// Waits until [`SocketStream::try_recv`] may have something.
+    pub async fn readable(&self) {
+        match &self.0 {
+            Way::Epoll(source) => source.readable().await,
+            Way::Ring { key, .. } => {
+                poll_fn(|_| ready_or_pending(with_ring(|ring, task| ring.is_readable(*key, task))))
+                    .await;
+            }
+        }
+    }
+
+    /// Waits until [`SocketStream::try_send`] may take something.
+    #[inline]
+    pub async fn writable(&self) {
+        match &self.0 {
+            Way::Epoll(source) => source.writable().await,
+            Way::Ring { key, .. } => {
+                poll_fn(|_| ready_or_pending(with_ring(|ring, task| ring.is_writable(*key, task))))
+                    .await;
+            }
+        }
+    }
+
+    /// Waits for one of both.
+    pub async fn either(&self) {
+        match &self.0 {
+            Way::Epoll(source) => source.either().await,
+            Way::Ring { key, .. } => {
+                poll_fn(|_| {
+                    ready_or_pending(with_ring(|ring, task| {
+                        // Both, so that a wish for room is noted in any case.
+                        ring.is_writable(*key, task) | ring.is_readable(*key, task)
+                    }))
+                })
+                .await;
+            }
+        }
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            Way::Epoll(source) => source.fd(),
+            Way::Ring { socket, .. } => socket.as_fd(),
+        }
+    }
+}
+
+#[inline]
+fn with_ring<R>(f: impl FnOnce(&mut crate::ring::Ring, u32) -> R) -> R {
+    with_state(|state| {
+        let (ring, task) = state.ring().expect("a stream stays with the loop that made it");
+        f(ring, task)
+    })
+}
+
+impl Drop for SocketStream {
+    fn drop(&mut self) {
+        if let Way::Ring { socket, key } = &self.0 {
+            with_ring(|ring, _| ring.deregister(*key, socket.as_fd()));
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Streams on epoll and on io_uring: the same promises.
+
+use dyno_reactor::{Clock, Io, Loop, SocketStream, now, sleep_until, timeout, yield_now};
+use dyno_testkit::skipped;
+use proptest::prelude::*;
+use std::future::Future;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+/// The ways of this machine.
+fn ways() -> Vec<Io> {
+    let mut ways = vec![Io::Epoll];
+    match Io::Uring.probe() {
+        Ok(()) => ways.push(Io::Uring),
+        Err(error) => skipped("streams on io_uring", &error.to_string()),
+    }
+    ways
+}
+
+fn run<F: Future>(io: Io, tasks: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    Loop::new(Clock::Monotonic(io), tasks).unwrap().finish().unwrap()
+}
+
+fn run_one<F: Future>(io: Io, task: F) -> F::Output {
+    run(io, [task]).remove(0)
+}
+
+/// A pair of connected sockets; the first one does not block.
+fn pair(over_tcp: bool) -> (OwnedFd, OwnedFd) {
+    if over_tcp {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let left = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (right, _) = listener.accept().unwrap();
+        left.set_nonblocking(true).unwrap();
+        left.set_nodelay(true).unwrap();
+        (left.into(), right.into())
+    } else {
+        let (left, right) = UnixStream::pair().unwrap();
+        left.set_nonblocking(true).unwrap();
+        (left.into(), right.into())
+    }
+}
+
+async fn send_all(stream: &SocketStream, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match stream.try_send(bytes).unwrap() {
+            Some(count) => bytes = &bytes[count..],
+            None => stream.writable().await,
+        }
+    }
+}
+
+/// At most `most` bytes; none at the end of the stream.
+async fn receive(stream: &SocketStream, most: usize) -> Vec<u8> {
+    let mut bytes = vec![0; most];
+    loop {
+        stream.readable().await;
+        if let Some(count) = stream.try_recv(&mut bytes).unwrap() {
+            bytes.truncate(count);
+            return bytes;
+        }
+    }
+}
+
+async fn receive_all(stream: &SocketStream, wanted: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    while all.len() < wanted {
+        let some = receive(stream, wanted - all.len()).await;
+        if some.is_empty() {
+            break;
+        }
+        all.extend(some);
+    }
+    all
+}
+
+fn numbers(len: usize) -> Vec<u8> {
+    (0..len).map(|n| (n % 251) as u8).collect()
+}
+
+/// Sends back what it gets until the end.
+fn echo(fd: OwnedFd) -> thread::JoinHandle<usize> {
+    thread::spawn(move || {
+        let mut stream = UnixStream::from(fd);
+        let (mut buffer, mut total) = (vec![0; 10_000], 0);
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            stream.write_all(&buffer[..count]).unwrap();
+            total += count;
+        }
+        total
+    })
+}
+
+#[test]
+fn many_streams_exchange_many_messages() {
+    for io in ways() {
+        let mut echoes = Vec::new();
+        let talk = |number: usize| {
+            let (left, right) = pair(number % 2 == 1);
+            echoes.push(echo(right));
+            async move {
+                let stream = SocketStream::new(left).unwrap();
+                for round in 0..200 {
+                    let message = numbers((number * 131 + round * 17) % 3_000 + 1);
+                    send_all(&stream, &message).await;
+                    assert_eq!(receive_all(&stream, message.len()).await, message);
+                }
+            }
+        };
+        // More streams than buffers, all at once.
+        let tasks: Vec<_> = (0..300).map(talk).collect();
+        assert_eq!(run(io, tasks).len(), 300);
+        assert!(echoes.into_iter().all(|echo| echo.join().unwrap() > 200));
+    }
+}
+
+#[test]
+fn sends_that_the_peer_does_not_take_wait_and_keep_their_order() {
+    const LENGTH: usize = 3 << 20;
+    for (io, over_tcp) in ways().into_iter().flat_map(|io| [(io, false), (io, true)]) {
+        let (left, right) = pair(over_tcp);
+        let reader = thread::spawn(move || {
+            // The queues of both sides fill up first.
+            thread::sleep(std::time::Duration::from_millis(20));
+            let (mut peer, mut all) = (UnixStream::from(right), vec![0; LENGTH]);
+            peer.read_exact(&mut all).unwrap();
+            peer.write_all(b"thanks").unwrap();
+            all
+        });
+        run_one(io, async {
+            let stream = SocketStream::new(left).unwrap();
+            for part in numbers(LENGTH).chunks(100_000) {
+                send_all(&stream, part).await;
+            }
+            assert_eq!(receive_all(&stream, 6).await, b"thanks");
+        });
+        assert!(reader.join().unwrap() == numbers(LENGTH), "{io:?} over TCP: {over_tcp}");
+    }
+}
+
+#[test]
+fn a_flood_stops_until_it_is_taken() {
+    for io in ways() {
+        let (left, right) = pair(false);
+        let (told, hear) = std::sync::mpsc::channel();
+        let flood = thread::spawn(move || {
+            let mut peer = UnixStream::from(right);
+            let mut sent = 0;
+            for part in numbers(251 * 64).repeat(512).chunks(251 * 64) {
+                peer.write_all(part).unwrap();
+                sent += part.len();
+                told.send(sent).unwrap();
+            }
+            sent
+        });
+        run_one(io, async {
+            let stream = SocketStream::new(left).unwrap();
+            sleep_until(now() + 100_000_000).await;
+            let sent = hear.try_iter().last().unwrap_or(0);
+            assert!(sent < 2 << 20, "{io:?} has taken {sent} bytes that nobody wanted");
+            let whole = 251 * 64 * 512;
+            let all = receive_all(&stream, whole).await;
+            assert!(all == numbers(whole), "{io:?}: bytes were lost or mixed");
+        });
+        assert_eq!(flood.join().unwrap(), 251 * 64 * 512);
+    }
+}
+
+#[test]
+fn the_last_bytes_come_before_the_end_of_the_stream() {
+    for (io, over_tcp) in ways().into_iter().flat_map(|io| [(io, false), (io, true)]) {
+        let (left, right) = pair(over_tcp);
+        let mut peer = UnixStream::from(right);
+        peer.write_all(b"good-bye").unwrap();
+        drop(peer);
+        run_one(io, async {
+            let stream = SocketStream::new(left).unwrap();
+            assert_eq!(receive_all(&stream, 100).await, b"good-bye");
+            assert_eq!(receive(&stream, 1).await, b"");
+        });
+    }
+}
+
+#[test]
+fn a_stream_that_goes_sends_its_last_words_and_closes_at_once() {
+    for io in ways() {
+        let (left, right) = pair(true);
+        let (other, _kept) = pair(false);
+        let peer = thread::spawn(move || {
+            let mut all = Vec::new();
+            UnixStream::from(right).read_to_end(&mut all).unwrap();
+            all
+        });
+        run_one(io, async {
+            let other = SocketStream::new(other).unwrap();
+            let stream = SocketStream::new(left).unwrap();
+            yield_now().await;
+            send_all(&stream, b"quit").await;
+            drop(stream);
+            // The loop goes on without it; the peer has its end already.
+            while !peer.is_finished() {
+                sleep_until(now() + 1_000_000).await;
+            }
+            drop(other);
+        });
+        assert_eq!(peer.join().unwrap(), b"quit");
+    }
+}
+
+#[test]
+fn a_dead_peer_ends_sends_and_receives() {
+    for (io, over_tcp) in ways().into_iter().flat_map(|io| [(io, false), (io, true)]) {
+        let (left, right) = pair(over_tcp);
+        drop(right);
+        run_one(io, async {
+            let stream = SocketStream::new(left).unwrap();
+            let mut ends = 0;
+            // One of them may come late; both come.
+            while ends < 1 {
+                if stream.try_send(b"anybody?").is_err() {
+                    ends += 1;
+                }
+                yield_now().await;
+            }
+            stream.readable().await;
+            let end = stream.try_recv(&mut [0; 8]);
+            assert!(matches!(end, Ok(Some(0)) | Err(_)), "{io:?}: {end:?}");
+        });
+    }
+}
+
+#[test]
+fn an_abandoned_wait_loses_nothing() {
+    for io in ways() {
+        let (left, right) = pair(false);
+        let mut peer = UnixStream::from(right);
+        run_one(io, async {
+            let stream = SocketStream::new(left).unwrap();
+            assert!(timeout(now() + 1_000_000, receive(&stream, 9)).await.is_err());
+            peer.write_all(b"late").unwrap();
+            assert_eq!(receive(&stream, 9).await, b"late");
+        });
+    }
+}
+
+#[test]
+fn streams_that_come_and_go_share_nothing() {
+    for io in ways() {
+        run(
+            io,
+            (0..8).map(|task| async move {
+                for round in 0..100_u8 {
+                    let (left, right) = pair(false);
+                    let mut peer = UnixStream::from(right);
+                    let stream = SocketStream::new(left).unwrap();
+                    peer.write_all(&[task, round]).unwrap();
+                    if round % 3 == 0 {
+                        // Leaves with bytes that nobody took, in both directions.
+                        send_all(&stream, b"unheard").await;
+                        continue;
+                    }
+                    assert_eq!(receive_all(&stream, 2).await, [task, round]);
+                }
+            }),
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn bytes_arrive_whole_and_in_order(
+        over_tcp: bool,
+        sends in prop::collection::vec((1_usize..200_000, any::<bool>()), 1..12),
+        reads in prop::collection::vec((1_usize..70_000, any::<bool>()), 1..6),
+    ) {
+        for io in ways() {
+            let (left, right) = pair(over_tcp);
+            let echo = echo(right);
+            let total: usize = sends.iter().map(|(len, _)| len).sum();
+            let bytes = numbers(total);
+            let got = run_one(io, async {
+                let stream = SocketStream::new(left).unwrap();
+                let (mut sent, mut got) = (0, Vec::new());
+                let mut reads = reads.iter().cycle();
+                for &(len, pauses) in &sends {
+                    let mut rest = &bytes[sent..sent + len];
+                    sent += len;
+                    while !rest.is_empty() {
+                        match stream.try_send(rest).unwrap() {
+                            Some(count) => rest = &rest[count..],
+                            None => {
+                                stream.either().await;
+                                let mut buffer = [0; 5_000];
+                                if let Some(count) = stream.try_recv(&mut buffer).unwrap() {
+                                    got.extend_from_slice(&buffer[..count]);
+                                }
+                            }
+                        }
+                    }
+                    if pauses {
+                        yield_now().await;
+                    }
+                }
+                while got.len() < total {
+                    let &(most, pauses) = reads.next().unwrap();
+                    got.extend(receive(&stream, most).await);
+                    if pauses {
+                        yield_now().await;
+                    }
+                }
+                got
+            });
+            prop_assert!(got == bytes, "{io:?}: bytes were lost or mixed");
+            prop_assert_eq!(echo.join().unwrap(), total);
+        }
+    }
+}
