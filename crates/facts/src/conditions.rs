@@ -140,6 +140,10 @@ pub struct GeneratorConditions {
     pub memory_pressure_share: Option<f64>,
     /// The same for input and output.
     pub io_pressure_share: Option<f64>,
+    /// Share of the machine's CPUs that neither the load generator nor the target's servers used; `None` where a server
+    /// of the target is elsewhere, or its own share can't be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_cpu_share: Option<f64>,
     /// Seconds that the loops waited for a CPU although they could run (`schedstat`), all together.
     pub run_delay_s: Option<f64>,
     /// The load generator's own hiccups: 99.9th percentile of how late a thread woke that asked to be
@@ -174,6 +178,19 @@ impl GeneratorConditions {
     /// Share of all CPUs that may be busy: a queue grows without bounds near 100 %, and at 80 % an M/M/1 queue is four
     /// times as long as its service (catalogue of checks).
     pub const BUSY_CPU: f64 = 0.80;
+    /// A load generator that stood still for so many seconds has missed more than any percentile forgives, however long
+    /// the window was.
+    const STOPPED_S: f64 = 2.0;
+    /// Shorter than this the scheduler of a busy machine lets a thread wait now and then.
+    const LEAST_STOPPED_S: f64 = 0.25;
+
+    /// The longest time in a window of so many seconds for which it did not run at all, where that is too much.
+    pub fn stopped_s(&self, window_s: f64) -> Option<f64> {
+        let least_s = (Self::LOST_TIME * window_s).clamp(Self::LEAST_STOPPED_S, Self::STOPPED_S);
+        self.hiccup_max_us
+            .map(|longest_us| longest_us / 1e6)
+            .filter(|longest_s| *longest_s >= least_s)
+    }
 }
 
 /// What a node was like before a trial, and what it did in the window.

@@ -6,12 +6,6 @@ use dyno_facts::{
     GeneratorConditions, GeneratorMember, HostSample, Message, TrialStatus, TrialSummary, say,
 };
 
-/// A load generator that stood still for so many seconds has missed more than any percentile forgives, however long the
-/// window was.
-const FROZEN_S: f64 = 2.0;
-/// Shorter than this the scheduler of a busy machine lets a thread wait now and then.
-const LEAST_FROZEN_S: f64 = 0.25;
-
 /// How a trial is judged that may have been starved.
 #[derive(Clone, Copy)]
 pub(crate) struct Starving {
@@ -31,8 +25,8 @@ impl Starving {
             TrialStatus::Failed(_) => self.is_late && !has_failed,
             TrialStatus::Interrupted | TrialStatus::Starved => false,
         };
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let why = found(summary, self.same_host, cores as f64);
+        summary.conditions.generator.foreign_cpu_share = foreign_cpu_share(summary, cpus());
+        let why = found(summary, self.same_host);
         if why.is_some() && is_excused && !self.is_counted {
             summary.status = TrialStatus::Starved;
         }
@@ -47,14 +41,15 @@ impl Starving {
 }
 
 /// What starved the load generator, or one of several.
-fn found(summary: &TrialSummary, same_host: bool, cores: f64) -> Option<Message> {
+fn found(summary: &TrialSummary, same_host: bool) -> Option<Message> {
     let window_s = Some(summary.window_s).filter(|window_s| *window_s > 0.0)?;
     let generator = &summary.generator;
     let members = &summary.conditions.members;
     let loops = f64::from(generator.loops) / members.len().max(1) as f64;
     let waited = |known: &GeneratorConditions| {
         let share = known.run_delay_s? / (window_s * loops.max(1.0));
-        let is_by_others = !same_host || neighbours(summary, cores)?;
+        let foreign = summary.conditions.generator.foreign_cpu_share;
+        let is_by_others = !same_host || foreign? > 1.0 - GeneratorConditions::BUSY_CPU;
         Some(share).filter(|_| is_by_others)
     };
     let of = |known: &GeneratorConditions, host: &HostSample| {
@@ -82,11 +77,9 @@ fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> O
     if let Some(why) = suspended(known) {
         return Some(why);
     }
-    let least_s = (GeneratorConditions::LOST_TIME * window_s).clamp(LEAST_FROZEN_S, FROZEN_S);
-    let frozen_s = known.hiccup_max_us.map(|longest_us| longest_us / 1e6);
     let is_lost = |share: &f64| *share > GeneratorConditions::LOST_TIME;
-    if let Some(frozen_s) = frozen_s.filter(|frozen_s| *frozen_s >= least_s) {
-        return Some(say!(generator_stood_still, seconds = short(frozen_s)));
+    if let Some(stopped_s) = known.stopped_s(window_s) {
+        return Some(say!(generator_stood_still, seconds = short(stopped_s)));
     }
     if let Some(share) = known.throttled_share.filter(is_lost) {
         return Some(say!(quota_held_generator_back, percent = percent(share)));
@@ -95,14 +88,21 @@ fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> O
     Some(say!(hypervisor_took_cpu, percent = percent(stolen)))
 }
 
-/// Whether others than the load generator and its servers kept this machine busy: what a server takes from the loops beside
-/// it is its result. `None` where the servers' share is not known.
-fn neighbours(summary: &TrialSummary, cores: f64) -> Option<bool> {
-    let servers_s: f64 =
-        summary.conditions.nodes.values().map(|node| node.cpu_s).sum::<Option<f64>>()?;
-    let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cores);
-    let is_known = !summary.conditions.nodes.is_empty();
-    is_known.then_some(summary.generator.host.cpu_share - own > 1.0 - GeneratorConditions::BUSY_CPU)
+/// What others than the load generator and its servers used of this machine's CPUs: what a server takes from the loops
+/// beside it is its result.
+fn foreign_cpu_share(summary: &TrialSummary, cpus: f64) -> Option<f64> {
+    let nodes = Some(&summary.conditions.nodes).filter(|nodes| !nodes.is_empty())?;
+    let servers_s: f64 = nodes.values().map(|node| node.cpu_s).sum::<Option<f64>>()?;
+    let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);
+    let is_alone = summary.window_s > 0.0 && summary.conditions.members.is_empty();
+    is_alone.then(|| (summary.generator.host.cpu_share - own).clamp(0.0, 1.0))
+}
+
+/// All that the machine has: it may let dyno use fewer of them.
+fn cpus() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let is_one = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
+    stat.lines().filter(is_one).count().max(1) as f64
 }
 
 #[cfg(test)]
@@ -118,7 +118,9 @@ mod tests {
     }
 
     fn why(same_host: bool, change: impl Fn(&mut TrialSummary)) -> Option<String> {
-        found(&trial(change), same_host, 4.0).map(|why| why.to_string())
+        let mut trial = trial(change);
+        trial.conditions.generator.foreign_cpu_share = foreign_cpu_share(&trial, 4.0);
+        found(&trial, same_host).map(|why| why.to_string())
     }
 
     #[test]

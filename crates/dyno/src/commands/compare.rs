@@ -9,8 +9,6 @@ use dyno_report::{Call, GateResult, Lang, PairedComparison, Paper};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_statistics::gate::Gate;
-use dyno_statistics::ratio::LEAST_PAIRS;
-use dyno_statistics::{ALPHA, rank};
 use dyno_store::{RunData, TrialData};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -57,8 +55,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_mistakes(&arguments.gates)?;
     let runs = read_runs(&arguments.dir, &arguments.runs)?;
+    if let [a, b] = runs.as_slice()
+        && std::fs::canonicalize(&a.path).ok() == std::fs::canonicalize(&b.path).ok()
+    {
+        return Err(same_run(a));
+    }
     let paper = paper(&runs, &arguments.gates);
-    let judged = judge(&paper, &runs)?;
+    let judged = judge(&paper, &runs, arguments.lang)?;
     let mut papers: Vec<PathBuf> = Vec::new();
     if let Some(out) = &arguments.out {
         std::fs::create_dir_all(out)
@@ -81,6 +84,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     tell(&paper, judged, arguments.lang, &papers)
 }
 
+fn same_run(run: &RunData) -> Failure {
+    let name = run.path.file_name().unwrap_or_default().to_string_lossy();
+    Failure::usage(format!("These are the same run, {name}: it has nothing to be compared with."))
+        .with_hint("`dyno compare RUN` compares the targets inside one run.")
+}
+
 pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
     for gate in gates {
         gate.parse::<Gate>().map_err(|mistake| {
@@ -100,7 +109,7 @@ pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
 /// # Errors
 /// Exit code 4 where acknowledged work was lost or a denied check has found something, 5 where a regression is
 /// proven, 3 where nothing is.
-pub(crate) fn judge(paper: &Paper, runs: &[RunData]) -> Result<Done, Failure> {
+pub(crate) fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
     let truth = super::ending::judge_truth(paper);
     let has_gate = paper.verdicts.gates.iter().any(|gate| gate.count > 0);
     let is_compared = paper.verdicts.comparisons.iter().any(|of| !of.rows.is_empty());
@@ -108,8 +117,8 @@ pub(crate) fn judge(paper: &Paper, runs: &[RunData]) -> Result<Done, Failure> {
         return Err(nothing_in_common(runs));
     }
     Ok(truth.and_then(|()| match paper.verdicts.gate_result() {
-        Some(_) => judge_gates(paper),
-        None => judge_verdicts(paper),
+        Some(_) => judge_gates(paper, lang),
+        None => judge_verdicts(paper, lang),
     }))
 }
 
@@ -153,7 +162,7 @@ fn nothing_in_common(runs: &[RunData]) -> Failure {
 ///
 /// # Errors
 /// Exit code 5 where one is proven broken, 3 where one is inconclusive.
-pub(crate) fn judge_gates(paper: &Paper) -> Done {
+pub(crate) fn judge_gates(paper: &Paper, lang: Lang) -> Done {
     let count = |result: GateResult| {
         paper.verdicts.gates.iter().filter(|gate| gate.result == result).count()
     };
@@ -168,11 +177,11 @@ pub(crate) fn judge_gates(paper: &Paper) -> Done {
             GateResult::Inconclusive.exit_code(),
             format!("{} of {of} gates are inconclusive.", count(GateResult::Inconclusive)),
         )
-        .with_hint(remedy(paper))),
+        .with_hint(paper.verdicts.remedy().render(lang))),
     }
 }
 
-fn judge_verdicts(paper: &Paper) -> Done {
+fn judge_verdicts(paper: &Paper, lang: Lang) -> Done {
     // What a system differs from itself counts only where nothing else is compared.
     let is_noise = paper.verdicts.comparisons.iter().all(|of| of.is_aa);
     let told = paper.verdicts.comparisons.iter().filter(|of| !of.is_aa || is_noise);
@@ -189,32 +198,7 @@ fn judge_verdicts(paper: &Paper) -> Done {
     if undecided > 0 {
         let message = format!("{undecided} of {} comparisons are undecided.", calls.len());
         let failure = Failure::with_code(GateResult::Inconclusive.exit_code(), message);
-        return Err(failure.with_hint(remedy(paper)));
+        return Err(failure.with_hint(paper.verdicts.remedy().render(lang)));
     }
     Ok(())
-}
-
-/// What would decide the comparisons that are open, computed from their pairs.
-fn remedy(paper: &Paper) -> String {
-    /// Beyond so many pairs longer windows are the better remedy.
-    const MOST_PAIRS: usize = 100;
-    let rows = paper.verdicts.comparisons.iter().filter_map(|of| Some((of, of.rows.first()?)));
-    let needed = rows.filter(|(_, row)| row.call.is_undecided()).map(|(of, row)| match row.call {
-        Call::TooFewPairs => LEAST_PAIRS * of.unit_pairs as usize,
-        Call::Unproven => {
-            let comparisons = paper.verdicts.comparisons.len() as f64;
-            rank::least_count(ALPHA / comparisons) * of.unit_pairs as usize
-        }
-        _ => row.pairs_needed.unwrap_or(usize::MAX),
-    });
-    match needed.max() {
-        None if paper.verdicts.gates.is_empty() => {
-            "Trials failed: `dyno compare --long` says why. Mend the cause and run it again.".to_owned()
-        }
-        None => "More repeats narrow the interval of a value.".to_owned(),
-        Some(pairs) if pairs <= MOST_PAIRS => {
-            format!("About {pairs} pairs would decide it if trials vary as they did: `--pairs {pairs}`.")
-        }
-        Some(_) => "The trials vary so much that pairs alone don't help: longer windows, or a quieter machine for the load generator.".to_owned(),
-    }
 }

@@ -47,7 +47,7 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
         }
         output::data(&last);
         truth = judge_truth(&paper);
-        judged = truth.clone().and_then(|()| judge_gates(&paper));
+        judged = truth.clone().and_then(|()| judge_gates(&paper, Lang::En));
         let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
         write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
     }

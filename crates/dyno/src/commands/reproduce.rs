@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let again = dyno_store::read(&kept.path)?;
     let runs = [data, again];
     let paper = compare::paper(&runs, &[]);
-    let judged = compare::judge(&paper, &runs);
+    let judged = compare::judge(&paper, &runs, Lang::En);
     let papers = [kept.path.join("paper.html")];
     let compared = judged.and_then(|judged| compare::tell(&paper, judged, Lang::En, &papers));
     kept.verdict.and(compared)

@@ -10,7 +10,7 @@ use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack}
 use rustix::time::{Timespec, clock_gettime};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 const BEAT: Nanos = 10 * MILLISECOND;
@@ -25,14 +25,21 @@ pub(super) struct Metronome {
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
-    late: Mutex<Latencies>,
+    beats: Mutex<Beats>,
+}
+
+#[derive(Debug)]
+struct Beats {
+    late: Latencies,
+    /// When the next one is due.
+    due: Nanos,
 }
 
 impl Metronome {
     /// Starts it; `None` when the system refuses a thread.
     pub(super) fn start() -> Option<Self> {
-        let late = Mutex::new(Latencies::new());
-        let shared = Arc::new(Shared { stop: AtomicBool::new(false), late });
+        let beats = Beats { late: Latencies::new(), due: now() + BEAT };
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), beats: Mutex::new(beats) });
         let beating = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("metronome".to_owned());
         let thread = thread.spawn(move || beat(&beating)).ok()?;
@@ -40,12 +47,22 @@ impl Metronome {
     }
 
     pub(super) fn restart(&self) {
-        self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.shared.beats().late.clear();
     }
 
-    /// How late the beats since [`Metronome::restart`] were.
+    /// How late the beats since [`Metronome::restart`] were. A process that was stopped may ask before the metronome
+    /// runs again: beats that are overdue count too.
     pub(super) fn late(&self) -> Latencies {
-        self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let beats = self.shared.beats();
+        let mut late = beats.late.clone();
+        record(&mut late, beats.due, now());
+        late
+    }
+}
+
+impl Shared {
+    fn beats(&self) -> MutexGuard<'_, Beats> {
+        self.beats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,7 +80,7 @@ fn beat(shared: &Shared) {
     // Without it the kernel may be 50 us late to save energy. Where that is refused, the hiccups are
     // so much larger.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let mut due = now() + BEAT;
+    let mut due = shared.beats().due;
     while !shared.stop.load(Ordering::Relaxed) {
         let at = Timespec {
             tv_sec: (due / 1_000_000_000) as i64,
@@ -73,8 +90,9 @@ fn beat(shared: &Shared) {
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &at);
         let woke = now();
         if woke >= due {
-            due =
-                record(&mut shared.late.lock().unwrap_or_else(PoisonError::into_inner), due, woke);
+            let mut beats = shared.beats();
+            due = record(&mut beats.late, due, woke);
+            beats.due = due;
         }
     }
 }
@@ -108,6 +126,14 @@ mod tests {
         assert_eq!(late.count(), 5);
         let largest = late.max() as f64 / (3.5 * BEAT as f64);
         assert!((largest - 1.0).abs() < 0.01, "{largest}");
+    }
+
+    #[test]
+    fn a_beat_that_is_overdue_counts_before_the_metronome_runs_again() {
+        let beats = Beats { late: Latencies::new(), due: now() - 3000 * BEAT };
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), beats: Mutex::new(beats) });
+        let late = Metronome { shared, thread: None }.late();
+        assert!(late.count() >= 3000 && late.max() >= 2900 * BEAT, "{}", late.max());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::{LatencyDistribution, NodeScaling};
 use crate::blocks::{Level, Spread};
 use crate::evidence::{
-    BesidePublished, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
+    BesidePublished, Comparison, Cost, GateRow, PairedComparison, Published, Reach, Scaling,
+    SteadyRow,
 };
 use crate::families::{FamilyLevel, KnownFamily};
 use crate::text::Message;
@@ -340,6 +341,23 @@ pub struct Finding {
     pub place: Spot,
     /// The value that was found.
     pub value: Message,
+    /// How far it can have moved a ratio, where its check takes verdicts away.
+    #[serde(skip)]
+    pub(crate) reach: Reach,
+}
+
+impl Finding {
+    pub fn new(place: Spot, value: Message) -> Finding {
+        Finding { place, value, reach: Reach::default() }
+    }
+
+    /// With its place, but where that is all that the reader looks at.
+    pub(crate) fn told(&self) -> Message {
+        match self.place.kind {
+            SpotKind::Comparison => self.value.clone(),
+            _ => say!(place_value, place = self.place.text(), value = &self.value),
+        }
+    }
 }
 
 /// Where a check found something.

@@ -1,8 +1,9 @@
 //! What a paper says about which target is faster, about gates, scaling and steadiness.
 
-use super::Spread;
+use super::{Spot, SpotKind, Spread};
 use crate::text::Message;
 use dyno_facts::StopRule;
+use dyno_statistics::Metric;
 use serde::Serialize;
 
 /// Two targets held against each other at one load level.
@@ -52,6 +53,39 @@ pub struct PairedComparison {
     pub no_pair: Message,
     /// Numbers of the checks that found something in it or in its trials.
     pub checks: Vec<usize>,
+    /// What takes verdicts away.
+    pub vetoes: Vec<Veto>,
+}
+
+/// What a check found in a comparison that can explain a difference by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Veto {
+    pub check: &'static str,
+    pub found: Message,
+    pub reach: Reach,
+}
+
+/// How far something can have moved a ratio.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    #[default]
+    AnyFar,
+    /// By this factor at most, as a logarithm; percentiles and the longest times any far.
+    Log(f64),
+}
+
+impl Reach {
+    /// The interval of a ratio, moved so far to either side; `None` where that may be anywhere.
+    pub(crate) fn moved(self, metric: &str, interval: Option<Bounds>) -> Option<(f64, f64)> {
+        let is_tail = Metric::of_name(metric).is_some_and(Metric::is_percentile);
+        match (self, interval) {
+            (Reach::Log(log), Some(both)) if !is_tail => {
+                Some((both.low * (-log).exp(), both.high * log.exp()))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// One session of a comparison that went on over several runs.
@@ -84,6 +118,18 @@ impl PairedComparison {
     pub(crate) fn is_of_unlike_sessions(&self) -> bool {
         let of = |row: &SessionRow| (row.machine.clone(), row.versions.clone(), row.dyno.clone());
         self.sessions.windows(2).any(|two| of(&two[0]) != of(&two[1]))
+    }
+
+    /// Whether something was found in it, in one of its trials or in its targets.
+    pub(crate) fn has(&self, place: &Spot) -> bool {
+        let sides = [&self.baseline, &self.candidate];
+        match place.kind {
+            SpotKind::Trial => self.pairs.iter().flatten().any(|it| place.names.contains(it)),
+            SpotKind::Target => place.names.iter().all(|name| sides.contains(&name)),
+            SpotKind::Experiment => *place == Spot::experiment(&self.experiment),
+            SpotKind::Comparison => *place == Spot::comparison(&self.name),
+            SpotKind::Run => false,
+        }
     }
 
     /// Rows as they are told: differences first, then equivalence, then what is undecided; else by their place.
@@ -216,6 +262,8 @@ pub enum Call {
     /// No verdict: the interval excludes 1, but among the comparisons of the experiment, or because a metric before
     /// it is undecided, that is no proof.
     Unproven,
+    /// No verdict: a check found something else that can explain it.
+    Explained,
 }
 
 impl Call {
@@ -263,12 +311,16 @@ pub struct GateRow {
     pub target: String,
     /// True when the figure is a ratio.
     pub is_ratio: bool,
+    /// Number of the comparison whose ratio it is.
+    pub comparison: Option<usize>,
     /// The figure; `None` where there is none.
     pub value: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<Bounds>,
     /// Trials or pairs it rests on.
     pub count: usize,
+    /// How many would decide it, where it is inconclusive.
+    pub needed: Option<usize>,
     pub result: GateResult,
     /// Why, in a sentence; empty where the figures say it.
     pub why: Message,

@@ -21,7 +21,8 @@ impl Paper {
         let evidence = Evidence::read(runs, published);
         let verdicts = verdict::judge(&evidence, gates);
         let checks = checks::make(&evidence, &verdicts, runs);
-        let (evidence, verdicts) = checks::marked(evidence, verdicts, &checks);
+        let (evidence, mut verdicts) = checks::marked(evidence, verdicts, &checks);
+        verdict::veto::apply(&mut verdicts, &checks);
         Paper {
             comparisons: comparison::comparisons(&evidence.experiments),
             beside: published::beside(&evidence),

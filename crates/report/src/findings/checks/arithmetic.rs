@@ -6,7 +6,7 @@ use crate::evidence::{Group, Level, Trial};
 use crate::families::KnownFamily;
 use crate::messages::checks;
 use crate::text::Message;
-use dyno_facts::{GeneratorMember, say};
+use dyno_facts::{GeneratorMember, NodeConditions, say};
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;
@@ -38,10 +38,7 @@ pub(super) const RULES: &[Rule] = &[
         server_commits(trial, |server, client, own| client - server - own)
     }),
     Rule::trial(Group::G, Level::W, checks::foreign_load, |trial| {
-        // An endpoint may end transactions on more nodes than one.
-        let together = trial.summary.conditions.together.as_ref();
-        let is_clear = together.is_none_or(|together| !together.through_endpoint);
-        is_clear.then(|| server_commits(trial, |server, client, own| server - client - own))?
+        may_be_foreign(trial).then(|| server_commits(trial, foreign))?
     }),
     Rule::run(Group::G, Level::W, checks::shared_target, |run| {
         let told =
@@ -141,6 +138,32 @@ fn commits(counts: [u64; 3], more: fn(f64, f64, f64) -> f64) -> Option<Message> 
     let allowed = (COMMITS * client as f64).max(COMMITS_OF_OTHERS);
     (more(server as f64, client as f64, own as f64) > allowed)
         .then(|| say!(by_the_server_by_the_client, server = server, client = client))
+}
+
+/// An endpoint may end transactions on more nodes than one.
+fn may_be_foreign(trial: &Trial) -> bool {
+    let together = trial.summary.conditions.together.as_ref();
+    together.is_none_or(|together| !together.through_endpoint)
+}
+
+fn foreign(server: f64, client: f64, own: f64) -> f64 {
+    server - client - own
+}
+
+/// Commits of others by those of the client, 0 where they are as few as may be; `None` where that is not known.
+pub(super) fn foreign_share(trial: &Trial) -> Option<f64> {
+    let conditions = &trial.summary.conditions;
+    let of_node =
+        |node: &NodeConditions| Some([node.commits?, node.client_commits?, node.preparing_commits]);
+    let counts: Vec<[u64; 3]> = match &conditions.together {
+        Some(it) => vec![[it.commits?, it.client_commits?, it.preparing_commits]],
+        None => conditions.nodes.values().filter_map(of_node).collect(),
+    };
+    let [server, client, own] =
+        counts.into_iter().reduce(|a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])?;
+    let is_found = may_be_foreign(trial) && server_commits(trial, foreign).is_some();
+    let more = foreign(server as f64, client as f64, own as f64);
+    Some(if is_found { more.max(1.0) / client.max(1) as f64 } else { 0.0 })
 }
 
 fn overlap(trial: &Trial) -> Option<Message> {

@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::evidence(Group::H, Level::W, checks::damaged_folder, |evidence| {
         let of_run = |run: &RunFacts| -> Vec<Finding> {
             let place = Spot::run(&run.folder);
-            let finding = |value| Finding { place: place.clone(), value };
+            let finding = |value| Finding::new(place.clone(), value);
             run.warnings.iter().cloned().map(finding).collect()
         };
         evidence.runs.iter().flat_map(of_run).collect()

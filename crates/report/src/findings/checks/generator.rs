@@ -59,10 +59,16 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::A, Level::W, checks::generator_starved, |trial| {
         trial.summary.conditions.generator.starved.clone()
     }),
+    Rule::trial(Group::A, Level::E, checks::generator_stopped, |trial| {
+        each_generator(trial, |known| {
+            let stopped_s = known.stopped_s(trial.summary.window_s)?;
+            Some(say!(dyno_was_stopped, seconds = format::short(stopped_s)))
+        })
+    }),
     Rule::evidence(Group::A, Level::I, checks::made_again, |evidence| {
         let again = evidence.set_aside.iter().filter_map(|trial| {
             let value = trial.summary.conditions.generator.starved.clone()?;
-            Some(Finding { place: Spot::trial(&trial.label), value })
+            Some(Finding::new(Spot::trial(&trial.label), value))
         });
         again.collect()
     }),

@@ -69,7 +69,7 @@ fn each_session(case: &Case<'_>, find: impl Fn(&Session<'_>) -> Option<Message>)
         for (experiment, trials) in sessions {
             let place = Spot::experiment(&experiment.name);
             let found = find(&Session { experiment, trials, alpha });
-            findings.extend(found.map(|value| Finding { place, value }));
+            findings.extend(found.map(|value| Finding::new(place, value)));
         }
     }
     findings

@@ -9,11 +9,12 @@
 //! that makes it fire and one just beside it that does not.
 
 mod disclosure;
+pub(crate) mod foreign;
 mod generator;
 mod history;
 mod nodes;
 mod repetition;
-mod same;
+pub(crate) mod same;
 mod sides;
 mod state;
 mod time;
@@ -88,7 +89,7 @@ kinds_of_rules! {
 }
 
 /// The rules of every paper, by group; those of families are with their sections.
-const GROUPS: [&[Rule]; 10] = [
+const GROUPS: [&[Rule]; 11] = [
     generator::RULES,
     time::RULES,
     repetition::RULES,
@@ -100,6 +101,7 @@ const GROUPS: [&[Rule]; 10] = [
     // Of groups that have files of their own above.
     nodes::RULES,
     history::RULES,
+    foreign::RULES,
 ];
 
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
@@ -155,20 +157,11 @@ pub(crate) fn marked(
         }
     }
     for comparison in &mut verdicts.comparisons {
-        let (place, experiment) =
-            (Spot::comparison(&comparison.name), Spot::experiment(&comparison.experiment));
-        let sides = [&comparison.baseline, &comparison.candidate];
-        comparison.checks = numbers(&|check, spot| match spot.kind {
-            SpotKind::Trial => {
-                comparison.pairs.iter().flatten().any(|trial| spot.names.contains(trial))
-            }
-            SpotKind::Target => {
-                check.level < Level::I && spot.names.iter().all(|name| sides.contains(&name))
-            }
-            SpotKind::Experiment => check.level < Level::I && *spot == experiment,
-            SpotKind::Comparison => *spot == place,
-            SpotKind::Run => false,
-        });
+        let is_shared = |check: &Check, spot: &Spot| match spot.kind {
+            SpotKind::Target | SpotKind::Experiment => check.level < Level::I,
+            _ => true,
+        };
+        comparison.checks = numbers(&|check, spot| is_shared(check, spot) && comparison.has(spot));
     }
     (evidence, verdicts)
 }
@@ -236,14 +229,14 @@ fn each<T: Copy>(
     place: impl Fn(T) -> Spot,
     find: impl Fn(T) -> Option<Message>,
 ) -> Vec<Finding> {
-    let finding = |one| Some(Finding { place: place(one), value: find(one)? });
+    let finding = |one| Some(Finding::new(place(one), find(one)?));
     all.into_iter().filter_map(finding).collect()
 }
 
 /// Places with the same value in one line: `trials 1, 4 and 5: 97 %`.
 fn lines(findings: &[Finding]) -> Vec<Message> {
     let mut groups: Vec<(SpotKind, &Message, Vec<String>)> = Vec::new();
-    for Finding { place, value } in findings {
+    for Finding { place, value, .. } in findings {
         // Several targets are one finding: joined with others they would be compared wrongly.
         let is_single = place.names.len() == 1;
         let same = |group: &&mut (SpotKind, &Message, Vec<String>)| {
@@ -429,8 +422,7 @@ mod tests {
 
     #[test]
     fn places_with_the_same_value_share_a_line() {
-        let finding =
-            |trial: &str, value: &str| Finding { place: Spot::trial(trial), value: value.into() };
+        let finding = |trial: &str, value: &str| Finding::new(Spot::trial(trial), value.into());
         let findings = [finding("1", "97 %"), finding("2", "96 %"), finding("4", "97 %")];
         assert_eq!(lines(&findings), ["trials 1 and 4: 97 %", "trial 2: 96 %"]);
         let labels = ["1", "2", "3", "5", "6", "2/1", "2/2", "2/3"].map(str::to_owned);

@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::comparison(Group::C, Level::W, checks::few_pairs, few_pairs),
     Rule::comparison(Group::C, Level::W, checks::pairs_missing, pairs_missing),
-    Rule::comparison(Group::C, Level::W, checks::block_order, |of| {
+    Rule::comparison(Group::C, Level::E, checks::block_order, |of| {
         let is_in_blocks = of.order == PairOrder::Blocks && of.pairs.len() > 1;
         is_in_blocks.then(|| say!(one_after_the_other))
     }),
@@ -105,7 +105,7 @@ fn many_gates(case: &Case<'_>) -> Vec<Finding> {
     let value = || say!(gates_on_ratios, n = judged);
     let place = case.evidence.runs.first().map(|run| Spot::run(&run.folder));
     let place = place.filter(|_| judged > 1);
-    place.map(|place| Finding { place, value: value() }).into_iter().collect()
+    place.map(|place| Finding::new(place, value())).into_iter().collect()
 }
 
 /// What is found in the trials behind a point: in which of them, and its value.
@@ -119,7 +119,7 @@ fn each_group(case: &Case<'_>, find: InGroup) -> Vec<Finding> {
             let own =
                 case.evidence.trials.iter().filter(|trial| point.trials.contains(&trial.label));
             let found = find(point, &own.collect::<Vec<_>>());
-            findings.extend(found.map(|(place, value)| Finding { place, value }));
+            findings.extend(found.map(|(place, value)| Finding::new(place, value)));
         }
     }
     findings
@@ -170,7 +170,7 @@ fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
         });
         let place = Spot::experiment(&experiment.name);
         let targets = list(targets.map(|target| Message::from(&target.label)));
-        findings.extend(targets.map(|value| Finding { place, value }));
+        findings.extend(targets.map(|value| Finding::new(place, value)));
     }
     findings
 }

@@ -5,12 +5,15 @@
 
 use super::case::each_node;
 use super::sides::{TargetPair, TargetSide, difference};
-use super::{Case, Rule, commas, parts};
-use crate::evidence::{Evidence, Experiment, Finding, Group, Level, PaperTarget, Spot, settings};
+use super::{Case, Rule, commas, foreign, parts};
+use crate::evidence::{
+    Evidence, Experiment, Finding, Group, Level, PairedComparison, PaperTarget, Reach, Spot,
+    settings,
+};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
-use dyno_facts::{Environment, say};
+use dyno_facts::{Environment, ServerFacts, say};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Round trips that differ by less are alike: the smallest difference between two hosts of one rack,
@@ -21,6 +24,7 @@ const ROUND_TRIP_SHARE: f64 = 0.20;
 const ROWS_SHARE: f64 = 0.10;
 /// Of columns, indexes and settings that differ so many are named.
 const MOST_NAMED: usize = 12;
+pub(crate) const TARGET_CHANGED: &str = "target-changed";
 /// Statements of one transaction: more than this is no single statement.
 const SINGLE_STATEMENT: f64 = 1.5;
 
@@ -54,6 +58,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::evidence(Group::D, Level::I, checks::other_settings, other_settings),
     Rule::case(Group::D, Level::W, checks::generators_differ, generators_differ),
     Rule::target(Group::D, Level::I, checks::weak_durability, weak),
+    Rule::case(Group::D, Level::E, checks::target_changed, |case| {
+        foreign::each_comparison(case, |of| Some((target_changed(case, of)?, Reach::AnyFar)))
+    }),
 ];
 
 fn weak(target: &PaperTarget) -> Option<Message> {
@@ -193,9 +200,51 @@ fn differing(
             continue;
         };
         let place = Spot::targets(&[&first.label, &target.label]);
-        findings.extend(find(first, target).map(|value| Finding { place, value }));
+        findings.extend(find(first, target).map(|value| Finding::new(place, value)));
     }
     findings
+}
+
+/// What a server said otherwise before a trial of a comparison than before its first one, and before which.
+fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
+    let trial = |label: &String| {
+        let trial = case.evidence.trials.iter().find(|trial| trial.label == *label)?;
+        let mut all = case.run(trial.run)?.trials.iter();
+        all.find(|data| data.summary.trial == trial.summary.trial).map(|data| (trial, data))
+    };
+    let of_side = |side: usize| {
+        let mut trials: Vec<_> = of.pairs.iter().filter_map(|pair| trial(&pair[side])).collect();
+        trials.sort_by_key(|(trial, _)| (trial.run, trial.summary.trial));
+        let (_, first) = *trials.first()?;
+        trials.iter().find_map(|(trial, data)| {
+            let looks = [&data.before, &data.after].into_iter();
+            let changes = looks
+                .flatten()
+                .filter_map(|(name, now)| server_changed(first.before.get(name)?, now));
+            let value = changes.take(1).next()?;
+            Some(say!(
+                changed_by_trial,
+                target = &trial.target,
+                trial = &trial.label,
+                value = value
+            ))
+        })
+    };
+    parts([0, 1].into_iter().filter_map(of_side))
+}
+
+/// Settings of durability, memory, plans and logging, and the tables.
+fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message> {
+    let changed = |(name, value): (&String, &String)| {
+        let before = first.settings.get(name).filter(|before| *before != value)?;
+        let is_asked = settings::matters(name) && !settings::names_a_place(name);
+        let [a, b] = [before, value].map(|value| settings::readable(name, value));
+        is_asked.then(|| say!(setting_was_a_is_b, setting = name, a = a, b = b))
+    };
+    let mut all: Vec<Message> = now.settings.iter().filter_map(changed).collect();
+    let is_known = !first.schema.is_empty() && !now.schema.is_empty();
+    all.extend(is_known.then(|| parts_that_differ(&first.schema, &now.schema)).flatten());
+    parts_up_to(all.into_iter(), MOST_NAMED)
 }
 
 /// A fact of a load generator: its name, and how it is told.
@@ -218,7 +267,7 @@ fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
             (a != b).then(|| say!(name_a_against_b, name = name, a = a, b = b))
         });
         let place = Spot::run(&case.evidence.runs[index + 1].folder);
-        findings.extend(parts(differences).map(|value| Finding { place, value }));
+        findings.extend(parts(differences).map(|value| Finding::new(place, value)));
     }
     findings
 }

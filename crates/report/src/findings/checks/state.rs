@@ -144,7 +144,7 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
                 let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
                 let value = idle.map(|share| say!(share_busy, share = percent(share)));
                 let place = Spot::trial(&trial.label);
-                findings.extend(value.map(|value| Finding { place, value }));
+                findings.extend(value.map(|value| Finding::new(place, value)));
             }
         }
     }

@@ -199,6 +199,7 @@ fn comparison(
         rows,
         sentence: Message::default(),
         checks: Vec::new(),
+        vetoes: Vec::new(),
     }
 }
 

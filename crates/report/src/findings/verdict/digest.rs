@@ -1,7 +1,7 @@
 //! What `dyno compare` prints: so few lines that they can be pasted into a mail.
 
 use super::words::{self, bounds, ratio};
-use crate::evidence::{Call, Check, Level, PairOrder, PairedComparison, Paper, VerdictRow};
+use crate::evidence::{Call, Check, Level, PairedComparison, Paper, VerdictRow};
 use crate::format;
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -125,9 +125,6 @@ impl Paper {
         caveats.extend(
             self.checks.iter().filter(accepted).map(|check| say!(check_accepted, id = check.id)),
         );
-        if self.verdicts.comparisons.iter().any(|of| of.order == PairOrder::Blocks) {
-            caveats.insert(0, say!(trials_not_interleaved));
-        }
         if self.verdicts.comparisons.iter().any(PairedComparison::is_of_unlike_sessions) {
             caveats.insert(0, say!(unlike_sessions));
         }
@@ -148,7 +145,7 @@ fn gravity(call: Call) -> u8 {
     match call {
         Call::Slower => 0,
         Call::Faster => 1,
-        Call::TooFewPairs | Call::Undecided | Call::Unproven => 2,
+        Call::TooFewPairs | Call::Undecided | Call::Unproven | Call::Explained => 2,
         Call::Equivalent => 3,
     }
 }

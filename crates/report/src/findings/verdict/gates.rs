@@ -64,9 +64,11 @@ fn row(
         level,
         target,
         is_ratio: gate.figure != GateFigure::Value,
+        comparison: None,
         value: found.value,
         interval: found.interval.map(|both| Bounds { low: both.low, high: both.high }),
         count: found.count,
+        needed: found.needed,
         result,
         why,
     }
@@ -177,6 +179,7 @@ fn of_ratios(
         let mut found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
         found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
         let row = row(experiment, gate, of.level.clone(), target, &found);
+        let row = GateRow { comparison: Some(of.number), ..row };
         let labels = of.pairs.iter().flatten();
         let own = labels.filter_map(|label| evidence.trials.iter().find(|own| own.label == *label));
         without(row, left_out(own, gate.metric))
@@ -207,9 +210,11 @@ fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
         level: Message::default(),
         target: String::new(),
         is_ratio: false,
+        comparison: None,
         value: None,
         interval: None,
         count: 0,
+        needed: None,
         result: GateResult::Inconclusive,
         why: say!(the_gate_cant_be_read_from, column = column.to_string()),
     }

@@ -2,7 +2,7 @@
 //!
 //! A ratio is the pseudo-median of the pairs with its exact interval. What is proven follows from p, corrected (Holm) for
 //! the comparisons of one experiment; metrics are judged in a fixed sequence. Trials that vary, and what the same system
-//! differs from itself, are said beside and veto nothing. `dyno run` and `dyno compare` take their exit codes from here:
+//! differs from itself, are said beside and veto nothing; which checks do is said in `veto`. `dyno run` and `dyno compare` take their exit codes from here:
 //! 0 passed, 3 inconclusive, 5 proven broken. Of a search only confirmed rates that were held each time are results. What
 //! is promised (5 % of false positives, effects of 3 % found) is simulated: `crates/statistics/README.md`.
 
@@ -11,9 +11,11 @@ mod digest;
 mod gates;
 mod levels;
 mod pairs;
+mod remedy;
 mod scaling;
 mod sessions;
 mod steady;
+pub(crate) mod veto;
 mod words;
 
 pub use pairs::level_of_trial;

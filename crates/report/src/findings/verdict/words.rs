@@ -1,7 +1,7 @@
 //! Verdicts in words.
 
 use crate::evidence::{
-    AaKind, Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow,
+    AaKind, Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow, Veto,
 };
 use crate::format;
 use crate::text::Message;
@@ -10,7 +10,7 @@ use dyno_statistics::Metric;
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 
 /// Beyond so many pairs longer windows are the better remedy.
-const MOST_PAIRS: usize = 100;
+pub(super) const MOST_PAIRS: usize = 100;
 
 /// The verdict of one metric, for a table's cell.
 pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
@@ -22,7 +22,7 @@ pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
         Call::Slower => say!(slower),
         Call::Equivalent => say!(equivalent_within, margin = format::percent(margin)),
         Call::TooFewPairs => say!(undecided_too_few_pairs),
-        Call::Undecided => say!(undecided),
+        Call::Undecided | Call::Explained => say!(undecided),
         Call::Unproven => say!(undecided_not_proven_among_all_that),
     }
 }
@@ -107,7 +107,8 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     if of.is_of_unlike_sessions() {
         sentences.push(say!(sessions_are_unlike));
     }
-    if of.order == PairOrder::Blocks {
+    // Else it is why there is no verdict.
+    if of.order == PairOrder::Blocks && of.vetoes.is_empty() {
         sentences.push(say!(the_trials_were_not_interleaved_a));
     }
     Message::sentences(&sentences)
@@ -252,6 +253,7 @@ pub(crate) fn aa(of: &PairedComparison) -> Message {
 /// What would decide it.
 fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
     match (row.call, row.pairs_needed) {
+        (Call::Explained, _) => vetoed(of),
         (Call::Undecided, _) if !row.bound.is_empty() => say!(what_was_given_up_is_only_a_bound),
         (Call::TooFewPairs, _) => {
             let least = LEAST_PAIRS * of.unit_pairs as usize;
@@ -259,13 +261,22 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
         }
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
         (_, Some(pairs)) if pairs > MOST_PAIRS => {
-            say!(longer_windows_would_decide_it, pairs = format::whole(pairs as f64))
+            let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
+            say!(longer_windows_would_decide_it, pairs = pairs, margin = margin)
         }
         (_, Some(pairs)) if pairs > row.pairs => {
-            say!(the_interval_holds_1_about_pairs, pairs = format::whole(pairs as f64))
+            let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
+            say!(the_interval_holds_1_about_pairs, pairs = pairs, margin = margin)
         }
         _ => say!(the_interval_holds_1),
     }
+}
+
+/// What took the verdict away.
+fn vetoed(of: &PairedComparison) -> Message {
+    let told = |veto: &Veto| say!(check_with_finding, id = veto.check, found = &veto.found);
+    let found: Vec<Message> = of.vetoes.iter().map(told).collect();
+    say!(can_explain_it, found = Message::joined(&found, "; ", "；"))
 }
 
 /// All comparisons in a sentence, for the cover; `None` where nothing is compared.
@@ -309,6 +320,16 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     // What is decided comes first.
     let place = if calls.iter().any(|call| call.is_difference()) { 0 } else { sentences.len() };
     sentences.insert(place, by_first);
+    let vetoes = || all.iter().flat_map(|of| &of.vetoes);
+    for id in format::unique(vetoes().map(|veto| veto.check).collect()) {
+        let own = all.iter().filter(|of| of.vetoes.iter().any(|veto| veto.check == id));
+        let first = vetoes().find(|veto| veto.check == id);
+        sentences.extend(
+            first.map(|veto| {
+                say!(check_takes_verdicts, id = id, found = &veto.found, n = own.count())
+            }),
+        );
+    }
     let without = all.iter().filter(|of| of.rows.is_empty()).count();
     if without > 0 {
         sentences.push(say!(no_pair_counts_at, n = without));

@@ -1,7 +1,8 @@
 //! G: arithmetic.
 
-use super::{AS_IT_IS, Case, generator, nodes, trials};
-use dyno_facts::{FaultFacts, GeneratorMember};
+use super::quiet::BASELINE;
+use super::{AS_IT_IS, Case, candidate, generator, trials};
+use dyno_facts::{FaultFacts, GeneratorMember, TrialSummary};
 use dyno_store::RunData;
 
 fn latencies(runs: &mut [RunData], factor: f64) {
@@ -24,9 +25,22 @@ fn members(runs: &mut [RunData], more: u64, to_s: f64) {
 }
 
 fn commits(runs: &mut [RunData], by_server: u64) {
-    nodes(runs, |node| {
+    trials(runs, |trial| commits_of(trial, by_server));
+}
+
+fn commits_of(trial: &mut TrialSummary, by_server: u64) {
+    trial.conditions.nodes.values_mut().for_each(|node| {
         node.client_commits = Some(100_000);
         node.commits = Some(by_server);
+    });
+}
+
+/// Other programs took these shares of the CPUs from both sides, and a little more in every other pair.
+fn foreign_cpu(runs: &mut [RunData], shares: [f64; 2]) {
+    trials(runs, |trial| {
+        let share = shares[usize::from(trial.target != BASELINE)];
+        let more = if trial.repeat % 2 == 0 { 0.01 } else { 0.0 };
+        trial.conditions.generator.foreign_cpu_share = Some(share + more);
     });
 }
 
@@ -81,6 +95,19 @@ pub(super) const CASES: &[Case] = &[
         evidence: "101,100 by the server, 100,000 by the client",
         fires: |runs| commits(runs, 101_100),
         silent: |runs| commits(runs, 101_000),
+    },
+    Case {
+        id: "uneven-foreign-load",
+        evidence: "commits of others by those of the trials: old 0 %, new 1.1 %",
+        fires: |runs| candidate(runs, |trial| commits_of(trial, 101_100)),
+        silent: |runs| commits(runs, 101_100),
+    },
+    Case {
+        id: "uneven-foreign-cpu",
+        evidence: "other programs took 10 % of the CPUs from old and 40 % from new (difference 30 to 30 points)",
+        fires: |runs| foreign_cpu(runs, [0.1, 0.4]),
+        // Less than comparisons look for.
+        silent: |runs| foreign_cpu(runs, [0.1, 0.103]),
     },
     Case {
         id: "shared-target",

@@ -83,6 +83,12 @@ pub(super) const CASES: &[Case] = &[
         silent: AS_IT_IS,
     },
     Case {
+        id: "generator-stopped",
+        evidence: "dyno was stopped for 2.10 s",
+        fires: |runs| generator(runs, |known| known.hiccup_max_us = Some(2.1e6)),
+        silent: |runs| generator(runs, |known| known.hiccup_max_us = Some(1.9e6)),
+    },
+    Case {
         id: "made-again",
         evidence: "stood still for 4 s",
         fires: |runs| {

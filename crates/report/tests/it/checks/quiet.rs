@@ -78,15 +78,13 @@ pub(crate) fn one(number: u32, target: &str, repeat: u32, workers: u32) -> Trial
         memory_bytes: Some(8 << 30),
         ..DataFacts::default()
     });
-    let facts = settings(data.before.remove("primary").expect("the node"));
-    data.before.insert("primary".to_owned(), facts);
+    data.before.values_mut().chain(data.after.values_mut()).for_each(settings);
     data
 }
 
 /// A server that keeps what it has acknowledged.
-fn settings(mut facts: ServerFacts) -> ServerFacts {
+fn settings(facts: &mut ServerFacts) {
     facts.settings.insert("innodb_flush_log_at_trx_commit".to_owned(), "1".to_owned());
-    facts
 }
 
 fn conditions(committed: u64) -> Conditions {
@@ -119,6 +117,7 @@ fn conditions(committed: u64) -> Conditions {
             cpu_pressure_share: Some(0.01),
             memory_pressure_share: Some(0.0),
             io_pressure_share: Some(0.0),
+            foreign_cpu_share: None,
             run_delay_s: Some(0.5),
             hiccup_p999_us: Some(90.0),
             hiccup_max_us: Some(700.0),

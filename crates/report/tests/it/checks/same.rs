@@ -1,6 +1,6 @@
 //! D: same for same.
 
-use super::quiet::quiet;
+use super::quiet::{CANDIDATE, quiet};
 use super::{AS_IT_IS, Case, candidate, candidate_nodes, nodes, trials};
 use dyno_facts::{CommitWait, ServerFacts, TargetFacts};
 use dyno_store::RunData;
@@ -26,6 +26,17 @@ fn setting(runs: &mut [RunData], name: &str, values: [&str; 2]) {
         servers(runs, target, |facts| {
             facts.settings.insert(name.to_owned(), value.to_owned());
         });
+    }
+}
+
+/// A candidate whose setting is another from this trial on.
+fn setting_from(runs: &mut [RunData], from: u32) {
+    for trial in &mut runs[0].trials {
+        let value = if trial.summary.trial >= from { "1MB" } else { "4MB" };
+        let is_own = trial.summary.target == CANDIDATE;
+        for facts in trial.before.values_mut().filter(|_| is_own) {
+            facts.settings.insert("work_mem".to_owned(), value.to_owned());
+        }
     }
 }
 
@@ -150,6 +161,13 @@ pub(super) const CASES: &[Case] = &[
             runs.extend(quiet());
             runs[1].path = "dyno-runs/another".into();
         },
+    },
+    Case {
+        id: "target-changed",
+        evidence: "new by trial 8: work_mem was 4MB, is 1MB",
+        fires: |runs| setting_from(runs, 8),
+        // It was so from the beginning.
+        silent: |runs| setting_from(runs, 1),
     },
     Case {
         id: "weak-durability",

@@ -1,0 +1,182 @@
+//! C: work of others, between the sides of a comparison. Both rules look for a difference between the sides: neighbours
+//! that disturb both alike are in the interval of the ratio already, and take no verdict away.
+
+use super::{Case, Rule, arithmetic, percent};
+use crate::evidence::{
+    Bounds, Evidence, Finding, Group, Level, PairedComparison, Reach, Spot, Trial,
+};
+use crate::findings::verdict::veto;
+use crate::messages::checks;
+use crate::text::Message;
+use dyno_facts::say;
+use dyno_statistics::{mean, mean_interval};
+
+pub(crate) const UNEVEN_LOAD: &str = "uneven-foreign-load";
+pub(crate) const UNEVEN_CPU: &str = "uneven-foreign-cpu";
+/// What programs take from others is more than their CPU time: cold caches, and locks held by who doesn't run.
+const CPU_COUNTS: f64 = 2.0;
+/// A smaller change of throughput is less than what comparisons look for.
+const LEAST_CHANGE: f64 = 0.01;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::case(Group::C, Level::E, checks::uneven_foreign_load, |case| {
+        each_comparison(case, |of| Some((uneven_load(case.evidence, of)?, Reach::AnyFar)))
+    }),
+    Rule::case(Group::C, Level::E, checks::uneven_foreign_cpu, |case| {
+        each_comparison(case, |of| {
+            let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
+            let reach = Reach::Log(uneven.log_reach);
+            let is_ratio = |gate: &&_| is_of(gate, of);
+            let mut gates = case.verdicts.gates.iter().filter(is_ratio);
+            let is_found = of.rows.iter().any(|row| veto::explains(reach, row, of.margin))
+                || gates.any(|gate| veto::explains_gate(reach, gate));
+            is_found.then(|| (uneven.told(of), reach))
+        })
+    }),
+];
+
+fn is_of(gate: &crate::evidence::GateRow, of: &PairedComparison) -> bool {
+    gate.comparison == Some(of.number)
+}
+
+/// What `find` says of each comparison, and how far it reaches.
+pub(super) fn each_comparison(
+    case: &Case<'_>,
+    find: impl Fn(&PairedComparison) -> Option<(Message, Reach)>,
+) -> Vec<Finding> {
+    let finding = |of: &PairedComparison| {
+        let (value, reach) = find(of)?;
+        Some(Finding { reach, ..Finding::new(Spot::comparison(&of.name), value) })
+    };
+    case.verdicts.comparisons.iter().filter_map(finding).collect()
+}
+
+/// The trials of each pair, baseline first.
+pub(super) fn pairs<'a>(
+    evidence: &'a Evidence,
+    of: &'a PairedComparison,
+) -> impl Iterator<Item = [&'a Trial; 2]> {
+    let trial = |label: &String| evidence.trials.iter().find(|trial| trial.label == *label);
+    of.pairs.iter().filter_map(move |[a, b]| Some([trial(a)?, trial(b)?]))
+}
+
+/// Found where others committed on the server of one side only, or where their share differs between the sides (95 % t
+/// interval over the pairs). Nobody knows what a transaction of others costs, so that it may explain anything.
+fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
+    let share = |trial: &Trial| arithmetic::foreign_share(trial);
+    let pairs = pairs(evidence, of).filter_map(|[a, b]| Some([share(a)?, share(b)?]));
+    let pairs: Vec<[f64; 2]> = pairs.collect();
+    let found = [0, 1].map(|side| pairs.iter().filter(|pair| pair[side] > 0.0).count());
+    let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
+    let is_uneven = match found {
+        [0, 0] => false,
+        [0, _] | [_, 0] => true,
+        _ => mean_interval(&differences).is_some_and(|both| !both.contains(0.0)),
+    };
+    let commits = |side: usize| {
+        let shares: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
+        percent(mean(&shares).unwrap_or_default())
+    };
+    is_uneven.then(|| {
+        say!(
+            others_committed_on_sides,
+            a = &of.baseline,
+            of_a = commits(0),
+            b = &of.candidate,
+            of_b = commits(1)
+        )
+    })
+}
+
+/// The share of the CPUs that other programs took in both trials of each pair in which that is known.
+fn cpu_of_pairs(evidence: &Evidence, of: &PairedComparison) -> Vec<[f64; 2]> {
+    let share = |trial: &Trial| trial.summary.conditions.generator.foreign_cpu_share;
+    pairs(evidence, of).filter_map(|[a, b]| Some([share(a)?, share(b)?])).collect()
+}
+
+/// Other programs took the CPUs from one side more than from the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct UnevenCpu {
+    /// Means of both sides.
+    shares: [f64; 2],
+    /// 95 % t interval of the difference over the pairs.
+    difference: Bounds,
+    log_reach: f64,
+}
+
+impl UnevenCpu {
+    /// Found where the interval excludes zero: what comes to both sides by chance is in the interval of the ratio
+    /// already. Programs that take a share of the CPUs leave the rest: the side with more of them, at the end of the
+    /// interval that is farthest from zero, has had so much less, and that counts twice.
+    fn of(pairs: &[[f64; 2]]) -> Option<UnevenCpu> {
+        let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
+        let both = mean_interval(&differences).filter(|both| !both.contains(0.0))?;
+        let side = |side: usize| mean(&pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>());
+        let shares = [side(0)?, side(1)?];
+        let left = 1.0 - shares[0].min(shares[1]);
+        let most = both.low.abs().max(both.high.abs()).min(left);
+        let log_reach = CPU_COUNTS * (left / (left - most)).ln();
+        let difference = Bounds { low: both.low, high: both.high };
+        (log_reach > LEAST_CHANGE).then_some(UnevenCpu { shares, difference, log_reach })
+    }
+
+    fn told(&self, of: &PairedComparison) -> Message {
+        let points = |share: f64| format!("{:.0}", 100.0 * share);
+        say!(
+            other_programs_took_cpus,
+            a = &of.baseline,
+            of_a = percent(self.shares[0]),
+            b = &of.candidate,
+            of_b = percent(self.shares[1]),
+            low = points(self.difference.low),
+            high = points(self.difference.high),
+            reach = match self.log_reach.exp_m1() {
+                times if times < 10.0 => percent(times),
+                _ => say!(any_difference),
+            }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Rng;
+
+    /// What neighbours take who come and go, each pair and each trial anew.
+    fn neighbours(rng: &mut Rng, pairs: usize, most: f64) -> Vec<[f64; 2]> {
+        let mut level = most / 2.0;
+        let mut next = || {
+            level = 0.5 * level + 0.5 * (most * rng.unit());
+            (level + 0.1 * rng.unit()).min(0.9)
+        };
+        (0..pairs).map(|_| [next(), next()]).collect()
+    }
+
+    #[test]
+    fn neighbours_of_both_sides_take_no_verdict_away() {
+        let mut rng = Rng::new(17, "neighbours", 0);
+        for pairs in [6, 10, 30] {
+            let is_found = |_: &usize| UnevenCpu::of(&neighbours(&mut rng, pairs, 0.6)).is_some();
+            let found = (0..1000).filter(is_found).count();
+            assert!(found <= 65, "{pairs} pairs: {found} of 1000");
+        }
+    }
+
+    #[test]
+    fn a_neighbour_of_one_side_explains_what_it_may_have_taken() {
+        let mut rng = Rng::new(18, "neighbours", 0);
+        // As a sceptic did it, in half of the pairs; beside wild neighbours, and on a machine that is quiet else.
+        for (most, least) in [(0.6, 850), (0.1, 1000)] {
+            let is_found = |_: &usize| {
+                let mut pairs = neighbours(&mut rng, 10, most);
+                pairs.iter_mut().take(5).for_each(|pair| pair[1] = (pair[1] + 0.5).min(0.95));
+                UnevenCpu::of(&pairs).is_some_and(|uneven| uneven.log_reach > 1.372_f64.ln())
+            };
+            let found = (0..1000).filter(is_found).count();
+            assert!(found >= least, "{most}: {found} of 1000");
+        }
+        let little = UnevenCpu::of(&[[0.10, 0.102], [0.10, 0.101], [0.10, 0.102]]);
+        assert_eq!(little, None, "less than comparisons look for");
+    }
+}

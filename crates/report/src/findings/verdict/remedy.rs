@@ -1,0 +1,54 @@
+//! What would decide what is open.
+
+use super::words::MOST_PAIRS;
+use crate::evidence::{Call, GateResult, Verdicts};
+use crate::format;
+use crate::text::Message;
+use dyno_facts::say;
+use dyno_statistics::ratio::LEAST_PAIRS;
+use dyno_statistics::{ALPHA, rank};
+use std::collections::BTreeSet;
+
+impl Verdicts {
+    /// What helps, in a sentence: gates decide where there are some, else the first metric of each comparison.
+    pub fn remedy(&self) -> Message {
+        let vetoes: BTreeSet<&str> =
+            self.comparisons.iter().flat_map(|of| &of.vetoes).map(|veto| veto.check).collect();
+        if !vetoes.is_empty() {
+            let ids: Vec<Message> = vetoes.into_iter().map(Message::verbatim).collect();
+            return say!(take_away_what_checks_found, ids = Message::list(&ids));
+        }
+        if !self.gates.is_empty() {
+            let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
+            let ratios = open.filter(|gate| gate.is_ratio);
+            return match ratios.map(|gate| gate.needed.unwrap_or(usize::MAX)).max() {
+                None => say!(more_repeats_narrow_the_interval),
+                Some(pairs) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
+                Some(pairs) => say!(pairs_would_decide_gates, pairs = format::whole(pairs as f64)),
+            };
+        }
+        let rows = self.comparisons.iter().filter_map(|of| Some((of, of.rows.first()?)));
+        let needed = rows.filter(|(_, row)| row.call.is_undecided()).map(|(of, row)| {
+            let pairs = match row.call {
+                Call::TooFewPairs => LEAST_PAIRS * of.unit_pairs as usize,
+                Call::Unproven => {
+                    let least = rank::least_count(ALPHA / self.comparisons.len() as f64);
+                    least * of.unit_pairs as usize
+                }
+                _ => row.pairs_needed.unwrap_or(usize::MAX),
+            };
+            (pairs, row.call, of.margin)
+        });
+        match needed.max_by_key(|(pairs, ..)| *pairs) {
+            None => say!(trials_failed_mend_the_cause),
+            Some((pairs, ..)) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
+            Some((pairs, Call::Undecided, margin)) => {
+                let pairs = format::whole(pairs as f64);
+                say!(pairs_would_show_margin, pairs = pairs, margin = format::percent(margin))
+            }
+            Some((pairs, ..)) => {
+                say!(pairs_would_decide_it, pairs = format::whole(pairs as f64))
+            }
+        }
+    }
+}

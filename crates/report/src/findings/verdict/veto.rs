@@ -1,0 +1,82 @@
+//! What takes verdicts away: the one place that says which checks do, and which verdicts.
+//!
+//! **The rule.** A statistical test excludes chance and nothing else. A check of [`VETOES`] finds another cause that
+//! can make a difference all by itself, or hide one. Each comparison that it concerns (its place is the comparison, one
+//! of its trials or its targets) is then undecided in every metric, and every gate on its ratios inconclusive, unless
+//! the check knows how far it reaches: what it found can have moved a ratio by at most that much, and a verdict that
+//! holds also when its interval is moved so far to either side stands. How far, and from when on sides are taken for
+//! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
+
+use crate::evidence::{
+    Call, Check, Finding, GateResult, GateRow, PairedComparison, Reach, VerdictRow, Verdicts, Veto,
+};
+use crate::findings::checks::{foreign, same};
+use dyno_facts::say;
+use dyno_statistics::gate::Gate;
+
+/// Checks whose findings can explain a difference by themselves. More pairs help against none of them.
+const VETOES: [&str; 5] = [
+    // The order of the trials is a difference between the sides.
+    "block-order",
+    // Others worked on the server of one side only, or more on one.
+    foreign::UNEVEN_LOAD,
+    // Other programs took the CPU from one side more than from the other.
+    foreign::UNEVEN_CPU,
+    // The trials of one side were not all made with the same server.
+    same::TARGET_CHANGED,
+    // A trial that counts was held up by dyno itself.
+    "generator-stopped",
+];
+
+/// Takes away what can be explained otherwise. Checks have left their numbers at the comparisons.
+pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
+    for of in &mut verdicts.comparisons {
+        of.vetoes = vetoes(of, checks);
+        for row in &mut of.rows {
+            if let Some(veto) = of.vetoes.iter().find(|veto| explains(veto.reach, row, of.margin)) {
+                (row.call, row.pairs_needed) = (Call::Explained, None);
+                row.words = say!(undecided_by_check, id = veto.check);
+            }
+        }
+        of.sentence = super::words::comparison(of);
+        let own = verdicts.gates.iter_mut().filter(|gate| gate.comparison == Some(of.number));
+        for gate in own {
+            if let Some(veto) = of.vetoes.iter().find(|veto| explains_gate(veto.reach, gate)) {
+                gate.result = GateResult::Inconclusive;
+                gate.why = say!(check_can_explain, id = veto.check, found = &veto.found);
+            }
+        }
+    }
+}
+
+fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
+    let is_open = |check: &&Check| {
+        VETOES.contains(&check.id) && !check.is_accepted && of.checks.contains(&check.number)
+    };
+    let veto = |check: &Check| {
+        let own = |finding: &&Finding| of.has(&finding.place);
+        let first = check.findings.iter().find(own)?;
+        Some(Veto { check: check.id, found: first.told(), reach: first.reach })
+    };
+    checks.iter().filter(is_open).filter_map(veto).collect()
+}
+
+/// Whether something that reaches so far can have made this verdict.
+pub(crate) fn explains(reach: Reach, row: &VerdictRow, margin: f64) -> bool {
+    let Some((low, high)) = reach.moved(row.metric, row.interval) else { return true };
+    match row.call {
+        Call::Faster | Call::Slower => low <= 1.0 && high >= 1.0,
+        Call::Equivalent => low < 1.0 / (1.0 + margin) || high > 1.0 + margin,
+        // Nothing is claimed.
+        _ => false,
+    }
+}
+
+/// The same of a gate on a ratio.
+pub(crate) fn explains_gate(reach: Reach, row: &GateRow) -> bool {
+    let Ok(gate) = row.gate.parse::<Gate>() else { return false };
+    match reach.moved(gate.metric.name(), row.interval) {
+        None => true,
+        Some((low, high)) => low <= gate.bound && gate.bound <= high,
+    }
+}
