@@ -31,8 +31,8 @@ pub use dyno_core::HintedError as ReportError;
 pub use evidence::{
     AaKind, BesidePublished, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult,
     GateRow, LevelChange, LevelNumbers, Pair, PairOrder, PairedComparison, PerVcpu, Published,
-    Reach, RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow, VerdictRow,
-    Veto, figure_of, judged_metrics,
+    RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow, VerdictRow, Veto,
+    VetoReach, figure_of, judged_metrics,
 };
 pub use evidence::{
     Check, Counter, Evidence, Experiment, Finding, Gap, Group, KeyRow, LatencyDistribution, Level,

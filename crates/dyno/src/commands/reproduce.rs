@@ -22,7 +22,7 @@ The plan that is stored with the run is executed again: the same targets, data, 
 Then both runs are compared. They are not interleaved: what has drifted between them looks like a
 difference. Passwords are taken from the places that `dyno run` names, or asked for.
 
-Exit codes are those of `dyno run`, then those of `dyno compare`.")]
+Exit codes are those of `dyno run`, then those of `dyno compare`: 3 but for lost work and gates on values.")]
 pub(crate) struct Arguments {
     /// A run: its folder, its name, the beginning of its name, or `last`.
     run: String,

@@ -36,8 +36,8 @@ pub use scaling::NodeScaling;
 pub use settings::of_queries as settings_of_queries;
 pub use verdicts::{
     AaKind, Bounds, Call, GateResult, GateRow, LevelChange, LevelNumbers, PairOrder,
-    PairedComparison, Reach, RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow,
-    SteadyRow, VerdictRow, Veto,
+    PairedComparison, RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow,
+    VerdictRow, Veto, VetoReach,
 };
 
 use crate::text::Message;

@@ -3,8 +3,8 @@
 use super::{LatencyDistribution, NodeScaling};
 use crate::blocks::{Level, Spread};
 use crate::evidence::{
-    BesidePublished, Comparison, Cost, GateRow, PairedComparison, Published, Reach, Scaling,
-    SteadyRow,
+    BesidePublished, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
+    VetoReach,
 };
 use crate::families::{FamilyLevel, KnownFamily};
 use crate::text::Message;
@@ -343,12 +343,12 @@ pub struct Finding {
     pub value: Message,
     /// How far it can have moved a ratio, where its check takes verdicts away.
     #[serde(skip)]
-    pub(crate) reach: Reach,
+    pub(crate) reach: VetoReach,
 }
 
 impl Finding {
     pub fn new(place: Spot, value: Message) -> Finding {
-        Finding { place, value, reach: Reach::default() }
+        Finding { place, value, reach: VetoReach::default() }
     }
 
     /// With its place, but where that is all that the reader looks at.

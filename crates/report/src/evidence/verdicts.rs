@@ -62,25 +62,25 @@ pub struct PairedComparison {
 pub struct Veto {
     pub check: &'static str,
     pub found: Message,
-    pub reach: Reach,
+    pub reach: VetoReach,
 }
 
 /// How far something can have moved a ratio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Reach {
+pub enum VetoReach {
     #[default]
     AnyFar,
     /// By this factor at most, as a logarithm; percentiles and the longest times any far.
     Log(f64),
 }
 
-impl Reach {
+impl VetoReach {
     /// The interval of a ratio, moved so far to either side; `None` where that may be anywhere.
     pub(crate) fn moved(self, metric: &str, interval: Option<Bounds>) -> Option<(f64, f64)> {
         let is_tail = Metric::of_name(metric).is_some_and(Metric::is_percentile);
         match (self, interval) {
-            (Reach::Log(log), Some(both)) if !is_tail => {
+            (VetoReach::Log(log), Some(both)) if !is_tail => {
                 Some((both.low * (-log).exp(), both.high * log.exp()))
             }
             _ => None,

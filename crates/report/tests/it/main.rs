@@ -15,3 +15,4 @@ mod terminal;
 mod tpcc;
 mod tpch;
 mod verdict;
+mod vetoes;

@@ -3,7 +3,7 @@
 
 use super::{Case, Rule, arithmetic, percent};
 use crate::evidence::{
-    Bounds, Evidence, Finding, Group, Level, PairedComparison, Reach, Spot, Trial,
+    Bounds, Evidence, Finding, Group, Level, PairedComparison, Spot, Trial, VetoReach,
 };
 use crate::findings::verdict::veto;
 use crate::messages::checks;
@@ -20,12 +20,12 @@ const LEAST_CHANGE: f64 = 0.01;
 
 pub(super) const RULES: &[Rule] = &[
     Rule::case(Group::C, Level::E, checks::uneven_foreign_load, |case| {
-        each_comparison(case, |of| Some((uneven_load(case.evidence, of)?, Reach::AnyFar)))
+        each_comparison(case, |of| Some((uneven_load(case.evidence, of)?, VetoReach::AnyFar)))
     }),
     Rule::case(Group::C, Level::E, checks::uneven_foreign_cpu, |case| {
         each_comparison(case, |of| {
             let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
-            let reach = Reach::Log(uneven.log_reach);
+            let reach = VetoReach::Log(uneven.log_reach);
             let is_ratio = |gate: &&_| is_of(gate, of);
             let mut gates = case.verdicts.gates.iter().filter(is_ratio);
             let is_found = of.rows.iter().any(|row| veto::explains(reach, row, of.margin))
@@ -42,7 +42,7 @@ fn is_of(gate: &crate::evidence::GateRow, of: &PairedComparison) -> bool {
 /// What `find` says of each comparison, and how far it reaches.
 pub(super) fn each_comparison(
     case: &Case<'_>,
-    find: impl Fn(&PairedComparison) -> Option<(Message, Reach)>,
+    find: impl Fn(&PairedComparison) -> Option<(Message, VetoReach)>,
 ) -> Vec<Finding> {
     let finding = |of: &PairedComparison| {
         let (value, reach) = find(of)?;

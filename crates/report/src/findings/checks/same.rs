@@ -7,7 +7,7 @@ use super::case::each_node;
 use super::sides::{TargetPair, TargetSide, difference};
 use super::{Case, Rule, commas, foreign, parts};
 use crate::evidence::{
-    Evidence, Experiment, Finding, Group, Level, PairedComparison, PaperTarget, Reach, Spot,
+    Evidence, Experiment, Finding, Group, Level, PairedComparison, PaperTarget, Spot, VetoReach,
     settings,
 };
 use crate::format;
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::case(Group::D, Level::W, checks::generators_differ, generators_differ),
     Rule::target(Group::D, Level::I, checks::weak_durability, weak),
     Rule::case(Group::D, Level::E, checks::target_changed, |case| {
-        foreign::each_comparison(case, |of| Some((target_changed(case, of)?, Reach::AnyFar)))
+        foreign::each_comparison(case, |of| Some((target_changed(case, of)?, VetoReach::AnyFar)))
     }),
 ];
 

@@ -8,7 +8,8 @@
 //! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
 
 use crate::evidence::{
-    Call, Check, Finding, GateResult, GateRow, PairedComparison, Reach, VerdictRow, Verdicts, Veto,
+    Call, Check, Finding, GateResult, GateRow, PairedComparison, VerdictRow, Verdicts, Veto,
+    VetoReach,
 };
 use crate::findings::checks::{foreign, same};
 use dyno_facts::say;
@@ -62,7 +63,7 @@ fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
 }
 
 /// Whether something that reaches so far can have made this verdict.
-pub(crate) fn explains(reach: Reach, row: &VerdictRow, margin: f64) -> bool {
+pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool {
     let Some((low, high)) = reach.moved(row.metric, row.interval) else { return true };
     match row.call {
         Call::Faster | Call::Slower => low <= 1.0 && high >= 1.0,
@@ -73,7 +74,7 @@ pub(crate) fn explains(reach: Reach, row: &VerdictRow, margin: f64) -> bool {
 }
 
 /// The same of a gate on a ratio.
-pub(crate) fn explains_gate(reach: Reach, row: &GateRow) -> bool {
+pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow) -> bool {
     let Ok(gate) = row.gate.parse::<Gate>() else { return false };
     match reach.moved(gate.metric.name(), row.interval) {
         None => true,

@@ -1,0 +1,97 @@
+//! What takes a verdict away, because it can explain a difference by itself.
+
+use crate::support::elements;
+use crate::synthetic::pairs::paired;
+use crate::verdict::{around, call, paper};
+use dyno_facts::NodeConditions;
+use dyno_report::{Call, GateResult, Lang, Paper};
+use dyno_store::RunData;
+
+/// A run with a gate that its pairs would break, changed.
+fn vetoed(ratio: f64, change: impl Fn(&mut RunData)) -> Paper {
+    let mut run = paired(&around(ratio, 8));
+    run.header.experiments[0].gates = vec!["tps.ratio.low > 0.97".to_owned()];
+    change(&mut run);
+    paper(run)
+}
+
+/// Other programs took these shares of the CPUs while the one and the other side were measured.
+fn foreign_cpu(run: &mut RunData, shares: [f64; 2]) {
+    for trial in &mut run.trials {
+        let share = shares[usize::from(trial.summary.target != "maria")];
+        let more = f64::from(trial.summary.repeat % 2) / 100.0;
+        trial.summary.conditions.generator.foreign_cpu_share = Some(share + more);
+    }
+}
+
+/// Others committed so much on both sides, by the client's commits.
+fn foreign_load(run: &mut RunData, shares: [f64; 2]) {
+    for trial in &mut run.trials {
+        let share = shares[usize::from(trial.summary.target != "maria")];
+        let more = 1.0 + f64::from(trial.summary.repeat % 3) / 20.0;
+        let commits = |of: f64| Some((10_000.0 * of) as u64);
+        let (commits, client_commits) = (commits(1.0 + share * more), commits(1.0));
+        let node = NodeConditions { commits, client_commits, ..NodeConditions::default() };
+        trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
+    }
+}
+
+#[test]
+fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
+    let stopped = |run: &mut RunData| {
+        let known = &mut run.trials[3].summary.conditions.generator;
+        known.hiccup_max_us = Some(3.1e6);
+    };
+    let changed = |run: &mut RunData| {
+        for trial in &mut run.trials {
+            let is_changed = trial.summary.target == "maria" && trial.summary.repeat > 5;
+            let value = if is_changed { "off" } else { "on" };
+            for facts in trial.before.values_mut() {
+                facts.settings.insert("fsync".to_owned(), value.to_owned());
+            }
+        }
+    };
+    type Spoil<'a> = &'a dyn Fn(&mut RunData);
+    let cases: [(&str, Spoil<'_>, &str); 5] = [
+        ("uneven-foreign-load", &|run| foreign_load(run, [0.0, 0.5]), "maria 0 %, postgres 5"),
+        ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11"),
+        ("uneven-foreign-cpu", &|run| foreign_cpu(run, [0.1, 0.5]), "from maria and 5"),
+        ("target-changed", &changed, "maria by trial 12: fsync was on, is off"),
+        ("generator-stopped", &stopped, "trial 4: dyno was stopped for 3.10 s"),
+    ];
+    for (id, spoil, found) in cases {
+        for ratio in [0.9, 1.0, 1.1] {
+            let paper = vetoed(ratio, spoil);
+            let comparison = &paper.verdicts.comparisons[0];
+            assert!(comparison.rows.iter().all(|row| row.call == Call::Explained), "{id} {ratio}");
+            let gate = &paper.verdicts.gates[0];
+            assert_eq!(gate.result, GateResult::Inconclusive, "{id} {ratio}");
+            let english = paper.verdicts.sentence().expect("a sentence").to_string();
+            for text in [&english, &gate.why.to_string(), &paper.digest(Lang::En, 3, &[])] {
+                assert!(text.contains(id) && text.contains(found), "{id}: {text}");
+            }
+            assert!(!english.contains("certain") && !english.contains("pairs would"), "{english}");
+            let chinese = paper.verdicts.sentence().expect("a sentence").render(Lang::Zh);
+            assert!(chinese.contains("另有可解释之处") && chinese.contains(id), "{chinese}");
+            elements(&paper.html(Lang::Zh).expect("rendered"));
+        }
+    }
+}
+
+#[test]
+fn what_meets_both_sides_or_is_accepted_or_too_small_takes_nothing_away() {
+    let calls = |paper: &Paper| (call(paper), paper.verdicts.gates[0].result);
+    let broken = (Call::Slower, GateResult::Broken);
+    assert_eq!(calls(&vetoed(0.9, |run| foreign_load(run, [0.3, 0.3]))), broken);
+    assert_eq!(calls(&vetoed(0.9, |run| foreign_cpu(run, [0.4, 0.4]))), broken);
+    // Three points of the CPUs can't make it three times slower; what they can make is 10 %.
+    assert_eq!(calls(&vetoed(0.33, |run| foreign_cpu(run, [0.1, 0.13]))), broken);
+    let paper = vetoed(0.95, |run| foreign_cpu(run, [0.1, 0.13]));
+    assert_eq!(calls(&paper), (Call::Explained, GateResult::Inconclusive));
+    let accepted = vetoed(0.9, |run| {
+        foreign_cpu(run, [0.1, 0.5]);
+        run.header.allowed = vec!["uneven-foreign-cpu".to_owned()];
+    });
+    assert_eq!(calls(&accepted), broken);
+    assert!(accepted.digest(Lang::En, 5, &[]).contains("uneven-foreign-cpu (accepted)"));
+}
