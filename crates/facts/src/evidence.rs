@@ -97,4 +97,6 @@ impl DataCheck {
     pub const SHARD_CONDITIONS: &'static str = "shard-conditions";
     /// Name of the check of transactions whose rows lie on several shards.
     pub const ACROSS: &'static str = "across-shards";
+    /// Name of the check of every acknowledged order by itself, where they were recorded.
+    pub const LEDGER: &'static str = "ledger";
 }

@@ -58,7 +58,9 @@ impl FaultFacts {
         let is_torn = self.across_shards.as_ref().is_some_and(CrossShardLosses::is_torn);
         let of_torn = [DataCheck::CONDITIONS, DataCheck::SHARD_CONDITIONS, DataCheck::ACROSS];
         match check {
-            DataCheck::BOOKS => is_torn || self.lost.is_some_and(|lost| lost > 0),
+            DataCheck::BOOKS | DataCheck::LEDGER => {
+                is_torn || self.lost.is_some_and(|lost| lost > 0)
+            }
             check => is_torn && of_torn.contains(&check),
         }
     }

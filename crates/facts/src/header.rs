@@ -126,6 +126,10 @@ pub struct RunHeader {
     /// Servers that were restarted and data that were restored before pairs, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renewals: Vec<RenewalFacts>,
+    /// By id: steps whose trial lost a server that did not come back, and the record of what was acknowledged in it,
+    /// in the run folder: it is held against the data before these are used again.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub owed: BTreeMap<String, String>,
     /// Checks whose findings end the run with exit code 4.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,

@@ -107,6 +107,9 @@ pub struct TargetFacts {
     #[serde(skip_serializing_if = "Option::is_none", with = "rule_text")]
     #[schemars(with = "Option<String>")]
     pub shard_rule: Option<ShardRule>,
+    /// How many shards it stands for, where the suite says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u32>,
     /// The target whose database this is, under another name: to measure the noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twin_of: Option<String>,

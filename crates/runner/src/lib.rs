@@ -19,6 +19,7 @@ mod footprint;
 pub mod muster;
 mod nodes;
 pub mod output;
+mod owed;
 mod ownership;
 mod pass;
 pub mod percentiles;
@@ -257,6 +258,7 @@ impl Runner<'_> {
 
     /// Does a step; `None` where it is no trial, or one that is over.
     fn step(&mut self, step: &PlanStep) -> Result<Option<TrialDone>, Failure> {
+        self.hold_owed(step)?;
         match &step.action {
             StepAction::Prepare => self.prepare(step).map(|()| None),
             StepAction::Cleanup => self.cleanup(step).map(|()| None),

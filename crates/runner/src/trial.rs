@@ -7,6 +7,7 @@ use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use crate::calibration::Calibration;
 use crate::failure::Failure;
 use crate::output;
+use crate::owed;
 use crate::progress::{ProgressBar, TrialProgress};
 use crate::signals;
 use crate::starving::Starving;
@@ -81,7 +82,8 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     if let Some(fault) = job.fault {
         fault.tune(&mut spec);
     }
-    let ready = match family.look_before(driver.primary(), &spec, &job.run.next_stem()) {
+    let stem = job.run.next_stem();
+    let ready = match family.look_before(driver.primary(), &spec, &stem) {
         // What it was asked to leave off is no failure.
         Err(_) if job.control.is_stopped() => {
             return Ok(TrialDone::INTERRUPTED);
@@ -94,18 +96,21 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let (workload, data, own) = (ready.workload, ready.data, ready.own);
     let identity =
         job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
-    let Job { planned, purpose, nodes, fault, mut team, starving, run, control, .. } = job;
+    let ledger = family.ledger(driver.primary(), &stem);
+    let Job { step, planned, purpose, nodes, fault, mut team, starving, run, control } = job;
     let calibration = Calibration::of(&run.header().environment);
     let start = started(identity.clone(), &spec, kinds(&workload));
     let mut writer = run.begin_trial(start)?;
     let title = format!("{place}, {}", what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
-    let parties = Parties { workload: &workload, driver, nodes: &nodes, fault, place: &place };
+    let is_recorded = ledger.is_some();
+    let parties =
+        Parties { workload: &workload, driver, nodes: &nodes, fault, is_recorded, place: &place };
     let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(TrialDone::INTERRUPTED);
     };
-    let Measured { result, client, seen, before, after, watch, gone, progress } = measured;
+    let Measured { result, client, seen, before, after, watch, gone, is_back, progress } = measured;
     let is_search = planned.purpose == Purpose::Search;
     let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
     let starving = Starving { is_late: is_late && !is_search, ..starving };
@@ -118,7 +123,8 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&before[..], &after[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, client, &measured);
-    let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some());
+    let is_away = gone.is_some() && !is_back;
+    let unchecked = unchecked(&measured.status, fleet.lost.is_some(), is_away);
     let committed = &committed[..];
     let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed };
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
@@ -126,7 +132,11 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
     let parts =
         TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving };
-    store(writer, parts, progress, &place)
+    let done = store(writer, parts, progress, &place)?;
+    match ledger.filter(|_| is_away) {
+        Some(ledger) => Err(owed::note(run, step, &ledger, &nodes)?.at(place)),
+        None => Ok(done),
+    }
 }
 
 pub(crate) struct TrialParts {
@@ -232,6 +242,8 @@ struct Parties<'a, W, D> {
     driver: &'a D,
     nodes: &'a Nodes<'a>,
     fault: Option<&'a Injection<'a>>,
+    /// Whether what is acknowledged can be looked for one by one.
+    is_recorded: bool,
     place: &'a str,
 }
 
@@ -243,6 +255,8 @@ struct Measured {
     after: Vec<Looked>,
     watch: Option<FaultWatch>,
     gone: Option<Message>,
+    /// The server for which the trial was ended answers again.
+    is_back: bool,
     progress: ProgressBar,
 }
 
@@ -256,7 +270,7 @@ fn measure<W: Workload, D: Driver>(
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { workload, driver, nodes, fault, place } = parties;
+    let &Parties { workload, driver, nodes, fault, is_recorded, place } = parties;
     let before = nodes.look();
     writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
@@ -288,17 +302,18 @@ fn measure<W: Workload, D: Driver>(
             return watchdog
                 .lost()
                 .cloned()
-                .map_or(Ok(None), |why| Err(Failure::new(why).at(place)));
+                .map_or(Ok(None), |lost| Err(Failure::new(lost.why).at(place)));
         }
         Err(error) => {
             let failure = Failure::from(error);
             return Err(watchdog::explained(failure, &nodes.watched).at(place));
         }
     };
-    let gone = watchdog.lost().cloned();
     if let Some(error) = error {
         return Err(error.into());
     }
+    let gone = watchdog.lost().cloned();
+    let is_back = gone.is_some() && is_recorded && watchdog::are_back(&nodes.watched, place);
     if let Some(fault) = fault {
         fault.settle();
         seen.leave_out(&fault.asked());
@@ -307,9 +322,10 @@ fn measure<W: Workload, D: Driver>(
         writer.event(event)?;
     }
     let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
-    let after = nodes.look_again(&seen, gone.as_ref());
+    let after = nodes.look_again(&seen, gone.as_ref().filter(|_| !is_back));
     writer.server(Moment::After, &nodes.facts(&after))?;
-    Ok(Some(Measured { result, client, seen, before, after, watch, gone, progress }))
+    let gone = gone.map(|lost| lost.why);
+    Ok(Some(Measured { result, client, seen, before, after, watch, gone, is_back, progress }))
 }
 
 fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::nodes::Over;
+use crate::output;
 use crate::signals;
 use crate::watched::{self, WatchedNode};
 use dyno_core::{Nanos, SECOND};
@@ -17,11 +18,19 @@ use std::time::Duration;
 /// How often it looks whether nodes are alive.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// The server for which a trial was ended.
+#[derive(Clone, Debug)]
+pub(crate) struct LostNode {
+    pub(crate) name: String,
+    /// What became of it.
+    pub(crate) why: Message,
+}
+
 #[derive(Default)]
 pub(crate) struct Watchdog {
     /// When something was committed last, on [`monotonic_now`].
     moved_at: AtomicU64,
-    lost: OnceLock<Message>,
+    lost: OnceLock<LostNode>,
 }
 
 impl Watchdog {
@@ -29,8 +38,8 @@ impl Watchdog {
         self.moved_at.store(monotonic_now(), Ordering::Relaxed);
     }
 
-    /// Why the trial was ended: the node, and what became of it.
-    pub(crate) fn lost(&self) -> Option<&Message> {
+    /// Why the trial was ended.
+    pub(crate) fn lost(&self) -> Option<&LostNode> {
         self.lost.get()
     }
 
@@ -82,7 +91,8 @@ impl Watchdog {
             let idle = self.idle();
             let lost = patience.lost(idle, &sights);
             if let Some(node) = lost.filter(|_| !is_over.load(Ordering::Relaxed)) {
-                let _ = self.lost.set(sentence(node, idle));
+                let (name, why) = (node.name.clone(), sentence(node, idle));
+                let _ = self.lost.set(LostNode { name, why });
                 control.stop();
             }
         }
@@ -94,6 +104,27 @@ pub(crate) fn explained(failure: Failure, nodes: &[WatchedNode]) -> Failure {
     let Some(NodeSight { name, evidence, .. }) = watched::ailing(nodes) else { return failure };
     let look = say!(node_looks, node = name, evidence = evidence);
     Failure { message: Message::sentences(&[failure.message, look]), ..failure }
+}
+
+/// Waits a minute at most until all nodes answer again, so that the data can be looked at. False when one of them did
+/// not come back, or the user won't wait.
+pub(crate) fn are_back(nodes: &[WatchedNode], place: &str) -> bool {
+    let patience = Patience::of_trial();
+    let within = 6 * patience.says_after;
+    output::talk(&format!(
+        "{place}: waiting up to {} s until all nodes answer again: what was acknowledged is then held against the \
+         data",
+        within / SECOND
+    ));
+    let until = monotonic_now() + within;
+    let answers = |node: &WatchedNode| node.answers(patience.answer_within);
+    while monotonic_now() < until && !signals::has_come() {
+        if watched::dead(nodes).is_none() && nodes.iter().all(answers) {
+            return true;
+        }
+        std::thread::sleep(LOOK);
+    }
+    false
 }
 
 fn sentence(node: &NodeSight, idle: Nanos) -> Message {

@@ -1,9 +1,10 @@
 //! The nodes of a target that a load looks at.
 
-use crate::databases::{Database, ReachedDatabase, with_driver};
-use dyno_core::{Driver, Nanos};
+use crate::databases::{self, Database, ReachedDatabase, with_driver};
+use dyno_core::{DbError, Discard, Driver, Nanos, Session};
 use dyno_facts::TargetFacts;
 use dyno_load::{NodeHealth, NodeSight, look_at};
+use dyno_reactor::{now, timeout};
 use dyno_topology::{Health, NodeWatch, Vitals};
 use std::path::Path;
 
@@ -64,6 +65,16 @@ impl WatchedNode {
             Health::Up => NodeHealth::Works,
         };
         NodeSight { name: self.name.clone(), health, evidence: vitals.text }
+    }
+
+    /// Whether it answers a question again.
+    pub(crate) fn answers(&self, within: Nanos) -> bool {
+        with_driver!(&self.database, driver => databases::run(async {
+            let asked = databases::in_session(driver, async |session| {
+                session.query("SELECT 1", &mut Discard).await
+            });
+            timeout(now() + within, asked).await.unwrap_or_else(|_| Err(DbError::unreachable("no answer")))
+        })).is_ok()
     }
 
     /// What is seen of its process, and whether it answers. An embedded database is no node.

@@ -1,7 +1,7 @@
 //! The nodes of a target, and how the load reaches them.
 
 use dyno_core::{ShardMap, ShardRule};
-use dyno_facts::{Role, Route, SecretUrl, TargetNode};
+use dyno_facts::{Role, Route, SecretUrl, TargetFacts, TargetNode};
 
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, short};
@@ -68,6 +68,23 @@ pub(crate) fn check_rule(
         let hint = "List every shard in `nodes`, in the order of the rule: `{ role = \"shard\", url = ... }`.";
         Problem::new(format!("The target `{target}`: {message}")).hint(hint)
     })
+}
+
+/// Whether there are as many shards among the nodes as the target stands for.
+pub(crate) fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Problem> {
+    let given = nodes.iter().filter(|node| node.role == Role::Shard).count();
+    let Some(wanted) = target.shards.filter(|wanted| *wanted as usize != given) else {
+        return Ok(());
+    };
+    let message = format!(
+        "The target `{}` stands for {wanted} shards, and what was given has {given}.",
+        target.name
+    );
+    let hint = format!(
+        "Give it a cluster of so many: `dyno cluster up sharded --shards {wanted}`, or name a target of the suite for \
+         {given}."
+    );
+    Err(Problem::new(message).hint(hint))
 }
 
 /// What the node does that the load reaches first.

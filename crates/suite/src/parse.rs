@@ -145,6 +145,7 @@ fn read_target(
         restart: table.text("restart").map(|text| text.value),
         stated: read_stated(sheet, &mut table),
         shard_rule: nodes::read_shard_rule(&mut table),
+        shards: table.whole("shards", 1..=10_000).map(|shards| shards as u32),
         price: table
             .take("price")
             .and_then(|(span, value)| Reader::of_value(sheet, "`price`", span, value))

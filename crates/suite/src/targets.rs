@@ -2,7 +2,7 @@
 
 use dyno_facts::{ExperimentFacts, Role, SecretUrl, TargetFacts, TargetNode};
 
-use crate::nodes::{self, TargetRoute, check_route, check_rule};
+use crate::nodes::{self, TargetRoute, check_route, check_rule, check_shards};
 use crate::plan::Overrides;
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Suite, SuiteExperiment, SuiteTarget};
@@ -54,6 +54,7 @@ pub(crate) fn redirect_to_nodes(
         Some(_) => first_readers(nodes, wanted),
         None => nodes.to_vec(),
     };
+    check_shards(target, &nodes)?;
     let way = TargetRoute::through(&target.name, route, target.shard_rule.clone(), nodes)?;
     take(target, way);
     Ok(())
@@ -136,6 +137,7 @@ fn way_to(
     let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
     let rule = target.facts.shard_rule.clone();
     if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
+        check_shards(&target.facts, nodes)?;
         return TargetRoute::through(name, route, rule, nodes.clone()).map(Some).map_err(placed);
     }
     if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {

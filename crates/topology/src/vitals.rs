@@ -1,7 +1,7 @@
 //! What the process, the memory and the log of a node say, for those who wait for it. The server itself is asked
 //! nothing.
 
-use crate::process::{Process, last_lines};
+use crate::process::Process;
 use crate::{Cluster, Health, StateNode};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -57,8 +57,12 @@ impl NodeWatch {
     /// What is left of a node whose process is gone; `None` while it runs.
     pub fn dead(&self) -> Option<Vitals> {
         let node = self.node().filter(|node| !node.process().is_alive())?;
-        let text = format!("({}) is dead; {}", node.product.name(), last_lines(&node.log()));
-        let is_out_of_memory = self.trouble(&node).is_some();
+        let trouble = self.trouble(&node);
+        let is_out_of_memory = trouble.is_some();
+        let said = tail(&node.log(), self.log_from);
+        let said = trouble.or_else(|| said.as_deref().and_then(telling_line));
+        let said = said.map_or("does not say why".to_owned(), |line| format!("ends with: {line}"));
+        let text = format!("({}) is dead; its log {said}", node.product.name());
         Some(Vitals { health: Health::Down, is_out_of_memory, text })
     }
 
@@ -102,8 +106,23 @@ impl NodeWatch {
         let text = tail(&node.log(), self.log_from)?;
         let line =
             text.lines().rev().find(|line| TROUBLE.iter().any(|word| line.contains(word)))?;
-        Some(line.trim().chars().take(300).collect())
+        Some(cut(line))
     }
+}
+
+/// The last line of a log that may say why a server has ended. Frames of Java, what belongs to the line above it and
+/// errors of single statements don't.
+fn telling_line(log: &str) -> Option<String> {
+    const NOISE: [&str; 7] =
+        ["at ", "Caused by:", "STATEMENT:", "CONTEXT:", "DETAIL:", "HINT:", "ERROR:"];
+    let is_noise = |line: &str| NOISE.iter().any(|noise| line.contains(noise));
+    let said = log.lines().filter(|line| !line.starts_with(char::is_whitespace));
+    said.filter(|line| !line.trim().is_empty()).rfind(|line| !is_noise(line)).map(cut)
+}
+
+/// Long lines of logs carry whole statements.
+fn cut(line: &str) -> String {
+    line.trim().chars().take(300).collect()
 }
 
 /// The end of a file, behind `from` bytes.
@@ -157,6 +176,17 @@ mod tests {
         assert!(heap.is_full());
         assert_eq!(heap_left(&format!("{full}{young}")), None, "it has recovered");
         assert!(!Heap { used_mib: 200, bound_mib: 256 }.is_full());
+    }
+
+    #[test]
+    fn the_line_of_a_log_that_tells_most_is_one_line() {
+        let log = "LOG:  starting\n2026 LOG:  server process was terminated by signal 9\n\
+                   2026 ERROR:  could not serialize access due to concurrent update\n\
+                   2026 CONTEXT:  SQL statement\n\tSELECT 1\n\
+                   2026 STATEMENT:  UPDATE t\n\tat io.netty.channel.read(Channel.java:12)\n\n";
+        let told = telling_line(log);
+        assert_eq!(told.as_deref(), Some("2026 LOG:  server process was terminated by signal 9"));
+        assert_eq!(telling_line("\tat io.netty\nERROR:  could not serialize\n"), None);
     }
 
     #[test]

@@ -106,6 +106,11 @@ impl Evidence {
         rows
     }
 
+    /// The same without points whose trials failed: those have no result.
+    pub fn result_rows(&self) -> Vec<KeyRow<'_>> {
+        self.key_rows().into_iter().filter(|row| row.point.status != "failed").collect()
+    }
+
     /// The trials of an experiment, target by target.
     pub fn trials_in(&self, experiment: &Experiment) -> impl Iterator<Item = &Trial> {
         let place = |trial: &Trial| self.targets.iter().position(|own| own.label == trial.target);

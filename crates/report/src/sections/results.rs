@@ -28,7 +28,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
             blocks.extend(experiment::blocks(paper, own, lang));
         }
     }
-    if !paper.key_rows().is_empty() {
+    if !paper.result_rows().is_empty() {
         blocks.heading(3, &next(), say!(capacity), "capacity");
         blocks.listed();
         blocks.table(capacity(paper));
@@ -71,7 +71,7 @@ fn vcpu(paper: &Paper, row: KeyRow<'_>) -> Option<f64> {
 
 /// One row per experiment and target with figures of throughput.
 fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
-    PaperRows::new(say!(the_most_that_each_target_did), paper.key_rows())
+    PaperRows::new(say!(the_most_that_each_target_did), paper.result_rows())
         .text(say!(experiment), |row| {
             link(&row.experiment.title, format!("#experiment-{}", row.index + 1))
         })

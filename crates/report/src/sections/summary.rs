@@ -38,7 +38,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 /// The best point of each experiment and target.
 pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
     let title = say!(the_load_level_with_the_most);
-    let rows = paper.key_rows();
+    let rows = paper.result_rows();
     let own = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
     let of = |point: &Point, metric: Metric| {
         let (_, figure) = point.main.filter(|(own, _)| *own == metric)?;
@@ -101,8 +101,11 @@ fn reached(paper: &Paper) -> Vec<Message> {
         paper.experiments.iter().filter_map(|own| Some(own.family?.reached(paper, own)));
     let faults = paper.faults();
     let of_faults = faults.iter().map(FaultTrials::sentence);
-    let of_transactions = paper.key_rows().into_iter().map(|row| best_sentence(paper, row));
-    of_faults.chain(of_transactions).chain(of_families.flatten()).collect()
+    let of_transactions = paper.result_rows().into_iter().map(|row| best_sentence(paper, row));
+    let reached: Vec<Message> =
+        of_faults.chain(of_transactions).chain(of_families.flatten()).collect();
+    let is_failed = paper.trials.iter().all(|trial| trial.status == "failed");
+    if reached.is_empty() && is_failed { vec![say!(no_valid_result)] } else { reached }
 }
 
 fn extent(paper: &Paper) -> Message {

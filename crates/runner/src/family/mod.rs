@@ -30,6 +30,7 @@ use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
     DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialSummary,
+    say,
 };
 use dyno_load::LoadError;
 use dyno_store::RunData;
@@ -37,7 +38,7 @@ use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a family of workloads offers the runner: an experiment whose options are valid, its data and
 /// its trials. The driver is a type parameter, so nothing is told apart within a trial.
@@ -77,6 +78,11 @@ pub trait Family: Sized {
 
     /// Loads the data, or what an interrupted load has left undone; says what was done.
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure>;
+
+    /// Holds what a trial has recorded as acknowledged in `ledger` against the data, long after it.
+    fn settle<D: Driver>(&self, _driver: &D, _ledger: &Path) -> Result<LostWork, Failure> {
+        Ok(LostWork::untold(say!(losses_untraceable)))
+    }
 
     fn tables(&self) -> Vec<String>;
 
@@ -179,6 +185,12 @@ pub trait Driven: Family {
 
     /// Changes what is asked of the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
+
+    /// The file in which a trial records what is acknowledged, for [`Family::settle`]: where that is to be held
+    /// against the data also when a server was lost. `stem` as above.
+    fn ledger<D: Driver>(&self, _driver: &D, _stem: &Path) -> Option<PathBuf> {
+        None
+    }
 
     /// What the workload says of a trial, and its checks of the data after it. Who has interrupted
     /// the trial doesn't want to wait for a check.

@@ -1,6 +1,6 @@
 //! Families as the runner holds them: without type parameters.
 
-use super::{Assist, Family, Job, Left, LoadOrder, TrialDone, Trials};
+use super::{Assist, Family, Job, Left, LoadOrder, LostWork, TrialDone, Trials};
 use crate::databases::{Database, with_driver};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
@@ -10,6 +10,7 @@ use dyno_facts::{Catalogue, ExperimentFacts, Message};
 use dyno_store::RunData;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 type Read = Result<Box<dyn AnyFamily>, Failure>;
 
@@ -95,6 +96,7 @@ pub trait AnyFamily {
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure>;
+    fn settle(&self, database: &Database, ledger: &Path) -> Result<LostWork, Failure>;
     fn takes_fleet(&self) -> Result<bool, Failure>;
     fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure>;
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure>;
@@ -140,6 +142,10 @@ impl<F: Trials> AnyFamily for F {
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
         with_driver!(database, driver => Family::remove(self, driver.primary(), tables, observer))
+    }
+
+    fn settle(&self, database: &Database, ledger: &Path) -> Result<LostWork, Failure> {
+        with_driver!(database, driver => Family::settle(self, driver.primary(), ledger))
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {

@@ -17,6 +17,7 @@ pub(crate) use client::Client;
 pub(super) use sampling::{Over, Sampling, sampled};
 
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace, with_driver};
+use crate::watchdog::LostNode;
 use crate::watched::{WatchedNode, watched};
 use client::preparing;
 use dyno_core::{AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session};
@@ -39,6 +40,8 @@ pub(crate) struct Nodes<'a> {
     is_listed: bool,
     /// The target as the load reaches it.
     load: &'a Database,
+    /// The same for people, without a password.
+    pub(super) address: String,
     route: Route,
     tables: Vec<String>,
     pub(super) watched: Vec<WatchedNode>,
@@ -118,7 +121,12 @@ impl<'a> Nodes<'a> {
         if watched.is_empty() {
             watched.push(WatchedNode::only(target, load));
         }
-        Nodes { list, is_listed, load, route, tables, watched, is_sampled }
+        let folder = planned.and_then(|planned| planned.nodes.first()?.cluster.as_ref());
+        let address = match folder {
+            Some(folder) => format!("cluster:{folder}"),
+            None => planned.map(|planned| planned.url.to_string()).unwrap_or_default(),
+        };
+        Nodes { list, is_listed, load, address, route, tables, watched, is_sampled }
     }
 
     pub(super) fn look(&self) -> Vec<Looked> {
@@ -136,11 +144,12 @@ impl<'a> Nodes<'a> {
 
     /// What they say after a trial, once the sessions of the trial have left them; what they refused to
     /// say meanwhile is listed with the rest.
-    /// `gone` says why nobody is asked.
-    pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&Message>) -> Vec<Looked> {
+    /// Nobody is asked where one is `gone`: others may hang with it.
+    pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&LostNode>) -> Vec<Looked> {
         let again = |(index, node): (usize, &Node<'_>)| {
             if gone.is_some() || self.is_only_a_way(node) {
-                return Looked { look: NodeLook::default(), away: gone.cloned() };
+                let away = gone.filter(|gone| gone.name == node.name).map(|gone| gone.why.clone());
+                return Looked { look: NodeLook::default(), away };
             }
             let mut looked = node.looked(&Asking::After(&self.tables));
             let refused = seen.nodes.get(index).map_or(&[][..], |seen| &seen.not_readable);
@@ -368,6 +377,7 @@ mod tests {
             list: ROLES.map(node).into(),
             is_listed: true,
             load: database,
+            address: String::new(),
             route: Route::Endpoint,
             tables: Vec::new(),
             watched: Vec::new(),

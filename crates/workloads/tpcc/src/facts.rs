@@ -58,8 +58,6 @@ impl TpccFacts {
     pub const NEW_ORDER: &'static str = "new_order";
     /// The kind that Deliveries queued by terminals are executed as; no part of the mix.
     pub const DEFERRED: &'static str = "delivery_deferred";
-    /// Name of the trial's check of the durable ledger.
-    pub const LEDGER: &'static str = "ledger";
 
     /// What follows from the trial's kinds and the length of its window: both tpmC, and tpmTOTAL.
     pub fn set_rates(&mut self, kinds: &[KindSummary], window_s: f64) {

@@ -15,9 +15,6 @@ use dyno_tpcc::load::{TpccDatabase, prove};
 use dyno_tpcc::settle::settle;
 use std::time::Instant;
 
-/// The names of what is no condition among those of conditions.
-const LEDGER: &str = "ledger";
-
 pub(super) struct CheckRequest {
     /// All of them unless some were named.
     conditions: Vec<&'static Condition>,
@@ -40,7 +37,7 @@ impl CheckRequest {
         let mut conditions = Vec::new();
         let mut shards = arguments.only.is_empty();
         for name in &arguments.only {
-            if name.eq_ignore_ascii_case(LEDGER) {
+            if name.eq_ignore_ascii_case(DataCheck::LEDGER) {
                 if ledger.is_none() {
                     let problem = "`--only ledger` needs a ledger.";
                     return Err(Failure::usage(problem).with_hint("Name it with --ledger FILE."));
@@ -75,7 +72,10 @@ fn condition(name: &str) -> Result<&'static Condition, Failure> {
         let ids = CONDITIONS.iter().map(|condition| condition.id);
         let failure = Failure::usage(format!("There is no condition `{name}`."));
         let meant = nearest(&name.to_uppercase(), ids.clone());
-        let all = ids.chain([LEDGER, DataCheck::SHARD_PLACEMENT]).collect::<Vec<_>>().join(", ");
+        let all = ids
+            .chain([DataCheck::LEDGER, DataCheck::SHARD_PLACEMENT])
+            .collect::<Vec<_>>()
+            .join(", ");
         failure.with_hint(match meant {
             Some(meant) => format!("Did you mean `{meant}`? There are {all}."),
             None => format!("There are {all}."),

@@ -120,7 +120,12 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
     Findings {
         checks: [DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS]
             .into_iter()
-            .chain(before.placement.as_ref().map(|_| DataCheck::SHARD_PLACEMENT))
+            .chain(
+                before
+                    .placement
+                    .iter()
+                    .flat_map(|_| [DataCheck::SHARD_PLACEMENT, DataCheck::SHARD_CONDITIONS]),
+            )
             .map(check)
             .collect(),
         conditions: lines(before, After::NotMade(why)),

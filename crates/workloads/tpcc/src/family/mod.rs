@@ -85,6 +85,12 @@ impl Family for TpccFamily {
             .map_err(|error| load_failure(&error, OTHER_DATA_HINT))
     }
 
+    fn settle<D: Driver>(&self, driver: &D, ledger: &Path) -> Result<LostWork, Failure> {
+        let recorded = read(ledger)?;
+        let settled = ask(driver, async |session| settle(session, &recorded, |_| {}).await)?;
+        Ok(lost_of(&settled))
+    }
+
     fn tables(&self) -> Vec<String> {
         table_names().map(str::to_owned).collect()
     }
@@ -138,8 +144,7 @@ impl Driven for TpccFamily {
         let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let known = shards::known(driver);
-        // A server that dies unasked leaves work that is half done, too.
-        let ledger = (self.has_fault || known.is_some()).then(|| stem.with_extension("ledger"));
+        let ledger = self.ledger(driver, stem);
         let foreign = match known {
             None => Vec::new(),
             Some((shards, _)) => foreign_before(shards).map_err(|error| Failure::from(&error))?,
@@ -185,6 +190,12 @@ impl Driven for TpccFamily {
         workload.absorb(kept).map_err(Failure::new)
     }
 
+    /// A server that dies unasked leaves work on shards that is half done, too.
+    fn ledger<D: Driver>(&self, driver: &D, stem: &Path) -> Option<PathBuf> {
+        let is_kept = self.has_fault || shards::known(driver).is_some();
+        is_kept.then(|| stem.with_extension("ledger"))
+    }
+
     fn look_after<D: Driver>(
         &self,
         driver: &D,
@@ -203,7 +214,11 @@ impl Driven for TpccFamily {
         facts.conditions = findings.conditions;
         let payments = (workload.acknowledged().payments, findings.payments_missing);
         let lost = found.ledger.map(|ledger| match (ran.unchecked.clone(), known) {
-            (Some(why), _) => LostWork::untold(why),
+            (Some(why), _) => {
+                let is_sharded = shards::known(driver).is_some();
+                findings.checks.extend(is_sharded.then(|| across_not_made(&why)));
+                LostWork::untold(why)
+            }
             (None, None) => lost_orders(driver, workload, &ledger),
             (None, Some(known)) => {
                 let recorded = closed(workload, &ledger);
@@ -222,6 +237,7 @@ impl Driven for TpccFamily {
                 lost
             }
         });
+        findings.checks.extend(lost.as_ref().map(ledger_check));
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
         let [tpmc, committed, total] =
             [facts.tpmc, facts.tpmc_committed, facts.tpm_total].map(short);
@@ -331,10 +347,8 @@ fn on_shards(
     let (settled, work) = match settled {
         Ok(settled) => settled,
         Err(failure) => {
-            let (name, evidence) = (DataCheck::ACROSS.to_owned(), failure.message);
-            let check =
-                DataCheck { name, verdict: CheckVerdict::NotMade, evidence: evidence.clone() };
-            return (LostWork::untold(evidence), Some(check));
+            let check = across_not_made(&failure.message);
+            return (LostWork::untold(failure.message), Some(check));
         }
     };
     let check = across_check(&work);
@@ -354,6 +368,26 @@ fn on_shards(
         across_shards: Some(work.losses),
     };
     (lost, Some(check))
+}
+
+fn across_not_made(why: &Message) -> DataCheck {
+    let (name, verdict) = (DataCheck::ACROSS.to_owned(), CheckVerdict::NotMade);
+    DataCheck { name, verdict, evidence: why.clone() }
+}
+
+/// What was acknowledged, each by itself: the books compare sums only.
+fn ledger_check(lost: &LostWork) -> DataCheck {
+    let verdict = match lost.lost {
+        None => CheckVerdict::NotMade,
+        Some(0) => CheckVerdict::Passed,
+        Some(_) => CheckVerdict::Failed,
+    };
+    let counted = lost.acknowledged.zip(lost.lost);
+    let counted = counted
+        .map(|(acknowledged, lost)| say!(ledger_counted, acknowledged = acknowledged, lost = lost));
+    let evidence = counted.into_iter().chain([lost.evidence.clone()]);
+    let evidence = Message::sentences(&evidence.collect::<Vec<_>>());
+    DataCheck { name: DataCheck::LEDGER.to_owned(), verdict, evidence }
 }
 
 /// What came of the orders, in numbers and sentences.

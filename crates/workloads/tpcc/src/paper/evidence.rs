@@ -114,6 +114,6 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
     };
     vec![
         proof(say!(books_what_was_acknowledged_by_district), DataCheck::BOOKS, words::no_books),
-        proof(say!(ledger_every_acknowledged_order_is_found), TpccFacts::LEDGER, words::no_ledger),
+        proof(say!(ledger_every_acknowledged_order_is_found), DataCheck::LEDGER, words::no_ledger),
     ]
 }
