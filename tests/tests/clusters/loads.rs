@@ -67,7 +67,9 @@ fn trial_names(
     write_suite(&folder, 3600);
     let mut mend = Some(mend);
     let mut command = dyno_command(&folder);
-    command.env("DYNO_TRIAL_PATIENCE_S", "2").args(RUN);
+    // Six times as long it waits for a node, and a proxy takes its time to start.
+    let patience_s = if comes_back { "15" } else { "2" };
+    command.env("DYNO_TRIAL_PATIENCE_S", patience_s).args(RUN);
     let mut running = RunningDyno::spawn(&folder, command);
     running.wait_until("commits", |_| {
         only_run(&folder.join("dyno-runs"))

@@ -346,7 +346,10 @@ fn unfinished(plan: &Plan, keeping: &Keeping<'_>) -> Result<Option<PathBuf>, Fai
         let goes_on = same
             && match entry.status() {
                 Some(RunStatus::Interrupted) => true,
-                Some(RunStatus::Failed(_)) => ended_early(plan, &entry.path)?,
+                Some(RunStatus::Failed(_)) => {
+                    let is_owed = entry.header.as_ref().is_ok_and(|header| !header.owed.is_empty());
+                    is_owed || ended_early(plan, &entry.path)?
+                }
                 _ => false,
             };
         if goes_on {
