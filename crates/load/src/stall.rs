@@ -60,8 +60,7 @@ impl Patience {
 
 /// How often a watcher looks whether the load is canceled, and whether nodes are alive.
 const LOOK: Duration = Duration::from_millis(250);
-pub(crate) const REMEDY: &str =
-    "look at the node and start it again, then give the same command: what is stored is kept";
+pub(crate) const REMEDY: &str = "look at the node and start it again (of a cluster of dyno: `dyno cluster start NODE`), then give the same command: what is stored is kept";
 /// Statements of a server's process list that are told.
 const LISTED: usize = 3;
 

@@ -5,7 +5,7 @@ use dyno_engine::Control;
 use dyno_reactor::unless;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -68,9 +68,20 @@ fn interrupters() -> MutexGuard<'static, Vec<(u64, Interrupter)>> {
     INTERRUPTERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a question gives; `None` once a signal has come and the answer does not follow soon.
+/// What a question gives; `None` once a signal has come and the answer does not follow soon, or when it is given up.
 pub async fn unless_stopped<F: Future>(question: F) -> Option<F::Output> {
-    unless(|| came_before(ANSWER_GRACE), question).await
+    unless(|| came_before(ANSWER_GRACE) || is_given_up(), question).await
+}
+
+/// Whether questions are given up: a server that some of them need is dead.
+static IS_GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+pub fn is_given_up() -> bool {
+    IS_GIVEN_UP.load(Ordering::Relaxed)
+}
+
+pub(crate) fn give_up(is_given_up: bool) {
+    IS_GIVEN_UP.store(is_given_up, Ordering::Relaxed);
 }
 
 /// Ends embedded statements, and at last the process.

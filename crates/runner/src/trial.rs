@@ -83,7 +83,8 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
         fault.tune(&mut spec);
     }
     let stem = job.run.next_stem();
-    let ready = match family.look_before(driver.primary(), &spec, &stem) {
+    let look = || family.look_before(driver.primary(), &spec, &stem);
+    let ready = match watchdog::guarded(&job.nodes.watched, look) {
         // What it was asked to leave off is no failure.
         Err(_) if job.control.is_stopped() => {
             return Ok(TrialDone::INTERRUPTED);

@@ -106,6 +106,42 @@ pub(crate) fn explained(failure: Failure, nodes: &[WatchedNode]) -> Failure {
     Failure { message: Message::sentences(&[failure.message, look]), ..failure }
 }
 
+/// Asks something of a target, and gives it up when one of its nodes is dead: a proxy may wait for that for minutes.
+pub(crate) fn guarded<T>(
+    nodes: &[WatchedNode],
+    ask: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let is_over = AtomicBool::new(false);
+    let asked = std::thread::scope(|scope| {
+        let watch = || {
+            while !is_over.load(Ordering::Relaxed) {
+                if watched::dead(nodes).is_some() {
+                    return signals::give_up(true);
+                }
+                std::thread::park_timeout(LOOK);
+            }
+        };
+        let watcher = Builder::new().name("watchdog".to_owned()).spawn_scoped(scope, watch);
+        let _over = Over::new(&is_over);
+        let asked = ask();
+        is_over.store(true, Ordering::Relaxed);
+        if let Ok(watcher) = watcher {
+            watcher.thread().unpark();
+        }
+        asked
+    });
+    signals::give_up(false);
+    asked.map_err(|failure| match watched::dead(nodes).filter(|_| !signals::has_come()) {
+        None => failure,
+        Some(NodeSight { name, evidence, .. }) => {
+            let hint = format!(
+                "Start it again (`dyno cluster start {name}` in a cluster of dyno), then give the same command."
+            );
+            Failure::new(say!(node_looks, node = name, evidence = evidence)).with_hint(hint)
+        }
+    })
+}
+
 /// Waits a minute at most until all nodes answer again, so that the data can be looked at. False when one of them did
 /// not come back, or the user won't wait.
 pub(crate) fn are_back(nodes: &[WatchedNode], place: &str) -> bool {

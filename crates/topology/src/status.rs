@@ -52,7 +52,11 @@ impl Cluster {
             problem: None,
         };
         if !process.is_alive() {
-            let problem = "it was stopped, or ended by itself: its log says why".to_owned();
+            let problem = format!(
+                "it was stopped or killed, or ended by itself: its log may say why; `dyno cluster start {}` starts it \
+                 again",
+                node.name
+            );
             (status.health, status.problem) = (Health::Down, Some(problem));
         } else if process.is_frozen() {
             status.health = Health::Frozen;

@@ -2,7 +2,7 @@
 
 use crate::mine::{Mine, up};
 use crate::verbs::assert_nothing_is_left;
-use dyno_testkit::dyno;
+use dyno_testkit::{RunningDyno, dyno};
 use dyno_topology::{Cluster, Health, TopologyKind};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ load_workers = 2
 /// Loads two warehouses, runs TPC-C and has it checked. Returns the names of the shards.
 pub(crate) fn tpcc_is_consistent(mine: &Mine) -> Vec<String> {
     std::fs::write(mine.scratch.path().join("sharded.toml"), SUITE).expect("a file");
-    mine.dyno(&["run", "sharded.toml", "--target", &format!("main={}", mine.url())]);
+    let ran = mine.dyno(&["run", "sharded.toml", "--target", &format!("main={}", mine.url())]);
+    assert!(ran.stderr.contains("No warehouse lies on n1, n4"), "{}", ran.all());
     let trial = only_trial(mine.scratch.path());
     assert_eq!(trial["status"], "complete", "{trial}");
     assert!(trial["counts"]["committed"].as_u64() > Some(0), "{}", trial["counts"]);
@@ -133,6 +134,33 @@ fn tpcc_over_four_postgres_shards_is_consistent() {
     assert_eq!(mine.number("n2", keys), 8);
     let printed = mine.dyno(&["check", &mine.node_url("endpoint")]).stdout;
     assert!(printed.contains("C12"), "{printed}");
+    another_number_of_shards_is_refused(&mine);
+    a_shard_that_died_before_a_trial_is_named(mine);
+}
+
+/// A target that stands for two shards is not measured on four.
+fn another_number_of_shards_is_refused(mine: &Mine) {
+    let target = format!("shards-2={}", mine.url());
+    let ran = dyno(mine.scratch.path(), &["run", "polardb-x-tpcc", "--target", &target]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    let said = "The target `shards-2` stands for 2 shards, and what was given has 4.";
+    assert!(ran.stderr.contains(said), "{}", ran.all());
+    let up = ["cluster", "up", "sharded-postgres", "--transactions", "xa", "--dir", "another"];
+    let ran = dyno(mine.scratch.path(), &up);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.stderr.contains("it has no XA"), "{}", ran.all());
+}
+
+/// Also where it died while the data were being checked, or their sessions opened.
+fn a_shard_that_died_before_a_trial_is_named(mut mine: Mine) {
+    let folder = mine.scratch.path().to_owned();
+    let run = ["run", "sharded.toml", "--target", &format!("main={}", mine.url())];
+    let mut running = RunningDyno::start(&folder, &run);
+    running.wait_until("the data", |running| running.stderr().contains("prepare orders on main: "));
+    mine.cluster.kill("n2").expect("it runs");
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("n2 (PostgreSQL) is dead; its log "), "{}", ran.all());
 }
 
 /// The names of the shards that a query's plan reads.

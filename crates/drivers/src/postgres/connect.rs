@@ -245,7 +245,7 @@ impl Login<'_> {
                 self.address
             );
             DbError::rejected(0, *b"28P01", message)
-                .with_hint("give it in the URL, in DYNO_PASSWORD_NAME or in ~/.pgpass")
+                .with_hint("give it in the URL, in DYNO_PASSWORD_NAME (NAME: the target's, in capitals) or in ~/.pgpass")
         })
     }
 

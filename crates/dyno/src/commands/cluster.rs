@@ -131,9 +131,10 @@ pub(crate) struct Up {
     /// Tables of sysbench that a sharded cluster spreads.
     #[arg(long, value_name = "N", default_value_t = endpoint::EndpointOptions::default().sysbench_tables)]
     sysbench_tables: u32,
-    /// How a sharded cluster commits what lies on several shards: by XA, in two phases, or one shard after the other.
-    #[arg(long, value_name = "KIND", default_value = "xa", value_parser = choice(COMMITS))]
-    transactions: CrossShardCommit,
+    /// How a sharded cluster commits what lies on several shards: by XA, in two phases (the usual one), or one shard after the
+    /// other, as `sharded-postgres` always does.
+    #[arg(long, value_name = "KIND", value_parser = choice(COMMITS))]
+    transactions: Option<CrossShardCommit>,
     /// Java heap of ShardingSphere-Proxy; without it as much as its clients need.
     #[arg(long, value_name = "MIB")]
     heap_mib: Option<u32>,
@@ -190,7 +191,7 @@ impl Up {
                 clients_max: self.clients_max,
                 sysbench_tables: self.sysbench_tables,
                 allow_any_address: self.allow_any_address,
-                transactions: self.transactions,
+                transactions: self.transactions.unwrap_or_default(),
                 heap_mib: self.heap_mib,
                 ..endpoint::EndpointOptions::default()
             },
@@ -222,6 +223,12 @@ pub(crate) fn run(command: &Command) -> Done {
 }
 
 fn up(arguments: &Up) -> Done {
+    let is_joined = arguments.topology == TopologyKind::ShardedPostgres;
+    if is_joined && arguments.transactions == Some(CrossShardCommit::Xa) {
+        let message = "The coordinator of `sharded-postgres` commits on one shard after the other: it has no XA.";
+        let hint = "Leave --transactions out, or use the topology `sharded`.";
+        return Err(Failure::usage(message).with_hint(hint));
+    }
     let begin = Instant::now();
     signals::on_interrupt(|| {
         output::talk("Stopping. Once more ends at once and leaves the rest to `down`.")

@@ -302,6 +302,10 @@ fn not_the_primary(target: &TargetFacts, name: &str) -> Failure {
 
 fn no_heir(target: &TargetFacts) -> Failure {
     let message = format!("The target {} has no other node that could take over.", target.name);
+    if target.nodes.iter().any(|node| node.role == Role::Shard) {
+        return Failure::usage(message)
+            .with_hint("Leave `promote` out of the fault: shards have no read-only nodes.");
+    }
     Failure::usage(message).with_hint(
         "Leave `promote` out of the fault, or give a cluster with replicas: `dyno cluster up mariadb \
          --replicas 1`, then `--target NAME=cluster:DIR`.",

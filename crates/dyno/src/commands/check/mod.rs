@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Of TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
 what violates them is listed by key; of a cluster with shards, also whether every row lies on its shard and the
-endpoint finds it there (`shards`). Of pgbench's, the sums of the balances and the numbers of rows.
+endpoint finds it there (`shard-placement`). Of pgbench's, the sums of the balances and the numbers of rows.
 Nobody may write meanwhile. Tables are read as a whole: seconds for each warehouse.
 
 With --ledger, every order that a run has recorded as acknowledged must be there with all its lines,
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     /// Hold the orders against it that runs with `--ledger` have recorded in this file.
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// Check only these: conditions by their names, `ledger` and `shards`.
+    /// Check only these: conditions by their names, `ledger` and `shard-placement`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
     /// Compare rows of different warehouses in dyno instead of joining them in the database. Done by

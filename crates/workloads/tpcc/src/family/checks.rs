@@ -257,7 +257,7 @@ struct UntilStopped;
 
 impl LoadObserver for UntilStopped {
     fn is_canceled(&self) -> bool {
-        signals::has_come()
+        signals::has_come() || signals::is_given_up()
     }
 }
 

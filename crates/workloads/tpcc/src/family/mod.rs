@@ -37,7 +37,10 @@ use dyno_runner::family::{
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
-use shards::{across_check, foreign_before, settle_on_shards, wait_for_branches};
+use shards::{
+    across_check, footprint_of_shards, foreign_before, settle_on_shards, shards_without_rows,
+    wait_for_branches,
+};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -137,13 +140,18 @@ impl Driven for TpccFamily {
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
-        let (found, data) = ask(driver, async |session| {
+        let (mut found, mut data) = ask(driver, async |session| {
             self.look(session, spec.workers).await.map_err(preflight_failure)
         })?;
         let loaded = found.loaded;
+        let known = shards::known(driver);
+        if let Some((shards, map)) = known {
+            let size = footprint_of_shards(shards).map_err(|error| Failure::from(&error))?;
+            (data.size_bytes, data.memory_bytes) = (size.size_bytes, size.memory_bytes);
+            found.warnings.extend(shards_without_rows(shards, map, loaded.warehouses));
+        }
         let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
-        let known = shards::known(driver);
         let ledger = self.ledger(driver, stem);
         let foreign = match known {
             None => Vec::new(),

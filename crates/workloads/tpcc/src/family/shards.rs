@@ -12,6 +12,7 @@ use dyno_core::{DbError, Driver, Session, ShardMap, Shards};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::query::column;
 use dyno_runner::failure::sentence;
+use dyno_runner::family::{Footprint, footprint};
 use dyno_runner::signals;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -30,6 +31,36 @@ pub(super) fn known<D: Driver>(driver: &D) -> Option<(&Shards<D>, &ShardMap)> {
 /// What each shard has of transactions of the others, for the ledger.
 pub(super) fn foreign_before<D: Driver>(shards: &Shards<D>) -> Result<Vec<ForeignWork>, DbError> {
     on_each_shard(shards, async |_, session| foreign_work(session).await)
+}
+
+/// How large the data of all shards are beside their memory: a coordinator holds none of them.
+pub(super) fn footprint_of_shards<D: Driver>(shards: &Shards<D>) -> Result<Footprint, DbError> {
+    let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql").await)?;
+    let sum = |of: fn(&Footprint) -> Option<u64>| each.iter().map(of).sum::<Option<u64>>();
+    Ok(Footprint {
+        size_bytes: sum(|own| own.size_bytes),
+        memory_setting: each.first().map_or("", |own| own.memory_setting),
+        memory_bytes: sum(|own| own.memory_bytes),
+    })
+}
+
+/// Says which shards no warehouse lies on: they take no part in the load.
+pub(super) fn shards_without_rows<D>(
+    shards: &Shards<D>,
+    map: &ShardMap,
+    warehouses: u32,
+) -> Option<String> {
+    let used: BTreeSet<usize> = (1..=warehouses).map(|warehouse| map.shard_of(warehouse)).collect();
+    let idle = shards.nodes.iter().enumerate().filter(|(number, _)| !used.contains(number));
+    let idle: Vec<&str> = idle.map(|(_, node)| node.name.as_str()).collect();
+    (!idle.is_empty()).then(|| {
+        format!(
+            "No warehouse lies on {}: {warehouses} warehouses use {} of {} shards.",
+            idle.join(", "),
+            used.len(),
+            shards.nodes.len()
+        )
+    })
 }
 
 /// What a shard says of itself.
