@@ -125,7 +125,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let looks = (&before[..], &after[..]);
     let surroundings = nodes.surround(driver.dialect(), looks, &seen, client, &measured);
     let is_away = gone.is_some() && !is_back;
-    let unchecked = unchecked(&measured.status, fleet.lost.is_some(), is_away);
+    let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
     let committed = &committed[..];
     let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed };
     let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
@@ -397,11 +397,17 @@ fn started(identity: TrialIdentity, spec: &TrialSpec, kinds: Vec<String>) -> Tri
 
 /// Why the data are not checked after a trial, in a sentence: nobody waits, nobody answers, or nobody knows what they
 /// must be.
-fn unchecked(status: &TrialStatus, is_part_lost: bool, is_server_gone: bool) -> Option<Message> {
+fn unchecked(
+    status: &TrialStatus,
+    is_part_lost: bool,
+    was_server_gone: bool,
+    is_away: bool,
+) -> Option<Message> {
     match status {
-        _ if is_server_gone => Some(say!(lost_node_unchecked)),
+        _ if is_away => Some(say!(lost_node_unchecked)),
         _ if is_part_lost => Some(say!(generator_lost_unchecked)),
-        TrialStatus::Interrupted => Some(say!(trial_interrupted)),
+        // A trial that its lost server has ended is checked when that is back.
+        TrialStatus::Interrupted if !was_server_gone => Some(say!(trial_interrupted)),
         _ => None,
     }
 }
