@@ -93,16 +93,16 @@ fn trial_names(
     let by_hand = "trials/1.ledger --only ledger";
     assert_eq!(ran.stderr.contains(by_hand), !comes_back, "{}", ran.all());
     assert_eq!(ran.stderr.contains("tables dropped"), comes_back, "{}", ran.all());
-    if let Some(mend) = mend {
-        mend(&mut mine);
-    }
+    // Else the run is over, and nothing is owed.
+    let Some(mend) = mend else { return };
+    mend(&mut mine);
     let mut again = RunningDyno::start(&folder, &RUN);
     let settled = "(trials/1.ledger): acknowledged ";
     again.wait_until("the next trial", |_| {
         only_run(&folder.join("dyno-runs"))
             .is_some_and(|run| commits(&run, 2).iter().any(|&count| count > 0))
     });
-    assert_eq!(again.stderr().contains(settled), !comes_back, "{}", again.stderr());
+    assert!(again.stderr().contains(settled), "{}", again.stderr());
     again.signal(Signal::TERM);
     again.end();
 }
