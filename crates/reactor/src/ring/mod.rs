@@ -33,8 +33,9 @@ use std::task::Poll;
 const SUBMISSIONS: u32 = 512;
 /// Completions that fit; the kernel keeps those beyond.
 const COMPLETIONS: u32 = 4096;
-/// Sockets that the kernel finds by index, without counting references per call.
-const FILES: u32 = 2048;
+/// Sockets that the kernel finds by index, without counting references per call; fewer where the limit of open files
+/// (`ulimit -n`) is lower.
+const FILES: [u32; 3] = [2048, 1024, 256];
 
 /// A completion's origin: the upper half of its user data; the lower one is the slot's key.
 const RECEIVE: u64 = 0;
@@ -78,10 +79,8 @@ impl Ring {
     /// Fails where the kernel (before 6.1), a limit of locked memory or a container forbids it.
     pub(crate) fn new(tasks: usize) -> io::Result<Self> {
         let uring = build(true).or_else(|_| build(false))?;
-        let files = match uring.submitter().register_files_sparse(FILES) {
-            Ok(()) => FILES,
-            Err(_) => 0,
-        };
+        let is_taken = |&files: &u32| uring.submitter().register_files_sparse(files).is_ok();
+        let files = FILES.into_iter().find(is_taken).unwrap_or(0);
         let buffers = Buffers::register(&uring.submitter(), tasks)?;
         Ok(Ring {
             uring: ManuallyDrop::new(uring),
