@@ -217,7 +217,9 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
 /// Chooses how loops receive and send: by the option, else by the environment.
 fn choose_io_of(option: Option<IoChoice>) -> Done {
     let wanted = IoChoice::of_environment().map_err(Failure::usage)?;
-    choose_io(option.or(wanted).unwrap_or_default()).map_err(|error| {
+    // `auto` is decided by the first loop: verbs without one have no use for a ring.
+    let Some(choice) = option.or(wanted) else { return Ok(()) };
+    choose_io(choice).map_err(|error| {
         Failure::usage(format!("io_uring can't be used here: {error}."))
             .with_hint("leave `--io uring` out, or let the container call io_uring_setup")
     })

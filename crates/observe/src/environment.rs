@@ -2,12 +2,12 @@
 
 use crate::machine;
 use dyno_facts::Environment;
+use dyno_reactor::chosen_io;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 
-/// `loops_io`: how the loops speak with the kernel.
-pub fn environment(loops_io: String) -> Environment {
+pub fn environment() -> Environment {
     let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let kernel = format!(
         "{} {} {}",
@@ -25,7 +25,7 @@ pub fn environment(loops_io: String) -> Environment {
         cores: std::thread::available_parallelism().map_or(0, |cores| cores.get() as u32),
         memory_mib: memory_kib.map_or(0.0, |kib| (kib / 1024.0).round()),
         machine: machine(),
-        loops_io,
+        loops_io: chosen_io().to_string(),
         dyno_version: env!("CARGO_PKG_VERSION").to_owned(),
         binary_sha256: binary_sha256().unwrap_or_default(),
     }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_kernel_cores_memory_and_a_hash() {
-        let environment = super::environment("epoll".to_owned());
+        let environment = super::environment();
         assert!(environment.kernel.starts_with("Linux "), "{environment:?}");
         assert!(environment.cores > 0 && environment.memory_mib > 0.0);
         assert_eq!(environment.binary_sha256.len(), 64);

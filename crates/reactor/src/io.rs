@@ -81,32 +81,30 @@ impl fmt::Display for ChosenIo {
 
 static CHOSEN: OnceLock<ChosenIo> = OnceLock::new();
 
+fn resolved(choice: IoChoice) -> io::Result<ChosenIo> {
+    match choice {
+        IoChoice::Only(io) => io.probe().map(|()| ChosenIo { io, refused: None }),
+        IoChoice::Auto => Ok(match Io::Uring.probe() {
+            Ok(()) => ChosenIo { io: Io::Uring, refused: None },
+            Err(error) => ChosenIo { io: Io::Epoll, refused: Some(error.to_string()) },
+        }),
+    }
+}
+
 /// Chooses for all loops that are made from now on; the first choice of a process holds.
 ///
 /// # Errors
 /// Why io_uring can't be used, when nothing else was wanted.
 pub fn choose_io(choice: IoChoice) -> io::Result<()> {
-    let refused = match choice {
-        IoChoice::Only(Io::Epoll) => None,
-        _ => Io::Uring.probe().err(),
-    };
-    let chosen = match (choice, refused) {
-        (IoChoice::Only(Io::Uring), Some(error)) => return Err(error),
-        (IoChoice::Only(io), _) => ChosenIo { io, refused: None },
-        (IoChoice::Auto, None) => ChosenIo { io: Io::Uring, refused: None },
-        (IoChoice::Auto, Some(error)) => {
-            ChosenIo { io: Io::Epoll, refused: Some(error.to_string()) }
-        }
-    };
-    let _ = CHOSEN.set(chosen);
+    let _ = CHOSEN.set(resolved(choice)?);
     Ok(())
 }
 
-/// What was chosen; by the environment where nobody has chosen.
+/// What was chosen; by the environment where nobody has chosen, when the first loop is made.
 pub fn chosen_io() -> &'static ChosenIo {
-    if CHOSEN.get().is_none() {
+    CHOSEN.get_or_init(|| {
+        let wanted = IoChoice::of_environment().ok().flatten().unwrap_or_default();
         // What can't be had leaves epoll.
-        let _ = choose_io(IoChoice::of_environment().ok().flatten().unwrap_or_default());
-    }
-    CHOSEN.get_or_init(|| ChosenIo { io: Io::Epoll, refused: None })
+        resolved(wanted).unwrap_or(ChosenIo { io: Io::Epoll, refused: None })
+    })
 }

@@ -51,14 +51,16 @@ impl Restarter<'_> {
 /// Shuts all nodes of a cluster down, those that need others first, and starts them again.
 fn restart_cluster(folder: &str) -> Result<(), Failure> {
     let mut cluster = Cluster::open(Path::new(folder))?;
-    let names: Vec<String> = cluster.nodes().iter().map(|node| node.name.clone()).collect();
-    for name in names.iter().rev() {
-        cluster.stop(name)?;
-    }
-    for name in &names {
-        cluster.start(name)?;
-    }
-    Ok(())
+    names_of(&cluster).iter().rev().try_for_each(|name| cluster.stop(name))?;
+    start_all(&mut cluster)
+}
+
+fn start_all(cluster: &mut Cluster) -> Result<(), Failure> {
+    Ok(names_of(cluster).iter().try_for_each(|name| cluster.start(name))?)
+}
+
+fn names_of(cluster: &Cluster) -> Vec<String> {
+    cluster.nodes().iter().map(|node| node.name.clone()).collect()
 }
 
 impl<'a> Runner<'a> {
@@ -69,10 +71,7 @@ impl<'a> Runner<'a> {
             for target in planned.targets.iter().filter_map(|name| self.plan.target(name)) {
                 let Restarter::Clusters(folders) = Restarter::of(target)? else { continue };
                 for folder in folders {
-                    let mut cluster = Cluster::open(Path::new(folder))?;
-                    let names: Vec<String> =
-                        cluster.nodes().iter().map(|node| node.name.clone()).collect();
-                    names.iter().try_for_each(|name| cluster.start(name))?;
+                    start_all(&mut Cluster::open(Path::new(folder))?)?;
                 }
             }
         }

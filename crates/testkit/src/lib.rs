@@ -21,7 +21,7 @@ pub use counting::{Counting, allocations};
 pub use mariadb::MariaDb;
 pub use nats::Nats;
 pub use postgres::Postgres;
-pub use running::{RunningDyno, commits, only_run, wait_until};
+pub use running::{RunningDyno, commits, is_stored, only_run, wait_until};
 pub use scratch::Scratch;
 pub use server::{TestServer, free_port};
 pub use sql::{ask, number, target, with_session};

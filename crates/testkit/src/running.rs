@@ -91,6 +91,12 @@ impl Drop for RunningDyno {
     }
 }
 
+/// Whether the only run of `folder` has stored a trial.
+pub fn is_stored(folder: &Path, trial: u32) -> bool {
+    only_run(&folder.join("dyno-runs"))
+        .is_some_and(|run| run.join(format!("trials/{trial}.json")).exists())
+}
+
 /// The only run in a folder of runs, once it exists.
 pub fn only_run(runs: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(runs).ok()?;

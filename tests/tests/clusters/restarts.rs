@@ -1,7 +1,7 @@
 //! Servers of `dyno cluster` that are restarted before pairs.
 
 use dyno_facts::{Renewed, RunStatus};
-use dyno_testkit::{RunningDyno, Scratch, dyno, only_run, skipped};
+use dyno_testkit::{RunningDyno, Scratch, dyno, is_stored, only_run, skipped};
 use rustix::process::Signal;
 use std::fs;
 
@@ -29,11 +29,7 @@ fn clusters_are_restarted_before_pairs() {
     fs::write(folder.join("r.toml"), text).expect("a suite");
     let command = ["run", "r.toml", "--target", "main=cluster:dyno-cluster"];
     let mut running = RunningDyno::start(folder, &command);
-    let is_there = |trial: u32| {
-        let path = only_run(&folder.join("dyno-runs"));
-        path.is_some_and(|path| path.join(format!("trials/{trial}.json")).exists())
-    };
-    running.wait_until("three trials", |_| is_there(3));
+    running.wait_until("three trials", |_| is_stored(folder, 3));
     running.signal(Signal::KILL);
     running.end();
     let first = pids();

@@ -2,7 +2,7 @@
 
 use dyno_facts::{Renewed, RunStatus};
 use dyno_store::RunData;
-use dyno_testkit::{RunningDyno, Scratch, dyno, only_run};
+use dyno_testkit::{RunningDyno, Scratch, dyno, is_stored, only_run};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -100,11 +100,7 @@ fn a_run_that_goes_on_renews_only_what_no_trial_has_used() {
     );
     let command = ["run", "s.toml"];
     let mut running = RunningDyno::start(folder, &command);
-    let is_there = |trial: u32| {
-        let path = only_run(&folder.join("dyno-runs"));
-        path.is_some_and(|path| path.join(format!("trials/{trial}.json")).exists())
-    };
-    running.wait_until("three trials", |_| is_there(3));
+    running.wait_until("three trials", |_| is_stored(folder, 3));
     running.signal(Signal::KILL);
     running.end();
     assert_eq!(restarted(folder).len(), 2);

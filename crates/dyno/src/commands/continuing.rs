@@ -99,7 +99,7 @@ impl Continued {
 
     /// Says where the machine is another one; server versions are compared in the paper.
     pub(crate) fn warn(&self) {
-        let now = dyno_observe::environment(dyno_reactor::chosen_io().to_string());
+        let now = dyno_observe::environment();
         let then = &self.header.environment;
         let facts = [
             ("host", &then.host, &now.host),

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         generator.name(),
         nats.shown()
     ));
-    let environment = dyno_observe::environment(dyno_reactor::chosen_io().to_string());
+    let environment = dyno_observe::environment();
     while let Some(event) = generator.next(&signals::has_come) {
         match event {
             GeneratorEvent::Note(text) => output::talk(&text),

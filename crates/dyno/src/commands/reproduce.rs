@@ -118,8 +118,7 @@ fn commands(plan: &Plan) -> Vec<String> {
 
 /// What is not as it was: it may be why results differ.
 fn differences(header: &RunHeader) -> Vec<String> {
-    let (then, now) =
-        (&header.environment, &dyno_observe::environment(dyno_reactor::chosen_io().to_string()));
+    let (then, now) = (&header.environment, &dyno_observe::environment());
     let differs = |what: &str, then: &str, now: &str| {
         (then != now && !then.is_empty())
             .then(|| format!("{what} was {then} in the first run and is {now} now."))

@@ -324,7 +324,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
             "note: loops use epoll, which costs more CPU: io_uring is refused: {why}."
         ));
     }
-    let environment = dyno_observe::environment(dyno_reactor::chosen_io().to_string());
+    let environment = dyno_observe::environment();
     let mut header = RunHeader {
         effects: Calibration::of(&environment).map(|known| known.effects).unwrap_or_default(),
         environment,

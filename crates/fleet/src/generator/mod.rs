@@ -91,7 +91,7 @@ impl Generator {
         }
         let (tell, told) = channel();
         let link = Link::open(nats, tell)?;
-        let environment = dyno_observe::environment(dyno_reactor::chosen_io().to_string());
+        let environment = dyno_observe::environment();
         let name = free_name(&link, fleet, name, &environment.host)?;
         let hello = Hello {
             name,

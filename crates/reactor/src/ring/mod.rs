@@ -192,10 +192,9 @@ impl Ring {
 
     fn round(&mut self, timeout: Option<Nanos>, epoll: BorrowedFd<'_>) -> io::Result<Waited> {
         self.queue_receives(epoll)?;
-        self.queue_sends()?;
+        let waits_for_room = self.queue_sends()?;
         let mut waited = Waited::default();
-        // Sends that succeed end no wait, but their owner may wait for the room they leave.
-        let waits_for_room = self.submitted.iter().any(|&key| self.slots[key as usize].wants_room);
+        // Sends that succeed end no wait.
         let mut left = if waits_for_room { Some(0) } else { timeout };
         loop {
             self.enter(left)?;
@@ -260,7 +259,9 @@ impl Ring {
         Ok(())
     }
 
-    fn queue_sends(&mut self) -> io::Result<()> {
+    /// True when the owner of one of them waits for the room that it leaves.
+    fn queue_sends(&mut self) -> io::Result<bool> {
+        let mut waits_for_room = false;
         while let Some(key) = self.to_send_rest.pop() {
             let slot = &mut self.slots[key as usize];
             if slot.is_closing {
@@ -281,6 +282,7 @@ impl Ring {
             if slot.is_closing {
                 self.release(key);
             } else if !slot.sendable().is_empty() {
+                waits_for_room |= slot.wants_room;
                 let bytes = self.slots[key as usize].sendable();
                 let at_once = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
                 let entry = self.send_entry(key, bytes, at_once.bits());
@@ -289,7 +291,7 @@ impl Ring {
             }
         }
         self.to_send.clear();
-        Ok(())
+        Ok(waits_for_room)
     }
 
     fn send_entry(&self, key: u32, bytes: &[u8], flags: u32) -> Entry {

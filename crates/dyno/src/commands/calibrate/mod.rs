@@ -85,8 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let stopped = Arc::clone(&control);
     signals::end_on_interrupt("nothing of the calibration is kept", move || stopped.stop())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let mut calibration =
-        Calibration::to_be_kept(&dyno_observe::environment(dyno_reactor::chosen_io().to_string()));
+    let mut calibration = Calibration::to_be_kept(&dyno_observe::environment());
     if !arguments.effects.is_empty() {
         calibration.effects = known_effects(arguments, &control)?;
         output::data(&effects::table(&calibration.effects));

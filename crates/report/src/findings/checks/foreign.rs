@@ -26,18 +26,14 @@ pub(super) const RULES: &[Rule] = &[
         each_comparison(case, |of| {
             let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
             let reach = VetoReach::Log(uneven.log_reach);
-            let is_ratio = |gate: &&_| is_of(gate, of);
-            let mut gates = case.verdicts.gates.iter().filter(is_ratio);
+            let mut gates =
+                case.verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
             let is_found = of.rows.iter().any(|row| veto::explains(reach, row, of.margin))
                 || gates.any(|gate| veto::explains_gate(reach, gate));
             is_found.then(|| (uneven.told(of), reach))
         })
     }),
 ];
-
-fn is_of(gate: &crate::evidence::GateRow, of: &PairedComparison) -> bool {
-    gate.comparison == Some(of.number)
-}
 
 /// What `find` says of each comparison, and how far it reaches.
 pub(super) fn each_comparison(

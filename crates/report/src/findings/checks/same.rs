@@ -207,13 +207,13 @@ fn differing(
 
 /// What a server said otherwise before a trial of a comparison than before its first one, and before which.
 fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
-    let trial = |label: &String| {
-        let trial = case.evidence.trials.iter().find(|trial| trial.label == *label)?;
-        let mut all = case.run(trial.run)?.trials.iter();
-        all.find(|data| data.summary.trial == trial.summary.trial).map(|data| (trial, data))
-    };
     let of_side = |side: usize| {
-        let mut trials: Vec<_> = of.pairs.iter().filter_map(|pair| trial(&pair[side])).collect();
+        let own = foreign::pairs(case.evidence, of).map(|pair| pair[side]);
+        let with_data = own.filter_map(|trial| {
+            let mut all = case.run(trial.run)?.trials.iter();
+            Some((trial, all.find(|data| data.summary.trial == trial.summary.trial)?))
+        });
+        let mut trials: Vec<_> = with_data.collect();
         trials.sort_by_key(|(trial, _)| (trial.run, trial.summary.trial));
         let (_, first) = *trials.first()?;
         trials.iter().find_map(|(trial, data)| {
