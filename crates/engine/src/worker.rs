@@ -58,7 +58,8 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     local: &Local<S>,
     id: u32,
 ) {
-    let (session, state) = match open(shared, local, id).await {
+    // Boxes keep what is rare out of the worker's future: its few lines in the cache are those of the usual way.
+    let (session, state) = match Box::pin(open(shared, local, id)).await {
         Ok(opened) => opened,
         Err(error) => return shared.abort(error),
     };
@@ -72,7 +73,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
         Worker { shared, local, id, session, state, mix, job: None, at_once: None, counted: 0 };
     let error = worker.drive().await;
     local.stop_driving(shared.spec.finish_begun, now());
-    worker.finish(error).await;
+    Box::pin(worker.finish(error)).await;
 }
 
 async fn open<W: Workload, D: Driver, S: FrameSink>(
@@ -179,7 +180,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                 continue;
             }
             if spec.connect_each {
-                match self.connect_for_one(begin).await {
+                match Box::pin(self.connect_for_one(begin)).await {
                     Ok(connected) => begin = connected,
                     Err(error) => return self.leave(kind, error),
                 }
@@ -404,11 +405,13 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         loop {
             let mut tally = Tally::default();
             let Some(session) = self.session.as_mut() else { return Err(None) };
-            let workload = self.shared.workload;
-            let run = workload.run(&mut self.state, session, kind, attempt, &mut tally);
+            let (workload, state) = (self.shared.workload, &mut self.state);
+            // The future of a run that has a name is moved once more before it is awaited.
             let run = match self.shared.spec.answer_limit {
-                None => run.await,
-                Some(limit) => impatient(run, limit).await,
+                None => workload.run(state, session, kind, attempt, &mut tally).await,
+                Some(limit) => {
+                    impatient(workload.run(state, session, kind, attempt, &mut tally), limit).await
+                }
             };
             let ended = now();
             match run {
@@ -416,11 +419,13 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                     self.ended(kind, outcome, begin.until(ended), attempt + 1, &tally);
                     return Ok(ended);
                 }
-                Err(error) => match self.failed(kind, error, begin, attempt, &tally).await {
-                    After::Retry => attempt += 1,
-                    After::Next => return Ok(now()),
-                    After::Stop(error) => return Err(error),
-                },
+                Err(error) => {
+                    match Box::pin(self.failed(kind, error, begin, attempt, &tally)).await {
+                        After::Retry => attempt += 1,
+                        After::Next => return Ok(now()),
+                        After::Stop(error) => return Err(error),
+                    }
+                }
             }
         }
     }

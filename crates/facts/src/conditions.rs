@@ -205,6 +205,10 @@ pub struct NodeConditions {
     pub reads: Option<u64>,
     /// Statements that write, likewise (`Com_insert`, `Com_update`, `Com_delete`, ...).
     pub writes: Option<u64>,
+    /// Rows that were fetched by an index over the same time (PostgreSQL, `tup_fetched`).
+    pub rows_fetched: Option<u64>,
+    /// Rows that were inserted, updated and deleted, likewise.
+    pub rows_written: Option<u64>,
     /// Largest replica lag that was sampled in the window.
     pub lag_max_s: Option<f64>,
     /// 95th percentile of the replica lags that were sampled in the window.
@@ -318,4 +322,11 @@ pub struct ReplicaFacts {
     /// As the server states it, such as `streaming`.
     pub state: String,
     pub lag_s: Option<f64>,
+}
+
+impl NodeConditions {
+    /// True where it reaches several other servers by postgres_fdw.
+    pub fn joins_foreign_shards(&self) -> bool {
+        self.foreign_servers.len() > 1
+    }
 }

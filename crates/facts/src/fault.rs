@@ -12,7 +12,9 @@ pub struct FaultFacts {
     pub action: String,
     pub node: String,
     pub at_s: f64,
-    /// When what ends it began: start, thaw, the end of the partition; `None` where nothing does.
+    /// When it was asked to end: start, thaw, the end of the partition; `None` where nobody did.
+    pub heal_asked_at_s: Option<f64>,
+    /// When that was done; a node that was started answers again.
     pub healed_at_s: Option<f64>,
     /// The node that took over, where one did.
     pub promoted: Option<String>,
@@ -32,6 +34,8 @@ pub struct FaultFacts {
     pub first_success_after_s: Option<f64>,
     /// Seconds from the fault until the throughput was 90 % of that before, and stayed there for a second.
     pub recovered_after_s: Option<f64>,
+    /// Where the node is a shard: how those fared whose home lies on it, whatever the others did.
+    pub shard: Option<ShardOutage>,
     /// Errors from the fault to the end of the window.
     pub errors: Vec<ErrorSummary>,
     /// Transactions that the database had acknowledged in the trial, warm-up included, by the load
@@ -64,6 +68,19 @@ impl FaultFacts {
             check => is_torn && of_torn.contains(&check),
         }
     }
+}
+
+/// How the load of one shard fared after a fault, by the load generator's own count of what was acknowledged: of
+/// TPC-C the New-Orders and Payments of terminals whose warehouse lies on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct ShardOutage {
+    /// Acknowledged per second in the window before the fault.
+    pub per_s_before: f64,
+    /// As [`FaultFacts::noticed_s`].
+    pub noticed_s: f64,
+    /// As [`FaultFacts::first_success_after_s`].
+    pub first_success_after_s: Option<f64>,
 }
 
 /// What became of transactions whose rows lie on several shards, by the load generator's ledger and each shard's

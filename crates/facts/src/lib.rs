@@ -36,7 +36,7 @@ pub use experiment::{
     PublishedTable, RateSearch, Restore, ScriptFacts, StopRule,
 };
 pub use family::{FamilyFacts, FamilyRecord};
-pub use fault::{CrossShardLosses, FaultFacts, FaultStep, RECOVERED_SHARE};
+pub use fault::{CrossShardLosses, FaultFacts, FaultStep, RECOVERED_SHARE, ShardOutage};
 pub use header::{
     EffectFacts, FleetMember, RenewalFacts, Renewed, RunHeader, RunStatus, TableOrigin,
 };

@@ -49,7 +49,11 @@ impl<T: AsFd> EventSource<T> {
     /// Waits until the kernel has reported the descriptor writable (or closed, or failed).
     #[inline]
     pub async fn writable(&self) {
-        poll_fn(|_| with_state(|state| state.poll_flag(self.key, epoll::EventFlags::OUT))).await;
+        poll_fn(|_| self.poll_writable()).await;
+    }
+
+    pub(crate) fn poll_writable(&self) -> Poll<()> {
+        with_state(|state| state.poll_flag(self.key, epoll::EventFlags::OUT))
     }
 
     /// Waits until the descriptor is readable or writable.

@@ -77,6 +77,16 @@ impl SocketStream {
         }
     }
 
+    /// As [`SocketStream::try_send`], for all of `bytes` without a copy: true, and anything in their place, or false
+    /// and nothing is taken.
+    #[inline]
+    pub fn try_exchange(&self, bytes: &mut Vec<u8>) -> bool {
+        match &self.0 {
+            Way::Ring { key, .. } => with_ring(|ring, _| ring.try_exchange(*key, bytes)),
+            Way::Epoll(_) => false,
+        }
+    }
+
     /// As [`SocketStream::try_recv`], and waits while nothing has arrived.
     #[inline]
     pub fn poll_recv(&self, into: &mut [u8]) -> Poll<Result<usize, Errno>> {
@@ -95,23 +105,30 @@ impl SocketStream {
 
     /// Waits until [`SocketStream::try_recv`] may have something.
     pub async fn readable(&self) {
+        poll_fn(|_| self.poll_readable()).await;
+    }
+
+    /// As [`SocketStream::readable`].
+    pub fn poll_readable(&self) -> Poll<()> {
         match &self.0 {
-            Way::Epoll(source) => source.readable().await,
+            Way::Epoll(source) => source.poll_readable(),
             Way::Ring { key, .. } => {
-                poll_fn(|_| ready_or_pending(with_ring(|ring, task| ring.is_readable(*key, task))))
-                    .await;
+                ready_or_pending(with_ring(|ring, task| ring.is_readable(*key, task)))
             }
         }
     }
 
     /// Waits until [`SocketStream::try_send`] may take something.
-    #[inline]
     pub async fn writable(&self) {
+        poll_fn(|_| self.poll_writable()).await;
+    }
+
+    /// As [`SocketStream::writable`].
+    pub fn poll_writable(&self) -> Poll<()> {
         match &self.0 {
-            Way::Epoll(source) => source.writable().await,
+            Way::Epoll(source) => source.poll_writable(),
             Way::Ring { key, .. } => {
-                poll_fn(|_| ready_or_pending(with_ring(|ring, task| ring.is_writable(*key, task))))
-                    .await;
+                ready_or_pending(with_ring(|ring, task| ring.is_writable(*key, task)))
             }
         }
     }

@@ -170,6 +170,63 @@ fn a_flood_stops_until_it_is_taken() {
 }
 
 #[test]
+fn streams_that_take_nothing_keep_no_buffers_from_others() {
+    for io in ways() {
+        run_one(io, async {
+            let mut idle = Vec::new();
+            for number in 0..300_u32 {
+                let (ours, theirs) = pair(false);
+                let stream = SocketStream::new(ours).unwrap();
+                let mut theirs = UnixStream::from(theirs);
+                theirs.write_all(&number.to_le_bytes()).unwrap();
+                idle.push((stream, theirs));
+            }
+            let (ours, theirs) = pair(false);
+            let (stream, server) = (SocketStream::new(ours).unwrap(), echo(theirs));
+            for round in 0..1_000 {
+                let question = numbers(round % 3_000 + 1);
+                send_all(&stream, &question).await;
+                assert!(receive_all(&stream, question.len()).await == question, "{io:?}, {round}");
+            }
+            // More arrives before the first is taken.
+            for (_, theirs) in &mut idle {
+                theirs.write_all(b"more").unwrap();
+            }
+            for (number, (stream, _)) in (0_u32..).zip(&idle) {
+                let wanted = [&number.to_le_bytes()[..], b"more"].concat();
+                assert_eq!(receive_all(stream, 8).await, wanted, "{io:?}");
+            }
+            drop(stream);
+            server.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn exchanged_buffers_are_sent_in_order_with_others() {
+    for io in ways() {
+        run_one(io, async {
+            let (ours, theirs) = pair(false);
+            let (stream, server) = (SocketStream::new(ours).unwrap(), echo(theirs));
+            let mut wanted = Vec::new();
+            for round in 0..200 {
+                let mut bytes = numbers(round * 7 % 900 + 1);
+                wanted.extend_from_slice(&bytes);
+                if round % 3 == 0 || !stream.try_exchange(&mut bytes) {
+                    send_all(&stream, &bytes).await;
+                }
+                if round % 5 == 0 {
+                    yield_now().await;
+                }
+            }
+            assert!(receive_all(&stream, wanted.len()).await == wanted, "{io:?}");
+            drop(stream);
+            assert_eq!(server.join().unwrap(), wanted.len());
+        });
+    }
+}
+
+#[test]
 fn the_last_bytes_come_before_the_end_of_the_stream() {
     for (io, over_tcp) in ways().into_iter().flat_map(|io| [(io, false), (io, true)]) {
         let (left, right) = pair(over_tcp);

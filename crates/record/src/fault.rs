@@ -2,7 +2,7 @@
 
 use crate::summary::error_summaries;
 use crate::{ErrorTable, MeasuredInterval, Phase};
-use dyno_facts::{FaultFacts, RECOVERED_SHARE};
+use dyno_facts::{FaultFacts, RECOVERED_SHARE, ShardOutage};
 
 /// It has to stay there for so long.
 const STEADY_S: f64 = 1.0;
@@ -16,9 +16,15 @@ const ROUNDING_S: f64 = 1e-6;
 #[derive(Debug, Default)]
 pub struct FaultWatch {
     at_s: f64,
-    intervals: Vec<Beat>,
+    all: Beats,
+    /// What was acknowledged of the shard that the fault is done to, and its count so far.
+    shard: Option<(Beats, u64)>,
     errors: ErrorTable,
 }
+
+/// Commits over time.
+#[derive(Debug, Default)]
+struct Beats(Vec<Beat>);
 
 #[derive(Clone, Copy, Debug)]
 struct Beat {
@@ -33,19 +39,22 @@ impl FaultWatch {
         FaultWatch { at_s, ..FaultWatch::default() }
     }
 
-    pub fn add(&mut self, interval: &MeasuredInterval) {
-        if interval.phase != Phase::Measured {
+    /// `of_shard`: what was acknowledged so far whose home is the shard that the fault is done to, where that is known.
+    pub fn add(&mut self, interval: &MeasuredInterval, of_shard: Option<u64>) {
+        let (from_s, to_s) = (interval.begins_s, interval.begins_s + interval.length_s);
+        let is_measured = interval.phase == Phase::Measured;
+        if let Some(count) = of_shard {
+            let (beats, counted) = self.shard.get_or_insert_default();
+            let committed = count.saturating_sub(std::mem::replace(counted, count));
+            beats.0.extend(is_measured.then_some(Beat { from_s, to_s, committed }));
+        }
+        if !is_measured {
             return;
         }
-        let (from_s, to_s) = (interval.begins_s, interval.begins_s + interval.length_s);
         if to_s > self.at_s + ROUNDING_S {
             self.errors.add(&interval.frame.errors);
         }
-        self.beat(from_s, to_s, interval.frame.counts().committed);
-    }
-
-    fn beat(&mut self, from_s: f64, to_s: f64, committed: u64) {
-        self.intervals.push(Beat { from_s, to_s, committed });
+        self.all.0.push(Beat { from_s, to_s, committed: interval.frame.counts().committed });
     }
 
     /// Writes the times, rates and errors into `facts`, whose `at_s` says when the fault began. Where doing
@@ -53,41 +62,64 @@ impl FaultWatch {
     /// fault's: finding the processes of a node and killing them takes its time.
     pub fn tell(&self, facts: &mut FaultFacts, done_s: f64) {
         let began_s = facts.at_s;
-        let before = self.tps(f64::NEG_INFINITY, began_s).unwrap_or(0.0);
-        facts.at_s = match self.outage(began_s, before) {
+        let before = self.all.tps(f64::NEG_INFINITY, began_s).unwrap_or(0.0);
+        facts.at_s = match self.all.outage(began_s, before) {
             (from_s, Outage::Until(_) | Outage::ToTheEnd) if from_s <= done_s => from_s,
             _ => began_s,
         };
         let at_s = facts.at_s;
-        let longest = self.intervals.iter().map(|beat| beat.to_s - beat.from_s).reduce(f64::max);
-        facts.resolution_s = longest.unwrap_or(0.0);
+        facts.resolution_s = self.all.resolution_s();
         facts.errors = error_summaries(&self.errors);
-        let opens_s = self.intervals.first().map_or(0.0, |beat| beat.from_s);
-        let closes_s = self.intervals.last().map_or(0.0, |beat| beat.to_s);
-        facts.tps_before = self.tps(opens_s, at_s).unwrap_or(0.0);
-        let expected = facts.tps_before * facts.resolution_s;
-        let noticed_s = ((EXPECTED_COMMITS / expected).ceil() + 1.0) * facts.resolution_s;
-        facts.noticed_s = noticed_s.min(closes_s - at_s).max(0.0);
-        let (_, outage) = self.outage(at_s, facts.tps_before);
-        facts.first_success_after_s = match outage {
-            Outage::None => Some(0.0),
-            Outage::Until(to_s) => Some(to_s - at_s),
-            Outage::ToTheEnd => None,
-        };
-        let Some(first_success_after_s) = facts.first_success_after_s else { return };
+        facts.shard = self.shard.as_ref().map(|(beats, _)| beats.after(at_s));
+        let ShardOutage { per_s_before, noticed_s, first_success_after_s } = self.all.after(at_s);
+        (facts.tps_before, facts.noticed_s) = (per_s_before, noticed_s);
+        facts.first_success_after_s = first_success_after_s;
+        let Some(first_success_after_s) = first_success_after_s else { return };
+        let closes_s = self.all.closes_s();
         let wanted = facts.tps_before * RECOVERED_SHARE;
         let is_back = |from_s: f64| {
-            self.tps(from_s, from_s + STEADY_S).is_some_and(|tps| tps > 0.0 && tps >= wanted)
+            let tps = self.all.tps(from_s, from_s + STEADY_S);
+            tps.is_some_and(|tps| tps > 0.0 && tps >= wanted)
         };
         let first_s = at_s + first_success_after_s;
         // An outage ends where an interval with a commit begins; without one, the moment of the fault counts.
-        let starts = self.intervals.iter().map(|beat| beat.from_s.max(at_s));
+        let starts = self.all.0.iter().map(|beat| beat.from_s.max(at_s));
         let possible = |from_s: &f64| {
             *from_s + ROUNDING_S >= first_s && from_s + STEADY_S <= closes_s + ROUNDING_S
         };
         let recovered_s = starts.filter(possible).find(|from_s| is_back(*from_s));
         facts.recovered_after_s = recovered_s.map(|from_s| from_s - at_s);
-        facts.tps_after = recovered_s.and_then(|from_s| self.tps(from_s, closes_s));
+        facts.tps_after = recovered_s.and_then(|from_s| self.all.tps(from_s, closes_s));
+    }
+}
+
+impl Beats {
+    /// The length of an interval.
+    fn resolution_s(&self) -> f64 {
+        self.0.iter().map(|beat| beat.to_s - beat.from_s).fold(0.0, f64::max)
+    }
+
+    fn closes_s(&self) -> f64 {
+        self.0.last().map_or(0.0, |beat| beat.to_s)
+    }
+
+    /// How it went on after a fault.
+    fn after(&self, at_s: f64) -> ShardOutage {
+        let opens_s = self.0.first().map_or(0.0, |beat| beat.from_s);
+        let per_s_before = self.tps(opens_s, at_s).unwrap_or(0.0);
+        let resolution_s = self.resolution_s();
+        let expected = per_s_before * resolution_s;
+        let noticed_s = ((EXPECTED_COMMITS / expected).ceil() + 1.0) * resolution_s;
+        let (_, outage) = self.outage(at_s, per_s_before);
+        ShardOutage {
+            per_s_before,
+            noticed_s: noticed_s.min(self.closes_s() - at_s).max(0.0),
+            first_success_after_s: match outage {
+                Outage::None => Some(0.0),
+                Outage::Until(to_s) => Some(to_s - at_s),
+                Outage::ToTheEnd => None,
+            },
+        }
     }
 
     /// Commits per second of the intervals that begin in a stretch of time.
@@ -95,7 +127,7 @@ impl FaultWatch {
         let within =
             |beat: &&Beat| beat.from_s + ROUNDING_S >= from_s && beat.to_s <= to_s + ROUNDING_S;
         let (committed, length_s) =
-            self.intervals.iter().filter(within).fold((0, 0.0), |(sum, length_s), beat| {
+            self.0.iter().filter(within).fold((0, 0.0), |(sum, length_s), beat| {
                 (sum + beat.committed, length_s + beat.to_s - beat.from_s)
             });
         (length_s > 0.0).then(|| committed as f64 / length_s)
@@ -111,7 +143,7 @@ impl FaultWatch {
                 longest = (length_s, from_s, outage);
             }
         };
-        for beat in self.intervals.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S) {
+        for beat in self.0.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S) {
             match (beat.committed, begun) {
                 (0, None) => begun = Some(beat.from_s.max(at_s)),
                 (0, Some(_)) | (_, None) => {}
@@ -121,10 +153,10 @@ impl FaultWatch {
                 }
             }
         }
-        if let (Some(from_s), Some(last)) = (begun, self.intervals.last()) {
+        if let (Some(from_s), Some(last)) = (begun, self.0.last()) {
             end(from_s, last.to_s, Outage::ToTheEnd);
         }
-        let mut after = self.intervals.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S);
+        let mut after = self.0.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S);
         match after.any(|beat| beat.committed > 0) {
             true => (longest.1, longest.2),
             false => (begun.unwrap_or(at_s), Outage::ToTheEnd),
@@ -151,7 +183,8 @@ mod tests {
         let mut tenth = 0_usize;
         for &(committed, tenths) in stretches {
             for _ in 0..tenths {
-                watch.beat(tenth as f64 / 10.0, (tenth + 1) as f64 / 10.0, committed);
+                let (from_s, to_s) = (tenth as f64 / 10.0, (tenth + 1) as f64 / 10.0);
+                watch.all.0.push(Beat { from_s, to_s, committed });
                 tenth += 1;
             }
         }
@@ -233,5 +266,18 @@ mod tests {
         assert_eq!((facts.tps_before, facts.recovered_after_s), (0.0, None));
         assert_eq!(facts.first_success_after_s, None);
         assert!(near(Some(facts.noticed_s), 4.0), "what could be noticed is finite: {facts:?}");
+    }
+
+    #[test]
+    fn a_shard_is_away_while_the_others_go_on() {
+        let mut watch = watch(&[(50, 60)]);
+        let shard = super::tests::watch(&[(10, 20), (0, 25), (10, 15)]);
+        watch.shard = Some((shard.all, 0));
+        let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
+        watch.tell(&mut facts, 2.0);
+        let shard = facts.shard.expect("the shard");
+        assert!(near(facts.first_success_after_s, 0.0), "{:?}", facts.first_success_after_s);
+        assert!(near(shard.first_success_after_s, 2.5), "{shard:?}");
+        assert!(near(Some(shard.per_s_before), 100.0), "{shard:?}");
     }
 }

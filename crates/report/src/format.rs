@@ -28,6 +28,8 @@ pub enum NumberFormat {
     Bytes,
     /// So many digits after the point.
     Fixed(u8),
+    /// A ratio, `1.023`: three digits after the point, fewer of large ones; of small ones three that count.
+    Ratio,
 }
 
 impl NumberFormat {
@@ -42,6 +44,12 @@ impl NumberFormat {
             NumberFormat::Tenth => tenth(number),
             NumberFormat::Percent => percent(number),
             NumberFormat::Bytes => bytes(number),
+            NumberFormat::Ratio if number >= 100.0 => short(number),
+            NumberFormat::Ratio if number > 0.0 && number < 0.1 => {
+                let digits = (2 - number.log10().floor() as i32).clamp(3, 12);
+                format!("{number:.*}", usize::try_from(digits).unwrap_or(3))
+            }
+            NumberFormat::Ratio => format!("{number:.3}"),
             NumberFormat::Fixed(digits) => format!("{number:.*}", usize::from(digits)),
         }
     }

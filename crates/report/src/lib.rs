@@ -43,6 +43,6 @@ pub use evidence::{GlossaryRow, SAMPLES_BEYOND, glossary_row, settings_of_querie
 pub use findings::checks::{Rule, check_ids, parts, unlike};
 pub use findings::comparison::counterpart;
 pub use findings::fault::fault_sentence;
-pub use findings::verdict::{level_of_trial, sessions_of};
+pub use findings::verdict::{level_of_trial, sessions_of, veto_of_level};
 pub use templates::Templates;
 pub use write::schema;

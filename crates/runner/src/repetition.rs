@@ -8,8 +8,10 @@ use dyno_facts::{
 };
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::{DEFAULT_MARGIN, unit_means};
-use dyno_statistics::sequential::{CandidatePairs, Decision, NextPair as Pairing, Stop, decide};
-use dyno_store::Run;
+use dyno_statistics::sequential::{
+    CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
+};
+use dyno_store::{Run, RunData};
 use dyno_suite::Plan;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -23,6 +25,8 @@ pub struct TrialFigures {
     pub judged_metrics: fn(&TrialSummary) -> &'static [Metric],
     /// The name of its load level, as earlier sessions keep it.
     pub level_of: fn(&TrialSummary) -> String,
+    /// What takes the verdict of an experiment's level away as the run stands, and whether further pairs may help.
+    pub veto_of: fn(&RunData, &str, &str) -> Option<(Message, bool)>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -132,7 +136,7 @@ fn why_enough(
         let key = [&experiment.name, level.as_ref()?, &comparison.baseline, candidate];
         own.earlier = earlier_pairs(continues, key.map(String::as_str), metric.name());
     }
-    let wanted = dyno_statistics::sequential::StoppingPlan {
+    let wanted = StoppingPlan {
         pairs_least: (stop.pairs_least / unit) as usize,
         pairs_most: (stop.pairs_most / unit) as usize,
         half_width: stop.half_width,
@@ -144,8 +148,29 @@ fn why_enough(
         let of = PlannedTrial { repeat, ..trial.clone() };
         round(plan, step, &of).map(|next| next.estimated_s).sum::<f64>()
     });
-    let decided = decide(&wanted, &pairs, spent_s, next.sum());
+    let next_s = next.sum();
+    let mut decided = decide(&wanted, &pairs, spent_s, next_s);
+    if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
+        && let Some((why, may_help)) = vetoed(run, figures, &experiment.name, level.as_ref())
+    {
+        if !may_help {
+            return Some(say!(pairs_end_vetoed, n = decided.pairs * unit as usize, why = why));
+        }
+        let unended = StoppingPlan { half_width: None, is_until_decided: false, ..wanted };
+        decided = decide(&unended, &pairs, spent_s, next_s);
+    }
     told(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
+}
+
+/// What takes the verdict away that would end these pairs. A folder that can't be read takes none away.
+fn vetoed(
+    run: &Run,
+    figures: TrialFigures,
+    experiment: &str,
+    level: Option<&String>,
+) -> Option<(Message, bool)> {
+    let data = dyno_store::read(run.path()).ok()?;
+    (figures.veto_of)(&data, experiment, level?)
 }
 
 /// The number of what a pair shares with others, and its trials.

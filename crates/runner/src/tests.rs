@@ -6,7 +6,7 @@ use dyno_facts::{
     Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStart,
     TrialStatus,
 };
-use dyno_store::Run;
+use dyno_store::{Run, RunData};
 use dyno_suite::{Overrides, Plan, Suite};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,6 +15,7 @@ const FIGURES: TrialFigures = TrialFigures {
     figure_of: dyno_report::figure_of,
     judged_metrics: dyno_report::judged_metrics,
     level_of: dyno_report::level_of_trial,
+    veto_of: |_, _, _| None,
 };
 
 fn plan(experiment: &str) -> Plan {
@@ -40,13 +41,19 @@ fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     pairs.collect()
 }
 
-fn decide(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> NextTrial {
+fn decide(
+    figures: TrialFigures,
+    plan: &Plan,
+    run: &Run,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> NextTrial {
     match trial.purpose {
         Purpose::Search => search::next(plan, run, step, trial),
         _ => repetition::next(
             plan,
             run,
-            &mut Clock { figures: FIGURES, begun: Default::default() },
+            &mut Clock { figures, begun: Default::default() },
             step,
             trial,
         ),
@@ -92,6 +99,16 @@ fn go(
     most: usize,
     tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
 ) -> Vec<String> {
+    go_by(FIGURES, plan, run, most, tps)
+}
+
+fn go_by(
+    figures: TrialFigures,
+    plan: &Plan,
+    run: &mut Run,
+    most: usize,
+    tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
+) -> Vec<String> {
     let complete = run.complete().map(|trial| trial.step.clone()).collect();
     let skipped = run.header().skipped.keys().cloned().collect();
     let settled: BTreeSet<String> = plan.settled(&complete, &skipped);
@@ -100,7 +117,7 @@ fn go(
         if executed.len() == most {
             break;
         }
-        match decide(plan, run, step, trial) {
+        match decide(figures, plan, run, step, trial) {
             NextTrial::Run(trial, purpose) => {
                 let tps = tps(step, &trial);
                 // As slow as a queue that grows where the rate is not reached.
@@ -178,6 +195,24 @@ fn pairs_end_where_they_are_decided() {
     let skipped = &run.header().skipped;
     assert_eq!(skipped.len(), 2 * 4, "{skipped:?}");
     assert_eq!(skipped["e/b/workers=1/repeat=7"].to_string(), "Decided after 6 pairs.");
+}
+
+#[test]
+fn pairs_are_not_decided_where_a_check_takes_the_verdict_away() {
+    let plan = plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
+    let ended = |veto_of: fn(&RunData, &str, &str) -> Option<(Message, bool)>| {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = new_run(dir.path());
+        go_by(TrialFigures { veto_of, ..FIGURES }, &plan, &mut run, usize::MAX, noisy);
+        run.header().skipped.get("e/b/workers=1/repeat=7").map(ToString::to_string)
+    };
+    let said = "Ended after 6 pairs without a verdict: more pairs don't help against a stranger.";
+    assert_eq!(
+        ended(|_, _, _| Some((Message::verbatim("a stranger"), false))).as_deref(),
+        Some(said)
+    );
+    // What further pairs may outweigh lets them be made.
+    assert_eq!(ended(|_, _, _| Some((Message::verbatim("neighbours"), true))), None);
 }
 
 #[test]

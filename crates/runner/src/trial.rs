@@ -13,7 +13,7 @@ use crate::signals;
 use crate::starving::Starving;
 use crate::summary::{self, kinds, summarise};
 use crate::watchdog::{self, Watchdog};
-use dyno_core::{Driver, Nanos, Workload};
+use dyno_core::{Driver, Nanos};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::format::short;
 use dyno_facts::{
@@ -77,11 +77,7 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     job: Job<'_>,
 ) -> Result<TrialDone, Failure> {
     let place = job.place();
-    let mut spec = trial_spec(job.planned);
-    family.tune(&mut spec);
-    if let Some(fault) = job.fault {
-        fault.tune(&mut spec);
-    }
+    let spec = tuned_spec(family, &job);
     let stem = job.run.next_stem();
     let look = || family.look_before(driver.primary(), &spec, &stem);
     let ready = match watchdog::guarded(&job.nodes.watched, look) {
@@ -91,9 +87,8 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
         }
         looked => looked.map_err(|failure| failure.at(&place))?,
     };
-    for warning in &ready.warnings {
-        output::talk(&format!("warning: {}: {warning}", job.step.experiment));
-    }
+    let warn = |text| output::talk(&format!("warning: {}: {text}", job.step.experiment));
+    ready.warnings.iter().for_each(warn);
     let (workload, data, own) = (ready.workload, ready.data, ready.own);
     let identity =
         job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
@@ -105,8 +100,15 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let title = format!("{place}, {}", what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
     let is_recorded = ledger.is_some();
-    let parties =
-        Parties { workload: &workload, driver, nodes: &nodes, fault, is_recorded, place: &place };
+    let parties = Parties {
+        family,
+        workload: &workload,
+        driver,
+        nodes: &nodes,
+        fault,
+        is_recorded,
+        place: &place,
+    };
     let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(TrialDone::INTERRUPTED);
@@ -138,6 +140,16 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
         Some(ledger) => Err(owed::note(run, step, &ledger, &nodes)?.at(place)),
         None => Ok(done),
     }
+}
+
+/// What is asked of the engine.
+fn tuned_spec<F: Driven>(family: &F, job: &Job<'_>) -> TrialSpec {
+    let mut spec = trial_spec(job.planned);
+    family.tune(&mut spec);
+    if let Some(fault) = job.fault {
+        fault.tune(&mut spec);
+    }
+    spec
 }
 
 pub(crate) struct TrialParts {
@@ -238,8 +250,9 @@ pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
     format!("{rates}, p95 {} ms", short(summary.latency.p95_us / 1e3))
 }
 
-struct Parties<'a, W, D> {
-    workload: &'a W,
+struct Parties<'a, F: Driven, D> {
+    family: &'a F,
+    workload: &'a F::Workload,
     driver: &'a D,
     nodes: &'a Nodes<'a>,
     fault: Option<&'a Injection<'a>>,
@@ -263,15 +276,18 @@ struct Measured {
 
 /// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
 /// it began.
-fn measure<W: Workload, D: Driver>(
-    parties: &Parties<'_, W, D>,
+fn measure<F: Driven, D: Driver>(
+    parties: &Parties<'_, F, D>,
     team: &mut Team<'_>,
     spec: &TrialSpec,
     title: &str,
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { workload, driver, nodes, fault, is_recorded, place } = parties;
+    let &Parties { family, workload, driver, nodes, fault, is_recorded, place } = parties;
+    // Load generators on other machines count by themselves.
+    let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
+    let of_shard = || family.acknowledged_on(driver.primary(), workload, counted?);
     let before = nodes.look();
     writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
@@ -283,6 +299,7 @@ fn measure<W: Workload, D: Driver>(
         watchdog: &watchdog,
         sampling: &sampling,
         fault: fault.map(|fault| (fault, fault.watch())),
+        of_shard: &of_shard,
         client,
         progress: TrialProgress::new(title, planned_s),
         warmup_s,
@@ -417,6 +434,8 @@ struct StoringObserver<'a, 'run> {
     sampling: &'a Sampling,
     watchdog: &'a Watchdog,
     fault: Option<(&'a Injection<'a>, FaultWatch)>,
+    /// What was acknowledged so far whose home is the shard that the fault is done to.
+    of_shard: &'a dyn Fn() -> Option<u64>,
     client: Client,
     progress: TrialProgress,
     warmup_s: f64,
@@ -453,7 +472,7 @@ impl Observer for StoringObserver<'_, '_> {
         }
         self.client.add(interval);
         if let Some((_, watch)) = &mut self.fault {
-            watch.add(interval);
+            watch.add(interval, (self.of_shard)());
         }
         if self.error.is_some() {
             return;

@@ -60,13 +60,18 @@ pub fn p(differences: &[f64]) -> f64 {
 /// The centres against which less than `1 / alpha` was gained; `None` where too few differences exclude any.
 pub fn interval(differences: &[f64], alpha: f64) -> Option<ConfidenceInterval> {
     let (centre, deviation) = (mean(differences)?, deviation(differences)?);
-    let n = differences.len() as f64;
+    let reach = reach(differences.len(), alpha)? * deviation;
+    Some(ConfidenceInterval { low: centre - reach, high: centre + reach })
+}
+
+/// Half of the interval of so many differences, in their deviations; `None` where they are too few for one.
+pub(crate) fn reach(count: usize, alpha: f64) -> Option<f64> {
+    let n = count as f64;
     let share = C / (n + C);
     // Where log E = log(1 / alpha), solved for t²/ν.
     let bound = (-(2.0 / n) * ((1.0 / alpha).ln() - 0.5 * share.ln())).exp();
     let square = (1.0 - bound) / (bound - share);
-    let reach = (square * (n - 1.0) / n).sqrt() * deviation;
-    (bound > share).then_some(ConfidenceInterval { low: centre - reach, high: centre + reach })
+    (count > 1 && bound > share).then(|| (square * (n - 1.0) / n).sqrt())
 }
 
 /// Sessions of the same comparison, each with a bet of its own: another day has another deviation. Their e-values

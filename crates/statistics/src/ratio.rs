@@ -43,6 +43,16 @@ impl Judging {
             Judging::Anytime => ALPHA,
         }
     }
+
+    /// With fewer pairs there is no interval.
+    pub fn least_pairs(self) -> usize {
+        match self {
+            Judging::Level(alpha) => rank::least_count(alpha),
+            Judging::Anytime => {
+                (2..).find(|pairs| anytime::reach(*pairs, ALPHA).is_some()).unwrap_or(LEAST_PAIRS)
+            }
+        }
+    }
 }
 
 /// Candidate by baseline.
@@ -65,6 +75,8 @@ pub struct PairedRatio {
     pub variation_candidate: Option<f64>,
     /// What the ratio is where some figures are only bounds.
     pub bound: Option<FigureBound>,
+    /// Judged at any time: by an e-process, whose intervals are wider.
+    pub is_anytime: bool,
 }
 
 /// What is known of a figure that was not measured to its end, or of what follows from such figures.
@@ -157,6 +169,7 @@ impl PairedRatio {
             variation_baseline: side(|pair| pair.0),
             variation_candidate: side(|pair| pair.1),
             bound: None,
+            is_anytime: judging == Judging::Anytime,
         })
     }
 
@@ -239,6 +252,11 @@ impl PairedRatio {
 
     /// Pairs that would give this half-width with the same deviation, up to a million; `None` under two pairs.
     pub fn pairs_needed(&self, half_width: f64) -> Option<usize> {
+        if self.is_anytime {
+            let deviation = self.deviation?;
+            let reach = |pairs| Some(anytime::reach(pairs, ALPHA)? * deviation);
+            return least_count(half_width, reach);
+        }
         let t = pairs_needed(self.usual_deviation()?, half_width)?;
         Some(((t as f64 * RANKS_BY_T).ceil() as usize).max(LEAST_PAIRS))
     }
@@ -249,6 +267,16 @@ impl PairedRatio {
         self.pairs_needed((margin.ln_1p() * HALF_WIDTH_FOR_POWER).sinh())
     }
 
+    /// Pairs with which the ratio would be told from `other` in four of five cases, were it what was found. `None` where it
+    /// is less than a standard error away: then what was found is noise.
+    pub fn pairs_to_tell_from(&self, other: f64) -> Option<usize> {
+        let distance = (self.ratio / other).ln().abs();
+        let error = self.usual_deviation()? / (self.pairs as f64).sqrt();
+        (distance >= error)
+            .then(|| self.pairs_needed((distance * HALF_WIDTH_FOR_POWER).sinh()))
+            .flatten()
+    }
+
     /// The deviation that the interval was made from: one wild trial moves it less than the deviation of all.
     fn usual_deviation(&self) -> Option<f64> {
         let of = |both: ConfidenceInterval| {
@@ -256,7 +284,9 @@ impl PairedRatio {
             reach * (self.pairs as f64 / RANKS_BY_T).sqrt() / t_quantile(self.pairs - 1, ALPHA)
         };
         match self.interval {
-            Some(both) if self.pairs > LEAST_PAIRS => self.deviation.map(|all| all.min(of(both))),
+            Some(both) if self.pairs > LEAST_PAIRS && !self.is_anytime => {
+                self.deviation.map(|all| all.min(of(both)))
+            }
             _ => self.deviation,
         }
     }
@@ -311,13 +341,18 @@ fn student(logs: &[f64], alpha: f64) -> Option<StudentRatio> {
 /// Pairs that Student's t needs for a half-width when the logarithms of the pairs' ratios have this deviation (about 1.41
 /// times the variation of single trials).
 pub(crate) fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
+    least_count(half_width, |pairs| {
+        Some(t_quantile(pairs - 1, ALPHA) * deviation / (pairs as f64).sqrt())
+    })
+}
+
+/// The fewest pairs, up to a million, of which the logarithm `reach`es no further than this half-width.
+fn least_count(half_width: f64, reach: impl Fn(usize) -> Option<f64>) -> Option<usize> {
     const MOST: usize = 1_000_000;
     if !half_width.is_finite() {
         return None;
     }
-    let reached = |pairs: usize| {
-        (t_quantile(pairs - 1, ALPHA) * deviation / (pairs as f64).sqrt()).sinh() <= half_width
-    };
+    let reached = |pairs| reach(pairs).is_some_and(|reach| reach.sinh() <= half_width);
     // It shrinks with every pair: the number is between the last power of two that is too small and the next.
     let mut high = 2;
     while !reached(high) {

@@ -87,6 +87,11 @@ impl Run {
         &self.path
     }
 
+    /// The number of the newest trial, 0 before the first.
+    pub fn last_trial(&self) -> u32 {
+        self.last_trial
+    }
+
     /// What `run.json` says.
     pub fn header(&self) -> &RunHeader {
         &self.header

@@ -144,8 +144,15 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let pairs = read_pairs(&mut table);
     let half_width = read_share(&mut table, "half_width");
     let equivalence = read_share(&mut table, "equivalence");
+    let until_decided_span = table.span_of("until_decided");
     let is_until_decided = table.flag("until_decided").unwrap_or(false);
     let budget_s = read_seconds(&mut table, "budget", &(1.0..=31_536_000.0));
+    if let (true, Some(_), Some(span)) = (is_until_decided, half_width, until_decided_span) {
+        let hint = "Take `half_width` for a width of the interval, `until_decided` for a verdict as soon as there is one.";
+        let message = "`until_decided` and `half_width` can't stand together: each keeps its 5 % of false positives \
+                       only where it alone ends the pairs.";
+        table.note(&span, Problem::new(message).hint(hint));
+    }
     if let (Some(first), true) = (candidates.iter().flatten().next(), is_aa) {
         let hint = "With `aa = true` the baseline is measured twice: leave the candidates out.";
         let message = "A comparison of a target with itself has no candidates.";

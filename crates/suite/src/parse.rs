@@ -48,7 +48,7 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
     file.finish(&[("targets", "target"), ("experiments", "experiment")], |_, known| known);
     let header = header??;
     for experiment in &mut experiments {
-        experiment.facts.retry_starved = experiment.retry_starved.unwrap_or(header.retry_starved);
+        experiment.retry_starved = experiment.retry_starved.or(header.retry_starved);
     }
     Some(Suite { targets, experiments, ..header })
 }
@@ -61,7 +61,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let source = table.text("source").map(|text| text.value);
     let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
     let sample_servers = table.flag("sample_servers").unwrap_or(true);
-    let retry_starved = load::read_retry_starved(&mut table).unwrap_or(0);
+    let retry_starved = load::read_retry_starved(&mut table);
     let deny = table.texts("deny").unwrap_or_default();
     let allow = table.texts("allow").unwrap_or_default();
     table.finish(&[], |_, known| known);

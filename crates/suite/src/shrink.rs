@@ -79,6 +79,15 @@ pub(crate) fn workers_max(sizing: &DataSizing, options: &Options) -> Option<u32>
     Some(u32::try_from(most).unwrap_or(u32::MAX).max(1))
 }
 
+/// Why there are no more, in words: `10 for each of 2 warehouses`.
+pub(crate) fn workers_bound(sizing: &DataSizing, options: &Options) -> String {
+    let DataSizing::Factor { factor, workers_per_unit: Some(each), .. } = sizing else {
+        return String::new();
+    };
+    let units = value(options, factor).unwrap_or(factor.default);
+    format!("{each} for each of {units} {}", factor.option)
+}
+
 /// First the rows of each table, down to 1,000, then the number of tables, down to one.
 fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Options, shrink: f64) {
     let sizes = value(options, rows).zip(value(options, tables));

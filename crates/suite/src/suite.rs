@@ -32,7 +32,7 @@ pub struct Suite {
     pub deny: Vec<WithSpan<String>>,
     pub allow: Vec<WithSpan<String>>,
     /// How often a trial of an experiment that says nothing of it is made again when the load generator was starved.
-    pub(crate) retry_starved: u32,
+    pub(crate) retry_starved: Option<u32>,
     pub targets: Vec<SuiteTarget>,
     pub experiments: Vec<SuiteExperiment>,
     pub(crate) text: Source,

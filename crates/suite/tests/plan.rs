@@ -273,9 +273,11 @@ fn polardb_x_stands_beside_the_published_editions() {
         sizes.collect::<Vec<_>>(),
         [("2", 20), ("2", 20), ("20", 200), ("1", 10), ("2", 20)]
     );
-    let note =
-        "Capped at what the shrunk data take: standard, enterprise, extra-large, stand-ins, other.";
-    assert!(plan.notes.contains(&note.to_owned()), "{:?}", plan.notes);
+    let note = "standard at 20 of 1,000 (10 for each of 2 warehouses), enterprise at 20 of 1,000";
+    assert!(plan.notes.iter().any(|line| line.contains(note)), "{:?}", plan.notes);
+    // Titles state what runs.
+    let title = &plan.experiment("standard").expect("the experiment").title;
+    assert_eq!(title, "Standard edition: 2 warehouses, 20 terminals");
 }
 
 #[test]
@@ -329,7 +331,7 @@ fn shrinking_keeps_shape_and_says_so() {
     assert_eq!(option("range_selects"), Some("0"));
     assert_eq!(option("skip_trx"), Some("1"));
     assert!(plan.notes.iter().any(|note| note.contains("shrunk by 0.01")));
-    assert!(plan.notes.iter().any(|note| note.contains("Capped at 50 workers: read-only-8-0, ")));
+    assert!(plan.notes.iter().any(|note| note.contains("read-only-8-0 at 50 of ")));
     assert_eq!(plan.targets[0].role, Role::Endpoint);
 }
 

@@ -25,7 +25,8 @@ fn clusters_are_restarted_before_pairs() {
     let text = "[suite]\nname = \"r\"\n[target.main]\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
                 test = \"oltp_point_select\"\noptions = { tables = 1, table_size = 100 }\nworkers = 2\n\
                 duration_s = 0.5\nrestart_each = 2\n\
-                compare = { baseline = \"main\", aa = true, pairs = 4 }\n";
+                compare = { baseline = \"main\", aa = true, pairs = 4 }\n\
+                retry_starved = 0\n";
     fs::write(folder.join("r.toml"), text).expect("a suite");
     let command = ["run", "r.toml", "--target", "main=cluster:dyno-cluster"];
     let mut running = RunningDyno::start(folder, &command);

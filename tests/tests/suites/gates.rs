@@ -26,7 +26,7 @@ fn data(folder: &Path, dir: &str) -> RunData {
     dyno_store::read(&path).expect("a run")
 }
 
-const PAIRS: &str = "workers = 1\nevents = 200\n\
+const PAIRS: &str = "workers = 1\nevents = 200\nretry_starved = 0\n\
                      compare = { baseline = \"old\", candidates = \"new\", pairs = 4 }";
 
 #[test]
@@ -251,7 +251,7 @@ fn a_server_does_not_differ_from_itself() {
     let server = server_or_skip!(MariaDb, "a_server_does_not_differ_from_itself");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "workers = 2\nwarmup_s = 0.5\nduration_s = 1");
+    suite(folder, "workers = 2\nwarmup_s = 0.5\nduration_s = 1\nretry_starved = 0");
     let differs = |dir: &str| {
         let calls = calls_of_aa(folder, dir, &server.url());
         assert!(!calls.is_empty());

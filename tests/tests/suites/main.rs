@@ -13,6 +13,7 @@ mod neighbours;
 mod ownership;
 mod pgbench;
 mod renewals;
+mod sceptic;
 mod serve;
 mod starved;
 mod stops;

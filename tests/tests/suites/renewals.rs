@@ -46,7 +46,7 @@ fn servers_are_restarted_and_data_reloaded_before_the_first_of_some_pairs() {
     suite(
         folder,
         "workers = [1, 2]\nevents = 20\nrestart_each = 2\nreload_each = 4\n\
-         compare = { baseline = \"old\", candidates = \"new\", pairs = 6 }",
+         compare = { baseline = \"old\", candidates = \"new\", pairs = 6 }\nretry_starved = 0",
     );
     let ran = dyno(folder, &["run", "s.toml"]);
     assert!([0, 3].contains(&ran.code), "{}", ran.all());

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 const STEPS: usize = 500_000;
 /// What is executed once per transaction.
-const MARKER: &str = "::ended";
+const MARKER: &str = "dyno_engine::worker::Worker<W,D,S>::ended";
 /// Until all workers are connected and their buffers have grown.
 const WARM_UP: Duration = Duration::from_secs(3);
 

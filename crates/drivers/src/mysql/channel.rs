@@ -67,7 +67,7 @@ impl Channel {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.idle = false;
-        self.transport.send(&self.out).await?;
+        self.transport.send_buffer(&mut self.out).await?;
         self.answer.begin(encoding, sequence);
         self.receive(definitions, rows).await
     }
@@ -81,7 +81,9 @@ impl Channel {
     ) -> DbResult<Executed> {
         match self.reply(definitions, rows).await? {
             Reply::Done(executed) => Ok(executed),
-            Reply::FileRequest(name) => Err(self.refuse_file(&name, definitions, rows).await),
+            Reply::FileRequest(name) => {
+                Err(Box::pin(self.refuse_file(&name, definitions, rows)).await)
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use rustls::pki_types::ServerName;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 /// An open connection, registered with its loop.
@@ -78,29 +78,38 @@ impl Transport {
         Ok(())
     }
 
+    /// Sends all of `bytes`.
     #[inline]
     pub async fn send(&mut self, bytes: &[u8]) -> DbResult<()> {
-        match &mut self.layer {
-            Layer::Plain => send_all(&self.socket, bytes).await,
-            Layer::Tls(tls) => {
-                let mut rest = bytes;
-                while !rest.is_empty() {
-                    // Takes up to its own limit at a time, which bounds the memory.
-                    let taken = tls.writer().write(rest).map_err(|error| broken(&error))?;
-                    rest = &rest[taken..];
-                    flush_tls(&self.socket, tls).await?;
-                }
-                Ok(())
-            }
+        let mut rest = bytes;
+        while !self.try_send(&mut rest)? {
+            self.socket.writable().await;
         }
+        Ok(())
+    }
+
+    /// As [`Transport::send`]; may leave anything in the place of `bytes`, which spares a copy.
+    #[inline]
+    pub async fn send_buffer(&mut self, bytes: &mut Vec<u8>) -> DbResult<()> {
+        if matches!(self.layer, Layer::Plain) && self.socket.try_exchange(bytes) {
+            return Ok(());
+        }
+        self.send(bytes).await
     }
 
     /// Waits for bytes and makes one receive of at least one byte into the free space of `inbox`.
     #[inline]
     pub async fn recv(&mut self, inbox: &mut Inbox) -> DbResult<()> {
+        poll_fn(|_| self.poll_recv(inbox)).await
+    }
+
+    #[inline]
+    fn poll_recv(&mut self, inbox: &mut Inbox) -> Poll<DbResult<()>> {
         match &mut self.layer {
-            Layer::Plain => recv_plain(&self.socket, inbox).await,
-            Layer::Tls(tls) => recv_tls(&self.socket, tls, inbox).await,
+            Layer::Plain => {
+                self.socket.poll_recv(inbox.space()?).map(|it| took(it, inbox).map(drop))
+            }
+            Layer::Tls(tls) => poll_recv_tls(&self.socket, tls, inbox),
         }
     }
 
@@ -133,6 +142,7 @@ impl Transport {
     }
 
     /// Sends from the front of `rest` until all is sent (true) or the send queue is full.
+    #[inline]
     fn try_send(&mut self, rest: &mut &[u8]) -> DbResult<bool> {
         match &mut self.layer {
             Layer::Plain => try_send_plain(&self.socket, rest),
@@ -231,14 +241,6 @@ fn unwatchable(error: &io::Error) -> DbError {
     DbError::unreachable(format!("The event loop can't watch another connection: {error}."))
 }
 
-#[inline]
-async fn send_all(socket: &SocketStream, mut bytes: &[u8]) -> DbResult<()> {
-    while !try_send_plain(socket, &mut bytes)? {
-        socket.writable().await;
-    }
-    Ok(())
-}
-
 /// Sends from the front of `bytes` until all is sent (true) or the send queue is full.
 #[inline]
 fn try_send_plain(socket: &SocketStream, bytes: &mut &[u8]) -> DbResult<bool> {
@@ -250,15 +252,6 @@ fn try_send_plain(socket: &SocketStream, bytes: &mut &[u8]) -> DbResult<bool> {
         }
     }
     Ok(true)
-}
-
-#[inline]
-async fn recv_plain(socket: &SocketStream, inbox: &mut Inbox) -> DbResult<()> {
-    let received = poll_fn(|_| match inbox.space() {
-        Ok(space) => socket.poll_recv(space).map(Ok),
-        Err(error) => Poll::Ready(Err(error)),
-    });
-    took(received.await?, inbox).map(drop)
 }
 
 /// False when nothing has arrived.
@@ -281,18 +274,21 @@ fn took(received: Result<usize, Errno>, inbox: &mut Inbox) -> DbResult<bool> {
     }
 }
 
-async fn recv_tls(
+fn poll_recv_tls(
     socket: &SocketStream,
     tls: &mut ClientConnection,
     inbox: &mut Inbox,
-) -> DbResult<()> {
+) -> Poll<DbResult<()>> {
     while !try_recv_tls(tls, inbox)? {
         // Key updates ask for an answer.
-        flush_tls(socket, tls).await?;
-        socket.readable().await;
+        if !try_flush_tls(socket, tls)? {
+            ready!(socket.poll_writable());
+            continue;
+        }
+        ready!(socket.poll_readable());
         take_tls(socket, tls, "the server")?;
     }
-    Ok(())
+    Poll::Ready(Ok(()))
 }
 
 /// Takes decrypted bytes; false when there are none.

@@ -84,31 +84,31 @@ impl Link {
         done: impl FnMut(DbResult<Executed>),
     ) -> DbResult<Progress> {
         self.state.begin_flight();
-        let sent = self.transport.send(&self.out).await;
+        let sent = self.transport.send_buffer(&mut self.out).await;
         self.collect_all(sent, expect, rows, done).await
     }
 
-    /// As [`Link::exchange`], for one execution of a prepared statement.
+    /// Waits for the answer to one execution of a prepared statement, which has been sent. `None` when it is not one that
+    /// can be read at once; then [`Link::collect_one`] has to read it.
     #[inline]
-    pub(super) async fn exchange_one<R: Rows>(
+    pub(super) async fn plain_answer(&mut self, has_rows: bool) -> DbResult<Option<Executed>> {
+        self.transport.recv(&mut self.inbox).await?;
+        let received = self.inbox.filled();
+        let Some(answer) = backend::plain_answer(received, has_rows) else { return Ok(None) };
+        self.inbox.consume(received.len());
+        self.state.status = answer.status;
+        self.state.usable = true;
+        Ok(Some(Executed { has_rows, rows: answer.rows, affected: answer.affected }))
+    }
+
+    /// The answer to one execution of a prepared statement.
+    pub(super) async fn collect_one<R: Rows>(
         &mut self,
+        sent: DbResult<()>,
         statements: &[Prepared],
         number: u32,
         rows: &mut R,
     ) -> DbResult<Executed> {
-        self.state.begin_flight();
-        let sent = self.transport.send(&self.out).await;
-        if !R::WANTED && !R::DESCRIBED && sent.is_ok() && self.inbox.filled().is_empty() {
-            self.transport.recv(&mut self.inbox).await?;
-            let received = self.inbox.filled();
-            let has_rows = statements[number as usize].columns.is_some();
-            if let Some(answer) = backend::plain_answer(received, has_rows) {
-                self.inbox.consume(received.len());
-                self.state.status = answer.status;
-                self.state.usable = true;
-                return Ok(Executed { has_rows, rows: answer.rows, affected: answer.affected });
-            }
-        }
         let steps = &[Step::Prepared(number), Step::Sync];
         let expect = Expect::Flight { statements, steps };
         let mut result = Ok(Executed::default());

@@ -75,6 +75,7 @@ impl PostgresSession {
         link.exchange_long(expect, rows, |outcome| results.push(outcome)).await.map(drop)
     }
 
+    #[inline]
     fn known(&self, statement: Statement) -> DbResult<&Prepared> {
         self.statements.get(statement.0 as usize).ok_or_else(|| {
             DbError::protocol("The statement was not prepared by this session.")
@@ -139,12 +140,22 @@ impl Session for PostgresSession {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.link.begin()?;
-        self.known(statement)?;
+        let prepared = self.known(statement)?;
+        let has_rows = prepared.columns.is_some();
         let PostgresSession { link, statements, .. } = self;
         let execution = &statements[statement.0 as usize].execution;
-        execution.encode(&mut link.out, params).map_err(unsendable)?;
-        frontend::sync(&mut link.out);
-        link.exchange_one(statements, statement.0, rows).await
+        execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
+        link.state.begin_flight();
+        let sent = link.transport.send_buffer(&mut link.out).await;
+        if !R::WANTED
+            && !R::DESCRIBED
+            && sent.is_ok()
+            && link.inbox.filled().is_empty()
+            && let Some(executed) = link.plain_answer(has_rows).await?
+        {
+            return Ok(executed);
+        }
+        link.collect_one(sent, statements, statement.0, rows).await
     }
 
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {

@@ -14,7 +14,7 @@ use dyno_facts::{
     EarlierSession, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus,
 };
 use dyno_fleet::FleetOptions;
-use dyno_report::{figure_of, judged_metrics, level_of_trial};
+use dyno_report::{figure_of, judged_metrics, level_of_trial, veto_of_level};
 use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
@@ -133,7 +133,7 @@ struct Comparing {
     #[arg(long, value_name = "SHARE", requires = "compare")]
     equivalence: Option<String>,
     /// With --compare: stop when the verdict is certain. It stays so however often one looks, stops and goes on.
-    #[arg(long, requires = "compare", conflicts_with = "half_width")]
+    #[arg(long, requires = "compare")]
     until_decided: bool,
     /// Go on with an earlier run of the same comparison, on another day too: its pairs count, and those of the runs
     /// that it went on with. Both have to be made until decided. Needs the same suite, targets and options.
@@ -203,6 +203,13 @@ impl Comparing {
             None => None,
         };
         let is_until_decided = self.until_decided;
+        if is_until_decided && half_width.is_some() {
+            return Err(Failure::usage(
+                "`--until-decided` and `--half-width` can't be given together: each keeps its 5 % of false positives \
+                 only where it alone ends the pairs.",
+            )
+            .with_hint("take --half-width for a width of the interval, --until-decided for a verdict as soon as it is certain"));
+        }
         let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
         let (baseline, candidate) = (baseline.clone(), candidate.clone());
         Ok(Some(Versus { baseline, candidate, stop, equivalence }))
@@ -272,7 +279,12 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         None => None,
     };
     let run = open_run(plan, keeping)?;
-    let figures = runner::TrialFigures { figure_of, judged_metrics, level_of: level_of_trial };
+    let figures = runner::TrialFigures {
+        figure_of,
+        judged_metrics,
+        level_of: level_of_trial,
+        veto_of: veto_of_level,
+    };
     let outcome = runner::execute(
         crate::families(),
         figures,
@@ -300,8 +312,12 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
     if !keeping.new
         && let Some(path) = unfinished(plan, keeping)?
     {
-        output::talk(&format!("Going on with {}.", path.display()));
         let mut run = Run::open(&path)?;
+        let between = match run.last_trial() {
+            0 => String::new(),
+            last => format!(", which was interrupted between trials {last} and {}", last + 1),
+        };
+        output::talk(&format!("Going on with {}{between}.", path.display()));
         // What does not decide what is executed may have changed: gates, titles, accepted checks.
         run.update(fill)?;
         return Ok(run);

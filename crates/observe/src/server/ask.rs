@@ -168,6 +168,12 @@ pub(super) fn column(row: &[Option<String>]) -> (String, String) {
     (format!("{}.{}", cell(row, 0), cell(row, 1)), rest.join(" "))
 }
 
+/// `trigger a.b` and when it fires, with the beginning of a hash of what it does, and its state.
+pub(super) fn trigger(row: &[Option<String>], state: &str) -> (String, String) {
+    let name = format!("trigger {}.{}", cell(row, 0), cell(row, 1));
+    (name, format!("{}, body {}{state}", cell(row, 2), cell(row, 3)))
+}
+
 /// A checksum of rows (FNV-1a, 64 bits): equal for equal rows in the same order. It tells
 /// differences apart; it is no proof against intent.
 pub(super) fn checksum<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Option<String> {

@@ -3,7 +3,7 @@
 //! Names of counters are those of the reference manuals of MySQL 5.6 to 9 and MariaDB 10 and 11; where
 //! the two differ, both are looked for.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum, column};
+use super::ask::{Answer, Asked, Asker, cell, checksum, column, trigger};
 use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
@@ -215,11 +215,17 @@ async fn schema<S: Session>(
     let indexes = "SELECT table_name, index_name, seq_in_index, column_name, non_unique \
                    FROM information_schema.statistics WHERE table_schema = DATABASE() \
                    ORDER BY table_name, index_name, seq_in_index";
+    let triggers = "SELECT event_object_table, trigger_name, \
+                    CONCAT(action_timing, ' ', event_manipulation), LEFT(MD5(action_statement), 8) \
+                    FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
+                    ORDER BY event_object_table, trigger_name";
     let is_own = |row: &Vec<Option<String>>| tables.has(cell(row, 0));
     let mut columns = asker.rows(say!(asked_columns), columns).await?;
     let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
+    let mut triggers = asker.rows(say!(asked_triggers), triggers).await?;
     columns.retain(is_own);
     indexes.retain(is_own);
+    triggers.retain(is_own);
     let mut schema: BTreeMap<String, String> = columns.iter().map(|row| column(row)).collect();
     for row in &indexes {
         let name = format!("index {}.{}", cell(row, 0), cell(row, 1));
@@ -227,7 +233,8 @@ async fn schema<S: Session>(
         let definition = schema.entry(name).or_insert_with(|| kind.to_owned());
         *definition = format!("{definition} {}", cell(row, 3));
     }
-    Ok((checksum(columns.iter().chain(&indexes)), schema))
+    schema.extend(triggers.iter().map(|row| trigger(row, "")));
+    Ok((checksum(columns.iter().chain(&indexes).chain(&triggers)), schema))
 }
 
 /// Members of a replication group that are there, where the server belongs to one.

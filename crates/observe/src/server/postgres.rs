@@ -3,7 +3,7 @@
 //! Views move between versions: checkpoints went from `pg_stat_bgwriter` to `pg_stat_checkpointer` in 17,
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum, column};
+use super::ask::{Answer, Asked, Asker, cell, checksum, column, trigger};
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
@@ -38,6 +38,7 @@ pub(super) fn version(facts: &ServerFacts) -> u32 {
 }
 
 const GAUGES: &str = "SELECT d.xact_commit AS commits, d.blks_hit AS hits, d.blks_read AS reads, \
+d.tup_fetched AS fetched, d.tup_inserted + d.tup_updated + d.tup_deleted AS changed, \
 (SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
 AND pid <> pg_backend_pid()) AS active, \
 (SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock') AS waiting, \
@@ -163,6 +164,8 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         checkpoints: count(texts, "checkpoints"),
         last_checkpoint: texts.get("last").cloned(),
         commits: count(texts, "commits"),
+        rows_fetched: count(texts, "fetched"),
+        rows_written: count(texts, "changed"),
         counts_own_commits: true,
         started_s: number(texts, "started"),
         ..Sample::default()
@@ -238,12 +241,23 @@ impl Described {
                        AND n.nspname = ANY (current_schemas(false)) ORDER BY 1, a.attnum";
         let indexes = "SELECT tablename, indexname, indexdef FROM pg_indexes \
                        WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
+        // Without what it is called and where: `BEFORE UPDATE ... FOR EACH ROW EXECUTE FUNCTION f()`.
+        let triggers = "SELECT c.relname, t.tgname, regexp_replace(pg_get_triggerdef(t.oid), \
+                        '^CREATE (CONSTRAINT )?TRIGGER \\S+ | ON \\S+', '', 'g'), \
+                        left(md5(p.prosrc), 8), CASE t.tgenabled WHEN 'D' THEN ', disabled' \
+                        WHEN 'R' THEN ', for replicas' WHEN 'A' THEN ', always' ELSE '' END \
+                        FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid \
+                        JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_proc p ON p.oid = t.tgfoid \
+                        WHERE NOT t.tgisinternal AND n.nspname = ANY (current_schemas(false)) \
+                        ORDER BY 1, 2";
         let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
         let is_own = |row: &Vec<Option<String>>| tables.has(cell(row, 0));
         let mut columns = asker.rows(say!(asked_columns), columns).await?;
         let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
+        let mut triggers = asker.rows(say!(asked_triggers), triggers).await?;
         columns.retain(is_own);
         indexes.retain(is_own);
+        triggers.retain(is_own);
         let index = |row: &Vec<Option<String>>| {
             let definition = cell(row, 2);
             let unique = if definition.contains(" UNIQUE ") { "unique, " } else { "" };
@@ -254,7 +268,8 @@ impl Described {
             "true" => (column(&row[..3]).0, format!("{} NOT NULL", cell(row, 2))),
             _ => column(&row[..3]),
         });
-        let schema = of_columns.chain(indexes.iter().map(index)).collect();
+        let triggers_told = triggers.iter().map(|row| trigger(row, cell(row, 4)));
+        let schema = of_columns.chain(indexes.iter().map(index)).chain(triggers_told).collect();
         let own = || known.iter().filter(|row| tables.has(cell(row, 0)));
         let rows = |row: &Vec<Option<String>>| {
             let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;
@@ -266,7 +281,7 @@ impl Described {
                 .map(|row| cell(row, 0).to_owned())
                 .collect(),
             rows: own().filter_map(rows).collect(),
-            checksum: checksum(columns.iter().chain(&indexes)),
+            checksum: checksum(columns.iter().chain(&indexes).chain(&triggers)),
             schema,
         })
     }

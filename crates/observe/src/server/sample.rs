@@ -30,6 +30,8 @@ pub struct Sample {
     pub reads: Option<u64>,
     /// Of these, those that write. What a replica applies may be among them.
     pub writes: Option<u64>,
+    pub rows_fetched: Option<u64>,
+    pub rows_written: Option<u64>,
     /// Transactions applied from another node, where they are among the commits.
     pub replicated: Option<u64>,
     /// True where transactions of another node are among the commits, and nobody knows how many.

@@ -87,6 +87,8 @@ pub fn node_conditions(
             true => after.sample.refuses_writes.then_some(0),
             false => Some(writes.saturating_sub(asked.writes)),
         }),
+        rows_fetched: whole(|sample| sample.rows_fetched),
+        rows_written: whole(|sample| sample.rows_written),
         replicated: whole(|sample| sample.replicated),
         unacknowledged: whole(|sample| sample.unacknowledged),
         lag_max_s: lags_s.iter().copied().reduce(f64::max),

@@ -66,6 +66,8 @@ pub(crate) struct Ring {
     to_send_rest: Vec<u32>,
     /// Slots whose unsent bytes are in the submission queue.
     submitted: Vec<u32>,
+    /// Slots that may hold a buffer of the kernel's.
+    holding: Vec<u32>,
     /// Tasks that a completion concerns.
     woken: Vec<u32>,
     watches_epoll: bool,
@@ -93,6 +95,7 @@ impl Ring {
             to_send: Vec::with_capacity(tasks),
             to_send_rest: Vec::new(),
             submitted: Vec::with_capacity(tasks),
+            holding: Vec::with_capacity(tasks),
             woken: Vec::with_capacity(tasks),
             watches_epoll: false,
             in_kernel: 0,
@@ -120,6 +123,7 @@ impl Ring {
     pub(crate) fn deregister(&mut self, key: u32, fd: BorrowedFd<'_>) {
         let slot = &mut self.slots[key as usize];
         slot.is_closing = true;
+        slot.settle(&mut self.buffers);
         if !slot.sendable().is_empty() {
             let _ = send(fd, slot.sendable(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
@@ -155,7 +159,7 @@ impl Ring {
 
     #[inline]
     pub(crate) fn try_recv(&mut self, key: u32, into: &mut [u8]) -> Result<Option<usize>, Errno> {
-        let (taken, next) = self.slots[key as usize].take(into);
+        let (taken, next) = self.slots[key as usize].take(into, &mut self.buffers);
         if next == Next::Arm {
             self.to_arm.push(key);
         }
@@ -164,13 +168,29 @@ impl Ring {
 
     #[inline]
     pub(crate) fn try_send(&mut self, key: u32, bytes: &[u8]) -> Result<Option<usize>, Errno> {
+        let given = self.slots[key as usize].give(bytes);
+        self.list(key);
+        given
+    }
+
+    /// As [`Ring::try_send`], for all of `bytes` or nothing: true, and others in their place, or false.
+    #[inline]
+    pub(crate) fn try_exchange(&mut self, key: u32, bytes: &mut Vec<u8>) -> bool {
+        let is_given = self.slots[key as usize].exchange(bytes);
+        if is_given {
+            self.list(key);
+        }
+        is_given
+    }
+
+    /// The next round sends what is unsent.
+    #[inline]
+    fn list(&mut self, key: u32) {
         let slot = &mut self.slots[key as usize];
-        let given = slot.give(bytes);
         if !slot.is_listed {
             slot.is_listed = true;
             self.to_send.push(key);
         }
-        given
     }
 
     /// The tasks that the last wait concerns, for the caller to take.
@@ -191,6 +211,11 @@ impl Ring {
     }
 
     fn round(&mut self, timeout: Option<Nanos>, epoll: BorrowedFd<'_>) -> io::Result<Waited> {
+        // Idle sessions must not keep the buffers that others need.
+        for key in self.holding.drain(..) {
+            self.slots[key as usize].settle(&mut self.buffers);
+        }
+        self.buffers.publish();
         self.queue_receives(epoll)?;
         let waits_for_room = self.queue_sends()?;
         let mut waited = Waited::default();
@@ -332,6 +357,7 @@ impl Ring {
             let next = match data >> 32 {
                 RECEIVE => {
                     waited.answers += 1;
+                    self.holding.push(key);
                     slot.received(result, flags, &mut self.buffers)
                 }
                 SEND => slot.fell_short(result),
@@ -356,7 +382,6 @@ impl Ring {
                 }
             }
         }
-        self.buffers.publish();
         released.into_iter().for_each(|key| self.release(key));
     }
 

@@ -41,6 +41,9 @@ pub(super) struct SocketSlot {
     is_paused: bool,
     /// Its owner waits until it may give more.
     pub(super) wants_room: bool,
+    /// What has arrived last and lies in the kernel's buffer still: its number and bytes. Empty after each round.
+    held: Option<(u16, usize)>,
+    /// What has arrived before.
     landed: Vec<u8>,
     /// How many of them the owner has.
     taken: usize,
@@ -59,7 +62,7 @@ impl SocketSlot {
     }
 
     pub(super) fn is_readable(&self) -> bool {
-        self.taken < self.landed.len() || self.received_end.is_some()
+        self.held.is_some() || self.taken < self.landed.len() || self.received_end.is_some()
     }
 
     /// Notes that the owner waits, when there is no room.
@@ -70,7 +73,29 @@ impl SocketSlot {
 
     /// Copies what has landed. `Ok(Some(0))` at the end of the stream, `Ok(None)` when nothing is there; `Next::Arm`
     /// when receiving has to go on.
-    pub(super) fn take(&mut self, into: &mut [u8]) -> (Result<Option<usize>, Errno>, Next) {
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        into: &mut [u8],
+        buffers: &mut Buffers,
+    ) -> (Result<Option<usize>, Errno>, Next) {
+        if let Some((id, len)) = self.held
+            && len <= into.len()
+        {
+            self.held = None;
+            into[..len].copy_from_slice(buffers.filled(id, len));
+            buffers.give(id);
+            return (Ok(Some(len)), Next::Nothing);
+        }
+        self.take_landed(into, buffers)
+    }
+
+    fn take_landed(
+        &mut self,
+        into: &mut [u8],
+        buffers: &mut Buffers,
+    ) -> (Result<Option<usize>, Errno>, Next) {
+        self.settle(buffers);
         let there = &self.landed[self.taken..];
         if there.is_empty() {
             let end = self.received_end.map_or(Ok(None), |end| end.map(|()| Some(0)));
@@ -89,6 +114,26 @@ impl SocketSlot {
             }
         }
         (Ok(Some(count)), next)
+    }
+
+    /// Gives the kernel its buffer back; what is in it lands.
+    pub(super) fn settle(&mut self, buffers: &mut Buffers) {
+        if let Some((id, len)) = self.held.take() {
+            self.landed.extend_from_slice(buffers.filled(id, len));
+            buffers.give(id);
+        }
+    }
+
+    /// Accepts all of `bytes` by exchanging buffers; false when others wait or there are too many.
+    #[inline]
+    pub(super) fn exchange(&mut self, bytes: &mut Vec<u8>) -> bool {
+        let is_free = self.unsent.is_empty()
+            && self.send_error.is_none()
+            && bytes.len() <= UNSENT_LIMIT_BYTES;
+        if is_free {
+            std::mem::swap(&mut self.unsent, bytes);
+        }
+        is_free
     }
 
     /// Accepts as many bytes as there is room for; `None` when there is none.
@@ -161,13 +206,18 @@ impl SocketSlot {
         Next::Nothing
     }
 
-    /// A completion of the multishot receive; its buffer goes back at once.
+    /// A completion of the multishot receive. Its buffer is held until it is taken, [`SocketSlot::settle`] at the latest.
     pub(super) fn received(&mut self, result: i32, flags: u32, buffers: &mut Buffers) -> Next {
         if let Some(id) = cqueue::buffer_select(flags) {
-            if !self.is_closing {
-                self.landed.extend_from_slice(buffers.filled(id, result.max(0) as usize));
+            self.settle(buffers);
+            if self.is_closing || result <= 0 {
+                buffers.give(id);
+            } else {
+                self.held = Some((id, result as usize));
+                if !self.landed.is_empty() {
+                    self.settle(buffers);
+                }
             }
-            buffers.give(id);
         }
         self.is_armed = cqueue::more(flags);
         match outcome(result) {

@@ -34,6 +34,7 @@ pub use published::{
 };
 pub use scaling::NodeScaling;
 pub use settings::of_queries as settings_of_queries;
+pub(crate) use verdicts::judging;
 pub use verdicts::{
     AaKind, Bounds, Call, GateResult, GateRow, LevelChange, LevelNumbers, PairOrder,
     PairedComparison, RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow,

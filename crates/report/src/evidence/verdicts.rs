@@ -3,7 +3,8 @@
 use super::{Spot, SpotKind, Spread};
 use crate::text::Message;
 use dyno_facts::StopRule;
-use dyno_statistics::Metric;
+use dyno_statistics::ratio::Judging;
+use dyno_statistics::{Metric, sequential};
 use serde::Serialize;
 
 /// Two targets held against each other at one load level.
@@ -107,11 +108,27 @@ pub struct SessionRow {
     pub ratio: Option<f64>,
 }
 
+/// How pairs are judged that this rule has ended; so many as a `unit` has count as one.
+pub(crate) fn judging(stop: StopRule, unit: u32) -> Judging {
+    let planned = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
+    sequential::judging(stop.is_until_decided, stop.half_width.is_some(), planned)
+}
+
 impl PairedComparison {
     /// Pairs of earlier sessions, by the metric that decides.
     pub(crate) fn pairs_earlier(&self) -> usize {
         let earlier = self.sessions.len().saturating_sub(1);
         self.sessions[..earlier].iter().map(|session| session.pairs).sum()
+    }
+
+    /// How its pairs are judged, by how they were ended.
+    pub(crate) fn judging(&self) -> Judging {
+        judging(self.stop, self.unit_pairs)
+    }
+
+    /// With fewer pairs nothing can be decided.
+    pub(crate) fn least_pairs(&self) -> usize {
+        self.judging().least_pairs() * self.unit_pairs as usize
     }
 
     /// Whether machine, servers or dyno were not the same in all sessions.

@@ -102,6 +102,9 @@ impl<'a> FaultTrials<'a> {
             ),
             _ => outage(median(|facts| facts.first_success_after_s), noticed_s),
         };
+        let shard = self.trials[0].1.shard.as_ref();
+        let shard = shard.map(|shard| (median(shard_success), shard.noticed_s));
+        let outage = with_shard(outage, &self.trials[0].1.node, shard);
         let back = match self.without(|facts| facts.recovered_after_s) {
             some if is_of_some(some) => {
                 say!(not_back_at_90_percent_of, n = some.to_string(), all = trials.to_string())
@@ -147,7 +150,11 @@ pub fn fault_sentence(facts: &FaultFacts) -> Message {
     say!(
         what_outage_back_lost,
         what = what(facts),
-        outage = outage(facts.first_success_after_s, facts.noticed_s),
+        outage = with_shard(
+            outage(facts.first_success_after_s, facts.noticed_s),
+            &facts.node,
+            facts.shard.as_ref().map(|shard| (shard.first_success_after_s, shard.noticed_s))
+        ),
         back = back(facts.recovered_after_s),
         lost = lost(
             facts.acknowledged,
@@ -163,6 +170,18 @@ fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
         Some(seconds) => say!(first_success_after_s, s = format::tenth(seconds)),
         None => say!(no_commit_followed),
     }
+}
+
+/// The others may have gone on: what lives on the shard itself is told beside it.
+fn with_shard(all: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Message {
+    let Some((first_success_s, noticed_s)) = shard else { return all };
+    let own = outage(first_success_s, noticed_s);
+    say!(outage_and_that_of_the_shard, all = all, node = node, own = own)
+}
+
+/// When something was acknowledged again whose home is the shard.
+pub(crate) fn shard_success(facts: &FaultFacts) -> Option<f64> {
+    facts.shard.as_ref()?.first_success_after_s
 }
 
 fn back(recovered_s: Option<f64>) -> Message {

@@ -10,7 +10,7 @@ use crate::evidence::{
 use crate::format::NumberFormat::{Bytes, Fixed, Ms, Short};
 use crate::format::unique;
 use crate::text::{Lang, Message};
-use dyno_facts::{CommitWait, ReplicaFacts, say};
+use dyno_facts::{CommitWait, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
@@ -80,7 +80,10 @@ fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
         })
         .text(say!(isolation_2), |target| {
             let stated = || settings::isolation(target);
-            own(target).find_map(|node| node.isolation.as_ref()).or_else(stated)
+            let told = own(target).find_map(|node| node.isolation.as_ref()).or_else(stated);
+            let joins = own(target).any(NodeConditions::joins_foreign_shards);
+            let on_shards = joins.then(|| say!(repeatable_read_on_shards));
+            Cell::from(told).with(on_shards.unwrap_or_default())
         })
         .text(say!(connection_2), |target| own(target).find_map(|node| node.transport.as_ref()))
         .col(say!(round_trip_ms_2), Ms, |target| own(target).find_map(|node| node.round_trip_us))

@@ -4,7 +4,7 @@ use super::notes;
 use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, lines, spread};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
-use crate::findings::fault::{FaultTrials, half_done, in_doubt};
+use crate::findings::fault::{FaultTrials, half_done, in_doubt, shard_success};
 use crate::format::{
     self,
     NumberFormat::{Short, Tenth, Whole},
@@ -24,6 +24,9 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         vec![say!(times_are_known_to_an_interval, s = format::tenth(most(|row| row.resolution_s)))];
     if facts().any(|facts| facts.first_success_after_s == Some(0.0)) {
         words.push(say!(first_success_after_0_0_s, s = format::plain(most(|row| row.noticed_s))));
+    }
+    if facts().any(|facts| facts.shard.is_some()) {
+        words.push(say!(shard_outage_counts));
     }
     blocks.fine(Message::sentences(&words));
     blocks.figures(charts::fault::figures(paper, &rows, lang));
@@ -86,6 +89,17 @@ fn configurations<'a>(
         .col(say!(trials), Whole, |row| row.trials.len())
         .col(say!(first_success_s), Tenth, |row| seconds(row, |facts| facts.first_success_after_s))
         .class("strong")
+        .when(
+            rows.iter().flat_map(FaultTrials::facts).any(|facts| facts.shard.is_some()),
+            |table| {
+                table
+                    .col(say!(shard_outage_s), Tenth, |row| {
+                        let has_shard = row.facts().any(|facts| facts.shard.is_some());
+                        if has_shard { seconds(row, shard_success) } else { Cell::default() }
+                    })
+                    .class("strong")
+            },
+        )
         .col(say!(recovered_s), Tenth, |row| seconds(row, |facts| facts.recovered_after_s))
         .class("strong")
         .col(say!(per_s_before), Short, |row| per_s(row, |facts| Some(facts.tps_before)))

@@ -28,6 +28,9 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
     }
     others.retain(|level| !words(level).is_empty());
     blocks.table(shares(&others));
+    if best.iter().chain(&others).any(Level::counts_rows_only) {
+        blocks.fine(say!(statements_not_told_apart));
+    }
     if is_any {
         blocks.fine(say!(statements_and_commits_are_counted_by));
     }
@@ -54,6 +57,14 @@ struct Level<'a> {
     sum: NodeWork<'a>,
 }
 
+impl Level<'_> {
+    /// True where servers count rows, and not statements.
+    fn counts_rows_only(&self) -> bool {
+        let has = |of: fn(&NodeWork<'_>) -> Option<u64>| self.nodes.iter().any(|n| of(n).is_some());
+        has(|node| node.rows_written) && !has(|node| node.statements) && !has(|node| node.writes)
+    }
+}
+
 /// What a node did over all trials of a load level. Counts are those of the servers, from before to after
 /// each trial; a sum has no name.
 #[derive(Clone, Default)]
@@ -64,6 +75,9 @@ struct NodeWork<'a> {
     writes: Option<u64>,
     statements: Option<u64>,
     commits: Option<u64>,
+    rows_fetched: Option<u64>,
+    rows_written: Option<u64>,
+    rows_share: Option<f64>,
     read_share: Option<f64>,
     write_share: Option<f64>,
     /// Its part of the load generator's statements per second, divided as the nodes counted.
@@ -114,6 +128,7 @@ fn of_level<'a>(paper: &'a Paper, point: &'a Point) -> Option<Level<'a>> {
     for node in nodes.iter_mut().filter(|node| node.role != "endpoint") {
         node.read_share = share(node.reads, sum.reads);
         node.write_share = share(node.writes, sum.writes);
+        node.rows_share = share(node.rows_written, sum.rows_written);
         let own = if tells_apart { node.work() } else { node.statements };
         node.qps = share(own, sum.work()).map(|share| share * qps);
     }
@@ -140,6 +155,8 @@ fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
         writes: total(|node| node.writes),
         statements: total(|node| node.statements),
         commits: total(|node| node.commits),
+        rows_fetched: total(|node| node.rows_fetched),
+        rows_written: total(|node| node.rows_written),
         cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
         cpu_us_per_transaction: Spread::of(cpu_us).map(|spread| spread.median),
         lag_p95_s: most(|node| node.lag_p95_s),
@@ -163,6 +180,8 @@ fn sum<'a>(nodes: &[NodeWork<'a>], qps: f64) -> NodeWork<'a> {
         writes: total(|node| node.writes),
         statements: total(|node| node.statements),
         commits: total(|node| node.commits),
+        rows_fetched: total(|node| node.rows_fetched),
+        rows_written: total(|node| node.rows_written),
         lag_p95_s: most(|node| node.lag_p95_s),
         lag_max_s: most(|node| node.lag_max_s),
         ..NodeWork::default()
@@ -177,7 +196,19 @@ fn words(level: &Level<'_>) -> Vec<Message> {
     let writes = shares_of_roles(&level.nodes, |node| node.write_share);
     let reads = (!reads.is_empty()).then(|| say!(reads_shares, shares = Message::list(&reads)));
     let writes = (!writes.is_empty()).then(|| say!(writes_shares, shares = Message::list(&writes)));
-    reads.into_iter().chain(writes).chain(gone(level)).chain(own(&level.trials)).collect()
+    let rows = if level.counts_rows_only() {
+        shares_of_roles(&level.nodes, |node| node.rows_share)
+    } else {
+        Vec::new()
+    };
+    let rows = (!rows.is_empty()).then(|| say!(rows_written_shares, shares = Message::list(&rows)));
+    reads
+        .into_iter()
+        .chain(writes)
+        .chain(rows)
+        .chain(gone(level))
+        .chain(own(&level.trials))
+        .collect()
 }
 
 /// Why there are no shares, where a node was away.
@@ -240,21 +271,32 @@ fn shares_of_roles(nodes: &[NodeWork<'_>], of: fn(&NodeWork<'_>) -> Option<f64>)
 }
 
 fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
-    let point = level.point;
+    let (point, rows_only) = (level.point, level.counts_rows_only());
     let title = say!(what_each_node_of_did, target = &point.target, load = point.load_words());
     PaperRows::new(title, level.nodes.iter().chain([&level.sum]))
         .text(say!(node), |node| sum_or(node.node, say!(all_nodes)))
         .text(say!(role), |node| node_role(node.role))
-        .col(say!(reads), Whole, |node| node.reads)
-        .col(say!(share_percent), Percent, |node| node.read_share)
-        .class("strong")
-        .col(say!(writes), Whole, |node| node.writes)
-        .col(say!(share_percent), Percent, |node| node.write_share)
-        .class("strong")
-        .col(say!(all_statements), Whole, |node| node.statements)
+        .when(!rows_only, |table| {
+            table
+                .col(say!(reads), Whole, |node| node.reads)
+                .col(say!(share_percent), Percent, |node| node.read_share)
+                .class("strong")
+                .col(say!(writes), Whole, |node| node.writes)
+                .col(say!(share_percent), Percent, |node| node.write_share)
+                .class("strong")
+                .col(say!(all_statements), Whole, |node| node.statements)
+        })
+        .when(rows_only, |table| {
+            table
+                .col(say!(rows_fetched), Whole, |node| node.rows_fetched)
+                .col(say!(rows_written), Whole, |node| node.rows_written)
+                .col(say!(share_percent), Percent, |node| node.rows_share)
+                .class("strong")
+        })
         .col(say!(commits), Whole, |node| node.commits)
-        .col(say!(statements_per_s), Short, |node| node.qps)
-        .class("strong")
+        .when(!rows_only, |table| {
+            table.col(say!(statements_per_s), Short, |node| node.qps).class("strong")
+        })
         .when(level.nodes.iter().any(|node| node.cpu_us_per_transaction.is_some()), |table| {
             table
                 .col(say!(server_cpu_us_per_transaction), Short, |node| node.cpu_us_per_transaction)

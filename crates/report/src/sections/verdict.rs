@@ -12,23 +12,58 @@ use crate::format::{
     self, NumberFormat,
     NumberFormat::{Right, Short, Text as Words},
 };
-use crate::text::Lang;
+use crate::text::{Lang, Message};
 use dyno_facts::say;
+use dyno_statistics::ALPHA;
+use dyno_statistics::ratio::Judging;
 
-const RATIO: NumberFormat = NumberFormat::Fixed(3);
+const RATIO: NumberFormat = NumberFormat::Ratio;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     if !paper.verdicts.comparisons.is_empty() {
         blocks.figures(drawings(paper, lang));
         blocks.table(verdicts(paper));
-        blocks.fine(say!(figures_are_medians_of_the_pairs));
+        blocks.fine(Message::sentences(&methods(paper)));
         blocks.table(sessions(paper));
         let levels = paper.verdicts.comparisons.iter().filter_map(|of| of.levels.as_ref());
         levels.for_each(|levels| blocks.paragraph(levels.words.clone()));
     }
     blocks.table(gates(paper));
     blocks
+}
+
+/// Whether there are comparisons of a number of pairs that was not ended by a verdict, and others.
+fn judgings(paper: &Paper) -> [bool; 2] {
+    [false, true].map(|is_anytime| {
+        paper.verdicts.comparisons.iter().any(|of| of.stop.is_until_decided == is_anytime)
+    })
+}
+
+/// What the p of the rows is that of.
+fn tests(paper: &Paper) -> Message {
+    match judgings(paper) {
+        [true, true] => say!(p_wilcoxon_t_or_e_process),
+        [false, true] => say!(p_e_process),
+        _ => say!(p_wilcoxon_t),
+    }
+}
+
+/// How figures were judged, by the methods that were used.
+fn methods(paper: &Paper) -> Vec<Message> {
+    let [is_fixed, is_anytime] = judgings(paper);
+    let ended = paper.verdicts.comparisons.iter().find(|of| of.stop.half_width.is_some());
+    let level = ended.map(|of| match of.judging() {
+        Judging::Level(alpha) => alpha,
+        Judging::Anytime => ALPHA,
+    });
+    let of_pairs = [
+        is_fixed.then(|| say!(ratios_are_pseudo_medians)),
+        level.map(|alpha| say!(half_width_has_ended_pairs, level = format::plain(alpha))),
+        is_anytime.then(|| say!(ratios_are_by_e_process)),
+    ];
+    let all = [say!(figures_are_medians)].into_iter().chain(of_pairs.into_iter().flatten());
+    all.chain([say!(figures_are_medians_of_the_pairs)]).collect()
 }
 
 /// A row of a comparison, and its place in it; a comparison without a pair that counts has one without figures.
@@ -94,7 +129,7 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         .below(say!(needed))
         .col(say!(deviation_percent), Right, |one| deviations(one.row?))
         .below(say!(candidate_baseline))
-        .col(say!(p_wilcoxon_t), Right, |one| one.row.map(chances))
+        .col(tests(paper), Right, |one| one.row.map(chances))
         .below(say!(corrected_holm))
         .col(say!(noise_floor_percent), NumberFormat::Percent, |one| one.row?.noise_floor)
         .text(
@@ -131,7 +166,7 @@ fn deviations(row: &VerdictRow) -> Option<String> {
 }
 
 fn chance(p: f64) -> String {
-    if p < 0.001 { "< 0.001".to_owned() } else { RATIO.show(p) }
+    if p < 0.001 { "< 0.001".to_owned() } else { NumberFormat::Fixed(3).show(p) }
 }
 
 pub(super) fn ends(both: Bounds, format: NumberFormat) -> String {

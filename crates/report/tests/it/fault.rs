@@ -94,6 +94,23 @@ fn it_is_told_in_both_languages_and_drawn() {
     assert!(fault_sentence(&quick).to_string().contains(": no outage of 0.2 s or more, "));
 }
 
+#[test]
+fn a_shard_that_is_away_while_others_go_on_is_told() {
+    let mut run = fault();
+    for trial in &mut run.trials {
+        let facts = trial.summary.fault.as_mut().expect("a fault");
+        let shard =
+            dyno_facts::ShardOutage { first_success_after_s: Some(6.4), ..Default::default() };
+        (facts.first_success_after_s, facts.shard) = (Some(0.0), Some(shard));
+    }
+    let facts = run.trials[0].summary.fault.clone().expect("a fault");
+    let said = ": no outage of 0.2 s or more (on the rows of n1: first success after 6.4 s), ";
+    assert!(fault_sentence(&facts).to_string().contains(said), "{}", fault_sentence(&facts));
+    let paper = Paper::new(&[run], &[]);
+    assert_eq!(number(&configurations(&paper), "maria", "Shard's own s"), Some(6.4));
+    assert!(paper.markdown(Lang::En).contains("The shard's own is the first success"));
+}
+
 /// What stands beside each other in a paper: capacities, comparisons, costs.
 fn ranked(paper: &Paper) -> [usize; 3] {
     [paper.key_rows().len(), paper.verdicts.comparisons.len(), paper.verdicts.scaling.len()]

@@ -318,6 +318,7 @@ fn editions_stand_on_one_axis_with_what_was_published() {
     near(far[0].cells[11].number(), 3.0);
     let work = table(&paper, "What each node of shards-4 did");
     near(number(&work, "endpoint", "Server CPU µs per transaction"), 40.0);
+    rows_stand_for_statements();
     for lang in Lang::ALL {
         let html = paper.html(lang).expect("rendered");
         elements(&html);
@@ -329,6 +330,24 @@ fn editions_stand_on_one_axis_with_what_was_published() {
     }
     let text = paper.markdown(Lang::Zh);
     assert!(text.contains("各版本规格对比") && text.contains("其他分片"), "{text}");
+}
+
+/// Of shards that count no statements, such as PostgreSQL's.
+fn rows_stand_for_statements() {
+    let mut run = editions();
+    for trial in &mut run.trials {
+        for node in trial.summary.conditions.nodes.values_mut() {
+            node.rows_written = node.writes.take();
+        }
+    }
+    let paper = Paper::new(&[run], &published());
+    let work = table(&paper, "What each node of shards-4 did");
+    let share = number(&work, "n2", "share %").expect("a share");
+    assert!((share - 2.0 / 6.0).abs() < 1e-3, "{share}");
+    assert!(work.columns.iter().all(|column| column.title != "Reads"));
+    let text = paper.markdown(Lang::En);
+    assert!(text.contains("Rows written: 17 % to 33 % for each node."), "{text}");
+    assert!(text.contains("PostgreSQL counts statements only where"), "{text}");
 }
 
 #[test]

@@ -192,6 +192,17 @@ pub trait Driven: Family {
         None
     }
 
+    /// What was acknowledged so far, as the workload counts it, whose home is the shard of this name; `None` where nobody
+    /// knows.
+    fn acknowledged_on<D: Driver>(
+        &self,
+        _driver: &D,
+        _workload: &Self::Workload,
+        _shard: &str,
+    ) -> Option<u64> {
+        None
+    }
+
     /// What the workload says of a trial, and its checks of the data after it. Who has interrupted
     /// the trial doesn't want to wait for a check.
     fn look_after<D: Driver>(

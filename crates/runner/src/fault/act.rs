@@ -123,6 +123,12 @@ impl Injection<'_> {
     /// Ends the fault, once; why that failed, in a sentence.
     fn heal(&self) -> Option<Message> {
         let name = self.name(self.node);
+        // Only what takes its time: a server that recovers.
+        let asked_at_s = match self.hands().starts(self.plan.action) {
+            true => self.step(say!(node_start_asked, node = name)),
+            false => self.now_s(),
+        };
+        self.told().heal_asked_at_s = Some(asked_at_s);
         let result = self.hands().heal(self.plan.action, name);
         self.told().is_ended = true;
         match result {

@@ -77,6 +77,12 @@ impl Hands {
         Ok(done?)
     }
 
+    /// True where a server has to start for a fault to end.
+    pub(super) fn starts(&self, action: FaultAction) -> bool {
+        let is_up = matches!(action, FaultAction::Freeze | FaultAction::Partition);
+        matches!(self, Hands::Cluster(_)) && !is_up
+    }
+
     /// Ends the fault, and says what became of the node; `None` where nobody knows how to end it.
     pub(super) fn heal(
         &mut self,

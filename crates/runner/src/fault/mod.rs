@@ -80,6 +80,7 @@ struct FaultTimes {
     /// When the fault began, in seconds from the opening of the window.
     at_s: Option<f64>,
     done_s: f64,
+    heal_asked_at_s: Option<f64>,
     healed_at_s: Option<f64>,
     /// True once that was tried: it is tried once.
     is_ended: bool,
@@ -145,6 +146,11 @@ impl<'a> Injection<'a> {
         })
     }
 
+    /// The node that it is done to.
+    pub(super) fn node(&self) -> &str {
+        &self.nodes[self.node].name
+    }
+
     pub(super) fn watch(&self) -> FaultWatch {
         FaultWatch::new(self.plan.at_s)
     }
@@ -201,6 +207,7 @@ impl<'a> Injection<'a> {
             action: self.plan.action.name().to_owned(),
             node: self.nodes[self.node].name.clone(),
             at_s: told.at_s.unwrap_or(self.plan.at_s),
+            heal_asked_at_s: told.heal_asked_at_s,
             healed_at_s: told.healed_at_s,
             promoted: told.promoted.map(|(node, _)| self.nodes[node].name.clone()),
             promoted_at_s: told.promoted.map(|(_, at_s)| at_s),

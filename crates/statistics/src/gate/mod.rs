@@ -298,7 +298,7 @@ impl Gate {
         };
         let needed = match verdict {
             GateVerdict::Inconclusive(GateReason::TooFewPairs) => Some(LEAST_PAIRS),
-            GateVerdict::Inconclusive(_) => ratio.pairs_needed(self.distance(ratio.ratio)),
+            GateVerdict::Inconclusive(_) => ratio.pairs_to_tell_from(self.bound),
             _ => None,
         };
         JudgedGate {

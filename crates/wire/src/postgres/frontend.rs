@@ -152,14 +152,15 @@ pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Read<()> {
     message(out, b'f', |out, start| zero_terminated(out, start, reason))
 }
 
-/// The constant bytes of the execution of a prepared statement.
+/// The constant bytes of the execution of a prepared statement, in one piece.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    params: Vec<ParamType>,
-    /// `Bind` up to the number of parameters, with room for its length.
-    head: Vec<u8>,
-    /// The end of `Bind` after the parameters: the result formats.
-    formats: Vec<u8>,
+    params: Box<[ParamType]>,
+    /// `Bind` up to the number of parameters, with room for its length; then its end after the parameters, `Execute`
+    /// and `Sync`.
+    bytes: Box<[u8]>,
+    head_len: usize,
+    formats_len: usize,
 }
 
 impl Execution {
@@ -168,53 +169,63 @@ impl Execution {
         if params.len() > PARAM_LIMIT || columns.len() > PARAM_LIMIT {
             return Err(WireError("a statement can't have more than 65535 parameters or columns"));
         }
-        let mut head = b"B\0\0\0\0\0".to_vec();
-        zero_terminated(&mut head, 0, name)?;
-        push_formats(&mut head, params.iter().map(|&param| param_format(param)));
-        head.extend_from_slice(&(params.len() as u16).to_be_bytes());
-        let mut formats = Vec::new();
-        push_formats(&mut formats, columns.iter().map(|column| column.format));
-        Ok(Execution { params: params.to_vec(), head, formats })
+        let mut bytes = b"B\0\0\0\0\0".to_vec();
+        zero_terminated(&mut bytes, 0, name)?;
+        push_formats(&mut bytes, params.iter().map(|&param| param_format(param)));
+        bytes.extend_from_slice(&(params.len() as u16).to_be_bytes());
+        let head_len = bytes.len();
+        push_formats(&mut bytes, columns.iter().map(|column| column.format));
+        let formats_len = bytes.len() - head_len;
+        bytes.extend_from_slice(EXECUTE);
+        sync(&mut bytes);
+        Ok(Execution { params: params.into(), bytes: bytes.into(), head_len, formats_len })
     }
 
     /// Appends `Bind` and `Execute` (not `Sync`), except on an error. A double takes an integer, an inferred type
     /// anything.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Read<()> {
+        self.encode_synced(out, params)?;
+        out.truncate(out.len() - SYNC.len());
+        Ok(())
+    }
+
+    /// As [`Execution::encode`], with `Sync`.
+    #[inline]
+    pub fn encode_synced(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Read<()> {
         let start = out.len();
         if params.len() != self.params.len() {
             return Err(WireError("the number of parameters is not the one declared"));
         }
-        out.extend_from_slice(&self.head);
+        let (head, tail) = self.bytes.split_at(self.head_len);
+        out.extend_from_slice(head);
         for (param, declared) in params.iter().zip(&self.params) {
-            match (*param, declared) {
-                (param, ParamType::Inferred) => {
-                    if let Err(error) = push_text_param(out, param) {
-                        out.truncate(start);
-                        return Err(error);
-                    }
-                }
-                (Param::Int(value), ParamType::Int) => push_word(out, value.to_be_bytes()),
-                (Param::Double(value), ParamType::Double) => push_word(out, value.to_be_bytes()),
-                (Param::Int(value), ParamType::Double) => {
-                    push_word(out, (value as f64).to_be_bytes());
-                }
-                (Param::Text(text), ParamType::Text) if text.len() <= MESSAGE_LIMIT_BYTES => {
-                    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
-                    out.extend_from_slice(text);
-                }
-                (Param::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-                _ => {
-                    out.truncate(start);
-                    return Err(WireError("a parameter is not of the type declared for it"));
-                }
+            if let Err(error) = push_param(out, *param, *declared) {
+                out.truncate(start);
+                return Err(error);
             }
         }
-        out.extend_from_slice(&self.formats);
-        finish(out, start, start + 1)?;
-        out.extend_from_slice(EXECUTE);
-        Ok(())
+        let end = out.len() + self.formats_len;
+        out.extend_from_slice(tail);
+        finish_at(out, end, start, start + 1)
     }
+}
+
+#[inline]
+fn push_param(out: &mut Vec<u8>, param: Param<'_>, declared: ParamType) -> Read<()> {
+    match (param, declared) {
+        (param, ParamType::Inferred) => push_text_param(out, param)?,
+        (Param::Int(value), ParamType::Int) => push_word(out, value.to_be_bytes()),
+        (Param::Double(value), ParamType::Double) => push_word(out, value.to_be_bytes()),
+        (Param::Int(value), ParamType::Double) => push_word(out, (value as f64).to_be_bytes()),
+        (Param::Text(text), ParamType::Text) if text.len() <= MESSAGE_LIMIT_BYTES => {
+            out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+            out.extend_from_slice(text);
+        }
+        (Param::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+        _ => return Err(WireError("a parameter is not of the type declared for it")),
+    }
+    Ok(())
 }
 
 fn param_format(param: ParamType) -> ValueFormat {
@@ -279,7 +290,13 @@ fn message(
 /// Writes the length, which counts itself but not the tag, at `length_at`. Removes a message that is too long.
 #[inline]
 fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Read<()> {
-    let len = out.len() - length_at;
+    finish_at(out, out.len(), start, length_at)
+}
+
+/// The same for a message that ends at `end`, which others follow already; they go with it.
+#[inline]
+fn finish_at(out: &mut Vec<u8>, end: usize, start: usize, length_at: usize) -> Read<()> {
+    let len = end - length_at;
     if len > MESSAGE_LIMIT_BYTES {
         out.truncate(start);
         return Err(WireError("a message to the server would be longer than 1 GiB"));

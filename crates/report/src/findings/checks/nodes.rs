@@ -67,18 +67,32 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     Rule::trial(Group::D, Level::W, checks::no_atomic_commit, |trial| {
-        let endpoints = of_role(trial, "endpoint");
-        let joins = |node: &NodeConditions| node.foreign_servers.len() > 1;
-        let (name, node) = endpoints.iter().find(|(_, node)| joins(node))?;
-        if of_role(trial, "shard").is_empty() {
-            return None;
-        }
+        let (name, node) = joined_shards(trial)?;
         let names = node.foreign_servers.join(", ");
-        Some(say!(commits_of_each_shard_apart, node = *name, servers = names))
+        let apart = say!(commits_of_each_shard_apart, node = name, servers = names);
+        let (refused, counts) = (conflicts(trial), trial.summary.counts);
+        let share = refused as f64 / counts.started.max(1) as f64;
+        let refused = (refused > 0).then(|| {
+            say!(refused_by_shards, n = format::whole(refused as f64), share = percent(share))
+        });
+        parts([apart].into_iter().chain(refused))
     }),
     Rule::target_of_case(Group::D, Level::E, checks::durability_claimed, claimed),
     Rule::trial(Group::D, Level::E, checks::nodes_differ, differing),
 ];
+
+/// An endpoint that joins shards by postgres_fdw: they commit apart, and are REPEATABLE READ.
+pub(super) fn joined_shards(trial: &Trial) -> Option<(&str, &NodeConditions)> {
+    let endpoint =
+        of_role(trial, "endpoint").into_iter().find(|(_, node)| node.joins_foreign_shards())?;
+    (!of_role(trial, "shard").is_empty()).then_some(endpoint)
+}
+
+/// Attempts that ended since two of them met on a row.
+pub(super) fn conflicts(trial: &Trial) -> u64 {
+    let own = trial.summary.errors.iter().filter(|error| error.sqlstate == "40001");
+    own.map(|error| error.count).sum()
+}
 
 fn of_role<'a>(trial: &'a Trial, role: &str) -> Vec<(&'a str, &'a NodeConditions)> {
     nodes_of(trial).filter(|(_, node)| node.role.as_deref() == Some(role)).collect()

@@ -51,7 +51,7 @@ fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Opt
 }
 
 fn few_pairs(of: &PairedComparison) -> Option<Message> {
-    let least = (of.stop.pairs_least as usize).max(LEAST_PAIRS * of.unit_pairs as usize);
+    let least = (of.stop.pairs_least as usize).max(of.least_pairs());
     let pairs = of.pairs.len() + of.pairs_earlier();
     (pairs < least).then(|| say!(pairs_of_least_pairs, pairs = pairs, least = least))
 }

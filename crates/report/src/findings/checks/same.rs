@@ -120,13 +120,16 @@ fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
     // Products and versions describe the same table in different words.
     let is_same = a.product() == b.product() && a.major_version() == b.major_version();
     let checksums = is_same.then(|| difference(say!(checksum), a.schema(), b.schema()))??;
-    Some(parts_that_differ(&a.target.schema, &b.target.schema).unwrap_or(checksums))
+    let told =
+        |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name = name, a = a, b = b);
+    Some(parts_that_differ(&a.target.schema, &b.target.schema, told).unwrap_or(checksums))
 }
 
-/// Columns and indexes that only one side has, or that are defined otherwise.
+/// Columns, indexes and triggers that only one side has, or that are defined otherwise.
 fn parts_that_differ(
     a: &BTreeMap<String, String>,
     b: &BTreeMap<String, String>,
+    tell: fn(&String, [Message; 2]) -> Message,
 ) -> Option<Message> {
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let differ: Vec<&String> =
@@ -134,9 +137,7 @@ fn parts_that_differ(
     let told = |side: &BTreeMap<String, String>, name: &String| {
         side.get(name).map_or_else(|| say!(is_missing), Message::from)
     };
-    let each = differ
-        .iter()
-        .map(|name| say!(name_a_against_b, name = *name, a = told(a, name), b = told(b, name)));
+    let each = differ.iter().map(|name| tell(name, [told(a, name), told(b, name)]));
     parts_up_to(each, MOST_NAMED)
 }
 
@@ -243,7 +244,10 @@ fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message> {
     };
     let mut all: Vec<Message> = now.settings.iter().filter_map(changed).collect();
     let is_known = !first.schema.is_empty() && !now.schema.is_empty();
-    all.extend(is_known.then(|| parts_that_differ(&first.schema, &now.schema)).flatten());
+    let told = |name: &String, [a, b]: [Message; 2]| {
+        say!(setting_was_a_is_b, setting = name, a = a, b = b)
+    };
+    all.extend(is_known.then(|| parts_that_differ(&first.schema, &now.schema, told)).flatten());
     parts_up_to(all.into_iter(), MOST_NAMED)
 }
 

@@ -1,12 +1,15 @@
 //! B: time.
 
 use super::{Case, Rule, parts};
-use crate::evidence::{Group, Level, LevelChange, StallRow, SteadyRow, Trial, nodes_of};
+use crate::evidence::{
+    Finding, Group, Level, LevelChange, RunFacts, Spot, StallRow, SteadyRow, Trial, nodes_of,
+};
 use crate::families::{KnownFamily, is_pass};
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
-use dyno_facts::{NodeConditions, Purpose, say};
+use dyno_facts::{NodeConditions, Purpose, TrialStatus, say};
+use dyno_store::{RunData, TrialData};
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;
@@ -36,6 +39,7 @@ pub(super) const RULES: &[Rule] = &[
         let window = || say!(seconds_s_measured, seconds = format::plain(summary.window_s));
         matches!(trial.status, "interrupted" | "running").then(|| own().unwrap_or_else(window))
     }),
+    Rule::case(Group::B, Level::W, checks::interrupted_run, interrupted),
     Rule::experiment(Group::B, Level::I, checks::short_window, |experiment| {
         // The statements of a pass take the time that they take.
         let window_s = experiment.shortest_window_s.filter(|_| !experiment.is_pass())?;
@@ -43,6 +47,29 @@ pub(super) const RULES: &[Rule] = &[
         is_short.then(|| Message::verbatim(format!("{} s", format::plain(window_s))))
     }),
 ];
+
+/// Where runs were taken up again. What was there before the first trial is interrupted between no trials.
+fn interrupted(case: &Case<'_>) -> Vec<Finding> {
+    let of_run = |(run, facts): (&RunData, &RunFacts)| {
+        let between = |resumed: &String| {
+            // Times are whole seconds: what was cut off in the second of the resumption was cut off by the interruption.
+            let began = |trial: &&TrialData| {
+                let is_cut = trial.summary.status == TrialStatus::Interrupted;
+                trial.summary.started_at < *resumed
+                    || (is_cut && trial.summary.started_at == *resumed)
+            };
+            let numbers = |is_before: bool| {
+                let own = run.trials.iter().filter(move |trial| began(trial) == is_before);
+                own.map(|trial| trial.summary.trial)
+            };
+            let (before, after) = (numbers(true).max()?, numbers(false).min()?);
+            Some(say!(interrupted_between, before = before, after = after, resumed = resumed))
+        };
+        let value = parts(run.header.resumed_at.iter().filter_map(between))?;
+        Some(Finding::new(Spot::run(&facts.folder), value))
+    };
+    case.runs.iter().zip(&case.evidence.runs).filter_map(of_run).collect()
+}
 
 /// Windows without a reason to be unsteady: steps of a search overload a server on purpose, and a fault disturbs.
 pub(super) fn judged<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a SteadyRow> {

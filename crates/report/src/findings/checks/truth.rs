@@ -1,5 +1,6 @@
 //! F: the truth of the workload.
 
+use super::nodes::{conflicts, joined_shards};
 use super::{Case, Rule, commas, joined, list, parts, workload};
 use crate::evidence::{Experiment, Group, Level, Trial};
 use crate::families::{KnownFamily, is_pass};
@@ -110,7 +111,10 @@ fn error_share(trial: &Trial) -> Option<f64> {
     }
     // What a pass gives up is for rules of its family: one of a few statements is no share of many.
     let counts = (!is_pass(&trial.summary)).then_some(trial.summary.counts)?;
-    (counts.started > 0).then(|| (counts.failed + counts.retries) as f64 / counts.started as f64)
+    // What shards refuse by their isolation level is told as its price.
+    let of_shards = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
+    let failed = (counts.failed + counts.retries).saturating_sub(of_shards);
+    (counts.started > 0).then(|| failed as f64 / counts.started as f64)
 }
 
 /// The share, and the errors by class and code, the most frequent first.

@@ -8,11 +8,12 @@ use crate::evidence::{
 };
 use crate::text::Message;
 use dyno_facts::{ComparisonFacts, ExperimentFacts, StopRule, TrialSummary};
+use dyno_statistics::gate::{Gate, GateFigure};
 use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, RatioVerdict};
 use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise};
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
-pub(super) fn all(evidence: &Evidence) -> Vec<PairedComparison> {
+pub(super) fn all(evidence: &Evidence, more_gates: &[String]) -> Vec<PairedComparison> {
     let mut found = Vec::new();
     for (index, experiment) in evidence.experiments.iter().enumerate() {
         for duel in duels(evidence, experiment) {
@@ -33,7 +34,7 @@ pub(super) fn all(evidence: &Evidence) -> Vec<PairedComparison> {
             );
         }
     }
-    judge(&mut found);
+    judge(&mut found, |index| gated(evidence, index, more_gates));
     for (index, comparison) in found.iter_mut().enumerate() {
         comparison.number = index + 1;
         comparison.sentence = words::comparison(comparison);
@@ -246,10 +247,11 @@ fn row(
         },
         interval: ratio.interval.map(bounds),
         half_width: ratio.half_width(),
-        interval_t: ratio.t.map(|t| bounds(t.interval)),
+        interval_t: ratio.t.filter(|_| !ratio.is_anytime).map(|t| bounds(t.interval)),
         p: ratio.p,
         p_adjusted: None,
-        p_t: ratio.t.map(|t| t.p),
+        // A fixed number of pairs is what Student's t presumes.
+        p_t: ratio.t.filter(|_| !ratio.is_anytime).map(|t| t.p),
         variation_baseline: ratio.variation_baseline,
         variation_candidate: ratio.variation_candidate,
         noise_floor: None,
@@ -318,10 +320,20 @@ fn noise_floor(
         .or_else(|| of(&is_alike))
 }
 
+/// The metrics on whose ratios an experiment has a gate.
+fn gated(evidence: &Evidence, experiment_index: usize, more: &[String]) -> Vec<Metric> {
+    let name = evidence.experiments.get(experiment_index).map(|experiment| &experiment.name);
+    let facts = evidence.runs.iter().flat_map(|run| &run.header.experiments);
+    let own = facts.filter(|facts| Some(&facts.name) == name).flat_map(|facts| &facts.gates);
+    let gates = own.chain(more).filter_map(|text| text.parse::<Gate>().ok());
+    gates.filter(|gate| gate.figure != GateFigure::Value).map(|gate| gate.metric).collect()
+}
+
 /// Corrects the p of each metric for the comparisons of its experiment and turns them into verdicts. A metric counts only
-/// where those before it did (fixed sequence), so that several metrics find no more by chance than one. A comparison of a
-/// system with itself stands alone.
-fn judge(found: &mut [PairedComparison]) {
+/// where those before it did (fixed sequence), so that several metrics find no more by chance than one; one that a gate
+/// names was chosen beforehand and stands alone, so that the gate, which is corrected likewise, says the same. A
+/// comparison of a system with itself stands alone.
+fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
     let families = found.iter().map(|of| (of.experiment_index, of.is_aa));
     let mut families: Vec<(usize, bool)> = families.collect();
     families.sort_unstable();
@@ -329,6 +341,7 @@ fn judge(found: &mut [PairedComparison]) {
     for family in families {
         let is_own = |at: &usize| (found[*at].experiment_index, found[*at].is_aa) == family;
         let own: Vec<usize> = (0..found.len()).filter(is_own).collect();
+        let gated = gated(family.0);
         let most = own.iter().map(|at| found[*at].rows.len()).max().unwrap_or(0);
         for place in 0..most {
             // Where there are too few pairs nothing is judged, so nothing is corrected for it either.
@@ -340,7 +353,8 @@ fn judge(found: &mut [PairedComparison]) {
             for (at, p) in judged.into_iter().zip(holm::adjusted(&p)) {
                 let rows = &mut found[at].rows;
                 // What a transaction costs the server is a question of its own: it may differ where throughput does not.
-                let is_alone = rows[place].metric == Metric::ServerCpuUs.name();
+                let is_alone = rows[place].metric == Metric::ServerCpuUs.name()
+                    || gated.iter().any(|metric| metric.name() == rows[place].metric);
                 let before = rows[..place].iter().filter_map(|row| row.p_adjusted);
                 let before = before.filter(|_| !is_alone).fold(p, f64::max);
                 rows[place].p_adjusted = Some(before);

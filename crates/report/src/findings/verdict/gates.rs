@@ -3,15 +3,15 @@
 use super::pairs::{Level, level_of, level_words};
 use super::sessions;
 use crate::evidence::{
-    Bounds, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of,
+    Bounds, Call, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of,
     figure_of, why_no_figure,
 };
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
-use dyno_statistics::Metric;
 use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
 use dyno_statistics::ratio::{FigureBound, PairedRatio};
+use dyno_statistics::{ALPHA, Metric, rank};
 
 /// Every gate of the suite at every load level of its experiment, then those given beside.
 pub(super) fn all(
@@ -179,7 +179,7 @@ fn of_ratios(
         let mut found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
         found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
         let row = row(experiment, gate, of.level.clone(), target, &found);
-        let row = GateRow { comparison: Some(of.number), ..row };
+        let row = proven(GateRow { comparison: Some(of.number), ..row }, of, (gate, here.len()));
         let labels = of.pairs.iter().flatten();
         let own = labels.filter_map(|label| evidence.trials.iter().find(|own| own.label == *label));
         without(row, left_out(own, gate.metric))
@@ -190,6 +190,27 @@ fn of_ratios(
             vec![row(experiment, gate, Message::default(), String::new(), &gate.judge(&[], None))]
         }
         false => rows,
+    }
+}
+
+/// A gate and the verdict of the same ratio never disagree: where the ratio differs from 1 by its own interval and not
+/// after Holm's correction, no gate rests on that difference. It does where a ratio of 1 would have given another result.
+fn proven(row: GateRow, of: &PairedComparison, (gate, family): (&Gate, usize)) -> GateRow {
+    let verdict = of.rows.iter().find(|row| row.metric == gate.metric.name());
+    let by_one = gate.relation.holds(1.0, gate.bound);
+    let is_by_difference = match row.result {
+        GateResult::Pass => !by_one,
+        GateResult::Broken => by_one,
+        GateResult::Inconclusive => false,
+    };
+    match is_by_difference && verdict.is_some_and(|row| row.call == Call::Unproven) {
+        true => GateRow {
+            result: GateResult::Inconclusive,
+            why: say!(gate_not_proven_among_comparisons),
+            needed: Some(rank::least_count(ALPHA / family.max(1) as f64) * of.unit_pairs as usize),
+            ..row
+        },
+        false => row,
     }
 }
 

@@ -20,18 +20,20 @@ mod words;
 
 pub use pairs::level_of_trial;
 pub use sessions::sessions_of;
+pub use veto::veto_of_level;
 pub(crate) use words::{aa, bounds, ratio_of_row};
 
-use crate::evidence::{Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of};
+use crate::evidence::{
+    Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of, judging,
+};
 use crate::text::{Lang, Message};
 use dyno_facts::{StopRule, TrialSummary};
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::{FigureBound, PairedRatio, unit_means};
-use dyno_statistics::sequential::judging;
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
 pub(crate) fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
-    let comparisons = comparisons::all(evidence);
+    let comparisons = comparisons::all(evidence, more_gates);
     Verdicts {
         gates: gates::all(evidence, &comparisons, more_gates),
         comparisons,
@@ -55,8 +57,7 @@ fn ratio_of(
             Some((number, (figure_of(a, metric)?, figure_of(b, metric)?)))
         })
         .collect();
-    let planned = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
-    let judging = judging(stop.is_until_decided, stop.half_width.is_some(), planned);
+    let judging = judging(stop, unit);
     // What one side has at least, the ratio is at most where that side is the baseline.
     let bound = |is_baseline: fn(FigureBound) -> bool, is_candidate: fn(FigureBound) -> bool| {
         let is = |side: &TrialSummary, is: fn(FigureBound) -> bool| {

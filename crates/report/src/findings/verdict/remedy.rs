@@ -5,7 +5,6 @@ use crate::evidence::{Call, GateResult, Verdicts};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
-use dyno_statistics::ratio::LEAST_PAIRS;
 use dyno_statistics::{ALPHA, rank};
 use std::collections::BTreeSet;
 
@@ -21,7 +20,12 @@ impl Verdicts {
         if !self.gates.is_empty() {
             let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
             let ratios = open.filter(|gate| gate.is_ratio);
-            return match ratios.map(|gate| gate.needed.unwrap_or(usize::MAX)).max() {
+            let needed: Vec<Option<usize>> = ratios.map(|gate| gate.needed).collect();
+            // Of what is too near its bound nobody can say how many.
+            if needed.contains(&None) {
+                return say!(no_number_of_pairs_is_known);
+            }
+            return match needed.into_iter().flatten().max() {
                 None => say!(more_repeats_narrow_the_interval),
                 Some(pairs) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
                 Some(pairs) => say!(pairs_would_decide_gates, pairs = format::whole(pairs as f64)),
@@ -30,7 +34,7 @@ impl Verdicts {
         let rows = self.comparisons.iter().filter_map(|of| Some((of, of.rows.first()?)));
         let needed = rows.filter(|(_, row)| row.call.is_undecided()).map(|(of, row)| {
             let pairs = match row.call {
-                Call::TooFewPairs => LEAST_PAIRS * of.unit_pairs as usize,
+                Call::TooFewPairs => of.least_pairs(),
                 Call::Unproven => {
                     let least = rank::least_count(ALPHA / self.comparisons.len() as f64);
                     least * of.unit_pairs as usize

@@ -8,12 +8,14 @@
 //! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
 
 use crate::evidence::{
-    Call, Check, Finding, GateResult, GateRow, PairedComparison, VerdictRow, Verdicts, Veto,
+    Call, Check, Finding, GateResult, GateRow, PairedComparison, Paper, VerdictRow, Verdicts, Veto,
     VetoReach,
 };
 use crate::findings::checks::{foreign, same};
+use crate::text::Message;
 use dyno_facts::say;
 use dyno_statistics::gate::Gate;
+use dyno_store::RunData;
 
 /// Checks whose findings can explain a difference by themselves. More pairs help against none of them.
 const VETOES: [&str; 5] = [
@@ -48,6 +50,21 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
             }
         }
     }
+}
+
+/// What takes the verdict of this level of an experiment away as a run stands, and whether further pairs help against it:
+/// the rule that ends pairs asks before it takes them for decided.
+pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Message, bool)> {
+    let paper = Paper::gated(std::slice::from_ref(run), &[], &[]);
+    let name = format!("{experiment} {level}: ");
+    let mut own = paper.verdicts.comparisons.iter().filter(|of| of.name.starts_with(&name));
+    own.find_map(|of| {
+        of.rows.first().filter(|row| row.call == Call::Explained)?;
+        let is_final = |veto: &&Veto| veto.reach == VetoReach::AnyFar;
+        let veto = of.vetoes.iter().find(is_final).or(of.vetoes.first())?;
+        let told = say!(check_with_finding, id = veto.check, found = &veto.found);
+        Some((told, !is_final(&veto)))
+    })
 }
 
 fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {

@@ -3,12 +3,14 @@
 use crate::evidence::{
     AaKind, Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow, Veto,
 };
-use crate::format;
+use crate::format::{self, NumberFormat};
 use crate::text::Message;
 use dyno_facts::{TrialStatus, say};
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 
+/// Larger ratios, and smaller ones, are told as so many times.
+const LARGE_FACTOR: f64 = 10.0;
 /// Beyond so many pairs longer windows are the better remedy.
 pub(super) const MOST_PAIRS: usize = 100;
 
@@ -27,9 +29,9 @@ pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
     }
 }
 
-/// Like `1.023`: three digits behind the point, fewer of large ones.
+/// Like `1.023`: three digits behind the point, fewer of large ones; of small ones three that count.
 pub(crate) fn ratio(ratio: f64) -> String {
-    if ratio < 100.0 { format!("{ratio:.3}") } else { format::short(ratio) }
+    NumberFormat::Ratio.show(ratio)
 }
 
 /// The same of a row, with `≥` or `≤` before a ratio that is only a bound.
@@ -142,8 +144,27 @@ fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
 }
 
 fn difference(of: &PairedComparison, row: &VerdictRow) -> Message {
-    let by = sizes(row);
     let place = say!(experiment_level, experiment = &of.title, level = &of.level);
+    if let Some(factor) = factor(row) {
+        let (candidate, baseline) = (&of.candidate, &of.baseline);
+        return match row.call {
+            Call::Faster => say!(
+                is_times_faster,
+                place = place,
+                candidate = candidate,
+                baseline = baseline,
+                factor = factor
+            ),
+            _ => say!(
+                is_times_slower,
+                place = place,
+                candidate = candidate,
+                baseline = baseline,
+                factor = factor
+            ),
+        };
+    }
+    let by = sizes(row);
     // Of times the ratio is of seconds: half the time is not "50 % faster".
     match (row.call, row.is_less_better) {
         (Call::Faster, false) => say!(
@@ -198,6 +219,20 @@ fn beside(of: &PairedComparison, row: &VerdictRow) -> Message {
             percent = sizes(row)
         ),
     }
+}
+
+/// How many times one is the other, with its interval, where a share would say little: `1,380 times (240 to 8,100)`.
+fn factor(row: &VerdictRow) -> Option<Message> {
+    let is_large = !(1.0 / LARGE_FACTOR..=LARGE_FACTOR).contains(&row.ratio);
+    let both = row.interval.filter(|_| is_large && row.bound.is_empty())?;
+    let turned = |ratio: f64| if row.ratio < 1.0 { 1.0 / ratio } else { ratio };
+    let (a, b) = (turned(both.low), turned(both.high));
+    Some(say!(
+        times_with_interval,
+        times = format::short(turned(row.ratio)),
+        low = format::short(a.min(b)),
+        high = format::short(a.max(b))
+    ))
 }
 
 /// From which to which share the difference is.
@@ -256,8 +291,7 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
         (Call::Explained, _) => vetoed(of),
         (Call::Undecided, _) if !row.bound.is_empty() => say!(what_was_given_up_is_only_a_bound),
         (Call::TooFewPairs, _) => {
-            let least = LEAST_PAIRS * of.unit_pairs as usize;
-            say!(fewer_than_6_pairs, least = least.to_string())
+            say!(fewer_than_6_pairs, least = of.least_pairs().to_string())
         }
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
         (_, Some(pairs)) if pairs > MOST_PAIRS => {

@@ -187,6 +187,37 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
+#[test]
+fn conflicts_on_joined_shards_are_a_price_and_no_errors() {
+    let conflicts = |runs: &mut [RunData]| {
+        trials(runs, |trial| {
+            trial.counts.failed = trial.counts.started / 2;
+            trial.errors = vec![dyno_facts::ErrorSummary {
+                class: "serialization".to_owned(),
+                sqlstate: "40001".to_owned(),
+                count: trial.counts.failed,
+                errno: 0,
+                message: "could not serialize access".into(),
+            }];
+        });
+    };
+    let mut runs = quiet();
+    joined(&mut runs, "shard", &["a", "b"]);
+    conflicts(&mut runs);
+    let found = dyno_report::Paper::new(&runs, &[]);
+    assert!(check(&found, "errors-1").findings.is_empty());
+    let price = check(&found, "no-atomic-commit").findings[0].value.to_string();
+    assert!(price.contains("attempts refused with 40001 (50 % of the transactions)"), "{price}");
+    let markdown = found.markdown(dyno_report::Lang::En);
+    assert!(markdown.contains("REPEATABLE READ on the shards"), "{markdown}");
+    // Elsewhere they are errors.
+    let mut runs = quiet();
+    joined(&mut runs, "read_only", &["a", "b"]);
+    conflicts(&mut runs);
+    let found = dyno_report::Paper::new(&runs, &[]);
+    assert!(!check(&found, "errors-1").findings.is_empty());
+}
+
 /// Rows of each table on the last node; the others have 100,000.
 fn rows(runs: &mut [RunData], rows: u64) {
     node(runs, "n3", |node| node.table_rows.values_mut().for_each(|count| *count = rows));

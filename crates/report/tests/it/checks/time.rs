@@ -24,6 +24,15 @@ fn writes(runs: &mut [RunData], checkpoint_interval_s: f64) {
     });
 }
 
+/// Taken up again at this time; its first trial began before the 22nd, the others then.
+fn resumed(run: &mut RunData, at: &str) {
+    for (index, trial) in run.trials.iter_mut().enumerate() {
+        let day = if index == 0 { 21 } else { 22 };
+        trial.summary.started_at = format!("2026-11-{day}T01:00:00Z");
+    }
+    run.header.resumed_at = vec![at.to_owned()];
+}
+
 pub(super) const CASES: &[Case] = &[
     Case {
         id: "gaps",
@@ -73,6 +82,13 @@ pub(super) const CASES: &[Case] = &[
         evidence: "trial 3: 60 s measured",
         fires: |runs| runs[0].trials[2].summary.status = TrialStatus::Interrupted,
         silent: AS_IT_IS,
+    },
+    Case {
+        id: "interrupted-run",
+        evidence: "interrupted between trials 1 and 2, taken up again at 2026-11-22T00:00:00Z",
+        fires: |runs| resumed(&mut runs[0], "2026-11-22T00:00:00Z"),
+        // Before its first trial there was nothing to interrupt.
+        silent: |runs| resumed(&mut runs[0], "2026-11-20T00:00:00Z"),
     },
     Case {
         id: "short-window",

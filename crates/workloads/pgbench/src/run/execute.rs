@@ -9,7 +9,7 @@ use crate::script::{
     Action, Amount, Program, QueryMode, ScriptCommand, ScriptValue, Statement, Word, is_true,
     leading_int,
 };
-use dyno_core::{Cause, DbError, ErrorClass, Outcome, Session, Tally, TransactionId};
+use dyno_core::{Cause, DbError, Discard, ErrorClass, Outcome, Session, Tally, TransactionId};
 use dyno_reactor::{now, sleep_until, yield_now};
 
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +61,20 @@ impl PgBench {
         while let Some(command) = commands.get(at) {
             let place = Place { script: transaction, at, number: first + at, command };
             let began = if self.options().statement_latencies { now() } else { 0 };
-            let done = match self.at_once(client, place, &mut flow) {
-                Some(done) => done,
-                None => self.command(client, session, place, &mut flow, tally).await,
+            let done = match &command.action {
+                Action::Sql(statement) if statement.is_plain() && !client.in_pipeline => {
+                    (flow.is_looking, flow.has_waited) = (false, true);
+                    let sent = self.send(client, session, place, statement, &mut Discard).await;
+                    sent.map(|executed| {
+                        tally.count(executed);
+                        at + 1
+                    })
+                    .map_err(|error| Failure::Session(error, 0))
+                }
+                _ => match self.at_once(client, place, &mut flow) {
+                    Some(done) => done,
+                    None => self.command(client, session, place, &mut flow, tally).await,
+                },
             };
             match done {
                 Ok(next) => at = next,
@@ -117,7 +128,6 @@ impl PgBench {
         })
     }
 
-    #[inline]
     async fn command<S: Session>(
         &self,
         client: &mut Client,
@@ -129,14 +139,15 @@ impl PgBench {
         flow.has_waited |= !client.in_pipeline;
         match &place.command.action {
             Action::Sql(statement) => {
-                self.statement(client, session, place, statement, tally).await?;
+                self.unusual_statement(client, session, place, statement, tally).await?;
             }
             Action::Sleep { amount, unit_us } => {
                 self.sleep(client, place, amount, *unit_us).await?;
             }
-            Action::Shell(words) => self.shell(client, place, words, None).await?,
+            // A process costs more than an allocation, and its state would make each transaction's larger.
+            Action::Shell(words) => Box::pin(self.shell(client, place, words, None)).await?,
             Action::SetShell { variable, words } => {
-                self.shell(client, place, words, Some(*variable)).await?;
+                Box::pin(self.shell(client, place, words, Some(*variable))).await?;
             }
             Action::StartPipeline => self.start_pipeline(client, session, place).await?,
             Action::SyncPipeline => self.sync_pipeline(client, session)?,

@@ -322,15 +322,15 @@ impl Workload for PgBench {
     }
 
     #[inline]
-    async fn run<S: Session>(
+    fn run<S: Session>(
         &self,
         client: &mut Client,
         session: &mut S,
         transaction: TransactionId,
         attempt: u32,
         tally: &mut Tally,
-    ) -> Result<Outcome, DbError> {
-        self.attempt(client, session, transaction, attempt, tally).await
+    ) -> impl Future<Output = Result<Outcome, DbError>> {
+        self.attempt(client, session, transaction, attempt, tally)
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use super::capture::{Capture, Captured, CountResults};
 use super::client::Client;
 use super::execute::{Failure, Place};
 use super::variables::Variables;
-use crate::script::{Action, QueryMode, ScriptValue, Statement, Store};
+use crate::script::{Action, QueryMode, Statement, Store};
 use dyno_core::{
     DbError, Dialect, Discard, Executed, Param, ParamType, Rows, Session, Statement as Prepared,
     Tally,
@@ -49,8 +49,10 @@ impl PgBench {
                 Action::EndPipeline => break,
                 Action::Sql(statement) => {
                     let slot = &mut client.prepared[place.number + offset];
-                    let prepared = prepared(session, slot, statement).await;
-                    prepared.map_err(|error| Failure::Session(error, 0))?;
+                    if slot.is_none() {
+                        let prepared = prepare(session, statement).await;
+                        *slot = Some(prepared.map_err(|error| Failure::Session(error, 0))?);
+                    }
                 }
                 _ => {}
             }
@@ -58,8 +60,8 @@ impl PgBench {
         Ok(())
     }
 
-    #[inline]
-    pub(super) async fn statement<S: Session>(
+    /// Statements of a pipeline, whose answers matter, or that have several.
+    pub(super) async fn unusual_statement<S: Session>(
         &self,
         client: &mut Client,
         session: &mut S,
@@ -70,23 +72,6 @@ impl PgBench {
         if client.in_pipeline {
             return self.queue(client, session, place, statement);
         }
-        if statement.is_plain() {
-            let sent = self.send(client, session, place, statement, &mut Discard).await;
-            tally.count(sent.map_err(|error| Failure::Session(error, 0))?);
-            return Ok(());
-        }
-        self.unusual_statement(client, session, place, statement, tally).await
-    }
-
-    /// Statements whose answers matter, or that have several.
-    async fn unusual_statement<S: Session>(
-        &self,
-        client: &mut Client,
-        session: &mut S,
-        place: Place<'_>,
-        statement: &Statement,
-        tally: &mut Tally,
-    ) -> Result<(), Failure> {
         if statement.is_copy {
             return Err(Failure::Client("COPY is not supported in pgbench, aborting".to_owned()));
         }
@@ -140,7 +125,7 @@ impl PgBench {
 
     /// Sends a statement and awaits its answer.
     #[inline]
-    async fn send<S: Session, R: Rows>(
+    pub(super) async fn send<S: Session, R: Rows>(
         &self,
         client: &mut Client,
         session: &mut S,
@@ -164,7 +149,11 @@ impl PgBench {
                 result
             }
             QueryMode::Prepared => {
-                let prepared = prepared(session, &mut slots[place.number], statement).await?;
+                let slot = &mut slots[place.number];
+                let prepared = match slot {
+                    Some(prepared) => *prepared,
+                    None => *slot.insert(Box::pin(prepare(session, statement)).await?),
+                };
                 let bound = Bound::new(self.dialect, statement, variables, memory);
                 let result = session.execute(prepared, bound.params(), rows).await;
                 bound.give_back(memory);
@@ -215,19 +204,6 @@ async fn prepare<S: Session>(session: &mut S, statement: &Statement) -> Result<P
     session.prepare(&statement.text, &types).await
 }
 
-/// The prepared statement of a slot, which is filled when it is first asked for.
-#[inline]
-async fn prepared<S: Session>(
-    session: &mut S,
-    slot: &mut Option<Prepared>,
-    statement: &Statement,
-) -> Result<Prepared, DbError> {
-    match slot {
-        Some(prepared) => Ok(*prepared),
-        None => Ok(*slot.insert(prepare(session, statement).await?)),
-    }
-}
-
 /// Puts the values of variables into the text; undefined ones stay as they are.
 #[inline]
 fn substitute(statement: &Statement, variables: &mut Variables, out: &mut String) {
@@ -265,9 +241,7 @@ impl<'a> Bound<'a> {
         let is_postgres = dialect == Dialect::Postgres;
         if is_postgres {
             for reference in &statement.references {
-                if !matches!(variables.known_value(reference.variable), Some(ScriptValue::Int(_))) {
-                    variables.text(reference.variable);
-                }
+                variables.make_text_unless_int(reference.variable);
             }
         }
         let variables = &*variables;
@@ -276,16 +250,13 @@ impl<'a> Bound<'a> {
         if count > FEW {
             bound.many = emptied(std::mem::take(memory));
             bound.many.extend(
-                statement
-                    .references
-                    .iter()
-                    .map(|one| value_of(variables, one.variable, is_postgres)),
+                statement.references.iter().map(|one| variables.param(one.variable, is_postgres)),
             );
             return bound;
         }
         // Iterators side by side are not inlined here, which costs more than the copy.
         for (number, one) in statement.references.iter().enumerate() {
-            bound.few[number & (FEW - 1)] = value_of(variables, one.variable, is_postgres);
+            bound.few[number & (FEW - 1)] = variables.param(one.variable, is_postgres);
         }
         bound
     }
@@ -300,19 +271,6 @@ impl<'a> Bound<'a> {
         if self.count > FEW {
             *memory = emptied(self.many);
         }
-    }
-}
-
-#[inline]
-fn value_of(variables: &Variables, number: u32, is_postgres: bool) -> Param<'_> {
-    match (variables.known_text(number), variables.known_value(number)) {
-        (Some(text), _) if is_postgres => Param::Text(text.as_bytes()),
-        (_, Some(ScriptValue::Int(value))) => Param::Int(value),
-        (_, Some(ScriptValue::Double(value))) => Param::Double(value),
-        (_, Some(ScriptValue::Bool(value))) => Param::Int(value.into()),
-        (_, Some(ScriptValue::Null)) => Param::Null,
-        (Some(text), None) => Param::Text(text.as_bytes()),
-        (None, None) => Param::Null,
     }
 }
 

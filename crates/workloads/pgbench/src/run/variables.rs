@@ -1,6 +1,7 @@
 //! The variables of one client.
 
 use crate::script::{NoValue, ScriptValue, parse_value};
+use dyno_core::Param;
 
 /// A variable: a value, a text, or one made from the other when it was asked for.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +75,29 @@ impl Variables {
             variable.has_text = true;
         }
         Some(&variable.text)
+    }
+
+    /// An integer is sent without a text.
+    #[inline]
+    pub(super) fn make_text_unless_int(&mut self, number: u32) {
+        if !matches!(self.0[number as usize].value, Some(ScriptValue::Int(_))) {
+            self.text(number);
+        }
+    }
+
+    /// The variable as a parameter: its text, if there is one and `prefers_text`, else its value; NULL when undefined.
+    #[inline]
+    pub(super) fn param(&self, number: u32, prefers_text: bool) -> Param<'_> {
+        let variable = &self.0[number as usize];
+        if variable.has_text && (prefers_text || variable.value.is_none()) {
+            return Param::Text(variable.text.as_bytes());
+        }
+        match variable.value {
+            Some(ScriptValue::Int(value)) => Param::Int(value),
+            Some(ScriptValue::Double(value)) => Param::Double(value),
+            Some(ScriptValue::Bool(value)) => Param::Int(value.into()),
+            Some(ScriptValue::Null) | None => Param::Null,
+        }
     }
 
     /// The text, if it has been asked for since the last assignment or was given.

@@ -88,11 +88,15 @@ impl Program {
     ///
     /// # Errors
     /// pgbench's message; empty where it has none.
+    #[inline]
     pub(crate) fn evaluate<S: Scope>(
         &self,
         stack: &mut Vec<ScriptValue>,
         scope: &mut S,
     ) -> Result<ScriptValue, String> {
+        if let [Op::RandomBetween(first, last)] = self.ops[..] {
+            return Ok(ScriptValue::Int(scope.rng().random(first, last)));
+        }
         stack.clear();
         let mut at = 0;
         while let Some(op) = self.ops.get(at) {

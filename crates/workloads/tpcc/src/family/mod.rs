@@ -148,7 +148,8 @@ impl Driven for TpccFamily {
         if let Some((shards, map)) = known {
             let size = footprint_of_shards(shards).map_err(|error| Failure::from(&error))?;
             (data.size_bytes, data.memory_bytes) = (size.size_bytes, size.memory_bytes);
-            found.warnings.extend(shards_without_rows(shards, map, loaded.warehouses));
+            let idle = shards_without_rows(shards, map, loaded.warehouses);
+            found.warnings.extend(idle.map(|idle| idle.to_string()));
         }
         let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
@@ -204,6 +205,17 @@ impl Driven for TpccFamily {
         is_kept.then(|| stem.with_extension("ledger"))
     }
 
+    fn acknowledged_on<D: Driver>(
+        &self,
+        driver: &D,
+        workload: &crate::Tpcc,
+        shard: &str,
+    ) -> Option<u64> {
+        let (shards, map) = shards::known(driver)?;
+        let number = shards.nodes.iter().position(|node| node.name == shard)?;
+        Some(workload.acknowledged_at(|warehouse| map.shard_of(warehouse) == number))
+    }
+
     fn look_after<D: Driver>(
         &self,
         driver: &D,
@@ -246,6 +258,9 @@ impl Driven for TpccFamily {
             }
         });
         findings.checks.extend(lost.as_ref().map(ledger_check));
+        let warehouses = found.loaded.warehouses;
+        let idle = shards::known(driver)
+            .and_then(|(shards, map)| shards_without_rows(shards, map, warehouses));
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
         let [tpmc, committed, total] =
             [facts.tpmc, facts.tpmc_committed, facts.tpm_total].map(short);
@@ -256,7 +271,7 @@ impl Driven for TpccFamily {
             headline: Some(with_p95(&rates, ran.summary)),
             checks: findings.checks,
             own: Some(FamilyFacts::new(&facts)),
-            notes: notes(workload),
+            notes: notes(workload).into_iter().chain(idle).collect(),
             ..After::default()
         }
     }

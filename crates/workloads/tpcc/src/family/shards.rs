@@ -49,16 +49,17 @@ pub(super) fn shards_without_rows<D>(
     shards: &Shards<D>,
     map: &ShardMap,
     warehouses: u32,
-) -> Option<String> {
+) -> Option<Message> {
     let used: BTreeSet<usize> = (1..=warehouses).map(|warehouse| map.shard_of(warehouse)).collect();
     let idle = shards.nodes.iter().enumerate().filter(|(number, _)| !used.contains(number));
     let idle: Vec<&str> = idle.map(|(_, node)| node.name.as_str()).collect();
     (!idle.is_empty()).then(|| {
-        format!(
-            "No warehouse lies on {}: {warehouses} warehouses use {} of {} shards.",
-            idle.join(", "),
-            used.len(),
-            shards.nodes.len()
+        say!(
+            shards_without_warehouses,
+            idle = idle.join(", "),
+            warehouses = warehouses,
+            used = used.len(),
+            all = shards.nodes.len()
         )
     })
 }

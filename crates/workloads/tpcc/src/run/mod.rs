@@ -218,6 +218,14 @@ impl Tpcc {
         self.ledger.total()
     }
 
+    /// New-Orders and Payments that were acknowledged so far, of some warehouses.
+    pub(crate) fn acknowledged_at(&self, is_wanted: impl Fn(u32) -> bool) -> u64 {
+        let warehouse = |index: &usize| *index as u32 / crate::DISTRICTS + 1;
+        let wanted = (0..self.ledger.districts()).filter(|index| is_wanted(warehouse(index)));
+        let books = wanted.map(|index| self.ledger.district(index));
+        books.map(|books| books.orders.acknowledged + books.payments.acknowledged).sum()
+    }
+
     pub fn delivered(&self) -> Counted {
         self.ledger.delivered()
     }

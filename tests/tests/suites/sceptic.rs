@@ -1,0 +1,183 @@
+//! What a sceptic does to a comparison of two PostgreSQLs, and what dyno says of it: no verdict that something else can
+//! explain.
+
+use dyno_facts::TrialStatus;
+use dyno_store::RunData;
+use dyno_testkit::{Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Loads pgbench's tables into both servers and writes a suite that finds them there.
+fn suite(folder: &Path, servers: [&Postgres; 2], keys: &str) {
+    for server in servers {
+        let loaded = dyno(folder, &["pgbench", "-i", "-q", &server.url()]);
+        assert_eq!(loaded.code, 0, "{}", loaded.all());
+    }
+    let [a, b] = servers.map(Postgres::url);
+    let text = format!(
+        "[suite]\nname = \"s\"\n[target.a]\nurl = \"{a}\"\n[target.b]\nurl = \"{b}\"\n[[experiment]]\nname = \"e\"\n\
+         workload = \"pgbench\"\ntest = \"tpcb-like\"\noptions = {{ scale = 1 }}\nworkers = 2\nprepare = false\n\
+         cleanup = false\n{keys}\n"
+    );
+    fs::write(folder.join("s.toml"), text).expect("a suite can be written");
+}
+
+const COMPARE: [&str; 7] = ["run", "s.toml", "--dir", "runs", "--compare", "a", "b"];
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&COMPARE[..], more].concat()
+}
+
+fn data(folder: &Path) -> RunData {
+    dyno_store::read(&only_run(&folder.join("runs")).expect("a run")).expect("a run")
+}
+
+/// The calls of the comparison, by metric, and the results of its gates, from the paper.
+fn paper(folder: &Path) -> (Vec<String>, Vec<String>) {
+    let file = only_run(&folder.join("runs")).expect("a run").join("paper.json");
+    let paper: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(file).expect("a paper")).expect("JSON");
+    let texts = |rows: &serde_json::Value, key: &str| -> Vec<String> {
+        let rows = rows.as_array().expect("rows");
+        rows.iter().map(|row| row[key].as_str().expect("a word").to_owned()).collect()
+    };
+    (texts(&paper["verdicts"][0]["rows"], "call"), texts(&paper["gates"], "result"))
+}
+
+/// A verdict is taken away by this check: nothing is certain, gates are inconclusive, and the exit code says so.
+fn nothing_is_claimed(folder: &Path, ran: &Ran, check: &str) {
+    assert_eq!(ran.code, 3, "{}", ran.all());
+    let (calls, gates) = paper(folder);
+    assert!(!calls.is_empty() && !gates.is_empty(), "{}", ran.all());
+    for call in calls.iter().chain(&gates) {
+        assert!(
+            !["faster", "slower", "equivalent", "pass", "broken"].contains(&call.as_str()),
+            "{}",
+            ran.all()
+        );
+    }
+    assert!(ran.stdout.contains(check), "{}", ran.all());
+    assert!(ran.stderr.contains(check), "the hint names it: {}", ran.all());
+    let compared = dyno(folder, &["compare", "last", "--dir", "runs"]);
+    assert_eq!(compared.code, 3, "{}", compared.all());
+    assert!(
+        compared.stdout.contains("Not to be claimed") && compared.stdout.contains(check),
+        "{}",
+        compared.all()
+    );
+}
+
+#[test]
+fn a_strangers_load_on_one_of_two_servers_takes_the_verdict_away() {
+    let name = "a_strangers_load_on_one_of_two_servers_takes_the_verdict_away";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, [&a, &b], "duration_s = 0.5\nretry_starved = 0");
+    let (other, url) = (Scratch::new(), b.url());
+    let stranger = ["pgbench", "-n", "-S", "-c", "2", "-T", "600", &url];
+    let _stranger = RunningDyno::start(other.path(), &stranger);
+    // Bounds that are kept, and broken, whatever the machine does.
+    let gates = ["--gate", "tps.ratio.low > 0.000001", "--gate", "tps.ratio.low > 1000000"];
+    let ran = dyno(folder, &arguments(&[&["--pairs", "6"][..], &gates].concat()));
+    nothing_is_claimed(folder, &ran, "uneven-foreign-load");
+}
+
+#[test]
+fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
+    let name = "a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, [&a, &b], "duration_s = 0.5\nretry_starved = 0");
+    let change = |sql: &str| b.sbtest(sql).expect("it is changed");
+    change("CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN RETURN NEW; END' LANGUAGE plpgsql");
+    change(
+        "CREATE TRIGGER slow BEFORE UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE FUNCTION slow()",
+    );
+    let gates = ["--pairs", "6", "--gate", "tps.ratio.low > 0.000001"];
+    let command = arguments(&gates);
+    let mut running = RunningDyno::start(folder, &command);
+    let runs = folder.join("runs");
+    running.wait_until("five trials", |_| {
+        only_run(&runs).is_some_and(|run| run.join("trials/5.json").exists())
+    });
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, 130);
+    let last = data(folder).trials.iter().map(|trial| trial.summary.trial).max().expect("trials");
+    change("ALTER TABLE pgbench_accounts DISABLE TRIGGER slow");
+    change("ALTER SYSTEM SET work_mem = '1MB'");
+    change("SELECT pg_reload_conf()");
+    let ran = dyno(folder, &command);
+    nothing_is_claimed(folder, &ran, "target-changed");
+    let between = format!("interrupted between trials {last} and {}", last + 1);
+    assert!(ran.stderr.contains(&between), "{}", ran.all());
+    for words in
+        [&between, "work_mem was 4MB, is 1MB", "trigger pgbench_accounts.slow was ", ", disabled"]
+    {
+        assert!(ran.stdout.contains(words), "no `{words}` in: {}", ran.all());
+    }
+    // One side has a trigger that the other lacks.
+    assert!(ran.stdout.contains("schema: targets a and b: "), "{}", ran.all());
+}
+
+/// Runs a comparison, and stops dyno for three seconds in the window of its second trial.
+fn frozen(folder: &Path, more: &[&str]) -> (Ran, RunData) {
+    let mut running = RunningDyno::start(folder, &arguments(more));
+    let runs = folder.join("runs");
+    running.wait_until("the second window", |_| {
+        only_run(&runs).is_some_and(|run| !commits(&run, 2).is_empty())
+    });
+    running.signal(Signal::STOP);
+    sleep(Duration::from_secs(3));
+    running.signal(Signal::CONT);
+    (running.end(), data(folder))
+}
+
+#[test]
+fn a_trial_in_which_dyno_was_stopped_is_made_again_in_comparisons() {
+    let name = "a_trial_in_which_dyno_was_stopped_is_made_again_in_comparisons";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, [&a, &b], "duration_s = 4\ninterval_s = 0.2");
+    let (ran, run) = frozen(folder, &["--pairs", "2"]);
+    let second = &run.trials[1].summary;
+    assert_eq!(second.status, TrialStatus::Starved, "{}", ran.all());
+    assert!(
+        ran.stderr.contains("is made again: The load generator stood still for"),
+        "{}",
+        ran.all()
+    );
+    let counted: Vec<u32> = run
+        .trials
+        .iter()
+        .filter(|trial| trial.summary.status == TrialStatus::Complete)
+        .map(|trial| trial.summary.trial)
+        .collect();
+    assert_eq!(counted.len(), 4, "{}", ran.all());
+    assert!(!counted.contains(&2));
+}
+
+#[test]
+fn a_trial_in_which_dyno_was_stopped_takes_the_verdict_away_where_it_counts() {
+    let name = "a_trial_in_which_dyno_was_stopped_takes_the_verdict_away_where_it_counts";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, [&a, &b], "duration_s = 2\ninterval_s = 0.2\nretry_starved = 0");
+    let (ran, run) = frozen(folder, &["--pairs", "6", "--gate", "tps.ratio.low > 0.000001"]);
+    assert_eq!(run.trials[1].summary.status, TrialStatus::Complete, "{}", ran.all());
+    nothing_is_claimed(folder, &ran, "generator-stopped");
+    assert!(ran.stdout.contains("dyno was stopped for"), "{}", ran.all());
+    // Nor is a run anything beside itself.
+    let itself = dyno(
+        folder,
+        &["compare", "last", "last", "--dir", "runs", "--gate", "tps.ratio.low > 0.9"],
+    );
+    assert_eq!(itself.code, 2, "{}", itself.all());
+    assert!(itself.stderr.contains("These are the same run"), "{}", itself.all());
+}
