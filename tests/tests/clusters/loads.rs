@@ -1,6 +1,6 @@
 //! Loads and trials on clusters whose nodes end or hang in the middle.
 
-use crate::mine::{Mine, up};
+use crate::mine::{Mine, ask_as_admin, up};
 use dyno_testkit::{RunningDyno, commits, dyno, dyno_command, only_run};
 use dyno_topology::{EndpointKind, TopologyKind};
 use rustix::process::Signal;
@@ -17,14 +17,13 @@ fn write_suite(folder: &Path, duration_s: u32) {
     std::fs::write(folder.join("loads.toml"), suite).expect("a file");
 }
 
-/// A load ends with the name of the node that was killed, and goes on once that runs again.
-fn names_the_dead(test: &str, topology: TopologyKind, endpoint: Option<EndpointKind>, dead: &str) {
-    let mine = up(test, topology, |request| request.endpoint = endpoint);
+/// A load ends with the name of the node that was killed, and goes on once that runs again. `mend` starts it.
+fn names_the_dead(mine: Option<Mine>, dead: &str, begun: &str, mend: impl FnOnce(&mut Mine)) {
     let Some(mut mine) = mine else { return };
     let folder = mine.scratch.path().to_owned();
     write_suite(&folder, 2);
     let mut running = RunningDyno::start(&folder, &RUN);
-    running.wait_until("the load", |running| running.stderr().contains("target main"));
+    running.wait_until("the load", |running| running.stderr().contains(begun));
     std::thread::sleep(std::time::Duration::from_millis(500));
     mine.cluster.kill(dead).expect("it runs");
     let ran = running.end();
@@ -32,26 +31,35 @@ fn names_the_dead(test: &str, topology: TopologyKind, endpoint: Option<EndpointK
     let named = format!("error: prepare orders on main: {dead} (");
     assert!(ran.stderr.contains(&named), "{}", ran.all());
     assert!(ran.stderr.contains("is dead; its log "), "{}", ran.all());
-    mine.cluster.start(dead).expect("it starts again");
+    mend(&mut mine);
     let ran = dyno(&folder, &RUN);
     assert_eq!(ran.code, 0, "{}", ran.all());
 }
 
+fn start(node: &str) -> impl FnOnce(&mut Mine) {
+    move |mine| mine.cluster.start(node).expect("it starts again")
+}
+
 #[test]
 fn a_load_names_the_server_that_died() {
-    names_the_dead("a_load_names_the_server_that_died", TopologyKind::Mariadb, None, "n1");
+    let mine = up("a_load_names_the_server_that_died", TopologyKind::Mariadb, |_| ());
+    names_the_dead(mine, "n1", "target main", start("n1"));
 }
 
 #[test]
 fn a_load_names_the_proxy_that_died() {
-    let kind = Some(EndpointKind::Shardingsphere);
-    names_the_dead("a_load_names_the_proxy_that_died", TopologyKind::Sharded, kind, "endpoint");
+    let mine = sharded("a_load_names_the_proxy_that_died");
+    names_the_dead(mine, "endpoint", "target main", start("endpoint"));
 }
 
+/// What the endpoint wrote to all shards as this one died is missing on it: its copy of the configuration here.
 #[test]
 fn a_load_names_the_shard_that_died() {
-    let kind = Some(EndpointKind::Shardingsphere);
-    names_the_dead("a_load_names_the_shard_that_died", TopologyKind::Sharded, kind, "n2");
+    let mine = sharded("a_load_names_the_shard_that_died");
+    names_the_dead(mine, "n2", "rows go directly", |mine| {
+        start("n2")(mine);
+        ask_as_admin(&mine.cluster, "n2", "DELETE FROM bmsql_config");
+    });
 }
 
 /// A trial ends with the name of the node that does not answer any more, long before its time, and can be repeated.

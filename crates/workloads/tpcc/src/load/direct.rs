@@ -118,6 +118,21 @@ async fn open<S: Session>(
     Ok((HashMap::new(), has_items))
 }
 
+/// What the copies of the configuration on shards say, together: the endpoint reads any one of them, and a shard that
+/// died has perhaps missed what the others were given.
+pub(super) fn configs_on_shards<D: Driver>(
+    driver: &D,
+    observer: &dyn LoadObserver,
+) -> Result<HashMap<String, String>, LoadError> {
+    let mut together = HashMap::new();
+    for node in mapped(driver).map_or(&[][..], |(_, nodes)| nodes) {
+        let of_shard = LoadSessions::new(&node.driver, observer, 1);
+        let read = async |session: &mut D::Session| state::config_found(session).await;
+        together.extend(of_shard.one(read)?);
+    }
+    Ok(together)
+}
+
 async fn forget<S: Session>(session: &mut S) -> Result<(), LoadError> {
     let sql = format!("DROP TABLE IF EXISTS {SHARD_STATE}");
     execute(session, "dropping the list of what is done on a shard", &sql).await

@@ -30,7 +30,7 @@ use crate::random::Constants;
 use crate::schema::{self, KeyTime, LOAD_STATE, LateKey, Schema, Shard, TpccTable};
 use crate::text::Timestamp;
 use chunks::Chunk;
-use direct::{LoadId, LoadPlace, forget_all, mapped, places};
+use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session};
 use dyno_load::query::{answer, execute};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
@@ -88,8 +88,10 @@ pub fn load<D: Driver>(
     let loader = LoadSessions::new(driver, observer, options.sessions);
     let schema = schema_of(&loader, options, dialect, observer)?;
     let shards = mapped(driver).map_or(0, |(map, _)| map.shards());
-    let begin =
-        async |session: &mut D::Session| begin(session, options, &schema, shards, observer).await;
+    let copies = configs_on_shards(driver, observer)?;
+    let begin = async |session: &mut D::Session| {
+        begin(session, options, &schema, shards, copies.clone(), observer).await
+    };
     let Some((loaded_at, progress)) = loader.one(begin)? else {
         observer.note(&format!("{} warehouses are already loaded", options.warehouses));
         return Ok(LoadReport { was_complete: true, ..LoadReport::default() });
@@ -198,9 +200,10 @@ async fn begin<S: Session>(
     options: &TpccLoadOptions,
     schema: &Schema,
     shards: usize,
+    copies: HashMap<String, String>,
     observer: &dyn LoadObserver,
 ) -> Result<Option<(Timestamp, HashMap<String, bool>)>, LoadError> {
-    let found = state::inspect(session, options, shards).await?;
+    let found = state::inspect(session, options, shards, copies).await?;
     let existing = state::tables(session).await?;
     if found == DatabaseState::Complete {
         return Ok(None);
@@ -215,12 +218,10 @@ async fn begin<S: Session>(
             observer.note("Going on with an unfinished load");
             at
         }
-        DatabaseState::Nothing | DatabaseState::Complete => {
-            let noting = while_doing("noting the begin of the load");
-            state::begin(session, options, shards).await.map_err(noting)?;
-            options.loaded_at
-        }
+        DatabaseState::Nothing | DatabaseState::Complete => options.loaded_at,
     };
+    let noting = while_doing("noting the begin of the load");
+    state::begin(session, options, loaded_at, shards).await.map_err(noting)?;
     let progress = state::progress(session, LOAD_STATE).await?;
     for table in TpccTable::ALL {
         create_table(session, schema, table, &progress, observer).await?;

@@ -121,20 +121,29 @@ fn incomplete(table: &str) -> LoadError {
     LoadError::data(problem, "destroy what is left, and build the database again")
 }
 
-/// Looks what is there, and whether it fits what was asked for.
+/// The configuration, as far as there is one.
+pub(crate) async fn config_found<S: Session>(
+    session: &mut S,
+) -> Result<HashMap<String, String>, LoadError> {
+    if !tables(session).await?.contains(CONFIG) {
+        return Ok(HashMap::new());
+    }
+    config(session).await.map_err(while_doing(format!("reading {CONFIG}")))
+}
+
+/// Looks what is there, and whether it fits what was asked for. `copies` is what the copies of the configuration on
+/// shards say: where one of them is unfinished, all are.
 pub(crate) async fn inspect<S: Session>(
     session: &mut S,
     options: &TpccLoadOptions,
     shards: usize,
+    copies: HashMap<String, String>,
 ) -> Result<DatabaseState, LoadError> {
     let tables = tables(session).await?;
     let foreign =
         TpccTable::ALL.iter().map(|table| table.name()).find(|name| tables.contains(*name));
-    let config = if tables.contains(CONFIG) {
-        config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?
-    } else {
-        HashMap::new()
-    };
+    let mut config = copies;
+    config.extend(config_found(session).await?);
     if let Some(warehouses) = config.get(BUILDING) {
         let asked = [options.warehouses.to_string(), options.seed.to_string()];
         let seed = config.get(BUILDING_SEED).map(String::as_str).unwrap_or_default();
@@ -184,42 +193,56 @@ pub(crate) async fn inspect<S: Session>(
     }
 }
 
+/// Notes that a load is under way. Repeatable: a shard that died may have missed it, and has no copy of it then.
 pub(crate) async fn begin<S: Session>(
     session: &mut S,
     options: &TpccLoadOptions,
+    loaded_at: Timestamp,
     shards: usize,
 ) -> Result<(), DbError> {
+    let instead = match session.dialect() {
+        Dialect::Mysql => "ON DUPLICATE KEY UPDATE cfg_value = VALUES(cfg_value)",
+        Dialect::Postgres | Dialect::Sqlite => {
+            "ON CONFLICT (cfg_name) DO UPDATE SET cfg_value = excluded.cfg_value"
+        }
+    };
     let sql = format!(
         "INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES ('{BUILDING}', '{}'), \
-         ('{BUILDING_SEED}', '{}'), ('{BUILDING_AT}', '{}'), ('{BUILDING_AT_SHARDS}', '{shards}')",
-        options.warehouses, options.seed, options.loaded_at.0
+         ('{BUILDING_SEED}', '{}'), ('{BUILDING_AT}', '{}'), ('{BUILDING_AT_SHARDS}', '{shards}') {instead}",
+        options.warehouses, options.seed, loaded_at.0
     );
+    session.query(&sql, &mut Discard).await?;
+    // Left by an end that was interrupted.
+    let facts = FACTS.map(|name| format!("'{name}'")).join(", ");
+    let sql = format!("DELETE FROM {CONFIG} WHERE cfg_name IN ({facts})");
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
+/// What BenchmarkSQL's runs read.
+const FACTS: [&str; 4] = ["warehouses", "nURandCLast", "nURandCC_ID", "nURandCI_ID"];
+
 /// What a complete database says of itself, by name.
 pub(crate) fn config_rows(warehouses: u32, constants: &Constants) -> [(&'static str, u64); 4] {
+    let [count, c_last, c_id, i_id] = FACTS;
     [
-        ("warehouses", u64::from(warehouses)),
-        ("nURandCLast", constants.c_last),
-        ("nURandCC_ID", constants.c_id),
-        ("nURandCI_ID", constants.i_id),
+        (count, u64::from(warehouses)),
+        (c_last, constants.c_last),
+        (c_id, constants.c_id),
+        (i_id, constants.i_id),
     ]
 }
 
 /// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
-/// is gone. Repeatable.
+/// is gone. Follows [`begin`].
 pub(crate) async fn complete<S: Session>(
     session: &mut S,
     warehouses: u32,
     constants: &Constants,
 ) -> Result<(), DbError> {
     let facts = config_rows(warehouses, constants);
-    let names: Vec<String> = facts.iter().map(|(name, _)| format!("'{name}'")).collect();
     let values: Vec<String> =
         facts.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
     let statements = [
-        format!("DELETE FROM {CONFIG} WHERE cfg_name IN ({})", names.join(", ")),
         format!("INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES {}", values.join(", ")),
         // Until then a further build goes on here, and needs the list of what is done.
         format!(
