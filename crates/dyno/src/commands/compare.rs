@@ -116,10 +116,22 @@ pub(crate) fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done,
     if truth.is_ok() && !has_gate && !is_compared {
         return Err(nothing_in_common(runs));
     }
-    Ok(truth.and_then(|()| match paper.verdicts.gate_result() {
+    Ok(truth.and_then(|()| judge_claims(paper, lang, |_| true)))
+}
+
+/// How gates stand, and where there are none, those comparisons that `counts` names.
+///
+/// # Errors
+/// Exit code 5 where a gate is proven broken or a candidate proven slower, 3 where that is open.
+pub(crate) fn judge_claims(
+    paper: &Paper,
+    lang: Lang,
+    counts: fn(&PairedComparison) -> bool,
+) -> Done {
+    match paper.verdicts.gate_result() {
         Some(_) => judge_gates(paper, lang),
-        None => judge_verdicts(paper, lang),
-    }))
+        None => judge_verdicts(paper, lang, counts),
+    }
 }
 
 /// Prints the lines of a comparison that was judged so.
@@ -158,11 +170,7 @@ fn nothing_in_common(runs: &[RunData]) -> Failure {
         .with_hint("Compare two runs of the same suite, or run one with `--compare A B`.")
 }
 
-/// Whether the gates of a paper are kept.
-///
-/// # Errors
-/// Exit code 5 where one is proven broken, 3 where one is inconclusive.
-pub(crate) fn judge_gates(paper: &Paper, lang: Lang) -> Done {
+fn judge_gates(paper: &Paper, lang: Lang) -> Done {
     let count = |result: GateResult| {
         paper.verdicts.gates.iter().filter(|gate| gate.result == result).count()
     };
@@ -181,10 +189,11 @@ pub(crate) fn judge_gates(paper: &Paper, lang: Lang) -> Done {
     }
 }
 
-fn judge_verdicts(paper: &Paper, lang: Lang) -> Done {
+fn judge_verdicts(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bool) -> Done {
+    let all = || paper.verdicts.comparisons.iter().filter(|of| counts(of));
     // What a system differs from itself counts only where nothing else is compared.
-    let is_noise = paper.verdicts.comparisons.iter().all(|of| of.is_aa);
-    let told = paper.verdicts.comparisons.iter().filter(|of| !of.is_aa || is_noise);
+    let is_noise = all().all(|of| of.is_aa);
+    let told = all().filter(|of| !of.is_aa || is_noise);
     // A load level without a pair that counts is undecided too.
     let call = |of: &PairedComparison| of.rows.first().map_or(Call::TooFewPairs, |row| row.call);
     let calls: Vec<Call> = told.map(call).collect();

@@ -46,7 +46,8 @@ goes on when the same command is given again; --new begins another one.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something,
 a check of the data failed, or a fault lost acknowledged work, 5 a gate is proven broken, 130 or 143
-interrupted.")]
+interrupted. What is measured until decided and has no gate ends with 5 where B is slower, and with 3 where it
+stays undecided; other comparisons without gates end with 0.")]
 pub(crate) struct Arguments {
     /// A suite file, or the name of a bundled suite (`dyno suites` lists them).
     suite: String,
