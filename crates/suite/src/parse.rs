@@ -264,7 +264,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     if let Some(name) = &name {
         table.name = format!("[[experiment]] `{}`", name.value);
     }
-    let title = table.text("title").map(|text| text.value);
+    let title = table.text("title");
     let workload = read_workload(&mut table);
     let test = read_test(&mut table, workload);
     let targets = table.texts("targets");
@@ -299,7 +299,8 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     });
     let (name, (test, offer), options) = (name?, test?, options?);
     facts.name.clone_from(&name.value);
-    facts.title = title.unwrap_or_else(|| name.value.clone());
+    let title = title.unwrap_or_else(|| name.clone());
+    facts.title = title.value;
     facts.workload = workload?.name.to_owned();
     facts.test.clone_from(&test.value);
     facts.options = options.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect();
@@ -307,6 +308,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     is_loaded.then_some(SuiteExperiment {
         name,
         facts,
+        title_span: title.span,
         test,
         sizing,
         targets,

@@ -377,7 +377,8 @@ fn plan_experiments(
         if planned.workers != experiment.facts.workers {
             capped.push(capped_at(experiment, &planned, overrides));
         }
-        planned.title = filled_title(&planned)?;
+        planned.title = filled_title(&planned)
+            .map_err(|problem| SuiteError::from(problem.at(&suite.text, &experiment.title_span)))?;
         planned.scripts = scripts::read(suite, experiment)?;
         compare::plan(experiment, &mut planned, targets, notes);
         planned.retry_starved = retries(experiment, &planned, overrides);
@@ -417,7 +418,7 @@ fn capped_at(
 }
 
 /// The title with what is planned in the place of `{workers}` and of options (`{warehouses}`).
-fn filled_title(planned: &ExperimentFacts) -> Result<String, SuiteError> {
+fn filled_title(planned: &ExperimentFacts) -> Result<String, Problem> {
     let mut rest = planned.title.as_str();
     let mut title = String::new();
     while let Some((before, (name, after))) =
@@ -432,7 +433,7 @@ fn filled_title(planned: &ExperimentFacts) -> Result<String, SuiteError> {
                     "The title of the experiment `{place}` names `{{{name}}}`, which is not among its options."
                 );
                 let hint = "Write `{workers}` or an option that the experiment gives.";
-                return Err(Problem::new(message).hint(hint).into());
+                return Err(Problem::new(message).hint(hint));
             }
         };
         title.extend([before, &value]);

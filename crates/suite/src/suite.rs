@@ -90,6 +90,8 @@ pub struct SuiteExperiment {
     /// What the file says of it, in full size. Targets, what is compared, scripts and published figures stand
     /// beside it: a plan takes those of the targets that have a URL.
     pub facts: ExperimentFacts,
+    /// Of the name where there is no title.
+    pub(crate) title_span: Span,
     pub(crate) test: WithSpan<String>,
     /// The options that say how much data the test has.
     pub sizing: Option<DataSizing>,

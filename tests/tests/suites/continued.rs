@@ -56,7 +56,13 @@ fn refused(ran: &Ran, why: &str) {
 fn is_judged(ran: &Ran) {
     let undecided = ran.stderr.contains("are undecided");
     let slower = ran.stderr.contains("A regression is proven");
-    let code = if slower { 5 } else if undecided { 3 } else { 0 };
+    let code = if slower {
+        5
+    } else if undecided {
+        3
+    } else {
+        0
+    };
     assert_eq!(ran.code, code, "{}", ran.all());
 }
 

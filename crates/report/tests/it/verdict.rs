@@ -225,6 +225,39 @@ fn gates_pass_break_or_stay_open() {
     elements(&unread.html(Lang::Zh).expect("rendered"));
 }
 
+/// One comparison of six pairs proves a difference, one of two doesn't: no gate rests on it then, and only those gates
+/// that a ratio of 1 keeps too are kept.
+#[test]
+fn gates_agree_with_verdicts_that_are_corrected_for_several_comparisons() {
+    let judged = |levels: &[u32], gate: &str| {
+        let mut run = paired(&[]);
+        for workers in levels {
+            let level = paired_at(*workers, 40, &around(0.96, 6)).trials;
+            let first = run.trials.len() as u32;
+            run.trials.extend(level.into_iter().map(|mut trial| {
+                trial.summary.trial += first;
+                trial
+            }));
+        }
+        run.header.experiments[0].workers = levels.to_vec();
+        run.header.experiments[0].gates = vec![gate.to_owned()];
+        paper(run)
+    };
+    let strict = "tps.ratio.high > 0.99";
+    let alone = judged(&[8], strict);
+    assert_eq!(call(&alone), Call::Slower);
+    assert_eq!(alone.verdicts.gate_result(), Some(GateResult::Broken));
+    let both = judged(&[8, 16], strict);
+    assert_eq!(both.verdicts.comparisons.len(), 2);
+    assert_eq!(call(&both), Call::Unproven, "{:?}", both.verdicts.comparisons[0].rows[0]);
+    for gate in &both.verdicts.gates {
+        assert_eq!(gate.result, GateResult::Inconclusive, "{gate:?}");
+        assert_eq!(gate.needed, Some(7), "p of seven pairs is small enough for two: {gate:?}");
+    }
+    let lax = judged(&[8, 16], "tps.ratio.low > 0.9");
+    assert_eq!(lax.verdicts.gate_result(), Some(GateResult::Pass));
+}
+
 #[test]
 fn gates_beside_those_of_the_suite_are_judged_everywhere() {
     let runs = [paired(&around(1.0, 8))];

@@ -173,18 +173,19 @@ fn of_ratios(
     gate: &Gate,
 ) -> Vec<GateRow> {
     let has_others = here.iter().any(|of| !of.is_aa);
-    let own = here.iter().filter(|of| !of.is_aa || !has_others);
-    let judged = |of: &&PairedComparison| {
+    let own: Vec<_> = here.iter().filter(|of| !of.is_aa || !has_others).collect();
+    let judged = |of: &&&PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
         let mut found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
         found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
         let row = row(experiment, gate, of.level.clone(), target, &found);
-        let row = proven(GateRow { comparison: Some(of.number), ..row }, of, (gate, here.len()));
+        let row = proven(GateRow { comparison: Some(of.number), ..row }, of, (gate, own.len()));
         let labels = of.pairs.iter().flatten();
-        let own = labels.filter_map(|label| evidence.trials.iter().find(|own| own.label == *label));
-        without(row, left_out(own, gate.metric))
+        let trials =
+            labels.filter_map(|label| evidence.trials.iter().find(|it| it.label == *label));
+        without(row, left_out(trials, gate.metric))
     };
-    let rows: Vec<GateRow> = own.map(judged).collect();
+    let rows: Vec<GateRow> = own.iter().map(judged).collect();
     match rows.is_empty() {
         true => {
             vec![row(experiment, gate, Message::default(), String::new(), &gate.judge(&[], None))]
