@@ -40,6 +40,7 @@ pub use evidence::{
     SpotKind, Spread, TargetPlace, Trial, Verdicts,
 };
 pub use evidence::{GlossaryRow, SAMPLES_BEYOND, glossary_row, settings_of_queries};
+pub use findings::checks::same::server_changed;
 pub use findings::checks::{Rule, check_ids, parts, unlike};
 pub use findings::comparison::counterpart;
 pub use findings::fault::fault_sentence;

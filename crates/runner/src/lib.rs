@@ -9,6 +9,7 @@ pub mod assist;
 pub mod calibration;
 mod command;
 pub mod databases;
+mod earlier;
 pub mod exit;
 mod facts;
 pub mod failure;
@@ -49,6 +50,7 @@ pub use repetition::TrialFigures;
 pub use summary::{identity, kinds, summarise};
 
 use crate::databases::{ReachedDatabase, reach_planned};
+use crate::earlier::EarlierLooks;
 use crate::failure::Failure;
 use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
@@ -99,6 +101,7 @@ pub fn execute(
     let mut runner = Runner {
         locks,
         shares_targets,
+        earlier: EarlierLooks::of(&run),
         families,
         plan,
         run,
@@ -147,6 +150,7 @@ struct Runner<'a> {
     locks: TargetLocks,
     /// Whether other runs may work on them all the same.
     shares_targets: bool,
+    earlier: EarlierLooks,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, ReachedDatabase>,
     /// Trials after which a check of the data failed.
@@ -406,6 +410,13 @@ impl Runner<'_> {
         for note in nodes.catch_up(self.control) {
             output::talk(&note.to_string());
             self.run.event(Event::new(EventKind::Note, note))?;
+        }
+        if let Some(before) = self.earlier.take(step) {
+            let now = nodes.facts(&nodes.look());
+            let changed = self.clock.figures.server_changed;
+            earlier::warnings(step, (&before, &now), changed)
+                .iter()
+                .for_each(|it| output::talk(it));
         }
         let fault = Injection::of(self.plan, step, reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;

@@ -2,6 +2,7 @@
 //! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as
 //! it would have.
 
+use crate::earlier::ServerChanged;
 use dyno_facts::{
     ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary,
     earlier_pairs, say,
@@ -27,6 +28,8 @@ pub struct TrialFigures {
     pub level_of: fn(&TrialSummary) -> String,
     /// What takes the verdict of an experiment's level away as the run stands, and whether further pairs may help.
     pub veto_of: fn(&RunData, &str, &str) -> Option<(Message, bool)>,
+    /// How a server differs from what it said before an earlier trial.
+    pub server_changed: ServerChanged,
 }
 
 #[derive(Debug, PartialEq)]

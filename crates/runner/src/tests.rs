@@ -16,6 +16,7 @@ const FIGURES: TrialFigures = TrialFigures {
     judged_metrics: dyno_report::judged_metrics,
     level_of: dyno_report::level_of_trial,
     veto_of: |_, _, _| None,
+    server_changed: |_, _| None,
 };
 
 fn plan(experiment: &str) -> Plan {

@@ -115,6 +115,11 @@ fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     nothing_is_claimed(folder, &ran, "target-changed");
     let between = format!("interrupted between trials {last} and {}", last + 1);
     assert!(ran.stderr.contains(&between), "{}", ran.all());
+    // At once, not only in the paper.
+    let warning =
+        ran.stderr.lines().find(|line| line.starts_with("warning: e on b: the server has"));
+    let warning = warning.unwrap_or_else(|| panic!("{}", ran.all()));
+    assert!(warning.contains("work_mem was 4MB, is 1MB"), "{warning}");
     for words in
         [&between, "work_mem was 4MB, is 1MB", "trigger pgbench_accounts.slow was ", ", disabled"]
     {

@@ -14,7 +14,7 @@ use dyno_facts::{
     EarlierSession, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus,
 };
 use dyno_fleet::FleetOptions;
-use dyno_report::{figure_of, judged_metrics, level_of_trial, veto_of_level};
+use dyno_report::{figure_of, judged_metrics, level_of_trial, server_changed, veto_of_level};
 use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
@@ -285,6 +285,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         judged_metrics,
         level_of: level_of_trial,
         veto_of: veto_of_level,
+        server_changed,
     };
     let outcome = runner::execute(
         crate::families(),

@@ -234,8 +234,9 @@ fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
     parts([0, 1].into_iter().filter_map(of_side))
 }
 
-/// Settings of durability, memory, plans and logging, and the tables.
-fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message> {
+/// How a server differs from what it said before, in a sentence: settings of durability, memory, plans and logging, and
+/// the tables. `None` where these are the same.
+pub fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message> {
     let changed = |(name, value): (&String, &String)| {
         let before = first.settings.get(name).filter(|before| *before != value)?;
         let is_asked = settings::matters(name) && !settings::names_a_place(name);
