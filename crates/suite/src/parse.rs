@@ -304,13 +304,12 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     facts.workload = workload?.name.to_owned();
     facts.test.clone_from(&test.value);
     facts.options = options.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect();
-    let sizing = offer.size;
     is_loaded.then_some(SuiteExperiment {
         name,
         facts,
         title_span: title.span,
         test,
-        sizing,
+        sizing: offer.size,
         targets,
         read_only,
         options,

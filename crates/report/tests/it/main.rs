@@ -6,6 +6,7 @@ mod dictionary;
 mod fault;
 mod fleet;
 mod forms;
+mod gates;
 mod paper;
 mod published;
 mod restarts;
