@@ -29,6 +29,10 @@ fn a_skipped_test_is_counted_once_and_not_as_passed() {
     assert_eq!(counted(one_thread), "1 passed, 1 failed, 1 skipped\n");
     let both = format!("{several_threads}{one_thread}");
     assert_eq!(counted(&both), "3 passed, 2 failed, 2 skipped\n");
+    let timed = "     Running tests/c.rs (target/c-3)\ntest a ... ok <0.5s>\n\
+        test b ... skipped: b: no\nok <1.0s>\ntest c ... skipped: c: no\nFAILED <2.0s>\n\
+        test result: FAILED. 2 passed; 1 failed; 0 ignored\n";
+    assert_eq!(counted(timed), "1 passed, 1 failed, 1 skipped\n");
     // Steps without a runner.
     assert_eq!(counted("skipped: DuckDB: none\n"), "0 passed, 0 failed, 1 skipped\n");
     assert_eq!(counted("formatted\n"), "1 passed, 0 failed, 0 skipped\n");

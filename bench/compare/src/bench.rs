@@ -3,13 +3,14 @@
 use crate::child::Ended;
 use crate::client::{Load, Programs, Way, Who, reported_statements};
 use crate::null::{Counted, Null};
+use crate::quiet::Quiet;
 use dyno_testkit::Scratch;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::process::Command;
 
 /// Server and client have their own cores, so neither takes time from the other.
-const SERVER_CORE: usize = 1;
+pub(crate) const SERVER_CORE: usize = 1;
 pub(crate) const CLIENT_CORE: usize = 0;
 /// Statements of one connection besides those of its transactions.
 const SET_UP: u64 = 8;
@@ -22,6 +23,7 @@ pub(crate) struct Bench {
     pub(crate) seconds: u64,
     pub(crate) short_seconds: u64,
     pub(crate) scratch: Scratch,
+    pub(crate) quiet: Quiet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,25 +60,43 @@ pub(crate) struct Steady {
 }
 
 impl Bench {
+    /// Rounds of one measurement of each program, in random order, in the order of `programs`. A round begins on a
+    /// quiet machine; one in which something else took the CPU is repeated, three times at most.
+    pub(crate) fn rounds<T>(
+        &self,
+        name: &str,
+        programs: &[Who],
+        measure: impl Fn(Who) -> Result<T, String>,
+    ) -> Result<Vec<Vec<T>>, String> {
+        let mut rounds = Vec::new();
+        let mut repeats = 0;
+        while rounds.len() < self.pairs as usize {
+            crate::say(&format!("{name}: round {} of {}", rounds.len() + 1, self.pairs));
+            self.quiet.wait();
+            let mut order: Vec<_> = programs.to_vec();
+            order.sort_by_key(|&who| RandomState::new().hash_one(who as u8));
+            let mut values = Vec::new();
+            for who in order {
+                values.push((who, measure(who)?));
+            }
+            if repeats < ATTEMPTS && !self.quiet.is_still() {
+                repeats += 1;
+                continue;
+            }
+            values.sort_by_key(|(who, _)| programs.iter().position(|one| one == who));
+            rounds.push(values.into_iter().map(|(_, value)| value).collect());
+        }
+        Ok(rounds)
+    }
+
+    /// Rounds of dyno and a peer.
     pub(crate) fn pairs<T>(
         &self,
         name: &str,
         peer: Who,
         measure: impl Fn(Who) -> Result<T, String>,
-    ) -> Result<Vec<(T, T)>, String> {
-        let mut pairs = Vec::new();
-        for pair in 1..=self.pairs {
-            crate::say(&format!("{name}: pair {pair} of {}", self.pairs));
-            let dyno_first = RandomState::new().hash_one(pair).is_multiple_of(2);
-            pairs.push(if dyno_first {
-                let dyno = measure(Who::Dyno)?;
-                (dyno, measure(peer)?)
-            } else {
-                let peer = measure(peer)?;
-                (measure(Who::Dyno)?, peer)
-            });
-        }
-        Ok(pairs)
+    ) -> Result<Vec<Vec<T>>, String> {
+        self.rounds(name, &[Who::Dyno, peer], measure)
     }
 
     /// A long run less a short one.
@@ -103,15 +123,16 @@ impl Bench {
         crate::child::run(&mut command, core, self.scratch.path())
     }
 
-    /// One run against a real server, on all cores. The client reports the statements.
+    /// One run against a real server. The client reports the statements.
     pub(crate) fn on_server(
         &self,
         who: Who,
         way: &Way,
         load: &Load,
         seconds: u64,
+        core: Option<usize>,
     ) -> Result<Cost, String> {
-        let ended = self.run(self.programs.command(who, way, load, "run", seconds)?, None)?;
+        let ended = self.run(self.programs.command(who, way, load, "run", seconds)?, core)?;
         let statements = reported_statements(load, &ended.output)? as f64;
         Ok(Cost { cpu_s: ended.cpu_s, statements })
     }

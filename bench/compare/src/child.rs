@@ -2,6 +2,7 @@
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -31,18 +32,25 @@ pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child,
     let words =
         |error: &dyn std::fmt::Display| format!("{} can't be started: {error}", program.display());
     let all = sched_getaffinity(None).map_err(|error| words(&error))?;
-    let one = core.filter(|&core| all.is_set(core) && all.count() > 1);
-    if let Some(core) = one {
+    let one = core.and_then(|core| alone(&all, core));
+    if let Some(one) = &one {
         // A child begins on the cores of the thread that starts it: all its threads stay there.
-        let mut set = CpuSet::new();
-        set.set(core);
-        sched_setaffinity(None, &set).map_err(|error| words(&error))?;
+        sched_setaffinity(None, one).map_err(|error| words(&error))?;
     }
     let child = command.stdin(Stdio::null()).spawn();
     if one.is_some() {
         sched_setaffinity(None, &all).map_err(|error| words(&error))?;
     }
     child.map_err(|error| words(&error))
+}
+
+/// One of these cores; `None` where it is not among them, and on a machine that has no other.
+fn alone(all: &CpuSet, core: usize) -> Option<CpuSet> {
+    (all.is_set(core) && all.count() > 1).then(|| {
+        let mut set = CpuSet::new();
+        set.set(core);
+        set
+    })
 }
 
 /// Runs a command to its end, with its output in files of `folder`. No other child may end meanwhile: the kernel adds
@@ -74,6 +82,27 @@ pub(crate) fn run(
         }
         Err(error) => Err(format!("{command:?}: {error}")),
     }
+}
+
+/// Keeps a process, its threads and its children on one core, with all that they start from now on; on a machine with
+/// a single core nothing changes.
+pub(crate) fn pin(process: Pid, core: usize) -> Result<(), String> {
+    let words = |error: &dyn std::fmt::Display| format!("process {process:?}: {error}");
+    let all = sched_getaffinity(None).map_err(|error| words(&error))?;
+    let Some(set) = alone(&all, core) else { return Ok(()) };
+    let folder = format!("/proc/{}/task", process.as_raw_nonzero());
+    for thread in std::fs::read_dir(&folder).map_err(|error| words(&error))?.flatten() {
+        let number = thread.file_name().to_str().and_then(|name| Pid::from_raw(name.parse().ok()?));
+        // A thread that has ended meanwhile needs no core.
+        let _ = number.map(|number| sched_setaffinity(Some(number), &set));
+        let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        for child in
+            children.split_whitespace().filter_map(|text| Pid::from_raw(text.parse().ok()?))
+        {
+            let _ = pin(child, core);
+        }
+    }
+    Ok(())
 }
 
 fn children_cpu_s() -> Result<f64, String> {

@@ -8,6 +8,9 @@ use std::process::Command;
 /// Rows of a table; the null server has any number.
 pub(crate) const TABLE_ROWS: u32 = 100_000;
 
+/// Scale of pgbench's tables.
+pub(crate) const PGBENCH_SCALE: u32 = 50;
+
 const GO_TPC_MISSING: &str = "go-tpc is not installed: in an empty folder, `go mod init peers && \
                               go get github.com/pingcap/go-tpc/cmd/go-tpc@v1.0.12 && go build \
                               github.com/pingcap/go-tpc/cmd/go-tpc`, and put the program into a \
@@ -23,12 +26,28 @@ pub(crate) enum Who {
     Pgbench,
     GoTpc,
     TpchgenCli,
+    /// The bare loop on io_uring: no peer, but the least that a client of one thread can cost.
+    Floor,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Who::Dyno => "dyno",
+            Who::Sysbench => "sysbench",
+            Who::Pgbench => "pgbench",
+            Who::GoTpc => "go-tpc",
+            Who::TpchgenCli => "tpchgen-cli",
+            Who::Floor => "the bare loop",
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
     pub(crate) dyno: PathBuf,
     pub(crate) null_server: PathBuf,
+    pub(crate) floor: PathBuf,
     pub(crate) sysbench: Option<PathBuf>,
     pub(crate) pgbench: Option<PathBuf>,
     pub(crate) go_tpc: Option<PathBuf>,
@@ -92,6 +111,17 @@ impl Load {
         }
     }
 
+    /// What is measured beside each other: dyno, its peer, and the bare loop where it knows the load.
+    pub(crate) fn programs(&self) -> Vec<Who> {
+        let mut programs = vec![Who::Dyno, self.peer()];
+        let is_known = match self.test {
+            Test::Sysbench(test) => test == "oltp_point_select",
+            Test::Pgbench { script, protocol } => (script, protocol) == ("select-only", "prepared"),
+        };
+        programs.extend(is_known.then_some(Who::Floor));
+        programs
+    }
+
     pub(crate) fn statements(&self) -> u64 {
         match self.test {
             Test::Sysbench("oltp_read_write") => 20,
@@ -105,6 +135,7 @@ impl Programs {
     pub(crate) fn find(&self, who: Who) -> Result<&PathBuf, String> {
         let (program, missing) = match who {
             Who::Dyno => return Ok(&self.dyno),
+            Who::Floor => return Ok(&self.floor),
             Who::Sysbench => (&self.sysbench, "sysbench is not installed"),
             Who::Pgbench => (&self.pgbench, "pgbench is not installed"),
             Who::GoTpc => (&self.go_tpc, GO_TPC_MISSING),
@@ -122,6 +153,9 @@ impl Programs {
         verb: &str,
         seconds: u64,
     ) -> Result<Command, String> {
+        if who == Who::Floor {
+            return Ok(self.floor(way, load, seconds));
+        }
         let test = match load.test {
             Test::Pgbench { script, protocol } => {
                 let mut command = self.pgbench(who, way)?;
@@ -147,6 +181,20 @@ impl Programs {
         }
         command.arg(verb);
         Ok(command)
+    }
+
+    fn floor(&self, way: &Way, load: &Load, seconds: u64) -> Command {
+        let mut command = Command::new(&self.floor);
+        let (server, rows) = match way {
+            Way::MysqlSocket(path) => (format!("--mysql-socket={}", path.display()), TABLE_ROWS),
+            Way::MysqlTcp(port) => (format!("--mysql-host=127.0.0.1\n--port={port}"), TABLE_ROWS),
+            Way::Postgres(host, port) => {
+                (format!("--postgres={host}\n--port={port}"), PGBENCH_SCALE * 100_000)
+            }
+        };
+        command.args(server.lines()).arg(format!("--rows={rows}"));
+        command.arg(format!("--clients={}", load.workers)).arg(format!("--time={seconds}"));
+        command
     }
 
     /// The command that makes pgbench's tables at `scale`. dyno makes them over `connections`, by the option that
@@ -219,6 +267,7 @@ mod tests {
         Programs {
             dyno: "dyno".into(),
             null_server: "null".into(),
+            floor: "floor".into(),
             sysbench: Some("sysbench".into()),
             pgbench: Some("pgbench".into()),
             dyno_tpcc: "cost".into(),

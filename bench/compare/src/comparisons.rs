@@ -2,10 +2,12 @@
 
 use crate::bench::{Bench, CLIENT_CORE, NullWay, Steady};
 use crate::child::Ended;
-use crate::client::{Load, TABLE_ROWS, Way, Who};
+use crate::client::{Load, PGBENCH_SCALE, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
+use crate::server::{self, Cores, Transport};
 use crate::table::{Bar, Line};
-use crate::{mariadb, postgres, say, tpcc, tpch, tpch_gen};
+use crate::tpcc::{self, Flight};
+use crate::{say, tpch, tpch_gen};
 use serde_json::Value;
 use std::process::Command;
 
@@ -15,18 +17,47 @@ pub(crate) const LOAD_TABLES: u32 = 4;
 /// Rows of all these tables.
 pub(crate) const LOAD_ROWS: u32 = LOAD_TABLES * TABLE_ROWS;
 
-pub(crate) const SCALE: u32 = 50;
 /// Sessions over which dyno makes pgbench's tables.
 pub(crate) const INIT_CONNECTIONS: u32 = 2;
 
 pub(crate) type Lines = Result<Vec<Line>, String>;
 type Run = dyn Fn(&Bench, &str) -> Lines;
 
+/// Parts of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Shared,
+    Apart,
+    Null,
+    OpenLoop,
+    Loading,
+    Tpcc,
+    Tpch,
+}
+
+impl Section {
+    pub(crate) const ALL: [(Self, &'static str); 7] = [
+        (Section::Shared, "A real server that shares both cores with the client"),
+        (Section::Apart, "A real server on a core of its own, the client on the other"),
+        (
+            Section::Null,
+            "The null server on a core of its own: what a client costs and nothing else",
+        ),
+        (Section::OpenLoop, "Open loop"),
+        (Section::Loading, "Loading sysbench's and pgbench's tables"),
+        (Section::Tpcc, "TPC-C"),
+        (Section::Tpch, "TPC-H"),
+    ];
+}
+
 pub(crate) struct Comparison {
     /// For `--only`.
     pub(crate) name: String,
+    pub(crate) section: Section,
+    /// What README may say of the first line; the ratio and the peer follow.
+    pub(crate) claim: Option<&'static str>,
     /// dyno itself where it has no peer.
-    peer: Who,
+    pub(crate) peer: Who,
     run: Box<Run>,
 }
 
@@ -35,116 +66,181 @@ impl Comparison {
         or_skip!(&self.name, bench.programs.find(self.peer));
         (self.run)(bench, &self.name)
     }
+
+    fn claiming(self, claim: &'static str) -> Self {
+        Comparison { claim: Some(claim), ..self }
+    }
 }
 
+/// Bars of client CPU and of throughput.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bars {
+    cpu: Bar,
+    rate: Bar,
+}
+
+const NO_BARS: Bars = Bars { cpu: Bar::None, rate: Bar::None };
+
 fn one(
+    section: Section,
     name: impl Into<String>,
     peer: Who,
     run: impl Fn(&Bench, &str) -> Lines + 'static,
 ) -> Comparison {
-    Comparison { name: name.into(), peer, run: Box::new(run) }
+    Comparison { name: name.into(), section, claim: None, peer, run: Box::new(run) }
 }
 
 /// Client CPU per statement on the null server.
-fn cost(name: impl Into<String>, way: NullWay, load: Load, bar: Bar) -> Comparison {
-    one(name, load.peer(), move |bench, name| {
-        let pairs = bench.pairs(name, load.peer(), |who| {
+fn null(name: &str, way: NullWay, load: Load, cpu: Bar) -> Comparison {
+    one(Section::Null, format!("null-{name}"), load.peer(), move |bench, name| {
+        let rounds = bench.rounds(name, &load.programs(), |who| {
             bench.steady(|seconds| Ok(bench.on_null(who, way, &load, seconds)?.0))
         })?;
-        Ok(steady_lines(name, &load, &pairs, bar, Bar::None))
+        Ok(steady_lines(name, &load, &rounds, Bars { cpu, ..NO_BARS }))
+    })
+}
+
+/// Client CPU per statement and throughput on a real server.
+fn real(name: &str, cores: Cores, transport: Transport, load: Load, bars: Bars) -> Comparison {
+    let (section, regime) = match cores {
+        Cores::Shared => (Section::Shared, "shared"),
+        Cores::Apart => (Section::Apart, "apart"),
+    };
+    one(section, format!("{regime}-{name}"), load.peer(), move |bench, name| {
+        server::run_load(bench, name, (transport, cores), &load, bars)
     })
 }
 
 /// Resident memory on the null server.
 fn memory(name: &str, way: NullWay, load: Load, bar: Bar) -> Comparison {
-    one(name, load.peer(), move |bench, name| {
-        let pairs = bench.pairs(name, load.peer(), |who| {
+    one(Section::Null, name, load.peer(), move |bench, name| {
+        let rounds = bench.pairs(name, load.peer(), |who| {
             Ok(bench.on_null(who, way, &load, bench.short_seconds)?.1)
         })?;
         let what = format!("{name}: resident memory, {} connections, MiB", load.workers);
-        Ok(vec![Line::of_pairs(what, &pairs, Ended::peak_mib, bar)])
+        Ok(vec![Line::of_rounds(what, &rounds, Ended::peak_mib, bar)])
     })
 }
 
 pub(crate) fn all() -> Vec<Comparison> {
-    let mut all = against_sysbench();
-    all.extend(against_pgbench());
-    // The whole build has to be this many times as fast.
-    for (database, bar) in [("postgres", 1.5), ("mariadb", 1.2)] {
-        let name = |what: &str| format!("tpcc-{what}-{database}");
-        all.push(one(name("build"), Who::GoTpc, move |bench, name| {
-            tpcc::build(bench, name, database, bar)
-        }));
-        all.push(one(name("run"), Who::GoTpc, move |bench, name| tpcc::run(bench, name, database)));
+    let mut all = on_real_servers();
+    all.extend(on_the_null_server());
+    all.push(one(Section::OpenLoop, "open-loop", Who::Sysbench, open_loop));
+    all.extend(loads());
+    all.extend(tpcc_and_tpch());
+    all
+}
+
+fn on_real_servers() -> Vec<Comparison> {
+    use Cores::{Apart, Shared};
+    use Transport::{Tcp, Unix};
+    let (point, mixed) = ("oltp_point_select", "oltp_read_write");
+    let select = |clients| Load::pgbench("select-only", "prepared", clients);
+    let bars = |cpu, rate| Bars { cpu: Bar::Ratio(cpu), rate: Bar::RatioAtLeast(rate) };
+    let cpu = |limit| Bars { cpu: Bar::Ratio(limit), ..NO_BARS };
+    vec![
+        real("postgres-unix-64", Shared, Unix, select(64), bars(0.7, 1.08)).claiming(
+            "PostgreSQL and client on the same two cores, `-S -M prepared`, 64 connections, unix socket",
+        ),
+        real("postgres-tcp-64", Shared, Tcp, select(64), bars(0.75, 1.08))
+            .claiming("the same by TCP"),
+        real(
+            "postgres-read-write-unix-64",
+            Shared,
+            Unix,
+            Load::pgbench("tpcb-like", "prepared", 64),
+            cpu(0.72),
+        )
+        .claiming("the same server, `tpcb-like`, 64 connections, unix socket"),
+        real("postgres-unix-1", Shared, Unix, select(1), NO_BARS),
+        real("postgres-unix-16", Shared, Unix, select(16), NO_BARS),
+        real("mariadb-unix-64", Shared, Unix, Load::closed(point, 64), cpu(0.58)).claiming(
+            "MariaDB and client on the same two cores, `oltp_point_select`, 64 threads, unix socket",
+        ),
+        real("mariadb-tcp-64", Shared, Tcp, Load::closed(point, 64), cpu(0.66))
+            .claiming("the same by TCP"),
+        real("mariadb-read-write-unix-64", Shared, Unix, Load::closed(mixed, 64), NO_BARS),
+        real("mariadb-unix-1", Shared, Unix, Load::closed(point, 1), NO_BARS),
+        real("mariadb-unix-16", Shared, Unix, Load::closed(point, 16), NO_BARS),
+        real("postgres-unix-64", Apart, Unix, select(64), NO_BARS),
+        real("postgres-tcp-64", Apart, Tcp, select(64), NO_BARS)
+            .claiming("PostgreSQL on a core of its own, `-S -M prepared`, 64 connections, TCP"),
+        real("mariadb-unix-64", Apart, Unix, Load::closed(point, 64), NO_BARS),
+        real("mariadb-tcp-64", Apart, Tcp, Load::closed(point, 64), NO_BARS)
+            .claiming("MariaDB on a core of its own, `oltp_point_select`, 64 threads, TCP"),
+    ]
+}
+
+fn on_the_null_server() -> Vec<Comparison> {
+    use NullWay::{MysqlSocket, MysqlTcp, PostgresSocket, PostgresTcp};
+    let (point, mixed) = ("oltp_point_select", "oltp_read_write");
+    let select = |protocol| Load::pgbench("select-only", protocol, 64);
+    let tpcb = Load::pgbench("tpcb-like", "prepared", 64);
+    let many = Load::pgbench("select-only", "prepared", 500);
+    vec![
+        null("mysql-unix-64", MysqlSocket, Load::closed(point, 64), Bar::Ratio(0.36)),
+        null("mysql-tcp-64", MysqlTcp, Load::closed(point, 64), Bar::Ratio(0.5)),
+        null("mysql-unix-16", MysqlSocket, Load::closed(point, 16), Bar::None),
+        null("mysql-unix-256", MysqlSocket, Load::closed(point, 256), Bar::None),
+        null("mysql-read-write-unix-64", MysqlSocket, Load::closed(mixed, 64), Bar::None),
+        null("postgres-unix-64", PostgresSocket, select("prepared"), Bar::Ratio(0.78)),
+        null("postgres-tcp-64", PostgresTcp, select("prepared"), Bar::Ratio(0.88)),
+        null("postgres-simple-unix-64", PostgresSocket, select("simple"), Bar::None),
+        null("postgres-extended-unix-64", PostgresSocket, select("extended"), Bar::None),
+        null("postgres-read-write-unix-64", PostgresSocket, tpcb, Bar::None),
+        memory("memory-mysql", MysqlSocket, Load::closed(point, 1_000), Bar::Value(60.0)),
+        memory("memory-postgres", PostgresSocket, many, Bar::Ratio(1.0)),
+    ]
+}
+
+fn loads() -> Vec<Comparison> {
+    vec![
+        one(Section::Loading, "prepare-null", Who::Sysbench, prepare_null),
+        one(Section::Loading, "prepare-mariadb", Who::Sysbench, server::prepare),
+        one(Section::Loading, "init-null", Who::Pgbench, init_null),
+        one(Section::Loading, "init-postgres", Who::Pgbench, server::initialize),
+    ]
+}
+
+fn tpcc_and_tpch() -> Vec<Comparison> {
+    let mut all = Vec::new();
+    // The whole build has to be this many times as fast; a transaction may cost this much of go-tpc's CPU.
+    for (database, build, cost) in [("postgres", 1.5, 0.42), ("mariadb", 1.2, 0.48)] {
+        let tpcc = |what: &str, run: Box<Run>| {
+            one(Section::Tpcc, format!("tpcc-{what}-{database}"), Who::GoTpc, run)
+        };
+        all.push(tpcc(
+            "build",
+            Box::new(move |bench, name| tpcc::build(bench, name, database, build)),
+        ));
+        for (what, flight, bar) in
+            [("run", Flight::Statement, cost), ("run-pipelined", Flight::Pipelined, 0.25)]
+        {
+            let run =
+                move |bench: &Bench, name: &str| tpcc::run(bench, name, database, flight, bar);
+            all.push(tpcc(what, Box::new(run)));
+        }
     }
     for (name, way) in [("mysql", NullWay::MysqlSocket), ("postgres", NullWay::PostgresSocket)] {
         for flight in ["statement", "pipelined"] {
             let name = format!("tpcc-terminals-{name}-{flight}");
-            all.push(one(name, Who::Dyno, move |bench, name| {
+            all.push(one(Section::Tpcc, name, Who::Dyno, move |bench, name| {
                 tpcc::terminals(bench, name, way, flight)
             }));
         }
     }
     for (name, scale) in [("tpch-load", "1"), ("tpch-small-load", "0.1")] {
-        all.push(one(name, Who::Dyno, move |bench, name| tpch::load(bench, name, scale)));
+        all.push(one(Section::Tpch, name, Who::Dyno, move |bench, name| {
+            tpch::load(bench, name, scale)
+        }));
     }
     for threads in [1, 2] {
-        all.push(one(format!("tpch-gen-{threads}"), Who::TpchgenCli, move |bench, name| {
+        let name = format!("tpch-gen-{threads}");
+        all.push(one(Section::Tpch, name, Who::TpchgenCli, move |bench, name| {
             tpch_gen::files(bench, name, threads)
         }));
     }
     all
-}
-
-fn against_sysbench() -> Vec<Comparison> {
-    use NullWay::{MysqlSocket, MysqlTcp, PostgresSocket, PostgresTcp};
-    let (point, mixed) = ("oltp_point_select", "oltp_read_write");
-    let mut all = Vec::new();
-    for workers in [16, 64, 256] {
-        let bar = |limit| if workers == 64 { Bar::Ratio(limit) } else { Bar::None };
-        let load = || Load::closed(point, workers);
-        all.push(cost(format!("mysql-unix-{workers}"), MysqlSocket, load(), bar(0.35)));
-        all.push(cost(format!("mysql-tcp-{workers}"), MysqlTcp, load(), bar(0.5)));
-    }
-    let on_server = |name, test| {
-        one(name, Who::Sysbench, move |bench, name| mariadb::run_test(bench, name, test))
-    };
-    all.extend([
-        cost("mysql-unix-read-write-64", MysqlSocket, Load::closed(mixed, 64), Bar::None),
-        cost("postgres-unix-64", PostgresSocket, Load::closed(point, 64), Bar::None),
-        cost("postgres-tcp-64", PostgresTcp, Load::closed(point, 64), Bar::None),
-        memory("memory", MysqlSocket, Load::closed(point, 1_000), Bar::Value(60.0)),
-        one("open-loop", Who::Sysbench, open_loop),
-        one("prepare-null", Who::Sysbench, prepare_null),
-        on_server("mariadb-point", point),
-        on_server("mariadb-read-write", mixed),
-        one("prepare-mariadb", Who::Sysbench, mariadb::prepare),
-    ]);
-    all
-}
-
-fn against_pgbench() -> Vec<Comparison> {
-    use NullWay::{PostgresSocket, PostgresTcp};
-    let select = |protocol| Load::pgbench("select-only", protocol, 64);
-    let mixed = || Load::pgbench("tpcb-like", "prepared", 64);
-    let many = Load::pgbench("select-only", "prepared", 500);
-    let on_server = |name, load: Load| {
-        one(name, Who::Pgbench, move |bench, name| postgres::run_script(bench, name, &load))
-    };
-    vec![
-        cost("pgbench-unix-64", PostgresSocket, select("prepared"), Bar::Ratio(0.7)),
-        cost("pgbench-tcp-64", PostgresTcp, select("prepared"), Bar::Ratio(0.95)),
-        cost("pgbench-unix-simple-64", PostgresSocket, select("simple"), Bar::None),
-        cost("pgbench-unix-extended-64", PostgresSocket, select("extended"), Bar::None),
-        cost("pgbench-unix-read-write-64", PostgresSocket, mixed(), Bar::Ratio(0.8)),
-        memory("pgbench-memory", PostgresSocket, many, Bar::Ratio(2.0)),
-        one("pgbench-init-null", Who::Pgbench, init_null),
-        one("pgbench-init-postgres", Who::Pgbench, postgres::initialize),
-        on_server("pgbench-postgres-simple", select("simple")),
-        on_server("pgbench-postgres-extended", select("extended")),
-        on_server("pgbench-postgres-prepared", select("prepared")),
-        on_server("pgbench-postgres-read-write", mixed()),
-    ]
 }
 
 fn open_loop(bench: &Bench, name: &str) -> Lines {
@@ -180,21 +276,21 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
 }
 
 fn prepare_null(bench: &Bench, name: &str) -> Lines {
-    let pairs = bench.pairs(name, Who::Sysbench, |who| {
+    let rounds = bench.pairs(name, Who::Sysbench, |who| {
         load_null(bench, who, NullWay::MysqlSocket, LOAD_ROWS, |way| {
             bench.programs.command(who, way, &loading(), "prepare", 0)
         })
     })?;
-    Ok(prepare_lines(name, &pairs, Bar::None))
+    Ok(prepare_lines(name, &rounds, Bar::None))
 }
 
 fn init_null(bench: &Bench, name: &str) -> Lines {
-    let pairs = bench.pairs(name, Who::Pgbench, |who| {
+    let rounds = bench.pairs(name, Who::Pgbench, |who| {
         load_null(bench, who, NullWay::PostgresSocket, init_rows(), |way| {
-            bench.programs.initialize(who, way, SCALE, INIT_CONNECTIONS)
+            bench.programs.initialize(who, way, PGBENCH_SCALE, INIT_CONNECTIONS)
         })
     })?;
-    Ok(init_lines(name, &pairs, Bar::RatioAtLeast(1.3), Bar::Value(0.3)))
+    Ok(init_lines(name, &rounds, Bar::RatioAtLeast(1.3), Bar::Value(0.3)))
 }
 
 /// Has a client load `rows` rows into an empty null server.
@@ -209,7 +305,7 @@ fn load_null(
     let ended = bench.run(command(&way.to(&null))?, Some(CLIENT_CORE))?;
     let Counted { rows: loaded, .. } = null.stop()?;
     if loaded != u64::from(rows) {
-        return Err(format!("{who:?} loaded {loaded} rows instead of {rows}"));
+        return Err(format!("{who} loaded {loaded} rows instead of {rows}"));
     }
     Ok(Loading::new(rows, &ended))
 }
@@ -219,20 +315,19 @@ pub(crate) fn loading() -> Load {
     Load { tables: LOAD_TABLES, loops: 0, ..load }
 }
 
-/// Lines about throughput and CPU in the steady state.
+/// Lines about CPU and throughput in the steady state.
 pub(crate) fn steady_lines(
     name: &str,
     load: &Load,
-    pairs: &[(Steady, Steady)],
-    cpu_bar: Bar,
-    rate_bar: Bar,
+    rounds: &[Vec<Steady>],
+    Bars { cpu, rate }: Bars,
 ) -> Vec<Line> {
-    let peer = format!("{:?}", load.peer()).to_lowercase();
+    let peer = load.peer();
     let what =
         |text| format!("{name}: {}, {} connections, {peer}, {text}", load.test, load.workers);
     vec![
-        Line::of_pairs(what("client CPU us/query"), pairs, |one| one.cpu_us_per_statement, cpu_bar),
-        Line::of_pairs(what("queries/s"), pairs, |one| one.statements_per_s, rate_bar),
+        Line::of_rounds(what("client CPU us/query"), rounds, |one| one.cpu_us_per_statement, cpu),
+        Line::of_rounds(what("queries/s"), rounds, |one| one.statements_per_s, rate),
     ]
 }
 
@@ -250,41 +345,31 @@ impl Loading {
 }
 
 /// Lines about sysbench's tables.
-pub(crate) fn prepare_lines(name: &str, pairs: &[(Loading, Loading)], rate: Bar) -> Vec<Line> {
+pub(crate) fn prepare_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar) -> Vec<Line> {
     let what = format!("{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads");
-    loading_lines(&what, pairs, rate, Bar::Value(0.5))
+    loading_lines(&what, rounds, rate, Bar::Value(0.5))
 }
 
 /// Lines about pgbench's tables.
-pub(crate) fn init_lines(
-    name: &str,
-    pairs: &[(Loading, Loading)],
-    rate: Bar,
-    cpu: Bar,
-) -> Vec<Line> {
+pub(crate) fn init_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar, cpu: Bar) -> Vec<Line> {
     let what = format!(
-        "{name}: pgbench -i --init-steps=dtg at scale {SCALE}, dyno over {INIT_CONNECTIONS} connections"
+        "{name}: pgbench -i --init-steps=dtg at scale {PGBENCH_SCALE}, dyno over {INIT_CONNECTIONS} connections"
     );
-    loading_lines(&what, pairs, rate, cpu)
+    loading_lines(&what, rounds, rate, cpu)
 }
 
-pub(crate) fn loading_lines(
-    what: &str,
-    pairs: &[(Loading, Loading)],
-    rate: Bar,
-    cpu: Bar,
-) -> Vec<Line> {
+pub(crate) fn loading_lines(what: &str, rounds: &[Vec<Loading>], rate: Bar, cpu: Bar) -> Vec<Line> {
     let cost = format!("{what}, client CPU us/row");
     vec![
-        Line::of_pairs(format!("{what}, rows/s"), pairs, |one| one.rows_per_s, rate),
-        Line::of_pairs(cost, pairs, |one| one.cpu_us_per_row, cpu),
+        Line::of_rounds(format!("{what}, rows/s"), rounds, |one| one.rows_per_s, rate),
+        Line::of_rounds(cost, rounds, |one| one.cpu_us_per_row, cpu),
     ]
 }
 
 /// Rows of all pgbench tables at the scale of the comparison; history is empty.
 pub(crate) fn init_rows() -> u32 {
     let (accounts, tellers, branches) = (100_000, 10, 1);
-    SCALE * (accounts + tellers + branches)
+    PGBENCH_SCALE * (accounts + tellers + branches)
 }
 
 fn open_loop_once(bench: &Bench, load: &Load) -> Result<Value, String> {

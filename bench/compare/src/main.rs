@@ -19,9 +19,10 @@ mod child;
 mod client;
 mod comparisons;
 mod machine;
-mod mariadb;
 mod null;
-mod postgres;
+mod page;
+mod quiet;
+mod server;
 mod table;
 mod tpcc;
 mod tpch;
@@ -32,15 +33,15 @@ use clap::Parser;
 use client::Programs;
 use comparisons::Comparison;
 use dyno_testkit::{Scratch, peer};
+use page::Page;
+use quiet::Quiet;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use table::Line;
 
 /// Compares dyno with sysbench, pgbench, go-tpc and tpchgen-cli: client CPU per query, throughput, memory, loading.
-/// Prints a table in Markdown to stdout. A client runs on core 0 and the null server on core 1; MariaDB or PostgreSQL
-/// and their clients share all cores. Exits with 1 when a run fails or its figures can't be right; a missed bar is no
+/// Prints the page `bench/RESULTS.md` to stdout, and each line to stderr as soon as it is measured. Exits with 1 when a run fails or its figures can't be right; a missed bar is no
 /// failure.
 #[derive(Parser)]
 #[command(version)]
@@ -51,9 +52,12 @@ struct Options {
     /// Length of a long run in seconds; a short one takes a fifth of it, but at least one second.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(2..=600))]
     seconds: u64,
-    /// Only comparisons whose name contains this.
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
+    /// Only comparisons whose name contains one of these.
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Measures programs as they were built before.
+    #[arg(long)]
+    built: bool,
     /// One pair of two seconds each: shows that all comparisons work, measures little.
     #[arg(long)]
     quick: bool,
@@ -76,7 +80,8 @@ fn say(text: &str) {
 
 fn measure(options: &Options) -> Result<(), String> {
     let (pairs, seconds) = if options.quick { (1, 2) } else { (options.pairs, options.seconds) };
-    let wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only));
+    let wanted =
+        |name: &str| options.only.is_empty() || options.only.iter().any(|only| name.contains(only));
     let comparisons: Vec<_> =
         comparisons::all().into_iter().filter(|comparison| wanted(&comparison.name)).collect();
     if comparisons.is_empty() {
@@ -86,40 +91,65 @@ fn measure(options: &Options) -> Result<(), String> {
     raise_file_limit();
     let short_seconds = (seconds / 5).max(1);
     let scratch = Scratch::new();
-    let programs = programs(&comparisons)?;
-    let bench = Bench { programs, pairs, seconds, short_seconds, scratch };
-    let print = |line: &str| writeln!(io::stdout(), "{line}").map_err(|error| error.to_string());
-    print(&machine::description())?;
-    print(&format!("- {pairs} pairs of runs of {seconds} s less {short_seconds} s"))?;
-    print(&format!("- load average before: {}\n", machine::load_average()))?;
-    print(table::HEAD)?;
-    let mut failed = Vec::new();
+    let programs = programs(&comparisons, options.built)?;
+    let quiet = Quiet::default();
+    let bench = Bench { programs, pairs, seconds, short_seconds, scratch, quiet };
+    let mut page = Page::new(&bench);
     for comparison in comparisons {
         match comparison.lines(&bench) {
-            Ok(lines) => lines.iter().try_for_each(|line| print(&line.to_string()))?,
-            // One failure must not cost the other comparisons of an hour.
+            Ok(lines) => {
+                // An hour later a failure must not have cost them.
+                lines.iter().for_each(|line| say(&line.to_string()));
+                page.add(&comparison, lines);
+            }
             Err(error) => {
                 say(&format!("{} failed: {error}", comparison.name));
-                print(&Line::note(&comparison.name, "failed".to_owned()).to_string())?;
-                failed.push(comparison.name);
+                page.fail(comparison);
             }
         }
     }
-    print(&format!("\nLoad average after: {}", machine::load_average()))?;
-    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+    let text = page.text(&bench);
+    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
+    page.failed()
 }
 
-/// Builds the measured programs, so that none is stale, and finds its peers. dyno as a whole takes minutes: TPC-C and
+/// Finds the measured programs, built anew so that none is stale, and their peers. dyno as a whole takes minutes: TPC-C and
 /// loads of TPC-H, which have their own programs, don't wait for it.
-fn programs(comparisons: &[Comparison]) -> Result<Programs, String> {
+fn programs(comparisons: &[Comparison], built: bool) -> Result<Programs, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().ok_or("this program lies in no folder")?;
     if folder.file_name() != Some("release".as_ref()) {
         return Err("run with --release: a debug build measures nothing".to_owned());
     }
+    if !built {
+        build(comparisons)?;
+    }
+    let find = |name: &str| peer(name).map(|path| Path::new(&path).to_owned());
+    Ok(Programs {
+        dyno: folder.join("dyno"),
+        null_server: folder.join("dyno-nullserver"),
+        floor: folder.join("dyno-floor"),
+        sysbench: find("sysbench"),
+        pgbench: find("pgbench"),
+        go_tpc: find("go-tpc"),
+        tpchgen_cli: find("tpchgen-cli"),
+        dyno_tpcc: folder.join("examples/cost"),
+        dyno_terminals: folder.join("examples/terminals"),
+        dyno_tpch: folder.join("examples/tpch_load"),
+    })
+}
+
+fn build(comparisons: &[Comparison]) -> Result<(), String> {
     say("building dyno");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--release", "--package=dyno-nullserver", "--bins"]);
+    cargo.args([
+        "build",
+        "--quiet",
+        "--release",
+        "--package=dyno-nullserver",
+        "--package=dyno-floor",
+        "--bins",
+    ]);
     let is_tpcc = |one: &Comparison| one.name.starts_with("tpcc-");
     let is_tpch = |one: &Comparison| one.name.ends_with("-load");
     if comparisons.iter().any(is_tpcc) {
@@ -135,18 +165,7 @@ fn programs(comparisons: &[Comparison]) -> Result<Programs, String> {
     if !status.is_ok_and(|status| status.success()) {
         return Err("dyno can't be built".to_owned());
     }
-    let find = |name: &str| peer(name).map(|path| Path::new(&path).to_owned());
-    Ok(Programs {
-        dyno: folder.join("dyno"),
-        null_server: folder.join("dyno-nullserver"),
-        sysbench: find("sysbench"),
-        pgbench: find("pgbench"),
-        go_tpc: find("go-tpc"),
-        tpchgen_cli: find("tpchgen-cli"),
-        dyno_tpcc: folder.join("examples/cost"),
-        dyno_terminals: folder.join("examples/terminals"),
-        dyno_tpch: folder.join("examples/tpch_load"),
-    })
+    Ok(())
 }
 
 /// A thousand connections need more files than the usual soft limit; children inherit this one.

@@ -19,6 +19,8 @@ pub(crate) struct Line {
     dyno: String,
     pub(crate) peer: String,
     ratio: String,
+    /// The bare loop's figure, and dyno's ratio to it.
+    floor: String,
     bar: String,
     met: &'static str,
 }
@@ -49,18 +51,31 @@ impl fmt::Display for Spread {
 }
 
 impl Line {
-    /// A line about a value of pairs: the ratio is the median of the pairs' ratios, not the ratio of the medians,
-    /// because the machine's speed drifts from pair to pair.
-    pub(crate) fn of_pairs<T>(
+    /// A line about a value of rounds: dyno's, its peer's, and the bare loop's where it knows the load. A ratio is the
+    /// median of the rounds' ratios, not the ratio of the medians, because the machine's speed drifts meanwhile.
+    pub(crate) fn of_rounds<T>(
         what: String,
-        pairs: &[(T, T)],
+        rounds: &[Vec<T>],
         value: impl Fn(&T) -> f64,
         bar: Bar,
     ) -> Self {
-        let dyno = Spread::of(pairs.iter().map(|pair| value(&pair.0)));
-        let ratio = Spread::of(pairs.iter().map(|(dyno, peer)| value(dyno) / value(peer)));
-        let peer = text(Spread::of(pairs.iter().map(|pair| value(&pair.1))));
-        Line { what, dyno: text(dyno), peer, ratio: text(ratio), ..Line::judged(bar, dyno, ratio) }
+        let of = |place: usize| {
+            let both =
+                || rounds.iter().filter_map(move |round| Some((&round[0], round.get(place)?)));
+            let ratio = Spread::of(both().map(|(dyno, other)| value(dyno) / value(other)));
+            (Spread::of(both().map(|(_, other)| value(other))), ratio)
+        };
+        let ((dyno, _), (peer, ratio), (floor, to_floor)) = (of(0), of(1), of(2));
+        let floor = floor
+            .zip(to_floor)
+            .map_or(String::new(), |(floor, ratio)| format!("{floor}: {:.2} x", ratio.median));
+        let (peer, judged) = (text(peer), Line::judged(bar, dyno, ratio));
+        Line { what, dyno: text(dyno), peer, ratio: text(ratio), floor, ..judged }
+    }
+
+    /// The median of the ratios, as printed.
+    pub(crate) fn ratio(&self) -> &str {
+        self.ratio.split(' ').next().unwrap_or_default()
     }
 
     pub(crate) fn of_values(what: String, values: &[f64], bar: Bar) -> Self {
@@ -97,13 +112,13 @@ fn text(spread: Option<Spread>) -> String {
 }
 
 pub(crate) const HEAD: &str = "\
-| what | dyno | peer | ratio | bar | met |
-|---|---|---|---|---|---|";
+| what | dyno | peer | dyno / peer | bare loop: dyno / bare loop | bar | met |
+|---|---|---|---|---|---|---|";
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Line { what, dyno, peer, ratio, bar, met } = self;
-        write!(f, "| {what} | {dyno} | {peer} | {ratio} | {bar} | {met} |")
+        let Line { what, dyno, peer, ratio, floor, bar, met } = self;
+        write!(f, "| {what} | {dyno} | {peer} | {ratio} | {floor} | {bar} | {met} |")
     }
 }
 
@@ -112,28 +127,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ratio_is_the_median_of_the_pairs_ratios() {
-        let pairs = [(1.0, 10.0), (3.0, 10.0), (20.0, 40.0)];
-        let line = Line::of_pairs("x".to_owned(), &pairs, |one| *one, Bar::Ratio(0.3));
+    fn the_ratio_is_the_median_of_the_rounds_ratios() {
+        let rounds = [vec![1.0, 10.0], vec![3.0, 10.0], vec![20.0, 40.0]];
+        let line = Line::of_rounds("x".to_owned(), &rounds, |one| *one, Bar::Ratio(0.3));
         assert_eq!(
             line.to_string(),
-            "| x | 3.00 (1.00..20.00) | 10.00 (10.00..40.00) | 0.30 (0.10..0.50) | <= 0.3 x | yes |"
+            "| x | 3.00 (1.00..20.00) | 10.00 (10.00..40.00) | 0.30 (0.10..0.50) |  | <= 0.3 x | yes |"
         );
+    }
+
+    #[test]
+    fn the_bare_loop_stands_beside_where_it_was_measured() {
+        let of =
+            |rounds: &[Vec<f64>]| Line::of_rounds("x".to_owned(), rounds, |one| *one, Bar::None);
+        let line = of(&[vec![3.0, 6.0, 2.0], vec![4.0, 8.0, 2.0]]);
+        let text = "| x | 3.50 (3.00..4.00) | 7.00 (6.00..8.00) | 0.50 (0.50..0.50) | 2.00 (2.00..2.00): 1.75 x |  |  |";
+        assert_eq!((line.ratio(), line.to_string().as_str()), ("0.50", text));
+        assert_eq!(of(&[vec![3.0, 6.0]]).floor, "");
     }
 
     #[test]
     fn a_missed_bar_is_said() {
         let line = Line::of_values("y".to_owned(), &[61.0, 60.2], Bar::Value(60.0));
-        assert_eq!(line.to_string(), "| y | 60.60 (60.20..61.00) |  |  | <= 60 | **no** |");
+        assert_eq!(line.to_string(), "| y | 60.60 (60.20..61.00) |  |  |  | <= 60 | **no** |");
         let slower =
-            Line::of_pairs("z".to_owned(), &[(9.0, 10.0)], |one| *one, Bar::RatioAtLeast(1.0));
+            Line::of_rounds("z".to_owned(), &[vec![9.0, 10.0]], |one| *one, Bar::RatioAtLeast(1.0));
         assert_eq!(slower.met, "**no**");
     }
 
     #[test]
     fn nothing_measured_meets_nothing() {
-        assert_eq!(Line::of_pairs(String::new(), &[], |one| *one, Bar::Ratio(1.0)).met, "");
+        assert_eq!(Line::of_rounds(String::new(), &[], |one: &f64| *one, Bar::Ratio(1.0)).met, "");
         let line = Line::note("z", "skipped: sysbench is not installed".to_owned()).to_string();
-        assert_eq!(line, "| z | skipped: sysbench is not installed |  |  |  |  |");
+        assert_eq!(line, "| z | skipped: sysbench is not installed |  |  |  |  |  |");
     }
 }

@@ -6,9 +6,8 @@
 use crate::bench::{Bench, CLIENT_CORE, Cost, NullWay, Steady};
 use crate::client::{Way, Who};
 use crate::comparisons::{Lines, Loading, loading_lines};
-use crate::postgres::SETTINGS;
+use crate::server::Server;
 use crate::table::{Bar, Line};
-use dyno_testkit::{MariaDb, Postgres};
 use std::cell::Cell;
 use std::process::Command;
 
@@ -24,25 +23,7 @@ const TERMINALS_SECONDS: u64 = 60;
 /// MiB that a client may take at that many terminals.
 const MEMORY_MIB: f64 = 30.0;
 
-enum Server {
-    Postgres(Postgres),
-    MariaDb(MariaDb),
-}
-
 impl Server {
-    /// No waits for a disk, and two warehouses fit into memory: the server at its fastest.
-    fn start(database: &str) -> Result<Self, String> {
-        Ok(match database {
-            "postgres" => Server::Postgres(Postgres::start_with(&SETTINGS)?),
-            _ => Server::MariaDb(MariaDb::start_with(&[
-                "--innodb-flush-log-at-trx-commit=2",
-                "--innodb-buffer-pool-size=1G",
-                "--innodb-log-file-size=512M",
-                "--local-infile=1",
-            ])?),
-        })
-    }
-
     /// The database of one side, empty.
     fn renew(&self, who: Who) -> Result<(), String> {
         let name = database_of(who);
@@ -93,8 +74,15 @@ impl Server {
         self.command(bench, who, &verb, &format!("prepare --no-check --threads={SESSIONS}"))
     }
 
-    fn run(&self, bench: &Bench, who: Who, seconds: u64) -> Result<Command, String> {
-        let verb = format!("run {WAREHOUSES} {TERMINALS} {seconds}");
+    fn run(
+        &self,
+        bench: &Bench,
+        who: Who,
+        flight: Flight,
+        seconds: u64,
+    ) -> Result<Command, String> {
+        let pipelined = if flight == Flight::Pipelined { " pipelined" } else { "" };
+        let verb = format!("run {WAREHOUSES} {TERMINALS} {seconds}{pipelined}");
         let options = format!("run --threads={TERMINALS} --time={seconds}s");
         self.command(bench, who, &verb, &options)
     }
@@ -132,30 +120,37 @@ fn least_rows() -> u32 {
 /// The whole build: tables, rows, keys, indexes.
 pub(crate) fn build(bench: &Bench, name: &str, database: &str, bar: f64) -> Lines {
     let server = or_skip!(name, Server::start(database));
-    let pairs = bench.pairs(name, Who::GoTpc, |who| {
+    let rounds = bench.pairs(name, Who::GoTpc, |who| {
         server.renew(who)?;
         let ended = bench.run(server.load(bench, who)?, None)?;
         let rows = server.rows(who)?;
         if rows < least_rows() {
-            return Err(format!("{who:?} left {rows} rows"));
+            return Err(format!("{who} left {rows} rows"));
         }
         Ok(Loading::new(rows, &ended))
     })?;
     let what = format!("{name}: {WAREHOUSES} warehouses, {SESSIONS} connections, go-tpc");
-    Ok(loading_lines(&what, &pairs, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
+    Ok(loading_lines(&what, &rounds, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
 }
 
-/// A run of the usual mix without pauses, one statement at a time.
-pub(crate) fn run(bench: &Bench, name: &str, database: &str) -> Lines {
+/// How dyno sends its statements; go-tpc waits for each answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flight {
+    Statement,
+    Pipelined,
+}
+
+/// A run of the usual mix without pauses. `bar`: the most that dyno may cost beside go-tpc.
+pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar: f64) -> Lines {
     let server = or_skip!(name, Server::start(database));
     for who in [Who::Dyno, Who::GoTpc] {
         server.renew(who)?;
         bench.run(server.load(bench, who)?, None)?;
     }
-    let pairs = bench.pairs(name, Who::GoTpc, |who| {
+    let rounds = bench.pairs(name, Who::GoTpc, |who| {
         let peak_kib = Cell::new(0);
         let steady = bench.steady(|seconds| {
-            let ended = bench.run(server.run(bench, who, seconds)?, None)?;
+            let ended = bench.run(server.run(bench, who, flight, seconds)?, None)?;
             peak_kib.set(peak_kib.get().max(ended.peak_kib));
             let statements = transactions(who, &ended.output)? as f64;
             Ok(Cost { cpu_s: ended.cpu_s, statements })
@@ -166,11 +161,11 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str) -> Lines {
     let cpu = |(steady, _): &(Steady, f64)| steady.cpu_us_per_statement;
     let rate = |(steady, _): &(Steady, f64)| steady.statements_per_s;
     Ok(vec![
-        Line::of_pairs(what("client CPU us/transaction"), &pairs, cpu, Bar::Ratio(0.4)),
-        Line::of_pairs(what("transactions/s"), &pairs, rate, Bar::None),
-        Line::of_pairs(
+        Line::of_rounds(what("client CPU us/transaction"), &rounds, cpu, Bar::Ratio(bar)),
+        Line::of_rounds(what("transactions/s"), &rounds, rate, Bar::None),
+        Line::of_rounds(
             what("resident memory, MiB"),
-            &pairs,
+            &rounds,
             |&(_, mib)| mib,
             Bar::Value(MEMORY_MIB),
         ),
@@ -240,7 +235,7 @@ fn transactions(who: Who, output: &str) -> Result<u64, String> {
             return Err(format!("transactions of dyno {line}"));
         }
     }
-    if sum == 0 { Err(format!("{who:?} reports no transactions:\n{output}")) } else { Ok(sum) }
+    if sum == 0 { Err(format!("{who} reports no transactions:\n{output}")) } else { Ok(sum) }
 }
 
 #[cfg(test)]

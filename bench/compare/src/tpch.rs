@@ -7,7 +7,7 @@
 use crate::bench::Bench;
 use crate::client::Who;
 use crate::comparisons::{Lines, Loading, loading_lines};
-use crate::postgres::SETTINGS;
+use crate::server::SETTINGS;
 use crate::table::{Bar, Line};
 use dyno_testkit::{Postgres, peer};
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
     let folder = bench.scratch.path().join("tpch");
     let script = script(bench, &server, Path::new(&psql), &folder, scale)?;
     let memory_mb = RefCell::new(Vec::new());
-    let pairs = bench.pairs(name, Who::Pgbench, |who| {
+    let rounds = bench.pairs(name, Who::Pgbench, |who| {
         let database = database_of(who);
         for other in [Who::Dyno, Who::Pgbench] {
             server.sql(&format!("DROP DATABASE IF EXISTS {}", database_of(other)))?;
@@ -55,7 +55,7 @@ pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
         Ok(Loading::new(rows(&server, database)?, &ended))
     })?;
     let what = format!("{name}: scale factor {scale}, {SESSIONS} sessions, psql \\copy");
-    let mut lines = loading_lines(&what, &pairs, Bar::RatioAtLeast(1.0), Bar::Value(2.0));
+    let mut lines = loading_lines(&what, &rounds, Bar::RatioAtLeast(1.0), Bar::Value(2.0));
     let memory = format!("{name}: resident memory, MB");
     lines.push(Line::of_values(memory, &memory_mb.into_inner(), Bar::Value(MEMORY_MB)));
     Ok(lines)

@@ -15,7 +15,7 @@ const SCALE: &str = "1";
 const BYTES: u64 = 1_100_693_130;
 
 pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Lines {
-    let pairs = bench.pairs(name, Who::TpchgenCli, |who| {
+    let rounds = bench.pairs(name, Who::TpchgenCli, |who| {
         let folder = bench.scratch.path().join("tpch");
         let ended = written(bench, who, &folder, threads);
         // The next one finds the same free disk.
@@ -27,9 +27,9 @@ pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Lines {
     };
     let bar = Bar::Ratio(1.0);
     Ok(vec![
-        Line::of_pairs(what("seconds"), &pairs, |ended| ended.wall_s, bar),
-        Line::of_pairs(what("CPU seconds"), &pairs, |ended| ended.cpu_s, bar),
-        Line::of_pairs(what("resident memory, MiB"), &pairs, Ended::peak_mib, bar),
+        Line::of_rounds(what("seconds"), &rounds, |ended| ended.wall_s, bar),
+        Line::of_rounds(what("CPU seconds"), &rounds, |ended| ended.cpu_s, bar),
+        Line::of_rounds(what("resident memory, MiB"), &rounds, Ended::peak_mib, bar),
     ])
 }
 

@@ -74,6 +74,10 @@ pub struct ErrorParts {
     pub detail: Option<String>,
     /// A remedy, shown after `hint:`.
     pub hint: Option<String>,
+    /// The text of the statement that failed, where the workload names it.
+    pub statement: Option<String>,
+    /// Where the server was, such as in a function: lines that begin with `QUERY:` or `CONTEXT:`.
+    pub context: Option<String>,
 }
 
 impl From<ErrorParts> for DbError {
@@ -162,6 +166,8 @@ impl DbError {
             message: message.into(),
             detail: None,
             hint: None,
+            statement: None,
+            context: None,
         })
     }
 
@@ -184,6 +190,16 @@ impl DbError {
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         self.with(|parts| parts.hint = Some(hint.into()))
+    }
+
+    #[must_use]
+    pub fn with_context(self, context: impl Into<String>) -> Self {
+        self.with(|parts| parts.context = Some(context.into()))
+    }
+
+    #[must_use]
+    pub fn with_statement(self, statement: impl Into<String>) -> Self {
+        self.with(|parts| parts.statement = Some(statement.into()))
     }
 
     /// Names the server of the connection, unless the error names one already.
@@ -232,6 +248,14 @@ impl DbError {
 
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+
+    pub fn context(&self) -> Option<&str> {
+        self.0.context.as_deref()
+    }
+
+    pub fn statement(&self) -> Option<&str> {
+        self.0.statement.as_deref()
     }
 
     pub fn is_from_server(&self) -> bool {

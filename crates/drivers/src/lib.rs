@@ -7,6 +7,7 @@
 //! - [`route`]: one driver for all nodes of a target.
 
 mod database;
+mod disclosure;
 #[cfg(feature = "duckdb")]
 pub mod duckdb;
 pub mod mysql;

@@ -20,6 +20,8 @@ struct PartsForm {
     message: String,
     detail: Option<String>,
     hint: Option<String>,
+    statement: Option<String>,
+    context: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -264,6 +264,10 @@ pub struct NodeConditions {
     pub client_commits: Option<u64>,
     /// Commits that the client's sessions may have made while they prepared, which nobody has counted.
     pub preparing_commits: u64,
+    /// True where it is certain that nobody else executed anything meanwhile: what the server counts beyond the client's
+    /// commits is its own work, such as that of parallel workers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub was_alone: bool,
     /// Statements that the server counted over the same time.
     pub statements: Option<u64>,
     /// Size of the database after the trial by that before it, minus 1.

@@ -30,6 +30,15 @@ impl From<BulkReport> for LoadReport {
 }
 
 impl LoadReport {
+    /// Adds what another part of the same load did.
+    pub fn add(&mut self, part: LoadReport) {
+        self.rows_loaded += part.rows_loaded;
+        self.rows_found += part.rows_found;
+        self.method = part.method.or(self.method);
+        self.fallback_reason = part.fallback_reason.or(self.fallback_reason.take());
+        self.was_complete &= part.was_complete;
+    }
+
     /// `500 rows by COPY, 80 rows were there before; no faster way: why`.
     pub fn sentence(&self) -> Message {
         let rows = |count: u64| count.to_string();

@@ -13,6 +13,7 @@ pub use host::{
     run_delay_of_thread,
 };
 pub use server::{
-    Asked, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow, commits_grown,
-    follows, glance, has_reached, look, node_conditions, position, read_facts, server_restarted,
+    Asked, LOCK_CLASS, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow,
+    commits_grown, follows, glance, has_reached, look, node_conditions, position, read_facts,
+    server_restarted, was_alone,
 };

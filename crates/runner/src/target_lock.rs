@@ -10,6 +10,7 @@ use crate::databases::{Database, with_driver};
 use crate::failure::Failure;
 use crate::output;
 use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
+use dyno_observe::LOCK_CLASS;
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -24,9 +25,6 @@ const ATTEMPT: Nanos = SECOND / 4;
 const CLOSED_WITHIN: Nanos = SECOND;
 /// Servers end sessions that are idle for hours.
 const PING: Duration = Duration::from_secs(600);
-
-/// The first key of PostgreSQL's locks: `dyno` in ASCII.
-const CLASS: i32 = 0x6479_6e6f;
 
 pub(crate) struct TargetLocks {
     /// What others see of this run: its suite, process and host.
@@ -236,10 +234,10 @@ fn of_postgres(workload: &str) -> (String, String) {
         "SELECT a.application_name || ' (session ' || a.pid || ' of ' || a.usename || \
          coalesce(' from ' || host(a.client_addr), '') || ')' \
          FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
-         WHERE l.locktype = 'advisory' AND l.granted AND l.classid::bigint = {CLASS} \
+         WHERE l.locktype = 'advisory' AND l.granted AND l.classid::bigint = {LOCK_CLASS} \
          AND l.objid::bigint = {key} AND a.datname = current_database()"
     );
-    (format!("SELECT pg_try_advisory_lock({CLASS}, {key})"), holder)
+    (format!("SELECT pg_try_advisory_lock({LOCK_CLASS}, {key})"), holder)
 }
 
 fn of_mysql(order: &LockOrder, workload: &str) -> (String, String) {

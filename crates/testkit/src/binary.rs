@@ -41,10 +41,14 @@ impl Ran {
     }
 }
 
-/// Path of the dyno binary, built once per test process with the profile of the tests.
+/// Path of the dyno binary: that of the variable `DYNO_BINARY`, else built once per test process with the profile of
+/// the tests. Such a build has fewer features than one of the workspace, so that most crates are compiled once more.
 pub fn dyno_path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
+        if let Some(path) = std::env::var_os("DYNO_BINARY") {
+            return path.into();
+        }
         let test = std::env::current_exe().expect("a test knows its own path");
         // target/<profile>/deps/<test>
         let folder = test.ancestors().nth(2).expect("tests lie in target/<profile>/deps");

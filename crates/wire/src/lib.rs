@@ -4,4 +4,7 @@ pub mod decimal;
 pub mod mysql;
 pub mod names;
 pub mod postgres;
+mod server_text;
 pub mod text_rows;
+
+pub use server_text::{SERVER_TEXT_BYTES, server_text};

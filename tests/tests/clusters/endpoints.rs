@@ -20,8 +20,8 @@ fn start(test: &str, topology: TopologyKind, replicas: u32, kind: EndpointKind) 
 const SELECTS: &str = "SHOW GLOBAL STATUS LIKE 'Com_select'";
 
 #[test]
-fn tpcc_over_four_shards_is_consistent() {
-    let test = "tpcc_over_four_shards_is_consistent";
+fn tpcc_over_four_shards_is_consistent_and_its_ledger_exact_after_a_kill() {
+    let test = "tpcc_over_four_shards_is_consistent_and_its_ledger_exact_after_a_kill";
     let kind = EndpointKind::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
     let shards = crate::shards::tpcc_is_consistent(&mine);
@@ -34,13 +34,6 @@ fn tpcc_over_four_shards_is_consistent() {
     assert!(prepared > 0, "no transaction was distributed");
     let printed = mine.dyno(&["check", &mine.node_url("endpoint")]).stdout;
     assert!(printed.contains("C12"), "{printed}");
-}
-
-#[test]
-fn the_ledger_is_exact_after_a_shard_was_killed() {
-    let test = "the_ledger_is_exact_after_a_shard_was_killed";
-    let kind = EndpointKind::Shardingsphere;
-    let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
     crate::shards::the_ledger_is_exact_after_a_shard_was_killed(&mine);
 }
 

@@ -17,11 +17,9 @@ fn write_suite(folder: &Path, duration_s: u32) {
     std::fs::write(folder.join("loads.toml"), suite).expect("a file");
 }
 
-/// A load ends with the name of the node that was killed, and goes on once that runs again. `mend` starts it.
-fn names_the_dead(mine: Option<Mine>, dead: &str, begun: &str, mend: impl FnOnce(&mut Mine)) {
-    let Some(mut mine) = mine else { return };
+/// A load ends with the name of the node that is killed after it has said `begun`, and `mend` starts it again.
+fn load_names(mine: &mut Mine, dead: &str, begun: &str, mend: impl FnOnce(&mut Mine)) {
     let folder = mine.scratch.path().to_owned();
-    write_suite(&folder, 2);
     let mut running = RunningDyno::start(&folder, &RUN);
     running.wait_until("the load", |running| running.stderr().contains(begun));
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -31,8 +29,12 @@ fn names_the_dead(mine: Option<Mine>, dead: &str, begun: &str, mend: impl FnOnce
     let named = format!("error: prepare orders on main: {dead} (");
     assert!(ran.stderr.contains(&named), "{}", ran.all());
     assert!(ran.stderr.contains("is dead; its log "), "{}", ran.all());
-    mend(&mut mine);
-    let ran = dyno(&folder, &RUN);
+    mend(mine);
+}
+
+/// What was interrupted goes on, to the end of the run.
+fn goes_on(mine: &Mine) {
+    let ran = dyno(mine.scratch.path(), &RUN);
     assert_eq!(ran.code, 0, "{}", ran.all());
 }
 
@@ -43,50 +45,77 @@ fn start(node: &str) -> impl FnOnce(&mut Mine) {
 #[test]
 fn a_load_names_the_server_that_died() {
     let mine = up("a_load_names_the_server_that_died", TopologyKind::Mariadb, |_| ());
-    names_the_dead(mine, "n1", "target main", start("n1"));
+    let Some(mut mine) = mine else { return };
+    write_suite(mine.scratch.path(), 2);
+    load_names(&mut mine, "n1", "target main", start("n1"));
+    goes_on(&mine);
 }
 
+/// The proxy dies in the load, then a shard where it goes on.
 #[test]
-fn a_load_names_the_proxy_that_died() {
-    let mine = sharded("a_load_names_the_proxy_that_died");
-    names_the_dead(mine, "endpoint", "target main", start("endpoint"));
-}
-
-/// What the endpoint wrote to all shards as this one died is missing on it: its copy of the configuration here.
-#[test]
-fn a_load_names_the_shard_that_died() {
-    let mine = sharded("a_load_names_the_shard_that_died");
-    names_the_dead(mine, "n2", "rows go directly", |mine| {
+fn a_load_names_the_proxy_and_the_shard_that_died() {
+    let Some(mut mine) = sharded("a_load_names_the_proxy_and_the_shard_that_died") else { return };
+    write_suite(mine.scratch.path(), 2);
+    load_names(&mut mine, "endpoint", "target main", start("endpoint"));
+    // What the endpoint wrote to all shards as this one died is missing on it: its copy of the configuration here.
+    load_names(&mut mine, "n2", "rows go directly", |mine| {
         start("n2")(mine);
         ask_as_admin(&mine.cluster, "n2", "DELETE FROM bmsql_config");
     });
+    goes_on(&mine);
+    // The run has dropped its tables.
+    a_load_by_another_rule_than_the_endpoint_s_is_refused(&mine);
+}
+
+/// Before more than the warehouses and their districts are stored.
+fn a_load_by_another_rule_than_the_endpoint_s_is_refused(mine: &Mine) {
+    write_suite(mine.scratch.path(), 2);
+    let suite = mine.scratch.file("loads.toml");
+    let text = std::fs::read_to_string(&suite).expect("a file");
+    // The endpoint looks for warehouse 1 on n2.
+    let rule = "[target.main]\nshard_rule = \"ranges 1, 2, 3\"\n";
+    std::fs::write(&suite, text.replace("[target.main]\n", rule)).expect("a file");
+    let ran = dyno(mine.scratch.path(), &RUN);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let said = "bmsql_warehouse, warehouse 1: the shard n1 has 1 row with the sums ";
+    assert!(
+        ran.stderr.contains(said) && ran.stderr.contains("the endpoint finds no row."),
+        "{}",
+        ran.all()
+    );
+    assert_eq!(mine.sql("n1", "SELECT count(*) FROM bmsql_warehouse"), "1");
+    assert_eq!(mine.sql("n1", "SELECT count(*) FROM bmsql_stock"), "0");
 }
 
 /// A trial ends with the name of the node that does not answer any more, long before its time, and can be repeated.
 /// What was acknowledged is held against the data: at once where the node comes back, else before the run goes on.
 fn trial_names(
-    mut mine: Mine,
+    mine: &mut Mine,
+    folder: &str,
     harm: impl FnOnce(&mut Mine),
     mend: impl FnOnce(&mut Mine),
     evidence: &str,
     comes_back: bool,
 ) {
-    let folder = mine.scratch.path().to_owned();
+    let folder = mine.scratch.file(folder);
+    std::fs::create_dir(&folder).expect("a folder");
     write_suite(&folder, 3600);
+    let target = format!("main={}", mine.url());
+    let run = ["run", "loads.toml", "--target", &target];
     let mut mend = Some(mend);
     let mut command = dyno_command(&folder);
     // Six times as long it waits for a node, and a proxy takes its time to start.
     let patience_s = if comes_back { "15" } else { "2" };
-    command.env("DYNO_TRIAL_PATIENCE_S", patience_s).args(RUN);
+    command.env("DYNO_TRIAL_PATIENCE_S", patience_s).args(run);
     let mut running = RunningDyno::spawn(&folder, command);
     running.wait_until("commits", |_| {
         only_run(&folder.join("dyno-runs"))
             .is_some_and(|run| commits(&run, 1).iter().any(|&count| count > 0))
     });
-    harm(&mut mine);
+    harm(mine);
     running.wait_until("the node", |running| running.stderr().contains("all nodes answer again"));
     if let Some(mend) = mend.take_if(|_| comes_back) {
-        mend(&mut mine);
+        mend(mine);
     }
     let ran = running.end();
     assert_eq!(ran.code, 1, "{}", ran.all());
@@ -103,8 +132,8 @@ fn trial_names(
     assert_eq!(ran.stderr.contains("tables dropped"), comes_back, "{}", ran.all());
     // Else the run is over, and nothing is owed.
     let Some(mend) = mend else { return };
-    mend(&mut mine);
-    let mut again = RunningDyno::start(&folder, &RUN);
+    mend(mine);
+    let mut again = RunningDyno::start(&folder, &run);
     let settled = "(trials/1.ledger): acknowledged ";
     again.wait_until("the next trial", |_| {
         only_run(&folder.join("dyno-runs"))
@@ -120,17 +149,14 @@ fn sharded(test: &str) -> Option<Mine> {
 }
 
 #[test]
-fn a_trial_names_the_proxy_that_died() {
-    let Some(mine) = sharded("a_trial_names_the_proxy_that_died") else { return };
+fn a_trial_names_the_proxy_that_died_and_the_one_that_hangs() {
+    let test = "a_trial_names_the_proxy_that_died_and_the_one_that_hangs";
+    let Some(mut mine) = sharded(test) else { return };
     let harm = |mine: &mut Mine| mine.cluster.kill("endpoint").expect("it runs");
     let mend = |mine: &mut Mine| mine.cluster.start("endpoint").expect("it starts again");
-    trial_names(mine, harm, mend, "is dead; its log ", true);
-}
-
-#[test]
-fn a_trial_names_the_proxy_that_hangs() {
-    let Some(mine) = sharded("a_trial_names_the_proxy_that_hangs") else { return };
+    trial_names(&mut mine, "died", harm, mend, "is dead; its log ", true);
     let harm = |mine: &mut Mine| mine.cluster.freeze("endpoint").expect("it runs");
     let mend = |mine: &mut Mine| mine.cluster.thaw("endpoint").expect("it is frozen");
-    trial_names(mine, harm, mend, "does not answer a new connection within", false);
+    let evidence = "does not answer a new connection within";
+    trial_names(&mut mine, "hangs", harm, mend, evidence, false);
 }

@@ -66,17 +66,19 @@ pub(crate) fn tpcc_is_consistent(mine: &Mine) -> Vec<String> {
     shards
 }
 
-/// Kills a shard in the middle of a trial and starts it again: what the ledger says of transactions on several
-/// shards is what the shards' own counters say.
+/// Kills a shard in the middle of a trial on the two warehouses that are there, and starts it again: what the ledger
+/// says of transactions on several shards is what the shards' own counters say.
 pub(crate) fn the_ledger_is_exact_after_a_shard_was_killed(mine: &Mine) {
     let fault =
         "[experiment.fault]\naction = \"kill\"\nnode = \"n2\"\nat_s = 3\nheal_after_s = 2\n";
     let suite = SUITE.replace("terminals = 4", "terminals = 16");
-    std::fs::write(mine.scratch.path().join("killed.toml"), format!("{suite}{fault}"))
-        .expect("a file");
+    let folder = mine.scratch.file("killed");
+    std::fs::create_dir(&folder).expect("a folder");
+    std::fs::write(folder.join("killed.toml"), format!("{suite}{fault}")).expect("a file");
     let target = format!("main={}", mine.url());
-    let ran = dyno(mine.scratch.path(), &["run", "killed.toml", "--target", &target]);
-    let trial = only_trial(mine.scratch.path());
+    let ran = dyno(&folder, &["run", "killed.toml", "--target", &target]);
+    assert!(ran.stderr.contains("2 warehouses are already loaded"), "{}", ran.all());
+    let trial = only_trial(&folder);
     let (fault, losses) = (&trial["fault"], &trial["fault"]["across_shards"]);
     // ShardingSphere-Proxy may answer with no row where a shard is away: a trial ends with that.
     let status = trial["status"].to_string();
@@ -114,7 +116,7 @@ pub(crate) fn the_ledger_is_exact_after_a_shard_was_killed(mine: &Mine) {
     let check = named("across-shards");
     let is_whole = torn + number(losses, "lost") == 0;
     assert_eq!(check["verdict"], if is_whole { "passed" } else { "failed" }, "{check}");
-    let paper = std::fs::read_dir(mine.scratch.path().join("dyno-runs")).expect("runs").flatten();
+    let paper = std::fs::read_dir(folder.join("dyno-runs")).expect("runs").flatten();
     let paper = paper
         .map(|run| run.path().join("paper.md"))
         .find(|paper| paper.is_file())
@@ -125,16 +127,9 @@ pub(crate) fn the_ledger_is_exact_after_a_shard_was_killed(mine: &Mine) {
 }
 
 #[test]
-fn the_ledger_is_exact_after_a_postgres_shard_was_killed() {
-    let test = "the_ledger_is_exact_after_a_postgres_shard_was_killed";
-    let Some(mine) = up(test, TopologyKind::ShardedPostgres, |_| ()) else { return };
-    the_ledger_is_exact_after_a_shard_was_killed(&mine);
-}
-
-#[test]
-fn tpcc_over_four_postgres_shards_is_consistent() {
-    let test = "tpcc_over_four_postgres_shards_is_consistent";
-    let Some(mine) = up(test, TopologyKind::ShardedPostgres, |_| ()) else { return };
+fn tpcc_over_four_postgres_shards_is_consistent_and_its_ledger_exact_after_a_kill() {
+    let test = "tpcc_over_four_postgres_shards_is_consistent_and_its_ledger_exact_after_a_kill";
+    let Some(mut mine) = up(test, TopologyKind::ShardedPostgres, |_| ()) else { return };
     let shards = tpcc_is_consistent(&mine);
     let trial = only_trial(mine.scratch.path());
     assert!(trial["notes"].to_string().contains("shards_without_warehouses"), "{trial}");
@@ -149,7 +144,8 @@ fn tpcc_over_four_postgres_shards_is_consistent() {
     let printed = mine.dyno(&["check", &mine.node_url("endpoint")]).stdout;
     assert!(printed.contains("C12"), "{printed}");
     another_number_of_shards_is_refused(&mine);
-    a_shard_that_died_before_a_trial_is_named(mine);
+    a_shard_that_died_before_a_trial_is_named(&mut mine);
+    the_ledger_is_exact_after_a_shard_was_killed(&mine);
 }
 
 /// A target that stands for two shards is not measured on four.
@@ -166,7 +162,7 @@ fn another_number_of_shards_is_refused(mine: &Mine) {
 }
 
 /// Also where it died while the data were being checked, or their sessions opened.
-fn a_shard_that_died_before_a_trial_is_named(mut mine: Mine) {
+fn a_shard_that_died_before_a_trial_is_named(mine: &mut Mine) {
     let folder = mine.scratch.path().to_owned();
     let run = ["run", "sharded.toml", "--target", &format!("main={}", mine.url())];
     let mut running = RunningDyno::start(&folder, &run);
@@ -175,6 +171,7 @@ fn a_shard_that_died_before_a_trial_is_named(mut mine: Mine) {
     let ran = running.end();
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("n2 (PostgreSQL) is dead; its log "), "{}", ran.all());
+    mine.cluster.start("n2").expect("it starts again");
 }
 
 /// The names of the shards that a query's plan reads.

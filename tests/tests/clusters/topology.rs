@@ -1,7 +1,7 @@
 //! Clusters of real servers.
 
 use crate::mine::{Mine, up};
-use dyno_testkit::{Scratch, skipped};
+use dyno_testkit::{MySql, Scratch, skipped};
 use dyno_topology::{Cluster, EndpointKind, Health, Replication, Request, TopologyKind};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -168,19 +168,28 @@ fn is_made_anew(mine: &mut Mine) {
     assert_eq!(mine.sql("n1", COUNT), had);
 }
 
-/// MySQL is rarely installed beside MariaDB: DYNO_TEST_MYSQL names a folder that it was unpacked to.
-fn mysql(test: &str, replicas: u32, replication: Replication) -> Option<Mine> {
+/// MySQL is rarely installed beside MariaDB: `tests/fetch-servers mysql` unpacks it.
+fn mysql(
+    test: &str,
+    replicas: u32,
+    replication: Replication,
+    endpoint: Option<EndpointKind>,
+) -> Option<Mine> {
     up(test, TopologyKind::Mysql, |request| {
         request.replicas = replicas;
         request.replication = replication;
-        request.mysql = std::env::var_os("DYNO_TEST_MYSQL").map(Into::into);
+        request.mysql = MySql::folder().ok();
+        request.endpoint = endpoint;
+        request.endpoint_options.software.clone_from(&request.mysql);
     })
 }
 
 #[test]
 fn mysql_with_a_quorum() {
-    let Some(mine) = mysql("mysql_with_a_quorum", 2, Replication::Quorum) else { return };
+    let router = Some(EndpointKind::Router);
+    let Some(mine) = mysql("mysql_with_a_quorum", 2, Replication::Quorum, router) else { return };
     serves(&mine);
+    assert_eq!(mine.sql("endpoint", COUNT), "3");
     let sql = "SELECT variable_value FROM performance_schema.global_status \
                WHERE variable_name = 'Rpl_semi_sync_source_clients'";
     assert_eq!(mine.sql("n1", sql), "2");
@@ -188,24 +197,22 @@ fn mysql_with_a_quorum() {
 
 #[test]
 fn mysql_fails_over() {
-    let Some(mut mine) = mysql("mysql_fails_over", 2, Replication::SemiSync) else { return };
+    let Some(mut mine) = mysql("mysql_fails_over", 2, Replication::SemiSync, None) else { return };
     fails_over(&mut mine);
 }
 
 #[test]
 fn a_diverged_mysql_is_made_anew() {
-    let Some(mut mine) = mysql("a_diverged_mysql", 1, Replication::Async) else { return };
+    let Some(mut mine) = mysql("a_diverged_mysql", 1, Replication::Async, None) else { return };
     is_made_anew(&mut mine);
 }
 
-/// pgpool is rarely installed: DYNO_TEST_PGPOOL names a folder that it was unpacked to.
 #[test]
 fn an_endpoint_learns_who_the_primary_is() {
     let test = "an_endpoint_learns_who_the_primary_is";
     let mine = up(test, TopologyKind::Postgres, |request| {
         request.replicas = 1;
         request.endpoint = Some(EndpointKind::Pgpool);
-        request.endpoint_options.software = std::env::var_os("DYNO_TEST_PGPOOL").map(Into::into);
     });
     let Some(mut mine) = mine else { return };
     mine.assert_up();

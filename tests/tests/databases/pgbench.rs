@@ -6,7 +6,7 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_reactor::block_on;
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target};
+use dyno_testkit::{MariaDb, MySql, Postgres, Scratch, server_or_skip, target};
 
 const PAYMENT: &str = include_str!("../../../suites/pgbench/read-write.sql");
 
@@ -83,6 +83,13 @@ fn on_sqlite() {
 #[test]
 fn on_mariadb() {
     let server = server_or_skip!(MariaDb, "on_mariadb");
+    let driver = MysqlDriver::new(&target(&server.url())).expect("a driver");
+    books_are_compared(&driver);
+}
+
+#[test]
+fn on_mysql() {
+    let server = server_or_skip!(MySql, "on_mysql");
     let driver = MysqlDriver::new(&target(&server.url())).expect("a driver");
     books_are_compared(&driver);
 }

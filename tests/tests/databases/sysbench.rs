@@ -9,7 +9,9 @@ use dyno_sysbench::check::{check_data, first_free_unique, preflight};
 use dyno_sysbench::{
     LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm,
 };
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
+use dyno_testkit::{
+    MariaDb, MySql, Postgres, Scratch, server_or_skip, skipped, target, with_session,
+};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// More than one chunk.
@@ -251,6 +253,12 @@ fn sqlite_goes_the_whole_way() {
 fn mariadb_goes_the_whole_way() {
     let server = server_or_skip!(MariaDb, "mariadb_goes_the_whole_way");
     whole_way(&MysqlDriver::new(&target(&server.socket_url())).unwrap());
+}
+
+#[test]
+fn mysql_goes_the_whole_way() {
+    let server = server_or_skip!(MySql, "mysql_goes_the_whole_way");
+    whole_way(&MysqlDriver::new(&target(&server.url())).unwrap());
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn help_knows_verbs_and_the_options_of_workloads() {
         ("sysbench", "table_size: a number, 10000 (sysbench 1.0)"),
         ("pgbench", "mode: simple, extended or prepared, simple"),
         ("tpcc", "delivery_log: true or false, true (in spec)"),
-        ("tpch", "streams: a whole number from 1 to 1000 (in throughput)"),
+        ("tpch", "streams: a whole number from 1 to 1000 (in throughput, performance)"),
     ] {
         let ran = help(&[workload]);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));

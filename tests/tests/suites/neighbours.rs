@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 const SYSBENCH: &str = "workload = \"sysbench\"\ntest = \"oltp_point_select\"\n\
-                        options = { tables = 1, table_size = 1000 }\n";
+                        options = { tables = 1, table_size = 1000 }\nwarmup_s = 0.5\n";
 const PGBENCH: &str = "workload = \"pgbench\"\ntest = \"tpcb-like\"\noptions = { scale = 1 }\n";
 
 fn suite(folder: &Path, targets: &[(&str, &str)], load: &str, seconds: u32) {
@@ -33,7 +33,8 @@ fn measuring(folder: &Path, dir: &str) -> RunningDyno {
 fn a_second_run_is_refused(url: &str, who: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[("main", url)], SYSBENCH, 20);
+    // Longer than the others take.
+    suite(folder, &[("main", url)], SYSBENCH, 30);
     let mut first = measuring(folder, "first");
     let second = dyno(folder, &["run", "s.toml", "--dir", "second"]);
     assert_eq!(second.code, 1, "{}", second.all());

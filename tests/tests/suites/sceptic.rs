@@ -129,6 +129,46 @@ fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     assert!(ran.stdout.contains("schema: targets a and b: "), "{}", ran.all());
 }
 
+/// A parallel worker's commits are nobody else's: without its index a table is read by workers.
+#[test]
+fn a_lost_index_is_slower_however_many_workers_read_the_table() {
+    let name = "a_lost_index_is_slower_however_many_workers_read_the_table";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, [&a, &b], "duration_s = 1\nretry_starved = 0");
+    for server in [&a, &b] {
+        for setting in
+            ["min_parallel_table_scan_size", "parallel_setup_cost", "parallel_tuple_cost"]
+        {
+            server.sbtest(&format!("ALTER SYSTEM SET {setting} = 0")).expect("it is set");
+        }
+        server.sbtest("SELECT pg_reload_conf()").expect("it is read");
+    }
+    b.sbtest("ALTER TABLE pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey")
+        .expect("it is dropped");
+    let ran = dyno(folder, &arguments(&["--pairs", "6", "--gate", "tps.ratio.low > 0.9"]));
+    assert_eq!(ran.code, 5, "{}", ran.all());
+    let (calls, gates) = paper(folder);
+    assert_eq!((calls[0].as_str(), gates[0].as_str()), ("slower", "broken"), "{}", ran.all());
+    assert!(!ran.stdout.contains("foreign-load"), "{}", ran.all());
+    let has_workers = data(folder).trials.iter().any(|trial| {
+        let nodes = trial.summary.conditions.nodes.values();
+        let counted = nodes.map(|node| (node.was_alone, node.commits.zip(node.client_commits)));
+        counted.into_iter().any(|of| matches!(of, (true, Some((all, own))) if all > 2 * own))
+    });
+    assert!(has_workers, "no parallel worker has committed: nothing was tested");
+    // A stranger on the other server is still found, and the workers are not taken for another one.
+    let (again, url) = (Scratch::new(), a.url());
+    fs::copy(folder.join("s.toml"), again.path().join("s.toml")).expect("the suite is copied");
+    let other = Scratch::new();
+    let stranger = ["pgbench", "-n", "-S", "-c", "2", "-T", "600", &url];
+    let _stranger = RunningDyno::start(other.path(), &stranger);
+    let ran = dyno(again.path(), &arguments(&["--pairs", "6", "--gate", "tps.ratio.low > 0.9"]));
+    nothing_is_claimed(again.path(), &ran, "uneven-foreign-load");
+    assert!(ran.stdout.contains(", b 0 %"), "{}", ran.all());
+}
+
 /// Runs a comparison, and stops dyno for three seconds in the window of its second trial.
 fn frozen(folder: &Path, more: &[&str]) -> (Ran, RunData) {
     let mut running = RunningDyno::start(folder, &arguments(more));

@@ -1,6 +1,7 @@
 //! The log-in, from the server's greeting on.
 
 use super::channel::malformed;
+use crate::disclosure::{Disclosure, OptIns};
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
 use dyno_core::{Cause, DbError, DbResult};
 use dyno_wire::mysql::auth::{FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, SWITCH, clear_text};
@@ -20,6 +21,8 @@ pub(super) struct Account<'a> {
     pub(super) user: &'a str,
     pub(super) password: &'a [u8],
     pub(super) database: &'a str,
+    pub(super) opt_ins: OptIns,
+    pub(super) public_key: Option<&'a PublicKey>,
 }
 
 pub(super) struct Login<'a> {
@@ -80,7 +83,7 @@ impl<'a> Login<'a> {
         // An unknown first method is no obstacle: the account may have another one.
         let plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
         self.plugin = Some(plugin);
-        let response = self.response(plugin);
+        let response = self.response(plugin)?;
         let mut out = Vec::new();
         let next = self
             .login_packet(capabilities, plugin.name(), &response)
@@ -130,12 +133,41 @@ impl<'a> Login<'a> {
         }
     }
 
-    fn is_private(&self) -> bool {
+    fn response(&self, plugin: Plugin) -> DbResult<Vec<u8>> {
+        match plugin.response(self.account.password, &self.scramble) {
+            Some(response) => Ok(response),
+            None => self.whole_password(plugin),
+        }
+    }
+
+    /// For methods that need the password itself: in clear text, or under the server's key where the server takes the
+    /// channel for an open one.
+    fn whole_password(&self, plugin: Plugin) -> DbResult<Vec<u8>> {
+        if self.account.password.is_empty() {
+            return Ok(clear_text(b""));
+        }
+        if plugin == Plugin::ClearText || self.seems_secure() {
+            self.check(Disclosure::ClearText)?;
+            return Ok(clear_text(self.account.password));
+        }
+        if let Some(key) = self.account.public_key {
+            return self.encrypted(key);
+        }
+        self.check(Disclosure::FetchedKey)?;
+        Ok(vec![plugin.key_request()])
+    }
+
+    /// To a server each TLS is secure, also with a certificate that nobody has checked.
+    fn seems_secure(&self) -> bool {
         self.transport.is_tls() || self.transport.is_local()
     }
 
-    fn response(&self, plugin: Plugin) -> Vec<u8> {
-        plugin.response(self.account.password, &self.scramble, self.is_private())
+    fn check(&self, disclosure: Disclosure) -> DbResult<()> {
+        disclosure.check(&self.transport, self.account.address, self.account.opt_ins)
+    }
+
+    fn encrypted(&self, key: &PublicKey) -> DbResult<Vec<u8>> {
+        key.encrypt_password(self.account.password, &self.scramble, random()?).map_err(malformed)
     }
 
     async fn authenticate(&mut self) -> DbResult<()> {
@@ -155,7 +187,7 @@ impl<'a> Login<'a> {
     async fn switch(&mut self, request: &[u8]) -> DbResult<()> {
         let mut reader = PacketReader::new(request);
         let name = match reader.until_nul() {
-            Ok(name) => String::from_utf8_lossy(name).into_owned(),
+            Ok(name) => dyno_wire::server_text(name),
             Err(_) => "mysql_old_password".to_owned(),
         };
         let Some(plugin) = Plugin::from_name(&name) else {
@@ -174,7 +206,7 @@ impl<'a> Login<'a> {
             (_, data) => data.strip_suffix(&[0]).unwrap_or(data).to_vec(),
         };
         self.plugin = Some(plugin);
-        let response = self.response(plugin);
+        let response = self.response(plugin)?;
         self.send(&response).await
     }
 
@@ -183,17 +215,17 @@ impl<'a> Login<'a> {
         let plugin = self.plugin;
         match (plugin, data) {
             (Some(Plugin::CachingSha2), [FAST_PATH_DONE]) => Ok(()),
-            (Some(Plugin::CachingSha2), [FULL_PATH]) if self.is_private() => {
-                self.send(&clear_text(self.account.password)).await
-            }
             (Some(method @ Plugin::CachingSha2), [FULL_PATH]) => {
-                self.send(&[method.key_request()]).await
+                let response = self.whole_password(method)?;
+                self.send(&response).await
             }
-            (Some(Plugin::CachingSha2 | Plugin::Sha256), pem) if !self.is_private() => {
+            (Some(Plugin::CachingSha2 | Plugin::Sha256), pem)
+                if !self.seems_secure() && self.account.public_key.is_none() =>
+            {
+                // Also of a key that nobody has asked for.
+                self.check(Disclosure::FetchedKey)?;
                 let key = PublicKey::from_pem(pem).map_err(malformed)?;
-                let encrypted = key
-                    .encrypt_password(self.account.password, &self.scramble, random()?)
-                    .map_err(malformed)?;
+                let encrypted = self.encrypted(&key)?;
                 self.send(&encrypted).await
             }
             _ => Err(malformed(Malformed("unexpected data during the log-in"))),

@@ -8,6 +8,7 @@ mod session;
 pub use session::MysqlSession;
 
 use crate::TargetUrl;
+use crate::disclosure::OptIns;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, TargetError};
 use channel::Channel;
@@ -15,6 +16,8 @@ use dyno_core::{DbError, DbResult, Dialect, Discard, Driver, Product, SECOND, Se
 use dyno_reactor::now;
 use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::insert::push_literal;
+use dyno_wire::mysql::rsa::PublicKey;
+use dyno_wire::server_text;
 use login::{Account, Login};
 
 #[derive(Debug)]
@@ -24,6 +27,9 @@ pub struct MysqlDriver {
     user: String,
     password: Secret,
     database: String,
+    opt_ins: OptIns,
+    /// The server's RSA key, if the URL names it.
+    public_key: Option<PublicKey>,
     variables: Vec<(String, String)>,
     connect_timeout_s: u64,
 }
@@ -37,6 +43,8 @@ impl MysqlDriver {
             user: target.user_or_default().map_err(unusable)?,
             password: target.password.clone().unwrap_or_else(|| Secret::new("")),
             database: target.database.clone().unwrap_or_default(),
+            opt_ins: OptIns::of(target),
+            public_key: target.options.get("server_public_key").map(read_key).transpose()?,
             variables: Vec::new(),
             connect_timeout_s: target.connect_timeout_s(),
         };
@@ -91,11 +99,15 @@ impl Driver for MysqlDriver {
                 user: &self.user,
                 password: self.password.reveal().as_bytes(),
                 database: &self.database,
+                opt_ins: self.opt_ins,
+                public_key: self.public_key.as_ref(),
             };
             let (transport, greeting, capabilities) =
                 Login::new(transport, &account).run(&self.tls).await?;
-            let product =
-                Product { name: greeting.product_name().to_owned(), version: greeting.version };
+            let product = Product {
+                name: greeting.product_name().to_owned(),
+                version: server_text(greeting.version.as_bytes()),
+            };
             let channel = Channel::new(transport, capabilities);
             let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
             let mut session = MysqlSession::new(channel, product, files);
@@ -111,6 +123,17 @@ impl Driver for MysqlDriver {
     fn dialect(&self) -> Dialect {
         Dialect::Mysql
     }
+}
+
+fn read_key(path: &String) -> DbResult<PublicKey> {
+    let refused = |why: String| {
+        let message = format!("The server's public key {path} can't be read: {why}.");
+        DbError::rejected(0, *b"08001", message).with_hint(
+            "server_public_key= names a PEM file, such as a copy of the server's public_key.pem",
+        )
+    };
+    let pem = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+    PublicKey::from_pem(&pem).map_err(|_| refused("it holds no RSA key in PEM".to_owned()))
 }
 
 fn unusable(error: TargetError) -> DbError {

@@ -31,6 +31,11 @@ impl Inbox {
         }
     }
 
+    /// Takes longer messages from now on.
+    pub fn raise_limit(&mut self, limit: usize) {
+        self.limit = self.limit.max(limit);
+    }
+
     /// Received bytes that are not consumed.
     #[inline]
     pub fn filled(&self) -> &[u8] {

@@ -46,6 +46,7 @@ pub struct TlsOptions {
 #[derive(Clone, Debug)]
 pub struct TlsConfig {
     mode: TlsMode,
+    verifies: bool,
     client: Option<Arc<ClientConfig>>,
 }
 
@@ -60,11 +61,22 @@ impl TlsConfig {
             TlsMode::Disable => None,
             _ => Some(Arc::new(client_config(mode, options)?)),
         };
-        Ok(TlsConfig { mode, client })
+        let verifies = match mode {
+            TlsMode::VerifyFull => true,
+            // Any name will do there, and a public CA signs one for everybody.
+            TlsMode::VerifyCa => options.ca.is_some(),
+            _ => false,
+        };
+        Ok(TlsConfig { mode, verifies, client })
     }
 
     pub fn mode(&self) -> TlsMode {
         self.mode
+    }
+
+    /// True if a handshake proves that the server is the one that is meant.
+    pub(super) fn verifies(&self) -> bool {
+        self.verifies
     }
 
     pub(super) fn client(&self) -> Option<Arc<ClientConfig>> {

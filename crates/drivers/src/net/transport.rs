@@ -24,6 +24,10 @@ pub struct Transport {
     socket: SocketStream,
     layer: Layer,
     is_local: bool,
+    /// TCP to this machine itself.
+    is_loopback: bool,
+    /// TLS has proven who the server is.
+    is_verified: bool,
 }
 
 #[derive(Debug)]
@@ -34,6 +38,10 @@ enum Layer {
 }
 
 impl Transport {
+    fn plain(socket: SocketStream, is_local: bool, is_loopback: bool) -> Self {
+        Transport { socket, layer: Layer::Plain, is_local, is_loopback, is_verified: false }
+    }
+
     /// Tries all addresses of the host in order, until `due` on the loop's clock.
     pub async fn connect(host: &Resolved, due: Nanos) -> DbResult<Self> {
         let address = host.address();
@@ -51,7 +59,7 @@ impl Transport {
                     Err(errno) => return Err(unreachable(address, errno)),
                 }
             };
-            Ok(Transport { socket: register(socket)?, layer: Layer::Plain, is_local: true })
+            Ok(Transport::plain(register(socket)?, true, false))
         })
         .await
     }
@@ -75,6 +83,7 @@ impl Transport {
         }
         flush_tls(&self.socket, &mut tls).await?;
         self.layer = Layer::Tls(Box::new(tls));
+        self.is_verified = config.verifies();
         Ok(())
     }
 
@@ -163,8 +172,15 @@ impl Transport {
         matches!(self.layer, Layer::Tls(_))
     }
 
+    /// True for a unix socket.
     pub fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    /// True where nobody can stand between client and server: a unix socket, loopback, or TLS with a certificate that
+    /// was checked.
+    pub fn is_private(&self) -> bool {
+        self.is_local || self.is_loopback || self.is_verified
     }
 }
 
@@ -225,7 +241,7 @@ async fn connect_one(target: &SocketAddr, address: &Address) -> DbResult<Transpo
         connecting.writable().await;
         sockopt::socket_error(&socket).and_then(|status| status).map_err(failed)?;
     }
-    Ok(Transport { socket: register(socket)?, layer: Layer::Plain, is_local: false })
+    Ok(Transport::plain(register(socket)?, false, target.ip().to_canonical().is_loopback()))
 }
 
 fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {

@@ -2,7 +2,8 @@
 
 use super::Settings;
 use super::error::{broken, login_error, unsendable};
-use super::link::Link;
+use super::link::{Link, MESSAGE_BYTES};
+use crate::disclosure::Disclosure;
 use crate::net::{Address, Resolved, TlsMode, Transport, random};
 use crate::target::Secret;
 use dyno_core::{Cause, DbError, DbResult, Nanos};
@@ -10,6 +11,7 @@ use dyno_wire::postgres::backend::{self, Authentication, BackendKey};
 use dyno_wire::postgres::frame::tag;
 use dyno_wire::postgres::scram::{self, ClientFinal, ClientFirst, ScramError};
 use dyno_wire::postgres::{WireError, frontend, md5_password};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encryption {
@@ -67,6 +69,13 @@ pub(super) async fn dial(settings: &Settings, host: &Resolved, due: Nanos) -> Db
     Ok(link)
 }
 
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+/// Sessions that this process has opened so far, on all servers, also those that have ended.
+pub fn sessions_opened() -> u64 {
+    OPENED.load(Ordering::Relaxed)
+}
+
 async fn attempt(
     settings: &Settings,
     host: &Resolved,
@@ -82,7 +91,10 @@ async fn attempt(
             .map_err(|error| Failure { error, other_way: encryption == Encryption::IfOffered })?;
     }
     match login(&mut link, settings, address).await {
-        Ok(key) => Ok((link, key)),
+        Ok(key) => {
+            OPENED.fetch_add(1, Ordering::Relaxed);
+            Ok((link, key))
+        }
         Err(error) => {
             // After "prefer" has fallen back to no TLS, no other way is left.
             let fell_back = encryption == Encryption::IfOffered && !link.transport.is_tls();
@@ -152,6 +164,9 @@ async fn login(
             tag::AUTHENTICATION => {
                 link.out.clear();
                 let request = backend::authentication(&body).map_err(broken)?;
+                if matches!(request, Authentication::Cleartext) {
+                    Disclosure::ClearText.check(&link.transport, address, settings.opt_ins)?;
+                }
                 login.answer(request, &mut link.out)?;
                 if !link.out.is_empty() {
                     let sent = link.transport.send(&link.out).await;
@@ -166,6 +181,7 @@ async fn login(
             tag::BACKEND_KEY => key = Some(backend::backend_key(&body).map_err(broken)?),
             tag::READY if matches!(login.step, Step::Accepted) => {
                 link.state.status = backend::ready(&body).map_err(broken)?;
+                link.inbox.raise_limit(MESSAGE_BYTES);
                 return Ok(key);
             }
             _ => link.state.aside(tag, &body).map_err(broken)?,

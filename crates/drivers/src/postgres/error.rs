@@ -6,7 +6,13 @@ use dyno_wire::postgres::backend::ServerReport;
 
 /// A notice as libpq prints it.
 pub(super) fn notice_line(report: &ServerReport<'_>) -> String {
-    format!("{}:  {}", text(report.severity), text(report.message))
+    let mut lines = format!("{}:  {}", text(report.severity), text(report.message));
+    for (name, field) in [("DETAIL", report.detail), ("HINT", report.hint)] {
+        if let Some(field) = field {
+            lines.push_str(&format!("\n{name}:  {}", text(field)));
+        }
+    }
+    lines
 }
 
 fn class(report: &ServerReport<'_>) -> ErrorClass {
@@ -89,10 +95,13 @@ fn with_fields(mut error: DbError, report: &ServerReport<'_>) -> DbError {
     if !detail.is_empty() {
         error = error.with_detail(detail.join(" "));
     }
-    match report.hint {
-        Some(hint) => error.with_hint(text(hint)),
-        None => error,
+    if let Some(hint) = report.hint {
+        error = error.with_hint(text(hint));
     }
+    let query = report.internal_query.map(|query| format!("QUERY:  {}", text(query)));
+    let context = report.context.map(|context| format!("CONTEXT:  {}", text(context)));
+    let lines = [query, context].into_iter().flatten().collect::<Vec<_>>();
+    if lines.is_empty() { error } else { error.with_context(lines.join("\n")) }
 }
 
 /// A violation of the protocol by the server.
@@ -111,7 +120,7 @@ pub(super) fn unsendable(error: WireError) -> DbError {
 
 /// Servers may use another encoding than UTF-8 until the session is open.
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    dyno_wire::server_text(bytes)
 }
 
 #[cfg(test)]

@@ -11,6 +11,13 @@ use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, MessageHe
 use dyno_wire::postgres::frontend;
 use dyno_wire::postgres::row::{CellSpot, data_row};
 use dyno_wire::postgres::types::PostgresColumn;
+use dyno_wire::server_text;
+
+/// Longest message of the server after the log-in.
+pub(super) const MESSAGE_BYTES: usize = BODY_LIMIT_BYTES + HEADER_BYTES;
+
+/// Longest message before: a stranger must not fill memory or the screen.
+const LOGIN_BYTES: usize = 64 << 10;
 
 /// Later notices are dropped.
 const NOTICE_LIMIT: usize = 100;
@@ -50,7 +57,7 @@ impl Link {
     pub(super) fn new(transport: Transport) -> Self {
         Link {
             transport,
-            inbox: Inbox::new(BODY_LIMIT_BYTES + HEADER_BYTES),
+            inbox: Inbox::new(LOGIN_BYTES),
             out: Vec::with_capacity(512),
             state: State {
                 usable: true,
@@ -214,6 +221,9 @@ impl Link {
                 self.inbox.consume(len);
                 return Ok(message);
             }
+            if let Some(header) = frame::header(received).map_err(broken)? {
+                self.inbox.reserve(HEADER_BYTES + header.body_len)?;
+            }
             self.transport.recv(&mut self.inbox).await?;
         }
     }
@@ -309,12 +319,10 @@ impl State {
             }
             tag::PARAMETER_STATUS => {
                 let (name, value) = backend::parameter_status(body)?;
-                let value = String::from_utf8_lossy(value).into_owned();
-                match self.parameters.iter_mut().find(|(known, _)| known.as_bytes() == name) {
+                let (name, value) = (server_text(name), server_text(value));
+                match self.parameters.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, old)) => *old = value,
-                    None => {
-                        self.parameters.push((String::from_utf8_lossy(name).into_owned(), value));
-                    }
+                    None => self.parameters.push((name, value)),
                 }
             }
             tag::NOTICE | tag::NOTIFICATION => {}

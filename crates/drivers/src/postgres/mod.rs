@@ -18,12 +18,14 @@ mod session;
 mod wanted;
 
 pub use cancel::CancelToken;
+pub use connect::sessions_opened;
 pub use error::libpq_connection_failure;
 pub use session::PostgresSession;
 
-use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
+use crate::disclosure::OptIns;
+use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before, random};
 use crate::target::{Secret, TargetUrl};
-use dyno_core::{DbError, DbResult, Dialect, Driver, Nanos, SECOND};
+use dyno_core::{Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,10 +43,33 @@ struct Settings {
     tls: TlsConfig,
     user: String,
     password: Option<Secret>,
+    opt_ins: OptIns,
     /// Names and values of the startup message, `user` and `database` among them.
     startup: Vec<(String, String)>,
     connect_timeout: Nanos,
     wanted: SessionAttributes,
+    order: HostOrder,
+}
+
+/// Which host a connection tries first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HostOrder {
+    /// Connection N takes host N, and no other unless it must be of a kind.
+    Rotating,
+    /// The first host that answers.
+    First,
+    /// Any host, then the ones behind it.
+    Random,
+}
+
+impl HostOrder {
+    fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("disable") => HostOrder::First,
+            Some("random") => HostOrder::Random,
+            _ => HostOrder::Rotating,
+        }
+    }
 }
 
 impl PostgresDriver {
@@ -60,8 +85,10 @@ impl PostgresDriver {
             ("user", user.as_str()),
             ("database", database),
             ("application_name", option("application_name").unwrap_or("dyno")),
-            ("client_encoding", "UTF8"),
         ];
+        if option("set.client_encoding").is_none() {
+            startup.push(("client_encoding", "UTF8"));
+        }
         startup.extend(option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
@@ -69,9 +96,11 @@ impl PostgresDriver {
             hosts: target.hosts.resolve()?,
             tls: TlsConfig::new(&with_root_certificate(&target.tls))?,
             password: target.password.clone(),
+            opt_ins: OptIns::of(target),
             startup,
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
             wanted: SessionAttributes::named(option("target_session_attrs")),
+            order: HostOrder::named(option("load_balance_hosts")),
             user,
         };
         Ok(PostgresDriver { settings: Arc::new(settings) })
@@ -82,7 +111,7 @@ impl PostgresDriver {
         number: u32,
         wanted: SessionAttributes,
     ) -> DbResult<PostgresSession> {
-        if wanted == SessionAttributes::Any {
+        if wanted == SessionAttributes::Any && self.settings.order == HostOrder::Rotating {
             return self.connect_to(number).await;
         }
         let mut result = Err(DbError::unreachable("The target has no host."));
@@ -91,6 +120,11 @@ impl PostgresDriver {
             if let Ok(session) = &mut result {
                 let Some(objection) = wanted.objection(session).await? else { return result };
                 result = Err(unwanted(self.settings.hosts.pick(number).address(), objection));
+            } else if wanted == SessionAttributes::Any
+                && result.as_ref().is_err_and(|error| error.cause() == Cause::Rejected)
+            {
+                // A server that refuses the user is one that answers.
+                return result;
             }
         }
         result
@@ -117,6 +151,11 @@ impl Driver for PostgresDriver {
     type Session = PostgresSession;
 
     async fn connect(&self, number: u32) -> DbResult<PostgresSession> {
+        let number = match self.settings.order {
+            HostOrder::Rotating => number,
+            HostOrder::First => 0,
+            HostOrder::Random => u32::from_le_bytes(random::<4>()?),
+        };
         let (first, second) = self.settings.wanted.rounds();
         match (self.connect_wanted(number, first).await, second) {
             (Err(_), Some(second)) => self.connect_wanted(number, second).await,

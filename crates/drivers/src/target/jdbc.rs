@@ -53,6 +53,8 @@ const MYSQL: &[(&str, Meaning)] = &[
     ("usessl", Tls), ("requiressl", Tls), ("verifyservercertificate", Tls), ("sslmode", Tls),
     ("trustservercertificate", Tls), ("disablesslhostnameverification", Tls),
     ("sessionvariables", SessionVariables),
+    ("allowpublickeyretrieval", Same("get_server_public_key")),
+    ("serverrsapublickeyfile", Same("server_public_key")),
     ("trustcertificatekeystoreurl", Ignored(KEY_STORE)),
     ("clientcertificatekeystoreurl", Ignored(KEY_STORE)),
     ("truststore", Ignored(KEY_STORE)), ("keystore", Ignored(KEY_STORE)),
@@ -70,13 +72,13 @@ const MYSQL: &[(&str, Meaning)] = &[
 
 /// Settings of the Java driver itself, without a meaning here.
 const MYSQL_TUNING: &str = "truststorepassword keystorepassword trustcertificatekeystorepassword \
-    clientcertificatekeystorepassword allowpublickeyretrieval allowloadlocalinfile allowlocalinfile cacheprepstmts \
+    clientcertificatekeystorepassword allowloadlocalinfile allowlocalinfile cacheprepstmts \
     prepstmtcachesize prepstmtcachesqllimit cachecallablestmts cacheresultsetmetadata metadatacachesize \
     cacheserverconfiguration elidesetautocommits uselocalsessionstate uselocaltransactionstate alwayssendsetisolation \
     maintaintimestats useconfigs zerodatetimebehavior tinyint1isbit nullcatalogmeanscurrent connectioncollation \
     tcpkeepalive tcpnodelay defaultfetchsize usecursorfetch useaffectedrows failoverreadonly maxreconnects \
     initialtimeout readonlypropagatestoserver useinformationschema usereadaheadinput useunbufferedinput \
-    dumpqueriesonexception logger usepipelineauth serverrsapublickeyfile permitmysqlscheme uselegacydatetimecode \
+    dumpqueriesonexception logger usepipelineauth permitmysqlscheme uselegacydatetimecode \
     usejdbccomplianttimezoneshift loadbalanceautocommitstatementthreshold loadbalanceblacklisttimeout";
 
 /// The driver of PostgreSQL compares them as written; here in lower case too.

@@ -1,7 +1,8 @@
 //! Targets in the form of libpq's programs: connection strings, options, environment variables, defaults.
 
 use super::conninfo::{self, is_connection_string, is_uri};
-use super::url::SESSION_ATTRIBUTES;
+use super::service;
+use super::url::{HOST_ORDERS, SESSION_ATTRIBUTES};
 use super::{Secret, TargetError, TargetUrl, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
@@ -31,7 +32,7 @@ enum Use {
 
 use Use::{Ignored, Only, Taken};
 
-/// Keywords of libpq 15 to 18, with their environment variables. Sessions always speak UTF-8.
+/// Keywords of libpq 15 to 18, with their environment variables, and dyno's own `allow_cleartext`.
 #[rustfmt::skip]
 const KEYWORDS: &[(&str, &str, Use)] = &[
     ("host", "PGHOST", Taken), ("hostaddr", "PGHOSTADDR", Taken), ("port", "PGPORT", Taken),
@@ -41,8 +42,9 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
     ("fallback_application_name", "", Taken), ("sslmode", "PGSSLMODE", Taken),
     ("sslrootcert", "PGSSLROOTCERT", Taken), ("sslcert", "PGSSLCERT", Taken), ("sslkey", "PGSSLKEY", Taken),
     ("target_session_attrs", "PGTARGETSESSIONATTRS", Taken),
-    ("client_encoding", "PGCLIENTENCODING", Only(&["auto", "utf8", "utf-8", "unicode", "sql_ascii"])),
-    ("service", "PGSERVICE", Only(&[])), ("channel_binding", "PGCHANNELBINDING", Only(&["disable", "prefer"])),
+    ("client_encoding", "PGCLIENTENCODING", Taken), ("service", "PGSERVICE", Taken),
+    ("allow_cleartext", "", Taken),
+    ("channel_binding", "PGCHANNELBINDING", Only(&["disable", "prefer"])),
     ("require_auth", "PGREQUIREAUTH", Only(&[])), ("requirepeer", "PGREQUIREPEER", Only(&[])),
     ("replication", "", Only(&["false", "off", "no", "0"])),
     ("gssencmode", "PGGSSENCMODE", Only(&["disable", "prefer"])),
@@ -52,7 +54,7 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
     ("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION", Only(&["TLSv1.3"])),
     ("min_protocol_version", "PGMINPROTOCOLVERSION", Only(&["3.0"])),
     ("max_protocol_version", "PGMAXPROTOCOLVERSION", Ignored),
-    ("load_balance_hosts", "PGLOADBALANCEHOSTS", Ignored), ("keepalives", "", Ignored),
+    ("load_balance_hosts", "PGLOADBALANCEHOSTS", Taken), ("keepalives", "", Ignored),
     ("keepalives_idle", "", Ignored), ("keepalives_interval", "", Ignored), ("keepalives_count", "", Ignored),
     ("tcp_user_timeout", "", Ignored), ("sslcompression", "PGSSLCOMPRESSION", Ignored),
     ("sslsni", "PGSSLSNI", Ignored), ("sslcertmode", "PGSSLCERTMODE", Ignored), ("sslkeylogfile", "", Ignored),
@@ -70,8 +72,8 @@ impl TargetUrl {
     /// environment variables and the defaults: a unix socket, port 5432, the operating system's user, and a database of
     /// the user's name.
     ///
-    /// Connections rotate over several hosts, where libpq would take the first that answers; `target_session_attrs`
-    /// excludes some. [`super::find_password`] reads the password file.
+    /// Of several hosts each connection takes the first that answers, unless `load_balance_hosts` is `random`, or dyno's
+    /// own `rotate`; `target_session_attrs` excludes some. [`super::find_password`] reads the password file.
     pub fn from_libpq(
         dbname: Option<&str>,
         given: &LibpqOptions<'_>,
@@ -104,7 +106,21 @@ pub(super) fn from_libpq_with(
         }
         name => words.set("dbname", name.unwrap_or_default().to_owned())?,
     }
-    for &(name, from, _) in KEYWORDS.iter().filter(|(_, from, _)| !from.is_empty()) {
+    let service = words.take("service").or_else(|| variable("PGSERVICE"));
+    if let Some(service) = service.filter(|name| !name.is_empty()) {
+        for (name, value) in service::read(&service, variable)? {
+            if !KEYWORDS.iter().any(|&(known, ..)| known == name) {
+                let message =
+                    format!("invalid connection option \"{name}\" of service \"{service}\"");
+                return Err(TargetError::new(message).with_hint(nearest_hint(&name)));
+            }
+            if !words.0.contains_key(name.as_str()) {
+                words.set(&name, value)?;
+            }
+        }
+    }
+    let variables = KEYWORDS.iter().filter(|(name, ..)| *name != "service");
+    for &(name, from, _) in variables.filter(|(_, from, _)| !from.is_empty()) {
         if !words.0.contains_key(name)
             && let Some(value) = variable(from)
         {
@@ -175,7 +191,7 @@ impl ConnectionWords {
         if let Some(name) = self.take("application_name").or(fallback) {
             options.insert("application_name".to_owned(), name);
         }
-        for name in ["options", "passfile"] {
+        for name in ["options", "passfile", "allow_cleartext"] {
             options.extend(self.take(name).map(|value| (name.to_owned(), value)));
         }
         if let Some(wanted) = self.take("target_session_attrs") {
@@ -185,6 +201,19 @@ impl ConnectionWords {
                     .with_hint(format!("it is {}", SESSION_ATTRIBUTES.join(", "))));
             }
             options.insert("target_session_attrs".to_owned(), wanted);
+        }
+        if let Some(encoding) = self.take("client_encoding").filter(|name| name != "auto") {
+            options.insert("set.client_encoding".to_owned(), encoding);
+        }
+        let balance = self.take("load_balance_hosts").unwrap_or_else(|| "disable".to_owned());
+        if !HOST_ORDERS.contains(&balance.as_str()) {
+            let message = format!("invalid load_balance_hosts value: \"{balance}\"");
+            return Err(
+                TargetError::new(message).with_hint(format!("it is {}", HOST_ORDERS.join(", ")))
+            );
+        }
+        if hosts.len() > 1 {
+            options.insert("load_balance_hosts".to_owned(), balance);
         }
         Ok(TargetUrl {
             dialect: Dialect::Postgres,

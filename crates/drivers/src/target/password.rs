@@ -18,7 +18,7 @@ pub struct FoundPassword {
 }
 
 /// Searches the password of a target: in its URL, in the environment variable `DYNO_PASSWORD_NAME` (`name` in capitals,
-/// `_` for all but letters and digits), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or
+/// `_` for all but letters and digits), in `PGPASSWORD` (PostgreSQL), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or
 /// in `~/.my.cnf` (MySQL).
 pub fn find_password(target: &TargetUrl, name: Option<&str>) -> Result<FoundPassword, TargetError> {
     find_with(target, name, &|variable| std::env::var(variable).ok())
@@ -41,9 +41,11 @@ pub(super) fn find_with(
         found = read_my_cnf(&path)?;
         found.user = found.user.filter(|_| target.user.is_none());
     }
-    let from_variable =
-        || variable(&password_variable(name?)).filter(|value| !value.is_empty()).map(Secret::new);
-    if let Some(password) = target.password.clone().or_else(from_variable) {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(Secret::new);
+    let from_variable = || name.and_then(|name| set(&password_variable(name)));
+    // libpq's own variable, as its programs take it.
+    let from_libpq = || (target.dialect == Dialect::Postgres).then(|| set("PGPASSWORD")).flatten();
+    if let Some(password) = target.password.clone().or_else(from_variable).or_else(from_libpq) {
         return Ok(FoundPassword { password: Some(password), warning: None, ..found });
     }
     let named = || target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));

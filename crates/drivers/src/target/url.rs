@@ -1,6 +1,7 @@
 //! Reading target URLs.
 
-use super::text::{percent_decode, redact};
+use super::jdbc::redact_url;
+use super::text::percent_decode;
 use super::{Secret, TargetError, TargetUrl, default_port, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
@@ -55,14 +56,23 @@ const KEYS: &[Key] = &[
     key(&["cert", "sslcert", "ssl-cert"], NETWORK, KeyPlace::Cert),
     key(&["key", "sslkey", "ssl-key"], NETWORK, KeyPlace::Key),
     key(&["connect_timeout_s", "connect_timeout"], NETWORK, number(1, 3600)),
+    key(&["allow_cleartext"], NETWORK, KeyPlace::Option(Value::OneOf(SWITCH))),
+    key(&["get_server_public_key", "get-server-public-key"], MYSQL, KeyPlace::Option(Value::OneOf(SWITCH))),
+    key(&["server_public_key", "server-public-key-path"], MYSQL, KeyPlace::Option(Value::Text)),
     key(&["options"], POSTGRES, KeyPlace::Option(Value::Text)),
     key(&["application_name"], POSTGRES, KeyPlace::Option(Value::Text)),
+    key(&["load_balance_hosts"], POSTGRES, KeyPlace::Option(Value::OneOf(HOST_ORDERS))),
     key(&["target_session_attrs"], POSTGRES, KeyPlace::Option(Value::OneOf(SESSION_ATTRIBUTES))),
     key(&["passfile"], POSTGRES, KeyPlace::Option(Value::Text)),
     key(&["busy_timeout_ms"], SQLITE, number(0, 3_600_000)),
     key(&["synchronous"], SQLITE, KeyPlace::Option(Value::OneOf(&["off", "normal", "full", "extra"]))),
     key(&["journal"], SQLITE, KeyPlace::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),
 ];
+
+const SWITCH: &[&str] = &["true", "false"];
+
+/// Which host a connection tries first: the first one, any, or (the default of URLs) one after the other.
+pub(super) const HOST_ORDERS: &[&str] = &["disable", "random", "rotate"];
 
 /// Kinds of servers, in libpq's words.
 pub(super) const SESSION_ATTRIBUTES: &[&str] =
@@ -104,7 +114,7 @@ struct UrlReader {
 }
 
 pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
-    let redacted = redact(text);
+    let redacted = redact_url(text);
     let Some((scheme, rest)) = text.split_once(':') else {
         return Err(
             TargetError::new(format!("The target {redacted} has no scheme.")).with_hint(FORMS)
@@ -216,6 +226,12 @@ impl UrlReader {
     }
 
     fn read_host(&self, text: &str) -> Result<(String, Option<u16>), TargetError> {
+        // JDBC's form, which may hold a password; nothing of it may be shown as a host's name.
+        if text.contains(['(', ')', '=']) {
+            return Err(self
+                .wrong("has a host that is no name and no address")
+                .with_hint("write mysql://user@host:port/database, without address=(...)"));
+        }
         let (host, port) = if let Some(rest) = text.strip_prefix('[') {
             let Some((host, after)) = rest.split_once(']') else {
                 return Err(self.wrong("has a [ without ] in its host"));

@@ -4,7 +4,7 @@ use dyno_testkit::Certificates;
 use dyno_testkit::Scratch;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -47,8 +47,12 @@ pub(crate) const SSL: u64 = 1 << 11;
 
 impl Fake {
     pub(crate) fn tcp(play: impl FnOnce(&mut Client) + Send + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let place = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
+        Self::at(Ipv4Addr::LOCALHOST.into(), play)
+    }
+
+    pub(crate) fn at(address: IpAddr, play: impl FnOnce(&mut Client) + Send + 'static) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
+        let place = listener.local_addr().unwrap().to_string();
         let thread = std::thread::spawn(move || {
             let (stream, _) = listener.accept().unwrap();
             stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -229,6 +233,10 @@ impl RsaKey {
         }
         let public = std::fs::read(folder.file("public.pem")).map_err(|error| error.to_string())?;
         Ok(RsaKey { folder, public })
+    }
+
+    pub(crate) fn public_file(&self) -> String {
+        self.folder.file("public.pem").display().to_string()
     }
 
     pub(crate) fn public_pem(&self) -> &[u8] {

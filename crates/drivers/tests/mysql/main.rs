@@ -1,5 +1,6 @@
 //! MySQL sessions against servers made for the test.
 
+mod disclosure;
 mod fake;
 mod fakes;
 

@@ -9,6 +9,8 @@ pub(super) struct OptionWord<I> {
     pub(super) takes_value: bool,
     /// Not in pgbench 15: never makes an abbreviation ambiguous that 15 understands.
     pub(super) is_newer: bool,
+    /// The long name of the option that the letter means where no value follows it.
+    pub(super) alone: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +61,13 @@ impl<'a, I: Copy> ArgumentWords<'a, I> {
         };
         if !option.takes_value {
             return Ok(NextWords::Option(option.id, String::new()));
+        }
+        let no_value = || self.words.as_slice().first().is_none_or(|word| word.starts_with('-'));
+        if let Some(long) = option.alone
+            && self.bundle.as_str().is_empty()
+            && no_value()
+        {
+            return self.long(long);
         }
         let glued = std::mem::replace(&mut self.bundle, "".chars()).as_str();
         let value =
@@ -122,7 +131,7 @@ mod tests {
         takes_value: bool,
         is_newer: bool,
     ) -> OptionWord<char> {
-        OptionWord { id, long, short: Some(id), takes_value, is_newer }
+        OptionWord { id, long, short: Some(id), takes_value, is_newer, alone: None }
     }
 
     static TABLE: [OptionWord<char>; 5] = [

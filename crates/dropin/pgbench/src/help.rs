@@ -6,11 +6,12 @@ pub(super) fn text() -> String {
 }
 
 const USAGE: &str = "\
-dyno pgbench understands the command line of pgbench 15 and what later versions added.
+pgbench is a benchmarking tool for PostgreSQL.
+This is dyno's own: that of version 15, with what later versions added.
 
 Usage:
+  pgbench [OPTION]... [DBNAME]
   dyno pgbench [OPTION]... [DBNAME]
-  pgbench [OPTION]... [DBNAME]             (when dyno is called by this name)
 
 Initialization options:
   -i, --initialize         invokes initialization mode
@@ -72,8 +73,8 @@ Benchmarking options:
   --verbose-errors         print messages of all errors
 
 Common options:
-  --debug                  print debugging output
-  -d, --dbname=DBNAME      database name to connect to (-d was --debug up to pgbench 15)
+  -d, --debug              print debugging output
+  -d, --dbname=DBNAME      database name to connect to (-d without a name is --debug)
   -h, --host=HOSTNAME      database server host or socket directory
   -p, --port=PORT          database server port number
   -U, --username=USERNAME  connect as specified database user
@@ -89,8 +90,9 @@ Options of dyno (off by default, so that reports look as ever):
   --warmup=NUM             run NUM seconds before measuring
   --check-balances         after the run, check that accounts, tellers, branches and history
                            changed alike (reads all accounts before and after)
-  -h HOST,HOST...          several hosts share the clients: client N connects to host N modulo
-                           their number (libpq would take the first one that answers)
+  load_balance_hosts=rotate
+                           in a connection string: client N connects to host N modulo their number
+                           (else each client takes the first host that answers, as in libpq)
 
 ";
 

@@ -9,7 +9,7 @@ use super::scripts::{Loader, words};
 use super::settings::{Length, Settings};
 use super::setup::{Tables, set_up};
 use super::{Exit, VERSION, figures, has_secret};
-use dyno_core::{Dialect, ErrorClass, Nanos, SECOND};
+use dyno_core::{Address, Dialect, ErrorClass, Nanos, SECOND};
 use dyno_drivers::Database;
 use dyno_drivers::target::TargetUrl;
 use dyno_engine::{
@@ -68,10 +68,17 @@ fn debug_line(settings: &Settings, target: &TargetUrl) -> String {
         Length::Transactions(each) => ("nxacts", each),
         Length::Seconds(seconds) => ("duration", seconds),
     };
-    let hosts: Vec<_> = target.hosts.0.iter().map(ToString::to_string).collect();
+    let (host, port) = match target.hosts.0.first() {
+        Some(Address::Tcp { host, port }) => (host.clone(), port.to_string()),
+        Some(Address::Unix(path)) => {
+            let folder = path.parent().unwrap_or(path).display().to_string();
+            let port = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+            (folder, port)
+        }
+        None => (String::new(), String::new()),
+    };
     format!(
-        "pgbench: pghost: {} nclients: {} {what}: {length} dbName: {}",
-        hosts.join(","),
+        "pgbench: pghost: {host} pgport: {port} nclients: {} {what}: {length} dbName: {}",
         settings.clients,
         target.database.as_deref().unwrap_or_default()
     )
@@ -269,6 +276,7 @@ fn options(settings: &Settings, scripts: Vec<(Script, u32)>) -> PgbenchOptions {
         defines: settings.variables.clone(),
         statement_latencies: settings.report_per_command,
         continue_on_error: settings.continue_on_error,
+        debug: settings.debug,
         verbose_errors: settings.verbose_errors.then_some(verbose),
         ..PgbenchOptions::new(scripts, settings.mode, settings.seed)
     }

@@ -66,8 +66,12 @@ impl Script {
             file.is_file() && originals::original_name(file) != Some(originals::COMMON)
         });
         match edited {
-            Some(file) if !test.is_legacy() && !test.is_bulk_insert() => {
-                Script::Lua(file.display().to_string())
+            Some(_) if !test.is_legacy() && !test.is_bulk_insert() => {
+                // Named without a file, it is the installed script that loads the edited one.
+                let installed =
+                    Path::new(dyno_lua::INSTALLED[0]).join(script).with_extension("lua");
+                let executed = if script.is_file() { script } else { installed.as_path() };
+                Script::Lua(executed.display().to_string())
             }
             _ => Script::Test(test),
         }
@@ -89,10 +93,16 @@ pub(super) struct CommandLine {
     pub(super) command: Option<String>,
     /// The options of the test as (name, value), for `dyno_sysbench::Options::from_pairs`.
     pub(super) pairs: Vec<(String, String)>,
+    /// The options of a user's own script, as typed.
+    pub(super) script_options: Vec<(String, Option<String>)>,
+    /// General options and their values, in the order given.
+    pub(super) given: Vec<(&'static str, String)>,
     /// Sentences for `WARNING:` lines.
     pub(super) warnings: Vec<String>,
     /// The test was named by the deprecated `--test=`.
     pub(super) test_by_option: bool,
+    /// A plain word too many.
+    pub(super) extra: Option<String>,
 }
 
 struct GivenOption<'a> {
@@ -128,20 +138,16 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
         script: named.map_or(Script::None, Script::from_word),
         command,
         pairs: Vec::new(),
+        script_options: Vec::new(),
+        given: Vec::new(),
         warnings: Vec::new(),
         test_by_option: by_option.is_some(),
+        extra: plain.next().cloned(),
     };
     for given in &options {
         line.take(given)?;
     }
-    if line.settings.help || line.settings.version {
-        return Ok(line);
-    }
-    match plain.next() {
-        None => Ok(line),
-        Some(extra) => Err(Failure::new(format!("Unrecognized command line argument: {extra}"))
-            .with_hint("options are written --name=value, with an equals sign")),
-    }
+    Ok(line)
 }
 
 impl CommandLine {
@@ -164,7 +170,7 @@ impl CommandLine {
 
     fn take_general(
         &mut self,
-        option: &GeneralOption,
+        option: &'static GeneralOption,
         typed: &str,
         value: Option<&str>,
     ) -> Result<(), Failure> {
@@ -176,7 +182,10 @@ impl CommandLine {
             Some("") if option.kind == Kind::Switch => option.default,
             Some(value) => value,
         };
-        (option.set)(&mut self.settings, value).map_err(|expected| refused(typed, value, &expected))
+        (option.set)(&mut self.settings, value)
+            .map_err(|expected| refused(typed, value, &expected))?;
+        self.given.push((option.name, value.to_owned()));
+        Ok(())
     }
 
     /// sysbench ignores an old name whose value is 0, so that `--max-requests=0` keeps `--time`.
@@ -198,6 +207,10 @@ impl CommandLine {
     }
 
     fn take_of_test(&mut self, given: &GivenOption<'_>) -> Result<(), Failure> {
+        if let Script::Lua(_) = self.script {
+            self.script_options.push((given.name.to_owned(), given.value.map(str::to_owned)));
+            return Ok(());
+        }
         let known = self.known_to_test(given.name);
         let Some(test) = self.script.test() else {
             return Ok(());
@@ -269,7 +282,8 @@ impl CommandLine {
         let name = dashed(given.name);
         let is_general = OPTIONS.iter().any(|option| option.name == name)
             || DEPRECATED.iter().any(|(old, _)| *old == name);
-        if is_general || self.known_to_test(given.name).is_some() {
+        let is_for_script = matches!(self.script, Script::Lua(_));
+        if is_general || is_for_script || self.known_to_test(given.name).is_some() {
             return self.take(given).map_err(|refusal| {
                 let message = format!("{} ({place})", refusal.message).into();
                 Failure { message, ..refusal }
@@ -361,10 +375,7 @@ mod tests {
             refusal(&["oltp_insert", "run", "--tables"]).0,
             "invalid option: --tables: it needs a value"
         );
-        assert_eq!(
-            refusal(&["oltp_insert", "run", "more"]).0,
-            "Unrecognized command line argument: more"
-        );
+        assert_eq!(good(&["oltp_insert", "run", "more"]).extra.as_deref(), Some("more"));
     }
 
     #[test]

@@ -64,6 +64,13 @@ impl Console {
         self.text(Level::Fatal, format_args!("FATAL: {line}\n"));
     }
 
+    /// Writes text of dyno's own, which the original doesn't say, to stderr.
+    pub(super) fn talk(&mut self, level: Level, text: impl Display) {
+        if self.prints(level) {
+            let _ = write!(self.talk, "{text}");
+        }
+    }
+
     /// A complaint about the command line, on stderr.
     pub(super) fn complain(&mut self, line: impl Display) {
         let _ = writeln!(self.talk, "{line}");

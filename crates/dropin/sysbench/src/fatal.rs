@@ -4,6 +4,7 @@ use super::console::Console;
 use super::settings::DbDriver;
 use dyno_core::{Address, Cause, DbError, ErrorOrigin};
 use dyno_drivers::postgres::libpq_connection_failure;
+use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes};
 
 /// What the client library of MySQL answers when a server can't be reached.
 const UNREACHABLE: u32 = 2002;
@@ -17,7 +18,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    fn function(self) -> &'static str {
+    pub(super) fn function(self) -> &'static str {
         match self {
             Place::ThreadInit => "thread_init",
             Place::ThreadRun => "thread_run",
@@ -40,16 +41,52 @@ fn mysql_message(error: &DbError) -> String {
     }
 }
 
+/// The lines after `FATAL: ` for the error of a statement.
+fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
+    let (errno, state) = match driver {
+        DbDriver::Mysql => mysql_codes(error),
+        DbDriver::Pgsql | DbDriver::Sqlite => (error.errno(), error.sqlstate()),
+    };
+    let message = error.message();
+    let function = place.function();
+    let statement = error.statement();
+    // Parameters stand in a statement only if it was prepared.
+    let is_prepared = statement.is_some_and(|sql| sql.contains('?') || sql.contains("$1"));
+    let mut lines = Vec::new();
+    match (driver, statement) {
+        (DbDriver::Mysql, Some(_)) if place == Place::ThreadInit => {
+            return vec![
+                "mysql_stmt_prepare() failed".to_owned(),
+                format!("MySQL error: {errno} \"{message}\""),
+                format!("`{function}' function failed: SQL API error"),
+            ];
+        }
+        (DbDriver::Mysql, Some(sql)) => {
+            let call = if is_prepared { "mysql_stmt_execute()" } else { "mysql_drv_query()" };
+            lines.push(format!("{call} returned error {errno} ({message}) for query '{sql}'"));
+        }
+        (DbDriver::Pgsql, Some(sql)) => {
+            let call = if is_prepared { "PQexecPrepared()" } else { "PQexec()" };
+            lines.push(format!("{call} failed: {PGRES_FATAL_ERROR} {message}"));
+            // The original leaves out a prepared one.
+            lines.push(format!("failed query was: {sql}"));
+        }
+        (DbDriver::Sqlite, Some(sql)) => lines.push(format!("failed query was: {sql}")),
+        (_, None) => {}
+    }
+    lines.push(format!(
+        "`{function}' function failed: SQL error, errno = {errno}, state = '{state}': {message}"
+    ));
+    lines
+}
+
 /// The lines after `FATAL: ` for an error.
 fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
+    if error.cause() == Cause::Workload {
+        return vec![format!("`{}' function failed: {}", place.function(), error.message())];
+    }
     if !error.is_connect() {
-        return vec![format!(
-            "`{}' function failed: SQL error, errno = {}, state = '{}': {}",
-            place.function(),
-            error.errno(),
-            error.sqlstate(),
-            error.message()
-        )];
+        return lines_of_statement(error, place, driver);
     }
     match driver {
         DbDriver::Mysql => {
@@ -69,7 +106,8 @@ fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
             let message =
                 libpq_connection_failure(error).unwrap_or_else(|| error.message().to_owned());
             vec![
-                format!("Connection to database failed: {message}"),
+                // The client library ends its messages with a line of their own.
+                format!("Connection to database failed: {message}\n"),
                 format!("`{}' function failed: connection creation failed", place.function()),
             ]
         }
@@ -84,6 +122,12 @@ pub(super) fn print(console: &mut Console, error: &DbError, place: Place, driver
     }
     if let Some(detail) = error.detail() {
         console.fatal(detail);
+    }
+    if let (Cause::Workload, Some(trace)) = (error.cause(), error.context()) {
+        console.complain(trace);
+    }
+    if place == Place::ThreadInit {
+        console.fatal("Thread initialization failed!");
     }
     if let Some(hint) = remedy(error, driver).or(error.hint()) {
         console.hint(hint);
@@ -100,10 +144,24 @@ fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
         (Cause::Unreachable, ..) if driver == DbDriver::Pgsql => {
             "is the server running? Options: --pgsql-host, --pgsql-port"
         }
-        (_, 1045, _) => "check --mysql-user and --mysql-password",
+        (Cause::Tls, ..) | (_, 3159, _) if mysql => {
+            "encrypted connections: --mysql-ssl=REQUIRED, --mysql-ssl-ca"
+        }
+        (Cause::Tls, ..) if driver == DbDriver::Pgsql => {
+            "encrypted connections: --pgsql-sslmode, --pgsql-sslrootcert"
+        }
+        (_, 1045 | 1698, _) => {
+            "check --mysql-user and --mysql-password; a user that must encrypt (REQUIRE SSL) needs \
+             --mysql-ssl=REQUIRED"
+        }
+        (_, 1044, _) => "GRANT the user access to the database, or name another with --mysql-db",
         (_, _, "28P01" | "28000") => "check --pgsql-user and --pgsql-password",
         (_, 1049, _) => "create the database first, or name another one with --mysql-db",
         (_, _, "3D000") => "create the database first, or name another one with --pgsql-db",
+        (_, 1203 | 1226, _) => {
+            "this user's own limit of the server is reached: use fewer --threads, or raise \
+             max_user_connections, or the user's own limits, on the server"
+        }
         (_, 1040, _) | (_, _, "53300") => {
             "use fewer --threads, or raise max_connections on the server"
         }
@@ -164,6 +222,15 @@ mod tests {
             ["`thread_run' function failed: SQL error, errno = 1146, state = '42S02': \
               Table 'x' doesn't exist"]
         );
+        let sql = "UPDATE x SET k=k+1 WHERE id=?";
+        let named = lines(&error.clone().with_statement(sql), Place::ThreadRun, DbDriver::Mysql);
+        assert_eq!(
+            named[0],
+            "mysql_stmt_execute() returned error 1146 (Table 'x' doesn't exist) for query \
+             'UPDATE x SET k=k+1 WHERE id=?'"
+        );
+        let lost = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
+        assert!(lost[0].ends_with("SQL error, errno = 2013, state = 'HY000': gone"), "{lost:?}");
         let remedy = remedy(&error, DbDriver::Mysql);
         assert_eq!(remedy, Some("run the command prepare with the same options first"));
     }

@@ -85,7 +85,7 @@ What is different from sysbench 1.0.20:
   localhost means the server's unix socket only when --mysql-port is not given.
   prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
   The tests above are built in. An unchanged script of sysbench 1.0.20 means its test, wherever the
-  file is; any other Lua script that exists is refused.
+  file is; any other Lua script that exists is executed (its options: the command help).
 
 Exit codes: 0 done, 1 failed, 2 forced shutdown or no connection in time, 130 stopped with Ctrl-C,
 143 stopped by SIGTERM (the report of what was measured until then is printed).

@@ -11,6 +11,7 @@ mod help;
 mod histogram;
 mod intervals;
 mod load;
+mod lua;
 mod notes;
 mod options;
 mod originals;
@@ -38,9 +39,12 @@ const SECRETS: [&str; 2] = ["mysql-password", "pgsql-password"];
 
 const COMMANDS: [&str; 5] = ["prepare", "prewarm", "run", "cleanup", "help"];
 
-/// The version that scripts look for, and the program that answers.
-fn version() -> String {
-    format!("sysbench 1.0.20 (using dyno {})", env!("CARGO_PKG_VERSION"))
+/// The version that scripts look for.
+const VERSION: &str = "sysbench 1.0.20";
+
+/// The first line of most commands: the version, and the program that answers.
+fn banner() -> String {
+    format!("{VERSION} (using dyno {})\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// Does what sysbench would do with these arguments (without the program's name).
@@ -76,7 +80,7 @@ fn main_of(words: &[String]) -> Exit {
         Ok(line) => line,
         Err(refusal) => {
             let mut console = Console::new(Settings::new().verbosity, false);
-            console.notice(format_args!("{}\n", version()));
+            console.notice(banner());
             console.complain(refusal.message);
             if let Some(hint) = refusal.hint {
                 console.hint(hint);
@@ -92,13 +96,23 @@ fn main_of(words: &[String]) -> Exit {
         return Exit::Done;
     }
     if settings.version {
-        console.text(Level::Fatal, format_args!("{}\n", version()));
+        console.text(Level::Fatal, format_args!("{VERSION}\n"));
         return Exit::Done;
     }
-    greet(&line, &mut console);
+    if let Some(extra) = &line.extra {
+        console.complain(format_args!("Unrecognized command line argument: {extra}"));
+        console.hint("options are written --name=value, with an equals sign");
+        return Exit::Failed;
+    }
     if let Err(problem) = settings.check() {
         console.fatal(problem);
         return Exit::Failed;
+    }
+    greet(&line, &mut console);
+    if let Script::Lua(path) = &line.script
+        && path != "-"
+    {
+        return lua::execute(path, &line, words, &mut console);
     }
     match test_of(&line, &mut console) {
         Some(test) => with_test(test, &line, words, &mut console),
@@ -120,7 +134,7 @@ fn greet(line: &CommandLine, console: &mut Console) {
     if endless && line.command.as_deref() == Some("run") {
         console.warning("Both event and time limits are disabled, running an endless test");
     }
-    console.notice(format_args!("{}\n", version()));
+    console.notice(banner());
 }
 
 /// The test that the command line names; `None` when it can't be run, which has been said.
@@ -135,16 +149,13 @@ fn test_of(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
             );
         }
         Script::BuiltIn(name) => {
-            console.fatal(format_args!("dyno measures databases; it has no test '{name}'"));
+            console.fatal(format_args!(
+                "'{name}' tests no database: it is outside of what dyno does; use sysbench for it"
+            ));
         }
         Script::Lua(path) => {
-            console.fatal(format_args!(
-                "'{path}' is no script of sysbench 1.0.20 itself, and other Lua scripts are not executed yet"
-            ));
-            console.hint(
-                "sysbench's own tests are built in: name one of which there is no file, such as \
-                 oltp_read_write; --help lists them",
-            );
+            console.fatal(format_args!("'{path}': scripts from standard input are not executed"));
+            console.hint("write the script to a file and name the file");
         }
         Script::Unknown(name) => {
             console.fatal(format_args!(
@@ -211,8 +222,9 @@ fn with_test(
         Some(command) => load::load(&database, command, settings, &options, console),
         None => {
             let command_line = without_secrets(words);
-            let job = run::Job { settings, options, command_line: &command_line };
-            run::run(&database, job, console)
+            let test = options.test.name().to_owned();
+            let job = run::Job { settings, test, command_line: &command_line };
+            run::run(&database, options, &job, console)
         }
     }
 }
@@ -220,8 +232,7 @@ fn with_test(
 fn print_help(test: SysbenchTest, console: &mut Console) -> Exit {
     match help::of_test(test) {
         Some(text) => {
-            console.notice(text.trim_end_matches('\n'));
-            console.notice("");
+            console.text(Level::Fatal, text);
             Exit::Done
         }
         None => {

@@ -2,7 +2,7 @@
 
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
-use super::settings::Settings;
+use super::settings::{DbDriver, Settings};
 use dyno_drivers::{Database, with_driver};
 use dyno_load::{LoadError, LoadObserver, LoadReport};
 use dyno_runner::exit::Exit;
@@ -74,7 +74,15 @@ pub(super) fn load(
     options: &SysbenchOptions,
     console: &mut Console,
 ) -> Exit {
-    if settings.threads > 1 && command != LoadCommand::Cleanup {
+    if command == LoadCommand::Prewarm && settings.db_driver == DbDriver::Pgsql {
+        let function = Place::Command.function();
+        let why = "prewarm is currently MySQL only";
+        console.fatal(format_args!("`{function}' function failed: {why}"));
+        return Exit::Failed;
+    }
+    // The original makes the tables of bulk_insert one after the other.
+    let is_parallel = command != LoadCommand::Cleanup && !options.test.is_bulk_insert();
+    if settings.threads > 1 && is_parallel {
         console.notice("Initializing worker threads...\n");
     }
     let lines =
@@ -117,11 +125,15 @@ fn summary(report: &LoadReport) -> String {
 
 fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
     match error {
-        LoadError::Session { doing, error, hint, .. } => {
-            if !error.is_connect() {
+        LoadError::Session { doing, sql, error, hint } => {
+            let error = match sql {
+                Some(sql) => error.clone().with_statement(sql.as_str()),
+                None => error.clone(),
+            };
+            if !error.is_connect() && sql.is_none() {
                 console.fatal(format_args!("{doing} failed"));
             }
-            fatal::print(console, error, Place::Command, settings.db_driver);
+            fatal::print(console, &error, Place::Command, settings.db_driver);
             if let (None, Some(hint)) = (error.hint(), hint) {
                 console.hint(hint);
             }

@@ -259,6 +259,9 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
     option!(Dyno Number "thread-init-timeout" ["30"]
         "Seconds for connecting and preparing all workers; passing them ends with exit code 2",
         |s, v| s.thread_init_timeout_s = whole(v, 1, 3_600)?),
+    option!(Dyno Size "lua-memory" ["256M"]
+        "Most memory that the Lua state of one worker may use, for scripts of one's own",
+        |s, v| s.lua_memory = size(v)?),
     option!(Dyno List "pgsql-ignore-errors" ["40P01,23505,40001"]
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, or all; \
          with a state of class 08 among them, lost connections are made again",

@@ -29,7 +29,7 @@ pub(super) struct Figures {
     pub(super) avg_ms: f64,
     pub(super) max_ms: f64,
     pub(super) sum_ms: f64,
-    /// Percent and milliseconds; the one of `--percentile` first. Without one, sysbench says so.
+    /// Percent and milliseconds, in the order asked for. Without one, sysbench says so.
     pub(super) percentiles: Vec<(f64, f64)>,
     /// `--percentile=0`.
     pub(super) percentile_disabled: bool,
@@ -107,7 +107,8 @@ impl Figures {
     ) -> Self {
         let (counts, work, latency) = (frame.counts(), frame.work(), frame.latency());
         let main = Some(f64::from(percentile)).filter(|_| percentile > 0);
-        let others = more.iter().copied().filter(|percent| Some(*percent) != main);
+        // In the order asked for, that of `--percentile` first unless the others name it.
+        let first = main.filter(|main| !more.contains(main));
         let at = |percent| (percent, latency.percentile(percent) as f64 / 1e6);
         Figures {
             reads: work.reads,
@@ -123,7 +124,7 @@ impl Figures {
             avg_ms: latency.mean() / 1e6,
             max_ms: latency.max() as f64 / 1e6,
             sum_ms: latency.sum() as f64 / 1e6,
-            percentiles: main.into_iter().chain(others).map(at).collect(),
+            percentiles: first.into_iter().chain(more.iter().copied()).map(at).collect(),
             percentile_disabled: main.is_none(),
             fairness,
         }
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn more_percentiles_follow_the_first_one_and_none_is_said() {
+    fn percentiles_stand_in_the_order_asked_for_and_none_is_said() {
         let frame = Frame::new(1, false);
         let lines = |percentile, more: &[f64]| -> Vec<String> {
             let text = Figures::new(&frame, 1.0, 1.0, percentile, more, Fairness::default());
@@ -277,8 +278,8 @@ mod tests {
         assert_eq!(
             lines(95, &[50.0, 95.0, 99.9]),
             [
-                "         95th percentile:                        0.00",
                 "         50th percentile:                        0.00",
+                "         95th percentile:                        0.00",
                 "       99.9th percentile:                        0.00",
             ]
         );

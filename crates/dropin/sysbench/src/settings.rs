@@ -173,6 +173,8 @@ pub(super) struct Settings {
     /// 0 is one per core.
     pub(super) loops: u32,
     pub(super) thread_init_timeout_s: u64,
+    /// Bytes that the Lua state of a worker may use.
+    pub(super) lua_memory: u64,
     pub(super) report_format: ReportFormat,
 }
 

@@ -68,6 +68,9 @@ pub(crate) struct ThroughputArguments {
     /// A power test first.
     #[arg(long)]
     power: bool,
+    /// With --power: both so often, one after the other, as one trial; the run with the lower QphH counts.
+    #[arg(long, value_name = "N", requires = "power", conflicts_with = "no_refresh")]
+    runs: Option<u32>,
     /// Without the refresh functions.
     #[arg(long)]
     no_refresh: bool,
@@ -155,13 +158,19 @@ pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
     let (place, queries) = (&arguments.place, Some(&arguments.queries));
     let what = if arguments.power { "power and throughput tests" } else { "throughput test" };
     let mut text = head(place, "throughput", what)?;
+    let streams = arguments.streams.unwrap_or(TpchTest::least_streams(place.scale));
+    let streams = ("streams", streams.to_string());
+    if let Some(runs) = arguments.runs {
+        let options = [streams, ("runs", runs.to_string())];
+        experiment(&mut text, "performance", place, queries, &options);
+        return execute(&text, place);
+    }
     let refresh = [("refresh", (!arguments.no_refresh).to_string())];
     if arguments.power {
         experiment(&mut text, "power", place, queries, &refresh);
     }
-    let streams = arguments.streams.unwrap_or(TpchTest::least_streams(place.scale));
     let [refresh] = refresh;
-    let options = [refresh, ("streams", streams.to_string())];
+    let options = [refresh, streams];
     experiment(&mut text, "throughput", place, queries, &options);
     execute(&text, place)
 }

@@ -16,8 +16,9 @@ mod state;
 pub use ask::Asked;
 pub use facts::read_facts;
 pub use follow::{LogPosition, follows, has_reached, position};
+pub use postgres::LOCK_CLASS;
 pub use sample::{Sample, server_restarted};
-pub use state::{NodeState, ServerWindow, commits_grown, node_conditions};
+pub use state::{NodeState, ServerWindow, commits_grown, node_conditions, was_alone};
 
 use ask::Asker;
 use dyno_core::{DbResult, Dialect, Discard, Session};

@@ -92,6 +92,8 @@ pub(super) async fn state<S: Session>(
         replicas: replicas(&dumps, &facts.counters),
         acknowledged_by: Some(acknowledged_by(facts, members)),
         transport: host.map(|host| transport(&host, &cipher)),
+        sessions: None,
+        others: BTreeMap::new(),
         foreign_servers: Vec::new(),
         asked: Asked::default(),
     })

@@ -70,6 +70,23 @@ const FOLLOWERS: &str = "SELECT coalesce(nullif(application_name, ''), host(clie
 sync_state, state, CASE WHEN state = 'streaming' \
 THEN coalesce(extract(epoch FROM replay_lag), 0) END FROM pg_stat_replication ORDER BY 1";
 
+/// The class of the advisory locks that dyno holds on the tables of a run: `dyno` in ASCII.
+pub const LOCK_CLASS: i32 = 0x6479_6e6f;
+
+/// Who else is connected, and since when it does nothing. Workers of parallel queries and of autovacuum are no clients; what
+/// may not be seen (`pg_read_all_stats`) is null.
+fn others() -> String {
+    format!(
+        "SELECT pid, CASE WHEN state LIKE 'idle%' THEN state_change END FROM pg_stat_activity a \
+         WHERE datname = current_database() AND usesysid IS NOT NULL AND pid <> pg_backend_pid() \
+         AND backend_type IS DISTINCT FROM 'parallel worker' AND NOT EXISTS (SELECT 1 \
+         FROM pg_locks l WHERE l.pid = a.pid AND locktype = 'advisory' AND classid::bigint = {LOCK_CLASS})"
+    )
+}
+
+/// Only sessions of clients count here, not parallel workers, whose two commits each are in `xact_commit`.
+const SESSIONS: &str = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()";
+
 const OWN_LAG: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN NULL \
 WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
 ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END";
@@ -92,6 +109,12 @@ pub(super) async fn state<S: Session>(
     let tls = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     let address = "SELECT CASE WHEN inet_server_addr() IS NULL THEN 'unix socket' ELSE 'tcp' END";
     let followers = asker.rows(say!(asked_replicas), FOLLOWERS).await?;
+    let sessions = match version {
+        14.. => asker.count(say!(asked_sessions), SESSIONS).await?,
+        _ => None,
+    };
+    let others = asker.rows(say!(asked_sessions), &others()).await?;
+    let others = others.iter().map(|row| (cell(row, 0).to_owned(), row.get(1).cloned().flatten()));
     let described = Described::ask(asker, tables).await?;
     let way = asker.text(say!(asked_transport), address).await?;
     let is_encrypted =
@@ -112,6 +135,8 @@ pub(super) async fn state<S: Session>(
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
         foreign_servers: Vec::new(),
+        sessions,
+        others: others.collect(),
         asked: Asked::default(),
         sample,
     })

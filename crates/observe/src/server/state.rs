@@ -23,6 +23,11 @@ pub struct NodeState {
     pub transport: Option<String>,
     /// Of an endpoint: the servers that it reaches by postgres_fdw.
     pub foreign_servers: Vec<String>,
+    /// Sessions of clients that were ever opened, where the server counts these apart from its own processes.
+    pub sessions: Option<u64>,
+    /// Who else is connected, by process: since when it does nothing. `None` where that can't be seen, or where it does
+    /// something. dyno's locks are left out.
+    pub others: BTreeMap<String, Option<String>>,
     /// Statements that were asked to learn all this: servers count them too.
     pub asked: Asked,
 }
@@ -132,6 +137,18 @@ pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &ServerWindow)
     Some(new.commits?.checked_sub(old.commits?)?.saturating_sub(own + applied))
 }
 
+/// True where it is certain that only dyno's sessions executed anything from one look to the other, when it `opened` so
+/// many itself: as many were opened in all, and who was connected before still does nothing since the same moment.
+pub fn was_alone(before: &NodeState, after: &NodeState, seen: &ServerWindow, opened: u64) -> bool {
+    let grown = || after.sessions.zip(before.sessions).and_then(|(new, old)| new.checked_sub(old));
+    let is_idle = |(process, since): (&String, &Option<String>)| {
+        since.is_some() && after.others.get(process) == Some(since)
+    };
+    !was_restarted(before, after, seen)
+        && grown() == Some(opened)
+        && before.others.iter().all(is_idle)
+}
+
 /// The smallest value that at least 95 of 100 do not exceed.
 fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
@@ -187,6 +204,37 @@ mod tests {
         assert!((found.growth_share.expect("known") - 0.1).abs() < 1e-9);
         assert_eq!(found.statements, None);
         assert_eq!(found.acknowledged_by.unwrap().words(), &"1 semi-sync replica");
+    }
+
+    #[test]
+    fn dyno_was_alone_only_where_nobody_else_came_or_did_something() {
+        let state = |sessions, others: &[(&str, Option<&str>)]| NodeState {
+            sessions,
+            others: others
+                .iter()
+                .map(|&(process, since)| (process.to_owned(), since.map(str::to_owned)))
+                .collect(),
+            ..NodeState::default()
+        };
+        let alone = |before: &NodeState, after: &NodeState| {
+            was_alone(before, after, &ServerWindow::default(), 4)
+        };
+        let idle = &[("7", Some("noon"))][..];
+        assert!(alone(&state(Some(10), &[]), &state(Some(14), &[])));
+        assert!(alone(&state(Some(10), idle), &state(Some(14), idle)));
+        // Somebody came and may have gone, or sessions of dyno's own went through a pool.
+        assert!(!alone(&state(Some(10), &[]), &state(Some(15), &[])));
+        assert!(!alone(&state(Some(10), &[]), &state(Some(13), &[])));
+        // It did something, left, or can't be seen.
+        for later in [&[("7", Some("one"))][..], &[("7", None)], &[]] {
+            assert!(!alone(&state(Some(10), idle), &state(Some(14), later)), "{later:?}");
+        }
+        let hidden = &[("7", None)][..];
+        assert!(!alone(&state(Some(10), hidden), &state(Some(14), hidden)));
+        // The server does not count them, or was started anew.
+        assert!(!alone(&state(None, &[]), &state(None, &[])));
+        let down = ServerWindow { down: Some("gone".into()), ..ServerWindow::default() };
+        assert!(!was_alone(&state(Some(10), &[]), &state(Some(14), &[]), &down, 4));
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn seconds(paper: &Paper) -> Vec<PaperTable> {
 
 /// The table of the target with two degrees.
 fn postgres(paper: &Paper) -> PaperTable {
-    let is_it = |table: &PaperTable| table.cell("Q1", "2 over 0").is_some();
+    let is_it = |table: &PaperTable| table.cell("Q1", "2, times as fast as 0").is_some();
     seconds(paper).into_iter().find(is_it).expect("a table")
 }
 
@@ -74,7 +74,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     let spread = |min, median, max| CellValue::Spread(Spread { min, median, max });
     let [low, median, high] = parallel[..] else { panic!("three trials") };
     assert_eq!(cell(&table, "Q9", "degree 2").value, spread(low, median, high));
-    let speedup = cell(&table, "Q9", "2 over 0");
+    let speedup = cell(&table, "Q9", "2, times as fast as 0");
     assert_eq!(
         (&speedup.value, speedup.bound),
         (&spread(serial[0] / high, serial[1] / median, serial[2] / low), "")
@@ -82,9 +82,11 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     assert_eq!(cell(&table, "Q9", "Rows").value, CellValue::Range([63.0; 2]));
     assert_eq!(cell(&table, "Q9", "Answer").english(), "correct");
 
-    for (query, column, figure) in
-        [("Q1", "s, degree 0", 1092.0), ("Q1", "s, degree 16", 1092.0), ("Q4", "16 over 0", 4.0)]
-    {
+    for (query, column, figure) in [
+        ("Q1", "s, degree 0", 1092.0),
+        ("Q1", "s, degree 16", 1092.0),
+        ("Q4", "16, times as fast as 0", 4.0),
+    ] {
         assert_eq!(cell(&table, query, column).number(), Some(figure), "{query}, {column}");
     }
     let of_power = seconds(&paper).swap_remove(2);
@@ -149,11 +151,11 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     };
     let bound = |paper: &Paper| {
         let table = postgres(paper);
-        ["Q1", "Total"].map(|row| cell(&table, row, "2 over 0").bound)
+        ["Q1", "Total"].map(|row| cell(&table, row, "2, times as fast as 0").bound)
     };
     assert_eq!(bound(&given_up(0)), ["≥", "≥"]);
     assert_eq!(bound(&given_up(2)), ["≤", "≤"]);
-    let speedup = |paper: &Paper| cell(&postgres(paper), "Q1", "2 over 0").clone();
+    let speedup = |paper: &Paper| cell(&postgres(paper), "Q1", "2, times as fast as 0").clone();
     let both = changed(|_, facts| facts.queries[0].outcome = QueryOutcome::TimedOut);
     assert_eq!(speedup(&both), Cell { value: CellValue::Missing, ..Cell::default() });
     let failed = changed(|trial, facts| {

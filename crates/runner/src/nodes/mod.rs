@@ -21,11 +21,14 @@ use crate::watchdog::LostNode;
 use crate::watched::{WatchedNode, watched};
 use client::preparing;
 use dyno_core::{AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session};
+use dyno_drivers::postgres::sessions_opened;
 use dyno_facts::{
     Conditions, Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
     TargetFacts, Together, TrialSummary,
 };
-use dyno_observe::{Asked, NodeLook, ServerWindow, commits_grown, glance, look, node_conditions};
+use dyno_observe::{
+    Asked, NodeLook, ServerWindow, commits_grown, glance, look, node_conditions, was_alone,
+};
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
 use server_cpu::CpuUse;
 use std::collections::BTreeMap;
@@ -62,6 +65,8 @@ struct Node<'a> {
 pub(super) struct Looked {
     look: NodeLook,
     away: Option<Message>,
+    /// Sessions that dyno had opened by then.
+    opened: u64,
 }
 
 #[derive(Default)]
@@ -149,7 +154,7 @@ impl<'a> Nodes<'a> {
         let again = |(index, node): (usize, &Node<'_>)| {
             if gone.is_some() || self.is_only_a_way(node) {
                 let away = gone.filter(|gone| gone.name == node.name).map(|gone| gone.why.clone());
-                return Looked { look: NodeLook::default(), away };
+                return Looked { look: NodeLook::default(), away, opened: 0 };
             }
             let mut looked = node.looked(&Asking::After(&self.tables));
             let refused = seen.nodes.get(index).map_or(&[][..], |seen| &seen.not_readable);
@@ -223,6 +228,12 @@ impl<'a> Nodes<'a> {
             // Each question to an endpoint may be answered by another node.
             only.client_commits = client.filter(|_| self.list[0].role != Role::Endpoint);
             only.preparing_commits = preparing;
+            if let (Some(before), Some(after)) = (before.first(), after.first()) {
+                let opened = after.opened.saturating_sub(before.opened);
+                let (before, after) = (&before.look.state, &after.look.state);
+                let seen = seen.nodes.first().unwrap_or(&none);
+                only.was_alone = was_alone(before, after, seen, opened);
+            }
         }
         conditions
     }
@@ -297,7 +308,7 @@ impl Node<'_> {
                 (NodeLook { facts, ..NodeLook::default() }, Some(away))
             }
         };
-        Looked { look, away }
+        Looked { look, away, opened: sessions_opened() }
     }
 }
 
@@ -389,11 +400,11 @@ mod tests {
         let sample = Sample { commits: Some(commits), replicated, ..Sample::default() };
         let acknowledged_by = Some(CommitWait::Local("local".into()));
         let state = NodeState { sample, acknowledged_by, ..NodeState::default() };
-        Looked { look: NodeLook { state, ..NodeLook::default() }, away: None }
+        Looked { look: NodeLook { state, ..NodeLook::default() }, away: None, opened: 0 }
     }
 
     fn nothing() -> Looked {
-        Looked { look: NodeLook::default(), away: None }
+        Looked { look: NodeLook::default(), away: None, opened: 0 }
     }
 
     /// `commits` of explicit transactions.

@@ -15,6 +15,8 @@ dyno_core::named! {
         Sha256 = "sha256_password",
         /// Of MariaDB.
         Ed25519 = "client_ed25519",
+        /// The password itself, for servers that ask somebody else (LDAP, PAM).
+        ClearText = "mysql_clear_password",
     }
 }
 
@@ -23,17 +25,16 @@ impl Plugin {
         Plugin::ALL.into_iter().find(|plugin| plugin.name() == name)
     }
 
-    /// The first response. On a private channel (TLS or a unix socket) sha256_password sends the password itself.
-    pub fn response(self, password: &[u8], scramble: &[u8], channel_is_private: bool) -> Vec<u8> {
-        match self {
+    /// The first response; `None` for methods that need the password itself.
+    pub fn response(self, password: &[u8], scramble: &[u8]) -> Option<Vec<u8>> {
+        Some(match self {
             Plugin::Native if password.is_empty() => Vec::new(),
             Plugin::CachingSha2 | Plugin::Sha256 if password.is_empty() => vec![0],
             Plugin::Native => native(password, scramble).to_vec(),
             Plugin::CachingSha2 => caching_sha2(password, scramble).to_vec(),
-            Plugin::Sha256 if channel_is_private => clear_text(password),
-            Plugin::Sha256 => vec![SHA256_KEY_REQUEST],
             Plugin::Ed25519 => ed25519(password, scramble).to_vec(),
-        }
+            Plugin::Sha256 | Plugin::ClearText => return None,
+        })
     }
 
     pub fn key_request(self) -> u8 {
@@ -55,7 +56,7 @@ pub const FULL_PATH: u8 = 0x04;
 const CACHING_SHA2_KEY_REQUEST: u8 = 0x02;
 const SHA256_KEY_REQUEST: u8 = 0x01;
 
-/// The password for the SHA-256 methods on a private channel.
+/// The password itself, for a private channel.
 pub fn clear_text(password: &[u8]) -> Vec<u8> {
     let mut text = password.to_vec();
     text.push(0);
@@ -117,30 +118,30 @@ mod tests {
     fn responses_match_independent_implementations() {
         let scramble = b"12345678abcdefghijkl";
         assert_eq!(
-            hex(&Plugin::Native.response(b"secret", scramble, false)),
+            hex(&Plugin::Native.response(b"secret", scramble).unwrap()),
             "4f1522d6eb54737eda413b3e219ca6caebe3df2c"
         );
         assert_eq!(
-            hex(&Plugin::CachingSha2.response(b"secret", scramble, false)),
+            hex(&Plugin::CachingSha2.response(b"secret", scramble).unwrap()),
             "7f7e3878fe488ed45081455d0d6e89e26d4ef86ef6c6aeed02397b6fe8ad5422"
         );
         let nonce: Vec<u8> = (0..32).collect();
         assert_eq!(
-            hex(&Plugin::Ed25519.response(b"secret", &nonce, false)),
+            hex(&Plugin::Ed25519.response(b"secret", &nonce).unwrap()),
             "546c3e9311d19ee389d1ae5d945821bfe459423910136f16b3bd2ae89fd7d63b\
              449e689f4be812891a85b8f999076446d92adb83d0707215aaa60b5a23220907"
         );
     }
 
     #[test]
-    fn the_password_itself_goes_only_where_nobody_listens() {
-        assert_eq!(Plugin::Sha256.response(b"secret", b"", true), b"secret\0");
-        assert_eq!(Plugin::Sha256.response(b"secret", b"", false), [1]);
-        assert_eq!(Plugin::Sha256.response(b"", b"", false), [0]);
-        assert_eq!(Plugin::CachingSha2.response(b"", b"", false), [0]);
-        assert_eq!(Plugin::Native.response(b"", b"", false), b"");
+    fn no_response_holds_the_password_itself() {
+        assert_eq!(Plugin::Sha256.response(b"secret", b""), None);
+        assert_eq!(Plugin::ClearText.response(b"secret", b""), None);
+        assert_eq!(Plugin::Sha256.response(b"", b""), Some(vec![0]));
+        assert_eq!(Plugin::CachingSha2.response(b"", b""), Some(vec![0]));
+        assert_eq!(Plugin::Native.response(b"", b""), Some(Vec::new()));
         // A short scramble of a strange server is no reason to panic.
-        assert_eq!(Plugin::Native.response(b"secret", b"abc", false).len(), 20);
+        assert_eq!(Plugin::Native.response(b"secret", b"abc").map(|it| it.len()), Some(20));
     }
 
     #[test]
@@ -148,6 +149,6 @@ mod tests {
         for plugin in Plugin::ALL {
             assert_eq!(Plugin::from_name(plugin.name()), Some(plugin));
         }
-        assert_eq!(Plugin::from_name("mysql_clear_password"), None);
+        assert_eq!(Plugin::from_name("mysql_old_password"), None);
     }
 }

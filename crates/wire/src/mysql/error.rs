@@ -31,7 +31,7 @@ impl ServerError {
             }
             reader = PacketReader::new(message);
         }
-        let message = String::from_utf8_lossy(reader.rest()).into_owned();
+        let message = crate::server_text(reader.rest());
         Ok(ServerError { errno, sqlstate, message })
     }
 

@@ -220,6 +220,10 @@ pub struct ServerReport<'a> {
     pub hint: Option<&'a [u8]>,
     /// In the statement, in characters from 1.
     pub position: Option<u32>,
+    /// The statement of a function that failed.
+    pub internal_query: Option<&'a [u8]>,
+    /// Where the server was, such as in a function.
+    pub context: Option<&'a [u8]>,
 }
 
 impl ServerReport<'_> {
@@ -254,6 +258,8 @@ pub fn report(body: &[u8]) -> Read<ServerReport<'_>> {
             b'M' => report.message = text,
             b'D' => report.detail = Some(text),
             b'H' => report.hint = Some(text),
+            b'q' => report.internal_query = Some(text),
+            b'W' => report.context = Some(text),
             b'P' => report.position = str::from_utf8(text).ok().and_then(|text| text.parse().ok()),
             _ => {}
         }

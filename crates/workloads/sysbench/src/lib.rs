@@ -11,6 +11,7 @@
 mod bulk_insert;
 mod catalog;
 pub mod check;
+mod client_library;
 mod distribution;
 mod family;
 mod legacy;
@@ -29,6 +30,7 @@ mod unique;
 mod workload;
 
 pub use catalog::tables as existing_tables;
+pub use client_library::{PGRES_FATAL_ERROR, mysql_codes};
 pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
 pub use family::{DRIVE_ON, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};

@@ -43,13 +43,34 @@ pub fn prepare<D: Driver>(
     seed: u64,
     observer: &dyn LoadObserver,
 ) -> Result<PrepareReport, LoadError> {
-    let loader = LoadSessions::new(driver, observer, threads);
     let names: Vec<_> = (0..).zip(options.table_names(threads)).collect();
+    // One session finishes a table before it begins the next one, as the original does.
+    let group = if threads <= 1 { 1 } else { names.len().max(1) };
+    let mut whole = PrepareReport::default();
+    for names in names.chunks(group) {
+        let part = prepare_tables(driver, options, (threads, seed), names, &whole, observer)?;
+        whole.tables += part.tables;
+        whole.tables_complete += part.tables_complete;
+        whole.rows.add(part.rows);
+    }
+    Ok(whole)
+}
+
+/// Prepares these tables after those of `before`.
+fn prepare_tables<D: Driver>(
+    driver: &D,
+    options: &SysbenchOptions,
+    (threads, seed): (u32, u64),
+    names: &[(u32, String)],
+    before: &PrepareReport,
+    observer: &dyn LoadObserver,
+) -> Result<PrepareReport, LoadError> {
+    let loader = LoadSessions::new(driver, observer, threads);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
     let list = async |session: &mut D::Session| {
         catalog::tables(session).await.map_err(while_doing("listing the tables"))
     };
-    loader.each(&names, list, async |session: &mut D::Session, existing, (number, name)| {
+    loader.each(names, list, async |session: &mut D::Session, existing, (number, name)| {
         let table = inspect_or_create(session, options, name, *number, existing, observer).await?;
         tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
         Ok(())
@@ -57,7 +78,8 @@ pub fn prepare<D: Driver>(
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_by_key(|table| table.number);
     let pieces = pieces(&tables);
-    observer.rows_planned(tables.iter().map(|table| table.rows_missing).sum());
+    let missing: u64 = tables.iter().map(|table| table.rows_missing).sum();
+    observer.rows_planned(before.rows.rows_loaded + missing);
     let load = Load { options, seed, observer, tables, stored: StoredRows::new(observer) };
     let no_set_up = async |_: &mut D::Session| Ok(());
     let work = async |session: &mut D::Session, _: &(), piece: &Piece| match *piece {
@@ -117,7 +139,8 @@ async fn inspect_or_create<S: Session>(
     } else {
         observer.creating_table(name);
         let sql = schema::create_table(options, dialect, name);
-        execute(session, format!("creating table '{name}'"), &sql).await?;
+        let made = execute(session, format!("creating table '{name}'"), &sql).await;
+        made.map_err(|error| error.with_sql(&sql))?;
     }
     let size = |&chunk: &u32| {
         let (first, last) = chunk_ids(chunk, rows);
@@ -289,7 +312,8 @@ impl Load<'_> {
         }
         for index in &state.missing_indexes {
             let doing = format!("creating index '{}' of table '{name}'", index.name);
-            execute(session, doing, &index.sql).await?;
+            let made = execute(session, doing, &index.sql).await;
+            made.map_err(|error| error.with_sql(&index.sql))?;
         }
         Ok(())
     }

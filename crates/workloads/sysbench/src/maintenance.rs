@@ -59,7 +59,7 @@ pub fn prewarm<D: Driver>(
 }
 
 async fn quoted<S: Session>(session: &mut S, sql: &str) -> Result<(), LoadError> {
-    execute(session, format!("`{sql}`"), sql).await
+    execute(session, format!("`{sql}`"), sql).await.map_err(|error| error.with_sql(sql))
 }
 
 async fn has_pg_prewarm<S: Session>(session: &mut S) -> Result<bool, LoadError> {

@@ -99,7 +99,10 @@ impl Statements {
             for table in 1..=copies {
                 let sql = placeholders(templates.text(kind), table, session.dialect());
                 let slot = statements.slot(kind, table);
-                let prepared = session.prepare(&sql, kind.params()).await?;
+                let prepared = session
+                    .prepare(&sql, kind.params())
+                    .await
+                    .map_err(|error| error.with_statement(sql.as_str()))?;
                 statements.prepared[slot] = Some(prepared);
             }
         }
@@ -122,11 +125,16 @@ impl Statements {
         params: &[Param<'_>],
     ) -> Result<Executed, DbError> {
         if let Some(&Some(statement)) = self.prepared.get(self.slot(kind, table)) {
-            return session.execute(statement, params, &mut Discard).await;
+            let done = session.execute(statement, params, &mut Discard).await;
+            return done.map_err(|error| {
+                let text = placeholders(templates.text(kind), table, session.dialect());
+                error.with_statement(text)
+            });
         }
         self.text.clear();
         substitute(&mut self.text, templates.text(kind), table, params);
-        session.query(&self.text, &mut Discard).await
+        let done = session.query(&self.text, &mut Discard).await;
+        done.map_err(|error| error.with_statement(self.text.as_str()))
     }
 }
 

@@ -11,7 +11,13 @@ use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
 /// TPC-H as suites name it.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "tpch",
-    tests: &[test("queries"), test("power"), test("throughput"), test("refresh")],
+    tests: &[
+        test("queries"),
+        test("power"),
+        test("throughput"),
+        test("refresh"),
+        test("performance"),
+    ],
     levels: Levels::Degrees,
     workers_alias: None,
     options: || OPTIONS.iter().map(Row::describe).collect(),
@@ -23,7 +29,7 @@ const fn test(name: &'static str) -> TestOffer {
     TestOffer { name, size: Some(size) }
 }
 
-const QUERIES: &[&str] = &["queries", "power", "throughput"];
+const QUERIES: &[&str] = &["queries", "power", "throughput", "performance"];
 /// The longest bound of a query: a month.
 const TIMEOUT_S_MAX: f64 = 2_592_000.0;
 /// What qgen's generator can be started with.
@@ -81,7 +87,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         OptionValues::Whole(1, 1_000, |o, n| o.written.streams = Some(n)),
         "streams of queries; without it the fewest that clause 5.3.4 allows for the scale factor",
     )
-    .of(&["throughput"]),
+    .of(&["throughput", "performance"]),
+    Row::new(
+        "runs",
+        "2",
+        OptionValues::Whole(1, 100, |o, n| o.written.runs = Some(n)),
+        "runs of a power test and, at once, a throughput test; the run with the lower QphH counts",
+    )
+    .of(&["performance"]),
     Row::new(
         "refresh",
         "true",
@@ -202,6 +215,7 @@ pub struct TpchSettings {
 #[derive(Debug, Default)]
 struct WrittenOptions {
     streams: Option<u32>,
+    runs: Option<u32>,
     pairs: Option<u32>,
     refresh: Option<bool>,
     cache: Option<&'static str>,
@@ -239,17 +253,16 @@ impl TpchSettings {
     fn finish(&mut self, test: &str) -> Result<(), OptionError> {
         let written = std::mem::take(&mut self.written);
         let refresh = written.refresh.unwrap_or(true);
-        let least = TpchTest::least_streams(self.scale);
+        let streams = written.streams.unwrap_or_else(|| TpchTest::least_streams(self.scale));
         self.test = match test {
             "queries" => TpchTest::Queries,
             "power" => TpchTest::Power { refresh },
-            "throughput" => {
-                TpchTest::Throughput { streams: written.streams.unwrap_or(least), refresh }
-            }
+            "throughput" => TpchTest::Throughput { streams, refresh },
             "refresh" => TpchTest::Refresh { pairs: written.pairs.unwrap_or(1) },
+            "performance" => TpchTest::Performance { streams, runs: written.runs.unwrap_or(2) },
             other => {
                 let message = format!("`{other}` is no test of tpch.");
-                let hint = "Its tests: queries, power, throughput, refresh.";
+                let hint = "Its tests: queries, power, throughput, refresh, performance.";
                 return Err(OptionError::experiment(message, hint));
             }
         };
@@ -346,6 +359,9 @@ mod tests {
         assert_eq!(settings.cache, Cache::Cold("true".to_owned()));
         assert!(settings.rule.is_some());
         let refused = TpchSettings::read("queries", [("streams", "2")]).expect_err("no streams");
-        assert_eq!(refused.hint.as_deref(), Some("It is an option of `throughput`."));
+        assert_eq!(
+            refused.hint.as_deref(),
+            Some("It is an option of `throughput`, `performance`.")
+        );
     }
 }

@@ -1,21 +1,16 @@
-//! The same on a server that is already running, such as MySQL 8 or 9: log-ins with the SHA-256
-//! methods, statements, bulk loads. `DYNO_TEST_MYSQL_URL` is its URL for an account that may do
-//! everything, by TCP, with a database that the test may fill.
+//! The same on a real MySQL 9.7: log-ins with the SHA-256 methods, statements, bulk loads.
 
 use super::bulk_loads::{load_and_fall_back, refused_loads};
 use super::statements::every_statement;
 use super::support::{ask, connect, run, run_sql, text};
 use dyno_core::Cause;
-use dyno_drivers::TargetUrl;
-use dyno_testkit::skipped;
+use dyno_testkit::{MySql, server_or_skip};
 
 #[test]
-fn another_server() {
-    let Ok(url) = std::env::var("DYNO_TEST_MYSQL_URL") else {
-        return skipped("another_server", "DYNO_TEST_MYSQL_URL is not set");
-    };
-    let target: TargetUrl = url.parse().unwrap();
-    let place = format!("{}/{}", target.hosts.0[0], target.database.as_deref().unwrap());
+fn mysql_logs_in_answers_and_loads() {
+    let server = server_or_skip!(MySql, "mysql_logs_in_answers_and_loads");
+    let url = server.url();
+    let place = url.strip_prefix("mysql://root@").unwrap();
     run(async {
         let mut root = connect(&url).await.unwrap();
         for plugin in ["caching_sha2_password", "sha256_password"] {

@@ -284,6 +284,24 @@ fn a_warm_up_of_postgres_that_does_not_fit_is_seen() {
     assert_cold(&driver, "The server has 4 MB of shared buffers");
 }
 
+/// The server does not look: that would take most of the load's time.
+#[test]
+fn a_row_without_its_parent_is_found_on_mariadb() {
+    let server = server_or_skip!(MariaDb, "a_row_without_its_parent_is_found_on_mariadb");
+    let driver = MysqlDriver::new(&target(&server.url())).unwrap();
+    let steps = vec![TpchStep::Create, TpchStep::Load, TpchStep::PrimaryKeys];
+    let begin = TpchLoadOptions { steps, scale: 0.01, ..options() };
+    load(&driver, &begin, &Unobserved).unwrap();
+    server.sql("UPDATE sbtest.nation SET n_regionkey = 77 WHERE n_nationkey = 7").unwrap();
+    let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
+    for _ in 0..2 {
+        // Also where the key exists by now.
+        let error = load(&driver, &rest, &Unobserved).unwrap_err().to_string();
+        let text = "Table nation refers to the row 77 of table region, which does not exist.";
+        assert!(error.contains(text), "{error}");
+    }
+}
+
 #[test]
 fn a_warm_up_of_mariadb_that_does_not_fit_is_seen() {
     let name = "a_warm_up_of_mariadb_that_does_not_fit_is_seen";

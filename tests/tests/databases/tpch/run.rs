@@ -8,7 +8,7 @@ use dyno_facts::CheckVerdict;
 use dyno_load::LoadError;
 use dyno_load::Unobserved;
 use dyno_testkit::{
-    MariaDb, Postgres, Scratch, number, server_or_skip, target, wait_until, with_session,
+    MariaDb, MySql, Postgres, Scratch, number, server_or_skip, target, wait_until, with_session,
 };
 use dyno_tpch::degree;
 use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
@@ -352,6 +352,14 @@ fn variables_of_the_server_are_told(driver: &MysqlDriver) {
         let degree = rule(vec![setting("innodb_flush_neighbors", "{degree}")]);
         assert_eq!(degree.apply(session, 2).await.unwrap_err().errno(), 1229);
     });
+}
+
+#[test]
+fn mysql_passes() {
+    let server = server_or_skip!(MySql, "trials on MySQL");
+    let driver = MysqlDriver::new(&target(&server.url())).unwrap();
+    fill(&driver);
+    passes(&driver);
 }
 
 #[test]

@@ -234,7 +234,7 @@ fn the_help_has_every_line_of_the_originals() {
     let options = theirs.lines().filter(|line| line.starts_with("  -") || line.starts_with("    "));
     let missing: Vec<&str> =
         options.filter(|line| !ours.lines().any(|ours| ours == *line)).collect();
-    assert_eq!(missing, ["  -d, --debug              print debugging output"]);
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn the_binary_is_pgbench_when_it_is_called_so() {
     let link = folder.file("pgbench");
     std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");
     let ran = finish(Command::new(&link).arg("-c0"));
-    assert_eq!(ran.stderr, "pgbench: error: -c/--clients must be in range 1..2147483647\n");
+    assert_eq!(ran.stderr, "pgbench: error: -c/--client must be in range 1..2147483647\n");
     assert_eq!(ran.code, 1);
 }
 

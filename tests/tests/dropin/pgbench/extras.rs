@@ -302,16 +302,19 @@ fn several_hosts_share_the_clients() {
         "INSERT INTO seen SELECT inet_client_addr() IS NULL;\n",
     )
     .expect("a file");
-    let hosts = format!("127.0.0.1,{}", server.socket_folder.display());
-    let port = server.port.to_string();
-    let arguments = [
-        "-n", "-f", "seen.sql", "-c", "4", "-t", "5", "-h", &hosts, "-p", &port, "-U", "postgres",
-        "sbtest",
-    ];
-    let ran = run(folder.path(), &arguments);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    let seen = server.sbtest("SELECT by_socket, count(*) FROM seen GROUP BY 1 ORDER BY 1");
-    assert_eq!(seen.expect("counts").trim(), "f\t10\nt\t10");
+    let (socket, port) = (server.socket_folder.display(), server.port);
+    // Nobody listens on the first of the hosts that are tried in order.
+    let in_order = format!("host=127.0.0.1,127.0.0.1 port=1,{port}");
+    let rotating = format!("host=127.0.0.1,{socket} port={port} load_balance_hosts=rotate");
+    for (hosts, expected) in [(in_order, "f\t20"), (rotating, "f\t10\nt\t10")] {
+        let name = format!("{hosts} user=postgres dbname=sbtest");
+        let arguments = ["-n", "-f", "seen.sql", "-c", "4", "-t", "5", &name];
+        let ran = run(folder.path(), &arguments);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        let seen = server.sbtest("SELECT by_socket, count(*) FROM seen GROUP BY 1 ORDER BY 1");
+        assert_eq!(seen.expect("counts").trim(), expected, "{hosts}");
+        server.sbtest("TRUNCATE seen").expect("an empty table");
+    }
 }
 
 #[test]

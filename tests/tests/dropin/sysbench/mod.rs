@@ -1,6 +1,7 @@
 //! `dyno sysbench` as a script sees it: arguments in, text and exit codes out.
 
 mod command_line;
+mod lua;
 mod mariadb;
 mod null_server;
 mod postgres;

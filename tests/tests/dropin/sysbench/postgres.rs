@@ -11,15 +11,13 @@ fn on(hosts: &str, port: u16, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn prepare_prewarm_run_cleanup_over_a_list_of_hosts() {
-    let server = server_or_skip!(Postgres, "prepare_prewarm_run_cleanup_over_a_list_of_hosts");
+fn prepare_run_cleanup_over_a_list_of_hosts() {
+    let server = server_or_skip!(Postgres, "prepare_run_cleanup_over_a_list_of_hosts");
     // One server under two names.
     let hosts = format!("127.0.0.1,{}", server.socket_folder.display());
     let test = ["--tables=2", "--table-size=500", "--threads=2", "oltp_read_write"];
-    for test_command in ["prepare", "prewarm"] {
-        let ran = on(&hosts, server.port, &[&test[..], &[test_command]].concat());
-        assert_eq!(ran.code, 0, "{}", ran.all());
-    }
+    let ran = on(&hosts, server.port, &[&test[..], &["prepare"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.all());
     let rows = server.sbtest("SELECT count(*) FROM sbtest2").expect("a table");
     assert_eq!(rows.trim(), "500");
     let ran = on(&hosts, server.port, &[&test[..], &["--time=0", "--events=30", "run"]].concat());

@@ -99,7 +99,7 @@ fn interval_lines_percentiles_histogram_and_json() {
     assert!(ran.stdout.contains("Latency histogram (values are in milliseconds)\n"));
     assert!(ran.stdout.contains("\n         50th percentile: "), "{}", ran.all());
     assert!(ran.stdout.contains("\n       99.9th percentile: "), "{}", ran.all());
-    assert!(ran.stdout.contains("\nErrors:\n    none\n"), "{}", ran.all());
+    assert!(ran.stderr.contains("Errors:\n    none\n"), "{}", ran.all());
     let json = std::fs::read_to_string(folder.file("result.json")).expect("the result");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["counts"]["committed"].as_f64(), Some(number(&ran, "transactions:")));
@@ -118,6 +118,15 @@ fn json_on_stdout_is_nothing_but_json() {
     let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(json["counts"]["committed"], 5);
     assert!(ran.stderr.contains("SQL statistics:"), "{}", ran.all());
+    std::fs::write(folder.file("old.json"), "old").expect("a file");
+    for file in ["old.json", "new.json"] {
+        let ran =
+            on(&folder, &["--tables=9", &format!("--json={file}"), "oltp_point_select", "run"]);
+        assert_eq!(ran.code, 1, "{}", ran.all());
+    }
+    let old = std::fs::read_to_string(folder.file("old.json"));
+    assert_eq!(old.expect("a failed start leaves it alone"), "old");
+    assert!(!folder.file("new.json").exists());
     let ran = on(&folder, &["--json=/nowhere/x", "oltp_point_select", "run"]);
     assert_eq!(ran.code, 1);
     assert!(
@@ -157,7 +166,7 @@ fn deletes_that_meet_no_row_are_said() {
         &["--table-size=100", "--events=400", "--rand-type=uniform", "oltp_delete", "run"],
     );
     assert_eq!(ran.code, 0, "{}", ran.all());
-    let note = ran.stdout.lines().find(|line| line.contains("met no row")).expect("a note");
+    let note = ran.stderr.lines().find(|line| line.contains("met no row")).expect("a note");
     let misses: f64 = note.trim_start().split(' ').next().and_then(|n| n.parse().ok()).expect(note);
     assert!(misses >= 300.0, "{note}");
     assert!((number(&ran, "write:") + misses - 400.0).abs() < 0.5, "{}", ran.all());

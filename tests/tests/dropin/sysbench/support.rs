@@ -23,11 +23,10 @@ pub(crate) fn number(ran: &Ran, label: &str) -> f64 {
     rest[..end].parse().unwrap_or_else(|_| panic!("no number after {label}: {}", ran.all()))
 }
 
-/// The report: from its first line to dyno's own notes, which depend on what workers met.
+/// The report, from its first line.
 pub(crate) fn report(ran: &Ran) -> &str {
     let start = ran.stdout.find("SQL statistics:").unwrap_or_else(|| panic!("{}", ran.all()));
-    let report = &ran.stdout[start..];
-    report.split("Notes:\n").next().unwrap_or(report)
+    &ran.stdout[start..]
 }
 
 /// A text without its numbers and with one blank where there are several: what stays is labels,

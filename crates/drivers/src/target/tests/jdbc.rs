@@ -1,4 +1,5 @@
 use super::super::jdbc::{parse, redact_url};
+use crate::TargetUrl;
 use crate::net::TlsMode;
 use proptest::prelude::*;
 
@@ -152,5 +153,19 @@ proptest! {
     ) {
         let _ = parse(&text).map(|jdbc| jdbc.target.to_string());
         let _ = redact_url(&text);
+    }
+}
+
+/// A JDBC URL given as one of dyno's own: the password stands in the middle of the hosts.
+#[test]
+fn a_jdbc_url_in_the_wrong_place_does_not_show_its_password() {
+    for url in [
+        "jdbc:mysql://address=(host=h)(user=u)(password=geheim)/d",
+        "jdbc:mysql://(host=h,password=geheim)/d",
+        "mysql://address=(host=h)(password=geheim)/d",
+        "jdbc:postgresql://h/d;password=geheim",
+    ] {
+        let error = url.parse::<TargetUrl>().unwrap_err();
+        assert!(!format!("{error:?}").contains("geheim"), "{error:?}");
     }
 }

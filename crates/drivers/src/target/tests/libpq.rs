@@ -156,11 +156,13 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
     ] {
         assert_eq!(refuse(text), message, "{text}");
     }
-    for text in ["service=x", "channel_binding=require", "sslpassword=geheim", "require_auth=md5"] {
+    for text in ["channel_binding=require", "sslpassword=geheim", "require_auth=md5"] {
         let error = with(Some(text), &NONE, &[]).unwrap_err();
         assert!(!error.to_string().contains("geheim") && error.hint.is_some(), "{error}");
     }
+    assert_eq!(refuse("service=x"), "definition of service \"x\" not found");
     assert!(with(None, &NONE, &[("PGSERVICE", "x")]).is_err());
+    assert_eq!(refuse("load_balance_hosts=x"), "invalid load_balance_hosts value: \"x\"");
     assert!(with(Some("host=a hostaddr=::1 sslmode=verify-full"), &NONE, &[]).is_err());
     let hint = with(Some("hots=a"), &NONE, &[]).unwrap_err().hint.unwrap();
     assert_eq!(hint, "did you mean `host`?");

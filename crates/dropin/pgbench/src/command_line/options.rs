@@ -58,7 +58,14 @@ impl Meaning {
 
 const fn long(mode: Mode, long: &'static str, set: Set) -> OptionWord<Meaning> {
     let takes_value = !matches!(set, Flag(_));
-    OptionWord { id: Meaning { mode, set }, long, short: None, takes_value, is_newer: false }
+    OptionWord {
+        id: Meaning { mode, set },
+        long,
+        short: None,
+        takes_value,
+        is_newer: false,
+        alone: None,
+    }
 }
 
 const fn short(mode: Mode, name: &'static str, short: char, set: Set) -> OptionWord<Meaning> {
@@ -67,6 +74,10 @@ const fn short(mode: Mode, name: &'static str, short: char, set: Set) -> OptionW
 
 const fn without_value(word: OptionWord<Meaning>) -> OptionWord<Meaning> {
     OptionWord { takes_value: false, ..word }
+}
+
+const fn alone(long: &'static str, word: OptionWord<Meaning>) -> OptionWord<Meaning> {
+    OptionWord { alone: Some(long), ..word }
 }
 
 const fn newer(word: OptionWord<Meaning>) -> OptionWord<Meaning> {
@@ -78,11 +89,11 @@ const fn newer(word: OptionWord<Meaning>) -> OptionWord<Meaning> {
 pub(super) static OPTIONS: [OptionWord<Meaning>; 52] = [
     short(Run, "builtin", 'b', Act(|r, v| r.builtin(v))),
     short(Run, "client", 'c', Value(|s, v| {
-        s.clients = at_least(v, "-c/--clients", 1)?;
+        s.clients = at_least(v, "-c/--client", 1)?;
         open_files::allow(s.clients)
     })),
     short(Run, "connect", 'C', Flag(|s| s.connect_each = true)),
-    // Until version 15 the short form was -d, which names the database since.
+    // Until version 15 the short form was -d, which names the database since: alone it is still this.
     long(Any, "debug", Flag(|s| s.debug = true)),
     short(Run, "define", 'D', Value(|s, v| variable(v).map(|one| s.variables.push(one)))),
     short(Run, "file", 'f', Act(|r, v| r.file(v))),
@@ -133,7 +144,7 @@ pub(super) static OPTIONS: [OptionWord<Meaning>; 52] = [
     long(Run, "failures-detailed", Flag(|s| s.failures_detailed = true)),
     long(Run, "max-tries", Value(|s, v| max_tries(v).map(|tries| s.max_tries = tries))),
     long(Run, "verbose-errors", Flag(|s| s.verbose_errors = true)),
-    newer(short(Any, "dbname", 'd', Text(|s, v| s.connection.dbname = Some(v)))),
+    newer(alone("debug", short(Any, "dbname", 'd', Text(|s, v| s.connection.dbname = Some(v))))),
     newer(long(Run, "exit-on-abort", Flag(|s| s.exit_on_abort = true))),
     newer(long(Run, "continue-on-error", Flag(|s| s.continue_on_error = true))),
     newer(long(Any, "target", Text(|s, v| s.connection.target = Some(v)))),

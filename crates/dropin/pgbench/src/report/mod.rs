@@ -78,9 +78,9 @@ pub(super) struct Report<'a> {
     pub(super) scripts: &'a [Script],
 }
 
-/// A share as pgbench prints it: of nothing it is `NaN`.
+/// A share in percent; of nothing it is 0, where pgbench prints `NaN`.
 fn percent(part: u64, whole: u64) -> f64 {
-    100.0 * part as f64 / whole as f64
+    100.0 * part as f64 / whole.max(1) as f64
 }
 
 /// A line `LABEL: N (P%)`.

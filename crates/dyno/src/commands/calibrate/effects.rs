@@ -156,7 +156,7 @@ impl Arm {
             let found = EffectFacts {
                 effect: self.effect,
                 metric: metric.name().to_owned(),
-                is_found: matches!(verdict, RatioVerdict::Slower | RatioVerdict::Faster),
+                is_found: is_found(self.effect, verdict),
                 pairs: ratio.pairs,
                 ratio: ratio.ratio,
                 low: ratio.interval.map(|both| both.low),
@@ -170,6 +170,11 @@ impl Arm {
             }
         }
     }
+}
+
+/// An effect is a delay: what noise makes faster is not found. Where there is none, either way is a false alarm.
+fn is_found(effect: f64, verdict: RatioVerdict) -> bool {
+    verdict == RatioVerdict::Slower || (effect == 0.0 && verdict == RatioVerdict::Faster)
 }
 
 pub(super) fn table(effects: &[EffectFacts]) -> String {
@@ -201,8 +206,7 @@ pub(super) fn say(effects: &[EffectFacts]) {
             percent((of.ratio - 1.0).abs())
         ));
     }
-    let least = effects.iter().filter(|of| of.effect > 0.0 && of.is_found);
-    if let Some(least) = least.min_by(|a, b| a.effect.total_cmp(&b.effect)) {
+    if let Some(least) = least_found(effects) {
         output::talk(&format!(
             "the least effect that was found: {} by {}, with {} pairs of trials of {} s",
             percent(least.effect),
@@ -211,6 +215,17 @@ pub(super) fn say(effects: &[EffectFacts]) {
             short(least.trial_s)
         ));
     }
+}
+
+/// The least effect from which on, by one metric, all were found: a smaller one beside a larger one that was missed was
+/// luck.
+fn least_found(effects: &[EffectFacts]) -> Option<&EffectFacts> {
+    let is_sure = |of: &&EffectFacts| {
+        let mut larger =
+            effects.iter().filter(|other| other.metric == of.metric && other.effect >= of.effect);
+        of.effect > 0.0 && larger.all(|other| other.is_found)
+    };
+    effects.iter().filter(is_sure).min_by(|a, b| a.effect.total_cmp(&b.effect))
 }
 
 #[cfg(test)]
@@ -263,6 +278,43 @@ mod tests {
         );
         let table = table(&found);
         assert!(table.contains("none") && table.contains("server_cpu_us"), "{table}");
+    }
+
+    #[test]
+    fn a_delay_is_not_found_as_faster() {
+        for (effect, verdict, expected) in [
+            (0.02, RatioVerdict::Slower, true),
+            (0.02, RatioVerdict::Faster, false),
+            (0.02, RatioVerdict::Undecided, false),
+            (0.0, RatioVerdict::Slower, true),
+            (0.0, RatioVerdict::Faster, true),
+        ] {
+            assert_eq!(is_found(effect, verdict), expected, "{effect} {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn the_least_effect_is_one_from_which_on_all_were_found() {
+        let of = |metric: &str, effect: f64, is_found: bool| EffectFacts {
+            effect,
+            metric: metric.to_owned(),
+            is_found,
+            ..EffectFacts::default()
+        };
+        let least = |effects: &[EffectFacts]| {
+            least_found(effects).map(|least| (least.metric.clone(), least.effect))
+        };
+        // Noise is no effect, and 1 % was luck: 2 % was missed.
+        let tps = [
+            of("tps", 0.0, true),
+            of("tps", 0.01, true),
+            of("tps", 0.02, false),
+            of("tps", 0.05, true),
+        ];
+        assert_eq!(least(&tps), Some(("tps".to_owned(), 0.05)));
+        let both = [&tps[..], &[of("server_cpu_us", 0.02, true)]].concat();
+        assert_eq!(least(&both), Some(("server_cpu_us".to_owned(), 0.02)));
+        assert_eq!(least(&[of("tps", 0.01, true), of("tps", 0.05, false)]), None);
     }
 
     #[test]

@@ -140,10 +140,13 @@ fn commits(counts: [u64; 3], more: fn(f64, f64, f64) -> f64) -> Option<Message> 
         .then(|| say!(by_the_server_by_the_client, server = server, client = client))
 }
 
-/// An endpoint may end transactions on more nodes than one.
+/// An endpoint may end transactions on more nodes than one. Where dyno was alone, commits are the server's own.
 fn may_be_foreign(trial: &Trial) -> bool {
-    let together = trial.summary.conditions.together.as_ref();
-    together.is_none_or(|together| !together.through_endpoint)
+    let conditions = &trial.summary.conditions;
+    match &conditions.together {
+        Some(together) => !together.through_endpoint,
+        None => conditions.nodes.values().any(|node| !node.was_alone),
+    }
 }
 
 fn foreign(server: f64, client: f64, own: f64) -> f64 {

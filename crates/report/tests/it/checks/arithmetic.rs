@@ -35,6 +35,13 @@ fn commits_of(trial: &mut TrialSummary, by_server: u64) {
     });
 }
 
+/// Nobody but dyno executed anything on the servers.
+fn alone(runs: &mut [RunData]) {
+    trials(runs, |trial| {
+        trial.conditions.nodes.values_mut().for_each(|node| node.was_alone = true);
+    });
+}
+
 /// Other programs took these shares of the CPUs from both sides, and a little more in every other pair.
 fn foreign_cpu(runs: &mut [RunData], shares: [f64; 2]) {
     trials(runs, |trial| {
@@ -130,3 +137,18 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| members(runs, 0, 57.0),
     },
 ];
+
+#[test]
+fn commits_of_parallel_workers_are_not_foreign() {
+    let lines = |change: fn(&mut Vec<RunData>)| {
+        super::check(&super::paper(change), "foreign-load").lines.len()
+    };
+    assert!(lines(|runs| commits(runs, 300_000)) > 0);
+    assert_eq!(
+        lines(|runs| {
+            commits(runs, 300_000);
+            alone(runs);
+        }),
+        0
+    );
+}

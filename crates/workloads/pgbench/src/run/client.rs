@@ -13,6 +13,7 @@ use dyno_core::{
     TransactionId,
 };
 use dyno_reactor::now;
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
 /// A client of a run: the worker of this workload.
@@ -38,6 +39,8 @@ pub struct Client {
     pub(super) pending: Vec<(u32, Nanos)>,
     /// The command that ended the last attempt.
     pub(super) failed_command: Option<usize>,
+    /// Statements whose preparation was traced, by their numbers.
+    pub(super) traced: BTreeSet<usize>,
     pub(super) statistics: Vec<ScriptStatistics>,
 }
 
@@ -79,6 +82,7 @@ impl Client {
             in_pipeline: false,
             pending: Vec::new(),
             failed_command: None,
+            traced: BTreeSet::new(),
             statistics: scripts()
                 .map(|script| ScriptStatistics::new(script.commands().len()))
                 .collect(),
@@ -128,6 +132,9 @@ impl PgBench {
     #[inline]
     pub(super) fn begin_attempt(&self, client: &mut Client, script: TransactionId, attempt: u32) {
         client.in_pipeline = false;
+        if self.options.debug && attempt == 0 {
+            self.trace_script(client, script);
+        }
         if attempt == 0 {
             client.remembered = client.rng;
             client.failed_command = None;

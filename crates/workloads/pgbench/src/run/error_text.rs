@@ -25,6 +25,9 @@ pub fn server_text(error: &DbError, statement: &str) -> String {
     if let Some(hint) = error.hint() {
         text.push_str(&format!("\nHINT:  {hint}"));
     }
+    if let Some(context) = error.context() {
+        text.push_str(&format!("\n{context}"));
+    }
     text
 }
 
@@ -79,9 +82,10 @@ mod tests {
     fn an_error_is_shown_with_its_line() {
         let error = DbError::server(ErrorClass::Other, 0, *b"42703", "column \"x\" does not exist")
             .with_detail("At character 15.")
-            .with_hint("Look.");
-        let text =
-            "ERROR:  column \"x\" does not exist\nLINE 2:     x\n            ^\nHINT:  Look.";
+            .with_hint("Look.")
+            .with_context("CONTEXT:  SQL function \"f\"");
+        let text = "ERROR:  column \"x\" does not exist\nLINE 2:     x\n            ^\nHINT:  Look.\n\
+             CONTEXT:  SQL function \"f\"";
         assert_eq!(server_text(&error, "select 1,\n\t   x"), text);
         let lost = DbError::lost("The connection is gone.");
         assert_eq!(server_text(&lost, "select 1"), "The connection is gone.");

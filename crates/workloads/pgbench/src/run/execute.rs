@@ -60,6 +60,9 @@ impl PgBench {
         let mut at = 0;
         while let Some(command) = commands.get(at) {
             let place = Place { script: transaction, at, number: first + at, command };
+            if self.options().debug {
+                self.trace_command(client, place);
+            }
             let began = if self.options().statement_latencies { now() } else { 0 };
             let done = match &command.action {
                 Action::Sql(statement) if statement.is_plain() && !client.in_pipeline => {

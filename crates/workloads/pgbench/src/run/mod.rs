@@ -14,6 +14,7 @@ mod options;
 mod send;
 mod shell;
 mod statistics;
+mod trace;
 mod variables;
 
 pub use client::Client;

@@ -46,6 +46,8 @@ pub struct PgbenchOptions {
     pub continue_on_error: bool,
     /// Whether errors are told that lead to a retry or a failed transaction.
     pub verbose_errors: Option<VerboseErrors>,
+    /// Whether every step of every client is traced.
+    pub debug: bool,
     pub logs: Vec<ThreadLog>,
     /// The texts of the scripts, where what transactions write into the history is kept
     /// ([`PgBench::journal`](super::PgBench::journal)); else empty.
@@ -79,6 +81,7 @@ impl PgbenchOptions {
             statement_latencies: false,
             continue_on_error: false,
             verbose_errors: None,
+            debug: false,
             logs: Vec::new(),
             history_of: Vec::new(),
         }

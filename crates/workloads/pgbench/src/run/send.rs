@@ -3,6 +3,7 @@
 use super::PgBench;
 use super::capture::{Capture, Captured, CountResults};
 use super::client::Client;
+use super::error_text::server_text;
 use super::execute::{Failure, Place};
 use super::variables::Variables;
 use crate::script::{Action, QueryMode, Statement, Store};
@@ -152,7 +153,10 @@ impl PgBench {
                 let slot = &mut slots[place.number];
                 let prepared = match slot {
                     Some(prepared) => *prepared,
-                    None => *slot.insert(Box::pin(prepare(session, statement)).await?),
+                    None => {
+                        let prepared = prepare_unprepared(self, session, statement, place);
+                        *slot.insert(Box::pin(prepared).await?)
+                    }
                 };
                 let bound = Bound::new(self.dialect, statement, variables, memory);
                 let result = session.execute(prepared, bound.params(), rows).await;
@@ -204,9 +208,30 @@ async fn prepare<S: Session>(session: &mut S, statement: &Statement) -> Result<P
     session.prepare(&statement.text, &types).await
 }
 
+/// Prepares a statement when it is first used. As the original, it says why that fails, and then
+/// executes what is not there: the server's answer to that ends the client.
+#[cold]
+async fn prepare_unprepared<S: Session>(
+    run: &PgBench,
+    session: &mut S,
+    statement: &Statement,
+    place: Place<'_>,
+) -> Result<Prepared, DbError> {
+    let error = match prepare(session, statement).await {
+        Err(error) if error.is_from_server() && !error.is_fatal() => error,
+        other => return other,
+    };
+    if run.dialect != Dialect::Postgres {
+        return Err(error);
+    }
+    run.say(&server_text(&error, &statement.text));
+    let sql = format!("EXECUTE \"{}\"", run.prepared_name(place));
+    Err(session.query(&sql, &mut Discard).await.err().unwrap_or(error))
+}
+
 /// Puts the values of variables into the text; undefined ones stay as they are.
 #[inline]
-fn substitute(statement: &Statement, variables: &mut Variables, out: &mut String) {
+pub(super) fn substitute(statement: &Statement, variables: &mut Variables, out: &mut String) {
     out.clear();
     let mut done = 0;
     for reference in &statement.references {

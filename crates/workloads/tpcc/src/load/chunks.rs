@@ -9,6 +9,9 @@ const WAREHOUSES_AT_ONCE: u32 = 1_000;
 /// interrupted load can only be continued with the same ones.
 const ITEMS_AT_ONCE: u32 = 25_000;
 
+/// Tables with a few rows of each warehouse.
+pub(crate) const HEADS: [TpccTable; 2] = [TpccTable::Warehouse, TpccTable::District];
+
 /// Rows of one table that are stored together: about 30,000, so that no transaction is large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
@@ -25,6 +28,11 @@ impl Chunk {
     /// Its name in the table of what is done.
     pub(crate) fn name(&self) -> String {
         format!("{}.{}.{}", self.table.name(), self.warehouse, self.low)
+    }
+
+    /// Whether its rows are warehouses or districts.
+    pub(crate) fn is_head(&self) -> bool {
+        HEADS.contains(&self.table)
     }
 
     /// The number of this part of the items or of a stock.
@@ -85,12 +93,7 @@ pub(crate) fn of_warehouses(warehouses: impl Iterator<Item = u32> + Clone) -> Ve
 
 /// The rows of the warehouses themselves, and those of their districts.
 fn heads(low: u32, high: u32) -> [Chunk; 2] {
-    [TpccTable::Warehouse, TpccTable::District].map(|table| Chunk {
-        table,
-        warehouse: 0,
-        low,
-        high,
-    })
+    HEADS.map(|table| Chunk { table, warehouse: 0, low, high })
 }
 
 fn bodies(warehouses: impl Iterator<Item = u32>) -> Vec<Chunk> {

@@ -34,6 +34,7 @@ use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session};
 use dyno_load::query::{answer, execute};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
+use proof::prove_of;
 use rows::{ChunkRows, Common};
 use state::DatabaseState;
 use std::collections::HashMap;
@@ -108,7 +109,7 @@ pub fn load<D: Driver>(
     observer.rows_planned(missing.map(|missing| missing.rows).sum());
     let rows_found = places.iter().map(|place| place.rows_found).sum();
     let load = Load { common, schema: &schema, stored: StoredRows::new(observer), observer };
-    load.fill(&loader, &places)
+    load.fill_proven(&loader, &places, driver, options)
         .and_then(|()| load.finish(&loader, driver, options))
         .and_then(|()| forget_all(driver, observer))
         .map_err(|error| error.with_resume_hint(RESUME))?;
@@ -327,10 +328,12 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
+    /// Stores those of the missing chunks that are wanted now.
     fn fill<D: Driver>(
         &self,
         loader: &LoadSessions<'_, D>,
         places: &[LoadPlace<'_, D>],
+        is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
         let set_up = async |session: &mut D::Session| match self.common.dialect {
             Dialect::Mysql => execute(session, "setting the time zone", UTC).await,
@@ -338,7 +341,10 @@ impl Load<'_> {
         };
         let pieces: Vec<Vec<_>> = places
             .iter()
-            .map(|place| place.missing.iter().map(|missing| (place, missing)).collect())
+            .map(|place| {
+                let wanted = place.missing.iter().filter(|missing| is_wanted(&missing.chunk));
+                wanted.map(|missing| (place, missing)).collect()
+            })
             .collect();
         let drivers = places.iter().map(|place| place.driver);
         let at: Vec<_> =
@@ -346,6 +352,39 @@ impl Load<'_> {
         loader.each_at(&at, set_up, async |session: &mut D::Session, (), (place, missing)| {
             self.chunk(session, place, missing).await
         })
+    }
+
+    /// Stores all that is missing; on shards first the few rows by which their rule is proven.
+    fn fill_proven<D: Driver>(
+        &self,
+        loader: &LoadSessions<'_, D>,
+        places: &[LoadPlace<'_, D>],
+        driver: &D,
+        options: &TpccLoadOptions,
+    ) -> Result<(), LoadError> {
+        if mapped(driver).is_none() {
+            return self.fill(loader, places, |_| true);
+        }
+        self.fill(loader, places, Chunk::is_head)?;
+        self.prove_rule(driver, options)?;
+        self.fill(loader, places, |chunk| !chunk.is_head())
+    }
+
+    /// Refuses a rule that is not the endpoint's while a few rows of each warehouse are there, and not after the others.
+    fn prove_rule<D: Driver>(
+        &self,
+        driver: &D,
+        options: &TpccLoadOptions,
+    ) -> Result<(), LoadError> {
+        let TpccLoadOptions { warehouses, sessions, .. } = *options;
+        match prove_of(driver, &chunks::HEADS, warehouses, sessions, self.observer)? {
+            Some(proof) if !proof.problems.is_empty() => Err(LoadError::data(
+                proof.message().to_string(),
+                "give the target the `shard_rule` of its endpoint, or none: rows go through the endpoint then; \
+                 destroy what this load has made, and build again",
+            )),
+            _ => Ok(()),
+        }
     }
 
     async fn chunk<S: Session, D>(

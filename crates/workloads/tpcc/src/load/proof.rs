@@ -123,22 +123,39 @@ pub fn prove<D: Driver>(
     sessions: u32,
     observer: &dyn LoadObserver,
 ) -> Result<Option<ShardProof>, LoadError> {
+    prove_of(driver, &TpccTable::ALL, warehouses, sessions, observer)
+}
+
+/// The same of some tables only; of what is the same on all shards with that of the items.
+pub(super) fn prove_of<D: Driver>(
+    driver: &D,
+    tables: &[TpccTable],
+    warehouses: u32,
+    sessions: u32,
+    observer: &dyn LoadObserver,
+) -> Result<Option<ShardProof>, LoadError> {
     let Some((map, nodes)) = mapped(driver) else { return Ok(None) };
     let own = |shard: usize| -> Vec<u32> {
         (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == shard).collect()
     };
-    let copies = [
-        (TpccTable::Item.name(), tally_sql(TpccTable::Item, None)),
-        (CONFIG, format!("SELECT cfg_name, cfg_value FROM {CONFIG}")),
-    ];
+    let copies: &[(&str, String)] = match tables.contains(&TpccTable::Item) {
+        true => &[
+            (TpccTable::Item.name(), tally_sql(TpccTable::Item, None)),
+            (CONFIG, format!("SELECT cfg_name, cfg_value FROM {CONFIG}")),
+        ],
+        false => &[],
+    };
     let copies_of = |shard: Option<usize>| {
         let of_endpoint = shard.is_none();
-        copies.clone().map(|(table, sql)| (Question { table, shard, of_endpoint }, sql))
+        let asked = |(table, sql): &(&'static str, String)| {
+            (Question { table, shard, of_endpoint }, sql.clone())
+        };
+        copies.iter().map(asked).collect::<Vec<_>>()
     };
     let tables_of = |shard: usize, of_endpoint: bool| {
         let only = own(shard);
-        let tables = TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some());
-        let questions = tables.map(|table| {
+        let tables = tables.iter().filter(|it| it.warehouse_column().is_some());
+        let questions = tables.map(|&table| {
             let sql = tally_sql(table, of_endpoint.then_some(&only[..]));
             (Question { table: table.name(), shard: Some(shard), of_endpoint }, sql)
         });

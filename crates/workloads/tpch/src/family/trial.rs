@@ -93,7 +93,7 @@ fn unprepared(scale: f64) -> String {
 
 fn streams(test: TpchTest) -> u32 {
     match test {
-        TpchTest::Throughput { streams, .. } => streams,
+        TpchTest::Throughput { streams, .. } | TpchTest::Performance { streams, .. } => streams,
         TpchTest::Queries | TpchTest::Power { .. } | TpchTest::Refresh { .. } => 1,
     }
 }
@@ -102,6 +102,7 @@ fn streams(test: TpchTest) -> u32 {
 fn sessions(test: TpchTest) -> u32 {
     match test {
         TpchTest::Throughput { streams, refresh } => streams + u32::from(refresh),
+        TpchTest::Performance { streams, .. } => streams + 1,
         TpchTest::Queries | TpchTest::Power { .. } | TpchTest::Refresh { .. } => 1,
     }
 }
@@ -115,6 +116,7 @@ fn length(test: TpchTest) -> u64 {
             u64::from(streams) * (22 + 2 * u64::from(refresh))
         }
         TpchTest::Refresh { pairs } => 2 * u64::from(pairs),
+        TpchTest::Performance { streams, runs } => 24 * u64::from(runs) * (1 + u64::from(streams)),
     }
 }
 

@@ -74,6 +74,25 @@ pub(super) fn foreign_key(key: &ForeignKey) -> String {
     format!("ALTER TABLE {} ADD {}", key.table.name(), constraint(key))
 }
 
+/// A row of the table whose parent is missing.
+pub(super) fn orphan(key: &ForeignKey) -> String {
+    let parent_columns = key.parent.primary_key();
+    let on: Vec<String> = key
+        .columns
+        .iter()
+        .zip(parent_columns)
+        .map(|(column, parent)| format!("c.{column} = p.{parent}"))
+        .collect();
+    format!(
+        "SELECT c.{} FROM {} c LEFT JOIN {} p ON {} WHERE p.{} IS NULL LIMIT 1",
+        key.columns.join(", c."),
+        key.table.name(),
+        key.parent.name(),
+        on.join(" AND "),
+        parent_columns[0]
+    )
+}
+
 /// The statement that makes all foreign keys of a table, or on SQLite checks them.
 pub(super) fn foreign_keys(table: SchemaTable, dialect: Dialect) -> String {
     if dialect == Dialect::Sqlite {

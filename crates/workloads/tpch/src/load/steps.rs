@@ -49,17 +49,32 @@ pub(crate) enum Work {
     /// Rows of a part, from 1, of so many.
     Rows { part: u32, parts: u32 },
     /// A statement, part of a transaction where the dialect has DDL in transactions. `made` names
-    /// what it makes as [`crate::state::mysql_keys`] lists it.
-    Sql { sql: String, made: String },
+    /// what it makes as [`crate::state::mysql_keys`] lists it. No answer to `proofs` may have a row.
+    Sql { sql: String, made: String, proofs: Vec<OrphanQuery> },
     /// A statement that can't be part of a transaction and may be repeated.
     Outside { sql: String },
+}
+
+/// Looks for a row without its parent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OrphanQuery {
+    pub(crate) sql: String,
+    pub(crate) parent: SchemaTable,
 }
 
 impl Piece {
     fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String, made: &str) -> Piece {
         let name = format!("{}/{}{suffix}", step.name(), table.name());
         let made = format!("{}.{made}", table.name());
-        Piece { name, table, work: Work::Sql { sql, made } }
+        Piece { name, table, work: Work::Sql { sql, made, proofs: Vec::new() } }
+    }
+
+    fn proven_by(mut self, keys: impl Iterator<Item = &'static ForeignKey>) -> Piece {
+        if let Work::Sql { proofs, .. } = &mut self.work {
+            proofs
+                .extend(keys.map(|key| OrphanQuery { sql: ddl::orphan(key), parent: key.parent }));
+        }
+        self
     }
 }
 
@@ -132,7 +147,8 @@ pub(crate) fn pieces(step: TpchStep, dialect: Dialect, wanted: &LoadRequest) -> 
     }
 }
 
-/// MySQL goes through the whole table for each statement, so it makes all keys of a table by one.
+/// MySQL goes through the whole table for each statement, so it makes all keys of a table by one. With its own check it
+/// copies the table row by row, which takes most of a load's time: the check is off, and joins prove the keys.
 /// PostgreSQL locks both tables of a key: one statement for all would lock them all. SQLite has the
 /// keys from the begin and checks them here.
 fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
@@ -145,8 +161,10 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
         return FOREIGN_KEYS.iter().rev().map(piece).collect();
     }
     let of_table = |table: SchemaTable| {
-        let first = FOREIGN_KEYS.iter().find(|key| key.table == table)?;
-        Some(Piece::sql(step, table, "", ddl::foreign_keys(table, dialect), first.name))
+        let keys = || FOREIGN_KEYS.iter().filter(move |key| key.table == table);
+        let piece =
+            Piece::sql(step, table, "", ddl::foreign_keys(table, dialect), keys().next()?.name);
+        Some(if dialect == Dialect::Mysql { piece.proven_by(keys()) } else { piece })
     };
     SchemaTable::ALL.into_iter().rev().filter_map(of_table).collect()
 }

@@ -1,7 +1,7 @@
 //! Does the pieces of a step on several sessions.
 
 use super::RESUME;
-use super::steps::{Piece, TpchStep, Work};
+use super::steps::{OrphanQuery, Piece, TpchStep, Work};
 use super::sums::{Summed, to_text};
 use super::times::now_s;
 use crate::generate::{TableRows, part_row_count};
@@ -28,8 +28,12 @@ pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 
 /// Tells a session what suits a load. SQLite checks keys by a step of their own, and sorts in memory.
 /// PostgreSQL sorts and joins in memory too, where its sessions together need no more than it has
-/// given to its shared buffers.
-async fn set_up<S: Session>(session: &mut S, sessions: u32) -> Result<(), LoadError> {
+/// given to its shared buffers. MySQL makes foreign keys without looking: pieces have proofs of their own.
+async fn set_up<S: Session>(
+    session: &mut S,
+    step: TpchStep,
+    sessions: u32,
+) -> Result<(), LoadError> {
     let sql = match session.dialect() {
         Dialect::Sqlite => {
             format!("PRAGMA foreign_keys = off; PRAGMA cache_size = -{SQLITE_CACHE_KIB}")
@@ -41,6 +45,7 @@ async fn set_up<S: Session>(session: &mut S, sessions: u32) -> Result<(), LoadEr
              pg_settings b WHERE m.name = 'maintenance_work_mem' AND b.name = 'shared_buffers'",
             sessions.max(1)
         ),
+        Dialect::Mysql if step == TpchStep::ForeignKeys => "SET foreign_key_checks = 0".to_owned(),
         Dialect::Mysql => return Ok(()),
     };
     match session.query(&sql, &mut Discard).await {
@@ -61,7 +66,7 @@ impl Worker<'_> {
         // Tables take no time.
         let sessions = if step == TpchStep::Create { 1 } else { self.sessions };
         let set_up = async |session: &mut D::Session| {
-            set_up(session, sessions.min(pieces.len() as u32)).await?;
+            set_up(session, step, sessions.min(pieces.len() as u32)).await?;
             match session.dialect() {
                 Dialect::Mysql => state::mysql_keys(session).await,
                 Dialect::Postgres | Dialect::Sqlite => Ok(HashSet::new()),
@@ -92,8 +97,8 @@ impl Worker<'_> {
     ) -> Result<(), LoadError> {
         match &piece.work {
             Work::Rows { part, parts } => self.rows(session, piece, *part, *parts).await,
-            Work::Sql { sql, made: key } => {
-                sql_piece(session, piece, sql, made.contains(key)).await
+            Work::Sql { sql, made: key, proofs } => {
+                sql_piece(session, piece, sql, made.contains(key), proofs).await
             }
             Work::Outside { sql } => outside(session, piece, sql).await,
         }
@@ -145,6 +150,7 @@ async fn sql_piece<S: Session>(
     piece: &Piece,
     sql: &str,
     is_made: bool,
+    proofs: &[OrphanQuery],
 ) -> Result<(), LoadError> {
     let began_s = now_s();
     let is_atomic = session.dialect() != Dialect::Mysql;
@@ -161,6 +167,12 @@ async fn sql_piece<S: Session>(
                     return Err(violated(piece.table, row));
                 }
             }
+        }
+    }
+    for proof in proofs {
+        let found = answer(session, &proof.sql).await.map_err(while_doing(doing(piece)))?;
+        if let Some(row) = found.rows.first() {
+            return Err(orphaned(piece.table, row, proof.parent));
         }
     }
     note_end(session, piece, began_s).await?;
@@ -188,6 +200,19 @@ fn violated(table: SchemaTable, row: &[Option<String>]) -> LoadError {
         format!(
             "Row {row} of table {} refers to a row of table {parent} that does not exist.",
             table.name()
+        ),
+        "drop the tables and load again",
+    )
+}
+
+fn orphaned(table: SchemaTable, key: &[Option<String>], parent: SchemaTable) -> LoadError {
+    let key: Vec<&str> = key.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
+    LoadError::data(
+        format!(
+            "Table {} refers to the row {} of table {}, which does not exist.",
+            table.name(),
+            key.join(", "),
+            parent.name()
         ),
         "drop the tables and load again",
     )

@@ -37,7 +37,7 @@ const ANSWERS: &str = "answers";
 /// What tells apart the points of a TPC-H experiment.
 #[derive(Clone, PartialEq)]
 struct TpchSetup {
-    /// `queries`, `power` or `throughput`.
+    /// `queries`, `power`, `throughput` or `performance`.
     test: String,
     /// Scale factor: 1 is about a gigabyte.
     scale: f64,

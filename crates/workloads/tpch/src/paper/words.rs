@@ -33,6 +33,7 @@ pub(super) fn test(name: &str) -> Message {
         "power" => say!(power_test),
         "throughput" => say!(throughput_test),
         "refresh" => say!(refresh_functions),
+        "performance" => say!(performance_test),
         other => Message::verbatim(other),
     }
 }
@@ -237,7 +238,7 @@ pub(super) fn best(experiment: &str, table: &TpchTable) -> Message {
     let (experiment, target) = (Message::verbatim(experiment), Message::from(&table.target));
     let setup = setup(&table.setup);
     let mut sentences = vec![match table.setup.test.as_str() {
-        "throughput" => say!(
+        "throughput" | "performance" => say!(
             the_test_took,
             experiment = experiment,
             target = target,
@@ -335,6 +336,7 @@ fn tested(name: &str, trials: &[&Trial]) -> Message {
         ("throughput", false) => {
             say!(in_a_throughput_test_sessions_execute_the, streams = streams())
         }
+        ("performance", _) => say!(a_performance_test_is_runs, streams = streams()),
         (other, _) => say!(test_name, name = other),
     };
     let timed = say!(each_query_is_timed_whole_from);

@@ -92,7 +92,8 @@ pub(super) fn end(facts: &mut TpchFacts, options: &RunOptions) {
         TpchTest::Throughput { streams, .. } => {
             Timed::Streams { streams, elapsed_s: elapsed_s(facts) }
         }
-        TpchTest::Refresh { .. } => return,
+        // The parts of a performance test have theirs.
+        TpchTest::Refresh { .. } | TpchTest::Performance { .. } => return,
     };
     facts.metrics = metrics(options.scale, timed, &facts.queries, &facts.refreshes);
 }

@@ -9,6 +9,7 @@ mod facts;
 mod link;
 mod options;
 mod pages;
+mod performance;
 mod plan;
 mod qphh;
 mod slot;
@@ -44,6 +45,9 @@ pub fn run<D: Driver>(
     watch: &dyn TrialWatch,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<TpchFacts, LoadError> {
+    if let TpchTest::Performance { streams, runs } = options.test {
+        return performance::run(driver, options, [streams, runs], watch, stop);
+    }
     let mut before = look(driver, options)?;
     let rule = before.rule.clone();
     let rule = rule.as_ref();

@@ -37,6 +37,8 @@ pub(super) fn streams(options: &RunOptions, dialect: Dialect, before: &Before) -
             all
         }
         TpchTest::Refresh { pairs } => of_single(refreshes(pairs)),
+        // Its parts are executed one after the other, each with streams of its own.
+        TpchTest::Performance { .. } => Vec::new(),
     }
 }
 

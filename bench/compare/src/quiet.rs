@@ -1,0 +1,82 @@
+//! Whether something else than the measured programs takes the machine's CPU.
+
+use std::cell::Cell;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How long the machine is looked at.
+const LOOK: Duration = Duration::from_millis(300);
+/// Looks until a busy machine is taken as it is.
+const LOOKS: u32 = 100;
+/// Share of all cores that a quiet machine may use; a server that has just been loaded still writes.
+const QUIET: f64 = 0.06;
+/// Share after a round, when the server ends what it has begun.
+const STILL_QUIET: f64 = 0.2;
+
+/// The machine is looked at between rounds, when no client runs.
+#[derive(Debug, Default)]
+pub(crate) struct Quiet {
+    repeated: Cell<u32>,
+    never_quiet: Cell<u32>,
+}
+
+impl Quiet {
+    /// Waits for a quiet machine, half a minute at most.
+    pub(crate) fn wait(&self) {
+        for _ in 0..LOOKS {
+            if busy_share() <= QUIET {
+                return;
+            }
+        }
+        self.never_quiet.set(self.never_quiet.get() + 1);
+    }
+
+    /// False when the round that has just ended is to be repeated.
+    pub(crate) fn is_still(&self) -> bool {
+        let is_still = busy_share() <= STILL_QUIET;
+        self.repeated.set(self.repeated.get() + u32::from(!is_still));
+        is_still
+    }
+
+    pub(crate) fn description(&self) -> String {
+        format!(
+            "rounds repeated because something else took the CPU: {}; rounds that began on a busy machine: {}",
+            self.repeated.get(),
+            self.never_quiet.get()
+        )
+    }
+}
+
+fn busy_share() -> f64 {
+    let before = times();
+    sleep(LOOK);
+    let after = times();
+    let (busy, all) = (after.0 - before.0, after.1 - before.1);
+    if all > 0.0 { busy / all } else { 0.0 }
+}
+
+/// Busy and all ticks of all cores, stolen ones among the busy.
+fn times() -> (f64, f64) {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    ticks(text.lines().next().unwrap_or_default())
+}
+
+fn ticks(line: &str) -> (f64, f64) {
+    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
+    let ticks: Vec<f64> =
+        line.split_whitespace().skip(1).take(8).filter_map(|one| one.parse().ok()).collect();
+    let all: f64 = ticks.iter().sum();
+    let idle: f64 = ticks.iter().skip(3).take(2).sum();
+    (all - idle, all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_busy_and_waiting_for_disks_is_not() {
+        assert_eq!(ticks("cpu  10 0 20 50 15 0 0 5 3 0"), (35.0, 100.0));
+        assert_eq!(ticks(""), (0.0, 0.0));
+    }
+}

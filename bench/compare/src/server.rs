@@ -1,0 +1,145 @@
+//! Real servers, and comparisons on them.
+
+use crate::bench::{Bench, CLIENT_CORE, SERVER_CORE};
+use crate::child::pin;
+use crate::client::{Load, PGBENCH_SCALE, TABLE_ROWS, Test, Way, Who};
+use crate::comparisons::{
+    Bars, INIT_CONNECTIONS, LOAD_ROWS, LOAD_TABLES, Lines, Loading, init_lines, init_rows, loading,
+    prepare_lines, steady_lines,
+};
+use crate::table::{Bar, Line};
+use dyno_testkit::{MariaDb, Postgres};
+use rustix::process::Pid;
+
+/// Tables in memory and no waits for a disk: the server at its fastest.
+pub(crate) const SETTINGS: [&str; 4] =
+    ["--fsync=off", "--synchronous_commit=off", "--shared_buffers=1GB", "--max_wal_size=4GB"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Unix,
+    Tcp,
+}
+
+/// Who has which core beside a real server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cores {
+    /// Client and server share all of them, as on the machine of a developer.
+    Shared,
+    /// The server has one and the client the other, as with a load generator of its own.
+    Apart,
+}
+
+pub(crate) enum Server {
+    Postgres(Postgres),
+    MariaDb(MariaDb),
+}
+
+impl Server {
+    pub(crate) fn start(database: &str) -> Result<Self, String> {
+        Ok(match database {
+            "postgres" => Server::Postgres(Postgres::start_with(&SETTINGS)?),
+            _ => Server::MariaDb(MariaDb::start_with(&[
+                "--innodb-flush-log-at-trx-commit=2",
+                "--innodb-buffer-pool-size=1G",
+                "--innodb-log-file-size=512M",
+                "--local-infile=1",
+                "--max-connections=1200",
+            ])?),
+        })
+    }
+
+    fn way(&self, transport: Transport) -> Way {
+        match (self, transport) {
+            (Server::Postgres(server), Transport::Unix) => {
+                Way::Postgres(server.socket_folder.display().to_string(), server.port)
+            }
+            (Server::Postgres(server), Transport::Tcp) => {
+                Way::Postgres("127.0.0.1".to_owned(), server.port)
+            }
+            (Server::MariaDb(server), Transport::Unix) => Way::MysqlSocket(server.socket.clone()),
+            (Server::MariaDb(server), Transport::Tcp) => Way::MysqlTcp(server.port),
+        }
+    }
+
+    /// Keeps the server, and what it starts from now on, on its core.
+    fn keep_apart(&self) -> Result<(), String> {
+        let process = match self {
+            Server::Postgres(server) => server.server.process(),
+            Server::MariaDb(server) => server.server.process(),
+        };
+        let process = process.and_then(|number| Pid::from_raw(number as i32));
+        pin(process.ok_or("the server has ended")?, SERVER_CORE)
+    }
+}
+
+/// Throughput and client CPU of dyno, its peer and, where it knows the load, the bare loop.
+pub(crate) fn run_load(
+    bench: &Bench,
+    name: &str,
+    (transport, cores): (Transport, Cores),
+    load: &Load,
+    bars: Bars,
+) -> Lines {
+    let is_pgbench = matches!(load.test, Test::Pgbench { .. });
+    let server = or_skip!(name, Server::start(if is_pgbench { "postgres" } else { "mariadb" }));
+    let way = server.way(transport);
+    if is_pgbench {
+        // pgbench makes the tables for both.
+        let mut make = bench.programs.initialize(Who::Pgbench, &way, PGBENCH_SCALE, 1)?;
+        make.arg("--init-steps=dtgvp");
+        bench.run(make, None)?;
+    } else {
+        bench.run(bench.programs.command(Who::Dyno, &way, load, "prepare", 0)?, None)?;
+    }
+    let core = match cores {
+        Cores::Shared => None,
+        Cores::Apart => {
+            server.keep_apart()?;
+            Some(CLIENT_CORE)
+        }
+    };
+    let rounds = bench.rounds(name, &load.programs(), |who| {
+        bench.steady(|seconds| bench.on_server(who, &way, load, seconds, core))
+    })?;
+    Ok(steady_lines(name, load, &rounds, bars))
+}
+
+pub(crate) fn prepare(bench: &Bench, name: &str) -> Lines {
+    let server = or_skip!(name, MariaDb::start());
+    let way = Way::MysqlSocket(server.socket.clone());
+    let rounds = bench.pairs(name, Who::Sysbench, |who| {
+        server.sql("DROP DATABASE sbtest; CREATE DATABASE sbtest")?;
+        let command = bench.programs.command(who, &way, &loading(), "prepare", 0)?;
+        let ended = bench.run(command, None)?;
+        for table in 1..=LOAD_TABLES {
+            let stored = server.sql(&format!("SELECT COUNT(*) FROM sbtest.sbtest{table}"))?;
+            if stored.trim() != TABLE_ROWS.to_string() {
+                return Err(format!("{who} left {} rows in sbtest{table}", stored.trim()));
+            }
+        }
+        Ok(Loading::new(LOAD_ROWS, &ended))
+    })?;
+    Ok(prepare_lines(name, &rounds, Bar::RatioAtLeast(1.0)))
+}
+
+pub(crate) fn initialize(bench: &Bench, name: &str) -> Lines {
+    let server = or_skip!(name, Postgres::start_with(&SETTINGS));
+    let way = Way::Postgres(server.socket_folder.display().to_string(), server.port);
+    let rounds = bench.pairs(name, Who::Pgbench, |who| {
+        // The rows and pages of the other shall not cost this one.
+        let tables = "pgbench_accounts, pgbench_tellers, pgbench_branches, pgbench_history";
+        server.in_database("sbtest", &format!("DROP TABLE IF EXISTS {tables}"))?;
+        server.sql("CHECKPOINT")?;
+        let command = bench.programs.initialize(who, &way, PGBENCH_SCALE, INIT_CONNECTIONS)?;
+        let ended = bench.run(command, None)?;
+        let count = "SELECT (SELECT count(*) FROM pgbench_accounts) + (SELECT count(*) FROM \
+                     pgbench_tellers) + (SELECT count(*) FROM pgbench_branches)";
+        let stored = server.in_database("sbtest", count)?;
+        if stored.trim() != init_rows().to_string() {
+            return Err(format!("{who} left {} rows", stored.trim()));
+        }
+        Ok(Loading::new(init_rows(), &ended))
+    })?;
+    Ok(init_lines(name, &rounds, Bar::None, Bar::Value(0.3)))
+}

@@ -1,0 +1,214 @@
+//! A connection that is logged in and has its statement prepared; from then on the same bytes with another key.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Instant;
+
+pub(crate) enum Server {
+    PostgresSocket(PathBuf),
+    PostgresTcp(String, u16),
+    MysqlSocket(PathBuf),
+    MysqlTcp(String, u16),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Postgres,
+    Mysql,
+}
+
+pub(crate) struct Connection {
+    fd: OwnedFd,
+    protocol: Protocol,
+    request: Vec<u8>,
+    /// Where the key begins: 7 digits in PostgreSQL, 4 bytes in MySQL.
+    key_at: usize,
+    rows: u32,
+    random: u32,
+    pub(crate) sent: Instant,
+}
+
+impl Connection {
+    pub(crate) fn open(server: &Server, number: u32, rows: u32) -> io::Result<Self> {
+        let tcp = |host: &str, port: u16| {
+            let stream = TcpStream::connect((host, port))?;
+            stream.set_nodelay(true)?;
+            Ok::<_, io::Error>(stream)
+        };
+        let (protocol, (fd, request, key_at)) = match server {
+            Server::PostgresSocket(path) => {
+                (Protocol::Postgres, postgres(UnixStream::connect(path)?)?)
+            }
+            Server::PostgresTcp(host, port) => (Protocol::Postgres, postgres(tcp(host, *port)?)?),
+            Server::MysqlSocket(path) => (Protocol::Mysql, mysql(UnixStream::connect(path)?)?),
+            Server::MysqlTcp(host, port) => (Protocol::Mysql, mysql(tcp(host, *port)?)?),
+        };
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let random = number.wrapping_mul(0x9e37_79b9) ^ std::process::id();
+        let mut connection =
+            Connection { fd, protocol, request, key_at, rows, random, sent: Instant::now() };
+        connection.renew(Instant::now());
+        Ok(connection)
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(crate) fn request(&self) -> &[u8] {
+        &self.request
+    }
+
+    /// The next request, sent `now`.
+    #[inline]
+    pub(crate) fn renew(&mut self, now: Instant) {
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let mut key = ((u64::from(self.random) * u64::from(self.rows)) >> 32) as u32 + 1;
+        let place = &mut self.request[self.key_at..];
+        match self.protocol {
+            Protocol::Postgres => {
+                for digit in place[..7].iter_mut().rev() {
+                    *digit = b'0' + (key % 10) as u8;
+                    key /= 10;
+                }
+            }
+            Protocol::Mysql => place[..4].copy_from_slice(&key.to_le_bytes()),
+        }
+        self.sent = now;
+    }
+
+    /// An answer ends with these bytes. One answer is in flight at a time.
+    #[inline]
+    pub(crate) fn is_complete(&self, bytes: &[u8]) -> bool {
+        match (self.protocol, bytes) {
+            (Protocol::Postgres, [.., b'Z', 0, 0, 0, 5, _]) => true,
+            // The second end-of-rows packet: number 5 after count, column, end of columns and row.
+            (Protocol::Mysql, [.., 5, 0, 0, 5, 0xfe, _, _, _, _]) => true,
+            _ => false,
+        }
+    }
+}
+
+type Prepared = (OwnedFd, Vec<u8>, usize);
+
+fn refused(what: &[u8]) -> io::Error {
+    io::Error::other(format!("the server refuses: {}", String::from_utf8_lossy(what)))
+}
+
+fn postgres<S: Read + Write + Into<OwnedFd>>(mut stream: S) -> io::Result<Prepared> {
+    let body = [&196_608_u32.to_be_bytes()[..], b"user\0postgres\0database\0sbtest\0\0"].concat();
+    stream.write_all(&[&(body.len() as u32 + 4).to_be_bytes()[..], &body].concat())?;
+    until_ready(&mut stream)?;
+    let select = b"s\0SELECT abalance FROM pgbench_accounts WHERE aid = $1\0\0\0";
+    stream.write_all(&[message(b'P', select), message(b'S', b"")].concat())?;
+    until_ready(&mut stream)?;
+    let head = b"\0s\0\0\0\0\x01\0\0\0\x07";
+    let bind = message(b'B', &[&head[..], b"0000001", b"\0\0"].concat());
+    let request = [bind, message(b'E', b"\0\0\0\0\0"), message(b'S', b"")].concat();
+    Ok((stream.into(), request, 5 + head.len()))
+}
+
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
+}
+
+fn until_ready(stream: &mut impl Read) -> io::Result<()> {
+    loop {
+        let mut head = [0; 5];
+        stream.read_exact(&mut head)?;
+        let len = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+        let mut body = vec![0; len.saturating_sub(4) as usize];
+        stream.read_exact(&mut body)?;
+        match head[0] {
+            b'Z' => return Ok(()),
+            b'E' => return Err(refused(&body)),
+            b'R' if body != [0; 4] => return Err(refused(b"a log-in without a password")),
+            _ => {}
+        }
+    }
+}
+
+/// PROTOCOL_41, CONNECT_WITH_DB, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH, LONG_PASSWORD.
+const CAPABILITIES: u32 = 0x200 | 8 | 0x2000 | 0x8000 | 0x8_0000 | 1;
+const EXECUTE: u8 = 0x17;
+const PREPARE: u8 = 0x16;
+
+fn mysql<S: Read + Write + Into<OwnedFd>>(mut stream: S) -> io::Result<Prepared> {
+    packet(&mut stream)?;
+    let mut login = [CAPABILITIES.to_le_bytes(), (1_u32 << 24).to_le_bytes()].concat();
+    login.push(45);
+    login.extend([0; 23]);
+    login.extend(b"root\0\0sbtest\0mysql_native_password\0");
+    send(&mut stream, 1, &login)?;
+    let (number, mut answer) = packet(&mut stream)?;
+    if answer.first() == Some(&0xfe) {
+        send(&mut stream, number + 1, b"")?;
+        answer = packet(&mut stream)?.1;
+    }
+    if answer.first() != Some(&0) {
+        return Err(refused(&answer));
+    }
+    send(&mut stream, 0, &[&[PREPARE], &b"SELECT c FROM sbtest1 WHERE id=?"[..]].concat())?;
+    let (_, answer) = packet(&mut stream)?;
+    let [0, id @ .., _, _, _, _, _] = answer.as_slice() else { return Err(refused(&answer)) };
+    let (id, counts) = id.split_at_checked(4).ok_or_else(|| refused(&answer))?;
+    let count = |at: usize| u16::from(counts.get(at).copied().unwrap_or(0));
+    let lists = [count(0), count(2)];
+    for packets in lists.into_iter().filter(|&count| count > 0) {
+        // Definitions and their end.
+        for _ in 0..=packets {
+            packet(&mut stream)?;
+        }
+    }
+    let mut request = vec![0, 0, 0, 0, EXECUTE];
+    request.extend(id);
+    // No cursor; one iteration; nothing is NULL; types follow: a 32-bit integer.
+    request.extend([0, 1, 0, 0, 0, 0, 1, 3, 0]);
+    let key_at = request.len();
+    request.extend([0; 4]);
+    request[0] = (request.len() - 4) as u8;
+    Ok((stream.into(), request, key_at))
+}
+
+fn packet(stream: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head)?;
+    let mut body = vec![0; u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize];
+    stream.read_exact(&mut body)?;
+    if body.first() == Some(&0xff) { Err(refused(&body)) } else { Ok((head[3], body)) }
+}
+
+fn send(stream: &mut impl Write, number: u8, body: &[u8]) -> io::Result<()> {
+    let len = (body.len() as u32).to_le_bytes();
+    stream.write_all(&[&[len[0], len[1], len[2], number][..], body].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_complete_with_its_last_packet_only() {
+        let (own, _other) = UnixStream::pair().unwrap();
+        let mut connection = Connection {
+            fd: own.into(),
+            protocol: Protocol::Mysql,
+            request: vec![0; 4],
+            key_at: 0,
+            rows: 100,
+            random: 1,
+            sent: Instant::now(),
+        };
+        assert!(!connection.is_complete(b"\x05\0\0\x03\xfe\0\0\x02\0"), "the end of the columns");
+        assert!(connection.is_complete(b"row\x05\0\0\x05\xfe\0\0\x02\0"));
+        connection.renew(Instant::now());
+        let key = u32::from_le_bytes(connection.request()[..4].try_into().unwrap());
+        assert!((1..=100).contains(&key));
+        connection.protocol = Protocol::Postgres;
+        assert!(connection.is_complete(b"C\0\0\0\rSELECT 1\0Z\0\0\0\x05I"));
+        assert!(!connection.is_complete(b"C\0\0\0\rSELECT 1\0"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Servers in the middle, which want the password itself.
+
+use crate::fake::{Client, Fake, PASSWORD, RsaKey, SCRAMBLE};
+use crate::fakes::{FULL_PATH, answer_and_leave, connect, log_in, run};
+use dyno_core::Cause;
+use dyno_testkit::{Certificates, ELSEWHERE, is_in_own_network, skipped};
+use std::sync::Arc;
+
+const TO_SHA256: &[&[u8]] = &[b"\xfesha256_password\0", SCRAMBLE, b"\0"];
+const TO_CLEAR_TEXT: &[u8] = b"\xfemysql_clear_password\0";
+
+/// The client must leave without another byte, and say where and what helps.
+fn is_refused(fake: Fake, options: &str, remedy: &str) {
+    let error = run(connect(&fake.url(options))).unwrap_err();
+    assert_eq!(error.cause(), Cause::Rejected, "{error}");
+    assert!(error.message().contains(&ELSEWHERE.to_string()), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains(remedy)), "{error:?}");
+    assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");
+    fake.join();
+}
+
+#[test]
+fn a_server_in_the_middle_gets_no_password() {
+    const NAME: &str = "disclosure::a_server_in_the_middle_gets_no_password";
+    if !is_in_own_network(NAME) {
+        return;
+    }
+    let key = match RsaKey::make() {
+        Ok(key) => Arc::new(key),
+        Err(why) => return skipped(NAME, &why),
+    };
+    let is_silent = |client: &mut Client| assert_eq!(client.read_to_end(), b"");
+    // It hides TLS and asks for a key to be asked for.
+    is_refused(
+        Fake::at(ELSEWHERE, move |client| {
+            client.greet("caching_sha2_password");
+            client.send(&TO_SHA256.concat());
+            is_silent(client);
+        }),
+        "?tls=prefer",
+        "server_public_key=FILE",
+    );
+    is_refused(
+        Fake::at(ELSEWHERE, move |client| {
+            client.greet("caching_sha2_password");
+            client.send(FULL_PATH);
+            is_silent(client);
+        }),
+        "",
+        "get-server-public-key=true",
+    );
+    // A key that nobody has asked for.
+    let own = key.clone();
+    is_refused(
+        Fake::at(ELSEWHERE, move |client| {
+            client.greet("caching_sha2_password");
+            client.send(&[b"\x01", own.public_pem()].concat());
+            is_silent(client);
+        }),
+        "",
+        "get-server-public-key=true",
+    );
+    // Its own key in the place of a known one.
+    let fake = Fake::at(ELSEWHERE, {
+        let own = key.clone();
+        move |client| {
+            client.greet("caching_sha2_password");
+            client.send(&[b"\x01", own.public_pem()].concat());
+            is_silent(client);
+        }
+    });
+    let options = format!("?get-server-public-key=true&server_public_key={}", key.public_file());
+    let error = run(connect(&fake.url(&options))).unwrap_err();
+    assert!(error.message().contains("unexpected data"), "{error}");
+    fake.join();
+    for options in ["", "?get-server-public-key=true"] {
+        is_refused(
+            Fake::at(ELSEWHERE, move |client| {
+                client.greet("caching_sha2_password");
+                client.send(TO_CLEAR_TEXT);
+                is_silent(client);
+            }),
+            options,
+            "allow_cleartext=true",
+        );
+    }
+}
+
+#[test]
+fn tls_that_nobody_checked_is_not_private() {
+    const NAME: &str = "disclosure::tls_that_nobody_checked_is_not_private";
+    if !is_in_own_network(NAME) {
+        return;
+    }
+    for (options, is_allowed) in
+        [("?tls=require", false), ("?tls=require&allow_cleartext=true", true)]
+    {
+        let certificates = match Certificates::make() {
+            Ok(certificates) => certificates,
+            Err(why) => return skipped(NAME, &why),
+        };
+        let fake = Fake::at(ELSEWHERE, move |client| {
+            client.start_tls(&certificates, "caching_sha2_password");
+            client.read_login();
+            client.send(FULL_PATH);
+            if is_allowed {
+                assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+                return answer_and_leave(client);
+            }
+            assert_eq!(client.read_to_end(), b"");
+        });
+        if is_allowed {
+            log_in(fake, options)
+        } else {
+            is_refused(fake, options, "allow_cleartext=true")
+        }
+    }
+}
+
+#[test]
+fn what_the_url_allows_is_sent() {
+    const NAME: &str = "disclosure::what_the_url_allows_is_sent";
+    if !is_in_own_network(NAME) {
+        return;
+    }
+    let key = match RsaKey::make() {
+        Ok(key) => Arc::new(key),
+        Err(why) => return skipped(NAME, &why),
+    };
+    let own = key.clone();
+    log_in(
+        Fake::at(ELSEWHERE, move |client| {
+            client.greet("caching_sha2_password");
+            client.send(FULL_PATH);
+            assert_eq!(client.read(), [2]);
+            client.send(&[b"\x01", own.public_pem()].concat());
+            assert_eq!(own.decrypt(&client.read()), [PASSWORD, b"\0"].concat());
+            answer_and_leave(client);
+        }),
+        "?get-server-public-key=true",
+    );
+    // With a known key the server is not asked for one.
+    let own = key.clone();
+    log_in(
+        Fake::at(ELSEWHERE, move |client| {
+            client.greet("mysql_native_password");
+            client.send(&TO_SHA256.concat());
+            assert_eq!(own.decrypt(&client.read()), [PASSWORD, b"\0"].concat());
+            answer_and_leave(client);
+        }),
+        &format!("?server_public_key={}", key.public_file()),
+    );
+    let clear_text = |client: &mut Client| {
+        client.greet("caching_sha2_password");
+        client.send(TO_CLEAR_TEXT);
+        assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+        answer_and_leave(client);
+    };
+    log_in(Fake::at(ELSEWHERE, clear_text), "?allow_cleartext=true");
+    log_in(Fake::tcp(clear_text), "");
+    log_in(Fake::unix(clear_text), "");
+}

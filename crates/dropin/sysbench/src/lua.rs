@@ -1,0 +1,198 @@
+//! Scripts of users' own: their commands, and `run`.
+
+use super::command_line::CommandLine;
+use super::console::Console;
+use super::fatal::{self, Place};
+use super::options::{Kind, OPTIONS};
+use super::run::{self, Job};
+use super::settings::DbDriver;
+use super::target;
+use super::values::{list, size, switch};
+use dyno_lua::{CommandKind, LuaError, LuaScript, OptionValue, ScriptSettings};
+use dyno_runner::databases::Database;
+use dyno_runner::exit::Exit;
+use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
+
+/// General options of the original that here belong to the tests.
+const OF_TESTS: [&str; 7] = [
+    "rand-type",
+    "rand-spec-iter",
+    "rand-spec-pct",
+    "rand-spec-res",
+    "rand-pareto-h",
+    "rand-zipfian-exp",
+    "db-ps-mode",
+];
+
+/// Does what a script and the command line say.
+pub(super) fn execute(
+    path: &str,
+    line: &CommandLine,
+    words: &[String],
+    console: &mut Console,
+) -> Exit {
+    match executed(path, line, words, console) {
+        Ok(exit) => exit,
+        Err(message) => {
+            console.fatal(message);
+            Exit::Failed
+        }
+    }
+}
+
+fn executed(
+    path: &str,
+    line: &CommandLine,
+    words: &[String],
+    console: &mut Console,
+) -> Result<Exit, String> {
+    let script = LuaScript::read(path)?;
+    let settings = script_settings(line, words)?;
+    let command = line.command.as_deref().unwrap_or("run");
+    let target = target::target(&line.settings, |name| std::env::var(name).ok());
+    let database = match Database::open(&target) {
+        Ok(database) => database,
+        Err(error) => {
+            fatal::print(console, &error, Place::Command, line.settings.db_driver);
+            return Ok(Exit::Failed);
+        }
+    };
+    let kind = match dyno_lua::look(&database, &script, &settings, command) {
+        Ok(kind) => kind,
+        Err(error) => return Ok(failed(&error, None, console)),
+    };
+    let ended = match kind {
+        CommandKind::Run { ignored_hooks } => {
+            if !ignored_hooks.is_empty() {
+                console
+                    .warning(format_args!("hooks of the script are not called: {ignored_hooks}"));
+            }
+            return Ok(run(&database, &script, &settings, line, console));
+        }
+        CommandKind::PrintOptions => {
+            dyno_lua::once(&database, &script, &settings, "options", command)
+        }
+        CommandKind::Once => dyno_lua::once(&database, &script, &settings, "command", command),
+        CommandKind::Parallel => {
+            console.notice("Initializing worker threads...\n");
+            dyno_lua::parallel(&database, &script, &settings, line.settings.threads, command)
+        }
+    };
+    Ok(match ended {
+        Ok(()) => Exit::Done,
+        Err(error) => failed(&error, Some("sysbench.cmdline.call_command"), console),
+    })
+}
+
+fn run(
+    database: &Database,
+    script: &LuaScript,
+    settings: &ScriptSettings,
+    line: &CommandLine,
+    console: &mut Console,
+) -> Exit {
+    let job = Job {
+        settings: &line.settings,
+        test: script.name().to_owned(),
+        command_line: &settings.words,
+    };
+    let json = match run::begin(&job, console) {
+        Ok(json) => json,
+        Err(exit) => return exit,
+    };
+    if let Err(error) = dyno_lua::once(database, script, settings, "init", "run") {
+        return failed(&error, Some("init"), console);
+    }
+    let seed = settings.seed.into();
+    let exit = run::trial(&job, json, seed, console, |spec, control, observer| {
+        dyno_lua::drive(database, script, settings, spec, control, observer)
+    });
+    match dyno_lua::once(database, script, settings, "done", "run") {
+        Err(error) => failed(&error, Some("done"), console),
+        Ok(()) => exit,
+    }
+}
+
+/// Prints an error of the script itself.
+fn failed(error: &LuaError, function: Option<&str>, console: &mut Console) -> Exit {
+    match function {
+        Some(function) => {
+            console.fatal(format_args!("`{function}' function failed: {}", error.message));
+        }
+        None => console.fatal(&error.message),
+    }
+    if !error.trace.is_empty() {
+        console.complain(&error.trace);
+    }
+    Exit::Failed
+}
+
+fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSettings, String> {
+    let of_tests = |name: &str| OF_TESTS.contains(&name.replace('_', "-").as_str());
+    let mut given = Vec::new();
+    let mut pairs = Vec::new();
+    for (name, value) in &line.script_options {
+        match of_tests(name) {
+            true => pairs.push((name.clone(), value.clone().unwrap_or_default())),
+            false => given.push((name.clone(), value.clone())),
+        }
+    }
+    let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &pairs)
+        .map_err(|error| error.to_string())?;
+    let driver = line.settings.db_driver;
+    let seed = match line.settings.rand_seed {
+        0 => run::time_as_seed() as u32,
+        seed => seed as u32,
+    };
+    Ok(ScriptSettings {
+        driver: DbDriver::NAMES
+            .iter()
+            .find(|(_, kind)| *kind == driver)
+            .map_or("mysql", |(name, _)| name),
+        command: line.command.clone(),
+        words: super::without_secrets(words),
+        general: general(line, &options.random, options.prepared),
+        given,
+        random: options.random,
+        prepares: options.prepared,
+        seed: seed.max(1),
+        memory_max: usize::try_from(line.settings.lua_memory).unwrap_or(usize::MAX),
+    })
+}
+
+/// The general options as scripts see them, without passwords.
+fn general(
+    line: &CommandLine,
+    random: &RandomOptions,
+    prepares: bool,
+) -> Vec<(String, OptionValue)> {
+    let underscored = |name: &str| name.replace('-', "_");
+    let number = |text: &str| OptionValue::Number(text.parse().unwrap_or_default());
+    let mut options: Vec<(String, OptionValue)> = OPTIONS
+        .iter()
+        .filter(|option| !option.name.ends_with("-password"))
+        .map(|option| {
+            let given = line.given.iter().rev().find(|(name, _)| *name == option.name);
+            let text = given.map_or(option.default, |(_, text)| text.as_str());
+            let value = match option.kind {
+                Kind::Switch => OptionValue::Switch(switch(text).unwrap_or_default()),
+                Kind::Number => number(text),
+                Kind::Size => OptionValue::Number(size(text).unwrap_or_default() as f64),
+                Kind::Text | Kind::File => OptionValue::Text(text.to_owned()),
+                Kind::List => OptionValue::List(list(text).map(str::to_owned).collect()),
+            };
+            (underscored(option.name), value)
+        })
+        .collect();
+    let ps_mode = if prepares { "auto" } else { "disable" };
+    let numbers = [
+        ("rand_spec_iter", random.iterations.into()),
+        ("rand_spec_pct", random.hot_width_percent.into()),
+        ("rand_spec_res", random.hot_share_percent.into()),
+        ("rand_pareto_h", random.pareto_h),
+    ];
+    options.extend(numbers.map(|(name, value)| (name.to_owned(), OptionValue::Number(value))));
+    let texts = [("rand_type", random.distribution.name()), ("db_ps_mode", ps_mode)];
+    options.extend(texts.map(|(name, text)| (name.to_owned(), OptionValue::Text(text.to_owned()))));
+    options
+}

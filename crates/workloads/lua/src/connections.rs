@@ -1,0 +1,318 @@
+//! The connections of one Lua state, and the answers to its requests.
+
+use crate::machine::{BoundValue, LuaAnswer, LuaStep};
+use crate::rows::ResultSet;
+use crate::sql;
+use dyno_core::{
+    Cause, DbError, DbResult, Dialect, Driver, Executed, Param, ParamType, Session, Statement,
+    Tally,
+};
+use dyno_engine::ErrorPolicy;
+use dyno_reactor::{now, sleep_until};
+use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes};
+
+/// Who has a connection's session.
+enum Slot<S> {
+    /// The engine: the session that it opened for this worker.
+    Engine,
+    Own(S),
+    Closed,
+}
+
+/// A statement that a script has prepared on one of its connections.
+struct Prepared {
+    connection: usize,
+    /// With the dialect's placeholders.
+    sql: String,
+    placeholders: usize,
+    types: Vec<ParamType>,
+    /// `None` until it is prepared, and again after its connection was lost.
+    server: Option<Statement>,
+}
+
+pub(crate) struct Connections<'a, D: Driver> {
+    driver: &'a D,
+    /// The worker's.
+    number: u32,
+    policy: &'a ErrorPolicy,
+    /// False with `--db-ps-mode=disable`: values then become part of the text.
+    prepares: bool,
+    slots: Vec<Slot<D::Session>>,
+    statements: Vec<Prepared>,
+    /// The last error that a request had.
+    pub(crate) failure: Option<DbError>,
+}
+
+/// Does something with the session of a slot.
+macro_rules! with_session {
+    ($self:ident, $engine:ident, $number:expr, $session:ident => $body:expr) => {
+        match ($self.slots.get_mut($number), $engine) {
+            (Some(Slot::Own($session)), _) => $body,
+            (Some(Slot::Engine), Some($session)) => $body,
+            _ => Err(closed()),
+        }
+    };
+}
+
+#[cold]
+fn closed() -> DbError {
+    DbError::workload("the connection is closed")
+}
+
+impl<'a, D: Driver> Connections<'a, D> {
+    pub(crate) fn new(driver: &'a D, number: u32, policy: &'a ErrorPolicy, prepares: bool) -> Self {
+        let (slots, statements) = (Vec::new(), Vec::new());
+        Connections { driver, number, policy, prepares, slots, statements, failure: None }
+    }
+
+    /// Answers a request of the script. `engine` is the session that the engine lends, if there is one.
+    pub(crate) async fn answer<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        request: LuaStep,
+        tally: &mut Tally,
+    ) -> LuaAnswer {
+        let answered = match request {
+            LuaStep::Query(number, sql) => self.query(engine, number, &sql, tally).await,
+            LuaStep::Execute(number, values) => self.execute(engine, number, &values, tally).await,
+            LuaStep::Connect => self.connect(engine).await,
+            LuaStep::Disconnect(number) => self.disconnect(engine, number).await,
+            LuaStep::Reconnect(number) => self.reconnect(number).await,
+            LuaStep::Prepare(number, sql) => self.prepare(engine, number, &sql).await,
+            LuaStep::Bind(number, types) => self.bind(engine, number, types).await,
+            LuaStep::SleepUs(microseconds) => {
+                sleep_until(now().saturating_add((microseconds * 1e3) as u64)).await;
+                Ok(LuaAnswer::Nothing)
+            }
+            LuaStep::Done(..) | LuaStep::Restart | LuaStep::Failed(_) => Ok(LuaAnswer::Nothing),
+        };
+        answered.unwrap_or_else(|error| self.refused(error))
+    }
+
+    /// The answer to a request that failed, by the codes of the original's client libraries.
+    #[cold]
+    fn refused(&mut self, error: DbError) -> LuaAnswer {
+        let is_ignored = error.cause() != Cause::Workload
+            && self.policy.retry.contains(&error)
+            && (!error.is_fatal() || self.policy.reconnect);
+        let (errno, sqlstate) = match self.driver.dialect() {
+            Dialect::Mysql => mysql_codes(&error),
+            Dialect::Postgres => (PGRES_FATAL_ERROR, error.sqlstate()),
+            _ => (error.errno(), error.sqlstate()),
+        };
+        let sqlstate = sqlstate.to_owned();
+        let message = error.to_string();
+        let message = if error.is_from_server() { error.message().to_owned() } else { message };
+        self.failure = Some(error);
+        LuaAnswer::Error { errno, sqlstate, message, is_ignored }
+    }
+
+    async fn connect<S: Session>(&mut self, engine: Option<&mut S>) -> DbResult<LuaAnswer> {
+        let is_lent = self.slots.iter().any(|slot| matches!(slot, Slot::Engine));
+        let slot = match engine {
+            Some(_) if !is_lent => Slot::Engine,
+            _ => Slot::Own(self.driver.connect(self.number).await?),
+        };
+        let free = self.slots.iter().position(|slot| matches!(slot, Slot::Closed));
+        let number = free.unwrap_or(self.slots.len());
+        match free {
+            Some(number) => self.slots[number] = slot,
+            None => self.slots.push(slot),
+        }
+        Ok(LuaAnswer::Number(number))
+    }
+
+    /// The engine's session stays open, for the next connection of the script.
+    async fn disconnect<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        number: usize,
+    ) -> DbResult<LuaAnswer> {
+        let slot = self.slots.get_mut(number).ok_or_else(closed)?;
+        match (std::mem::replace(slot, Slot::Closed), engine) {
+            (Slot::Own(session), _) => session.close().await,
+            (Slot::Engine, Some(session)) if session.is_in_transaction() => {
+                session.rollback().await?;
+            }
+            _ => {}
+        }
+        self.forget_statements(number);
+        Ok(LuaAnswer::Nothing)
+    }
+
+    /// Replaces a session by one of this state's own.
+    async fn reconnect(&mut self, number: usize) -> DbResult<LuaAnswer> {
+        let session = self.driver.reconnect(self.number, 0).await?;
+        let slot = self.slots.get_mut(number).ok_or_else(closed)?;
+        if let Slot::Own(old) = std::mem::replace(slot, Slot::Own(session)) {
+            old.close().await;
+        }
+        self.forget_statements(number);
+        Ok(LuaAnswer::Nothing)
+    }
+
+    /// The engine has replaced its session.
+    pub(crate) fn engine_reconnected(&mut self) {
+        let lent = self.slots.iter().position(|slot| matches!(slot, Slot::Engine));
+        if let Some(number) = lent {
+            self.forget_statements(number);
+        }
+    }
+
+    fn forget_statements(&mut self, connection: usize) {
+        let of_connection =
+            self.statements.iter_mut().filter(|statement| statement.connection == connection);
+        of_connection.for_each(|statement| statement.server = None);
+    }
+
+    /// Brings the state's own sessions out of what a failed event has left, as the engine does with its own.
+    pub(crate) async fn recover(&mut self) -> DbResult<()> {
+        for number in 0..self.slots.len() {
+            let Slot::Own(session) = &mut self.slots[number] else { continue };
+            let lost = self.failure.as_ref().is_some_and(DbError::is_fatal);
+            if lost || session.is_in_transaction() && session.rollback().await.is_err() {
+                self.reconnect(number).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn close(&mut self) {
+        for slot in self.slots.drain(..) {
+            if let Slot::Own(session) = slot {
+                session.close().await;
+            }
+        }
+    }
+
+    async fn query<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        number: usize,
+        sql: &[u8],
+        tally: &mut Tally,
+    ) -> DbResult<LuaAnswer> {
+        let sql = utf8(sql)?;
+        let mut rows = ResultSet::default();
+        let done =
+            with_session!(self, engine, number, session => session.query(sql, &mut rows).await);
+        let done = done.map_err(|error| error.with_statement(sql))?;
+        Ok(counted(done, rows, tally))
+    }
+
+    async fn prepare<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        connection: usize,
+        sql: &[u8],
+    ) -> DbResult<LuaAnswer> {
+        let dialect = self.driver.dialect();
+        let marked = if self.prepares { dialect } else { Dialect::Mysql };
+        let (sql, placeholders) = sql::with_placeholders(utf8(sql)?, marked);
+        // What a script has closed stays prepared for the next time.
+        let is_known = |known: &Prepared| known.connection == connection && known.sql == sql;
+        let known = self.statements.iter().position(is_known);
+        if let Some(number) = known {
+            return Ok(LuaAnswer::Number(number));
+        }
+        let types = vec![ParamType::Inferred; placeholders];
+        self.statements.push(Prepared { connection, sql, placeholders, types, server: None });
+        let number = self.statements.len() - 1;
+        // PostgreSQL needs the types first, which are bound later.
+        if self.prepares && dialect != Dialect::Postgres {
+            self.prepared(engine, number).await?;
+        }
+        Ok(LuaAnswer::Number(number))
+    }
+
+    async fn bind<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        number: usize,
+        types: Vec<ParamType>,
+    ) -> DbResult<LuaAnswer> {
+        let dialect = self.driver.dialect();
+        let statement = self.statements.get_mut(number).ok_or_else(closed)?;
+        if types.len() != statement.placeholders {
+            let (bound, placeholders) = (types.len(), statement.placeholders);
+            return Err(DbError::workload(format!(
+                "{bound} parameters were bound to a statement with {placeholders} placeholders"
+            )));
+        }
+        let was_prepared = statement.server.is_some();
+        if dialect == Dialect::Postgres && !was_prepared {
+            statement.types = types;
+            if self.prepares {
+                self.prepared(engine, number).await?;
+            }
+        }
+        Ok(LuaAnswer::Nothing)
+    }
+
+    /// The server's statement, prepared now if it is not yet.
+    async fn prepared<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        number: usize,
+    ) -> DbResult<Statement> {
+        let statement = self.statements.get_mut(number).ok_or_else(closed)?;
+        if let Some(server) = statement.server {
+            return Ok(server);
+        }
+        let (sql, types) = (statement.sql.as_str(), statement.types.as_slice());
+        let server = with_session!(self, engine, statement.connection, session => {
+            session.prepare(sql, types).await
+        });
+        let server = server.map_err(|error| error.with_statement(statement.sql.as_str()))?;
+        statement.server = Some(server);
+        Ok(server)
+    }
+
+    async fn execute<S: Session>(
+        &mut self,
+        mut engine: Option<&mut S>,
+        number: usize,
+        values: &[BoundValue],
+        tally: &mut Tally,
+    ) -> DbResult<LuaAnswer> {
+        if !self.prepares {
+            let statement = self.statements.get(number).ok_or_else(closed)?;
+            let (connection, sql) =
+                (statement.connection, sql::substituted(&statement.sql, values));
+            return self.query(engine, connection, sql.as_bytes(), tally).await;
+        }
+        let server = self.prepared(engine.as_deref_mut(), number).await?;
+        let statement = &self.statements[number];
+        let types = &statement.types;
+        let params: Vec<Param<'_>> = values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| match value {
+                BoundValue::Null => Param::Null,
+                BoundValue::Text(text) => Param::Text(text),
+                BoundValue::Number(number) if types.get(index) == Some(&ParamType::Double) => {
+                    Param::Double(*number)
+                }
+                BoundValue::Number(number) if number.fract() == 0.0 => Param::Int(*number as i64),
+                BoundValue::Number(number) => Param::Double(*number),
+            })
+            .collect();
+        let mut rows = ResultSet::default();
+        let done = with_session!(self, engine, statement.connection, session => {
+            session.execute(server, &params, &mut rows).await
+        });
+        let done = done.map_err(|error| error.with_statement(statement.sql.as_str()))?;
+        Ok(counted(done, rows, tally))
+    }
+}
+
+fn counted(done: Executed, rows: ResultSet, tally: &mut Tally) -> LuaAnswer {
+    tally.count(done);
+    if done.has_rows { LuaAnswer::Rows(rows) } else { LuaAnswer::Nothing }
+}
+
+fn utf8(sql: &[u8]) -> DbResult<&str> {
+    std::str::from_utf8(sql).map_err(|_| {
+        DbError::workload("the text of a statement must be UTF-8; bind other bytes as parameters")
+    })
+}

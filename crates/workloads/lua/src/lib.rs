@@ -1,0 +1,26 @@
+//! Users' own sysbench scripts, executed by LuaJIT.
+//!
+//! Each worker has a Lua state in which the functions of its script are executed, in one coroutine: what has to wait for a
+//! database yields a request to the worker's task on dyno's loop, and the answer resumes it. The interface of sysbench
+//! 1.0.20 is in `prelude.lua`.
+//!
+//! - [`LuaScript`], [`ScriptSettings`]: a file, and what its states are given.
+//! - [`look`], [`once`], [`parallel`]: commands.
+//! - [`drive()`][drive]: `run`.
+//!
+//! The folder's README says what is supported, and every deviation.
+
+mod commands;
+mod connections;
+mod machine;
+mod random;
+mod rows;
+mod script;
+mod sql;
+mod worker;
+mod workload;
+
+pub use commands::{CommandKind, look, once, parallel};
+pub use machine::LuaError;
+pub use script::{INSTALLED, LuaScript, OptionValue, ScriptSettings};
+pub use workload::drive;

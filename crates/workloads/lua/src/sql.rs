@@ -1,0 +1,70 @@
+//! Texts of prepared statements.
+
+use crate::machine::BoundValue;
+use dyno_core::Dialect;
+use std::fmt::Write as _;
+
+/// The parts of a statement before, between and after its `?`, which count only outside of quotes.
+fn parts(sql: &str) -> Vec<&str> {
+    let (mut parts, mut begin, mut quote) = (Vec::new(), 0, None);
+    for (at, byte) in sql.bytes().enumerate() {
+        match (quote, byte) {
+            (None, b'\'' | b'"' | b'`') => quote = Some(byte),
+            (Some(open), _) if open == byte => quote = None,
+            (None, b'?') => {
+                parts.push(&sql[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&sql[begin..]);
+    parts
+}
+
+/// The statement with the placeholders of its dialect, and their number.
+pub(crate) fn with_placeholders(sql: &str, dialect: Dialect) -> (String, usize) {
+    let parts = parts(sql);
+    if dialect != Dialect::Postgres {
+        return (sql.to_owned(), parts.len() - 1);
+    }
+    let mut text = parts[0].to_owned();
+    for (index, part) in parts.iter().enumerate().skip(1) {
+        let _ = write!(text, "${index}{part}");
+    }
+    (text, parts.len() - 1)
+}
+
+/// The statement with values in place of its placeholders, for `--db-ps-mode=disable`.
+pub(crate) fn substituted(sql: &str, values: &[BoundValue]) -> String {
+    let parts = parts(sql);
+    let mut text = parts[0].to_owned();
+    for (index, part) in parts.iter().enumerate().skip(1) {
+        match values.get(index - 1) {
+            Some(BoundValue::Number(number)) => text.push_str(&number.to_string()),
+            Some(BoundValue::Text(value)) => {
+                let value = String::from_utf8_lossy(value).replace('\'', "''");
+                text.extend(["'", &value, "'"]);
+            }
+            Some(BoundValue::Null) | None => text.push_str("NULL"),
+        }
+        text.push_str(part);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_those_outside_of_quotes() {
+        let sql = "SELECT '?', \"?\" FROM t WHERE a=? AND b=?";
+        assert_eq!(with_placeholders(sql, Dialect::Mysql), (sql.to_owned(), 2));
+        let postgres = "SELECT '?', \"?\" FROM t WHERE a=$1 AND b=$2";
+        assert_eq!(with_placeholders(sql, Dialect::Postgres), (postgres.to_owned(), 2));
+        let values = [BoundValue::Number(-5.0), BoundValue::Text(b"it's".to_vec())];
+        let text = "SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
+        assert_eq!(substituted(sql, &values), text);
+    }
+}
