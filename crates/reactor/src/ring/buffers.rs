@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Bytes of one buffer. An answer that is longer takes several.
-const BUFFER_BYTES: usize = 2048;
+pub(super) const BUFFER_BYTES: usize = 2048;
 /// Where the kernel wants the entries to begin.
 const PAGE_BYTES: usize = 4096;
 /// The only group of a ring.

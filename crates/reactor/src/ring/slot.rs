@@ -1,6 +1,6 @@
 //! One socket of a ring: what has arrived and not been taken, what was given and not been sent.
 
-use super::buffers::Buffers;
+use super::buffers::{BUFFER_BYTES, Buffers};
 use io_uring::cqueue;
 use rustix::io::Errno;
 use std::os::fd::RawFd;
@@ -209,6 +209,10 @@ impl SocketSlot {
     /// A completion of the multishot receive. Its buffer is held until it is taken, [`SocketSlot::settle`] at the latest.
     pub(super) fn received(&mut self, result: i32, flags: u32, buffers: &mut Buffers) -> Next {
         if let Some(id) = cqueue::buffer_select(flags) {
+            // At the first bytes, so that no later answer in two pieces is the first to allocate.
+            if self.landed.capacity() == 0 {
+                self.landed.reserve(BUFFER_BYTES);
+            }
             self.settle(buffers);
             if self.is_closing || result <= 0 {
                 buffers.give(id);
