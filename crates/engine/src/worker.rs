@@ -495,6 +495,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
         let counts = self.local.recorder.borrow_mut().fail(kind, &error, tally, at);
         if action != Action::Fail {
+            self.leave_nothing_open(&error).await;
             return After::Stop(self.end_worker(error, counts));
         }
         let outcome = Outcome::Failed(error.class());
@@ -504,6 +505,18 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
         self.local.wait_until(now() + policy.pause).await;
         After::Next
+    }
+
+    /// Rolls back before the session ends with its worker: a proxy may hand its connection to others, with what the
+    /// transaction has done. pgbench's clients just leave.
+    async fn leave_nothing_open(&mut self, error: &DbError) {
+        if !error.is_fatal()
+            && !self.shared.spec.errors.retire
+            && let Some(session) = &mut self.session
+        {
+            // The error that ends the worker is the one that counts.
+            let _ = session.rollback().await;
+        }
     }
 
     /// Restores a clean session. False when the trial has ended before that.

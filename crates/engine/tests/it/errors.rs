@@ -147,6 +147,20 @@ fn a_rollback_that_fails_is_an_error_too() {
     assert!(matches!(&result.ended, TrialEnd::Aborted(error) if error.is_fatal()), "{result:?}");
 }
 
+#[test]
+fn a_worker_that_ends_the_trial_rolls_its_transaction_back() {
+    let sent = |errors: ErrorPolicy| {
+        let driver = constant(MS, vec![at(1, ErrorClass::Other)]);
+        let (result, _) =
+            run(&Lists::of(&TRANSFER), &driver, &TrialSpec { errors, ..closed(1, 1) });
+        assert_eq!(result.total.counts().failed, 1);
+        driver.statements()
+    };
+    // BEGIN, UPDATE and ROLLBACK; pgbench's clients leave without the latter.
+    assert_eq!(sent(only(Vec::new())), 3);
+    assert_eq!(sent(ErrorPolicy { retire: true, ..only(Vec::new()) }), 2);
+}
+
 /// The server stands still from 2 s to 8 s; what asks it waits.
 fn frozen() -> dyno_drivers::sim::SimDriver {
     constant(MS, vec![Fault::Stall { from: 2 * SECOND, until: 8 * SECOND }])
