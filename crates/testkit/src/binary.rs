@@ -100,7 +100,6 @@ pub fn peer(name: &str) -> Option<String> {
 /// The output of a command; after a failure the error output.
 pub(crate) fn output_of(command: &mut Command) -> Result<String, String> {
     let output = command
-        .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("{:?} can't be run: {error}", command.get_program()))?;
     if output.status.success() {

@@ -5,6 +5,7 @@ mod binary;
 mod certificates;
 mod chinese;
 mod counting;
+mod fetched;
 mod mariadb;
 mod mysql;
 mod nats;

@@ -1,5 +1,6 @@
 //! A MariaDB for a test.
 
+use crate::fetched::Fetched;
 use crate::server::{TestServer, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
@@ -29,36 +30,87 @@ impl MariaDb {
             .unwrap_or_else(|why| panic!("MariaDB is installed but doesn't start: {why}")))
     }
 
+    /// Starts a small server of a later version, which `tests/fetch-servers mariadb` has unpacked; an error says that it
+    /// has not.
+    pub fn start_fetched() -> Result<Self, String> {
+        let fetched = Fetched::find("mariadb")?;
+        Ok(Self::launch_fetched(&fetched)
+            .unwrap_or_else(|why| panic!("MariaDB is there but doesn't start: {why}")))
+    }
+
     fn launch(daemon: &str, installer: &str, options: &[&str]) -> Result<Self, String> {
         let scratch = Scratch::new();
         hand_over(scratch.path())?;
-        let data = scratch.file("data");
-        let (port, socket) = (free_port(), scratch.file("s"));
         // A server that starts removes files like temporary tables, also those of others in the same folder.
-        let temporary = format!("--tmpdir={}", scratch.path().display());
         set_up(
             unprivileged(installer)
                 .arg("--no-defaults")
                 .arg("--auth-root-authentication-method=normal")
                 .arg("--skip-test-db")
-                .arg(&temporary)
-                .arg(format!("--datadir={}", data.display())),
+                .arg(format!("--tmpdir={}", scratch.path().display()))
+                .arg(format!("--datadir={}", scratch.file("data").display())),
         )?;
-        let mut arguments = vec![
+        Self::on_data(scratch, daemon, vec!["--no-defaults".to_owned()], options)
+    }
+
+    /// The installer is a script that looks for programs of this machine: what it does is done here.
+    fn launch_fetched(fetched: &Fetched) -> Result<Self, String> {
+        let scratch = Scratch::new();
+        hand_over(scratch.path())?;
+        let (loader, mut arguments) = fetched.program("usr/sbin/mariadbd", "usr/lib")?;
+        let share = |name: &str| fetched.file(&format!("usr/share/{name}"));
+        arguments.extend([
             "--no-defaults".to_owned(),
-            format!("--datadir={}", data.display()),
+            format!("--basedir={}", fetched.file("usr")),
+            format!("--lc-messages-dir={}", share("mariadb")),
+            format!("--character-sets-dir={}", share("mariadb/charsets")),
+        ]);
+        let data = scratch.file("data");
+        std::fs::create_dir(&data).map_err(|error| error.to_string())?;
+        hand_over(&data)?;
+        // A statement a line: the server's own parser of this script wants it so.
+        let mut sql =
+            "create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n".to_owned();
+        for name in ["system_tables", "performance_tables", "system_tables_data"] {
+            let file = share(&format!("mariadb/mariadb_{name}.sql"));
+            sql += &std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+        }
+        let script = scratch.file("bootstrap.sql");
+        std::fs::write(&script, sql).map_err(|error| error.to_string())?;
+        let script = std::fs::File::open(&script).map_err(|error| error.to_string())?;
+        set_up(
+            unprivileged(&loader)
+                .args(&arguments)
+                .arg("--bootstrap")
+                .arg(format!("--datadir={}", data.display()))
+                .arg(format!("--tmpdir={}", scratch.path().display()))
+                .stdin(script),
+        )?;
+        Self::on_data(scratch, &loader, arguments, &[])
+    }
+
+    /// Starts a server on the folder `data` of `scratch`; `arguments` come first, `options` last.
+    fn on_data(
+        scratch: Scratch,
+        program: &str,
+        mut arguments: Vec<String>,
+        options: &[&str],
+    ) -> Result<Self, String> {
+        let (port, socket) = (free_port(), scratch.file("s"));
+        arguments.extend([
+            format!("--datadir={}", scratch.file("data").display()),
             format!("--socket={}", socket.display()),
             format!("--port={port}"),
             format!("--pid-file={}", scratch.file("pid").display()),
-            temporary,
+            format!("--tmpdir={}", scratch.path().display()),
             "--bind-address=127.0.0.1".to_owned(),
             "--skip-name-resolve".to_owned(),
             "--innodb-log-file-size=48M".to_owned(),
             "--innodb-buffer-pool-size=128M".to_owned(),
-        ];
+        ]);
         arguments.extend(options.iter().map(|&option| option.to_owned()));
         let mut mariadb =
-            MariaDb { server: TestServer::new(scratch, daemon, arguments), port, socket };
+            MariaDb { server: TestServer::new(scratch, program, arguments), port, socket };
         mariadb.restart()?;
         mariadb.sql("CREATE DATABASE sbtest")?;
         Ok(mariadb)

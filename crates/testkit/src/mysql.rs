@@ -1,8 +1,9 @@
 //! A MySQL for a test: the one that `tests/fetch-servers` unpacked, started by its own loader.
 
+use crate::fetched::Fetched;
 use crate::server::{TestServer, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, ask};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A running MySQL with user `root` (no password) and an empty database `sbtest`.
 #[derive(Debug)]
@@ -14,49 +15,36 @@ pub struct MySql {
 impl MySql {
     /// Where `tests/fetch-servers mysql` has unpacked MySQL and its Router; an error says that it has not.
     pub fn folder() -> Result<PathBuf, String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers/mysql");
-        if !root.join("complete").is_file() {
-            return Err(
-                "there is no MySQL in target/servers; call tests/fetch-servers mysql".to_owned()
-            );
-        }
-        root.canonicalize().map_err(|error| error.to_string())
+        Fetched::find("mysql").map(|fetched| fetched.0)
     }
 
     /// Starts a small server. An error is that of [`Self::folder`]; panics when one that is there doesn't start.
     pub fn start() -> Result<Self, String> {
-        let root = Self::folder()?;
-        Ok(Self::launch(&root)
+        let fetched = Fetched::find("mysql")?;
+        Ok(Self::launch(&fetched)
             .unwrap_or_else(|why| panic!("MySQL is there but doesn't start: {why}")))
     }
 
-    fn launch(root: &Path) -> Result<Self, String> {
+    fn launch(fetched: &Fetched) -> Result<Self, String> {
         let scratch = Scratch::new();
         hand_over(scratch.path())?;
-        let libraries = root.join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH));
-        let loader = loader(&libraries).ok_or("the loader of its libraries is missing")?;
-        let (port, daemon) = (free_port(), root.join("usr/sbin/mysqld").display().to_string());
-        let (show, own) = (root.display(), scratch.path().display());
-        let mut arguments: Vec<String> = vec![
-            "--argv0".to_owned(),
-            daemon.clone(),
-            "--library-path".to_owned(),
-            format!("{}:{show}/usr/lib/mysql/private", libraries.display()),
-            daemon,
+        let (loader, mut arguments) =
+            fetched.program("usr/sbin/mysqld", "usr/lib/mysql/private")?;
+        let (port, own) = (free_port(), scratch.path().display());
+        arguments.extend([
             "--no-defaults".to_owned(),
-            format!("--basedir={show}/usr"),
+            format!("--basedir={}", fetched.file("usr")),
             format!("--datadir={own}/data"),
             format!("--tmpdir={own}"),
-            format!("--lc-messages-dir={show}/usr/share/mysql"),
-            format!("--character-sets-dir={show}/usr/share/mysql/charsets"),
+            format!("--lc-messages-dir={}", fetched.file("usr/share/mysql")),
+            format!("--character-sets-dir={}", fetched.file("usr/share/mysql/charsets")),
             "--mysqlx=OFF".to_owned(),
             "--secure-file-priv=NULL".to_owned(),
             "--innodb-redo-log-capacity=64M".to_owned(),
-        ];
-        let loader = loader.display().to_string();
+        ]);
         set_up(unprivileged(&loader).args(&arguments).arg("--initialize-insecure"))?;
         arguments.extend([
-            format!("--plugin-dir={show}/usr/lib/mysql/plugin"),
+            format!("--plugin-dir={}", fetched.file("usr/lib/mysql/plugin")),
             format!("--socket={own}/s"),
             format!("--pid-file={own}/pid"),
             format!("--port={port}"),
@@ -75,9 +63,4 @@ impl MySql {
     pub fn url(&self) -> String {
         format!("mysql://root@127.0.0.1:{}/sbtest", self.port)
     }
-}
-
-fn loader(libraries: &Path) -> Option<PathBuf> {
-    let names = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
-    names.map(|name| libraries.join(name)).into_iter().find(|path| path.is_file())
 }

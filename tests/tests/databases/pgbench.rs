@@ -18,7 +18,7 @@ async fn all<S: Session>(session: &mut S, statements: &[&str]) {
 }
 
 /// Pays twice; then books something at a teller only.
-fn books_are_compared<D: Driver>(driver: &D) {
+pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
     let looked = block_on(async {
         let mut session = driver.connect(0).await.expect("connected");
         let missing = balances(&mut session).await.expect_err("there are no tables");

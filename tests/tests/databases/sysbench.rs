@@ -70,7 +70,7 @@ fn run_seeded<D: Driver>(
     Ok(total)
 }
 
-fn whole_way<D: Driver>(driver: &D) {
+pub(crate) fn whole_way<D: Driver>(driver: &D) {
     prepare_and_look(driver);
     run_the_usual_tables(driver);
     let tables = SysbenchOptions {

@@ -1,10 +1,11 @@
-//! The same on a real MySQL 9.7: log-ins with the SHA-256 methods, statements, bulk loads.
+//! The same on a real MySQL 9.7 and on MariaDB 11.8: log-ins with the SHA-256 methods, statements, bulk loads.
 
 use super::bulk_loads::{load_and_fall_back, refused_loads};
-use super::statements::every_statement;
-use super::support::{ask, connect, run, run_sql, text};
-use dyno_core::Cause;
-use dyno_testkit::{MySql, server_or_skip};
+use super::statements::{every_end, every_statement};
+use super::support::{ask, connect, driver, run, run_sql, text};
+use dyno_core::{Cause, Session};
+use dyno_drivers::mysql::MysqlSession;
+use dyno_testkit::{MariaDb, MySql, server_or_skip, skipped};
 
 #[test]
 fn mysql_logs_in_answers_and_loads() {
@@ -39,9 +40,37 @@ fn mysql_logs_in_answers_and_loads() {
             }
         }
         run_sql(&mut root, &["DROP USER dyno_sha@'%'"]).await;
-        every_statement(&mut root).await;
-        load_and_fall_back(&url).await;
-        refused_loads(&mut connect(&url).await.unwrap()).await;
-        run_sql(&mut root, &["DROP TABLE odd, u, v", "DROP PROCEDURE p"]).await;
+        everything(&mut root, &url).await;
     });
+}
+
+async fn everything(root: &mut MysqlSession, url: &str) {
+    every_statement(root).await;
+    every_end(url).await;
+    load_and_fall_back(url).await;
+    refused_loads(&mut connect(url).await.unwrap()).await;
+    run_sql(root, &["DROP TABLE odd, u, v", "DROP PROCEDURE p"]).await;
+}
+
+/// The whole way of each family stands here, too: one server for all.
+#[test]
+fn mariadb_11_8_logs_in_answers_loads_and_runs() {
+    let server = match MariaDb::start_fetched() {
+        Ok(server) => server,
+        Err(why) => return skipped("mariadb_11_8_logs_in_answers_loads_and_runs", &why),
+    };
+    let url = server.url();
+    run(async {
+        // It makes a certificate of its own when it starts.
+        for tls in ["disable", "require"] {
+            let mut session = connect(&format!("{url}?tls={tls}")).await.unwrap();
+            assert_eq!(session.is_tls(), tls == "require");
+            assert!(session.product().version.starts_with("11.8."), "{:?}", session.product());
+            every_statement(&mut session).await;
+        }
+        everything(&mut connect(&url).await.unwrap(), &url).await;
+    });
+    let driver = driver(&url);
+    crate::sysbench::whole_way(&driver);
+    crate::pgbench::books_are_compared(&driver);
 }

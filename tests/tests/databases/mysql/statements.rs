@@ -25,8 +25,7 @@ fn statements() {
             session.close().await;
         }
         session_variables(&server).await;
-        an_abandoned_call(&server).await;
-        kill_query(&server).await;
+        every_end(&server.url()).await;
         no_allocations(&server).await;
     });
 }
@@ -210,10 +209,16 @@ async fn session_variables(server: &MariaDb) {
     assert!(error.message().contains("no_such_variable") && error.hint().is_some());
 }
 
+/// What is given up or killed.
+pub(crate) async fn every_end(url: &str) {
+    an_abandoned_call(url).await;
+    kill_query(url).await;
+}
+
 /// A call that was dropped half-way leaves a session that says so, and does not answer the next
 /// call with the earlier one's rows.
-async fn an_abandoned_call(server: &MariaDb) {
-    let mut session = connect(&server.url()).await.unwrap();
+async fn an_abandoned_call(url: &str) {
+    let mut session = connect(url).await.unwrap();
     let due = dyno_reactor::now() + 50 * dyno_core::MILLISECOND;
     let mut rows = Discard;
     let slow = session.query("SELECT SLEEP(60)", &mut rows);
@@ -223,22 +228,26 @@ async fn an_abandoned_call(server: &MariaDb) {
     assert!(session.rollback().await.is_err());
 }
 
-async fn kill_query(server: &MariaDb) {
-    let driver = driver(&server.url());
-    let mut session = driver.connect(0).await.unwrap();
+async fn kill_query(url: &str) {
+    let mut session = driver(url).connect(0).await.unwrap();
+    let mut other = connect(url).await.unwrap();
     let id = ask(&mut session, "SELECT CONNECTION_ID()").await[0][0].clone().unwrap();
-    let kill = format!("KILL QUERY {id}");
     let mut rows = Ints::default();
     let answer = {
         let mut slow = std::pin::pin!(session.query("SELECT SLEEP(100)", &mut rows));
-        let due = dyno_reactor::now() + dyno_core::MILLISECOND;
-        assert!(dyno_reactor::timeout(due, slow.as_mut()).await.is_err());
-        let begun = "SELECT 1 FROM information_schema.processlist WHERE info = 'SELECT SLEEP(100)'";
-        dyno_testkit::wait_until("the query", || !server.sql(begun).unwrap().trim().is_empty());
-        server.sql(&kill).unwrap();
+        let begun = format!(
+            "SELECT 1 FROM information_schema.processlist WHERE id = {id} AND info LIKE 'SELECT SLEEP%'"
+        );
+        loop {
+            let due = dyno_reactor::now() + 10 * dyno_core::MILLISECOND;
+            assert!(dyno_reactor::timeout(due, slow.as_mut()).await.is_err());
+            if !ask(&mut other, &begun).await.is_empty() {
+                break;
+            }
+        }
+        run_sql(&mut other, &[&format!("KILL QUERY {id}")]).await;
         slow.await
     };
-    // SLEEP answers 1 when it was interrupted, or fails, which leaves the session usable.
     match answer {
         Ok(_) => assert_eq!(rows.0, [Some(1)]),
         Err(error) => assert_eq!((error.errno(), error.class()), (1317, ErrorClass::Other)),

@@ -41,9 +41,13 @@ fn changed(affected: u64) -> Executed {
 
 #[test]
 fn statements() {
-    let server = server_or_skip!(Postgres, "statements");
+    every_statement(&server_or_skip!(Postgres, "statements"));
+}
+
+/// What every version must do.
+pub(crate) fn every_statement(server: &Postgres) {
     block_on(async {
-        let mut session = session(&server).await;
+        let mut session = session(server).await;
         introduces_itself(&session);
         text_queries(&mut session).await;
         prepared_statements(&mut session).await;
@@ -395,13 +399,17 @@ async fn noisy_copy(session: &mut PostgresSession) {
 
 #[test]
 fn cancelled_and_lost() {
-    let mut server = server_or_skip!(Postgres, "cancelled_and_lost");
-    cancel(&server);
-    block_on(abandoned(&server)).unwrap();
-    block_on(terminated(&server)).unwrap();
-    block_on(lock_timeouts_and_stale_snapshots(&server)).unwrap();
-    deadlocks(&server);
-    block_on(killed(&mut server)).unwrap();
+    every_end(&mut server_or_skip!(Postgres, "cancelled_and_lost"));
+}
+
+/// What is cancelled, refused or killed.
+pub(crate) fn every_end(server: &mut Postgres) {
+    cancel(server);
+    block_on(abandoned(server)).unwrap();
+    block_on(terminated(server)).unwrap();
+    block_on(lock_timeouts_and_stale_snapshots(server)).unwrap();
+    deadlocks(server);
+    block_on(killed(server)).unwrap();
 }
 
 async fn killed(server: &mut Postgres) {
