@@ -36,11 +36,12 @@ pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{
     AnswerRow, AnswerTable, BulkFallback, BulkMethod, BulkReport, ColumnNames, Discard, Driver,
-    Executed, FlightAnswers, Interrupter, RowSource, RowWriter, Rows, Session, Statement,
+    Executed, FlightAnswers, Interrupter, RowSource, RowWriter, Rows, Session, SessionProof,
+    SessionTls, Statement,
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
 pub use target::{Dialect, Product, is_shardingsphere};
-pub use text::push_int;
+pub use text::{counted, push_int};
 pub use value::{Param, ParamType};
 pub use workload::{
     EndedTransaction, Errand, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,

@@ -11,6 +11,25 @@ pub struct WorkloadOffer {
     pub workers_alias: Option<&'static str>,
     /// The options of all tests.
     pub options: fn() -> Vec<OptionDoc>,
+    pub pace: UsualPace,
+}
+
+/// What the time of a run is guessed by, before anything is known of the server: rows per second on a small one, of
+/// the largest table where one number sizes all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UsualPace {
+    pub loaded: f64,
+    /// By what is looked at around a trial; infinite where no rows are.
+    pub checked: f64,
+    /// By a pass over the queries.
+    pub queried: f64,
+}
+
+impl UsualPace {
+    /// Of rows that are loaded and never looked at as a whole.
+    pub const fn loading(loaded: f64) -> Self {
+        UsualPace { loaded, checked: f64::INFINITY, queried: f64::INFINITY }
+    }
 }
 
 /// The difference between the points of an experiment.

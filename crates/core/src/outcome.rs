@@ -44,8 +44,9 @@ impl Tally {
             StatementKind::Write => self.writes += 1,
             StatementKind::Other => self.others += 1,
         }
-        self.rows_read += done.rows;
-        self.rows_written += done.affected;
+        // What a server claims may be anything.
+        self.rows_read = self.rows_read.saturating_add(done.rows);
+        self.rows_written = self.rows_written.saturating_add(done.affected);
     }
 
     #[inline]
@@ -58,8 +59,25 @@ impl Tally {
         self.reads += more.reads;
         self.writes += more.writes;
         self.others += more.others;
-        self.rows_read += more.rows_read;
-        self.rows_written += more.rows_written;
+        self.rows_read = self.rows_read.saturating_add(more.rows_read);
+        self.rows_written = self.rows_written.saturating_add(more.rows_written);
         self.misses += more.misses;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Executed;
+
+    #[test]
+    fn item_7_claims_of_a_server_do_not_wrap() {
+        let mut tally = Tally::default();
+        for _ in 0..2 {
+            tally.count(Executed { has_rows: false, rows: 1, affected: u64::MAX });
+        }
+        let other = tally;
+        tally.add(&other);
+        assert_eq!((tally.writes, tally.rows_read, tally.rows_written), (4, 4, u64::MAX));
     }
 }

@@ -198,6 +198,22 @@ pub struct BulkFallback {
     pub remedy: Option<&'static str>,
 }
 
+/// What server and user have proven to each other when a session was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionProof {
+    pub tls: Option<SessionTls>,
+    /// The method of the log-in, in the protocol's words; `none` where nothing was asked.
+    pub method: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionTls {
+    /// Such as `TLS 1.3`.
+    pub version: &'static str,
+    /// The certificate has proven who the server is.
+    pub is_verified: bool,
+}
+
 /// Interrupts the statement of a session of an embedded database. Called from another thread; does nothing between
 /// statements.
 pub type Interrupter = Box<dyn Fn() + Send + Sync>;
@@ -210,6 +226,11 @@ pub trait Session {
     fn dialect(&self) -> Dialect;
 
     fn product(&self) -> &Product;
+
+    /// `None` for embedded databases.
+    fn proof(&self) -> Option<SessionProof> {
+        None
+    }
 
     fn capabilities(&self) -> &'static Capabilities {
         self.dialect().capabilities()

@@ -1,5 +1,6 @@
 //! Shards behind an endpoint, and the rule by which rows lie on them.
 
+use crate::counted;
 use std::fmt;
 use std::str::FromStr;
 
@@ -63,8 +64,9 @@ impl ShardMap {
                 Err(format!("`{rule}` is a rule for shards, and there is no node of role shard."))
             }
             ShardRule::Ranges(last) if last.len() + 1 != shards => Err(format!(
-                "`{rule}` is a rule for {} shards, and there are {shards}.",
-                last.len() + 1
+                "`{rule}` is a rule for {}, and there {} {shards}.",
+                counted(last.len() as u64 + 1, "shard"),
+                if shards == 1 { "is" } else { "are" }
             )),
             _ => Ok(ShardMap { rule, shards }),
         }

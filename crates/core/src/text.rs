@@ -19,3 +19,10 @@ pub fn push_int(out: &mut String, value: i64) {
     }
     out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
+/// `1 warehouse`, `2 warehouses`: a count with its noun, whose plural ends with an s.
+pub fn counted(count: impl Into<u64>, noun: &str) -> String {
+    match count.into() {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}

@@ -89,8 +89,8 @@ fn texts_of_a_server_are_bounded_before_and_after_the_log_in() {
     assert_eq!((error.cause(), error.message().len()), (Cause::Rejected, 4 << 10));
 }
 
-#[test]
-fn a_server_that_asks_for_millions_of_scram_iterations_is_refused() {
+/// The client's error at a server that asks for this many iterations of SCRAM and leaves, and what it has answered.
+fn asks_for(iterations: u32) -> (DbError, String) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || {
@@ -101,14 +101,27 @@ fn a_server_that_asks_for_millions_of_scram_iterations_is_refused() {
         let count = peer.read(&mut piece).unwrap();
         let first = String::from_utf8_lossy(&piece[..count]).into_owned();
         let nonce = first.rsplit_once("r=").unwrap().1.to_owned();
-        let answer = format!("\0\0\0\x0br={nonce}more,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=10000000");
+        let answer = format!("\0\0\0\x0br={nonce}more,s=W22ZaJ0SNY7soEsUEjb6gQ==,i={iterations}");
         peer.write_all(&message(b'R', answer.as_bytes())).unwrap();
-        peer.read(&mut piece).unwrap_or(0)
+        let count = peer.read(&mut piece).unwrap_or(0);
+        String::from_utf8_lossy(&piece[..count]).into_owned()
     });
     let target: TargetUrl =
         format!("postgres://me:s3cr3t@127.0.0.1:{port}/d?sslmode=disable").parse().unwrap();
     let result = block_on(async { PostgresDriver::new(&target)?.connect(0).await.map(drop) });
-    let error = result.unwrap().unwrap_err();
-    assert!(error.message().contains("SCRAM iterations"), "{error}");
-    assert_eq!(server.join().unwrap(), 0, "no proof was sent");
+    (result.unwrap().unwrap_err(), server.join().unwrap())
+}
+
+#[test]
+fn item_5_many_scram_iterations_are_computed_and_millions_refused() {
+    for computed in [4_096, 20_001, 100_000] {
+        let (error, heard) = asks_for(computed);
+        assert!(heard.contains(",p="), "{computed}: {heard}");
+        assert!(error.message().contains("ended the connection"), "{error}");
+    }
+    for refused in [100_001, 10_000_000] {
+        let (error, heard) = asks_for(refused);
+        assert!(error.message().contains("SCRAM iterations"), "{error}");
+        assert_eq!(heard, "", "no proof was sent");
+    }
 }

@@ -1,7 +1,8 @@
 //! The way into a real PostgreSQL: passwords, TLS, hosts, and what is said when it is barred.
 
 use dyno_core::{
-    AnswerTable, Cause, DbError, Discard, Driver, Executed, Param, ParamType, Session, Statement,
+    AnswerTable, Cause, DbError, DbResult, Discard, Driver, Executed, Param, ParamType, Session,
+    Statement,
 };
 use dyno_drivers::TargetUrl;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
@@ -124,6 +125,7 @@ fn log_in() {
     passwords(&server);
     wanted_servers(server.port);
     sslmodes(&server, files.path());
+    item_1_proofs(&server, files.path());
     refusals(&server);
     hosts_rotate(&server);
 }
@@ -141,6 +143,41 @@ fn passwords(server: &Postgres) {
             rejected(&format!("postgres://{user}@{place}"), "28P01", "none is given");
         }
     }
+}
+
+/// Item 1: channel binding, wanted methods, and what a session says that was proven.
+fn item_1_proofs(server: &Postgres, files: &Path) {
+    let ca = files.join("ca.pem").display().to_string();
+    let scram = "scram:s%C3%A9cret%20%26%20100%25";
+    let url = |user: &str, host: &str, query: &str| {
+        format!("postgres://{user}@{host}:{}/sbtest?{query}", server.port)
+    };
+    let verified = format!("sslmode=verify-full&sslrootcert={ca}&channel_binding=require");
+    for (user, host, query, tls, method) in [
+        (scram, "127.0.0.1", "sslmode=disable", None, "scram-sha-256"),
+        (scram, "127.0.0.1", "sslmode=require", Some(false), "scram-sha-256-plus"),
+        (scram, "127.0.0.1", "channel_binding=require", Some(false), "scram-sha-256-plus"),
+        (scram, "127.0.0.1", "channel_binding=disable", Some(false), "scram-sha-256"),
+        (scram, "localhost", &verified, Some(true), "scram-sha-256-plus"),
+        ("hashed:hash%27ed", "127.0.0.1", "require_auth=md5", Some(false), "md5"),
+        ("plain:plain", "127.0.0.1", "require_auth=!md5&sslmode=disable", None, "password"),
+        ("postgres", "127.0.0.1", "require_auth=none", Some(false), "none"),
+    ] {
+        let proof = block_on(async {
+            let target: TargetUrl = url(user, host, query).parse().unwrap();
+            let session = PostgresDriver::new(&target)?.connect(0).await?;
+            DbResult::Ok(session.proof().unwrap())
+        });
+        let proof = proof.unwrap().unwrap();
+        assert_eq!((proof.tls.map(|tls| tls.is_verified), proof.method), (tls, method), "{query}");
+        assert!(proof.tls.is_none_or(|tls| tls.version == "TLS 1.3"), "{proof:?}");
+    }
+    let refused = |user, query, words| rejected(&url(user, "127.0.0.1", query), "08004", words);
+    refused(scram, "sslmode=disable&channel_binding=require", "without channel binding");
+    refused("postgres", "channel_binding=require", "without channel binding");
+    refused(scram, "require_auth=md5,password", "excludes");
+    refused("plain:plain", "require_auth=scram-sha-256", "excludes");
+    refused("postgres", "require_auth=!none", "excludes");
 }
 
 fn sslmodes(server: &Postgres, files: &Path) {

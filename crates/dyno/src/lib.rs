@@ -34,6 +34,7 @@ use terminal::TerminalStreams;
 #[command(after_help = "\
 Examples:
   dyno quickstart                                    measure embedded SQLite, no server needed
+  dyno bench mysql://me@10.0.0.5/test                a first answer in ten minutes
   dyno run polardb-mysql-oltp --target polardb=mysql://root@10.0.0.5/sbtest --shrink 0.01
   dyno sysbench --mysql-user=root --tables=4 oltp_read_write prepare
   dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
@@ -62,6 +63,8 @@ struct CommandLine {
 enum Verb {
     /// Go the whole way on embedded SQLite: load, run, print tables, write the paper.
     Quickstart(commands::quickstart::Arguments),
+    /// Measure one or two databases with a load of each kind, within ten minutes; nothing else to know.
+    Bench(commands::bench::BenchArguments),
     /// Run a suite: a TOML file, or the name of a bundled one. Goes on with an interrupted run.
     Run(Box<commands::run::Arguments>),
     /// List the bundled suites: what each needs and how long it takes.
@@ -74,6 +77,13 @@ enum Verb {
     Compare(commands::compare::Arguments),
     /// Make load for runs on other machines: a member of a fleet.
     Generator(commands::generator::Arguments),
+    /// Make the key of a fleet, or list its load generators.
+    #[command(after_help = commands::fleet::HELP, arg_required_else_help = true)]
+    Fleet {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: commands::fleet::FleetCommand,
+    },
     /// Prove how much load this machine can make, against a server that does nothing.
     Calibrate(commands::calibrate::Arguments),
     /// List the runs.
@@ -192,6 +202,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     }
     let result = match command_line.verb {
         Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
+        Verb::Bench(arguments) => commands::bench::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
         Verb::Suites(arguments) => commands::suites::run(&arguments),
         Verb::Reproduce(arguments) => commands::reproduce::run(&arguments),
@@ -199,6 +210,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Compare(arguments) => commands::compare::run(&arguments),
         Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
         Verb::Generator(arguments) => commands::generator::run(&arguments),
+        Verb::Fleet { command } => commands::fleet::run(&command),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),

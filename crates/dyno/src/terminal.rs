@@ -2,6 +2,9 @@
 
 use dyno_runner::output::{ProgressView, Streams};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::process::{Signal, getpid, kill_process};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -11,11 +14,19 @@ pub(crate) struct TerminalStreams;
 impl Streams for TerminalStreams {
     fn data(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(bytes).and_then(|()| stdout.flush())
+        let bytes = if stdout.is_terminal() { harmless(bytes) } else { bytes.into() };
+        stdout.write_all(&bytes).and_then(|()| stdout.flush())
+    }
+
+    fn redraw(&self, shown: usize, text: &str) {
+        let mut stdout = io::stdout().lock();
+        // The watcher may have gone.
+        let _ = stdout.write_all(&vec![0x08; shown]);
+        let _ = stdout.write_all(&harmless(text.as_bytes())).and_then(|()| stdout.flush());
     }
 
     fn talk(&self, bytes: &[u8]) {
-        let _ = io::stderr().lock().write_all(bytes);
+        let _ = io::stderr().lock().write_all(&harmless(bytes));
     }
 
     fn is_watched(&self) -> bool {
@@ -33,7 +44,7 @@ impl Streams for TerminalStreams {
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let target = ProgressDrawTarget::stderr_with_hz(5);
         let bar = ProgressBar::with_draw_target(Some(length), target);
-        let bar = bar.with_style(style.progress_chars("=> ")).with_prefix(title.to_owned());
+        let bar = bar.with_style(style.progress_chars("=> ")).with_prefix(harmless_text(title));
         Some(Box::new(TerminalBar(bar)))
     }
 
@@ -42,20 +53,84 @@ impl Streams for TerminalStreams {
     }
 
     fn ask_password(&self, prompt: &str) -> io::Result<String> {
-        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-        let stdin = io::stdin();
-        let before = tcgetattr(&stdin)?;
-        let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(&stdin, OptionalActions::Flush, &silent)?;
+        let silence = Silence::begin()?;
         self.talk(prompt.as_bytes());
-        let mut line = String::new();
-        let read = stdin.read_line(&mut line);
-        // Whatever happened, the terminal must echo again.
-        let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
+        let mut byte = [0];
+        let typed = typed(|| {
+            match rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut byte))? {
+                0 => Ok(None),
+                _ => Ok(Some(byte[0])),
+            }
+        });
+        drop(silence);
         self.talk(b"\n");
-        read.map(|_| line.trim_end_matches(['\r', '\n']).to_owned())
+        typed?.ok_or_else(|| {
+            // What Ctrl-C does elsewhere, after the terminal has got its modes back.
+            let _ = kill_process(getpid(), Signal::INT);
+            io::Error::new(io::ErrorKind::Interrupted, "Ctrl-C was pressed")
+        })
     }
+}
+
+/// A terminal that shows nothing of what is typed and sends no signals: Ctrl-C is read as a byte, so that the end of
+/// this process can't leave the terminal silent.
+struct Silence(Termios);
+
+impl Silence {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
+        Ok(Silence(before))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
+    }
+}
+
+/// The line that is typed, byte by byte, with the usual keys to correct it; `None` after Ctrl-C.
+fn typed(mut next: impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    loop {
+        match next()? {
+            None | Some(b'\n' | b'\r' | CTRL_D) => break,
+            Some(CTRL_C | CTRL_BACKSLASH) => return Ok(None),
+            Some(CTRL_U) => line.clear(),
+            Some(BACKSPACE | DELETE) => {
+                // A letter of several bytes goes as a whole.
+                while line.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+            }
+            Some(byte) => line.push(byte),
+        }
+    }
+    String::from_utf8(line)
+        .map(Some)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+const CTRL_C: u8 = 0x03;
+const CTRL_D: u8 = 0x04;
+const BACKSPACE: u8 = 0x08;
+const CTRL_U: u8 = 0x15;
+const CTRL_BACKSLASH: u8 = 0x1c;
+const DELETE: u8 = 0x7f;
+
+/// The text without what would command a terminal: servers, other machines and run folders have a say in it.
+fn harmless_text(text: &str) -> String {
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    text.replace(commands, "\u{fffd}")
+}
+
+/// As [`harmless_text`], in UTF-8 whatever it was before.
+fn harmless(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return bytes.into();
+    }
+    harmless_text(&String::from_utf8_lossy(bytes)).into_bytes().into()
 }
 
 struct TerminalBar(ProgressBar);
@@ -67,7 +142,7 @@ impl ProgressView for TerminalBar {
 
     fn set(&self, position: u64, message: &str) {
         self.0.set_position(position);
-        self.0.set_message(message.to_owned());
+        self.0.set_message(harmless_text(message));
     }
 
     fn suspend(&self, print: &mut dyn FnMut()) {
@@ -82,4 +157,44 @@ impl ProgressView for TerminalBar {
 /// How long something will take, for people.
 pub(crate) fn human_time(seconds: f64) -> String {
     HumanDuration(Duration::from_secs_f64(seconds.max(0.0))).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item_7_text_of_others_does_not_command_the_terminal() {
+        for (written, shown) in [
+            (&b"plain\ttext\n"[..], "plain\ttext\n"),
+            ("\u{4e2d}\u{6587} \u{b5}s\n".as_bytes(), "\u{4e2d}\u{6587} \u{b5}s\n"),
+            (b"\x1b[2J\x1b]0;title\x07", "\u{fffd}[2J\u{fffd}]0;title\u{fffd}"),
+            (b"safe\rfalse\x08\x7f\0", "safe\u{fffd}false\u{fffd}\u{fffd}\u{fffd}"),
+            ("\u{9b}31m".as_bytes(), "\u{fffd}31m"),
+            (b"\x9b31m", "\u{fffd}31m"),
+        ] {
+            assert_eq!(harmless(written), shown.as_bytes(), "{written:?}");
+        }
+    }
+
+    #[test]
+    fn item_3_what_is_typed_is_corrected_and_ctrl_c_ends_it() {
+        let typing = |keys: &[u8]| {
+            let mut keys = keys.iter().copied();
+            typed(|| Ok(keys.next())).map_err(|error| error.to_string())
+        };
+        for (keys, line) in [
+            (&b"geheim\nrest"[..], Some("geheim")),
+            (b"geheim\r", Some("geheim")),
+            (b"", Some("")),
+            (b"ab\x7f\x08\x7fc\x04", Some("c")),
+            ("e\u{e9}\u{7f}\u{7f}x\n".as_bytes(), Some("x")),
+            (b"wrong\x15right\n", Some("right")),
+            (b"geh\x03", None),
+            (b"geh\x1c", None),
+        ] {
+            assert_eq!(typing(keys), Ok(line.map(str::to_owned)), "{keys:?}");
+        }
+        assert!(typing(b"\xff\n").is_err());
+    }
 }

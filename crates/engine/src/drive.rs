@@ -9,12 +9,14 @@ use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Workload};
 use dyno_observe::{GeneratorWatch, run_delay_of_thread};
-use dyno_reactor::{Clock, Io, Loop, SharedTime, Turn, chosen_io, monotonic_now};
+use dyno_reactor::{Clock, Io, Loop, SharedTime, Turn, chosen_io, monotonic_now, now};
 use dyno_record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -173,12 +175,26 @@ fn run_loop<W: Workload, D: Driver>(
     gate: &StartGate,
     place: LoopPlace,
 ) -> io::Result<LoopEnd> {
+    let mut guard = LoopGuard { control: shared.control, gate, is_well: false };
     let end = run_on(shared, gate, place);
-    if end.is_err() {
-        shared.control.stop();
-        gate.arrive();
-    }
+    guard.is_well = end.is_ok();
     end
+}
+
+/// The other loops wait for no loop that has failed or panicked.
+struct LoopGuard<'a> {
+    control: &'a Control,
+    gate: &'a StartGate,
+    is_well: bool,
+}
+
+impl Drop for LoopGuard<'_> {
+    fn drop(&mut self) {
+        if !self.is_well {
+            self.control.stop();
+            self.gate.arrive();
+        }
+    }
 }
 
 fn run_on<W: Workload, D: Driver>(
@@ -208,12 +224,11 @@ fn run_on<W: Workload, D: Driver>(
     let recorder = Recorder::new(shared.new_frame(is_real), sink);
     let local = Local::new(recorder, number, first, count);
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
-    let stopped = || shared.is_stopped();
-    let window = meet(&mut tasks, &local, shared, gate, is_real)?;
-    let mut late = 0;
-    if let Some(window) = window {
+    let run = || -> io::Result<Nanos> {
+        let stopped = || shared.is_stopped();
+        let window = meet(&mut tasks, &local, shared, gate, is_real)?;
+        let Some(window) = window else { return Ok(0) };
         let begun = hold(&mut tasks, window.released, &stopped)?;
-        late = begun.saturating_sub(window.released);
         if first == 0 {
             let _ = sender.send(LoopMessage::Released(window));
         }
@@ -223,9 +238,14 @@ fn run_on<W: Workload, D: Driver>(
         let is_early = begun < window.released;
         local.release(window, if is_early { begun } else { shared.spec.ends(window.opens) });
         measure(&mut tasks, &local, shared, &stopped)?;
-    }
+        Ok(begun.saturating_sub(window.released))
+    };
+    let late = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        give_up(&*panic, shared, gate, &local);
+        Ok(0)
+    })?;
     let delays = delay_before.get().zip(delay_after.get());
-    let outputs = if window.is_some() { tasks.take_outputs() } else { Vec::new() };
+    let outputs = if gate.release().is_some() { tasks.take_outputs() } else { Vec::new() };
     let unfinished = outputs.iter().filter(|output| output.is_none()).count() as u32;
     drop(tasks);
     let closes = local.recorder.borrow().closes();
@@ -244,6 +264,27 @@ fn run_on<W: Workload, D: Driver>(
         late,
         run_delay: delays.map(|(before, after)| after.saturating_sub(before)),
     })
+}
+
+/// A worker of this loop has panicked: the trial has failed, and keeps what was measured.
+fn give_up<S: FrameSink, W: Workload, D: Driver>(
+    panic: &(dyn Any + Send),
+    shared: &Shared<'_, W, D>,
+    gate: &StartGate,
+    local: &Local<S>,
+) {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let error = DbError::workload("A worker panicked, which is a defect of dyno.").with_hint(
+        "report it with the command and the suite; what was measured until then is kept",
+    );
+    shared.abort(error.with_detail(text.unwrap_or("without a message")));
+    // Once more does no harm: a loop that has been there before panics only after all have.
+    gate.arrive();
+    let at = now();
+    local.end(at);
+    let closes = if shared.spec.finish_begun { at } else { local.ends() };
+    local.recorder.borrow_mut().close(closes);
 }
 
 /// Connects the workers of a loop, waits for the other loops and agrees with them on the window.

@@ -1,6 +1,6 @@
 //! The experiments of a plan.
 
-use crate::Message;
+use crate::{Message, SecretCommand};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,11 +10,20 @@ use std::collections::BTreeMap;
 pub struct ExperimentFacts {
     pub name: String,
     pub title: String,
+    /// The title in Chinese, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title_zh: String,
+    /// Paragraphs, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description_zh: String,
     /// Such as `sysbench`.
     pub workload: String,
     /// Such as `oltp_read_only`.
     pub test: String,
     /// Options of the workload, all that were given; `NAME.KEY` is what stands in a table, `NAME.1` in a list.
+    #[serde(serialize_with = "crate::secret::serialize_masked")]
     pub options: BTreeMap<String, String>,
     /// The scripts that it runs, where the suite brings its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -173,7 +182,18 @@ pub enum Restore {
     None,
     /// The tables are dropped and loaded again.
     Reload,
-    Command(String),
+    Command(SecretCommand),
+}
+
+impl ExperimentFacts {
+    /// The commands of the shell that restore its data and do its fault.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        let restore = match &self.restore {
+            Restore::Command(command) => Some(command.expose()),
+            Restore::None | Restore::Reload => None,
+        };
+        restore.into_iter().chain(self.fault.iter().flat_map(FaultPlan::commands))
+    }
 }
 
 impl Restore {
@@ -237,13 +257,13 @@ pub struct FaultPlan {
     pub answer_limit_s: f64,
     /// A command of the shell that does it, for clusters that dyno has not started.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
+    pub command: Option<SecretCommand>,
     /// The command that ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub heal_command: Option<String>,
+    pub heal_command: Option<SecretCommand>,
     /// The command that makes another node the primary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub promote_command: Option<String>,
+    pub promote_command: Option<SecretCommand>,
     /// Targets of which a loss of acknowledged transactions is the expected answer; `*` are all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_lost: Vec<String>,
@@ -258,7 +278,7 @@ impl FaultPlan {
     /// The commands of the suite that do part of it.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
         let all = [&self.command, &self.heal_command, &self.promote_command];
-        all.into_iter().filter_map(|command| command.as_deref())
+        all.into_iter().flatten().map(SecretCommand::expose)
     }
 }
 

@@ -21,6 +21,7 @@ mod server;
 mod summary;
 mod table;
 mod target;
+mod texts;
 mod trial;
 
 pub use conditions::{
@@ -43,13 +44,16 @@ pub use header::{
 pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Lang, Message, MessageTexts, register};
 pub use plan::{PlanStep, PlannedTrial, RunPlan, StepAction, SuiteFacts};
-pub use secret::{SecretUrl, mask_line, password_variable};
+pub use secret::{
+    SecretCommand, SecretUrl, has_secret, is_masked, mask_line, mask_secrets, password_variable,
+};
 pub use series::{NodeRow, SeriesRow};
-pub use server::{NodeFacts, ServerFacts};
+pub use server::{LogInFacts, NodeFacts, ServerFacts};
 pub use summary::{
-    AwaitedArrivals, ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION,
-    TrialStatus, TrialSummary,
+    AwaitedArrivals, ErrorSummary, FileSeal, GeneratorSummary, KindSummary, LatencySummary,
+    SCHEMA_VERSION, TrialStatus, TrialSummary,
 };
 pub use table::text_table;
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};
+pub use texts::{BothTexts, PaperTexts, TargetTexts};
 pub use trial::{TrialIdentity, TrialStart};

@@ -1,6 +1,6 @@
 //! The plan of a run, without its targets and experiments, which stand beside it in the header.
 
-use crate::Purpose;
+use crate::{PaperTexts, Purpose};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
@@ -14,10 +14,13 @@ pub struct RunPlan {
     pub sample_servers: bool,
     /// 1, or the share of the suite's data and durations that is executed.
     pub shrink: f64,
+    /// How long the run was to take, where that decided its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<PlanStep>,
-    /// A guess of the whole time in seconds: windows and warm-ups as stated, loading at 100,000
-    /// rows/s, counted windows at 1,000 transactions/s; comparisons as long as they may take.
+    /// A guess of the whole time in seconds: windows and warm-ups as stated, loads, checks and passes at the usual pace
+    /// of their workload, counted windows at 1,000 transactions/s; comparisons as long as they may take.
     pub estimated_s: f64,
     /// What the user should know, in sentences: what was left out, capped or shrunk.
     pub notes: Vec<String>,
@@ -29,12 +32,20 @@ pub struct SuiteFacts {
     pub name: String,
     /// One line.
     pub title: String,
+    /// The same in Chinese, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title_zh: String,
     /// Paragraphs, or empty.
     pub description: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description_zh: String,
     /// The published paper that is reproduced.
     pub paper: Option<String>,
     /// Where that paper is to be found.
     pub source: Option<String>,
+    /// What the publisher of its papers says (`[paper]`).
+    #[serde(skip_serializing_if = "PaperTexts::is_empty")]
+    pub publication: PaperTexts,
     /// The file as the user named it, or `bundled:NAME.toml`; empty where there is none.
     pub file: String,
 }

@@ -3,7 +3,9 @@
 //! little, as a password may contain any character.
 
 use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 /// A URL as it was given, password included. It is shown and stored without the password.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -109,6 +111,119 @@ pub fn mask_line(line: &str) -> String {
         .collect()
 }
 
+/// A command of the shell as it was given. It is shown, stored and hashed by [`mask_secrets`].
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub struct SecretCommand(String);
+
+impl From<String> for SecretCommand {
+    fn from(command: String) -> Self {
+        SecretCommand(command)
+    }
+}
+
+impl SecretCommand {
+    /// The whole command: for the shell only.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for SecretCommand {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&mask_secrets(&self.0))
+    }
+}
+
+impl fmt::Debug for SecretCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretCommand({:?})", mask_secrets(&self.0))
+    }
+}
+
+impl fmt::Display for SecretCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&mask_secrets(&self.0))
+    }
+}
+
+/// Options whose values may be commands.
+pub(crate) fn serialize_masked<S: Serializer>(
+    options: &BTreeMap<String, String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(options.iter().map(|(name, value)| (name, mask_secrets(value))))
+}
+
+/// What stands in the place of a secret.
+const MASK: &str = "***";
+
+/// True of a text with a password that [`mask_secrets`] finds.
+pub fn has_secret(text: &str) -> bool {
+    !secrets(text).is_empty()
+}
+
+/// True of a command that can't be executed: its password has not been stored.
+pub fn is_masked(command: &str) -> bool {
+    command.contains(MASK)
+}
+
+/// The text with `***` for each password: of a URL, behind `password=` and the like (`PGPASSWORD=`, `MYSQL_PWD=`), and
+/// of `mysql -p...`. No hash stands for them: that of a weak password would give it away.
+pub fn mask_secrets(text: &str) -> String {
+    let mut out = text.to_owned();
+    for secret in secrets(text).into_iter().rev() {
+        out.replace_range(secret, MASK);
+    }
+    out
+}
+
+/// The passwords of a text, in order.
+fn secrets(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("://") {
+        let start = at + 3;
+        let rest = &text[start..];
+        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
+        found.extend(user.map(|(name, word)| {
+            let first = start + name.len() + 1;
+            first..first + word.len()
+        }));
+    }
+    let lower = text.to_ascii_lowercase();
+    for key in PASSWORD_KEYS {
+        for (at, _) in lower.match_indices(key) {
+            let rest = text[at + key.len()..].trim_start();
+            let value = rest.strip_prefix('=').map(str::trim_start);
+            found.extend(value.map(|value| word_of(text, text.len() - value.len())));
+        }
+    }
+    if ["mysql", "mariadb", "sshpass"].iter().any(|name| lower.contains(name)) {
+        let is_option = |at: &usize| text[..*at].ends_with(|c: char| c.is_whitespace());
+        let options = text.match_indices("-p").map(|(at, _)| at).filter(is_option);
+        found.extend(options.map(|at| word_of(text, at + 2)));
+    }
+    // A variable or a command of the shell stands for a password, and is none.
+    let is_one = |word: &str| !word.starts_with(['$', '`']) && word.chars().any(|c| c != '*');
+    found.retain(|secret| is_one(&text[secret.clone()]));
+    found.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.end)));
+    found.dedup_by(|next, kept| next.start < kept.end);
+    found
+}
+
+/// The word that begins at `start`, without its quotes.
+fn word_of(text: &str, start: usize) -> Range<usize> {
+    let rest = &text[start..];
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let start = start + usize::from(quote.is_some());
+    let ends = |c: char| match quote {
+        Some(quote) => c == quote,
+        None => c.is_whitespace() || "&\"',;|)".contains(c),
+    };
+    start..text[start..].find(ends).map_or(text.len(), |length| start + length)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +258,42 @@ mod tests {
         ] {
             assert_eq!(mask_line(line), masked);
             assert_eq!(line.chars().count(), masked.chars().count());
+        }
+    }
+    #[test]
+    fn item_2_secrets_of_commands_are_masked() {
+        for (text, masked) in [
+            ("mysql://root:geheim@db/test", "mysql://root:***@db/test"),
+            ("--mysql-password=x", "--mysql-password=***"),
+            ("host=a password=b user=c", "host=a password=*** user=c"),
+            ("password = \"x y\" #", "password = \"***\" #"),
+            ("mysql -uroot -pgeheim test < dump.sql", "mysql -uroot -p*** test < dump.sql"),
+            ("sh -c \"mysqldump -p'g h'|wc\"", "sh -c \"mysqldump -p'***'|wc\""),
+            ("MYSQL_PWD=geheim mariadb test", "MYSQL_PWD=*** mariadb test"),
+            (
+                "PGPASSWORD='a b' psql postgres://u:p@h/d?password=q",
+                "PGPASSWORD='***' psql postgres://u:***@h/d?password=***",
+            ),
+        ] {
+            assert!(has_secret(text), "{text}");
+            assert_eq!(mask_secrets(text), masked);
+            assert_eq!((has_secret(masked), is_masked(masked)), (false, true), "{masked}");
+            assert_eq!(mask_secrets(masked), masked);
+            let stored =
+                serde_json::to_string(&SecretCommand::from(text.to_owned())).expect("a string");
+            assert_eq!(stored, serde_json::to_string(masked).expect("a string"));
+        }
+        for text in [
+            "mysql://root@db:3306/test",
+            "password_encryption",
+            "sqlite:/tmp/a.db",
+            "mysql -uroot -p test < dump.sql",
+            "pg_restore -p5432 -d test dump",
+            "mysql -p$SECRET test",
+            "PGPASSWORD=\"$(cat secret)\" psql",
+        ] {
+            assert!(!has_secret(text), "{text}");
+            assert_eq!(mask_secrets(text), text);
         }
     }
 }

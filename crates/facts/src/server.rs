@@ -17,8 +17,24 @@ pub struct ServerFacts {
     /// Columns (`sbtest1.k`) and indexes (`index sbtest1.k_1`) of the workload's tables, and how they are defined.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub schema: BTreeMap<String, String>,
+    /// How the session that has asked was opened; `None` for embedded databases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_in: Option<LogInFacts>,
     /// What could not be read, and why.
     pub not_readable: Vec<Message>,
+}
+
+/// What server and user have proven to each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct LogInFacts {
+    /// Such as `TLS 1.3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<String>,
+    /// A certificate has proven who the server is.
+    pub is_verified: bool,
+    /// Such as `scram-sha-256`; `none` where nothing was asked.
+    pub method: String,
 }
 
 impl ServerFacts {

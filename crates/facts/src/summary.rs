@@ -5,6 +5,7 @@ use crate::{
     StatementLatency, TrialIdentity,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 /// Version of everything that is written to a run folder.
@@ -172,6 +173,17 @@ pub struct TrialSummary {
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,
+    /// The trial's other files as they were when this was written, by their ends, such as `csv`; filled by the store.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, FileSeal>,
+}
+
+/// What a file held: another length or hash is another file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct FileSeal {
+    pub bytes: u64,
+    /// In hexadecimal digits.
+    pub sha256: String,
 }
 
 impl Deref for TrialSummary {

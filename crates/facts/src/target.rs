@@ -1,7 +1,7 @@
 //! The targets of a plan, with what was found where they were reached.
 
-use crate::SecretUrl;
 use crate::secret::password_variable;
+use crate::{LogInFacts, SecretCommand, SecretUrl};
 use dyno_core::{ShardMap, ShardRule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -94,6 +94,17 @@ pub struct Price {
 #[serde(default)]
 pub struct TargetFacts {
     pub name: String,
+    /// What papers call it; empty where that is its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The title in Chinese, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title_zh: String,
+    /// Paragraphs, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description_zh: String,
     /// Of the node that the load reaches first; `{run}` stands for the run folder.
     pub url: SecretUrl,
     /// The role of that node.
@@ -132,7 +143,7 @@ pub struct TargetFacts {
     pub stated: BTreeMap<String, String>,
     /// The command of the shell that restarts its servers, where the suite has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub restart: Option<String>,
+    pub restart: Option<SecretCommand>,
     /// What an hour costs, where the suite states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -140,6 +151,9 @@ pub struct TargetFacts {
     pub product: String,
     /// As the server states it.
     pub version: String,
+    /// How its sessions were opened; `None` for embedded databases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_in: Option<LogInFacts>,
     /// True when a node is on the load generator's own machine.
     pub same_host: bool,
 }
@@ -160,6 +174,9 @@ pub struct TargetNode {
     pub product: String,
     /// As the server states it.
     pub version: String,
+    /// How its sessions were opened; `None` for embedded databases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_in: Option<LogInFacts>,
     /// True when it is on the load generator's own machine.
     pub same_host: bool,
 }

@@ -4,9 +4,19 @@ use dyno_report::FamilyPapers;
 use dyno_runner::family::FamilyEntry;
 
 /// The families that dyno knows.
-pub const FAMILIES: &[FamilyEntry] =
-    &[dyno_sysbench::FAMILY, dyno_pgbench::FAMILY, dyno_tpcc::FAMILY, dyno_tpch::FAMILY];
+pub const FAMILIES: &[FamilyEntry] = &[
+    dyno_sysbench::FAMILY,
+    dyno_pgbench::FAMILY,
+    dyno_tpcc::FAMILY,
+    dyno_tpch::FAMILY,
+    dyno_lua::FAMILY,
+];
 
 /// What papers say of them.
-pub const PAPERS: FamilyPapers =
-    &[&dyno_sysbench::PAPER, &dyno_pgbench::PAPER, &dyno_tpcc::PAPER, &dyno_tpch::PAPER];
+pub const PAPERS: FamilyPapers = &[
+    &dyno_sysbench::PAPER,
+    &dyno_pgbench::PAPER,
+    &dyno_tpcc::PAPER,
+    &dyno_tpch::PAPER,
+    &dyno_lua::PAPER,
+];

@@ -1,8 +1,9 @@
 //! Questions over NATS.
 
 use crate::error::{FleetError, FleetResult};
+use crate::key::{FleetKey, SealContext};
 use crate::packet::{pack, unpack};
-use crate::protocol::{Answer, Ask, Hello, Question, check_name};
+use crate::protocol::{Answer, Ask, Hello, Question, SentQuestion, check_name};
 use async_nats::client::Request;
 use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt;
@@ -22,12 +23,25 @@ pub(crate) enum Silence {
     Other(String),
 }
 
+/// Who asks, and the key that all messages are sealed with.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) client: Client,
+    pub(crate) key: FleetKey,
+}
+
+/// Who has answered a call.
+#[derive(Default)]
+pub(crate) struct Called {
+    /// How long each has taken.
+    pub(crate) found: Vec<(Hello, Duration)>,
+    /// Why others do not work, in sentences.
+    pub(crate) refused: Vec<String>,
+}
+
 /// Calls the load generators at `subject` for `time`.
-pub(crate) async fn who(
-    client: &Client,
-    subject: String,
-    time: Duration,
-) -> FleetResult<Vec<Hello>> {
+pub(crate) async fn who(caller: &Caller, subject: String, time: Duration) -> FleetResult<Called> {
+    let Caller { client, key } = caller;
     let failed = |error: String| {
         FleetError::new(format!("Load generators can't be called: {error}."))
             .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
@@ -35,23 +49,28 @@ pub(crate) async fn who(
     let inbox = client.new_inbox();
     let mut answers =
         client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
-    let call = pack(&Question { run: String::new(), ask: Ask::Who }, b"").into();
-    let called = client.publish_with_reply(subject, inbox, call).await;
+    let asked = SentQuestion::now(&Question { run: String::new(), ask: Ask::Who })?;
+    let (stamp, call) = key.seal(SealContext::QuestionTo(&subject), &pack(&asked, b""));
+    let called = client.publish_with_reply(subject, inbox, call.into()).await;
     called.map_err(|error| failed(error.to_string()))?;
-    let until = Instant::now() + time;
-    let mut found: Vec<Hello> = Vec::new();
+    let begun = Instant::now();
+    let until = begun + time;
+    let mut called = Called::default();
     while let Ok(Some(message)) = timeout_at(until, answers.next()).await {
         // NATS answers with an empty message that nobody listens.
         if message.status.is_some() {
             break;
         }
-        if let Ok((Answer::Here(hello), _)) = unpack::<Answer>(&message.payload)
-            && is_plain(&hello)
-        {
-            found.push(*hello);
+        let opened = key.open(SealContext::AnswerTo(&stamp), &message.payload);
+        match opened.and_then(|(_, packet)| unpack::<Answer>(packet).ok()) {
+            Some((Answer::Here(hello), _)) if is_plain(&hello) => {
+                called.found.push((*hello, begun.elapsed()));
+            }
+            Some((Answer::Refused { why }, _)) => called.refused.push(why),
+            _ => {}
         }
     }
-    Ok(found)
+    Ok(called)
 }
 
 /// Checks the id, which becomes part of a subject, and the name, which is shown: both come from outside.
@@ -60,35 +79,41 @@ fn is_plain(hello: &Hello) -> bool {
 }
 
 pub(crate) async fn ask(
-    client: &Client,
+    caller: &Caller,
     subject: String,
     question: &Question,
     time: Duration,
 ) -> Answered {
-    let request = Request::new().payload(pack(question, b"").into()).timeout(Some(time));
+    let Caller { client, key } = caller;
+    let asked = SentQuestion::now(question).map_err(|error| Silence::Other(error.message))?;
+    let (stamp, sealed) = key.seal(SealContext::QuestionTo(&subject), &pack(&asked, b""));
+    let request = Request::new().payload(sealed.into()).timeout(Some(time));
     let answered = client.send_request(subject, request).await;
     let message = answered.map_err(|error| match error.kind() {
         RequestErrorKind::NoResponders => Silence::Nobody,
         RequestErrorKind::TimedOut => Silence::Late,
         _ => Silence::Other(error.to_string()),
     })?;
-    let (answer, body) = unpack(&message.payload).map_err(|error| Silence::Other(error.message))?;
+    let opened = key.open(SealContext::AnswerTo(&stamp), &message.payload);
+    let forged = || Silence::Other("its answer is not sealed with the fleet's key".to_owned());
+    let (_, packet) = opened.ok_or_else(forged)?;
+    let (answer, body) = unpack(packet).map_err(|error| Silence::Other(error.message))?;
     Ok((answer, body.to_vec()))
 }
 
 /// Asks several at the same time: silent ones take no time from the others.
 pub(crate) async fn ask_all(
-    client: &Client,
+    caller: &Caller,
     subjects: Vec<String>,
     question: &Question,
     time: Duration,
 ) -> Vec<Answered> {
-    join_all(subjects.into_iter().map(|subject| ask(client, subject, question, time))).await
+    join_all(subjects.into_iter().map(|subject| ask(caller, subject, question, time))).await
 }
 
 /// Asks until there is an answer, for `patience`. The question must be harmless when asked twice.
 pub(crate) async fn insist(
-    client: &Client,
+    caller: &Caller,
     subject: String,
     question: &Question,
     patience: Duration,
@@ -96,7 +121,7 @@ pub(crate) async fn insist(
     let until = Instant::now() + patience;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        match ask(client, subject.clone(), question, ONE.min(left)).await {
+        match ask(caller, subject.clone(), question, ONE.min(left)).await {
             Ok(answer) => return Ok(answer),
             Err(silence) if Instant::now() >= until => return Err(silence),
             Err(Silence::Late) => {}
@@ -118,31 +143,36 @@ mod tests {
     fn all_are_asked_before_anybody_answers() {
         let nats = server_or_skip!(Nats, "load generators that are asked together");
         let link = Link::open(&NatsOptions::new(nats.url("")), channel().0).expect("it answers");
-        let client = link.client.clone();
+        let caller = link.caller.clone();
         let answers = link
             .wait(async move {
                 let subjects: Vec<String> =
                     (0..8).map(|number| format!("asked.{number}")).collect();
                 let mut listening = Vec::new();
                 for subject in &subjects {
-                    listening.push(client.subscribe(subject.clone()).await.expect("a subject"));
+                    listening
+                        .push(caller.client.subscribe(subject.clone()).await.expect("a subject"));
                 }
-                client.flush().await.expect("the server knows the subjects");
+                caller.client.flush().await.expect("the server knows the subjects");
                 let answering = async {
                     let asked = join_all(listening.iter_mut().map(StreamExt::next)).await;
                     for message in asked.into_iter().flatten() {
                         let reply = message.reply.expect("a question");
-                        let answer = pack(&Answer::Done, b"").into();
-                        client.publish(reply, answer).await.expect("an answer");
+                        let about = SealContext::QuestionTo(&message.subject);
+                        let opened = caller.key.open(about, &message.payload);
+                        let (stamp, _) = opened.expect("it is sealed");
+                        let answer = pack(&Answer::Done, b"");
+                        let (_, answer) = caller.key.seal(SealContext::AnswerTo(&stamp), &answer);
+                        caller.client.publish(reply, answer.into()).await.expect("an answer");
                     }
                 };
                 let patience = Duration::from_secs(60);
                 let who = Question { run: String::new(), ask: Ask::Who };
-                let asking = ask_all(&client, subjects, &who, patience);
+                let asking = ask_all(&caller, subjects, &who, patience);
                 let (answers, ()) = futures_util::future::join(asking, answering).await;
                 // It listens and says nothing, as a process that hangs.
                 let time = Duration::from_millis(50);
-                let silent = ask(&client, "asked.0".to_owned(), &who, time).await;
+                let silent = ask(&caller, "asked.0".to_owned(), &who, time).await;
                 assert_eq!(silent, Err(Silence::Late));
                 answers
             })

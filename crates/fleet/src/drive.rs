@@ -1,6 +1,6 @@
 //! One trial over the fleet.
 
-use crate::call::{Answered, Silence, ask, insist};
+use crate::call::{Answered, Caller, Silence, ask, insist};
 use crate::error::{FleetError, FleetResult};
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
@@ -8,7 +8,6 @@ use crate::generator::LEASE;
 use crate::nats::ended_thread;
 use crate::protocol::{Answer, Ask, GeneratorOrder, Question, Report, TargetSecret};
 use crate::trial::{Part, PartEvent, Trial};
-use async_nats::Client;
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
 use dyno_facts::{GeneratorMember, Message, say};
@@ -195,7 +194,7 @@ impl Fleet {
             let member = &part.member;
             let order = self.order(task, number as u32, parts.len() as u32, member);
             let question = self.question(Ask::Prepare(Box::new(order)));
-            prepare(self.link.client.clone(), member.subject.clone(), question)
+            prepare(self.link.caller.clone(), member.subject.clone(), question)
         };
         let orders: Vec<_> = parts.iter().enumerate().map(order).collect();
         let answers = self.link.wait(join_all(orders))?;
@@ -241,9 +240,9 @@ impl Fleet {
     fn follow(&self, parts: &[Part]) -> (Receiver<(usize, PartEvent)>, Followers) {
         let (sender, receiver) = channel();
         let follow = |(number, part): (usize, &Part)| {
-            let (client, to) = self.way_to(&part.member);
+            let (caller, to) = self.way_to(&part.member);
             let (run, trial, sender) = (self.run.clone(), self.trial, sender.clone());
-            self.link.spawn(follow(client, to, (run, trial), number, sender))
+            self.link.spawn(follow(caller, to, (run, trial), number, sender))
         };
         let followers = parts.iter().enumerate().map(follow).collect();
         (receiver, Followers(followers))
@@ -264,18 +263,18 @@ impl Fleet {
     }
 
     fn send(&self, member: &Member, ask: Ask) {
-        let ((client, to), question) = (self.way_to(member), self.question(ask));
+        let ((caller, to), question) = (self.way_to(member), self.question(ask));
         self.link.spawn(async move {
-            let _ = insist(&client, to, &question, PATIENCE).await;
+            let _ = insist(&caller, to, &question, PATIENCE).await;
         });
     }
 }
 
 /// Has a load generator make ready, after the trial before.
-async fn prepare(client: Client, to: String, question: Question) -> Answered {
+async fn prepare(caller: Caller, to: String, question: Question) -> Answered {
     let until = Instant::now() + BUSY;
     loop {
-        let answer = insist(&client, to.clone(), &question, PATIENCE).await;
+        let answer = insist(&caller, to.clone(), &question, PATIENCE).await;
         let is_busy = matches!(answer, Ok((Answer::Busy { .. }, _)));
         if !is_busy || Instant::now() >= until {
             return answer;
@@ -300,7 +299,7 @@ impl Drop for Followers {
 
 /// Asks one load generator for its reports until its part is over or its silence too long.
 async fn follow(
-    client: Client,
+    caller: Caller,
     subject: String,
     (run, trial): (String, u64),
     number: usize,
@@ -312,7 +311,7 @@ async fn follow(
         let ask_more = Ask::Poll { trial, after: inbox.received() };
         let question = Question { run: run.clone(), ask: ask_more };
         let mut pause = POLL;
-        match ask(&client, subject.clone(), &question, Duration::from_secs(1)).await {
+        match ask(&caller, subject.clone(), &question, Duration::from_secs(1)).await {
             Ok((Answer::Flow { offset }, bytes)) => {
                 heard = Instant::now();
                 if !bytes.is_empty() {

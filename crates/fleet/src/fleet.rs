@@ -1,14 +1,13 @@
 //! The coordinator's side: the load generators of a run.
 
 use crate::NatsOptions;
-use crate::call::{ask, ask_all, insist, who};
+use crate::call::{Called, Caller, ask, ask_all, insist, who};
 use crate::clock::{ClockOffset, Round, calendar_now};
 use crate::error::{FleetError, FleetResult};
 use crate::nats::Link;
 use crate::protocol::{
     Answer, Ask, Hello, Question, Versions, call_subject, check_name, own_subject,
 };
-use async_nats::Client;
 use dyno_facts::FleetMember;
 use dyno_reactor::monotonic_now;
 use futures_util::future::join_all;
@@ -17,8 +16,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a run waits for its load generators.
-const GATHER: Duration = Duration::from_secs(60);
+/// How long a run waits for its load generators unless told otherwise.
+pub const WAIT: Duration = Duration::from_secs(60);
 const CALL: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(200);
 /// How often members hear that the run goes on.
@@ -35,6 +34,8 @@ pub struct FleetOptions {
     pub fleet: String,
     pub generators: u32,
     pub versions: Versions,
+    /// How long it is waited for them.
+    pub wait: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -84,7 +85,7 @@ impl Fleet {
         let (sender, events) = channel();
         let link = Link::open(&options.nats, sender)?;
         let mut fleet = Fleet {
-            run: link.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned(),
+            run: link.caller.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned(),
             link,
             versions: options.versions.clone(),
             members: Vec::new(),
@@ -106,31 +107,33 @@ impl Fleet {
             if found >= fleet.wanted {
                 return Ok(Some(fleet));
             }
-            if begun.elapsed() >= GATHER {
-                return Err(fleet.too_few(&options.nats));
+            if begun.elapsed() >= options.wait {
+                return Err(fleet.too_few(options));
             }
             // NATS answers at once when nobody listens.
             std::thread::sleep(PAUSE);
             if told.replace(found) != Some(found) {
                 tell(&format!(
-                    "{found} of {} load generators are there; waiting for more.",
-                    fleet.wanted
+                    "{found} of {} load generators are there; waiting for more, up to {} s (--wait).",
+                    fleet.wanted,
+                    options.wait.as_secs()
                 ));
             }
         }
         Ok(None)
     }
 
-    fn too_few(&self, nats: &NatsOptions) -> FleetError {
+    fn too_few(&self, options: &FleetOptions) -> FleetError {
         let (found, wanted) = (self.members.len(), self.wanted);
         FleetError::new(format!(
             "Only {found} of {wanted} load generators of the fleet `{}` came within {} s.",
             self.fleet,
-            GATHER.as_secs()
+            options.wait.as_secs()
         ))
         .with_hint(format!(
-            "Start more: `dyno generator --nats {}`, one on each machine.",
-            nats.shown()
+            "Start more: `dyno generator --nats {}`, one on each machine, with the same --fleet-key as here; --wait \
+             waits longer.",
+            options.nats.shown()
         ))
     }
 
@@ -152,10 +155,16 @@ impl Fleet {
         if self.members.len() >= self.wanted {
             return Ok(());
         }
-        let (client, call) = (self.link.client.clone(), call_subject(&self.fleet));
-        let mut found = self.link.wait(async move { who(&client, call, time).await })??;
-        found.sort_by(|one, other| one.name.cmp(&other.name));
-        for hello in found {
+        let (caller, call) = (self.link.caller.clone(), call_subject(&self.fleet));
+        let called = self.link.wait(async move { who(&caller, call, time).await })??;
+        let Called { mut found, refused } = called;
+        // Those without a name are known by what they say.
+        refused
+            .into_iter()
+            .filter(|why| self.refused.insert(why.clone()))
+            .for_each(|why| tell(&why));
+        found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        for (hello, _) in found {
             if self.members.len() >= self.wanted {
                 break;
             }
@@ -190,10 +199,10 @@ impl Fleet {
     fn join(&mut self, hello: Hello) {
         let subject = own_subject(&self.fleet, &hello.id);
         let question = self.question(Ask::Join);
-        let (client, to) = (self.link.client.clone(), subject.clone());
+        let (caller, to) = (self.link.caller.clone(), subject.clone());
         let joined = self
             .link
-            .wait(async move { insist(&client, to, &question, Duration::from_secs(3)).await });
+            .wait(async move { insist(&caller, to, &question, Duration::from_secs(3)).await });
         // Another run was faster, or it has just left.
         if !matches!(joined, Ok(Ok((Answer::Done, _)))) {
             return;
@@ -208,14 +217,14 @@ impl Fleet {
 
     /// Tells the members all the time that the run goes on, also during long preparations.
     fn keep(&self) {
-        let (client, kept) = (self.link.client.clone(), Arc::clone(&self.kept));
+        let (caller, kept) = (self.link.caller.clone(), Arc::clone(&self.kept));
         let question = self.question(Ask::Keep);
         self.link.spawn(async move {
             loop {
                 tokio::time::sleep(KEEP).await;
                 let subjects = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // The trial notices silent members.
-                let _ = ask_all(&client, subjects, &question, KEEP).await;
+                let _ = ask_all(&caller, subjects, &question, KEEP).await;
             }
         });
     }
@@ -234,8 +243,8 @@ impl Fleet {
         Question { run: self.run.clone(), ask }
     }
 
-    pub(crate) fn way_to(&self, member: &Member) -> (Client, String) {
-        (self.link.client.clone(), member.subject.clone())
+    pub(crate) fn way_to(&self, member: &Member) -> (Caller, String) {
+        (self.link.caller.clone(), member.subject.clone())
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<String>> {
@@ -247,9 +256,9 @@ impl Fleet {
     }
 
     fn dismiss(&self, member: &Member) {
-        let ((client, to), question) = (self.way_to(member), self.question(Ask::Leave));
+        let ((caller, to), question) = (self.way_to(member), self.question(Ask::Leave));
         self.link.spawn(async move {
-            let _ = ask(&client, to, &question, Duration::from_secs(1)).await;
+            let _ = ask(&caller, to, &question, Duration::from_secs(1)).await;
         });
     }
 
@@ -264,9 +273,9 @@ impl Fleet {
         members: impl Iterator<Item = &'a Member>,
     ) -> FleetResult<Vec<Option<ClockOffset>>> {
         let read = |member: &Member| {
-            let (client, to) = self.way_to(member);
+            let (caller, to) = self.way_to(member);
             let question = self.question(Ask::Clock);
-            async move { ClockOffset::of(&rounds(&client, to, &question).await) }
+            async move { ClockOffset::of(&rounds(&caller, to, &question).await) }
         };
         let all: Vec<_> = members.map(read).collect();
         self.link.wait(join_all(all))
@@ -274,11 +283,11 @@ impl Fleet {
 }
 
 /// Reads a clock several times, up to the first missing answer.
-async fn rounds(client: &Client, to: String, question: &Question) -> Vec<Round> {
+async fn rounds(caller: &Caller, to: String, question: &Question) -> Vec<Round> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let asked = monotonic_now();
-        let answer = insist(client, to.clone(), question, PATIENCE).await;
+        let answer = insist(caller, to.clone(), question, PATIENCE).await;
         let answered = monotonic_now();
         let calendar_here = calendar_now();
         let Ok((Answer::Clock { monotonic: there, calendar: calendar_there }, _)) = answer else {
@@ -289,13 +298,44 @@ async fn rounds(client: &Client, to: String, question: &Question) -> Vec<Round> 
     rounds
 }
 
+/// A load generator that has answered a call.
+#[derive(Clone, Debug)]
+pub struct Present {
+    pub hello: Hello,
+    /// How long it took to answer.
+    pub answered: Duration,
+    pub clock: Option<ClockOffset>,
+}
+
+/// The load generators of a fleet that answer within `time`, by name, and why others do not work.
+pub fn present(
+    nats: &NatsOptions,
+    fleet: &str,
+    time: Duration,
+) -> FleetResult<(Vec<Present>, Vec<String>)> {
+    check_name("fleet", fleet)?;
+    let link = Link::open(nats, channel().0)?;
+    let (caller, fleet) = (link.caller.clone(), fleet.to_owned());
+    link.wait(async move {
+        let Called { mut found, refused } = who(&caller, call_subject(&fleet), time).await?;
+        found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        let mut present = Vec::new();
+        for (hello, answered) in found {
+            let question = Question { run: String::new(), ask: Ask::Clock };
+            let rounds = rounds(&caller, own_subject(&fleet, &hello.id), &question).await;
+            present.push(Present { clock: ClockOffset::of(&rounds), hello, answered });
+        }
+        Ok((present, refused))
+    })?
+}
+
 impl Drop for Fleet {
     fn drop(&mut self) {
         let question = self.question(Ask::Leave);
-        let (client, subjects) = (self.link.client.clone(), self.subjects());
+        let (caller, subjects) = (self.link.caller.clone(), self.subjects());
         let _ = self.link.wait(async move {
             // A member that doesn't hear it is free when its lease is over.
-            let _ = ask_all(&client, subjects, &question, Duration::from_secs(1)).await;
+            let _ = ask_all(&caller, subjects, &question, Duration::from_secs(1)).await;
         });
     }
 }

@@ -3,11 +3,14 @@
 //! The coordinator asks for what comes after the last byte that it has. So lost questions and answers are asked again,
 //! nothing is taken twice, and a report may be longer than a message of NATS.
 
-use crate::error::FleetResult;
+use crate::error::{FleetError, FleetResult};
 use crate::packet::{pack, unpack};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
+
+/// The longest report: what a workload keeps of a long trial, such as the orders of TPC-C.
+const REPORT_MAX: usize = 256 << 20;
 
 /// Keeps reports until they were received.
 #[derive(Debug, Default)]
@@ -64,6 +67,9 @@ impl Inbox {
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> FleetResult<Option<(T, Vec<u8>)>> {
         let Some((length, rest)) = self.bytes.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
+        if length > REPORT_MAX {
+            return Err(FleetError::new(format!("A report claims to have {length} bytes.")));
+        }
         let Some(packet) = rest.get(..length) else { return Ok(None) };
         let (head, body) = unpack(packet)?;
         let body = body.to_vec();
@@ -121,6 +127,13 @@ mod tests {
             taken.extend(drained(&mut inbox));
         }
         assert_eq!(taken, reports);
+    }
+
+    #[test]
+    fn item_10_no_report_claims_gigabytes() {
+        let mut inbox = Inbox::default();
+        inbox.take(0, &u32::MAX.to_le_bytes());
+        assert!(inbox.next::<u32>().is_err());
     }
 
     #[test]

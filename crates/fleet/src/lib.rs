@@ -6,7 +6,8 @@
 //!
 //! A trial: the coordinator has each load generator connect; when all are ready, each gets a moment of its own
 //! monotonic clock to begin at. Intervals are joined as they come ([`dyno_engine::Joined`]). A load generator that
-//! is silent for 10 s is given up; one that nobody asks for 20 s is free again.
+//! is silent for 10 s is given up; one that nobody asks for 20 s is free again. All messages are sealed with the
+//! fleet's key ([`FleetKey`]).
 
 mod call;
 mod clock;
@@ -15,6 +16,7 @@ mod error;
 mod fleet;
 mod flow;
 mod generator;
+mod key;
 mod nats;
 mod packet;
 mod protocol;
@@ -25,7 +27,8 @@ dyno_facts::catalogue!();
 pub use clock::ClockOffset;
 pub use drive::{DrivenTogether, Performance, Task};
 pub use error::FleetError;
-pub use fleet::{Fleet, FleetOptions, PATIENCE};
+pub use fleet::{Fleet, FleetOptions, PATIENCE, Present, WAIT, present};
 pub use generator::{Assignment, Generator, GeneratorEvent, LEASE, Reporter};
+pub use key::FleetKey;
 pub use nats::{NatsOptions, NatsSecret};
 pub use protocol::{FLEET, GeneratorOrder, Hello, TargetSecret, Versions, check_name};

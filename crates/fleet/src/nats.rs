@@ -1,6 +1,8 @@
 //! The connection to NATS: a thread of its own with a runtime of its own, beside the loops that make load.
 
+use crate::call::Caller;
 use crate::error::{FleetError, FleetResult};
+use crate::key::FleetKey;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use dyno_facts::SecretUrl;
 use percent_encoding::percent_decode_str;
@@ -29,6 +31,8 @@ pub struct NatsOptions {
     /// PEM certificates that sign the server's; without them the system's.
     pub authority: Option<PathBuf>,
     pub certificate: Option<(PathBuf, PathBuf)>,
+    /// The fleet's: what is not sealed with it is not heard.
+    pub key: FleetKey,
 }
 
 /// The secret beside a user's name; Debug hides it.
@@ -52,6 +56,7 @@ impl NatsOptions {
             credentials: None,
             authority: None,
             certificate: None,
+            key: FleetKey::OPEN,
         }
     }
 
@@ -184,7 +189,7 @@ fn decoded(text: &str) -> String {
 
 /// A connection to NATS. Its thread ends with it.
 pub(crate) struct Link {
-    pub(crate) client: Client,
+    pub(crate) caller: Caller,
     runtime: Handle,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -193,7 +198,7 @@ pub(crate) struct Link {
 impl Link {
     /// Connects once; later losses are mended without end. `events` gets sentences about them.
     pub(crate) fn open(options: &NatsOptions, events: Sender<&'static str>) -> FleetResult<Link> {
-        let options = options.clone();
+        let (options, key) = (options.clone(), options.key.clone());
         let system = |error: std::io::Error| {
             FleetError::new(format!("The system refused what NATS needs: {error}."))
         };
@@ -213,7 +218,8 @@ impl Link {
         });
         let thread = thread.map_err(system)?;
         let client = open.recv().map_err(|_| ended_thread())??;
-        Ok(Link { client, runtime: handle, end: Some(end), thread: Some(thread) })
+        let caller = Caller { client, key };
+        Ok(Link { caller, runtime: handle, end: Some(end), thread: Some(thread) })
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
@@ -240,7 +246,7 @@ pub(crate) fn ended_thread() -> FleetError {
 impl Drop for Link {
     fn drop(&mut self) {
         // The last messages must leave before the connection ends.
-        let client = self.client.clone();
+        let client = self.caller.client.clone();
         let _ = self.wait(async move {
             let _ = tokio::time::timeout(Duration::from_secs(1), client.flush()).await;
         });

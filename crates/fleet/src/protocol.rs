@@ -4,14 +4,16 @@
 //! (an answer was lost) and then changes nothing more. Reports of a load generator wait in its [`crate::flow`] until
 //! they are asked for, so an answer is also its sign of life.
 
+use crate::clock::calendar_now;
 use crate::error::{FleetError, FleetResult};
-use dyno_core::Nanos;
+use crate::key::nonce;
+use dyno_core::{Nanos, SECOND};
 use dyno_engine::TrialResult;
 use dyno_facts::Environment;
 use dyno_record::{MeasuredInterval, Window};
 use serde::{Deserialize, Serialize};
 
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 /// The name of a fleet without a name.
 pub const FLEET: &str = "default";
 
@@ -67,6 +69,8 @@ pub struct Hello {
     pub is_tls: bool,
     pub environment: Environment,
     pub addresses: Vec<String>,
+    /// Processes that want a processor there, on average over a minute.
+    pub load: f32,
 }
 
 /// A password of a target, for load generators that can't find it themselves: sent only where both ends are encrypted.
@@ -103,11 +107,58 @@ pub struct GeneratorOrder {
     pub secrets: Vec<TargetSecret>,
 }
 
+/// Most of what an order may ask for: beyond it is a mistake, or somebody who wants to break a machine.
+const WORKERS_MAX: u32 = 1_000_000;
+const GENERATORS_MAX: u32 = 1_000;
+const RATE_MAX: f64 = 1e9;
+const SECONDS_MAX: f64 = 30.0 * 86_400.0;
+const SECRETS_MAX: usize = 1_000;
+
+impl GeneratorOrder {
+    /// What is out of all bounds, in a sentence.
+    pub(crate) fn excess(&self) -> Option<String> {
+        let planned = &self.planned;
+        let is_time = |seconds: f64| (0.0..=SECONDS_MAX).contains(&seconds);
+        let excess = [
+            (!(1..=WORKERS_MAX).contains(&planned.workers), "workers"),
+            (!(1..=GENERATORS_MAX).contains(&self.generators), "load generators"),
+            (self.generator >= self.generators, "its number"),
+            (planned.rate.is_some_and(|rate| !(0.0..=RATE_MAX).contains(&rate)), "the rate"),
+            (!is_time(planned.warmup_s), "the warm-up"),
+            (!planned.duration_s.is_none_or(is_time), "the duration"),
+            (!is_time(planned.interval_s), "the interval"),
+            (self.secrets.len() > SECRETS_MAX, "passwords"),
+        ];
+        let (_, what) = excess.into_iter().find(|(is_excess, _)| *is_excess)?;
+        Some(format!("The order is out of all bounds: {what}."))
+    }
+}
+
 /// A question of a run; that of [`Ask::Who`] is empty.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Question {
     pub(crate) run: String,
     pub(crate) ask: Ask,
+}
+
+/// How long a question may be on its way, and by how much the clocks of two machines may differ.
+pub(crate) const QUESTION_LASTS: Nanos = 60 * SECOND;
+
+/// A question as it is sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SentQuestion {
+    pub(crate) question: Question,
+    /// Used once.
+    pub(crate) nonce: String,
+    /// Nanoseconds since 1970: nobody answers it after that.
+    pub(crate) until: i64,
+}
+
+impl SentQuestion {
+    pub(crate) fn now(question: &Question) -> FleetResult<Self> {
+        let until = calendar_now().saturating_add(QUESTION_LASTS as i64);
+        Ok(SentQuestion { question: question.clone(), nonce: nonce()?, until })
+    }
 }
 
 /// `Join`: work for this run and no other until it leaves, or its lease is over.

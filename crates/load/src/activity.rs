@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Rows between two notes of [`bulk_load`]: a note takes longer than some rows.
@@ -16,13 +16,15 @@ const NOTED_ROWS: u64 = 64;
 /// Sessions that [`Activity::waits`] names.
 const NAMED: usize = 4;
 
+/// Who does what. Made for the sessions of a load; others are added by [`Activity::with_session`].
 #[derive(Default)]
-pub(crate) struct Activity {
+pub struct Activity {
     /// By the numbers of the sessions.
     sessions: Mutex<BTreeMap<u32, Doing>>,
     /// On [`monotonic_now`].
     moved_at: AtomicU64,
     rows_sent: AtomicU64,
+    next_number: AtomicU32,
     /// Why the load must end although nobody has canceled it: what is wrong, and a remedy.
     pub(crate) verdict: OnceLock<(String, String)>,
 }
@@ -51,8 +53,31 @@ impl Activity {
         self.moved_at.store(monotonic_now(), Ordering::Relaxed);
     }
 
+    /// How long nothing has come of what is waited for.
     pub(crate) fn idle(&self) -> Nanos {
+        if self.sessions().is_empty() {
+            return 0;
+        }
         monotonic_now().saturating_sub(self.moved_at.load(Ordering::Relaxed))
+    }
+
+    /// Why nobody waits any more: what is wrong, and a remedy.
+    pub fn verdict(&self) -> Option<(&str, &str)> {
+        self.verdict.get().map(|(problem, remedy)| (problem.as_str(), remedy.as_str()))
+    }
+
+    /// Does `work` as one more session, which begins with `what`; [`doing`] within it notes what follows.
+    pub async fn with_session<F: Future>(self: &Arc<Self>, what: &str, work: F) -> F::Output {
+        struct Seat<'a>(&'a Activity, u32);
+        impl Drop for Seat<'_> {
+            fn drop(&mut self) {
+                self.0.left(self.1);
+            }
+        }
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let _seat = Seat(self, number);
+        self.note(number, what.to_owned());
+        noted(self, number, work).await
     }
 
     /// Rows that servers have taken, committed or not.
@@ -89,7 +114,6 @@ impl Activity {
         });
         let mut told: Vec<String> = told.collect();
         match waiting.len().saturating_sub(NAMED) {
-            0 if told.is_empty() => return "no session is open".to_owned(),
             0 => {}
             more => told.push(format!("{more} more")),
         }
@@ -125,6 +149,15 @@ pub fn doing(what: impl Into<String>) {
     HERE.with_borrow(|here| {
         if let Some(here) = here {
             here.activity.note(here.number, what.into());
+        }
+    });
+}
+
+/// Notes that what this session does goes on.
+pub fn goes_on() {
+    HERE.with_borrow(|here| {
+        if let Some(here) = here {
+            here.activity.moved();
         }
     });
 }

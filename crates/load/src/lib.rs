@@ -20,7 +20,8 @@
 //! - A probe of what a proxy accepts, before the first piece: the `set_up` of [`LoadSessions::each`], and the answer of the
 //!   first piece, which [`StoredRows`] keeps.
 //! - "No progress for 30 s": [`doing`], [`bulk_load`] and [`query::execute`] note what a session does, and that it
-//!   goes on. A thread beside the sessions looks at that and, where nothing goes on, at the nodes ([`Patience`]).
+//!   goes on. A thread beside the sessions looks at that and, where nothing goes on, at the nodes ([`Patience`]). What is
+//!   no load but waits for servers, too, is watched in the same way ([`watched`]).
 //! - The end within 10 s of a request: [`LoadSessions`] asks [`LoadObserver::is_canceled`] ten times a second, whatever
 //!   its sessions wait for; sessions of a canceled load end with [`dyno_core::Session::cancel`].
 
@@ -36,10 +37,10 @@ mod stall;
 
 dyno_facts::catalogue!();
 
-pub use activity::{bulk_load, doing, noting};
+pub use activity::{Activity, bulk_load, doing, goes_on, noting};
 pub use error::{LoadError, while_doing};
 pub use observer::{LoadObserver, NodeHealth, NodeSight, Unobserved};
 pub use piece::{StoredRows, is_conflict, retrying};
 pub use report::{LoadReport, default_sessions, fallback_reason};
 pub use sessions::{LoadSessions, cancel};
-pub use stall::{Patience, look_at};
+pub use stall::{Patience, look_at, remedy, watched};

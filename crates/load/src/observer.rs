@@ -12,6 +12,8 @@ dyno_core::named! {
         Stuck = "stuck",
         /// Its log says so.
         OutOfMemory = "out of memory",
+        /// It does little but collect garbage, and its memory stays full.
+        Starved = "starved",
         /// Its process is gone.
         Dead = "dead",
     }
@@ -49,6 +51,10 @@ pub trait LoadObserver: Sync {
     fn line(&self, _text: &str) {}
     /// Something the user should know, in one sentence.
     fn note(&self, _text: &str) {}
+    /// What is done, in its sentences.
+    fn work(&self) -> &'static str {
+        "the load"
+    }
     /// True when the user wants the end of the load now. Asked about ten times a second.
     fn is_canceled(&self) -> bool {
         false
@@ -56,8 +62,8 @@ pub trait LoadObserver: Sync {
     fn patience(&self) -> Patience {
         Patience::default()
     }
-    /// A node whose process is known and gone. Asked some times a second.
-    fn dead_node(&self) -> Option<NodeSight> {
+    /// A node whose process is known, and that is dead or starved. Asked some times a second.
+    fn lost_node(&self) -> Option<NodeSight> {
         None
     }
     /// Looks at all nodes, where they are known; else only the way to the target is looked at. Takes a while.

@@ -5,8 +5,8 @@ use crate::{LoadError, LoadObserver, NodeSight, doing, stall, while_doing};
 use dyno_core::{Dialect, Driver, Nanos, SECOND, Session};
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
 use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -114,12 +114,8 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         if self.is_watched.swap(true, Ordering::Relaxed) {
             return load();
         }
-        self.activity.moved();
-        let done = thread::scope(|scope| {
-            let (_alive, ended) = mpsc::channel();
-            scope.spawn(move || stall::watch(self.driver, self.observer, &self.activity, &ended));
-            load()
-        });
+        let look = || stall::look_at_all(self.driver, self.observer);
+        let done = stall::watched(&self.activity, self.observer, look, load);
         self.is_watched.store(false, Ordering::Relaxed);
         done.map_err(|error| self.explained(error))
     }
@@ -130,9 +126,9 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         let began = Instant::now();
         let is_lost = db_error.is_fatal() || db_error.is_connect();
         loop {
-            if let Some(NodeSight { name, evidence, .. }) = self.observer.dead_node() {
+            if let Some(NodeSight { name, evidence, health }) = self.observer.lost_node() {
                 let problem = format!("{name} {evidence}");
-                return LoadError::Node { problem, hint: stall::REMEDY.to_owned() };
+                return LoadError::Node { problem, hint: stall::remedy(health).to_owned() };
             }
             if !is_lost || self.observer.is_canceled() || began.elapsed() >= DIES_WITHIN {
                 return error;

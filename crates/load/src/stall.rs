@@ -1,11 +1,12 @@
-//! A load without progress says what it waits for, looks at the nodes, and ends where one is lost.
+//! Work without progress says what it waits for, looks at the nodes, and ends where one is lost.
 
 use crate::activity::Activity;
 use crate::query::answer;
 use crate::{LoadObserver, NodeHealth, NodeSight};
-use dyno_core::{Cause, Dialect, Driver, Nanos, SECOND, Session};
+use dyno_core::{Cause, Dialect, Driver, Nanos, SECOND, Session, counted};
 use dyno_reactor::{block_on, now, timeout};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 /// How long a load waits for what.
@@ -51,7 +52,7 @@ impl Patience {
             NodeHealth::Works => false,
             NodeHealth::Stuck => idle >= self.gives_up_after,
             NodeHealth::OutOfMemory => idle >= self.says_after,
-            NodeHealth::Dead => true,
+            NodeHealth::Starved | NodeHealth::Dead => true,
         };
         let worst = |sight: &&NodeSight| sight.health;
         sights.iter().filter(is_lost).max_by_key(worst)
@@ -60,52 +61,80 @@ impl Patience {
 
 /// How often a watcher looks whether the load is canceled, and whether nodes are alive.
 const LOOK: Duration = Duration::from_millis(250);
-pub(crate) const REMEDY: &str = "look at the node and start it again (of a cluster of dyno: `dyno cluster start NODE`), then give the same command: what is stored is kept";
+/// What to do about a node for which work has ended.
+pub fn remedy(health: NodeHealth) -> &'static str {
+    match health {
+        NodeHealth::Starved => {
+            "give the node more memory, or fewer sessions (`--heap-mib` of `dyno cluster up`), then give the same command: \
+             what is stored is kept"
+        }
+        _ => {
+            "look at the node and start it again (of a cluster of dyno: `dyno cluster start NODE`), then give the same \
+             command: what is stored is kept"
+        }
+    }
+}
+
 /// Statements of a server's process list that are told.
 const LISTED: usize = 3;
 
-/// Watches the sessions of a load until `ended` is closed.
-pub(crate) fn watch<D: Driver>(
-    driver: &D,
+/// Does `work`, whose sessions note in `activity` what they do, while a thread beside it says where nothing goes on, and
+/// `look` then looks at the nodes. Where one of them is lost, [`Activity::verdict`] says so, and nobody shall wait.
+pub fn watched<T>(
+    activity: &Activity,
+    observer: &dyn LoadObserver,
+    look: impl Fn() -> Vec<NodeSight> + Sync,
+    work: impl FnOnce() -> T,
+) -> T {
+    activity.moved();
+    let look = &look;
+    thread::scope(|scope| {
+        let (_alive, ended) = mpsc::channel();
+        scope.spawn(move || watch(look, observer, activity, &ended));
+        work()
+    })
+}
+
+/// Watches the sessions until `ended` is closed.
+fn watch(
+    look: &dyn Fn() -> Vec<NodeSight>,
     observer: &dyn LoadObserver,
     activity: &Activity,
     ended: &Receiver<()>,
 ) {
     let patience = observer.patience();
-    let look = LOOK.min(Duration::from_nanos(patience.says_after / 4));
+    let step = LOOK.min(Duration::from_nanos(patience.says_after / 4));
     let mut due = patience.says_after;
-    while ended.recv_timeout(look) == Err(RecvTimeoutError::Timeout) {
+    while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
         observer.rows_sent(activity.rows_sent());
         if observer.is_canceled() || activity.verdict.get().is_some() {
             activity.interrupt();
             continue;
         }
-        let mut sights: Vec<NodeSight> = observer.dead_node().into_iter().collect();
+        let mut sights: Vec<NodeSight> = observer.lost_node().into_iter().collect();
         let idle = activity.idle();
         if idle < patience.says_after {
             if due > patience.says_after {
-                observer.note("the load goes on");
+                observer.note(&format!("{} goes on", observer.work()));
             }
             due = patience.says_after;
         } else if idle >= due && sights.is_empty() {
             due = (2 * due).min(idle + 4 * patience.says_after);
-            sights = look_at_all(driver, observer, &patience);
+            sights = look();
             observer.note(&stalled(idle, &activity.waits(), &sights));
         }
         if let Some(node) = patience.lost(idle, &sights) {
-            let _ = activity.verdict.set((lost(node, idle, &patience), REMEDY.to_owned()));
+            let problem = lost(node, idle, &patience, observer.work());
+            let _ = activity.verdict.set((problem, remedy(node.health).to_owned()));
         }
     }
 }
 
-fn look_at_all<D: Driver>(
-    driver: &D,
-    observer: &dyn LoadObserver,
-    patience: &Patience,
-) -> Vec<NodeSight> {
+/// The nodes that are known, else the way to the target.
+pub(crate) fn look_at_all<D: Driver>(driver: &D, observer: &dyn LoadObserver) -> Vec<NodeSight> {
     let sights = observer.nodes();
     match sights.is_empty() && !driver.blocks() {
-        true => vec![look_at(driver, "the server", patience.answer_within)],
+        true => vec![look_at(driver, "the server", observer.patience().answer_within)],
         false => sights,
     }
 }
@@ -162,7 +191,8 @@ async fn busy<S: Session>(session: &mut S) -> String {
         format!("`{}` for {} s{state}", statement.escape_debug(), cell(0))
     });
     let told: Vec<String> = told.collect();
-    format!(", and executes {} statements: {}", found.rows.len(), told.join(", "))
+    let statements = counted(found.rows.len() as u64, "statement");
+    format!(", and executes {statements}: {}", told.join(", "))
 }
 
 fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
@@ -173,11 +203,11 @@ fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
     text
 }
 
-fn lost(node: &NodeSight, idle: Nanos, patience: &Patience) -> String {
+fn lost(node: &NodeSight, idle: Nanos, patience: &Patience, work: &str) -> String {
     let NodeSight { name, health, evidence } = node;
     let since = match health {
-        NodeHealth::Dead => String::new(),
-        _ => format!(", and the load made no progress for {} s", idle / SECOND),
+        NodeHealth::Dead | NodeHealth::Starved => String::new(),
+        _ => format!(", and {work} made no progress for {} s", idle / SECOND),
     };
     let bound = match health {
         NodeHealth::Stuck => {
@@ -203,6 +233,7 @@ mod tests {
         let cases = [
             (NodeHealth::Dead, [true, true, true]),
             (NodeHealth::OutOfMemory, [false, true, true]),
+            (NodeHealth::Starved, [true, true, true]),
             (NodeHealth::Stuck, [false, false, true]),
             (NodeHealth::Works, [false, false, false]),
         ];
@@ -217,8 +248,12 @@ mod tests {
         let worst =
             Patience::saying_after(30 * SECOND).lost(200 * SECOND, &sights).expect("one is dead");
         assert_eq!(worst.health, NodeHealth::Dead);
-        assert_eq!(lost(worst, SECOND, &Patience::saying_after(30 * SECOND)), "n1 says so");
-        let stuck = lost(&sights[0], 200 * SECOND, &Patience::saying_after(30 * SECOND));
+        assert_eq!(
+            lost(worst, SECOND, &Patience::saying_after(30 * SECOND), "the load"),
+            "n1 says so"
+        );
+        let stuck =
+            lost(&sights[0], 200 * SECOND, &Patience::saying_after(30 * SECOND), "the load");
         assert_eq!(
             stuck,
             "n1 says so, and the load made no progress for 200 s (it waits 150 s for such a node)"

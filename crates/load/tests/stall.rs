@@ -37,7 +37,7 @@ impl LoadObserver for Seen {
         Patience { answer_within: 20 * MILLISECOND, ..Patience::saying_after(40 * MILLISECOND) }
     }
 
-    fn dead_node(&self) -> Option<NodeSight> {
+    fn lost_node(&self) -> Option<NodeSight> {
         self.dead.clone()
     }
 

@@ -94,16 +94,15 @@ async fn read_all<P: io::Read + AsFd>(pipe: P) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     let mut chunk = [0; 4096];
     loop {
+        source.readable().await;
         match rustix::io::read(source.io(), &mut chunk) {
             Ok(0) => return Ok(kept),
             Ok(length) => {
                 let room = OUTPUT_LIMIT_BYTES - kept.len();
                 kept.extend_from_slice(&chunk[..length.min(room)]);
+                source.filled();
             }
-            Err(rustix::io::Errno::AGAIN) => {
-                source.not_readable();
-                source.readable().await;
-            }
+            Err(rustix::io::Errno::AGAIN) => source.not_readable(),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -160,6 +159,15 @@ mod tests {
         let tasks: [Task<'_>; 2] = [Box::pin(slow), Box::pin(helper)];
         assert_eq!(run_all(tasks).expect("a loop"), [true, true]);
         std::fs::remove_dir_all(folder).expect("the folder was made");
+    }
+
+    #[test]
+    fn output_without_end_keeps_no_deadline_from_its_time() {
+        let endless = async {
+            crate::timeout(now() + 1_000_000, shell(OsStr::new("yes | head -c 4G"), Output::Kept))
+                .await
+        };
+        assert_eq!(block_on(endless).expect("a loop").err(), Some(crate::Elapsed));
     }
 
     #[test]

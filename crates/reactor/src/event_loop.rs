@@ -21,6 +21,9 @@ use std::thread;
 /// Events taken from the kernel at once.
 const BATCH: usize = 128;
 
+/// Receives of one source in a row that have left more to take; then other tasks, due times and signals have their turn.
+const FULL_RECEIVES: u32 = 16;
+
 /// The state of this thread's loop, for waiting futures.
 pub(crate) struct State {
     clock: Clock,
@@ -38,11 +41,14 @@ pub(crate) struct State {
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     sources: Vec<Registered>,
     free_sources: Vec<u32>,
+    /// Sources that have had [`FULL_RECEIVES`] and are readable again in the next round.
+    paused: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
 struct Registered {
     waiter: u32,
+    full_receives: u32,
     flags: epoll::EventFlags,
     generation: u32,
     watches_out: bool,
@@ -102,6 +108,7 @@ impl State {
             timers: BinaryHeap::with_capacity(tasks * 2 + 16),
             sources: Vec::with_capacity(tasks),
             free_sources: Vec::with_capacity(tasks),
+            paused: Vec::with_capacity(tasks),
         })
     }
 
@@ -136,6 +143,7 @@ impl State {
         let key = self.free_sources.pop().unwrap_or_else(|| {
             self.sources.push(Registered {
                 waiter: 0,
+                full_receives: 0,
                 flags: epoll::EventFlags::empty(),
                 generation: 0,
                 watches_out: false,
@@ -175,7 +183,30 @@ impl State {
 
     #[inline]
     pub(crate) fn clear_readable(&mut self, key: u32) {
-        self.sources[key as usize].flags.remove(epoll::EventFlags::IN);
+        let entry = &mut self.sources[key as usize];
+        entry.flags.remove(epoll::EventFlags::IN);
+        entry.full_receives = 0;
+    }
+
+    /// A receive has filled all that was offered: a peer that sends faster than its task takes must not keep the loop.
+    pub(crate) fn filled(&mut self, key: u32) {
+        let entry = &mut self.sources[key as usize];
+        entry.full_receives += 1;
+        if entry.full_receives >= FULL_RECEIVES {
+            entry.full_receives = 0;
+            entry.flags.remove(epoll::EventFlags::IN);
+            self.paused.push(key);
+        }
+    }
+
+    /// No edge tells of bytes that were there before.
+    fn resume_paused(&mut self) {
+        while let Some(key) = self.paused.pop() {
+            let entry = &mut self.sources[key as usize];
+            entry.flags |= epoll::EventFlags::IN;
+            let waiter = entry.waiter;
+            self.wake(waiter);
+        }
     }
 
     /// Also watches the source for OUT from now on.
@@ -403,6 +434,7 @@ fn wait(
 ) -> io::Result<()> {
     with_state(|state| {
         state.fire_timers(now);
+        state.resume_paused();
         let due = if state.ready.is_empty() { state.next_due(limit) } else { now };
         let Some(epoll) = &state.epoll else {
             assert!(due < Nanos::MAX, "every task of a virtual loop waits for ever");

@@ -68,6 +68,11 @@ impl<T: AsFd> EventSource<T> {
         with_state(|state| state.clear_readable(self.key));
     }
 
+    /// A receive has filled its buffer: more may wait.
+    pub(crate) fn filled(&self) {
+        with_state(|state| state.filled(self.key));
+    }
+
     /// The send queue is full.
     pub fn not_writable(&self) {
         with_state(|state| state.clear_writable(self.key, self.io.as_fd()));

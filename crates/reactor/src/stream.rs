@@ -43,7 +43,9 @@ impl SocketStream {
                 match retry_on_intr(|| recv(source.fd(), &mut *into, RecvFlags::empty())) {
                     Ok((_, count)) => {
                         // The end of the stream is an edge that comes once.
-                        if count > 0 && count < asked {
+                        if count == asked {
+                            source.filled();
+                        } else if count > 0 {
                             source.not_readable();
                         }
                         Ok(Some(count))

@@ -169,6 +169,30 @@ fn a_flood_stops_until_it_is_taken() {
     }
 }
 
+/// Item 4: the peer always has more than the task takes at once.
+#[test]
+fn item_4_a_due_time_is_served_under_a_flood() {
+    for io in ways() {
+        let (left, right) = pair(false);
+        let flood = thread::spawn(move || {
+            let mut peer = UnixStream::from(right);
+            let piece = vec![0; 64 << 10];
+            // An end, for a loop that serves nobody else until it comes.
+            (0..16_384).all(|_| peer.write_all(&piece).is_ok())
+        });
+        let ended = run_one(io, async {
+            let stream = SocketStream::new(left).unwrap();
+            let endless = async {
+                let mut bytes = [0; 512];
+                while std::future::poll_fn(|_| stream.poll_recv(&mut bytes)).await.unwrap() > 0 {}
+            };
+            timeout(now() + 1_000_000, endless).await
+        });
+        assert!(ended.is_err(), "{io:?}: the flood came to its end before the due time");
+        assert!(!flood.join().unwrap(), "{io:?}: the peer is sending still");
+    }
+}
+
 #[test]
 fn streams_that_take_nothing_keep_no_buffers_from_others() {
     for io in ways() {

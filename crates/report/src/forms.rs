@@ -93,6 +93,21 @@ impl Paper {
         write::terminal(&sections::for_terminal(self, lang), lang)
     }
 
+    /// Its results in short, for a terminal: what was checked in a line each, in full only what is wrong.
+    pub fn brief(&self, lang: Lang) -> String {
+        write::terminal(&sections::at_the_end(self), lang)
+    }
+
+    /// A line for each comparison; where nothing is compared, one for what each target has reached in each experiment.
+    pub fn results_text(&self, lang: Lang) -> String {
+        match self.verdicts.comparisons.is_empty() {
+            true => {
+                sections::results_reached(self).iter().map(|it| it.render(lang) + "\n").collect()
+            }
+            false => self.verdicts.text(lang),
+        }
+    }
+
     /// Its tables of comparisons and gates, for a terminal.
     pub fn verdict_tables(&self, lang: Lang) -> String {
         write::terminal(&sections::of_verdicts(self, lang), lang)

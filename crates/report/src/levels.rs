@@ -13,8 +13,6 @@ pub(crate) struct Measure {
     pub(crate) label: Message,
     /// In captions.
     pub(crate) name: Message,
-    /// In front of a caption, with its unit.
-    pub(crate) head: Message,
     pub(crate) of: fn(&Point) -> Spread,
     pub(crate) metric: Metric,
 }
@@ -22,14 +20,16 @@ pub(crate) struct Measure {
 impl Measure {
     pub(crate) fn of(experiment: &Experiment) -> Measure {
         let metric = experiment.ranked_by();
-        let (label, head, name) = match metric {
-            Metric::Tpmc => {
-                let long = say!(new_orders_per_minute_tpmc);
-                (long.clone(), long, metric_name(metric))
+        let (label, name) = match metric {
+            Metric::Tpmc => (say!(new_orders_per_minute_tpmc), metric_name(metric)),
+            // Papers give reads as statements per second.
+            Metric::Tps if experiment.only_reads() => {
+                let (label, name) = (say!(statements_per_second), say!(throughput));
+                return Measure { label, name, of: |point| point.qps, metric: Metric::Qps };
             }
-            _ => (say!(transactions_per_second), say!(transactions_per_second_2), say!(throughput)),
+            _ => (say!(transactions_per_second), say!(throughput)),
         };
-        Measure { label, head, name, of: Point::throughput, metric }
+        Measure { label, name, of: Point::throughput, metric }
     }
 }
 

@@ -32,14 +32,14 @@ pub use evidence::{
     AaKind, BesidePublished, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult,
     GateRow, LevelChange, LevelNumbers, Pair, PairOrder, PairedComparison, PerVcpu, Published,
     RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow, VerdictRow, Veto,
-    VetoReach, figure_of, judged_metrics,
+    VetoReach, bound_of, figure_of, judged_metrics,
 };
 pub use evidence::{
-    Check, Counter, Evidence, Experiment, Finding, Gap, Group, KeyRow, LatencyDistribution, Level,
-    NodeScaling, Paper, PaperTarget, Point, PointData, Quantile, RunFacts, SettingRow, Spot,
-    SpotKind, Spread, TargetPlace, Trial, Verdicts,
+    Check, Counter, Edition, Evidence, Experiment, Finding, Gap, Group, KeyRow,
+    LatencyDistribution, Level, NodeScaling, Paper, PaperTarget, Point, PointData, Quantile,
+    RunFacts, SettingRow, Spot, SpotKind, Spread, TargetPlace, Trial, Verdicts,
 };
-pub use evidence::{GlossaryRow, SAMPLES_BEYOND, glossary_row, settings_of_queries};
+pub use evidence::{GlossaryRow, Naming, SAMPLES_BEYOND, glossary_row, settings_of_queries};
 pub use findings::checks::same::server_changed;
 pub use findings::checks::{Rule, check_ids, parts, unlike};
 pub use findings::comparison::counterpart;

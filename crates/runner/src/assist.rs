@@ -8,9 +8,10 @@ use crate::databases::{ReachedDatabase, reach_planned};
 use crate::failure::{Failure, sentence};
 use crate::output;
 use dyno_core::Driver;
+use dyno_drivers::target::TargetUrl;
 use dyno_engine::{DriveError, TrialResult, drive};
 use dyno_facts::format::short;
-use dyno_facts::{Environment, ExperimentFacts, Purpose, Restore, SecretUrl, TargetFacts};
+use dyno_facts::{Environment, Purpose, SecretUrl, TargetFacts};
 use dyno_fleet::{Assignment, GeneratorOrder, Reporter, TargetSecret};
 use dyno_suite::Plan;
 use std::fs::DirBuilder;
@@ -159,6 +160,16 @@ fn completed(
         }
     }
     for secret in secrets.iter().filter(own) {
+        let node = secret.node.as_ref().and_then(|name| {
+            planned.nodes.iter().find(|node| node.name == *name).map(|node| node.url.clone())
+        });
+        let url = node.unwrap_or_else(|| planned.url_in(Path::new("")));
+        if !goes_to(&secret.url, url.expose()) {
+            return Err(Failure::new(format!(
+                "A password of the target {} was sent along for another server than the plan names.",
+                target.name
+            )));
+        }
         target.set_secret(secret.node.as_deref(), &SecretUrl::new(&secret.url));
     }
     let nodes = target.nodes.iter().map(|node| node.url.clone());
@@ -172,6 +183,15 @@ fn completed(
     Ok(target)
 }
 
+/// Whether two URLs name the same servers and user: a password belongs to them, and to nobody else.
+fn goes_to(url: &str, planned: &str) -> bool {
+    let read = |url: &str| {
+        let target: TargetUrl = url.parse().ok()?;
+        Some((target.hosts, target.user))
+    };
+    read(url).is_some_and(|of| Some(of) == read(planned))
+}
+
 /// True for the URL of a database that is reached over a network.
 pub(super) fn is_server(url: &str) -> bool {
     const SCHEMES: [&str; 4] = ["mysql", "mariadb", "postgres", "postgresql"];
@@ -183,11 +203,7 @@ pub(super) fn is_server(url: &str) -> bool {
 fn read(plan: &serde_json::Value) -> Result<Plan, Failure> {
     let plan: Plan = serde_json::from_value(plan.clone())
         .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
-    let has_command = |one: &ExperimentFacts| {
-        let of_fault = one.fault.as_ref().and_then(|fault| fault.commands().next());
-        of_fault.is_some() || matches!(one.restore, Restore::Command(_))
-    };
-    match plan.experiments.iter().any(has_command) {
+    match plan.experiments.iter().any(|one| one.commands().next().is_some()) {
         true => Err(Failure::new("A load generator executes no commands, and the plan has one.")),
         false => Ok(plan),
     }
@@ -284,8 +300,8 @@ mod tests {
         let permits = Permits::new(&["h".to_owned(), "i:3306".to_owned()]).expect("hosts");
         let server = target("url = 'mysql://u@h/d'");
         assert!(completed(&server, &[], &permits).is_ok());
-        // What counts is where it would log in, not what the plan says.
-        let refused = completed(&server, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
+        let evil = target("url = 'mysql://u@evil/d'");
+        let refused = completed(&evil, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
         let refused = refused.expect_err("another host").message.to_string();
         assert!(
             refused.starts_with("target t: The load generator may not reach evil:3306"),
@@ -300,6 +316,20 @@ mod tests {
         // The nodes of others are not reached.
         assert!(completed(&nodes.of_generator(0, 2), &[], &permits).is_ok());
         assert!(completed(&nodes.of_generator(1, 2), &[], &permits).is_err());
+    }
+
+    #[test]
+    fn item_10_a_password_goes_to_its_own_server_only() {
+        let server = target("url = 'mysql://u@h/d'");
+        assert!(open(&server, &[secret(None, "mysql://u:geheim@h:3306/d")]).is_ok());
+        for other in
+            ["mysql://u:geheim@evil/d", "mysql://u:geheim@h:3307/d", "mysql://v:geheim@h/d"]
+        {
+            let refused = open(&server, &[secret(None, other)]).expect_err(other);
+            let refused = refused.message.to_string();
+            assert!(refused.contains("for another server"), "{refused}");
+            assert!(!refused.contains("geheim"));
+        }
     }
 
     #[test]

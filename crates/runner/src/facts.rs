@@ -14,11 +14,13 @@ pub(super) fn targets(
         let Some(found) = reached.get(target.reached_as()) else { continue };
         target.product.clone_from(&found.facts.product);
         target.version.clone_from(&found.facts.version);
+        target.log_in.clone_from(&found.facts.log_in);
         target.same_host = found.same_host;
         for node in &mut target.nodes {
             let Some(found) = found.nodes.iter().find(|at| at.name == node.name) else { continue };
             node.product.clone_from(&found.facts.product);
             node.version.clone_from(&found.facts.version);
+            node.log_in.clone_from(&found.facts.log_in);
             node.same_host = found.same_host;
         }
     }

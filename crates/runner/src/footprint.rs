@@ -14,20 +14,19 @@ pub struct Footprint {
     pub memory_bytes: Option<u64>,
 }
 
-/// Asks the server for the size of the tables whose names begin with `prefix` and `_`, and for its
-/// memory for data. What it refuses to say
-/// is left out.
+/// Asks the server for the size of the tables whose names are `LIKE` a pattern, in which `@` escapes, and for its
+/// memory for data. What it refuses to say is left out.
 ///
 /// # Errors
 /// Only when the connection is lost.
-pub async fn footprint<S: Session>(session: &mut S, prefix: &str) -> Result<Footprint, DbError> {
+pub async fn footprint<S: Session>(session: &mut S, pattern: &str) -> Result<Footprint, DbError> {
     let (memory_setting, size, memory) = match session.dialect() {
         Dialect::Postgres => (
             "shared_buffers",
             // Partitions are tables of their own; their parent has no rows.
             format!(
                 "SELECT CAST(sum(pg_total_relation_size(oid)) AS bigint) FROM pg_class WHERE relkind = 'r' \
-             AND relname LIKE '{prefix}@_%' ESCAPE '@' AND pg_table_is_visible(oid)"
+             AND relname LIKE '{pattern}' ESCAPE '@' AND pg_table_is_visible(oid)"
             ),
             "SELECT pg_size_bytes(current_setting('shared_buffers'))",
         ),
@@ -39,7 +38,7 @@ pub async fn footprint<S: Session>(session: &mut S, prefix: &str) -> Result<Foot
                 "innodb_buffer_pool_size",
                 format!(
                     "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_name LIKE '{prefix}@_%' ESCAPE '@'"
+                 WHERE table_schema = DATABASE() AND table_name LIKE '{pattern}' ESCAPE '@'"
                 ),
                 "SELECT @@innodb_buffer_pool_size",
             )

@@ -5,6 +5,7 @@
 //! what becomes of it, from the trials in the run folder and nothing else, so that an interrupted run goes
 //! on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
 
+pub mod asking;
 pub mod assist;
 pub mod calibration;
 mod command;
@@ -27,6 +28,7 @@ pub mod percentiles;
 mod permits;
 pub mod process_list;
 pub mod progress;
+mod remaining;
 mod renewal;
 mod repetition;
 mod restore;
@@ -34,6 +36,7 @@ mod search;
 pub mod signals;
 mod starving;
 mod summary;
+pub mod sweep;
 mod target_lock;
 #[cfg(test)]
 mod tests;
@@ -56,18 +59,20 @@ use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_facts::{
-    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Renewed, Role,
-    RunStatus, StepAction, TrialStatus, say,
+    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Renewed, RunStatus,
+    StepAction, TrialStatus, say,
 };
 use dyno_store::Run;
 use dyno_suite::Plan;
 use fault::Injection;
 use fleet::Team;
 use nodes::Nodes;
+use remaining::Remaining;
 use repetition::{Clock, NextTrial};
 use starving::Starving;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Instant;
 use target_lock::TargetLocks;
 use trial::{Job, TrialDone};
 
@@ -197,16 +202,12 @@ impl Runner<'_> {
     /// Keeps other runs away from the tables of a target, or notes that they are there.
     fn lock(&mut self, name: &str) -> Result<(), Failure> {
         let Some(reached) = self.targets.get(name) else { return Ok(()) };
-        // Behind an endpoint each question may be answered by another server.
-        if reached.nodes.iter().any(|node| node.role == Role::Endpoint) {
-            return Ok(());
-        }
         let here = |step: &&PlanStep| self.plan.reached_as(&step.target) == name;
         let experiments = self.plan.steps.iter().filter(here).map(|step| &step.experiment);
         let planned = experiments.filter_map(|name| self.plan.experiment(name));
         let workloads: BTreeSet<String> = planned.map(|planned| planned.workload.clone()).collect();
-        let workloads = workloads.into_iter().collect();
-        let who = self.locks.take(name, &reached.database, workloads, self.shares_targets)?;
+        let workloads: Vec<String> = workloads.into_iter().collect();
+        let who = self.locks.take(name, reached, &workloads, self.shares_targets)?;
         if let Some(who) = who {
             output::talk(&format!("warning: target {name}: another run is on it: {who}"));
             self.run.update(|header| {
@@ -232,19 +233,26 @@ impl Runner<'_> {
         let complete = self.run.complete().map(|trial| trial.step.clone()).collect();
         let skipped = self.run.header().skipped.keys().cloned().collect();
         let mut failed = 0u32;
-        for step in self.plan.remaining(&self.plan.settled(&complete, &skipped)) {
+        let left = self.plan.remaining(&self.plan.settled(&complete, &skipped));
+        let mut remaining = Remaining::new();
+        for (at, &step) in left.iter().enumerate() {
             if self.control.is_stopped() {
                 return Ok(RunStatus::Interrupted);
             }
+            if let Some(line) = remaining.show(&left[at..], left.len()) {
+                output::talk(&line);
+            }
+            let begun = Instant::now();
             let done = match self.step(step) {
                 // What a signal has ended has not failed.
                 Err(_) if signals::has_come() => return Ok(RunStatus::Interrupted),
                 done => done?,
             };
             match done {
-                None => {}
+                None => remaining.took(step, begun.elapsed().as_secs_f64()),
                 Some(TrialDone::Skipped(why)) => self.skip(step, why)?,
                 Some(TrialDone::Ended { status, is_denied }) => {
+                    remaining.took(step, begun.elapsed().as_secs_f64());
                     self.denied += u32::from(is_denied);
                     match status {
                         TrialStatus::Complete | TrialStatus::Starved => {}
@@ -326,18 +334,21 @@ impl Runner<'_> {
     fn prepare(&mut self, step: &PlanStep) -> Result<(), Failure> {
         let (experiment, reached) = self.parties(step)?;
         let title = say!(preparing, experiment = &step.experiment, target = &step.target);
-        let existing =
-            experiment.existing(&reached.database).map_err(|failure| failure.at(&title))?;
-        let tables = experiment.tables();
         let owner = self.plan.owner(&step.target).to_owned();
+        let nodes = watched::watched(self.plan.target(&owner), reached);
+        let place = title.to_string();
+        let existing = asking::guarded(&place, "the look at the tables", &nodes, || {
+            experiment.existing(&reached.database)
+        });
+        let existing = existing.map_err(|failure| failure.at(&title))?;
+        let tables = experiment.tables();
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.run.update(|header| {
             let known = header.tables.entry(owner.clone()).or_default();
             ownership::look(known, &tables, &existing);
         })?;
         let (experiment, reached) = self.parties(step)?;
-        let nodes = watched::watched(self.plan.target(&owner), reached);
-        let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes);
+        let observer = LoadProgress::new(&place).of_nodes(nodes);
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let told =
@@ -365,7 +376,8 @@ impl Runner<'_> {
         let tables = experiment.tables();
         let owner = self.plan.owner(&step.target).to_owned();
         let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
-        let observer = LoadProgress::new(&title.to_string());
+        let nodes = watched::watched(self.plan.target(&owner), reached);
+        let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes);
         if !parts.made.is_empty() {
             experiment
                 .remove(&reached.database, &parts.made, &observer)
@@ -447,6 +459,9 @@ impl Runner<'_> {
             StepAction::Trial(trial) if trial.purpose == Purpose::Search => {
                 output::talk(&format!("{}: {why}", trial.point));
             }
+            // What ends repeats is said once.
+            StepAction::Trial(trial)
+                if repetition::ended(self.plan, &self.run, step, trial).is_some() => {}
             _ => output::talk(&format!("{}: skipped: {why}", step.id)),
         }
         self.run.update(|header| {

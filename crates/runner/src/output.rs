@@ -3,14 +3,19 @@
 
 use crate::failure::Failure;
 use std::io::{self, Write};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 /// Where words go, and who answers questions.
 pub trait Streams: Send + Sync {
-    /// Writes data (standard output).
+    /// Writes data (standard output); on a terminal it commands nothing.
     fn data(&self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Writes talk (standard error). Nobody can be told when that is closed.
+    /// Writes `text` in the place of the last `shown` bytes of data, for somebody who watches.
+    fn redraw(&self, shown: usize, text: &str);
+
+    /// Writes talk (standard error), which commands no terminal. Nobody can be told when that is closed.
     fn talk(&self, bytes: &[u8]);
 
     fn is_watched(&self) -> bool;
@@ -54,12 +59,37 @@ pub fn data(text: &str) {
 }
 
 pub fn talk(text: &str) {
-    // What servers and other machines say may end up here: it must not command the terminal.
-    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    talk_unended(&(text.replace(commands, "\u{fffd}") + "\n"));
+    talk_unended(&format!("{text}\n"));
 }
 
-/// Prints talk as it is, without the end of a line.
+/// Whether steps are told only now and then.
+static IS_BRIEF: AtomicBool = AtomicBool::new(false);
+static LAST_STEP: Mutex<Option<Instant>> = Mutex::new(None);
+/// How often a step is told in brief talk.
+const STEP_EVERY: Duration = Duration::from_secs(30);
+
+/// Steps that went well are told only now and then, and not at all beside bars.
+pub fn be_brief() {
+    IS_BRIEF.store(true, Ordering::Relaxed);
+    if let Ok(mut last) = LAST_STEP.lock() {
+        *last = Some(Instant::now());
+    }
+}
+
+/// Talk of a step that went well.
+pub fn step(text: &str) {
+    if !IS_BRIEF.load(Ordering::Relaxed) {
+        talk(text);
+    } else if let Ok(mut last) = LAST_STEP.lock()
+        && !is_watched()
+        && last.is_none_or(|last| last.elapsed() >= STEP_EVERY)
+    {
+        *last = Some(Instant::now());
+        talk(text);
+    }
+}
+
+/// Prints talk without the end of a line.
 pub fn talk_unended(text: &str) {
     if let Some(streams) = streams() {
         streams.talk(text.as_bytes());
@@ -70,6 +100,13 @@ pub fn error(failure: &Failure) {
     talk(&format!("error: {}", failure.message.to_string().trim_end()));
     if let Some(hint) = &failure.hint {
         talk(&format!("hint: {hint}"));
+    }
+}
+
+/// Redraws a line of data before somebody who watches: [`Streams::redraw`].
+pub fn redraw(shown: usize, text: &str) {
+    if let Some(streams) = streams() {
+        streams.redraw(shown, text);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Trials that lost a server which did not come back in time: what was acknowledged in them is held against the data
 //! before these are used again, or dropped.
 
+use crate::asking;
 use crate::failure::Failure;
 use crate::nodes::Nodes;
-use crate::{Runner, output, parties};
+use crate::{Runner, output, parties, watched};
 use dyno_facts::{Event, EventKind, PlanStep, StepAction, say};
 use dyno_store::{Run, StoreError};
 use std::path::Path;
@@ -41,7 +42,10 @@ impl Runner<'_> {
             let Some(of) = of.filter(|of| self.plan.owner(&of.target) == owner) else { continue };
             let reached_as = self.plan.reached_as(&of.target);
             let (experiment, reached) = parties(&self.experiments, &self.targets, of, reached_as)?;
-            let lost = experiment.settle(&reached.database, &self.run.path().join(&file));
+            let nodes = watched::watched(self.plan.target(owner), reached);
+            let lost = asking::guarded(&file, "the look at the ledger", &nodes, || {
+                experiment.settle(&reached.database, &self.run.path().join(&file))
+            });
             let lost = lost.map_err(|failure| failure.at(&file))?;
             let [acknowledged, n] = [lost.acknowledged, lost.lost].map(Option::unwrap_or_default);
             let told = say!(

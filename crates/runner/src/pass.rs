@@ -1,14 +1,15 @@
 //! A trial that no engine drives: its family executes it, one thing after the other, and tells what has
 //! ended.
 
-use crate::failure::Failure;
+use crate::asking;
+use crate::failure::{Failure, sentence};
 use crate::family::After;
 use crate::fleet::FleetShare;
 use crate::nodes::{Sampling, sampled};
 use crate::output;
 use crate::progress::ProgressBar;
 use crate::summary::resident_mib;
-use crate::trial::{Job, TrialDone, TrialParts, store};
+use crate::trial::{Job, LOOK_BEFORE, TrialDone, TrialParts, store};
 use dyno_core::{Driver, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{
@@ -43,7 +44,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     let Job { nodes, starving, run, control, .. } = job;
     let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };
     let mut writer = run.begin_trial(start)?;
-    let looked = nodes.look();
+    let looked = asking::watching(&place, LOOK_BEFORE, &nodes.watched, || nodes.look());
     writer.server(Moment::Before, &nodes.facts(&looked))?;
     let series = writer.node_series()?;
     let progress = ProgressBar::new(&format!("{place}, {}", pass.title), pass.length, "queries");
@@ -59,7 +60,14 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
         error: RefCell::new(None),
     };
     let (passed, seen) = sampled(&nodes, series, &sampling, || {
-        let passed = execute(&watch);
+        let passed = asking::guarded(&place, "the pass", &nodes.watched, || {
+            let passed = execute(&watch)?;
+            // What has ended is stored, and a pass that lost its server counts for nothing.
+            match asking::given_up() {
+                Some(lost) => Err(Failure::new(sentence(&lost))),
+                None => Ok(passed),
+            }
+        });
         watch.over();
         passed
     });

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// What stands before the folder of a cluster of `dyno cluster`.
 const CLUSTER: &str = "cluster:";
 
+/// Options of a URL by which passwords go out readable to who listens or pretends to be the server.
+const CLEARS: [&str; 2] = ["allow_cleartext", "get_server_public_key"];
+
 #[derive(Clone, Debug, Default)]
 pub struct Permits {
     /// Addresses; all that are reached over TCP where its user has named none.
@@ -49,6 +52,22 @@ impl Permits {
         Ok(permits)
     }
 
+    /// Looks whether the passwords found in `places`, which belong to no address, can go to named addresses only.
+    pub fn bind_passwords(&self, places: &[String]) -> Result<(), Failure> {
+        let Some(place) = places.first() else { return Ok(()) };
+        let is_open = |place: &Place| matches!(place, Place::Tcp(_, None));
+        let why = match &self.places {
+            None => "nothing says to which servers it may be sent",
+            Some(places) if places.iter().any(is_open) => {
+                "--only-hosts names a host without its port"
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(Failure::usage(format!("There is a password in {place}, and {why}.")).with_hint(
+            "Name the servers with --only-hosts HOST:PORT, or start the load generator without the password.",
+        ))
+    }
+
     /// The password of a node of a cluster that this machine's user has named.
     pub(super) fn password_of(&self, url: &SecretUrl) -> Option<&SecretUrl> {
         self.own.iter().find(|own| own.redacted() == url.redacted())
@@ -68,6 +87,12 @@ impl Permits {
                     "A load generator opens no password file that a run names.",
                 )
                 .with_hint("PGPASSFILE names it on the load generator's own machine."));
+            }
+            if let Some(key) = CLEARS.into_iter().find(|key| place.options.contains_key(*key)) {
+                let message =
+                    format!("A load generator sends no password as `{key}` would have it.");
+                return Err(Failure::new(message)
+                    .with_hint("Leave it out of the URL; TLS with tls=verify-full needs it not."));
             }
             if let Some(address) = place.hosts.0.iter().find(|address| !self.permit(address)) {
                 return Err(self.refusal(address));
@@ -231,6 +256,33 @@ mod tests {
                 "{}",
                 refused.message
             );
+        }
+    }
+
+    #[test]
+    fn item_10_passwords_need_addresses_with_ports() {
+        let found = ["DYNO_PASSWORD_MAIN".to_owned()];
+        for (named, is_fine) in [
+            (&[][..], false),
+            (&["db.example"], false),
+            (&["db.example:3306", "10.0.0.1"], false),
+            (&["db.example:3306"], true),
+            (&["/run/m.sock", "[::1]:5432"], true),
+        ] {
+            let permits = permits(named);
+            assert_eq!(permits.bind_passwords(&found).is_ok(), is_fine, "{named:?}");
+            assert!(permits.bind_passwords(&[]).is_ok(), "none is there");
+        }
+        let why = permits(&[]).bind_passwords(&found).expect_err("anywhere").message.to_string();
+        assert!(why.contains("DYNO_PASSWORD_MAIN"), "{why}");
+    }
+
+    #[test]
+    fn item_10_no_order_has_a_password_sent_in_clear_text() {
+        for option in ["allow_cleartext=true", "get-server-public-key=true"] {
+            let target = target(&format!("mysql://u@h/d?{option}"));
+            let refused = permits(&["h"]).check(&target).expect_err(option).message.to_string();
+            assert!(refused.contains("sends no password"), "{refused}");
         }
     }
 

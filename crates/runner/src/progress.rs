@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::{self, ProgressView, streams};
+use crate::remaining;
 use crate::signals;
 use crate::watched::{self, WatchedNode};
 use dyno_facts::format::short;
@@ -38,7 +39,7 @@ impl ProgressBar {
 
     pub fn at(&self, position: u64, length: u64, message: &str) {
         if let Some(bar) = &self.bar {
-            bar.set(position, message);
+            bar.set(position, &(message.to_owned() + &remaining::of_run()));
             return;
         }
         let Ok(mut told) = self.told.lock() else { return };
@@ -47,8 +48,9 @@ impl ProgressBar {
             let share = if length > 0 { position as f64 / length as f64 * 100.0 } else { 0.0 };
             // Of what was measured so far.
             let left_s = self.begun.elapsed().as_secs_f64() * (100.0 / share - 1.0);
+            // The first rows say nothing of the rest.
             let left =
-                if share > 0.0 { format!(", {} left", about(left_s)) } else { String::new() };
+                if share >= 1.0 { format!(", {} left", about(left_s)) } else { String::new() };
             output::talk(&format!("{}: {share:.0} % {message}{left}", self.title));
         }
     }
@@ -80,16 +82,25 @@ impl ProgressBar {
 
     /// Done: the bar goes, a line stays.
     pub fn finish(self, text: &str) {
+        self.end(text, output::step);
+    }
+
+    /// The same of what did not end well, which is told in any case.
+    pub fn fail(self, text: &str) {
+        self.end(text, output::talk);
+    }
+
+    fn end(self, text: &str, tell: fn(&str)) {
         if let Some(bar) = self.bar {
             bar.clear();
         }
         let seconds = self.begun.elapsed().as_secs_f64();
-        output::talk(&format!("{}: {text} ({seconds:.1} s)", self.title));
+        tell(&format!("{}: {text} ({seconds:.1} s)", self.title));
     }
 }
 
 /// `about 40 s`, `about 12 min`.
-fn about(seconds: f64) -> String {
+pub(crate) fn about(seconds: f64) -> String {
     match seconds {
         s if s < 90.0 => format!("about {s:.0} s"),
         s if s < 5400.0 => format!("about {:.0} min", s / 60.0),
@@ -198,15 +209,15 @@ impl LoadObserver for LoadProgress {
     }
 
     fn note(&self, text: &str) {
-        self.progress.note(&format!("note: {text}"));
+        self.progress.suspend(|| output::step(&format!("note: {text}")));
     }
 
     fn is_canceled(&self) -> bool {
         signals::has_come()
     }
 
-    fn dead_node(&self) -> Option<NodeSight> {
-        watched::dead(&self.nodes)
+    fn lost_node(&self) -> Option<NodeSight> {
+        watched::lost(&self.nodes)
     }
 
     fn nodes(&self) -> Vec<NodeSight> {

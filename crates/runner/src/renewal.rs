@@ -35,7 +35,7 @@ impl Restarter<'_> {
         let folders: Option<BTreeSet<&str>> = folders.collect();
         match (folders.filter(|folders| !folders.is_empty()), &target.restart) {
             (Some(folders), _) => Ok(Restarter::Clusters(folders)),
-            (None, Some(command)) => Ok(Restarter::Command(command)),
+            (None, Some(command)) => Ok(Restarter::Command(command.expose())),
             (None, None) => Err(Failure::usage(format!(
                 "dyno has not started the servers of the target {}, so it can't restart them.",
                 target.name

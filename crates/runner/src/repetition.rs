@@ -8,13 +8,13 @@ use dyno_facts::{
     earlier_pairs, say,
 };
 use dyno_statistics::Metric;
-use dyno_statistics::ratio::{DEFAULT_MARGIN, unit_means};
+use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
 use dyno_statistics::sequential::{
     CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
 };
 use dyno_store::{Run, RunData};
 use dyno_suite::Plan;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// How trials are judged when they are compared.
@@ -22,6 +22,8 @@ use std::time::Instant;
 pub struct TrialFigures {
     /// A figure of a trial, where it has it.
     pub figure_of: fn(&TrialSummary, Metric) -> Option<f64>,
+    /// What a figure is that was not measured to its end.
+    pub bound_of: fn(&TrialSummary, Metric) -> Option<FigureBound>,
     /// What comparisons of such trials judge, the one that decides first.
     pub judged_metrics: fn(&TrialSummary) -> &'static [Metric],
     /// The name of its load level, as earlier sessions keep it.
@@ -72,6 +74,9 @@ pub(super) fn next(
     if trial.purpose == Purpose::Confirm {
         return confirm(plan, run, clock.figures, step, trial);
     }
+    if let Some(why) = ended(plan, run, step, trial) {
+        return NextTrial::Skip(why);
+    }
     let spent_s = clock.spent_s(&step.experiment, run);
     let experiment = plan.experiment(&step.experiment);
     let is_begun = |other: &&PlanStep| run.is_complete(&other.id);
@@ -81,6 +86,20 @@ pub(super) fn next(
         Some(why) => NextTrial::Skip(why),
         None => NextTrial::Run(Box::new(trial.clone()), Purpose::Measure),
     }
+}
+
+/// Why the repeats of a point have ended before this one, if so: to judge all pairs again for each that is left takes
+/// long.
+pub(super) fn ended(
+    plan: &Plan,
+    run: &Run,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> Option<Message> {
+    let repeat = trial.repeat.checked_sub(1)?;
+    let before = PlannedTrial { repeat, ..trial.clone() };
+    let own = round(plan, step, &before).find(|other| other.target == step.target)?;
+    run.header().skipped.get(&own.id).cloned()
 }
 
 /// The steps of the same pair: the same repeat of the same level on all targets.
@@ -99,6 +118,16 @@ pub(super) fn round<'a>(
 
 pub(super) fn level(trial: &PlannedTrial) -> (u32, Option<u32>, Option<u64>) {
     (trial.workers, trial.degree, trial.rate.map(f64::to_bits))
+}
+
+/// How many load levels an experiment has.
+fn levels(plan: &Plan, experiment: &str) -> usize {
+    let own = plan.steps.iter().filter(|step| step.experiment == experiment);
+    let measured = own.filter_map(|step| match &step.action {
+        StepAction::Trial(trial) if trial.purpose == Purpose::Measure => Some(level(trial)),
+        _ => None,
+    });
+    measured.collect::<BTreeSet<_>>().len()
 }
 
 /// Why a comparison needs no further pair, if so.
@@ -144,6 +173,7 @@ fn why_enough(
         pairs_most: (stop.pairs_most / unit) as usize,
         half_width: stop.half_width,
         is_until_decided: stop.is_until_decided,
+        comparisons: comparison.candidates.len() * levels(plan, &step.experiment),
         margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
         budget_s: stop.budget_s,
     };
@@ -182,7 +212,7 @@ type NumberedPair<'a> = (u32, &'a TrialSummary, &'a TrialSummary);
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
 /// first that the trials have. A narrow interval of any other would end too soon.
 fn judged_pairs(
-    TrialFigures { figure_of, judged_metrics, .. }: TrialFigures,
+    TrialFigures { figure_of, bound_of, judged_metrics, .. }: TrialFigures,
     pairs: Vec<Vec<NumberedPair<'_>>>,
 ) -> (Metric, Vec<CandidatePairs>) {
     let of_metric = |metric: &Metric| -> Vec<CandidatePairs> {
@@ -192,6 +222,9 @@ fn judged_pairs(
         let of = |pairs: &Vec<NumberedPair<'_>>| CandidatePairs {
             earlier: Vec::new(),
             pairs: unit_means(&pairs.iter().filter_map(both).collect::<Vec<_>>()),
+            bound: FigureBound::of_ratio(
+                pairs.iter().map(|(_, a, b)| [bound_of(a, *metric), bound_of(b, *metric)]),
+            ),
         };
         pairs.iter().map(of).collect()
     };
@@ -211,6 +244,7 @@ fn told(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
             Some(say!(half_width_reached, reached = reached?, n = pairs))
         }
         Pairing::Stop(Stop::Decided) => Some(say!(pairs_have_decided, n = pairs)),
+        Pairing::Stop(Stop::OnlyBounds) => Some(say!(pairs_have_only_bounds, n = pairs)),
         Pairing::Stop(Stop::BudgetSpent) => {
             let budget = budget_s.unwrap_or_default().to_string();
             Some(match reached {

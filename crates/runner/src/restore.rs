@@ -10,7 +10,7 @@ pub(super) fn data_state(planned: &ExperimentFacts, writes: bool) -> String {
     match &planned.restore {
         _ if planned.reload_each > 0 => if writes { "grows" } else { "untouched" }.to_owned(),
         Restore::Reload => "reloaded".to_owned(),
-        Restore::Command(command) => command.clone(),
+        Restore::Command(command) => command.to_string(),
         Restore::None => if writes { "grows" } else { "untouched" }.to_owned(),
     }
 }
@@ -40,7 +40,7 @@ impl Runner<'_> {
                 // The command may make the database anew, which waits for all sessions in it.
                 self.locks.release(name);
                 let does = say!(command_restores_data);
-                let (told, limit, key) = (&[], None, "restore");
+                let (text, told, limit, key) = (text.expose(), &[], None, "restore");
                 let command = ShellCommand { target: owner, told, text, does, key, limit };
                 let has_ended = self.run_on(step, &command)?;
                 self.lock(name)?;

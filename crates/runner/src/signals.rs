@@ -1,11 +1,12 @@
 //! Ctrl-C.
 
+use crate::asking::given_up;
 use dyno_core::Interrupter;
 use dyno_engine::Control;
 use dyno_reactor::unless;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -70,18 +71,7 @@ fn interrupters() -> MutexGuard<'static, Vec<(u64, Interrupter)>> {
 
 /// What a question gives; `None` once a signal has come and the answer does not follow soon, or when it is given up.
 pub async fn unless_stopped<F: Future>(question: F) -> Option<F::Output> {
-    unless(|| came_before(ANSWER_GRACE) || is_given_up(), question).await
-}
-
-/// Whether questions are given up: a server that some of them need is dead.
-static IS_GIVEN_UP: AtomicBool = AtomicBool::new(false);
-
-pub fn is_given_up() -> bool {
-    IS_GIVEN_UP.load(Ordering::Relaxed)
-}
-
-pub(crate) fn give_up(is_given_up: bool) {
-    IS_GIVEN_UP.store(is_given_up, Ordering::Relaxed);
+    unless(|| came_before(ANSWER_GRACE) || given_up().is_some(), question).await
 }
 
 /// Ends embedded statements, and at last the process.

@@ -158,6 +158,21 @@ mod tests {
     }
 
     #[test]
+    fn item_17_one_load_generator_that_stood_still_starves_the_trial_of_all() {
+        let of_two = |stood_s: f64| {
+            why(false, |summary| {
+                let mut frozen =
+                    GeneratorMember { name: "b".to_owned(), ..GeneratorMember::default() };
+                frozen.conditions.hiccup_max_us = Some(stood_s * 1e6);
+                summary.conditions.members = vec![GeneratorMember::default(), frozen];
+            })
+        };
+        assert_eq!(of_two(0.1), None);
+        let why = of_two(4.0).expect("it was starved");
+        assert!(why.contains('b') && why.contains("stood still for 4"), "{why}");
+    }
+
+    #[test]
     fn a_server_that_needs_the_cpu_itself_starves_nobody() {
         let beside = |server_s: Option<f64>| {
             why(true, |summary| {
@@ -170,6 +185,41 @@ mod tests {
         assert_eq!(beside(Some(70.0)), None);
         assert_eq!(beside(None), None);
         assert!(beside(Some(40.0)).is_some());
+    }
+
+    #[test]
+    fn one_load_generator_of_several_that_starved_spoils_the_trial() {
+        let judged = |change: &dyn Fn(&mut GeneratorMember)| {
+            let mut summary = trial(|summary| {
+                // Four loops each.
+                summary.generator.loops = 8;
+                let named = |name: &str| GeneratorMember {
+                    name: name.to_owned(),
+                    ..GeneratorMember::default()
+                };
+                summary.conditions.members = vec![named("g1"), named("g2")];
+                change(&mut summary.conditions.members[1]);
+            });
+            Starving { is_counted: false, same_host: false, is_late: false }
+                .judge(&mut summary, false);
+            let why = summary.conditions.generator.starved.map(|why| why.to_string());
+            (summary.status, why.unwrap_or_default())
+        };
+        let waited = |s| move |it: &mut GeneratorMember| it.conditions.run_delay_s = Some(s);
+        assert_eq!(judged(&|_| {}), (TrialStatus::Complete, String::new()));
+        assert_eq!(judged(&waited(3.9)).0, TrialStatus::Complete);
+        let stood = |it: &mut GeneratorMember| it.conditions.hiccup_max_us = Some(4e6);
+        let stolen = |it: &mut GeneratorMember| {
+            it.host_load = Some(HostSample { steal_share: 0.2, ..HostSample::default() });
+        };
+        for (found, text) in [
+            (judged(&waited(4.4)), "waited for a CPU in 5.5 %"),
+            (judged(&stood), "stood still for 4"),
+            (judged(&stolen), "took 20 %"),
+        ] {
+            assert_eq!(found.0, TrialStatus::Starved, "{text}");
+            assert!(found.1.contains("g2") && found.1.contains(text), "{}", found.1);
+        }
     }
 
     #[test]

@@ -2,14 +2,16 @@
 //! and MariaDB) in a session of its own as long as it lasts, so that the second one is refused.
 //!
 //! The session is idle: its thread sleeps, and asks the server something every ten minutes only. A lock belongs to a
-//! database and a workload, since workloads have tables of their own. Embedded databases have locks themselves, and an
-//! endpoint may answer from another server each time: there no lock is taken. Load generators of a fleet take none, the
-//! run that they belong to does. A run whose targets are one database under two names finds its own lock and goes on.
+//! database and a workload, since workloads have tables of their own. Embedded databases have locks themselves. An
+//! endpoint may answer from another server each time: behind it the servers that take writes are locked themselves, where
+//! the plan knows them. Load generators of a fleet take none, the run that they belong to does. A run whose targets are
+//! one database under two names finds its own lock and goes on.
 
-use crate::databases::{Database, with_driver};
+use crate::databases::{Database, ReachedDatabase, with_driver};
 use crate::failure::Failure;
 use crate::output;
 use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
+use dyno_facts::Role;
 use dyno_observe::LOCK_CLASS;
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
 use std::collections::BTreeMap;
@@ -32,7 +34,8 @@ pub(crate) struct TargetLocks {
     /// Tells its sessions from those of others on any server.
     nonce: String,
     taken: u32,
-    held: BTreeMap<String, HeldLock>,
+    /// By target.
+    held: BTreeMap<String, Vec<HeldLock>>,
 }
 
 struct HeldLock {
@@ -76,10 +79,32 @@ impl TargetLocks {
     pub(crate) fn take(
         &mut self,
         target: &str,
-        database: &Database,
-        workloads: Vec<String>,
+        reached: &ReachedDatabase,
+        workloads: &[String],
         is_allowed: bool,
     ) -> Result<Option<String>, Failure> {
+        let places = places(reached);
+        if places.is_empty() {
+            unlocked(target, "of its nodes only the endpoint is known");
+        }
+        for database in places {
+            let (answer, lock) = self.session(database, workloads.to_vec())?;
+            match answer {
+                LockAnswer::Held => self.held.entry(target.to_owned()).or_default().push(lock),
+                LockAnswer::Unknown(why) => unlocked(target, &why),
+                LockAnswer::Refused(who) if is_allowed => return Ok(Some(who)),
+                LockAnswer::Refused(who) => return Err(refused(target, &who)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Has a session of its own lock the tables of these workloads.
+    fn session(
+        &mut self,
+        database: &Database,
+        workloads: Vec<String>,
+    ) -> Result<(LockAnswer, HeldLock), Failure> {
         let order = LockOrder {
             name: self.name.clone(),
             nonce: self.nonce.clone(),
@@ -94,33 +119,36 @@ impl TargetLocks {
         let thread = thread.map_err(|error| Failure::new(format!("No thread: {error}.")))?;
         self.taken += 1;
         let answer = answer.recv().unwrap_or_else(|_| LockAnswer::Unknown("it ended".to_owned()));
-        match answer {
-            LockAnswer::Held => {
-                let (stop, thread) = (Some(stop), Some(thread));
-                self.held.insert(target.to_owned(), HeldLock { stop, thread });
-                Ok(None)
-            }
-            LockAnswer::Unknown(why) => {
-                output::talk(&format!(
-                    "note: target {target}: no lock keeps other runs away from its tables: {why}"
-                ));
-                Ok(None)
-            }
-            LockAnswer::Refused(who) if is_allowed => Ok(Some(who)),
-            LockAnswer::Refused(who) => Err(Failure::new(format!(
-                "Another run works on the same tables of target {target}: {who}."
-            ))
-            .with_hint(
-                "Wait for its end, or give this run a database of its own; `--share-target` measures beside it, and \
-                 the paper says so.",
-            )),
-        }
+        Ok((answer, HeldLock { stop: Some(stop), thread: Some(thread) }))
     }
 
-    /// Ends the session on a target, such as for a command that makes its database anew.
+    /// Ends the sessions on a target, such as for a command that makes its database anew.
     pub(crate) fn release(&mut self, target: &str) {
         self.held.remove(target);
     }
+}
+
+/// Where the tables of a target are locked.
+fn places(reached: &ReachedDatabase) -> Vec<&Database> {
+    if !reached.nodes.iter().any(|node| node.role == Role::Endpoint) {
+        return vec![&reached.database];
+    }
+    let is_written = |role: Role| matches!(role, Role::Primary | Role::Shard);
+    let nodes = reached.nodes.iter().filter(|node| is_written(node.role));
+    nodes.map(|node| &node.database).collect()
+}
+
+fn unlocked(target: &str, why: &str) {
+    let note =
+        format!("note: target {target}: no lock keeps other runs away from its tables: {why}");
+    output::talk(&note);
+}
+
+fn refused(target: &str, who: &str) -> Failure {
+    Failure::new(format!("Another run works on the same tables of target {target}: {who}.")).with_hint(
+        "Wait for its end, or give this run a database of its own; `--share-target` measures beside it, and the paper \
+         says so.",
+    )
 }
 
 impl Drop for HeldLock {
@@ -278,6 +306,7 @@ fn key(name: &str) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::databases::{ReachedNode, ServerPlace, reach};
 
     #[test]
     fn names_fit_into_what_servers_keep_and_hold_no_quotes() {
@@ -298,12 +327,30 @@ mod tests {
     }
 
     #[test]
-    fn an_embedded_database_needs_no_lock() {
-        let target = "sqlite:x.db".parse().expect("a URL");
-        let database = Database::open(&target).expect("a database");
+    fn an_embedded_database_needs_no_lock_and_an_endpoint_is_locked_behind_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite:{}", dir.path().join("x.db").display());
+        let mut reached = reach("main", &url).expect("a database");
         let mut locks = TargetLocks::new("s", "h");
-        let taken = locks.take("main", &database, vec!["tpcc".to_owned()], false);
+        let taken = locks.take("main", &reached, &["tpcc".to_owned()], false);
         assert_eq!(taken.map_err(|failure| failure.message), Ok(None));
         locks.release("main");
+        let mut count = |roles: &[Role]| {
+            let node = |role: &Role| ReachedNode {
+                name: String::new(),
+                role: *role,
+                database: reached.database.clone(),
+                facts: reached.facts.clone(),
+                same_host: true,
+                server: ServerPlace::Unknown,
+            };
+            reached.nodes = roles.iter().map(node).collect();
+            places(&reached).len()
+        };
+        assert_eq!(count(&[]), 1);
+        assert_eq!(count(&[Role::Primary, Role::ReadOnly]), 1);
+        assert_eq!(count(&[Role::Endpoint]), 0);
+        assert_eq!(count(&[Role::Endpoint, Role::Primary, Role::ReadOnly]), 1);
+        assert_eq!(count(&[Role::Endpoint, Role::Shard, Role::Shard]), 2);
     }
 }

@@ -4,15 +4,19 @@ use super::repetition::{Clock, NextTrial, TrialFigures};
 use super::{repetition, search};
 use dyno_facts::{
     Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStart,
-    TrialStatus,
+    TrialStatus, TrialSummary,
 };
+use dyno_statistics::Metric;
+use dyno_statistics::ratio::FigureBound;
 use dyno_store::{Run, RunData};
 use dyno_suite::{Overrides, Plan, Suite};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const FIGURES: TrialFigures = TrialFigures {
     figure_of: dyno_report::figure_of,
+    bound_of: dyno_report::bound_of,
     judged_metrics: dyno_report::judged_metrics,
     level_of: dyno_report::level_of_trial,
     veto_of: |_, _, _| None,
@@ -214,6 +218,80 @@ fn pairs_are_not_decided_where_a_check_takes_the_verdict_away() {
     );
     // What further pairs may outweigh lets them be made.
     assert_eq!(ended(|_, _, _| Some((Message::verbatim("neighbours"), true))), None);
+}
+
+#[test]
+fn what_has_ended_is_not_judged_again_for_each_pair_that_is_left() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let veto_of: fn(&RunData, &str, &str) -> Option<(Message, bool)> = |_, _, _| {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        None
+    };
+    let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
+    let plan = plan(&text.replace("6..10", "6..200"));
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    go_by(TrialFigures { veto_of, ..FIGURES }, &plan, &mut run, usize::MAX, |step, _| {
+        if step.target == "b" { 2_000.0 } else { 1_000.0 }
+    });
+    assert_eq!(run.header().skipped.len(), 2 * 2 * 194, "two levels of two targets");
+    assert_eq!(ASKED.load(Ordering::Relaxed), 2 * 2, "once for each");
+}
+
+#[test]
+fn a_verdict_is_proven_among_all_load_levels_before_it_ends_pairs() {
+    // B is faster by 6 %, which is no equivalence on the way.
+    let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
+    let ended = |workers: &str| {
+        let dir = tempfile::tempdir().expect("a folder");
+        let plan = plan(&text.replace("workers = [1, 8]", workers));
+        let mut header = RunHeader::new("s", Vec::new(), 1);
+        plan.store(&mut header);
+        let mut run = Run::create(dir.path(), header).expect("a run");
+        go(&plan, &mut run, usize::MAX, |step, trial| {
+            if step.target == "b" { 1_000.0 + 30.0 * f64::from(trial.repeat % 3) } else { 970.0 }
+        });
+        let path = run.finish(dyno_facts::RunStatus::Complete).expect("ended");
+        let paper = dyno_report::Paper::new(&[dyno_store::read(&path).expect("a run")], &[]);
+        paper.verdicts.comparisons.iter().map(|of| (of.pairs.len(), of.rows[0].call)).collect()
+    };
+    let [one, many]: [Vec<_>; 2] = [ended("workers = 1"), ended("workers = [1, 2, 4, 8]")];
+    assert_eq!(many.len(), 4);
+    for of in &many {
+        assert!(of.0 > one[0].0, "{one:?} {many:?}");
+        assert_eq!(of.1, dyno_report::Call::Faster, "what is decided is so in the paper");
+    }
+}
+
+/// Passes over queries are judged by their time, which has only a bound where a query was given up.
+#[test]
+fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
+    let ended = |stop: &str, bound_of: fn(&TrialSummary, Metric) -> Option<FigureBound>| {
+        let times = TrialFigures {
+            figure_of: |trial, metric| (metric == Metric::TotalS).then(|| 1e4 / trial.tps),
+            judged_metrics: |_| &[Metric::TotalS],
+            bound_of,
+            ..FIGURES
+        };
+        let plan = plan(&COMPARE.replace("half_width = \"2%\"", stop));
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = new_run(dir.path());
+        go_by(times, &plan, &mut run, usize::MAX, noisy);
+        run.header().skipped.get("e/b/workers=1/repeat=7").map(ToString::to_string)
+    };
+    let only_bounds = "Ended after 6 pairs without a verdict: what was given up has only a bound, which more pairs \
+                       don't change.";
+    // B is 1 % faster at 1 worker. What A has at least, it is faster by at least that.
+    for stop in ["until_decided = true", "half_width = \"2%\""] {
+        let both = ended(stop, |_, _| Some(FigureBound::AtLeast));
+        assert_eq!(both.as_deref(), Some(only_bounds), "{stop}");
+    }
+    let of_a = |trial: &TrialSummary, _| (trial.target == "a").then_some(FigureBound::AtLeast);
+    assert_eq!(ended("until_decided = true", of_a).as_deref(), Some("Decided after 6 pairs."));
+    assert_eq!(ended("half_width = \"2%\"", of_a).as_deref(), Some(only_bounds));
+    assert!(
+        ended("half_width = \"2%\"", |_, _| None).is_some_and(|why| why.starts_with("Half-width"))
+    );
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! One trial of a plan.
 
-use super::family::{After, Driven, EndedTrial};
+use super::family::{After, Driven, EndedTrial, Ready};
 use super::fault::Injection;
 use super::fleet::{FleetShare, Team};
 use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
+use crate::asking;
 use crate::calibration::Calibration;
 use crate::failure::Failure;
 use crate::output;
@@ -13,7 +14,8 @@ use crate::signals;
 use crate::starving::Starving;
 use crate::summary::{self, kinds, summarise};
 use crate::watchdog::{self, Watchdog};
-use dyno_core::{Driver, Nanos};
+use crate::watched;
+use dyno_core::{Driver, Nanos, counted};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::format::short;
 use dyno_facts::{
@@ -22,6 +24,10 @@ use dyno_facts::{
 };
 use dyno_record::{FaultWatch, MeasuredInterval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
+
+/// What is done before a trial, in sentences.
+const CHECK_BEFORE: &str = "the check before the trial";
+pub(super) const LOOK_BEFORE: &str = "the look at the nodes";
 
 pub struct Job<'a> {
     pub step: &'a PlanStep,
@@ -39,6 +45,13 @@ pub struct Job<'a> {
 impl Job<'_> {
     pub fn place(&self) -> String {
         format!("{} on {}", self.step.experiment, self.step.target)
+    }
+
+    /// Asks the nodes something before the trial: who waits for what is said, and no lost node is waited for.
+    pub fn asks<T>(&self, ask: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let place = self.place();
+        let asked = asking::guarded(&place, CHECK_BEFORE, &self.nodes.watched, ask);
+        asked.map_err(|failure| failure.at(&place))
     }
 
     /// What its trial is; `known` says what does not stand in the plan.
@@ -71,7 +84,7 @@ impl TrialDone {
 }
 
 /// Runs one trial by the engine and stores it.
-pub(crate) fn drive_trial<F: Driven, D: Driver>(
+pub fn drive_trial<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     job: Job<'_>,
@@ -80,15 +93,9 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let spec = tuned_spec(family, &job);
     let stem = job.run.next_stem();
     let look = || family.look_before(driver.primary(), &spec, &stem);
-    let ready = match watchdog::guarded(&job.nodes.watched, look) {
-        // What it was asked to leave off is no failure.
-        Err(_) if job.control.is_stopped() => {
-            return Ok(TrialDone::INTERRUPTED);
-        }
-        looked => looked.map_err(|failure| failure.at(&place))?,
+    let Some(ready) = look_before(&job, &place, look)? else {
+        return Ok(TrialDone::INTERRUPTED);
     };
-    let warn = |text| output::talk(&format!("warning: {}: {text}", job.step.experiment));
-    ready.warnings.iter().for_each(warn);
     let (workload, data, own) = (ready.workload, ready.data, ready.own);
     let identity =
         job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
@@ -130,7 +137,11 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
     let committed = &committed[..];
     let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed };
-    let mut after = family.look_after(driver.primary(), &workload, ready.before, &ran);
+    // A fault may have left a node down: that says nothing new.
+    let watched = watched::without_lost(&nodes.watched);
+    let mut after = asking::watching(&place, "the check of the data", &watched, || {
+        family.look_after(driver.primary(), &workload, ready.before, &ran)
+    });
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
     let parts =
@@ -140,6 +151,22 @@ pub(crate) fn drive_trial<F: Driven, D: Driver>(
         Some(ledger) => Err(owed::note(run, step, &ledger, &nodes)?.at(place)),
         None => Ok(done),
     }
+}
+
+/// What the family finds before a trial; `None` where the run was stopped meanwhile.
+fn look_before<F: Driven>(
+    job: &Job<'_>,
+    place: &str,
+    look: impl FnOnce() -> Result<Ready<F>, Failure>,
+) -> Result<Option<Ready<F>>, Failure> {
+    let ready = match asking::guarded(place, CHECK_BEFORE, &job.nodes.watched, look) {
+        // What it was asked to leave off is no failure.
+        Err(_) if job.control.is_stopped() => return Ok(None),
+        looked => looked.map_err(|failure| failure.at(place))?,
+    };
+    let warn = |text| output::talk(&format!("warning: {}: {text}", job.step.experiment));
+    ready.warnings.iter().for_each(warn);
+    Ok(Some(ready))
 }
 
 /// What is asked of the engine.
@@ -227,18 +254,22 @@ pub(crate) fn store(
         }
         _ => figures,
     };
-    progress.finish(&match &summary.status {
-        TrialStatus::Complete => figures,
-        TrialStatus::Interrupted => format!("interrupted; until then {figures}"),
-        TrialStatus::Failed(why) => format!("failed: {why} Measured: {figures}"),
+    match &summary.status {
+        TrialStatus::Complete => progress.finish(&figures),
+        TrialStatus::Interrupted => progress.fail(&format!("interrupted; until then {figures}")),
+        TrialStatus::Failed(why) => progress.fail(&format!("failed: {why} Measured: {figures}")),
         TrialStatus::Starved => {
             let why = summary.conditions.generator.starved.clone().unwrap_or_default();
-            format!("starved, is made again: {why} Measured: {figures}")
+            progress.fail(&format!("starved, is made again: {why} Measured: {figures}"));
         }
-    });
+    }
     for check in &summary.checks {
         let verdict = check.verdict.name();
-        output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
+        let tell = match check.verdict {
+            CheckVerdict::Passed => output::step,
+            _ => output::talk,
+        };
+        tell(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
     }
     let status = summary.status.clone();
     writer.finish(summary)?;
@@ -288,7 +319,7 @@ fn measure<F: Driven, D: Driver>(
     // Load generators on other machines count by themselves.
     let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
     let of_shard = || family.acknowledged_on(driver.primary(), workload, counted?);
-    let before = nodes.look();
+    let before = asking::watching(place, LOOK_BEFORE, &nodes.watched, || nodes.look());
     writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
     let warmup_s = spec.warmup as f64 / 1e9;
@@ -387,9 +418,10 @@ pub(super) fn what(spec: &TrialSpec, purpose: Purpose) -> String {
 
 fn who(spec: &TrialSpec) -> String {
     match spec.terminals {
-        Some(terminals) => format!("{terminals} terminals over {} sessions", spec.workers),
-        None if spec.workers == 1 => "1 worker".to_owned(),
-        None => format!("{} workers", spec.workers),
+        Some(terminals) => {
+            format!("{} over {}", counted(terminals, "terminal"), counted(spec.workers, "session"))
+        }
+        None => counted(spec.workers, "worker"),
     }
 }
 

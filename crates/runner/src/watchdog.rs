@@ -44,7 +44,7 @@ impl Watchdog {
     }
 
     /// Does `work`, and stops it by `control` when one of its nodes is lost. A node is lost when its process is gone,
-    /// and when nothing is committed while it answers nobody.
+    /// when it is starved of memory, and when nothing is committed while it answers nobody.
     pub(crate) fn during<T>(
         &self,
         nodes: &[WatchedNode],
@@ -79,7 +79,7 @@ impl Watchdog {
         while !is_over.load(Ordering::Relaxed) && !control.is_stopped() {
             std::thread::sleep(LOOK);
             let idle = self.idle();
-            let mut sights: Vec<_> = watched::dead(nodes).into_iter().collect();
+            let mut sights: Vec<_> = watched::lost(nodes).into_iter().collect();
             if idle < patience.says_after {
                 due = patience.says_after;
             } else if idle >= due && sights.is_empty() {
@@ -92,6 +92,7 @@ impl Watchdog {
             let lost = patience.lost(idle, &sights);
             if let Some(node) = lost.filter(|_| !is_over.load(Ordering::Relaxed)) {
                 let (name, why) = (node.name.clone(), sentence(node, idle));
+                output::talk(&why.to_string());
                 let _ = self.lost.set(LostNode { name, why });
                 control.stop();
             }
@@ -101,45 +102,8 @@ impl Watchdog {
 
 /// An error of a server, with what its nodes look like where one of them is not well.
 pub(crate) fn explained(failure: Failure, nodes: &[WatchedNode]) -> Failure {
-    let Some(NodeSight { name, evidence, .. }) = watched::ailing(nodes) else { return failure };
-    let look = say!(node_looks, node = name, evidence = evidence);
-    Failure { message: Message::sentences(&[failure.message, look]), ..failure }
-}
-
-/// Asks something of a target, and gives it up when one of its nodes is dead: a proxy may wait for that for minutes.
-pub(crate) fn guarded<T>(
-    nodes: &[WatchedNode],
-    ask: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let is_over = AtomicBool::new(false);
-    let asked = std::thread::scope(|scope| {
-        let watch = || {
-            while !is_over.load(Ordering::Relaxed) {
-                if watched::dead(nodes).is_some() {
-                    return signals::give_up(true);
-                }
-                std::thread::park_timeout(LOOK);
-            }
-        };
-        let watcher = Builder::new().name("watchdog".to_owned()).spawn_scoped(scope, watch);
-        let _over = Over::new(&is_over);
-        let asked = ask();
-        is_over.store(true, Ordering::Relaxed);
-        if let Ok(watcher) = watcher {
-            watcher.thread().unpark();
-        }
-        asked
-    });
-    signals::give_up(false);
-    asked.map_err(|failure| match watched::dead(nodes).filter(|_| !signals::has_come()) {
-        None => failure,
-        Some(NodeSight { name, evidence, .. }) => {
-            let hint = format!(
-                "Start it again (`dyno cluster start {name}` in a cluster of dyno), then give the same command."
-            );
-            Failure::new(say!(node_looks, node = name, evidence = evidence)).with_hint(hint)
-        }
-    })
+    let Some(node) = watched::ailing(nodes) else { return failure };
+    Failure { message: Message::sentences(&[failure.message, watched::sentence(&node)]), ..failure }
 }
 
 /// Waits a minute at most until all nodes answer again, so that the data can be looked at. False when one of them did
@@ -155,7 +119,7 @@ pub(crate) fn are_back(nodes: &[WatchedNode], place: &str) -> bool {
     let until = monotonic_now() + within;
     let answers = |node: &WatchedNode| node.answers(patience.answer_within);
     while monotonic_now() < until && !signals::has_come() {
-        if watched::dead(nodes).is_none() && nodes.iter().all(answers) {
+        if watched::lost(nodes).is_none() && nodes.iter().all(answers) {
             return true;
         }
         std::thread::sleep(LOOK);
@@ -166,7 +130,9 @@ pub(crate) fn are_back(nodes: &[WatchedNode], place: &str) -> bool {
 fn sentence(node: &NodeSight, idle: Nanos) -> Message {
     let NodeSight { name, health, evidence } = node;
     match health {
-        NodeHealth::Dead => say!(node_dead_in_trial, node = name, evidence = evidence),
+        NodeHealth::Dead | NodeHealth::Starved => {
+            say!(node_dead_in_trial, node = name, evidence = evidence)
+        }
         _ => {
             say!(node_lost_in_trial, node = name, evidence = evidence, idle_s = idle / SECOND)
         }

@@ -2,12 +2,13 @@
 
 use crate::databases::{self, Database, ReachedDatabase, with_driver};
 use dyno_core::{DbError, Discard, Driver, Nanos, Session};
-use dyno_facts::TargetFacts;
+use dyno_facts::{Message, TargetFacts, say};
 use dyno_load::{NodeHealth, NodeSight, look_at};
 use dyno_reactor::{now, timeout};
 use dyno_topology::{Health, NodeWatch, Vitals};
 use std::path::Path;
 
+#[derive(Clone)]
 pub(crate) struct WatchedNode {
     name: String,
     database: Database,
@@ -32,8 +33,20 @@ pub(crate) fn watched(
     reached.nodes.iter().enumerate().map(node).collect()
 }
 
-pub(crate) fn dead(nodes: &[WatchedNode]) -> Option<NodeSight> {
-    nodes.iter().find_map(|node| Some(node.sight(node.watch.as_ref()?.dead()?)))
+/// A node that is dead or starved.
+pub(crate) fn lost(nodes: &[WatchedNode]) -> Option<NodeSight> {
+    nodes.iter().find_map(|node| Some(node.sight(node.watch.as_ref()?.lost()?)))
+}
+
+/// Those that are not lost: a fault may leave a node down.
+pub(crate) fn without_lost(nodes: &[WatchedNode]) -> Vec<WatchedNode> {
+    let is_lost =
+        |node: &&WatchedNode| node.watch.as_ref().is_some_and(|watch| watch.lost().is_some());
+    nodes.iter().filter(|node| !is_lost(node)).cloned().collect()
+}
+
+pub(crate) fn sentence(sight: &NodeSight) -> Message {
+    say!(node_looks, node = &sight.name, evidence = &sight.evidence)
 }
 
 /// Looks at all nodes at the same time.
@@ -60,6 +73,7 @@ impl WatchedNode {
     fn sight(&self, vitals: Vitals) -> NodeSight {
         let health = match vitals.health {
             Health::Down => NodeHealth::Dead,
+            _ if vitals.is_starved => NodeHealth::Starved,
             _ if vitals.is_out_of_memory => NodeHealth::OutOfMemory,
             Health::Failing | Health::Frozen => NodeHealth::Stuck,
             Health::Up => NodeHealth::Works,
@@ -80,7 +94,7 @@ impl WatchedNode {
     /// What is seen of its process, and whether it answers. An embedded database is no node.
     fn look(&self, answer_within: Nanos) -> Option<NodeSight> {
         let seen = self.watch.as_ref().and_then(NodeWatch::look).map(|vitals| self.sight(vitals));
-        if seen.as_ref().is_some_and(|seen| seen.health == NodeHealth::Dead) {
+        if seen.as_ref().is_some_and(|seen| seen.health >= NodeHealth::Starved) {
             return seen;
         }
         let asked = with_driver!(&self.database, driver => {

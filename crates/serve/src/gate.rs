@@ -6,14 +6,21 @@
 
 use crate::ServeError;
 use axum::http::{HeaderMap, Uri, header};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use std::fmt;
 use std::hint::black_box;
 use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
 
 /// The shortest token that is accepted: what can be guessed is no secret.
 const SHORTEST: usize = 16;
 /// Bytes of a token that dyno draws.
 const DRAWN: usize = 24;
+/// How long a browser may look after it has brought the token.
+const COOKIE_LASTS: Duration = Duration::from_secs(12 * 3600);
+/// What makes papers, which takes a processor for seconds: only what the page's user does may ask for it.
+const COSTLY: [&str; 3] = ["/paper", "/compare", "/api/compare"];
 
 /// The secret that opens the page. It is shown to nobody but the one who starts the server.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,25 +88,32 @@ pub(crate) enum Verdict {
     WrongHost,
     /// It brought no token, or a wrong one.
     NoToken,
+    /// A page of another site may have sent it.
+    OtherSite,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Gate {
     token: Token,
-    cookie: String,
+    /// What cookies are made with, so that one of them is worth nothing to another server, nor after its time.
+    key: Token,
+    port: u16,
     names: Vec<String>,
 }
 
 impl Gate {
-    /// `names` are allowed beside `localhost` and plain addresses. The port is part of the cookie's
-    /// name: browsers don't keep apart the cookies of two servers on one machine.
-    pub(crate) fn new(token: Token, port: u16, names: Vec<String>) -> Self {
-        Gate { token, cookie: format!("dyno_token_{port}"), names }
+    /// `names` are allowed beside `localhost` and plain addresses.
+    pub(crate) fn new(token: Token, port: u16, names: Vec<String>) -> Result<Self, ServeError> {
+        Ok(Gate { token, key: Token::draw()?, port, names })
     }
 
     pub(crate) fn judge(&self, uri: &Uri, headers: &HeaderMap) -> Verdict {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        if !host.or(uri.host()).is_some_and(|host| self.is_own(host)) {
+        self.judge_at(uri, headers, unix_time())
+    }
+
+    fn judge_at(&self, uri: &Uri, headers: &HeaderMap, now: Duration) -> Verdict {
+        let host = text(headers, &header::HOST).or(uri.host()).unwrap_or_default();
+        if !self.is_own(host) {
             return Verdict::WrongHost;
         }
         let query = uri.query().unwrap_or_default();
@@ -110,16 +124,57 @@ impl Gate {
                 false => Verdict::NoToken,
             };
         }
-        match self.has_token(headers) {
-            true => Verdict::Welcome,
+        if self.has_token(headers) {
+            return Verdict::Welcome;
+        }
+        match self.has_cookie(headers, now) {
             false => Verdict::NoToken,
+            true if COSTLY.contains(&uri.path()) && !is_own_click(headers, host) => {
+                Verdict::OtherSite
+            }
+            true => Verdict::Welcome,
         }
     }
 
-    /// The cookie that keeps the token. `Lax`: the page can be linked to, but no other site's page
+    /// The cookie of a browser that has brought the token. `Lax`: the page can be linked to, but no other site's page
     /// can have its parts loaded.
     pub(crate) fn set_cookie(&self) -> String {
-        format!("{}={}; Path=/; HttpOnly; SameSite=Lax", self.cookie, self.token.expose())
+        let value = self.cookie_until((unix_time() + COOKIE_LASTS).as_secs());
+        let seconds = COOKIE_LASTS.as_secs();
+        format!("{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax", self.cookie_name())
+    }
+
+    /// Browsers don't keep apart the cookies of two servers on one machine, so the port is part of the name.
+    fn cookie_name(&self) -> String {
+        format!("dyno_page_{}", self.port)
+    }
+
+    fn cookie_until(&self, until: u64) -> String {
+        let seal = self.seal(until).finalize().into_bytes();
+        let digits: String = seal.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{until}.{digits}")
+    }
+
+    fn seal(&self, until: u64) -> Hmac<Sha256> {
+        let key = self.key.expose().as_bytes();
+        let seal: Hmac<Sha256> = Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
+        seal.chain_update(format!("{} {until}", self.port))
+    }
+
+    fn has_cookie(&self, headers: &HeaderMap, now: Duration) -> bool {
+        let name = self.cookie_name();
+        let cookies =
+            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut own = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| {
+            let (found, value) = cookie.trim().split_once('=')?;
+            (found == name).then_some(value)
+        });
+        own.any(|value| {
+            let until = value.split_once('.').and_then(|(until, _)| until.parse::<u64>().ok());
+            until.is_some_and(|until| {
+                until > now.as_secs() && Token(self.cookie_until(until)).is(value)
+            })
+        })
     }
 
     fn is_own(&self, host: &str) -> bool {
@@ -133,17 +188,33 @@ impl Gate {
     }
 
     fn has_token(&self, headers: &HeaderMap) -> bool {
-        let bearer = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| {
+        let mut bearer = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| {
             let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
-        let cookies =
-            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let cookie = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| {
-            let (name, value) = cookie.trim().split_once('=')?;
-            (name == self.cookie).then_some(value)
-        });
-        bearer.chain(cookie).any(|token| self.token.is(token))
+        bearer.any(|token| self.token.is(token))
+    }
+}
+
+fn unix_time() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Whether the user has asked for this in the page or in the browser's address bar. Browsers say so to this machine;
+/// to others, without encryption, only the page that was left tells.
+fn is_own_click(headers: &HeaderMap, host: &str) -> bool {
+    match text(headers, &header::HeaderName::from_static("sec-fetch-site")) {
+        Some(site) => site == "same-origin" || site == "none",
+        None => {
+            let left = text(headers, &header::REFERER).unwrap_or_default();
+            left.strip_prefix("http://")
+                .and_then(|left| left.strip_prefix(host))
+                .is_some_and(|path| path.starts_with('/'))
+        }
     }
 }
 
@@ -165,7 +236,14 @@ mod tests {
 
     fn gate() -> Gate {
         let token = Token::own("0123456789abcdef").expect("long enough");
-        Gate::new(token, 8000, vec!["bench-1".to_owned()])
+        Gate::new(token, 8000, vec!["bench-1".to_owned()]).expect("random bytes")
+    }
+
+    fn map(headers: &[(&str, &str)]) -> HeaderMap {
+        let pairs = headers
+            .iter()
+            .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")));
+        pairs.collect()
     }
 
     fn judge(uri: &str, headers: &[(header::HeaderName, &str)]) -> Verdict {
@@ -187,9 +265,60 @@ mod tests {
             judge("//evil.example/x?a=1&token=0123456789abcdef&b=2", from_ref(&host)),
             Verdict::Again("/evil.example/x?a=1&b=2".to_owned())
         );
-        assert_eq!(with(header::COOKIE, "a=b; dyno_token_8000=0123456789abcdef"), Verdict::Welcome);
-        assert_eq!(with(header::COOKIE, "dyno_token_8001=0123456789abcdef"), Verdict::NoToken);
+        assert_eq!(with(header::COOKIE, "a=b; dyno_page_8000=0123456789abcdef"), Verdict::NoToken);
         assert_eq!(with(header::AUTHORIZATION, "Bearer 0123456789abcdef"), Verdict::Welcome);
+    }
+
+    #[test]
+    fn item_9_a_cookie_is_no_token_ends_and_belongs_to_its_port() {
+        let (gate, root) = (gate(), "/".parse().expect("a URI"));
+        let set = gate.set_cookie();
+        let (cookie, rest) = set.split_once(';').expect("attributes");
+        assert!(!set.contains("0123456789abcdef") && rest.contains("Max-Age=43200"), "{set}");
+        let judge = |gate: &Gate, cookie: &str, now| {
+            let headers = map(&[("host", "localhost:8000"), ("cookie", cookie)]);
+            gate.judge_at(&root, &headers, now)
+        };
+        assert_eq!(judge(&gate, cookie, unix_time()), Verdict::Welcome);
+        let later = unix_time() + COOKIE_LASTS + Duration::from_secs(1);
+        assert_eq!(judge(&gate, cookie, later), Verdict::NoToken, "it has expired");
+        let (name, value) = cookie.split_once('=').expect("a value");
+        let (until, seal) = value.split_once('.').expect("a seal");
+        let longer = until.parse::<u64>().expect("seconds") + 1;
+        let forged = format!("{name}={longer}.{seal}");
+        assert_eq!(judge(&gate, &forged, unix_time()), Verdict::NoToken, "forged");
+        let other = Gate { port: 8001, ..gate.clone() };
+        let moved = format!("dyno_page_8001={value}");
+        assert_eq!(judge(&other, &moved, unix_time()), Verdict::NoToken, "another port's");
+        let restarted = Gate { key: Token::draw().expect("drawn"), ..gate.clone() };
+        assert_eq!(judge(&restarted, cookie, unix_time()), Verdict::NoToken, "another server's");
+    }
+
+    #[test]
+    fn item_9_papers_are_not_made_on_a_click_on_another_site() {
+        let gate = gate();
+        let set = gate.set_cookie();
+        let cookie = set.split(';').next().expect("a cookie");
+        let judge = |uri: &str, more: (&str, &str)| {
+            let headers = map(&[("host", "10.0.0.9:8000"), ("cookie", cookie), more]);
+            gate.judge(&uri.parse().expect("a URI"), &headers)
+        };
+        for path in COSTLY {
+            for site in ["cross-site", "same-site"] {
+                assert_eq!(judge(path, ("sec-fetch-site", site)), Verdict::OtherSite, "{path}");
+            }
+            for site in ["same-origin", "none"] {
+                assert_eq!(judge(path, ("sec-fetch-site", site)), Verdict::Welcome, "{path}");
+            }
+            for other in ["http://10.0.0.9:80001/", "http://evil.example/10.0.0.9:8000/", ""] {
+                assert_eq!(judge(path, ("referer", other)), Verdict::OtherSite, "{other}");
+            }
+            let own = ("referer", "http://10.0.0.9:8000/history");
+            assert_eq!(judge(path, own), Verdict::Welcome);
+        }
+        assert_eq!(judge("/history", ("sec-fetch-site", "cross-site")), Verdict::Welcome);
+        let bearer = map(&[("host", "localhost"), ("authorization", "Bearer 0123456789abcdef")]);
+        assert_eq!(gate.judge(&"/paper".parse().expect("a URI"), &bearer), Verdict::Welcome);
     }
 
     #[test]

@@ -9,9 +9,13 @@ use axum::response::{Html, IntoResponse, Response};
 use dyno_facts::Bilingual;
 use dyno_report::{GateRow, Lang, PairedComparison, Paper};
 use dyno_store::{RunData, RunEntry, StoreError};
+use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The lowest there is (nice value).
+const LOWEST_PRIORITY: i32 = 19;
 
 #[derive(Debug, Serialize)]
 struct Line {
@@ -124,7 +128,23 @@ async fn printed<T: Send + 'static>(
 
 /// Works in another thread, so that open pages are told the news meanwhile.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    tokio::task::spawn_blocking(work).await.ok()
+    let aside = move || {
+        step_aside();
+        work()
+    };
+    tokio::task::spawn_blocking(aside).await.ok()
+}
+
+/// Leaves the processors to a trial that is executed by this process or another one: this thread gets what they leave,
+/// of the last processor only. It is a courtesy, so it may fail.
+fn step_aside() {
+    let own = Some(rustix::thread::gettid());
+    let _ = rustix::process::setpriority_process(own, LOWEST_PRIORITY);
+    let Ok(all) = rustix::thread::sched_getaffinity(own) else { return };
+    let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|cpu| all.is_set(*cpu)) else { return };
+    let mut one = CpuSet::new();
+    one.set(last);
+    let _ = rustix::thread::sched_setaffinity(own, &one);
 }
 
 pub(crate) fn json(value: &impl Serialize) -> Response {
@@ -174,7 +194,7 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
     let Some(folders) = asked.folders(&app) else { return not_found() };
     let compared = printed(&app, folders, |paper, _| {
         let experiment = |experiment: dyno_report::Experiment| ComparedExperiment {
-            title: experiment.title,
+            title: experiment.title.to_string(),
             points: experiment.points.into_iter().map(of_point).collect(),
         };
         let dyno_report::Evidence { targets, experiments, .. } = paper.evidence;
@@ -189,5 +209,20 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
         Some(Ok(compared)) => json(&compared),
         Some(Err(error)) => broken(&error),
         None => broken(&"The runs can't be compared."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item_9_papers_are_made_at_the_lowest_priority_on_one_processor() {
+        let seen = std::thread::spawn(|| {
+            step_aside();
+            let cpus = rustix::thread::sched_getaffinity(None).expect("a set").count();
+            (cpus, rustix::process::getpriority_process(Some(rustix::thread::gettid())))
+        });
+        assert_eq!(seen.join().expect("it ends"), (1, Ok(LOWEST_PRIORITY)));
     }
 }

@@ -62,10 +62,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// Nothing is answered before the gate has spoken; no answer goes without the headers that keep other
 /// sites away.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let mut response = match app.gate.judge(request.uri(), request.headers()) {
+    let verdict = app.gate.judge(request.uri(), request.headers());
+    let mut response = match &verdict {
         Verdict::Welcome => next.run(request).await,
         Verdict::Again(path) => {
-            let headers = [(header::LOCATION, path), (header::SET_COOKIE, app.gate.set_cookie())];
+            let headers = [(header::LOCATION, path.clone()), (header::SET_COOKIE, app.gate.set_cookie())];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
         Verdict::WrongHost => (
@@ -78,12 +79,21 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
             "This page needs its token. Open the address that dyno printed when it started: it ends with ?token=...\n",
         )
             .into_response(),
+        Verdict::OtherSite => (
+            StatusCode::FORBIDDEN,
+            "Papers are made only for who asks in the page itself. Open /history and follow its links.\n",
+        )
+            .into_response(),
     };
     let headers = response.headers_mut();
+    if matches!(verdict, Verdict::NoToken | Verdict::WrongHost) {
+        // Strangers keep no place.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let fixed = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
+        (header::REFERRER_POLICY, "same-origin"),
         (header::CACHE_CONTROL, "no-store"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),

@@ -3,16 +3,33 @@
 use crate::gate::Gate;
 use crate::routes::{self, App};
 use crate::{ServeError, Token};
+use axum::Router;
+use futures_util::future::{Either, select};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::net::{TcpListener as TokioListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
 
 /// How long the open pages have to take the last news when the server ends.
 const GOODBYE: Duration = Duration::from_secs(2);
+/// Connections at once, half-open ones among them.
+const CONNECTIONS: usize = 64;
+/// How long a request's head may take, and how long a connection may wait for the next one.
+const HEADER_WITHIN: Duration = Duration::from_secs(5);
+/// Descriptors below the limit that the page leaves to what is measured in its process.
+const RESERVED: u64 = 64;
+const BREATH: Duration = Duration::from_millis(100);
 /// Lower than that of the loops that make load (nice value).
 const PRIORITY: i32 = 10;
 
@@ -102,21 +119,62 @@ impl BoundServer {
             .enable_all()
             .build()
             .map_err(|error| no_thread(&error))?;
-        let gate = Gate::new(self.token, self.address.port(), self.settings.names);
+        let gate = Gate::new(self.token, self.address.port(), self.settings.names)?;
         let app = App::new(self.settings.runs, gate, stopped.clone());
         let answered = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let (mut ending, mut patience) = (stopped.clone(), stopped.clone());
-            let serving = axum::serve(listener, routes::router(app))
-                .with_graceful_shutdown(async move { ended(&mut ending).await });
-            let serving = tokio::spawn(async move { serving.await });
-            ended(&mut patience).await;
-            // Whoever keeps a connection open for longer is cut off.
-            let _ = tokio::time::timeout(GOODBYE, serving).await;
+            accept(&listener, &routes::router(app), stopped).await;
             io::Result::Ok(())
         });
         runtime.shutdown_background();
         answered.map_err(|error| cannot_listen(self.address, &error))
+    }
+}
+
+/// Has the page's connections come on top of the descriptors that this process may have without them, as far as the
+/// system allows; returns the number from which on they belong to what is measured.
+fn descriptors() -> u64 {
+    let mut limit = getrlimit(Resource::Nofile);
+    let soft = limit.current.unwrap_or(u64::MAX);
+    let wanted = soft.saturating_add(2 * CONNECTIONS as u64);
+    limit.current = Some(limit.maximum.map_or(wanted, |hard| wanted.min(hard)));
+    let _ = setrlimit(Resource::Nofile, limit);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED)
+}
+
+/// Attends to who comes, until it is stopped; then whoever keeps a connection open for long is cut off.
+async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Receiver<bool>) {
+    let (seats, descriptors) = (Arc::new(Semaphore::new(CONNECTIONS)), descriptors());
+    let accepting = async {
+        while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, _)) if (stream.as_raw_fd() as u64) < descriptors => {
+                    let (router, stopped) = (router.clone(), stopped.clone());
+                    tokio::spawn(async move {
+                        attend(stream, router, stopped).await;
+                        drop(seat);
+                    });
+                }
+                Ok(_) => {}
+                // Such as no descriptor left: somebody has to close one first.
+                Err(_) => tokio::time::sleep(BREATH).await,
+            }
+        }
+    };
+    select(pin!(accepting), pin!(ended(&mut stopped.clone()))).await;
+    let _ = tokio::time::timeout(GOODBYE, seats.acquire_many(CONNECTIONS as u32)).await;
+}
+
+/// Answers what one connection asks.
+async fn attend(stream: TcpStream, router: Router, mut stopped: watch::Receiver<bool>) {
+    let answered = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_WITHIN)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut answered = pin!(answered);
+    if let Either::Right(_) = select(answered.as_mut(), pin!(ended(&mut stopped))).await {
+        answered.as_mut().graceful_shutdown();
+        let _ = answered.await;
     }
 }
 

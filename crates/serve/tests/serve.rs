@@ -102,6 +102,7 @@ fn nothing_is_shown_without_the_token() {
     let cookie = sent_on.0.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("one");
     assert!(cookie.contains("httponly") && cookie.contains("samesite=lax"), "{cookie}");
     let cookie = cookie.split(';').next().expect("its value");
+    assert!(!cookie.contains(TOKEN), "the cookie is no token");
     let page = ask(address, "/history", &format!("{host}Cookie: {cookie}\r\n"));
     assert_eq!(status(&page), "200");
     assert!(page.0.contains("content-security-policy: default-src 'none'"), "{}", page.0);
@@ -319,4 +320,50 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
     let drawn = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
     let (one, two) = (BoundServer::bind(drawn.clone()), BoundServer::bind(drawn));
     assert_ne!(one.expect("bound").url(), two.expect("bound").url());
+}
+
+/// Who says nothing, or half of it, is sent away, so that others get in; strangers keep no place either.
+#[test]
+fn item_9_half_open_requests_starve_nobody() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (address, running) = serve(folder.path());
+    let half_open = || {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.write_all(b"GET / HTTP/1.1\r\nHo").expect("sent");
+        stream
+    };
+    let strangers: Vec<TcpStream> = (0..80).map(|_| half_open()).collect();
+    assert_eq!(status(&ask(address, "/metrics", &welcome(address))), "200");
+    let mut first = &strangers[0];
+    first.set_read_timeout(Some(PATIENCE)).expect("set");
+    let mut said = String::new();
+    first.read_to_string(&mut said).expect("it was closed");
+    assert!(!said.contains("200"), "{said}");
+    // Kept alive by who has the token only.
+    let mut kept = TcpStream::connect(address).expect("it listens");
+    kept.set_read_timeout(Some(PATIENCE)).expect("set");
+    write!(kept, "GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("sent");
+    let mut said = String::new();
+    kept.read_to_string(&mut said).expect("it was closed");
+    assert!(said.starts_with("HTTP/1.1 401") && said.contains("connection: close"), "{said}");
+    drop(running);
+}
+
+/// What alert rules and the dashboard ask for is what `/metrics` says.
+#[test]
+fn rules_and_dashboard_know_only_metrics_that_there_are() {
+    let own = include_str!("../src/metrics.rs");
+    let rules = include_str!("../../../deploy/prometheus/dyno.rules.yml");
+    let dashboard = include_str!("../../../deploy/grafana/dyno.json");
+    let _: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
+    let is_letter = |c: char| c.is_ascii_lowercase() || c == '_';
+    let mut seen = 0;
+    for text in [rules, dashboard] {
+        for (at, _) in text.match_indices("dyno_") {
+            let name: String = text[at..].chars().take_while(|&c| is_letter(c)).collect();
+            assert!(own.contains(&format!("\"{name}\"")), "{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
 }

@@ -58,6 +58,16 @@ pub fn pseudo_median_interval(values: &[f64], alpha: f64) -> Option<ConfidenceIn
     Some(ConfidenceInterval { low, high })
 }
 
+/// The same of values beside which so many more were lost, whatever these would have been: its ends are those with all of
+/// them below the others, and above. `None` where they may move an end any far: of one it can't with twelve values in all.
+pub fn interval_whatever(values: &[f64], lost: usize, alpha: f64) -> Option<ConfidenceInterval> {
+    let with =
+        |extreme: f64| pseudo_median_interval(&[values, &vec![extreme; lost]].concat(), alpha);
+    let both =
+        ConfidenceInterval { low: with(f64::NEG_INFINITY)?.low, high: with(f64::INFINITY)?.high };
+    (both.low.is_finite() && both.high.is_finite()).then_some(both)
+}
+
 fn walsh_averages(values: &[f64]) -> Vec<f64> {
     let with_later = |(at, first): (usize, &f64)| {
         let first = *first;
@@ -160,6 +170,25 @@ mod tests {
         let range = pseudo_median_interval(&[3.0, 1.0, 6.0, 2.0, 4.0, 5.0], 0.05).expect("six");
         assert_eq!((range.low, range.high), (1.0, 6.0));
         assert_eq!((least_count(0.05), least_count(0.03), least_count(0.1)), (6, 7, 5));
+    }
+
+    #[test]
+    fn a_lost_value_moves_the_interval_little_among_many() {
+        let values = |count: usize| -> Vec<f64> { (0..count).map(|k| k as f64).collect() };
+        assert_eq!(interval_whatever(&values(10), 1, 0.05), None);
+        assert!(interval_whatever(&values(11), 1, 0.05).is_some());
+        assert_eq!(interval_whatever(&values(5), 0, 0.05), None, "too few");
+        let all = values(40);
+        let plain = pseudo_median_interval(&all, 0.05).expect("an interval");
+        assert_eq!(interval_whatever(&all, 0, 0.05), Some(plain));
+        for lost in [-1e9, 0.0, 20.0, 1e9] {
+            let with = pseudo_median_interval(&[&all[1..], &[lost]].concat(), 0.05).expect("40");
+            let whatever = interval_whatever(&all[1..], 1, 0.05).expect("40");
+            assert!(whatever.low <= with.low && with.high <= whatever.high, "{lost}");
+            assert!(whatever.high - whatever.low < 1.5 * (plain.high - plain.low));
+        }
+        assert!(interval_whatever(&all[..34], 6, 0.05).is_some());
+        assert_eq!(interval_whatever(&all[..28], 12, 0.05), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 use crate::{
     ALPHA, Better, ConfidenceInterval, anytime, deviation, mean, rank, t_p, t_quantile, variation,
 };
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// With fewer pairs there is no verdict: the signed-rank test can't reach 5 %.
 pub const LEAST_PAIRS: usize = 6;
@@ -97,6 +98,23 @@ impl FigureBound {
             (false, true) => Some(FigureBound::AtMost),
             (false, false) => None,
         }
+    }
+
+    /// What a ratio is of pairs (baseline, candidate) of which some figures are bounds: what the baseline has at least,
+    /// the ratio is at most.
+    pub fn of_ratio(
+        pairs: impl IntoIterator<Item = [Option<FigureBound>; 2]>,
+    ) -> Option<FigureBound> {
+        let turned = |bound| match bound {
+            FigureBound::AtLeast => FigureBound::AtMost,
+            FigureBound::AtMost => FigureBound::AtLeast,
+            FigureBound::Unknown => FigureBound::Unknown,
+        };
+        let bounds = pairs.into_iter().flat_map(|[a, b]| [a.map(turned), b]).flatten();
+        let ends = bounds.fold([false; 2], |[least, most], bound| {
+            [least || bound != FigureBound::AtMost, most || bound != FigureBound::AtLeast]
+        });
+        FigureBound::of(ends)
     }
 
     /// What is left of the interval of figures that were taken for measured ones: on one side there is no end.
@@ -199,19 +217,23 @@ impl PairedRatio {
     /// further away, on the side of the bound. p counts in that direction alone.
     pub fn bounded(self, bound: Option<FigureBound>) -> PairedRatio {
         let Some(bound) = bound else { return self };
-        let is_proven = match bound {
-            FigureBound::AtLeast => self.ratio > 1.0,
-            FigureBound::AtMost => self.ratio < 1.0,
-            FigureBound::Unknown => false,
-        };
-        PairedRatio {
+        let found = PairedRatio {
             interval: self.interval.map(|both| bound.widen(both)),
             one_sided: self.one_sided.map(|both| bound.widen(both)),
-            p: if is_proven { self.p } else { 1.0 },
             t: None,
             deviation: None,
             bound: Some(bound),
             ..self
+        };
+        PairedRatio { p: if found.is_on_side_of_bound() { found.p } else { 1.0 }, ..found }
+    }
+
+    /// Whether the true ratio, which lies beyond a bound, is further from 1 than this one.
+    pub(crate) fn is_on_side_of_bound(&self) -> bool {
+        match self.bound {
+            Some(FigureBound::AtLeast) => self.ratio > 1.0,
+            Some(FigureBound::AtMost) => self.ratio < 1.0,
+            Some(FigureBound::Unknown) | None => false,
         }
     }
 
@@ -290,6 +312,22 @@ impl PairedRatio {
             _ => self.deviation,
         }
     }
+}
+
+/// Pairs with which a difference that so many have found with this p would be proven in four of five cases, where
+/// Holm's correction has made `adjusted` of it.
+pub fn pairs_to_prove(pairs: usize, p: f64, adjusted: f64, is_anytime: bool) -> usize {
+    let wanted = ALPHA * p / adjusted.max(p);
+    let normal = |p: f64| Normal::standard().inverse_cdf(1.0 - p / 2.0);
+    let times = match is_anytime {
+        // What a bet gains grows by the same factor with each pair.
+        true => wanted.ln() / p.ln(),
+        // So few pairs can't show more: what is there is larger than p tells.
+        false if p <= rank::least_p(pairs) => 0.0,
+        false => ((normal(wanted) + normal(0.4)) / normal(p)).powi(2),
+    };
+    let least = if is_anytime { pairs } else { rank::least_count(wanted) };
+    ((pairs as f64 * times).ceil() as usize).max(least)
 }
 
 fn usable(pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {

@@ -6,7 +6,7 @@
 
 use crate::ALPHA;
 use crate::Better;
-use crate::ratio::{Judging, PairedRatio, RatioVerdict};
+use crate::ratio::{FigureBound, Judging, PairedRatio, RatioVerdict};
 
 /// Levels for pairs that a half-width may end, by how often the most pairs exceed the fewest: the least that held 5 % in
 /// the worst of the simulated cells.
@@ -20,6 +20,8 @@ pub struct StoppingPlan {
     pub half_width: Option<f64>,
     /// A verdict ends the repetition.
     pub is_until_decided: bool,
+    /// Comparisons among which it is to be proven ([`crate::holm`]).
+    pub comparisons: usize,
     /// What counts as equivalent: see [`crate::ratio::DEFAULT_MARGIN`].
     pub margin: f64,
     /// Seconds that no further pair may exceed. The time that trials take says nothing of their figures.
@@ -31,6 +33,24 @@ impl StoppingPlan {
     pub fn judging(&self) -> Judging {
         let pairs = [self.pairs_least, self.pairs_most];
         judging(self.is_until_decided, self.half_width.is_some(), pairs)
+    }
+
+    /// Whether a ratio is as sure, or its interval as narrow, as wanted.
+    fn is_reached(&self, ratio: &PairedRatio) -> bool {
+        if !self.is_until_decided {
+            return matches!((ratio.half_width(), self.half_width), (Some(reached), Some(wanted)) if reached <= wanted);
+        }
+        // What other comparisons find may ask for less than that, never for more.
+        let p = (ratio.p * self.comparisons.max(1) as f64).min(1.0);
+        let verdict = ratio.judged(Better::More, self.margin, p);
+        !matches!(verdict, RatioVerdict::TooFewPairs | RatioVerdict::Undecided)
+    }
+
+    /// Whether no further pair helps: of a bound there is no half-width, and a verdict on its own side only.
+    fn is_beyond_reach(&self, ratio: &PairedRatio) -> bool {
+        let is_wanted = self.is_until_decided || self.half_width.is_some();
+        let may_be_proven = self.is_until_decided && ratio.is_on_side_of_bound();
+        is_wanted && ratio.bound.is_some() && !may_be_proven
     }
 }
 
@@ -60,6 +80,8 @@ pub enum NextPair {
 pub enum Stop {
     HalfWidthReached,
     Decided,
+    /// Some figures are bounds, which no further pair makes a verdict or an interval of.
+    OnlyBounds,
     BudgetSpent,
     MostPairs,
 }
@@ -79,6 +101,8 @@ pub struct CandidatePairs {
     /// Of the sessions that these go on with.
     pub earlier: Vec<Vec<(f64, f64)>>,
     pub pairs: Vec<(f64, f64)>,
+    /// What their ratio is where some figures are bounds.
+    pub bound: Option<FigureBound>,
 }
 
 /// Decides after each pair. `candidates` are those so far of each candidate, `spent_s` their cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted
@@ -92,7 +116,8 @@ pub fn decide(
     let judging = plan.judging();
     let ratio = |of: &CandidatePairs| {
         let own = PairedRatio::of(&of.pairs, judging)?;
-        Some(if of.earlier.is_empty() { own } else { own.continued(&of.earlier, &of.pairs) })
+        let all = if of.earlier.is_empty() { own } else { own.continued(&of.earlier, &of.pairs) };
+        Some(all.bounded(of.bound))
     };
     let ratios: Vec<Option<PairedRatio>> = candidates.iter().map(ratio).collect();
     // Trials without a value were executed too: they count against the most.
@@ -100,19 +125,16 @@ pub fn decide(
     let widths: Option<Vec<f64>> =
         ratios.iter().map(|ratio| ratio.as_ref()?.half_width()).collect();
     let half_width = widths.and_then(|widths| widths.into_iter().reduce(f64::max));
-    let is_sure = |ratio: &PairedRatio| {
-        let verdict = ratio.verdict(Better::More, plan.margin);
-        !matches!(verdict, RatioVerdict::TooFewPairs | RatioVerdict::Undecided)
-    };
     let usable = ratios.iter().map(|ratio| ratio.as_ref().map_or(0, |ratio| ratio.pairs)).min();
     let has_least = usable.unwrap_or(0) >= plan.pairs_least;
-    let is_narrow =
-        matches!((half_width, plan.half_width), (Some(reached), Some(wanted)) if reached <= wanted);
-    let is_decided = plan.is_until_decided && ratios.iter().flatten().all(is_sure);
-    let next = if has_least && is_decided {
-        NextPair::Stop(Stop::Decided)
-    } else if has_least && is_narrow {
-        NextPair::Stop(Stop::HalfWidthReached)
+    let all = |is: &dyn Fn(&PairedRatio) -> bool| has_least && ratios.iter().flatten().all(is);
+    let next = if all(&|ratio| plan.is_reached(ratio)) {
+        NextPair::Stop(match plan.is_until_decided {
+            true => Stop::Decided,
+            false => Stop::HalfWidthReached,
+        })
+    } else if all(&|ratio| plan.is_reached(ratio) || plan.is_beyond_reach(ratio)) {
+        NextPair::Stop(Stop::OnlyBounds)
     } else if executed >= plan.pairs_most {
         NextPair::Stop(Stop::MostPairs)
     } else if plan.budget_s.is_some_and(|budget_s| spent_s + next_s > budget_s) {
@@ -133,13 +155,14 @@ mod tests {
             pairs_most: 12,
             half_width: Some(0.02),
             is_until_decided: false,
+            comparisons: 1,
             margin: 0.03,
             budget_s: Some(1000.0),
         }
     }
 
     fn of(pairs: Vec<(f64, f64)>) -> CandidatePairs {
-        CandidatePairs { earlier: Vec::new(), pairs }
+        CandidatePairs { pairs, ..CandidatePairs::default() }
     }
 
     fn pairs(count: usize, noise: f64) -> CandidatePairs {
@@ -187,6 +210,45 @@ mod tests {
         let gone_on = |count| CandidatePairs { earlier: vec![slower(5).pairs], ..slower(count) };
         assert_eq!(next(gone_on(1)), NextPair::Stop(Stop::Decided));
         assert_eq!(decide(&plan, &[gone_on(1)], 0.0, 1.0).pairs, 6);
+    }
+
+    #[test]
+    fn a_verdict_that_ends_pairs_is_proven_among_all_comparisons() {
+        let plan = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
+        let ended = |comparisons| {
+            let plan = StoppingPlan { comparisons, ..plan };
+            let pairs =
+                |count: usize| of((0..count).map(|k| (100.0, 97.0 + (k % 4) as f64)).collect());
+            (6..).find(|count| decide(&plan, &[pairs(*count)], 0.0, 1.0).next != NextPair::Continue)
+        };
+        let counts = [1, 2, 6].map(ended);
+        assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
+    }
+
+    #[test]
+    fn what_was_given_up_ends_pairs_that_it_can_not_decide() {
+        let with = |bound, pairs| CandidatePairs { bound: Some(bound), ..pairs };
+        let next = |plan: &StoppingPlan, pairs| decide(plan, &[pairs], 0.0, 1.0).next;
+        let decided = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
+        // Equal times of both that were cut off are no equivalence, and no narrow interval.
+        for bound in [FigureBound::Unknown, FigureBound::AtLeast, FigureBound::AtMost] {
+            let same = || with(bound, pairs(8, 0.001));
+            assert_eq!(next(&plan(), same()), NextPair::Stop(Stop::OnlyBounds));
+            assert_eq!(next(&plan(), with(bound, pairs(5, 0.001))), NextPair::Continue);
+        }
+        let longer = |count: usize| of((0..count).map(|k| (100.0, 150.0 + k as f64)).collect());
+        for (bound, ended) in [
+            (FigureBound::AtLeast, Stop::Decided),
+            (FigureBound::AtMost, Stop::OnlyBounds),
+            (FigureBound::Unknown, Stop::OnlyBounds),
+        ] {
+            assert_eq!(next(&decided, with(bound, longer(8))), NextPair::Stop(ended), "{bound:?}");
+        }
+        // It may be proven yet, and another candidate goes on.
+        let noisy = || of((0..8).map(|k| (100.0, 101.0 + 30.0 * f64::from(k % 2))).collect());
+        assert_eq!(next(&decided, with(FigureBound::AtLeast, noisy())), NextPair::Continue);
+        let both = [with(FigureBound::Unknown, longer(8)), noisy()];
+        assert_eq!(decide(&decided, &both, 0.0, 1.0).next, NextPair::Continue);
     }
 
     #[test]

@@ -1,11 +1,26 @@
 //! Files that are whole at any moment, and files that grow by whole lines.
 
 use crate::StoreError;
+use dyno_facts::FileSeal;
 use serde::Serialize;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What is made in a folder is for those whom the folder is for.
+fn permissions(path: &Path) -> u32 {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::metadata(folder.unwrap_or(Path::new("."))).map_or(0o700, |folder| folder.mode())
+}
+
+/// Makes a folder within a folder.
+pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let made = DirBuilder::new().mode(permissions(path) & 0o777).create(path);
+    made.map_err(|error| StoreError::io("make the folder", path, &error))
+}
 
 /// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a
 /// mixture.
@@ -13,7 +28,13 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
-    let written = File::create(&temporary).and_then(|mut file| {
+    let create = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(permissions(path) & 0o666)
+        .open(&temporary);
+    let written = create.and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
@@ -50,22 +71,45 @@ pub(crate) struct LineFile {
 impl LineFile {
     /// Opens `path` for appending; a torn last line of an earlier process is cut off.
     pub(crate) fn open(path: PathBuf) -> Result<Self, StoreError> {
-        let open = || {
-            let file = OpenOptions::new().create(true).append(true).open(&path)?;
-            let found = file.metadata()?.len();
-            Ok((file, found))
-        };
-        let (file, found) = open().map_err(|error| StoreError::io("write", &path, &error))?;
-        let mut lines = LineFile { path, file, length: found };
+        let mut lines = LineFile::appending(path)?;
+        lines.repair()?;
+        Ok(lines)
+    }
+
+    /// The same for the file that one process at a time writes to; `None` when another one has claimed it. Nothing is
+    /// cut off before: its writer may be in the middle of the last line.
+    pub(crate) fn open_claimed(path: PathBuf) -> Result<Option<Self>, StoreError> {
+        let mut lines = LineFile::appending(path)?;
+        if !lines.claim() {
+            return Ok(None);
+        }
+        lines.repair()?;
+        Ok(Some(lines))
+    }
+
+    fn appending(path: PathBuf) -> Result<Self, StoreError> {
+        let mode = permissions(&path) & 0o666;
+        match OpenOptions::new().create(true).append(true).mode(mode).open(&path) {
+            Ok(file) => Ok(LineFile { path, file, length: 0 }),
+            Err(error) => Err(StoreError::io("write", &path, &error)),
+        }
+    }
+
+    fn repair(&mut self) -> Result<(), StoreError> {
+        let failed = |error| StoreError::io("read", &self.path, &error);
+        let found = self.file.metadata().map_err(failed)?.len();
         if found > 0 {
-            let text = fs::read(&lines.path)
-                .map_err(|error| StoreError::io("read", &lines.path, &error))?;
-            lines.length = whole_lines(&text).len() as u64;
-            if lines.length < found {
-                lines.cut();
+            self.length = whole_lines(&fs::read(&self.path).map_err(failed)?).len() as u64;
+            if self.length < found {
+                self.cut();
             }
         }
-        Ok(lines)
+        Ok(())
+    }
+
+    /// Returns when what was appended is on the disk.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        synced(&self.path, &self.file)
     }
 
     /// Appends text that ends with a line end.
@@ -88,7 +132,7 @@ impl LineFile {
     }
 
     /// False when another process has claimed the file.
-    pub(crate) fn claim(&self) -> bool {
+    fn claim(&self) -> bool {
         /// Who only looks whether somebody writes holds the lock for microseconds.
         const LOOKS: u32 = 20;
         // File systems without locks (some network mounts) must not keep anyone from measuring.
@@ -101,6 +145,63 @@ impl LineFile {
     }
 }
 
+fn synced(path: &Path, file: &File) -> Result<(), StoreError> {
+    match file.sync_all() {
+        Ok(()) => Ok(()),
+        // Pipes and some file systems have nothing that could be synced.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        Err(error) => Err(StoreError::io("write", path, &error)),
+    }
+}
+
+/// Has a file on the disk and says what it holds; `None` where there is none.
+pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, StoreError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io("read", path, &error)),
+    };
+    synced(path, &file)?;
+    let hashed = FileHash::of(file).map_err(|error| StoreError::io("read", path, &error))?;
+    Ok(Some(hashed))
+}
+
+/// Whether a file still holds what it held; true where there is none, which is said by its name.
+pub(crate) fn is_sealed(path: &Path, seal: &FileSeal) -> bool {
+    let Ok(file) = File::open(path) else { return true };
+    let is_as_long = file.metadata().is_ok_and(|metadata| metadata.len() == seal.bytes);
+    is_as_long && FileHash::of(file).is_ok_and(|found| found == *seal)
+}
+
+/// Counts and hashes what is written to it.
+#[derive(Default)]
+struct FileHash {
+    bytes: u64,
+    sha256: Sha256,
+}
+
+impl FileHash {
+    fn of(mut file: File) -> io::Result<FileSeal> {
+        let mut hash = FileHash::default();
+        io::copy(&mut file, &mut hash)?;
+        let digits = hash.sha256.finalize();
+        let sha256 = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(FileSeal { bytes: hash.bytes, sha256 })
+    }
+}
+
+impl Write for FileHash {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        self.sha256.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 pub(crate) fn whole_lines(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     &text[..end]
@@ -110,7 +211,7 @@ pub(crate) fn whole_lines(text: &[u8]) -> &[u8] {
 pub(crate) fn read_whole_lines(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::read(path) {
         Ok(text) => Ok(Some(String::from_utf8_lossy(whole_lines(&text)).into_owned())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("read", path, &error)),
     }
 }

@@ -34,6 +34,6 @@ pub use error::StoreError;
 pub use files::write_atomically;
 pub use histograms::HistogramLog;
 pub use read::{RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
-pub use run::{Run, now_utc};
+pub use run::{FolderAccess, Run, now_utc};
 pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};
 pub use trial::{Moment, NodeSeries, TrialWriter, no_commit};

@@ -1,6 +1,6 @@
 //! Reading run folders, also while they grow.
 
-use crate::files::read_whole_lines;
+use crate::files::{is_sealed, read_whole_lines};
 use crate::trial::Moment;
 use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
@@ -109,6 +109,7 @@ pub fn read(path: &Path) -> Result<RunData, StoreError> {
     }
     if !is_growing {
         warnings.extend(missing(path, &header, &trials));
+        warnings.extend(trials.iter().flat_map(|trial| changed(path, trial)));
     }
     Ok(RunData { path: path.to_owned(), header, trials, events, is_growing, warnings })
 }
@@ -137,6 +138,14 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
         wanted.iter().map(|file| say!(file_missing, file = file)).collect();
     told.extend(steps_without_trials(header, trials));
     told
+}
+
+/// Files of a trial that are not what its summary says: somebody has changed them, or a disk has lost a part.
+fn changed(path: &Path, trial: &TrialData) -> Vec<Message> {
+    let named = |end: &String| format!("trials/{}.{end}", trial.summary.trial);
+    let seals = trial.summary.files.iter().filter(|_| !trial.is_partial);
+    let changed = seals.filter(|(end, seal)| !is_sealed(&path.join(named(end)), seal));
+    changed.map(|(end, _)| say!(file_changed, file = named(end))).collect()
 }
 
 /// Trials of the plan of a complete run that are not there.

@@ -2,18 +2,39 @@
 
 use crate::StoreError;
 use crate::event;
-use crate::files::{LineFile, write_json};
+use crate::files::{LineFile, make_folder, seal, write_json};
 use crate::read::{self, trial_numbers};
 use crate::trial::TrialWriter;
 use dyno_facts::{
     Event, RunHeader, RunStatus, SCHEMA_VERSION, TrialStart, TrialStatus, TrialSummary,
 };
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+
+/// Ends of the files of a trial that its summary seals.
+const SEALED: [&str; 4] = ["csv", "hlog", "nodes.csv", "executed.jsonl"];
+/// Who may read a new run folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderAccess {
+    /// Its owner: what servers say of themselves, addresses and names of users are in it.
+    Owner,
+    /// All whom the umask lets in.
+    All,
+}
+
+impl FolderAccess {
+    fn mode(self) -> u32 {
+        match self {
+            FolderAccess::Owner => 0o700,
+            FolderAccess::All => 0o777,
+        }
+    }
+}
 
 /// A run folder that this process writes; no other process can write to it meanwhile.
 #[derive(Debug)]
@@ -29,18 +50,25 @@ pub struct Run {
 }
 
 impl Run {
+    /// As [`Run::create_for`], for its owner.
+    pub fn create(dir: &Path, header: RunHeader) -> Result<Run, StoreError> {
+        Self::create_for(FolderAccess::Owner, dir, header)
+    }
+
     /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too, where it is missing).
-    pub fn create(dir: &Path, mut header: RunHeader) -> Result<Run, StoreError> {
+    pub fn create_for(
+        access: FolderAccess,
+        dir: &Path,
+        mut header: RunHeader,
+    ) -> Result<Run, StoreError> {
         header.schema_version = SCHEMA_VERSION;
         if header.started_at.is_empty() {
             header.started_at = now_utc();
         }
         fs::create_dir_all(dir).map_err(|error| StoreError::io("make the folder", dir, &error))?;
-        let path = new_folder(dir, &header)?;
+        let path = new_folder(access, dir, &header)?;
         for part in ["trials", "server"] {
-            let part = path.join(part);
-            fs::create_dir(&part)
-                .map_err(|error| StoreError::io("make the folder", &part, &error))?;
+            make_folder(&path.join(part))?;
         }
         let events = claimed_events(&path)?;
         let (complete, starved) = (BTreeMap::new(), BTreeMap::new());
@@ -69,10 +97,10 @@ impl Run {
             last_trial,
         };
         for trial in data.trials {
-            if trial.is_partial {
-                run.store_summary(&trial.summary)?;
+            match trial.is_partial {
+                true => run.store_summary(trial.summary)?,
+                false => run.note_ended(&trial.summary),
             }
-            run.note_ended(&trial.summary);
         }
         run.header.schema_version = SCHEMA_VERSION;
         run.header.status = RunStatus::Running;
@@ -165,12 +193,19 @@ impl Run {
         write_json(&self.path.join("run.json"), &self.header)
     }
 
-    pub(crate) fn store_summary(&mut self, summary: &TrialSummary) -> Result<(), StoreError> {
+    /// Stores a summary, which vouches for the trial's other files: they are on the disk before it is.
+    pub(crate) fn store_summary(&mut self, mut summary: TrialSummary) -> Result<(), StoreError> {
         let trials = self.path.join("trials");
-        write_json(&trials.join(format!("{}.json", summary.trial)), summary)?;
+        for end in SEALED {
+            if let Some(seal) = seal(&trials.join(format!("{}.{end}", summary.trial)))? {
+                summary.files.insert(end.to_owned(), seal);
+            }
+        }
+        self.events.sync()?;
+        write_json(&trials.join(format!("{}.json", summary.trial)), &summary)?;
         // The summary takes precedence, so a leftover does no harm.
         let _ = fs::remove_file(trials.join(format!("{}.partial.json", summary.trial)));
-        self.note_ended(summary);
+        self.note_ended(&summary);
         Ok(())
     }
 
@@ -191,15 +226,14 @@ impl Run {
 }
 
 fn claimed_events(path: &Path) -> Result<LineFile, StoreError> {
-    let events = LineFile::open(path.join("events.jsonl"))?;
-    if events.claim() {
+    if let Some(events) = LineFile::open_claimed(path.join("events.jsonl"))? {
         return Ok(events);
     }
     Err(StoreError::new(format!("Another dyno is writing to {}.", path.display()))
         .hint_is("Wait until it has ended, or stop it; then give this command again."))
 }
 
-fn new_folder(dir: &Path, header: &RunHeader) -> Result<PathBuf, StoreError> {
+fn new_folder(access: FolderAccess, dir: &Path, header: &RunHeader) -> Result<PathBuf, StoreError> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let suite: String = header.suite.chars().map(plain).collect();
     let utc = header.started_at.replace(':', "");
@@ -210,7 +244,7 @@ fn new_folder(dir: &Path, header: &RunHeader) -> Result<PathBuf, StoreError> {
             1 => dir.join(&name),
             _ => dir.join(format!("{name}-{number}")),
         };
-        match fs::create_dir(&path) {
+        match DirBuilder::new().mode(access.mode()).create(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(StoreError::io("make the folder", &path, &error)),

@@ -1,6 +1,6 @@
 //! Writing one trial while it runs.
 
-use crate::files::{LineFile, write_atomically, write_json};
+use crate::files::{LineFile, make_folder, write_atomically, write_json};
 use crate::histograms;
 use crate::run::Run;
 use crate::{StoreError, series};
@@ -12,7 +12,6 @@ use dyno_facts::{
 use dyno_record::{MeasuredInterval, Phase};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::Serialize;
-use std::fs;
 use std::path::PathBuf;
 
 /// When server facts were read.
@@ -168,8 +167,9 @@ impl<'run> TrialWriter<'run> {
     /// `trials/3.plans/q09.json`.
     pub fn plan(&self, name: &str, text: &str) -> Result<String, StoreError> {
         let folder = file(self.run, self.number, "plans");
-        fs::create_dir_all(&folder)
-            .map_err(|error| StoreError::io("make the folder", &folder, &error))?;
+        if !folder.is_dir() {
+            make_folder(&folder)?;
+        }
         write_atomically(&folder.join(name), text.as_bytes())?;
         Ok(format!("trials/{}.plans/{name}", self.number))
     }
@@ -194,7 +194,7 @@ impl<'run> TrialWriter<'run> {
     pub fn finish(self, summary: TrialSummary) -> Result<(), StoreError> {
         let summary =
             TrialSummary { schema_version: SCHEMA_VERSION, trial: self.number, ..summary };
-        self.run.store_summary(&summary)
+        self.run.store_summary(summary)
     }
 }
 

@@ -6,9 +6,13 @@ use dyno_facts::{
     SCHEMA_VERSION, ServerFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
 };
 use dyno_record::{Frame, MeasuredInterval, Phase};
-use dyno_store::{Moment, Run, list, read};
+use dyno_store::{FolderAccess, Moment, Run, list, read};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 fn header() -> RunHeader {
     let command = vec!["dyno".to_owned(), "run".to_owned(), "quickstart".to_owned()];
@@ -89,6 +93,78 @@ fn run_with_trial(dir: &Path, ends: bool) -> std::path::PathBuf {
     path
 }
 
+/// A folder and everything within it.
+fn all_within(folder: &Path) -> Vec<PathBuf> {
+    let mut all = vec![folder.to_owned()];
+    let entries = fs::read_dir(folder).expect("a folder");
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        match path.is_dir() {
+            true => all.extend(all_within(&path)),
+            false => all.push(path),
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Permissions of everything within `path`, each once: of folders, and of files.
+fn permissions(path: &Path) -> [BTreeSet<u32>; 2] {
+    let mut of = [BTreeSet::new(), BTreeSet::new()];
+    for path in all_within(path) {
+        let found = fs::metadata(&path).expect("there");
+        of[usize::from(found.is_file())].insert(found.permissions().mode() & 0o777);
+    }
+    of
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// A byte of any file may be wrong, too much or the last.
+    #[test]
+    fn damaged_folders_are_read_or_refused(
+        file in any::<Index>(),
+        at in any::<Index>(),
+        damage in 0..3_u8,
+        byte in any::<u8>(),
+    ) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let run = run_with_trial(dir.path(), true);
+        let files: Vec<_> = all_within(&run).into_iter().filter(|path| path.is_file()).collect();
+        let damaged = file.get(&files);
+        let mut bytes = fs::read(damaged).expect("it is there");
+        let at = at.index(bytes.len() + 1);
+        match damage {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, byte),
+            _ => bytes.iter_mut().skip(at).take(1).for_each(|other| *other = byte),
+        }
+        fs::write(damaged, bytes).expect("written");
+        let _ = (read(&run), list(dir.path()));
+        let _ = Run::open(&run);
+    }
+}
+
+#[test]
+fn item_2_a_run_folder_is_for_its_owner_unless_it_is_shared() {
+    let usual = tempfile::tempdir().expect("a folder");
+    let usual = usual.path().join("usual");
+    fs::create_dir(&usual).expect("made");
+    fs::write(usual.join("file"), "").expect("written");
+    let owner = [BTreeSet::from([0o700]), BTreeSet::from([0o600])];
+    for (access, wanted) in [(FolderAccess::Owner, owner), (FolderAccess::All, permissions(&usual))]
+    {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = Run::create_for(access, dir.path(), header()).expect("created");
+        let mut trial = run.begin_trial(start("a")).expect("begun");
+        measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
+        trial.plan("q01.json", "{}").expect("stored");
+        trial.executed("streams", &1).expect("stored");
+        trial.finish(summary(7, "a", &measured())).expect("stored");
+        assert_eq!(permissions(run.path()), wanted, "{access:?}");
+    }
+}
+
 #[test]
 fn a_complete_run_round_trips() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -113,7 +189,10 @@ fn a_complete_run_round_trips() {
     assert_eq!((data.status(), data.header.title.as_str()), (RunStatus::Complete, "Title"));
     assert_eq!((data.header.seed, data.header.schema_version), (42, SCHEMA_VERSION));
     let trial = &data.trials[0];
-    assert_eq!(trial.summary, summary(1, "a", &measured()));
+    let ends: Vec<&str> = trial.summary.files.keys().map(String::as_str).collect();
+    assert_eq!(ends, ["csv", "hlog", "nodes.csv"]);
+    let unsealed = TrialSummary { files: Default::default(), ..trial.summary.clone() };
+    assert_eq!(unsealed, summary(1, "a", &measured()));
     assert!(!trial.is_partial);
     assert_eq!((trial.series.len(), trial.series[1].committed), (3, 50));
     assert_eq!((trial.before.clone(), trial.after.len()), (nodes, 0));
@@ -149,6 +228,41 @@ fn files_that_are_missing_are_named() {
     fs::remove_file(path.join("events.jsonl")).expect("removed");
     let all = ["events.jsonl", "trials/1.json", "trials/2.hlog"];
     assert_eq!(warnings(), all.map(|file| format!("{file} is missing.")));
+}
+
+#[test]
+fn item_11_a_summary_seals_the_files_of_its_trial() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = run_with_trial(dir.path(), true);
+    let warnings = || {
+        let read = read(&path).expect("read");
+        read.warnings.iter().map(Message::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(), Vec::<String>::new());
+    let file = path.join("trials/1.csv");
+    let whole = fs::read_to_string(&file).expect("read");
+    // A digit that somebody improved, and a line that a power loss took.
+    let last = whole[..whole.len() - 1].rfind('\n').expect("lines") + 1;
+    for other in [whole.replacen("100", "900", 1), whole[..last].to_owned()] {
+        assert_ne!(other, whole);
+        fs::write(&file, other).expect("written");
+        let said =
+            ["trials/1.csv is not as it was when its trial ended: its length or SHA-256 differs."];
+        assert_eq!(warnings(), said);
+    }
+    fs::write(&file, whole).expect("written");
+    assert_eq!(warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn item_11_who_can_not_claim_a_run_repairs_nothing_in_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let run = Run::create(dir.path(), header()).expect("created");
+    // The writer is in the middle of a line.
+    let file = run.path().join("events.jsonl");
+    fs::write(&file, "{\"kind\":\"no").expect("written");
+    Run::open(run.path()).expect_err("claimed");
+    assert_eq!(fs::read_to_string(&file).expect("read"), "{\"kind\":\"no");
 }
 
 #[test]

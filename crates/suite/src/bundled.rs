@@ -45,6 +45,11 @@ pub(crate) fn script(name: &str) -> Option<&'static str> {
 pub fn bundled() -> &'static [BundledSuite] {
     suites![
         "quickstart",
+        "mixed",
+        "oltp",
+        "pgbench",
+        "tpcc",
+        "tpch",
         "rds-mysql-5.6",
         "polardb-2018",
         "polardb-mysql-oltp",

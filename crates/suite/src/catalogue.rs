@@ -39,7 +39,6 @@ pub(crate) const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
     ("terminal", "workers"),
     ("concurrency", "workers"),
     ("max_requests", "events"),
-    ("script", "test"),
     ("runs", "repeats"),
     ("trials", "repeats"),
     ("report_interval", "interval_s"),

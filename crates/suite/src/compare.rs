@@ -92,7 +92,7 @@ pub(crate) fn read(
         None => Restore::None,
         Some(text) if text == "none" => Restore::None,
         Some(text) if text == "reload" => Restore::Reload,
-        Some(command) => Restore::Command(command),
+        Some(command) => Restore::Command(command.into()),
     };
     read_renewals(table, facts);
     compare

@@ -4,7 +4,7 @@
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, short};
 use crate::suite::{SuiteExperiment, WithSpan};
-use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan};
+use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan, SecretCommand};
 use toml::de::DeValue;
 
 /// Seconds between two lines of the interval series where the suite doesn't say it: the times of a
@@ -86,6 +86,7 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         |_, known| known,
     );
     let text = |written: Option<WithSpan<String>>| written.map(|written| written.value);
+    let shell = |written| text(written).map(SecretCommand::from);
     Some(FaultPlan {
         action: action?,
         node: text(node).unwrap_or_else(|| "primary".to_owned()),
@@ -93,9 +94,9 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         heal_after_s,
         promote,
         answer_limit_s: answer_limit_s.unwrap_or(ANSWER_LIMIT_S),
-        command: text(command),
-        heal_command: text(heal_command),
-        promote_command: text(promote_command),
+        command: shell(command),
+        heal_command: shell(heal_command),
+        promote_command: shell(promote_command),
         allow_lost: allow_lost.unwrap_or_default(),
     })
 }

@@ -9,6 +9,7 @@
 //! the options of a workload: those are passed on as text, and [`Plan::option_error`] gives a
 //! complaint about one of them its place in the file.
 
+mod budget;
 mod bundled;
 mod catalogue;
 mod compare;
@@ -16,9 +17,11 @@ mod fault;
 pub mod figures;
 mod load;
 mod nodes;
+mod options;
 mod parse;
 mod plan;
 mod problem;
+mod publication;
 mod published;
 mod reader;
 mod resume;
@@ -35,6 +38,7 @@ pub use bundled::{BundledSuite, bundled};
 pub use compare::{Compare, WantedStop, pairs, seconds, share};
 pub use plan::{Overrides, Plan};
 pub use problem::{Problem, SuiteError, SuitePlace};
+pub use publication::publication;
 pub use suite::{
     Link, Node, OptionEntry, OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan,
 };

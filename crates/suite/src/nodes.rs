@@ -1,6 +1,6 @@
 //! The nodes of a target, and how the load reaches them.
 
-use dyno_core::{ShardMap, ShardRule};
+use dyno_core::{ShardMap, ShardRule, counted};
 use dyno_facts::{Role, Route, SecretUrl, TargetFacts, TargetNode};
 
 use crate::problem::{Problem, hint_of_known};
@@ -77,8 +77,9 @@ pub(crate) fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result
         return Ok(());
     };
     let message = format!(
-        "The target `{}` stands for {wanted} shards, and what was given has {given}.",
-        target.name
+        "The target `{}` stands for {}, and what was given has {given}.",
+        target.name,
+        counted(wanted, "shard")
     );
     let hint = format!(
         "Give it a cluster of so many: `dyno cluster up sharded --shards {wanted}`, or name a target of the suite for \

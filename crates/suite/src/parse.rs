@@ -1,15 +1,15 @@
 //! Reads the tables of a suite file.
 
-use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
+use crate::catalogue::{EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
+use crate::options::{self, option_entry, read_options};
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
 use crate::source::{Source, Span};
-use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
-use crate::{compare, fault, figures, load, nodes};
+use crate::suite::{Link, Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
+use crate::{compare, fault, figures, load, nodes, publication};
 use dyno_core::offer::{TestOffer, WorkloadOffer};
-use dyno_core::options::Shape;
 use dyno_facts::{
-    ExperimentFacts, Price, Role, SecretUrl, SuiteFacts, TargetFacts, password_variable,
+    ExperimentFacts, PaperTexts, Price, Role, SecretUrl, SuiteFacts, TargetFacts, password_variable,
 };
 use std::collections::BTreeMap;
 use toml::de::DeValue;
@@ -24,13 +24,7 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
     };
     let targets = match file.take("target") {
         Some((span, value)) => read_targets(sheet, span, value),
-        None => {
-            file.missing(
-                "[target.NAME]",
-                "Add `[target.main]` with `url = \"mysql://user@host/db\"`.",
-            );
-            Vec::new()
-        }
+        None => Vec::new(),
     };
     let mut experiments: Vec<SuiteExperiment> = Vec::new();
     match file.take("experiment") {
@@ -45,8 +39,15 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
             "Add at least one, with `name`, `workload`, `test` and `workers`.",
         ),
     }
+    let publication = file
+        .take("paper")
+        .and_then(|(span, value)| Reader::of_value(sheet, "[paper]", span, value))
+        .map(publication::read)
+        .unwrap_or_default();
+    publication::check_targets(sheet, &publication, &targets);
     file.finish(&[("targets", "target"), ("experiments", "experiment")], |_, known| known);
-    let header = header??;
+    let mut header = header??;
+    header.facts.publication = publication.texts;
     for experiment in &mut experiments {
         experiment.retry_starved = experiment.retry_starved.or(header.retry_starved);
     }
@@ -56,7 +57,9 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
 fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let name = read_name(&mut table);
     let title = table.text("title").map(|title| title.value);
-    let description = table.text("description").map(|text| text.value.trim().to_string());
+    let title_zh = table.trimmed("title_zh");
+    let description = table.trimmed("description");
+    let description_zh = table.trimmed("description_zh");
     let paper = table.text("paper").map(|text| text.value);
     let source = table.text("source").map(|text| text.value);
     let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
@@ -68,10 +71,13 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let name = name?.value;
     let facts = SuiteFacts {
         title: title.unwrap_or_else(|| name.clone()),
+        title_zh,
         name,
-        description: description.unwrap_or_default(),
+        description,
+        description_zh,
         paper,
         source,
+        publication: PaperTexts::default(),
         file: String::new(),
     };
     Some(Suite {
@@ -134,15 +140,18 @@ fn read_target(
     name: WithSpan<String>,
     mut table: Reader<'_, '_>,
 ) -> Option<SuiteTarget> {
-    let title = table.text("title").map(|text| text.value);
     let product = table.text("product").map(|text| text.value);
     let facts = TargetFacts {
         name: name.value.clone(),
+        title: table.trimmed("title"),
+        title_zh: table.trimmed("title_zh"),
+        description: table.trimmed("description"),
+        description_zh: table.trimmed("description_zh"),
         class: table.text("class").map(|text| text.value).unwrap_or_default(),
         vcpu: table.number("vcpu", 0.01..=100_000.0),
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
         durability: table.text("durability").map(|text| text.value),
-        restart: table.text("restart").map(|text| text.value),
+        restart: table.text("restart").map(|text| text.value.into()),
         stated: read_stated(sheet, &mut table),
         shard_rule: nodes::read_shard_rule(&mut table),
         shards: table.whole("shards", 1..=10_000).map(|shards| shards as u32),
@@ -170,7 +179,7 @@ fn read_target(
         true => format!("Put the password into the environment variable {variable}."),
         false => known,
     });
-    Some(SuiteTarget { name, title, product, facts, nodes, route, nodes_span })
+    Some(SuiteTarget { name, product, facts, nodes, route, nodes_span })
 }
 
 /// Facts by their names: texts, numbers, true or false.
@@ -265,9 +274,12 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
         table.name = format!("[[experiment]] `{}`", name.value);
     }
     let title = table.text("title");
-    let workload = read_workload(&mut table);
-    let test = read_test(&mut table, workload);
+    let [title_zh, description, description_zh] =
+        ["title_zh", "description", "description_zh"].map(|key| table.trimmed(key));
+    let is_own_mix = options::is_own_mix(&table);
+    let (workload, test) = read_workload_and_test(&mut table, is_own_mix);
     let targets = table.texts("targets");
+    let mix = options::read_own_mix(&mut table, workload);
     let options = match table.take("options") {
         Some((span, value)) => {
             let reader = Reader::of_value(sheet, "`options`", span, value);
@@ -288,8 +300,10 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     let read_only = read_read_only(&mut table, compare.is_some());
     facts.repeats = read_repeats(&mut table, compare.is_some(), &facts);
     let retry_starved = load::read_retry_starved(&mut table);
-    facts.prepare = table.flag("prepare").unwrap_or(true);
-    facts.cleanup = table.flag("cleanup").unwrap_or(true);
+    // Statements of one's own are about tables of one's own, and nobody knows what a script's `cleanup` drops.
+    let is_script = options::is_lua(workload);
+    facts.prepare = table.flag("prepare").unwrap_or(!is_own_mix);
+    facts.cleanup = table.flag("cleanup").unwrap_or(!is_own_mix && !is_script);
     let published = match table.take("published") {
         Some((_, value)) => read_links(sheet, &table, value),
         None => Vec::new(),
@@ -297,11 +311,16 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     table.finish(EXPERIMENT_SYNONYMS, |_, known| {
         format!("{known} An option of the test belongs into `options = {{ NAME = VALUE }}`.")
     });
-    let (name, (test, offer), options) = (name?, test?, options?);
+    let (name, (test, offer), mut options) = (name?, test?, options?);
+    options.extend(mix);
     facts.name.clone_from(&name.value);
     let title = title.unwrap_or_else(|| name.clone());
     facts.title = title.value;
-    facts.workload = workload?.name.to_owned();
+    facts.title_zh = title_zh;
+    facts.description = description;
+    facts.description_zh = description_zh;
+    let workload = workload?;
+    facts.workload = workload.name.to_owned();
     facts.test.clone_from(&test.value);
     facts.options = options.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect();
     is_loaded.then_some(SuiteExperiment {
@@ -310,6 +329,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
         title_span: title.span,
         test,
         sizing: offer.size,
+        pace: workload.pace,
         targets,
         read_only,
         options,
@@ -317,6 +337,25 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
         retry_starved,
         published,
     })
+}
+
+type Test = (WithSpan<String>, &'static TestOffer);
+
+/// What is executed; statements of one's own stand for both words.
+fn read_workload_and_test<'s>(
+    table: &mut Reader<'s, '_>,
+    is_own_mix: bool,
+) -> (Option<&'s WorkloadOffer>, Option<Test>) {
+    match options::own_mix(table.sheet).filter(|_| is_own_mix) {
+        Some((workload, test)) => {
+            let span = table.span_of("statements").unwrap_or(0..0);
+            (Some(workload), Some((WithSpan { value: test.name.to_owned(), span }, test)))
+        }
+        None => {
+            let workload = read_workload(table);
+            (workload, read_test(table, workload))
+        }
+    }
 }
 
 /// Numbers of read-only nodes. A comparison names its targets, so there are no parts of them.
@@ -373,11 +412,14 @@ fn read_workload<'s>(table: &mut Reader<'s, '_>) -> Option<&'s WorkloadOffer> {
     found
 }
 
-fn read_test(
-    table: &mut Reader<'_, '_>,
-    workload: Option<&WorkloadOffer>,
-) -> Option<(WithSpan<String>, &'static TestOffer)> {
-    let name = table.required_text("test", "Add `test = \"oltp_read_write\"`, for example.")?;
+fn read_test(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Test> {
+    // A workload with a single test needs no word for it.
+    if let (Some([only]), false) = (workload.map(|workload| workload.tests), table.has("test")) {
+        let span = table.span_of("workload").unwrap_or(0..0);
+        let _ = table.take("test");
+        return Some((WithSpan { value: only.name.to_owned(), span }, only));
+    }
+    let name = table.required_text("test", "`dyno help WORKLOAD` lists its tests.")?;
     // With an unknown workload there is nothing to compare the test with.
     let workload = workload?;
     if let Some(test) = workload.test(&name.value) {
@@ -388,79 +430,6 @@ fn read_test(
     let hint = hint_of_known(&name.value, "Tests", &known);
     table.note(&name.span, Problem::new(message).hint(hint));
     None
-}
-
-fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEntry> {
-    let sheet = table.sheet;
-    let mut options: Vec<OptionEntry> = Vec::new();
-    let mut given: Vec<String> = Vec::new();
-    for (key, key_span, value) in table.into_entries() {
-        let name = key.replace('-', "_");
-        let note = |message: String, hint: &str| {
-            sheet.note(&key_span, Problem::new(message).hint(hint));
-        };
-        let shape = workload.shape_of(&name);
-        if let Some(remedy) = catalogue::instead_of_option(&name).filter(|_| shape.is_none()) {
-            note(format!("`{}` can't be an option in a suite.", short(key)), remedy);
-            continue;
-        }
-        if given.contains(&name) {
-            let hint = "Dashes and underscores in names of options are equal.";
-            note(format!("The option `{}` is given twice.", short(key)), hint);
-            continue;
-        }
-        given.push(name.clone());
-        match (value.get_ref(), shape) {
-            (DeValue::Table(_), Some(Shape::Table)) => {
-                let title = format!("`{name}`");
-                let inner = Reader::of_value(sheet, title, key_span.clone(), value);
-                for (key, span, value) in inner.into_iter().flat_map(Reader::into_entries) {
-                    let entry = format!("{name}.{key}");
-                    options.extend(option_entry(sheet, OPTION, entry, span, value));
-                }
-            }
-            (DeValue::Array(items), Some(Shape::List)) => {
-                for (number, item) in (1..).zip(items.iter()) {
-                    let entry = format!("{name}.{number}");
-                    options.extend(option_entry(sheet, OPTION, entry, key_span.clone(), item));
-                }
-            }
-            // A list of one needs no brackets.
-            (DeValue::String(_), Some(Shape::List)) => {
-                options.extend(option_entry(sheet, OPTION, format!("{name}.1"), key_span, value));
-            }
-            _ => options.extend(option_entry(sheet, OPTION, name, key_span, value)),
-        }
-    }
-    options
-}
-
-const OPTION: &str = "The option";
-
-/// One value as it would stand on a command line; `what` it is, for messages.
-fn option_entry(
-    sheet: &Sheet<'_>,
-    what: &str,
-    name: String,
-    key_span: Span,
-    value: Value<'_>,
-) -> Option<OptionEntry> {
-    let text = match value.get_ref() {
-        DeValue::String(text) => text.to_string(),
-        DeValue::Integer(digits) if digits.radix() == 10 => digits.to_string(),
-        DeValue::Float(digits) => digits.to_string(),
-        DeValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_string(),
-        other => {
-            let message = format!(
-                "{what} `{}` must be a text, a decimal number, true or false, but is {}.",
-                short(&name),
-                found(other)
-            );
-            sheet.note(&value.span(), Problem::new(message));
-            return None;
-        }
-    };
-    Some(OptionEntry { name, value: text, key_span, value_span: value.span() })
 }
 
 /// `published` is the name of a figure, a table, or a list of both.

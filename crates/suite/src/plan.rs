@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use dyno_core::offer::UsualPace;
 use dyno_facts::format::grouped;
 use dyno_facts::{
     ExperimentFacts, Role, Route, RunHeader, RunPlan, SecretUrl, StepAction, TargetFacts,
@@ -9,6 +10,7 @@ use dyno_facts::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::budget;
 use crate::compare;
 use crate::nodes::usual_name;
 use crate::problem::{Problem, SuiteError, hint_of_known};
@@ -24,7 +26,7 @@ use crate::targets::{check_data, plan_targets};
 use crate::versus::{self, Versus};
 
 /// How often a starved trial of a comparison is made again where its suite does not say so.
-const RETRIES_OF_COMPARISONS: u32 = 2;
+const RETRIES: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
@@ -35,6 +37,8 @@ pub struct Overrides {
     pub nodes: Vec<(String, Vec<TargetNode>)>,
     /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
     pub shrink: Option<f64>,
+    /// Instead of `shrink`: the size at which the run takes about so long, full size at most.
+    pub budget_s: Option<f64>,
     pub max_workers: Option<u32>,
     pub seed: Option<u64>,
     /// Two targets that are compared in all experiments, instead of what these say themselves.
@@ -45,6 +49,8 @@ pub struct Overrides {
     pub deny: Vec<String>,
     /// Checks whose findings are accepted, beside those of the suite.
     pub allow: Vec<String>,
+    /// Several load generators make the load.
+    pub by_fleet: bool,
 }
 
 impl Overrides {
@@ -158,14 +164,27 @@ impl Plan {
     /// An override is wrong, no target has a URL, or the suite asks for what this version of dyno
     /// can't do.
     pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
+        match overrides.budget_s {
+            Some(budget_s) => budget::fit(suite, overrides, budget_s),
+            None => Plan::of_size(suite, overrides),
+        }
+    }
+
+    /// The same without a budget: of the size that `shrink` says.
+    pub(crate) fn of_size(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
         let mut notes = Vec::new();
-        let versus = match &overrides.compare {
-            Some(versus) => Some(versus::apply(suite, versus, &mut notes)?),
+        let taken = match suite.targets.is_empty() {
+            true => Some(versus::take_targets(suite, overrides)?),
+            false => None,
+        };
+        let suite = taken.as_ref().unwrap_or(suite);
+        let versus = overrides.compare.clone().or_else(|| taken.as_ref().and_then(versus::pair));
+        let versus = match versus {
+            Some(versus) => Some(versus::apply(suite, &versus, &mut notes)?),
             None => None,
         };
         let suite = versus.as_ref().unwrap_or(suite);
         check_overrides(suite, overrides)?;
-        let shrink = overrides.shrink.unwrap_or(1.0);
         let (mut targets, left_out) = plan_targets(suite, overrides)?;
         if let (Some(name), true) = (left_out.first(), overrides.compare.is_some()) {
             let message = format!("`--compare` names the target `{name}`, which has no URL.");
@@ -180,18 +199,18 @@ impl Plan {
         }
         notes.extend(targets.iter().filter_map(|target| unused_route(suite, target)));
         let experiments = plan_experiments(suite, overrides, &mut targets, &mut notes)?;
-        if shrink < 1.0 {
-            notes.push(format!(
-                "Data and durations are shrunk by {shrink}: the results can't be compared with \
-                 published figures."
-            ));
-        }
+        notes.extend(budget::told(suite, overrides));
         let seed = overrides.seed.unwrap_or(suite.seed);
         let owner = |name: &str| {
             let found = targets.iter().find(|target| target.name == name);
             found.map_or(name, |target| target.owner()).to_owned()
         };
-        let expand = |experiment| steps::expand(experiment, seed, owner);
+        let pace = |name: &str| {
+            let written = suite.experiments.iter().find(|written| written.name.value == name);
+            written.map_or(UsualPace::loading(f64::INFINITY), |written| written.pace)
+        };
+        let expand =
+            |planned: &ExperimentFacts| steps::expand(planned, pace(&planned.name), seed, owner);
         let mut steps = steps::numbered(experiments.iter().flat_map(expand).collect());
         for step in steps.iter_mut().filter(|step| step.action == StepAction::Prepare) {
             if targets.iter().any(|target| target.name == step.target && is_behind(target)) {
@@ -202,7 +221,8 @@ impl Plan {
             hash: String::new(),
             suite: suite.facts.clone(),
             sample_servers: suite.sample_servers,
-            shrink,
+            shrink: overrides.shrink.unwrap_or(1.0),
+            budget_s: overrides.budget_s,
             estimated_s: steps::estimate(&experiments, &steps),
             steps,
             notes,
@@ -377,8 +397,13 @@ fn plan_experiments(
         if planned.workers != experiment.facts.workers {
             capped.push(capped_at(experiment, &planned, overrides));
         }
-        planned.title = filled_title(&planned)
-            .map_err(|problem| SuiteError::from(problem.at(&suite.text, &experiment.title_span)))?;
+        let filled = |text: &str| {
+            filled_title(&planned, text).map_err(|problem| {
+                SuiteError::from(problem.at(&suite.text, &experiment.title_span))
+            })
+        };
+        let (title, title_zh) = (filled(&planned.title)?, filled(&planned.title_zh)?);
+        (planned.title, planned.title_zh) = (title, title_zh);
         planned.scripts = scripts::read(suite, experiment)?;
         compare::plan(experiment, &mut planned, targets, notes);
         planned.retry_starved = retries(experiment, &planned, overrides);
@@ -418,8 +443,8 @@ fn capped_at(
 }
 
 /// The title with what is planned in the place of `{workers}` and of options (`{warehouses}`).
-fn filled_title(planned: &ExperimentFacts) -> Result<String, Problem> {
-    let mut rest = planned.title.as_str();
+fn filled_title(planned: &ExperimentFacts, text: &str) -> Result<String, Problem> {
+    let mut rest = text;
     let mut title = String::new();
     while let Some((before, (name, after))) =
         rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
@@ -459,8 +484,9 @@ fn retries(experiment: &SuiteExperiment, planned: &ExperimentFacts, overrides: &
     if overrides.shrink.is_some_and(|shrink| shrink < 1.0) {
         return 0;
     }
-    let by_default = if planned.comparison.is_some() { RETRIES_OF_COMPARISONS } else { 0 };
-    experiment.retry_starved.unwrap_or(by_default)
+    // Of a fleet too: where one load generator stands still, the others go on, and their sum is nobody's throughput.
+    let is_repeated = planned.comparison.is_some() || overrides.by_fleet;
+    experiment.retry_starved.unwrap_or(if is_repeated { RETRIES } else { 0 })
 }
 
 fn plan_experiment(

@@ -153,6 +153,11 @@ impl<'s, 't> Reader<'s, 't> {
         self.item_text(key, value)
     }
 
+    /// The same without white space around it; empty where there is none.
+    pub(crate) fn trimmed(&mut self, key: &'static str) -> String {
+        self.text(key).map(|text| text.value.trim().to_owned()).unwrap_or_default()
+    }
+
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
         let (_, value) = self.take(key)?;
         match value.get_ref() {

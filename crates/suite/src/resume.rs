@@ -1,8 +1,10 @@
 //! Going on with an interrupted run: is it the same plan, and what is left of it?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_facts::{ExperimentFacts, FaultPlan, PlanStep, Purpose, StepAction, TargetFacts};
+use dyno_facts::{
+    ExperimentFacts, FaultPlan, PlanStep, Purpose, StepAction, TargetFacts, mask_secrets,
+};
 use serde_json::json;
 
 use crate::plan::{Overrides, Plan};
@@ -30,7 +32,9 @@ pub(crate) fn hash(plan: &Plan) -> String {
         json!((&target.name, &target.url, target.route, nodes.collect::<Vec<_>>(), rule))
     };
     let experiment = |one: &ExperimentFacts| {
-        let load = (&one.workload, &one.test, &one.options, &one.scripts);
+        let options: BTreeMap<_, _> =
+            one.options.iter().map(|(name, value)| (name, mask_secrets(value))).collect();
+        let load = (&one.workload, &one.test, options, &one.scripts);
         // What may be lost decides an exit code, and nothing that is executed.
         let judged = |fault: &FaultPlan| FaultPlan { allow_lost: Vec::new(), ..fault.clone() };
         let fault = one.fault.as_ref().map(judged);

@@ -102,7 +102,7 @@ mod tests {
     use crate::steps::expand;
     use crate::suite::Suite;
     use crate::targets::{redirect, redirect_to_nodes};
-    use dyno_core::offer::WorkloadOffer;
+    use dyno_core::offer::{UsualPace, WorkloadOffer};
 
     use dyno_facts::{SecretUrl, StepAction, TargetNode};
 
@@ -162,7 +162,7 @@ mod tests {
             let target = planned.targets.iter().find(|target| target.name == name);
             target.expect("a target").owner().to_owned()
         };
-        let steps = expand(&planned.experiment, 1, owner);
+        let steps = expand(&planned.experiment, UsualPace::loading(1e5), 1, owner);
         let of = |wanted: &StepAction| -> Vec<&str> {
             let own = steps.iter().filter(|step| step.action == *wanted);
             own.map(|step| step.target.as_str()).collect()

@@ -1,22 +1,25 @@
 //! From experiments to steps in the order of execution.
 
+use dyno_core::offer::UsualPace;
 use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, StepAction};
 
 use dyno_statistics::order;
 
 use crate::resume::fnv1a;
 
-const LOAD_ROWS_PER_S: f64 = 100_000.0;
 const COUNTED_PER_S: f64 = 1_000.0;
+/// Connecting, looking at the servers before and after, and storing what was measured.
+const AROUND_TRIAL_S: f64 = 0.4;
+/// Before the first row of a load, and for a cleanup.
+const AROUND_LOAD_S: f64 = 0.5;
+/// Until a server that a fault has hit serves as before.
+const AFTER_FAULT_S: f64 = 3.5;
 /// Steps that a search may take: its trials, the closed loop before them, and the one at which is noted
 /// how it ended.
 const SEARCH_MOST: u32 = dyno_statistics::knee::MOST_TRIALS as u32 + 2;
 /// Trials that a search takes as a rule, beside those that confirm its result.
 const SEARCH_USUAL: u32 = 10;
 const RESTART_S: f64 = 5.0;
-/// Rows of the largest table for each second of a pass over the queries: 48 s at scale factor 1 on
-/// PostgreSQL without parallel workers.
-const QUERIED_ROWS_PER_S: f64 = 125_000.0;
 
 /// Prepare all targets, run repeat after repeat, clean up all targets.
 ///
@@ -27,10 +30,11 @@ const QUERIED_ROWS_PER_S: f64 = 125_000.0;
 /// `owner` says whose data a target has: they are loaded and removed once, under that name.
 pub(crate) fn expand(
     experiment: &ExperimentFacts,
+    pace: UsualPace,
     seed: u64,
     owner: impl Fn(&str) -> String,
 ) -> Vec<PlanStep> {
-    let maker = Maker { experiment, seed };
+    let maker = Maker { experiment, pace, seed };
     let mut steps = Vec::new();
     let mut owners: Vec<String> = Vec::new();
     for target in &experiment.targets {
@@ -41,7 +45,12 @@ pub(crate) fn expand(
     }
     if experiment.prepare {
         for target in &owners {
-            steps.push(maker.step(target, "prepare", 1.0 + maker.load_s(), StepAction::Prepare));
+            steps.push(maker.step(
+                target,
+                "prepare",
+                AROUND_LOAD_S + maker.load_s(),
+                StepAction::Prepare,
+            ));
         }
     }
     if experiment.search.is_some() {
@@ -65,7 +74,7 @@ pub(crate) fn expand(
     }
     if experiment.cleanup {
         for target in &owners {
-            steps.push(maker.step(target, "cleanup", 1.0, StepAction::Cleanup));
+            steps.push(maker.step(target, "cleanup", AROUND_LOAD_S, StepAction::Cleanup));
         }
     }
     steps
@@ -73,6 +82,7 @@ pub(crate) fn expand(
 
 struct Maker<'a> {
     experiment: &'a ExperimentFacts,
+    pace: UsualPace,
     seed: u64,
 }
 
@@ -92,7 +102,7 @@ impl Maker<'_> {
     }
 
     fn load_s(&self) -> f64 {
-        self.rows() / LOAD_ROWS_PER_S
+        self.rows() / self.pace.loaded
     }
 
     /// A guess of the length of a trial, with what is done before it.
@@ -102,7 +112,10 @@ impl Maker<'_> {
         let window_s = experiment.warmup_s + experiment.duration_s.unwrap_or(counted_s);
         let is_each_trial = experiment.restore == Restore::Reload && experiment.reload_each == 0;
         let restored_s = if is_each_trial { self.load_s() } else { 0.0 };
-        restored_s + level.degree.map_or(window_s, |_| self.rows() / QUERIED_ROWS_PER_S)
+        let fault_s = if experiment.fault.is_some() { AFTER_FAULT_S } else { 0.0 };
+        let around_s = AROUND_TRIAL_S + fault_s + self.rows() / self.pace.checked;
+        let passes_s = level.degree.map_or(window_s, |_| self.rows() / self.pace.queried);
+        restored_s + around_s + passes_s
     }
 
     /// A guess of what is made anew before a repeat of a level, where it is the first of some pairs.

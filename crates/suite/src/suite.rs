@@ -1,7 +1,7 @@
 //! A suite file as it is written.
 
 use dyno_core::nearest;
-use dyno_core::offer::{DataSizing, WorkloadOffer};
+use dyno_core::offer::{DataSizing, UsualPace, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, Role, Route, SecretUrl, SuiteFacts, TargetFacts};
 use toml::de::DeTable;
 
@@ -42,8 +42,6 @@ pub struct Suite {
 pub struct SuiteTarget {
     /// `NAME` of `[target.NAME]`.
     pub name: WithSpan<String>,
-    /// One line for people.
-    pub title: Option<String>,
     pub product: Option<String>,
     pub facts: TargetFacts,
     /// The nodes; a target with `url` has one of role primary.
@@ -95,6 +93,7 @@ pub struct SuiteExperiment {
     pub(crate) test: WithSpan<String>,
     /// The options that say how much data the test has.
     pub sizing: Option<DataSizing>,
+    pub(crate) pace: UsualPace,
     /// Names of targets; `None` means all.
     pub targets: Option<Vec<WithSpan<String>>>,
     /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all

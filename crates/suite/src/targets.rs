@@ -11,6 +11,8 @@ use crate::suite::{Suite, SuiteExperiment, SuiteTarget};
 pub(crate) fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
     TargetFacts {
         name: format!("{}-ro{read_only}", whole.name),
+        title: String::new(),
+        title_zh: String::new(),
         part_of: Some(whole.name.clone()),
         nodes: first_readers(&whole.nodes, read_only as usize),
         ..whole.clone()
@@ -20,6 +22,8 @@ pub(crate) fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
 pub(crate) fn twin(target: &TargetFacts) -> TargetFacts {
     TargetFacts {
         name: twin_name(&target.name),
+        title: String::new(),
+        title_zh: String::new(),
         twin_of: Some(target.name.clone()),
         ..target.clone()
     }

@@ -4,6 +4,7 @@ use dyno_facts::{ExperimentFacts, Role, TargetFacts};
 
 use crate::compare::{Compare, WantedStop};
 use crate::parse::is_name;
+use crate::plan::Overrides;
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 
@@ -15,6 +16,40 @@ pub struct Versus {
     pub stop: WantedStop,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
+}
+
+/// A suite that names no target, with those of the command line: nothing is known of them but how to reach them.
+pub(crate) fn take_targets(suite: &Suite, overrides: &Overrides) -> Result<Suite, SuiteError> {
+    let mut taken = suite.clone();
+    let with_url = overrides.targets.iter().map(|(name, _)| name);
+    let with_nodes = overrides.nodes.iter().map(|(name, _)| name);
+    for name in with_url.chain(with_nodes) {
+        if !is_name(name) {
+            let hint = "Write `--target NAME=URL`; NAME has letters, digits, `.`, `_` and `-`.";
+            let message = format!("`--target {name}=...` does not name a target.");
+            return Err(Problem::new(message).hint(hint).into());
+        }
+        if taken.target(name).is_none() {
+            taken.targets.push(plain_target(name));
+        }
+    }
+    Ok(taken)
+}
+
+/// Two targets of the command line are compared, in the order in which they were given, unless experiments say what
+/// they do with theirs.
+pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
+    let [baseline, candidate] = &suite.targets[..] else { return None };
+    let is_open = |experiment: &SuiteExperiment| {
+        let facts = &experiment.facts;
+        experiment.targets.is_none() && experiment.compare.is_none() && facts.search.is_none()
+    };
+    suite.experiments.iter().all(is_open).then(|| Versus {
+        baseline: baseline.name.value.clone(),
+        candidate: candidate.name.value.clone(),
+        stop: WantedStop::default(),
+        equivalence: None,
+    })
 }
 
 /// The suite as if each of its experiments compared the two. Names that it does not know become
@@ -79,7 +114,6 @@ pub(crate) fn apply(
 fn plain_target(name: &str) -> SuiteTarget {
     SuiteTarget {
         name: WithSpan { value: name.to_owned(), span: 0..0 },
-        title: None,
         product: None,
         facts: TargetFacts { name: name.to_owned(), ..TargetFacts::default() },
         nodes: vec![Node { name: None, role: Role::Primary, url: None }],

@@ -14,8 +14,11 @@ fn overrides(targets: &[(&str, &str)]) -> Overrides {
     Overrides { targets: targets.collect(), ..Overrides::default() }
 }
 
-/// Every target of the suite that has no URL gets one.
+/// Every target of the suite that has no URL gets one; a suite that names none gets one.
 fn all_targets(suite: &Suite) -> Overrides {
+    if suite.targets.is_empty() {
+        return overrides(&[("any", "mysql://u:geheim@any/d")]);
+    }
     let urls = suite
         .targets
         .iter()
@@ -49,7 +52,7 @@ fn every_bundled_suite_builds_at_any_size_and_survives_storing() {
             given.shrink = Some(shrink);
             let plan = build(&suite, &given);
             assert_eq!(plan.experiments.len(), suite.experiments.len());
-            assert_eq!(plan.targets.len(), suite.targets.len());
+            assert_eq!(plan.targets.len(), suite.targets.len().max(1));
             let ids: BTreeSet<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
             assert_eq!(ids.len(), plan.steps.len(), "step ids are unique");
             for (index, (_, trial)) in trials(&plan).iter().enumerate() {
@@ -193,7 +196,8 @@ fn scripts_are_part_of_what_is_executed() {
 fn quickstart_needs_nothing_and_is_short() {
     let suite = Suite::open("quickstart", WORKLOADS).expect("quickstart");
     let plan = build(&suite, &Overrides::default());
-    assert!(plan.estimated_s <= 100.0, "{} s", plan.estimated_s);
+    // A guess for servers: SQLite is done sooner.
+    assert!(plan.estimated_s <= 110.0, "{} s", plan.estimated_s);
     let tests: Vec<&str> = plan.experiments.iter().map(|e| e.test.as_str()).collect();
     let sysbench = ["oltp_point_select", "oltp_read_only", "oltp_write_only", "oltp_read_write"];
     let pgbench = ["select-only", "simple-update", "tpcb-like", "script", "script"];

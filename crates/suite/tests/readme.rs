@@ -49,6 +49,20 @@ fn its_examples_are_valid() {
         Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(suite.experiments[0].facts.fault.as_ref().map(|fault| fault.at_s), Some(20.0));
     blocks.retain(|block| !is_fault(block));
+    let is_mix = |block: &&str| block.starts_with("statements = ");
+    let mix = blocks.iter().copied().find(is_mix).expect("an example of statements");
+    let load = "workers = 8\nduration_s = 10\n";
+    let text = format!("{HEAD}[[experiment]]\nname = \"mine\"\n{load}{mix}");
+    let suite =
+        Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
+    let mine = &suite.experiments[0].facts;
+    assert_eq!((mine.workload.as_str(), mine.test.as_str()), ("pgbench", "statements"));
+    assert!(!mine.prepare && !mine.cleanup);
+    assert_eq!(mine.options["statements.1"], "SELECT c FROM t WHERE id = :id @9");
+    assert_eq!(mine.options["parameters.id"], "uniform(1, rows)");
+    let is_script = |block: &&str| block.starts_with("workload = \"lua\"");
+    assert!(blocks.iter().any(is_script), "an example of a script");
+    blocks.retain(|block| !is_mix(block) && !is_script(block));
     assert_eq!(blocks.len(), 6);
     let suite =
         Suite::parse("README.md", blocks[0], WORKLOADS).unwrap_or_else(|error| panic!("{error}"));

@@ -84,6 +84,7 @@ pub fn dyno_command(folder: &Path) -> Command {
         .env_remove("MYSQL_PWD")
         .env_remove("PGPASSWORD")
         .env_remove("DYNO_SERVE_TOKEN")
+        .env("DYNO_FLEET_KEY", "5".repeat(64))
         .env("NO_COLOR", "1");
     command
 }

@@ -248,6 +248,7 @@ fn plan(request: &Request) -> Result<State> {
     let mut state = State {
         format: FORMAT,
         id: random_hex(8)?,
+        boot_id: machine::boot_id(),
         home: None,
         topology: request.topology,
         replication: request.replication,

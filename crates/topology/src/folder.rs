@@ -1,12 +1,12 @@
 //! The folder of a cluster: `cluster.json`, the passwords, a lock.
 
 use crate::state::{FORMAT, Home};
-use crate::{ClusterError, Result, State};
+use crate::{ClusterError, Result, State, guarded, machine};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 /// Longest path of a unix socket that the system takes, in bytes.
@@ -39,6 +39,16 @@ fn copied(folder: &Folder, home: &Home) -> ClusterError {
     .with_hint(format!("--dir {home} names the cluster; the copy has no servers and can be deleted"))
 }
 
+/// What is written in another user's folder, that user can replace; what stands in it, that user says.
+fn check_owner(path: &Path) -> Result<()> {
+    let owner = fs::metadata(path).map_err(|error| failed("read", path, &error))?.uid();
+    if owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(failed!("{} belongs to another user (number {owner}).", path.display())
+        .with_hint("act as that user, or name a folder of your own with --dir"))
+}
+
 /// Random text of 2 x `bytes` hexadecimal digits.
 pub(crate) fn random_hex(bytes: usize) -> Result<String> {
     let mut buffer = vec![0; bytes];
@@ -65,6 +75,7 @@ impl Folder {
     pub(crate) fn create(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|error| failed("made", path, &error))?;
         let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
+        check_owner(&path)?;
         let entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
         // An `up` that was killed early leaves only the lock.
         let mut others =
@@ -94,7 +105,8 @@ impl Folder {
                 ),
             _ => failed("read", &file, &error),
         })?;
-        let state: State = serde_json::from_str(&text).map_err(|error| {
+        check_owner(path)?;
+        let mut state: State = serde_json::from_str(&text).map_err(|error| {
             failed!("{} can't be understood: {error}.", file.display())
                 .with_hint("it was changed by hand, or made by another version of dyno")
         })?;
@@ -106,6 +118,7 @@ impl Folder {
             )
             .with_hint("use the dyno that made it"));
         }
+        state.forget_earlier_boots(&machine::boot_id());
         let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
         let folder = Folder(path);
         match &state.home {
@@ -160,7 +173,11 @@ impl Folder {
         let write = || {
             let mut file = File::create(&new)?;
             file.write_all(text.as_bytes())?;
-            fs::rename(&new, &path)
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            // The rename is durable only when the folder is; some file systems refuse that, harmlessly.
+            let _ = File::open(&self.0).map(|folder| folder.sync_all());
+            Ok(())
         };
         write().map_err(|error| failed("written", &path, &error))
     }
@@ -269,47 +286,20 @@ pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<()> {
 
 /// Writes a file that only its owner can read.
 pub(crate) fn write_private(path: &Path, text: &str, owner: Option<(u32, u32)>) -> Result<()> {
-    let write = || {
-        let mut options = OpenOptions::new();
-        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(path)?;
-        give(path, owner)?;
-        file.write_all(text.as_bytes())
-    };
-    write().map_err(|error| failed("written", path, &error))
+    let written = guarded::write(path, text.as_bytes(), 0o600, owner);
+    written.map_err(|error| failed("written", path, &error))
 }
 
+/// Writes a file that the servers' user can read.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).map_err(|error| failed("written", path, &error))
-}
-
-/// Copies a data folder whose server doesn't run.
-pub(crate) fn copy_folder(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> Result<()> {
-    let copy = || -> io::Result<()> {
-        let mut open = vec![(from.to_owned(), to.to_owned())];
-        while let Some((from, to)) = open.pop() {
-            fs::create_dir_all(&to)?;
-            fs::set_permissions(&to, fs::metadata(&from)?.permissions())?;
-            give(&to, owner)?;
-            for entry in fs::read_dir(&from)? {
-                let entry = entry?;
-                let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
-                if kind.is_dir() {
-                    open.push((entry.path(), target));
-                } else if kind.is_file() {
-                    fs::copy(entry.path(), &target)?;
-                    give(&target, owner)?;
-                }
-            }
-        }
-        Ok(())
-    };
-    copy().map_err(|error| failed("copied", from, &error))
+    let written = guarded::write(path, text.as_bytes(), 0o644, None);
+    written.map_err(|error| failed("written", path, &error))
 }
 
 /// Gives a file or folder to the user of the servers, if there is one.
 pub(crate) fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     match owner {
-        Some((user, group)) => chown(path, Some(user), Some(group)),
+        Some((user, group)) => lchown(path, Some(user), Some(group)),
         None => Ok(()),
     }
 }
@@ -327,6 +317,22 @@ mod tests {
         assert!(folder.lock().is_err(), "held");
         drop(lock);
         assert!(folder.lock().is_ok(), "released");
+    }
+
+    #[test]
+    fn item_12_the_folder_of_another_user_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("c");
+        fs::create_dir(&path).unwrap();
+        std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).unwrap();
+        let error = Folder::create(&path).unwrap_err();
+        assert!(error.message.contains("belongs to another user (number 65534)"), "{error}");
+        fs::write(path.join(STATE), "{}").unwrap();
+        let error = Folder::open(&path).unwrap_err();
+        assert!(error.message.contains("belongs to another user"), "{error}");
     }
 
     #[test]

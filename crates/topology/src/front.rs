@@ -3,10 +3,10 @@
 use crate::admin::Admin;
 use crate::cluster::ENDPOINT;
 use crate::endpoint::{self, Front, router};
-use crate::folder::{failed, give};
+use crate::folder::failed;
 use crate::make::PROBE_LIMIT_S;
 use crate::process::Launch;
-use crate::{Cluster, ClusterError, EndpointKind, Result, StateNode, postgres};
+use crate::{Cluster, ClusterError, EndpointKind, Result, StateNode, guarded, postgres};
 
 impl Cluster {
     /// Starts the endpoint, if the cluster has one; one that is a server runs already and is given the shards.
@@ -65,10 +65,7 @@ impl Cluster {
             [("server-cert.pem", "client-cert.pem"), ("server-key.pem", "client-key.pem")]
         {
             let (from, to) = (primary.data().join(from), node.folder.join(to));
-            let copy = || {
-                std::fs::copy(&from, &to)?;
-                give(&to, self.state.run_as)
-            };
+            let copy = || guarded::copy(&mut guarded::read(&from)?, &to, 0o600, self.state.run_as);
             copy().map_err(|error| failed("copied", &from, &error))?;
         }
         Ok(())

@@ -46,6 +46,12 @@ fn share_mib(available_kib: u64, servers: usize) -> u64 {
     (share / CACHE_MIB_MIN * CACHE_MIB_MIN).max(CACHE_MIB_MIN)
 }
 
+/// Tells one start of this machine from another: numbers and times of processes begin anew with it.
+pub(crate) fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,12 +1,15 @@
 //! Processes of a cluster: started detached, known by number and start time, or by a mark in their environment when
 //! no file names them.
 
-use crate::{Cluster, ClusterError, Result, State, StateNode};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::shared_memory::SharedMemory;
+use crate::{Cluster, ClusterError, Result, State, StateNode, guarded};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -67,8 +70,14 @@ impl Process {
     /// Sends a signal, unless another process has the number now.
     pub(crate) fn signal(self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        let (Some(pid), true) = (pid, self.is_alive()) else { return Ok(()) };
-        match kill_process(pid, signal) {
+        let Some(process) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+            return Ok(());
+        };
+        // Whoever has the number when it is looked at is whoever was opened, or is gone.
+        if !self.is_alive() {
+            return Ok(());
+        }
+        match pidfd_send_signal(&process, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
             Err(error) => Err(failed!("No signal can be sent to process {}: {error}.", self.pid)
                 .with_hint("the cluster belongs to another user: act as who made it")),
@@ -117,13 +126,26 @@ impl Launch {
     fn spawn(&self, mut command: Command) -> Result<Child> {
         let failed =
             |error: io::Error| failed!("The log {} can't be written: {error}.", self.log.display());
-        let log = File::options().create(true).append(true).open(&self.log).map_err(failed)?;
+        let log = guarded::append(&self.log).map_err(failed)?;
         command.stdout(log.try_clone().map_err(failed)?).stderr(log);
         command.spawn().map_err(|error| self.cannot_run(&error))
     }
 
     fn cannot_run(&self, error: &io::Error) -> ClusterError {
         failed!("{} can't be run: {error}.", self.program.display())
+    }
+}
+
+/// What a caller of dyno left open, such as a file that is locked, is not inherited by servers, which outlive it.
+#[expect(unsafe_code, reason = "a number of a descriptor, not an owner, is what the kernel lists")]
+fn keep_descriptors() {
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers: Vec<i32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // SAFETY: one that was closed meanwhile only makes the call fail, and all of dyno's own have the flag.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
     }
 }
 
@@ -134,6 +156,7 @@ pub(crate) fn start(
     namespace: Option<&str>,
     launch: &Launch,
 ) -> Result<Process> {
+    keep_descriptors();
     let mut child = launch.spawn(launch.command(state, node, namespace))?;
     // Waited for, so that a server that ends is gone, not a zombie.
     let process = Process::of(child.id());
@@ -163,9 +186,18 @@ pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Resul
     }
 }
 
+/// Copies the data folder of a node whose server doesn't run. The servers' user does it: what lies there is its own.
+pub(crate) fn copy_data(cluster: &Cluster, from: &StateNode, to: &StateNode) -> Result<()> {
+    let words = ["-a", "--no-target-directory"].map(Into::into).into_iter();
+    let arguments = words.chain([from.data().into(), to.data().into()]).collect();
+    run(cluster, to, &to.launch("cp".into(), arguments))
+}
+
 /// The end of a log without stack frames of Java: they say less than the line above them.
 pub(crate) fn last_lines(log: &Path) -> String {
-    let text = fs::read(log).unwrap_or_default();
+    let mut text = Vec::new();
+    // What can't be read says nothing.
+    let _ = guarded::read(log).and_then(|mut file| file.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("\tat ");
     let lines: Vec<&str> = text.lines().filter(is_said).collect();
@@ -260,14 +292,17 @@ impl ProcessFilter {
         }
     }
 
-    /// kill -9 to all. Returns when they are gone.
+    /// kill -9 to all. Returns when they are gone, and the memory that they shared with them.
     pub(crate) fn kill(&self) -> Result<()> {
         let begin = Instant::now();
+        let mut shared = SharedMemory::default();
         loop {
             let living = self.find();
             if living.is_empty() {
+                shared.remove();
                 return Ok(());
             }
+            living.iter().for_each(|process| shared.add(process.pid));
             for process in &living {
                 process.signal(Signal::KILL)?;
             }

@@ -1,6 +1,6 @@
 //! Arguments of `dyno cluster up`.
 
-use crate::{ClusterError, EndpointKind, Result, TopologyKind, endpoint};
+use crate::{ClusterError, EndpointKind, Result, TopologyKind, endpoint, settings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -136,23 +136,8 @@ impl Request {
                 "An isolated cluster has no endpoint: it would stand in another network than the nodes.",
                 "leave --isolated out; --isolated is for partitions of a primary and its read-only nodes",
             ),
-            _ => return self.check_settings(),
+            _ => return settings::check(self.topology, &self.settings),
         };
         wrong(message.to_owned(), hint)
-    }
-
-    /// A value must not add lines of its own to a configuration.
-    fn check_settings(&self) -> Result<()> {
-        let is_name = |name: &str| {
-            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-            !name.is_empty() && name.chars().all(fits)
-        };
-        for (name, value) in &self.settings {
-            if !is_name(name) || value.contains(|c: char| c.is_control()) {
-                return Err(failed!("`{name}={value}` is no setting of a server.")
-                    .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
-            }
-        }
-        Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! Promotion of a read-only node, and the return of a node that was out.
 
 use crate::admin::Admin;
-use crate::folder::{FolderLock, copy_folder, failed};
+use crate::folder::{FolderLock, failed};
 use crate::make::not_in_time;
 use crate::mysql::replication;
+use crate::process::copy_data;
 use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode, postgres};
 use std::fs;
 
@@ -18,9 +19,9 @@ const NEVER: fn() -> bool = || false;
 impl Cluster {
     /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them has received
     /// is lost: the node applies all of its own, then fetches what another one has beyond that. A primary that still
-    /// answers first stops writing and passes all its writes on. The old primary is a read-only node that follows
-    /// nobody until it [rejoins](Cluster::rejoin).
-    pub fn promote(&mut self, name: &str) -> Result<()> {
+    /// answers first stops writing and passes all its writes on: its name is returned. The old primary is a read-only
+    /// node that follows nobody until it [rejoins](Cluster::rejoin).
+    pub fn promote(&mut self, name: &str) -> Result<Option<String>> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
@@ -28,7 +29,7 @@ impl Cluster {
                 .with_hint("a read-only node can be promoted"));
         }
         self.check_alive(&node)?;
-        self.retire_primary(&node)?;
+        let retired = self.retire_primary(&node)?;
         let others: Vec<StateNode> = self
             .servers()
             .filter(|other| other.role == "read_only" && other.name != name)
@@ -53,7 +54,8 @@ impl Cluster {
             _ => self.take_over_mysql(&node, &others)?,
         }
         self.save()?;
-        self.renew_endpoint()
+        self.renew_endpoint()?;
+        Ok(retired)
     }
 
     /// Begins a change of roles, unless it would stop at its first wait.
@@ -74,15 +76,14 @@ impl Cluster {
                 .is_ok()
     }
 
-    /// Has a primary that answers hand over in an orderly way.
-    fn retire_primary(&mut self, next: &StateNode) -> Result<()> {
-        let Some(old) = self.primary().cloned() else { return Ok(()) };
-        if !self.is_answering(&old) {
-            return Ok(());
-        }
+    /// Has a primary that answers hand over in an orderly way, and names it.
+    fn retire_primary(&mut self, next: &StateNode) -> Result<Option<String>> {
+        let old = self.primary().filter(|old| self.is_answering(old)).cloned();
+        let Some(old) = old else { return Ok(None) };
         if old.product == NodeProduct::Postgres {
             // It sends everything to its standbys before it leaves.
-            return self.shut_down(&old.name, NEVER);
+            self.shut_down(&old.name, NEVER)?;
+            return Ok(Some(old.name));
         }
         let admin = self.admin(&old)?;
         admin.ask(replication::set_read_only(old.product, true))?;
@@ -91,7 +92,7 @@ impl Cluster {
             // One node has to take writes.
             admin.ask(replication::set_read_only(old.product, false))?;
         }
-        caught_up
+        caught_up.map(|()| Some(old.name))
     }
 
     /// Applies what the node has received, and what another one has received beyond that.
@@ -216,7 +217,7 @@ impl Cluster {
         let data = node.data();
         let copied = fs::remove_dir_all(&data)
             .map_err(|error| failed("removed", &data, &error))
-            .and_then(|()| copy_folder(&spare.data(), &data, self.state.run_as));
+            .and_then(|()| copy_data(self, &spare, node));
         // Whatever became of the copy, the cluster must have its other node back.
         self.start_again(&spare.name)?;
         copied?;

@@ -126,6 +126,8 @@ pub struct State {
     pub format: u32,
     /// Random: the mark by which its processes are known.
     pub id: String,
+    /// The start of the machine that its processes belong to.
+    pub boot_id: String,
     /// The place where it was made: a copy of that folder is no cluster.
     pub home: Option<Home>,
     pub topology: TopologyKind,
@@ -148,4 +150,16 @@ pub struct State {
     pub settings: Vec<(String, String)>,
     /// All nodes, the primary first, the endpoint last.
     pub nodes: Vec<StateNode>,
+}
+
+impl State {
+    /// Processes of an earlier start of the machine are gone, whoever has their numbers now.
+    pub(crate) fn forget_earlier_boots(&mut self, now: &str) {
+        if self.boot_id != now {
+            for node in &mut self.nodes {
+                (node.pid, node.pid_started_ticks) = (0, 0);
+            }
+            now.clone_into(&mut self.boot_id);
+        }
+    }
 }

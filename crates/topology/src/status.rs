@@ -34,6 +34,27 @@ pub struct NodeStatus {
 }
 
 impl Cluster {
+    /// Fails where a run would wait in vain: for a node that is frozen, or for data of one that follows nobody.
+    pub fn check_followers(&self) -> Result<()> {
+        let dir = self.folder().display();
+        for node in &self.state.nodes {
+            let name = &node.name;
+            if node.process().is_frozen() {
+                return Err(failed!("Node {name} is frozen: a dyno that froze it was killed, or somebody did it by hand.")
+                    .with_hint(format!("`dyno cluster thaw {name} --dir {dir}` lets it go on")));
+            }
+            let asked = || self.probe(node).and_then(|admin| self.stream(node, &admin));
+            // What can't be asked is said by whoever connects to it.
+            if node.role == "read_only" && matches!(asked(), Ok(None)) {
+                return Err(failed!("Node {name} follows nobody: what is read there is old.")
+                    .with_hint(format!(
+                        "`dyno cluster rejoin {name} --dir {dir}` has it follow the primary"
+                    )));
+            }
+        }
+        Ok(())
+    }
+
     /// The status of each node. Nodes that don't answer cost a few seconds each.
     pub fn status(&self) -> Vec<NodeStatus> {
         self.state.nodes.iter().map(|node| self.status_of(node)).collect()

@@ -7,4 +7,4 @@ pub mod postgres;
 mod server_text;
 pub mod text_rows;
 
-pub use server_text::{SERVER_TEXT_BYTES, server_text};
+pub use server_text::{SERVER_TEXT_BYTES, server_text, sqlstate};

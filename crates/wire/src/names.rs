@@ -1,5 +1,6 @@
 //! The names of the columns of a result set.
 
+use crate::server_text::{SERVER_TEXT_BYTES, server_text};
 use dyno_core::ColumnNames;
 
 /// Names of columns in one reused buffer.
@@ -15,9 +16,12 @@ impl Names {
         self.ends.clear();
     }
 
-    /// Adds the name of the next column, with U+FFFD for invalid UTF-8.
+    /// Adds the name of the next column, as [`server_text`] shows it.
     pub fn push(&mut self, name: &[u8]) {
-        self.text.push_str(&String::from_utf8_lossy(name));
+        match std::str::from_utf8(name) {
+            Ok(text) if text.len() <= SERVER_TEXT_BYTES => self.text.push_str(text),
+            _ => self.text.push_str(&server_text(name)),
+        }
         self.ends.push(self.text.len());
     }
 }

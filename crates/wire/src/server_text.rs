@@ -18,6 +18,12 @@ pub fn server_text(bytes: &[u8]) -> String {
     }
 }
 
+/// A SQLSTATE: five of `0-9A-Z`. Anything else is none.
+pub fn sqlstate(bytes: &[u8]) -> Option<[u8; 5]> {
+    let state = <[u8; 5]>::try_from(bytes).ok()?;
+    state.iter().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase()).then_some(state)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +40,12 @@ mod tests {
         // Two bytes a letter: the cut falls into one.
         let text = server_text("\u{e9}".repeat(SERVER_TEXT_BYTES).as_bytes());
         assert!(text.ends_with("\u{e9}...") && text.len() == SERVER_TEXT_BYTES - 1);
+    }
+    #[test]
+    fn item_7_a_sqlstate_is_five_digits_and_capitals() {
+        assert_eq!(sqlstate(b"40P01"), Some(*b"40P01"));
+        for wrong in [&b"40p01"[..], b"4000", b"400011", b"4\x1b[2J", b"40 01", b"4000\xe9", b""] {
+            assert_eq!(sqlstate(wrong), None, "{wrong:?}");
+        }
     }
 }

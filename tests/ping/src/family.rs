@@ -2,7 +2,7 @@
 
 use crate::workload::Ping;
 use dyno_core::Driver;
-use dyno_core::offer::{Levels, TestOffer, WorkloadOffer};
+use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionRow, OptionValues, read};
 use dyno_engine::TrialSpec;
 use dyno_facts::{CheckVerdict, DataCheck, ExperimentFacts, FamilyFacts, FamilyRecord, Message};
@@ -56,6 +56,7 @@ impl Family for PingFamily {
         levels: Levels::Workers,
         workers_alias: None,
         options: || OPTIONS.iter().map(OptionRow::describe).collect(),
+        pace: UsualPace::loading(100_000.0),
     };
 
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {

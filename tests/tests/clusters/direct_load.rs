@@ -43,11 +43,7 @@ fn a_killed_load_of_shards_goes_on_and_rows_are_proven_where_they_belong() {
     loading.signal(Signal::KILL);
     loading.end();
     let ran = mine.dyno(&run);
-    assert!(
-        ran.stderr.contains("directly into the 4 shards, by the rule `modulo`"),
-        "{}",
-        ran.all()
-    );
+    assert!(ran.stderr.contains("directly into 4 shards, by the rule `modulo`"), "{}", ran.all());
     assert!(ran.stderr.contains("rows were there before"), "{}", ran.all());
     assert!(
         ran.stderr.contains("Every row lies on its shard by the rule `modulo`"),

@@ -6,6 +6,7 @@
 use crate::mine::{Mine, up};
 use dyno_testkit::wait_until;
 use dyno_topology::{EndpointKind, TopologyKind};
+use std::fs;
 
 /// `None` where a program isn't here.
 fn start(test: &str, topology: TopologyKind, replicas: u32, kind: EndpointKind) -> Option<Mine> {
@@ -66,11 +67,27 @@ fn sysbench(mine: &Mine, more: &[&str]) -> String {
     mine.dyno(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).stdout
 }
 
+/// Its front end for MySQL lets strangers in (CVE-2022-45347).
+fn item_15_the_proxy_listens_on_loopback_only(port: u16) {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|file| fs::read_to_string(file).unwrap());
+    let listening = |line: &&str| line.split_whitespace().nth(3) == Some("0A");
+    let addresses = tables.iter().flat_map(|table| table.lines().filter(listening));
+    let addresses = addresses.filter_map(|line| line.split_whitespace().nth(1)?.split_once(':'));
+    let own: Vec<&str> = addresses
+        .filter(|(_, of)| u16::from_str_radix(of, 16) == Ok(port))
+        .map(|(address, _)| address)
+        .collect();
+    // 127.0.0.1, as this machine keeps it.
+    let loopback = format!("{:08X}", u32::from_ne_bytes([127, 0, 0, 1]));
+    assert_eq!(own, [loopback]);
+}
+
 #[test]
 fn prepared_reads_are_spread_over_the_read_only_nodes() {
     let test = "prepared_reads_are_spread_over_the_read_only_nodes";
     let kind = EndpointKind::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Mariadb, 2, kind) else { return };
+    item_15_the_proxy_listens_on_loopback_only(mine.cluster.node("endpoint").unwrap().port);
     sysbench(&mine, &["oltp_read_only", "prepare"]);
     let selects = || ["n1", "n2", "n3"].map(|node| mine.number(node, SELECTS));
     let before = selects();

@@ -9,7 +9,7 @@ use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::PlannedTrial;
 use dyno_fleet::{
     DrivenTogether, FLEET, Fleet, FleetOptions, Generator, GeneratorEvent, NatsOptions, PATIENCE,
-    Performance, Task, Versions,
+    Performance, Task, Versions, WAIT,
 };
 use dyno_record::{MeasuredInterval, Phase, Window};
 use dyno_testkit::{Nats, server_or_skip};
@@ -207,8 +207,13 @@ impl Seen {
 
 fn gather(nats: &NatsOptions, generators: u32) -> Fleet {
     let versions = Versions::this("1.0");
-    let options =
-        FleetOptions { nats: nats.clone(), fleet: FLEET.to_owned(), generators, versions };
+    let options = FleetOptions {
+        nats: nats.clone(),
+        fleet: FLEET.to_owned(),
+        generators,
+        versions,
+        wait: WAIT,
+    };
     let fleet = Fleet::gather(&options, &|_| {}, &|| false).expect("NATS answers");
     fleet.expect("nobody stops it")
 }

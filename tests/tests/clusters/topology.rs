@@ -230,6 +230,53 @@ fn an_endpoint_learns_who_the_primary_is() {
 /// How often the stopped promotion has asked.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
+/// A lock of the caller's, as a shell leaves it open for what it starts.
+fn leave_open(path: &Path) -> fs::File {
+    let file = fs::File::create(path).unwrap();
+    file.lock().unwrap();
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+    file
+}
+
+#[test]
+fn item_13_servers_inherit_nothing_and_leave_no_shared_memory() {
+    let scratch = Scratch::new();
+    let locked = leave_open(&scratch.file("lock"));
+    let name = "item_13_servers_inherit_nothing_and_leave_no_shared_memory";
+    let Some(mut mine) = up(name, TopologyKind::Postgres, |_| {}) else { return };
+    let pid = mine.cluster.node("n1").unwrap().pid;
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let open: Vec<_> = entries.filter_map(|entry| fs::read_link(entry.path()).ok()).collect();
+    assert!(open.len() > 3 && !open.contains(&scratch.file("lock")), "{open:?}");
+    drop(locked);
+    let shared = |mine: &Mine| {
+        let pid = mine.cluster.node("n1").unwrap().pid;
+        let map = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        let words = map.lines().filter_map(|line| line.split_whitespace().nth(5));
+        let files: Vec<String> =
+            words.filter(|word| word.starts_with("/dev/shm/")).map(str::to_owned).collect();
+        assert!(!files.is_empty(), "{map}");
+        files
+    };
+    let segments = || fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let owned = |pid: u32| {
+        segments()
+            .lines()
+            .filter(|line| line.split_whitespace().nth(4) == Some(&pid.to_string()))
+            .count()
+    };
+    let (before, first) = (shared(&mine), mine.cluster.node("n1").unwrap().pid);
+    assert_eq!(owned(first), 1);
+    mine.cluster.kill("n1").unwrap();
+    mine.cluster.start("n1").unwrap();
+    let (after, second) = (shared(&mine), mine.cluster.node("n1").unwrap().pid);
+    Cluster::down(&mine.dir()).unwrap();
+    for file in before.iter().chain(&after) {
+        assert!(!fs::exists(file).unwrap(), "{file} is left");
+    }
+    assert_eq!((owned(first), owned(second)), (0, 0));
+}
+
 #[test]
 fn a_promotion_that_is_given_up_leaves_a_primary() {
     let test = "a_promotion_that_is_given_up_leaves_a_primary";

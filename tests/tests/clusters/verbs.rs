@@ -1,6 +1,8 @@
 //! `dyno cluster` as users meet it: what it prints, and that nothing is ever left behind.
 
+use crate::mine::up;
 use dyno_testkit::{RunningDyno, Scratch, dyno, skipped};
+use dyno_topology::{Cluster, TopologyKind};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -172,4 +174,42 @@ fn what_cannot_be_is_said_before_anything_is_made() {
     let ran = dyno(scratch.path(), &["cluster", "up", "mariadb", "--set", "max_connections"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(ran.stderr.contains("write NAME=VALUE"), "{}", ran.all());
+}
+
+/// What a run says of a cluster whose node was left frozen, or follows nobody; `promote` leaves none such.
+#[test]
+fn item_14_an_old_primary_follows_and_a_node_left_frozen_is_named() {
+    let name = "item_14_an_old_primary_follows_and_a_node_left_frozen_is_named";
+    for topology in [TopologyKind::Mariadb, TopologyKind::Postgres] {
+        let Some(mut mine) = up(name, topology, |request| request.replicas = 1) else { continue };
+        let scratch = mine.scratch.path().to_owned();
+        let run = || {
+            let words = ["run", "failover", "--shrink=0.001", "--target=async=cluster:c"];
+            dyno(&scratch, &words)
+        };
+        let promoted = mine.dyno(&["cluster", "promote", "n2", "--dir=c"]);
+        assert!(promoted.stderr.contains("Node n1 follows it."), "{}", promoted.all());
+        mine.cluster = Cluster::open(&mine.dir()).expect("a cluster");
+        mine.assert_up();
+        assert_eq!(mine.roles()[0], ("n1".to_owned(), "read_only".to_owned()));
+        mine.dyno(&["cluster", "freeze", "n1", "--dir=c"]);
+        let ran = run();
+        assert!(ran.stderr.contains("Node n1 is frozen"), "{}", ran.all());
+        assert!(ran.stderr.contains("hint: `dyno cluster thaw n1 --dir "), "{}", ran.all());
+        mine.dyno(&["cluster", "thaw", "n1", "--dir=c"]);
+        if topology == TopologyKind::Mariadb {
+            mine.admin("n1", "STOP SLAVE");
+            mine.admin("n1", "RESET SLAVE ALL");
+            let ran = run();
+            assert!(ran.stderr.contains("Node n1 follows nobody"), "{}", ran.all());
+            assert!(ran.stderr.contains("hint: `dyno cluster rejoin n1 --dir "), "{}", ran.all());
+        }
+        mine.cluster.kill("n2").unwrap();
+        let promoted = mine.dyno(&["cluster", "promote", "n1", "--dir=c"]);
+        assert!(
+            promoted.stderr.contains("hint: n2 did not answer and follows nobody"),
+            "{}",
+            promoted.all()
+        );
+    }
 }

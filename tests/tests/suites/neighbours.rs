@@ -43,6 +43,16 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     assert!(said.contains(who), "no `{who}` in: {}", second.all());
     assert!(said.contains("hint: Wait for its end"), "{}", second.all());
     assert!(only_run(&folder.join("second")).is_none(), "nothing was begun");
+    // Behind an endpoint, whichever server it would answer from, the primary is locked.
+    let behind = format!(
+        "[suite]\nname = \"s\"\n[target.main]\nroute = \"endpoint\"\nnodes = [{{ name = \"proxy\", role = \
+         \"endpoint\", url = \"{url}\" }}, {{ name = \"n1\", role = \"primary\", url = \"{url}\" }}]\n\
+         [[experiment]]\nname = \"e\"\n{SYSBENCH}workers = 2\nduration_s = 1\nprepare = false\n"
+    );
+    fs::write(folder.join("proxy.toml"), behind).expect("a suite");
+    let through = dyno(folder, &["run", "proxy.toml", "--dir", "second"]);
+    assert_eq!(through.code, 1, "{}", through.all());
+    assert!(through.stderr.contains(words), "{}", through.all());
     // Other tables of the same database are nobody's business.
     let other = SYSBENCH.replace("sysbench", "pgbench").replace("oltp_point_select", "select-only");
     let other = other.replace("tables = 1, table_size = 1000", "scale = 1");

@@ -187,7 +187,7 @@ fn broken_data_fail_the_run() {
     small(folder, &url, "bmsql-5.0", &format!("{again}\n{options}"));
     let ran = dyno(folder, &["run", "small.toml", "--dir", "more"]);
     assert_eq!(ran.code, 1, "{}", ran.all());
-    let words = "3 warehouses are asked for, but only 1 are loaded.";
+    let words = "The run asks for 3 warehouses, and the database has 1.";
     assert!(ran.stderr.contains(words), "{}", ran.all());
     assert!(ran.stderr.contains("hint: Write `warehouses = 1`"), "{}", ran.all());
     checks_can_be_stopped(&server, folder, &again);

@@ -31,7 +31,7 @@ fn assert_loads(folder: &Scratch, url: &str) {
     let drop = dyno(folder.path(), &["tpch", "drop", "--target", url]);
     assert_eq!(drop.code, 0, "{}", drop.all());
     assert!(drop.stdout.contains("drop table lineitem;"), "{}", drop.all());
-    assert!(drop.stderr.contains("10 tables were dropped"), "{}", drop.all());
+    assert!(drop.stderr.contains("Dropped: 10 tables."), "{}", drop.all());
 }
 
 #[test]

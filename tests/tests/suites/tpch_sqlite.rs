@@ -51,7 +51,7 @@ fn a_suite_loads_measures_skips_and_drops() {
          options = {{ scale = 1, plans = \"none\" }}\n"
     );
     fs::write(folder.join("own.toml"), suite).expect("a suite can be written");
-    let ran = dyno(folder, &["run", "own.toml", "--shrink", "0.01"]);
+    let ran = dyno(folder, &["run", "own.toml", "--shrink", "0.01", "--long"]);
     assert_eq!(ran.code, 0, "{}", ran.all());
     // The first refresh function runs before the queries of a power test.
     for words in

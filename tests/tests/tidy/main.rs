@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod dependencies;
 mod structure;
 
 fn root() -> PathBuf {

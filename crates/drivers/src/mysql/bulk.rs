@@ -152,7 +152,7 @@ async fn insert<R: RowSource>(
     let limit_bytes = (allowed / 2).clamp(1024, most_bytes);
     let head = format!("INSERT INTO {table}{} VALUES ", column_list(columns));
     let escapes = backslash_escapes(session);
-    let (mut stored, mut more) = (0, true);
+    let (mut stored, mut more) = (0_u64, true);
     while more {
         session.channel.begin()?;
         let out = &mut session.channel.out;
@@ -169,7 +169,7 @@ async fn insert<R: RowSource>(
         let done: Executed =
             channel.exchange(Encoding::Text, sequence, definitions, &mut Discard).await?;
         check_warnings(session, table).await?;
-        stored += done.affected;
+        stored = stored.saturating_add(done.affected);
     }
     Ok(stored)
 }

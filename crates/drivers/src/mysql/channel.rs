@@ -5,8 +5,8 @@ use dyno_core::{DbError, DbResult, Executed, Rows};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 
-/// The longest packet, with its header: the limit of an inbox.
-const INBOX_BYTES: usize = 32 << 20;
+/// The longest packet with its header, and some room: the limit of an inbox.
+const INBOX_BYTES: usize = 17 << 20;
 /// Larger buffers are freed before the next command.
 const KEEP_BYTES: usize = 1 << 20;
 

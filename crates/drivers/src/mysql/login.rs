@@ -48,13 +48,16 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// Logs in; returns the connection, ready for commands.
+    /// Logs in; returns the connection, ready for commands, and the method.
     pub(super) async fn run(
         mut self,
         tls: &TlsConfig,
-    ) -> DbResult<(Transport, Greeting, CapabilityFlags)> {
+    ) -> DbResult<(Transport, Greeting, CapabilityFlags, &'static str)> {
         match self.log_in(tls).await {
-            Ok((greeting, capabilities)) => Ok((self.transport, greeting, capabilities)),
+            Ok((greeting, capabilities)) => {
+                let method = self.plugin.map_or("none", Plugin::name);
+                Ok((self.transport, greeting, capabilities, method))
+            }
             Err(error) => Err(self.explain(error)),
         }
     }

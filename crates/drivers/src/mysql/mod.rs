@@ -102,7 +102,7 @@ impl Driver for MysqlDriver {
                 opt_ins: self.opt_ins,
                 public_key: self.public_key.as_ref(),
             };
-            let (transport, greeting, capabilities) =
+            let (transport, greeting, capabilities, method) =
                 Login::new(transport, &account).run(&self.tls).await?;
             let product = Product {
                 name: greeting.product_name().to_owned(),
@@ -110,7 +110,7 @@ impl Driver for MysqlDriver {
             };
             let channel = Channel::new(transport, capabilities);
             let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
-            let mut session = MysqlSession::new(channel, product, files);
+            let mut session = MysqlSession::new(channel, product, files, method);
             if let Some(sql) = self.set_statement() {
                 session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
             }

@@ -4,7 +4,7 @@ use super::bulk;
 use super::channel::{Channel, malformed};
 use dyno_core::{
     BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
-    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, Statement,
+    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, SessionProof, Statement,
 };
 use dyno_wire::mysql::answer::STATUS_IN_TRANSACTION;
 use dyno_wire::mysql::command::{
@@ -30,6 +30,8 @@ pub struct MysqlSession {
     product: Product,
     /// Both sides can do LOAD DATA LOCAL.
     pub(super) local_files: bool,
+    /// By which the user has logged in.
+    method: &'static str,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,12 @@ struct Queued {
 }
 
 impl MysqlSession {
-    pub(super) fn new(channel: Channel, product: Product, local_files: bool) -> Self {
+    pub(super) fn new(
+        channel: Channel,
+        product: Product,
+        local_files: bool,
+        method: &'static str,
+    ) -> Self {
         MysqlSession {
             channel,
             statements: Vec::new(),
@@ -58,6 +65,7 @@ impl MysqlSession {
             flight: Vec::new(),
             product,
             local_files,
+            method,
         }
     }
 
@@ -130,6 +138,10 @@ impl Session for MysqlSession {
 
     fn product(&self) -> &Product {
         &self.product
+    }
+
+    fn proof(&self) -> Option<SessionProof> {
+        Some(SessionProof { tls: self.channel.transport.tls(), method: self.method })
     }
 
     fn capabilities(&self) -> &'static Capabilities {

@@ -40,6 +40,9 @@ pub struct TlsOptions {
     pub cert: Option<PathBuf>,
     /// PEM file of the client's private key; needs `cert`.
     pub key: Option<PathBuf>,
+    /// The server proves that it has the key of its certificate, also of one that is not checked: without that a
+    /// stranger can show the server's own.
+    pub proves_key: bool,
 }
 
 /// Files read, CAs loaded; made once per driver.
@@ -95,10 +98,18 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
                 .map_err(|error| refused(format!("The CA certificates can't be used: {error}.")))?;
             match mode {
                 TlsMode::VerifyFull => strict,
-                _ => Arc::new(Lenient { chain: Some(strict), provider: provider.clone() }),
+                _ => Arc::new(Lenient {
+                    chain: Some(strict),
+                    proves_key: true,
+                    provider: provider.clone(),
+                }),
             }
         }
-        _ => Arc::new(Lenient { chain: None, provider: provider.clone() }),
+        _ => Arc::new(Lenient {
+            chain: None,
+            proves_key: options.proves_key,
+            provider: provider.clone(),
+        }),
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -195,6 +206,7 @@ fn refused(message: impl Into<String>) -> DbError {
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,
+    proves_key: bool,
     provider: Arc<CryptoProvider>,
 }
 
@@ -206,10 +218,11 @@ macro_rules! check_signature {
             cert: &CertificateDer<'_>,
             dss: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, Error> {
-            match &self.chain {
-                Some(chain) => chain.$check(message, cert, dss),
-                None => Ok(HandshakeSignatureValid::assertion()),
+            if !self.proves_key {
+                return Ok(HandshakeSignatureValid::assertion());
             }
+            let known = &self.provider.signature_verification_algorithms;
+            rustls::crypto::$check(message, cert, dss, known)
         }
     };
 }

@@ -3,7 +3,7 @@
 use super::address::Resolved;
 use super::inbox::Inbox;
 use super::tls::{TlsConfig, explain};
-use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND};
+use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND, SessionTls};
 use dyno_reactor::{EventSource, SocketStream, now, sleep_until, timeout};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -170,6 +170,24 @@ impl Transport {
 
     pub fn is_tls(&self) -> bool {
         matches!(self.layer, Layer::Tls(_))
+    }
+
+    /// The certificate that the server has shown, in DER.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        match &self.layer {
+            Layer::Plain => None,
+            Layer::Tls(tls) => tls.peer_certificates()?.first().map(AsRef::as_ref),
+        }
+    }
+
+    /// What TLS has proven.
+    pub fn tls(&self) -> Option<SessionTls> {
+        let Layer::Tls(tls) = &self.layer else { return None };
+        let version = match tls.protocol_version() {
+            Some(rustls::ProtocolVersion::TLSv1_2) => "TLS 1.2",
+            _ => "TLS 1.3",
+        };
+        Some(SessionTls { version, is_verified: self.is_verified })
     }
 
     /// True for a unix socket.

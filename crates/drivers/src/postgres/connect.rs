@@ -3,15 +3,21 @@
 use super::Settings;
 use super::error::{broken, login_error, unsendable};
 use super::link::{Link, MESSAGE_BYTES};
+use super::methods::scram_method;
 use crate::disclosure::Disclosure;
 use crate::net::{Address, Resolved, TlsMode, Transport, random};
 use crate::target::Secret;
-use dyno_core::{Cause, DbError, DbResult, Nanos};
+use dyno_core::{Cause, DbError, DbResult, MILLISECOND, Nanos, SessionProof};
+use dyno_reactor::{now, sleep_until};
 use dyno_wire::postgres::backend::{self, Authentication, BackendKey};
 use dyno_wire::postgres::frame::tag;
-use dyno_wire::postgres::scram::{self, ClientFinal, ClientFirst, ScramError};
+use dyno_wire::postgres::scram::{ClientFinal, ClientFirst, ScramError};
 use dyno_wire::postgres::{WireError, frontend, md5_password};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// More iterations of SCRAM are computed beside the loop.
+const LOOP_ITERATIONS: u32 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encryption {
@@ -156,7 +162,7 @@ async fn login(
     frontend::startup(&mut link.out, &parameters).map_err(unsendable)?;
     link.transport.send(&link.out).await.map_err(|error| closed(error, address))?;
 
-    let mut login = Login { settings, address, step: Step::Asked };
+    let mut login = Login { settings, address, step: Step::Asked, method: "none" };
     let mut key = None;
     loop {
         let (tag, body) = link.message().await.map_err(|error| closed(error, address))?;
@@ -164,10 +170,11 @@ async fn login(
             tag::AUTHENTICATION => {
                 link.out.clear();
                 let request = backend::authentication(&body).map_err(broken)?;
+                settings.methods.check(&request, login.method, address)?;
                 if matches!(request, Authentication::Cleartext) {
                     Disclosure::ClearText.check(&link.transport, address, settings.opt_ins)?;
                 }
-                login.answer(request, &mut link.out)?;
+                login.answer(request, &link.transport, &mut link.out).await?;
                 if !link.out.is_empty() {
                     let sent = link.transport.send(&link.out).await;
                     sent.map_err(|error| closed(error, address))?;
@@ -182,6 +189,8 @@ async fn login(
             tag::READY if matches!(login.step, Step::Accepted) => {
                 link.state.status = backend::ready(&body).map_err(broken)?;
                 link.inbox.raise_limit(MESSAGE_BYTES);
+                let proof = SessionProof { tls: link.transport.tls(), method: login.method };
+                link.proof = Some(proof);
                 return Ok(key);
             }
             _ => link.state.aside(tag, &body).map_err(broken)?,
@@ -205,6 +214,8 @@ struct Login<'a> {
     settings: &'a Settings,
     address: &'a Address,
     step: Step,
+    /// By which the server has been answered.
+    method: &'static str,
 }
 
 enum Step {
@@ -217,34 +228,50 @@ enum Step {
 
 impl Login<'_> {
     /// Appends the answer to a request, if it needs one.
-    fn answer(&mut self, request: Authentication<'_>, out: &mut Vec<u8>) -> DbResult<()> {
+    async fn answer(
+        &mut self,
+        request: Authentication<'_>,
+        transport: &Transport,
+        out: &mut Vec<u8>,
+    ) -> DbResult<()> {
         let step = std::mem::replace(&mut self.step, Step::Asked);
         match (request, step) {
             (Authentication::Ok, Step::Asked) => self.step = Step::Accepted,
             (Authentication::Cleartext, Step::Asked) => {
+                self.method = "password";
                 frontend::password(out, self.password()?).map_err(unsendable)?;
             }
             (Authentication::Md5(salt), Step::Asked) => {
+                self.method = "md5";
                 let hashed = md5_password(&self.settings.user, self.password()?, salt);
                 frontend::password(out, &hashed).map_err(unsendable)?;
             }
-            (Authentication::Sasl(offered), Step::Asked) if offered.contains(scram::MECHANISM) => {
+            (Authentication::Sasl(offered), Step::Asked) => {
+                let binding = self.settings.methods.binding(offered, transport)?;
+                let binding = binding.ok_or_else(|| self.unsupported())?;
                 self.password()?;
-                let first = ClientFirst::new("", &random::<18>()?);
-                frontend::sasl_initial(out, scram::MECHANISM, first.message().as_bytes())
+                self.method = scram_method(&binding);
+                let first = ClientFirst::new("", &random::<18>()?, binding);
+                frontend::sasl_initial(out, first.mechanism(), first.message().as_bytes())
                     .map_err(unsendable)?;
                 self.step = Step::ScramFirst(first);
             }
             (Authentication::SaslContinue(message), Step::ScramFirst(first)) => {
-                let last = first.server_first(message, self.password()?);
-                let last = last.map_err(|error| self.scram(&error))?;
+                let challenge = first.server_first(message).map_err(|error| self.scram(&error))?;
+                let password = self.password()?;
+                let last = if challenge.iterations() > LOOP_ITERATIONS {
+                    let password = password.to_owned();
+                    beside(move || challenge.answer(&password)).await?
+                } else {
+                    challenge.answer(password)
+                };
                 frontend::sasl_response(out, last.message().as_bytes()).map_err(unsendable)?;
                 self.step = Step::ScramFinal(last);
             }
             (Authentication::SaslFinal(message), Step::ScramFinal(last)) => {
                 last.server_final(message).map_err(|error| self.scram(&error))?;
             }
-            (Authentication::Sasl(_) | Authentication::Unsupported(_), Step::Asked) => {
+            (Authentication::Unsupported(_), Step::Asked) => {
                 return Err(self.unsupported());
             }
             // Also a server that accepts the user before SCRAM has proven that it knows the password.
@@ -281,9 +308,35 @@ impl Login<'_> {
     }
 }
 
+/// The result of work that would keep other sessions of the loop waiting.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> DbResult<T> {
+    let thread = thread::Builder::new().name("log-in".to_owned()).spawn(work);
+    let thread = thread.map_err(|error| {
+        DbError::unreachable(format!("The system refuses a thread for the log-in: {error}."))
+    })?;
+    while !thread.is_finished() {
+        sleep_until(now() + MILLISECOND).await;
+    }
+    thread.join().map_err(|_| DbError::unreachable("The thread of the log-in has panicked."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn item_5_hashing_leaves_the_loop_to_others() {
+        let (go, wait) = std::sync::mpsc::channel();
+        let hashing = async { beside(move || wait.recv().unwrap()).await.unwrap() };
+        let other = async move {
+            sleep_until(now() + MILLISECOND).await;
+            go.send(7).unwrap();
+            0
+        };
+        let tasks: [std::pin::Pin<Box<dyn Future<Output = i32>>>; 2] =
+            [Box::pin(hashing), Box::pin(other)];
+        assert_eq!(dyno_reactor::run_all(tasks).unwrap(), [7, 0]);
+    }
 
     #[test]
     fn sslmode_means_what_libpq_means() {

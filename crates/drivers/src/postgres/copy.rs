@@ -30,7 +30,7 @@ pub(super) async fn copy_in<R: RowSource>(
     let mut progress = Progress::default();
     let mut stored = 0;
     let mut done = |outcome: DbResult<dyno_core::Executed>| {
-        stored += outcome.map_or(0, |executed| executed.affected);
+        stored = outcome.map_or(stored, |it| it.affected.saturating_add(stored));
     };
     let mut stop = link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?;
     sent?;

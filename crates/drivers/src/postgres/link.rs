@@ -3,7 +3,7 @@
 use super::answers::{Expect, Prepared, Progress, Step};
 use super::error::{broken, notice_line, server_error};
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, DbResult, Executed, Rows};
+use dyno_core::{DbError, DbResult, Executed, Rows, SessionProof};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::{self, TransactionStatus};
@@ -21,6 +21,8 @@ const LOGIN_BYTES: usize = 64 << 10;
 
 /// Later notices are dropped.
 const NOTICE_LIMIT: usize = 100;
+/// Later names are dropped; a server has about 15.
+const PARAMETER_LIMIT: usize = 100;
 
 /// `Ready`: the server has answered everything. `CopyIn`: it wants rows of a COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub(super) struct Link {
     pub(super) inbox: Inbox,
     pub(super) out: Vec<u8>,
     pub(super) state: State,
+    pub(super) proof: Option<SessionProof>,
 }
 
 #[derive(Debug)]
@@ -59,6 +62,7 @@ impl Link {
             transport,
             inbox: Inbox::new(LOGIN_BYTES),
             out: Vec::with_capacity(512),
+            proof: None,
             state: State {
                 usable: true,
                 status: TransactionStatus::Idle,
@@ -320,9 +324,11 @@ impl State {
             tag::PARAMETER_STATUS => {
                 let (name, value) = backend::parameter_status(body)?;
                 let (name, value) = (server_text(name), server_text(value));
+                let has_room = self.parameters.len() < PARAMETER_LIMIT;
                 match self.parameters.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, old)) => *old = value,
-                    None => self.parameters.push((name, value)),
+                    None if has_room => self.parameters.push((name, value)),
+                    None => {}
                 }
             }
             tag::NOTICE | tag::NOTIFICATION => {}

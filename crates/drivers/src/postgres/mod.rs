@@ -1,6 +1,6 @@
 //! Sessions that speak the PostgreSQL protocol.
 //!
-//! - `connect`: TLS by `sslmode`, authentication, startup.
+//! - `connect`: TLS by `sslmode`, authentication, startup. `methods`: `require_auth` and `channel_binding`.
 //! - `link`: one connection; sends flights and collects their answers. The hot path.
 //! - `answers`: the progress of answers. `session`: statements, pipelines, transactions on top of a link.
 //! - `copy`: bulk load. `cancel`: cancel requests. `error`: the server's errors. `wanted`: the kinds of servers.
@@ -14,6 +14,7 @@ mod connect;
 mod copy;
 mod error;
 mod link;
+mod methods;
 mod session;
 mod wanted;
 
@@ -27,6 +28,7 @@ use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before,
 use crate::target::{Secret, TargetUrl};
 use dyno_core::{Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
+use methods::AcceptedMethods;
 use std::path::Path;
 use std::sync::Arc;
 use wanted::SessionAttributes;
@@ -44,6 +46,7 @@ struct Settings {
     user: String,
     password: Option<Secret>,
     opt_ins: OptIns,
+    methods: AcceptedMethods,
     /// Names and values of the startup message, `user` and `database` among them.
     startup: Vec<(String, String)>,
     connect_timeout: Nanos,
@@ -92,9 +95,14 @@ impl PostgresDriver {
         startup.extend(option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let methods = AcceptedMethods::of(target)?;
         let settings = Settings {
             hosts: target.hosts.resolve()?,
-            tls: TlsConfig::new(&with_root_certificate(&target.tls))?,
+            tls: TlsConfig::new(&TlsOptions {
+                proves_key: methods.requires_binding(),
+                ..with_root_certificate(&target.tls)
+            })?,
+            methods,
             password: target.password.clone(),
             opt_ins: OptIns::of(target),
             startup,

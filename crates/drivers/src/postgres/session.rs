@@ -7,7 +7,7 @@ use super::error::unsendable;
 use super::link::Link;
 use dyno_core::{
     BulkMethod, BulkReport, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
-    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, Statement,
+    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, SessionProof, Statement,
 };
 use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::TransactionStatus;
@@ -93,6 +93,10 @@ impl Session for PostgresSession {
         &self.product
     }
 
+    fn proof(&self) -> Option<SessionProof> {
+        self.link.proof
+    }
+
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.link.begin()?;
         // Names are never reused: the server keeps every statement that it could parse.
@@ -166,7 +170,7 @@ impl Session for PostgresSession {
             if let Ok(executed) = outcome {
                 sum.has_rows |= executed.has_rows;
                 sum.rows += executed.rows;
-                sum.affected += executed.affected;
+                sum.affected = sum.affected.saturating_add(executed.affected);
             }
         };
         let progress = self.link.exchange(Expect::Text, rows, add).await?;

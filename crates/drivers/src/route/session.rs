@@ -3,7 +3,7 @@
 use super::class::{Class, classify};
 use dyno_core::{
     BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, Executed, FlightAnswers,
-    Interrupter, Param, ParamType, Product, RowSource, Rows, Session, Statement,
+    Interrupter, Param, ParamType, Product, RowSource, Rows, Session, SessionProof, Statement,
 };
 
 /// On one node, or on the node that takes writes and on one for reads.
@@ -163,6 +163,10 @@ impl<S: Session> Session for RoutedSession<S> {
 
     fn product(&self) -> &Product {
         self.main.product()
+    }
+
+    fn proof(&self) -> Option<SessionProof> {
+        self.main.proof()
     }
 
     fn capabilities(&self) -> &'static Capabilities {

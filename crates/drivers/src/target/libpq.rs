@@ -2,7 +2,7 @@
 
 use super::conninfo::{self, is_connection_string, is_uri};
 use super::service;
-use super::url::{HOST_ORDERS, SESSION_ATTRIBUTES};
+use super::url::{CHANNEL_BINDINGS, HOST_ORDERS, SESSION_ATTRIBUTES};
 use super::{Secret, TargetError, TargetUrl, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
@@ -44,8 +44,8 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
     ("target_session_attrs", "PGTARGETSESSIONATTRS", Taken),
     ("client_encoding", "PGCLIENTENCODING", Taken), ("service", "PGSERVICE", Taken),
     ("allow_cleartext", "", Taken),
-    ("channel_binding", "PGCHANNELBINDING", Only(&["disable", "prefer"])),
-    ("require_auth", "PGREQUIREAUTH", Only(&[])), ("requirepeer", "PGREQUIREPEER", Only(&[])),
+    ("channel_binding", "PGCHANNELBINDING", Taken), ("require_auth", "PGREQUIREAUTH", Taken),
+    ("requirepeer", "PGREQUIREPEER", Only(&[])),
     ("replication", "", Only(&["false", "off", "no", "0"])),
     ("gssencmode", "PGGSSENCMODE", Only(&["disable", "prefer"])),
     ("sslnegotiation", "PGSSLNEGOTIATION", Only(&["postgres"])), ("sslpassword", "", Only(&[])),
@@ -170,6 +170,18 @@ impl ConnectionWords {
         self.0.remove(name)
     }
 
+    fn one_of(&mut self, name: &str, known: &[&str]) -> Result<Option<String>, TargetError> {
+        let value = self.take(name);
+        match value.as_deref().is_none_or(|value| known.contains(&value)) {
+            true => Ok(value),
+            false => Err(TargetError::new(format!(
+                "invalid {name} value: \"{}\"",
+                value.unwrap_or_default()
+            ))
+            .with_hint(format!("it is {}", known.join(", ")))),
+        }
+    }
+
     fn target(mut self, system_user: Option<String>) -> Result<TargetUrl, TargetError> {
         let tls = self.tls()?;
         let is_renamed = self.0.contains_key("host") && self.0.contains_key("hostaddr");
@@ -191,29 +203,24 @@ impl ConnectionWords {
         if let Some(name) = self.take("application_name").or(fallback) {
             options.insert("application_name".to_owned(), name);
         }
-        for name in ["options", "passfile", "allow_cleartext"] {
-            options.extend(self.take(name).map(|value| (name.to_owned(), value)));
+        for (name, known) in [
+            ("channel_binding", CHANNEL_BINDINGS),
+            ("target_session_attrs", SESSION_ATTRIBUTES),
+            ("load_balance_hosts", HOST_ORDERS),
+        ] {
+            options.extend(self.one_of(name, known)?.map(|value| (name.to_owned(), value)));
         }
-        if let Some(wanted) = self.take("target_session_attrs") {
-            if !SESSION_ATTRIBUTES.contains(&wanted.as_str()) {
-                let message = format!("invalid target_session_attrs value: \"{wanted}\"");
-                return Err(TargetError::new(message)
-                    .with_hint(format!("it is {}", SESSION_ATTRIBUTES.join(", "))));
-            }
-            options.insert("target_session_attrs".to_owned(), wanted);
+        // Several hosts are tried in their order, unless something else is said.
+        if hosts.len() == 1 {
+            options.remove("load_balance_hosts");
+        } else {
+            options.entry("load_balance_hosts".to_owned()).or_insert_with(|| "disable".to_owned());
+        }
+        for name in ["options", "passfile", "allow_cleartext", "require_auth"] {
+            options.extend(self.take(name).map(|value| (name.to_owned(), value)));
         }
         if let Some(encoding) = self.take("client_encoding").filter(|name| name != "auto") {
             options.insert("set.client_encoding".to_owned(), encoding);
-        }
-        let balance = self.take("load_balance_hosts").unwrap_or_else(|| "disable".to_owned());
-        if !HOST_ORDERS.contains(&balance.as_str()) {
-            let message = format!("invalid load_balance_hosts value: \"{balance}\"");
-            return Err(
-                TargetError::new(message).with_hint(format!("it is {}", HOST_ORDERS.join(", ")))
-            );
-        }
-        if hosts.len() > 1 {
-            options.insert("load_balance_hosts".to_owned(), balance);
         }
         Ok(TargetUrl {
             dialect: Dialect::Postgres,
@@ -276,6 +283,7 @@ impl ConnectionWords {
             ca: ca.filter(|_| !is_system).map(Into::into),
             cert: self.take("sslcert").map(Into::into),
             key: self.take("sslkey").map(Into::into),
+            ..TlsOptions::default()
         })
     }
 

@@ -50,7 +50,8 @@ impl fmt::Debug for Secret {
 ///     &allow_cleartext=true&get-server-public-key=true&server_public_key=/x.pem
 /// postgres://user:password@host:port/database?sslmode=require&sslrootcert=/x.pem&sslcert=..&sslkey=..
 ///     &host=/socket/folder&options=..&connect_timeout_s=5&target_session_attrs=read-write
-///     &application_name=..&passfile=/path                       (postgresql:// is the same)
+///     &application_name=..&passfile=/path&require_auth=scram-sha-256&channel_binding=require
+///                                                               (postgresql:// is the same)
 /// sqlite:path?busy_timeout_ms=5000&synchronous=normal&journal=wal
 /// duckdb:path?set.NAME=VALUE
 /// ```

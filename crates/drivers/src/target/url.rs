@@ -59,6 +59,8 @@ const KEYS: &[Key] = &[
     key(&["allow_cleartext"], NETWORK, KeyPlace::Option(Value::OneOf(SWITCH))),
     key(&["get_server_public_key", "get-server-public-key"], MYSQL, KeyPlace::Option(Value::OneOf(SWITCH))),
     key(&["server_public_key", "server-public-key-path"], MYSQL, KeyPlace::Option(Value::Text)),
+    key(&["require_auth"], POSTGRES, KeyPlace::Option(Value::Text)),
+    key(&["channel_binding"], POSTGRES, KeyPlace::Option(Value::OneOf(CHANNEL_BINDINGS))),
     key(&["options"], POSTGRES, KeyPlace::Option(Value::Text)),
     key(&["application_name"], POSTGRES, KeyPlace::Option(Value::Text)),
     key(&["load_balance_hosts"], POSTGRES, KeyPlace::Option(Value::OneOf(HOST_ORDERS))),
@@ -73,6 +75,9 @@ const SWITCH: &[&str] = &["true", "false"];
 
 /// Which host a connection tries first: the first one, any, or (the default of URLs) one after the other.
 pub(super) const HOST_ORDERS: &[&str] = &["disable", "random", "rotate"];
+
+/// Whether SCRAM is tied to the server's certificate.
+pub(super) const CHANNEL_BINDINGS: &[&str] = &["disable", "prefer", "require"];
 
 /// Kinds of servers, in libpq's words.
 pub(super) const SESSION_ATTRIBUTES: &[&str] =

@@ -2,7 +2,6 @@
 
 use super::clock::WallClock;
 use dyno_runner::output;
-use std::io::Write;
 use std::path::Path;
 use time::OffsetDateTime;
 
@@ -48,10 +47,7 @@ impl<'a> Console<'a> {
     }
 
     pub(super) fn running(&mut self, text: &str) {
-        let back = "\u{8}".repeat(self.shown);
-        self.shown = text.len();
-        // Whoever watched has gone.
-        let _ = write!(output::DataWriter, "{back}{text}");
+        output::redraw(std::mem::replace(&mut self.shown, text.len()), text);
     }
 }
 

@@ -27,6 +27,7 @@ use command_line::Stop;
 use dyno_runner::exit::Exit;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
+use dyno_runner::sweep::{self, SweepLevel};
 use refusal::Refusal;
 use scripts::Loader;
 use std::ffi::OsString;
@@ -61,6 +62,43 @@ fn has_secret(word: &str) -> bool {
 }
 
 fn main_of(words: &[String]) -> Result<Exit, Refusal> {
+    let Some((at, levels)) = sweep_of(words) else { return main_of_one(words, &mut None) };
+    if words.iter().any(|word| word.starts_with("--json") || word.starts_with("--hdr")) {
+        let message = "files hold one run: a list of clients would write them anew for each";
+        return Err(Refusal::error(message));
+    }
+    let mut refused = None;
+    let (exit, table) = sweep::sweep("clients", &levels, |clients, measured| {
+        let mut own = words.to_vec();
+        let (option, _) = words[at].split_at(words[at].len() - list_of(&words[at]).len());
+        own[at] = format!("{option}{clients}");
+        main_of_one(&own, measured).unwrap_or_else(|refusal| {
+            refused = Some(refusal);
+            Exit::Failed
+        })
+    });
+    output::data(&table);
+    refused.map_or(Ok(exit), Err)
+}
+
+/// The place of a list of clients, and its numbers.
+fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
+    let of_word = |at: usize| {
+        let is_value = at > 0 && matches!(words[at - 1].as_str(), "-c" | "--client");
+        let is_whole = words[at].starts_with("-c") || words[at].starts_with("--client=");
+        let levels = sweep::levels(list_of(&words[at])).filter(|_| is_value || is_whole);
+        levels.map(|levels| (at, levels))
+    };
+    (0..words.len()).rev().find_map(of_word)
+}
+
+/// What stands behind the name of the option, if it stands there.
+fn list_of(word: &str) -> &str {
+    word.strip_prefix("--client=").or(word.strip_prefix("-c")).unwrap_or(word)
+}
+
+/// A command line with one number of clients. A run leaves what it has `measured`.
+fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Result<Exit, Refusal> {
     // As in pgbench, these words count in the first place only.
     match words.first().map(String::as_str) {
         Some("--help" | "-?") => {
@@ -91,5 +129,23 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
     if settings.initialize {
         return initialize::run(&settings).map(|()| Exit::Done);
     }
-    self::run::run(&settings, loader, words)
+    let (exit, level) = self::run::run(&settings, loader, words)?;
+    *measured = Some(level);
+    Ok(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_clients_is_a_sweep() {
+        let sweep = |words: &[&str]| {
+            sweep_of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(sweep(&["-T", "5", "-c", "1,2,4"]), Some((3, vec![1, 2, 4])));
+        assert_eq!(sweep(&["-c1,8", "-T", "5"]), Some((0, vec![1, 8])));
+        assert_eq!(sweep(&["--client=2,3"]), Some((0, vec![2, 3])));
+        assert_eq!(sweep(&["-c", "8", "-D", "1,2"]), None);
+    }
 }

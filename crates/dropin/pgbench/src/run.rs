@@ -20,6 +20,7 @@ use dyno_pgbench::DRIVE_ON;
 use dyno_pgbench::run::{PgBench, PgbenchOptions, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_runner::output;
+use dyno_runner::sweep::SweepLevel;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, kinds, summarise};
 use dyno_store::HistogramLog;
@@ -30,7 +31,11 @@ use std::sync::{Arc, OnceLock};
 const CONNECT_LIMIT: Nanos = 24 * 3_600 * SECOND;
 
 /// Runs the scripts and prints the report. `words` is the command line.
-pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Result<Exit, Refusal> {
+pub(super) fn run(
+    settings: &Settings,
+    loader: Loader,
+    words: &[String],
+) -> Result<(Exit, SweepLevel), Refusal> {
     let has_builtin = loader.has_builtin();
     let scripts = loader.into_scripts();
     let json = settings.json.as_deref().map(|path| JsonFile::create("dyno pgbench", path));
@@ -97,7 +102,7 @@ impl Job<'_> {
         database: &Database,
         scripts: Vec<(Script, u32)>,
         json: Option<JsonFile>,
-    ) -> Result<Exit, Refusal> {
+    ) -> Result<(Exit, SweepLevel), Refusal> {
         let settings = self.settings;
         let dialect = database.dialect();
         // Sessions that block have a loop each.
@@ -140,7 +145,7 @@ impl Job<'_> {
         if let Some(books) = books {
             books.close(database)?;
         }
-        Ok(exit)
+        Ok((exit, SweepLevel::of(settings.clients, &result)))
     }
 
     fn histograms(&self, workload: &PgBench) -> Result<Option<HistogramLog>, Refusal> {

@@ -1,6 +1,7 @@
 //! Where sysbench's words go: everything to stdout but complaints about the command line.
 
 use dyno_runner::output::{DataWriter, TalkWriter};
+use dyno_runner::sweep::SweepLevel;
 use std::fmt::Display;
 use std::io::Write;
 
@@ -19,6 +20,8 @@ pub(super) struct Console {
     verbosity: u8,
     out: Box<dyn Write + Send>,
     talk: Box<dyn Write + Send>,
+    /// What a run has measured, for a sweep.
+    pub(super) measured: Option<SweepLevel>,
 }
 
 impl Console {
@@ -26,7 +29,7 @@ impl Console {
     pub(super) fn new(verbosity: u8, stdout_is_data: bool) -> Self {
         let out: Box<dyn Write + Send> =
             if stdout_is_data { Box::new(TalkWriter) } else { Box::new(DataWriter) };
-        Console { verbosity, out, talk: Box::new(TalkWriter) }
+        Console { verbosity, out, talk: Box::new(TalkWriter), measured: None }
     }
 
     /// True when lines of this level are printed.

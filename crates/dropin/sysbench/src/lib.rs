@@ -28,6 +28,7 @@ use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
+use dyno_runner::sweep::{self, SweepLevel};
 use dyno_sysbench::{LegacyTest, SysbenchOptions, SysbenchTest};
 use load::LoadCommand;
 use settings::Settings;
@@ -76,6 +77,43 @@ fn without_secrets(words: &[String]) -> Vec<String> {
 }
 
 fn main_of(words: &[String]) -> Exit {
+    match sweep_of(words) {
+        Some((at, levels)) => swept(words, at, &levels),
+        None => main_of_one(words, &mut None),
+    }
+}
+
+/// The place of a list of threads, and its numbers, where the command is `run`.
+fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
+    let is_threads = |word: &String| {
+        let name = word.split_once('=').map(|(name, _)| name.replace('_', "-"));
+        name.is_some_and(|name| name == "--threads" || name == "--num-threads")
+    };
+    let at = words.iter().rposition(is_threads)?;
+    let (_, list) = words[at].split_once('=')?;
+    let is_run = words.iter().any(|word| word == "run");
+    sweep::levels(list).filter(|_| is_run).map(|levels| (at, levels))
+}
+
+/// A run for each number of threads, and a table of them.
+fn swept(words: &[String], at: usize, levels: &[u32]) -> Exit {
+    if words.iter().any(|word| word.starts_with("--json")) {
+        let mut console = Console::new(Settings::new().verbosity, false);
+        console.fatal("--json holds one run: a list of --threads would write it anew for each");
+        console.hint("give one number of threads, or leave --json out");
+        return Exit::Failed;
+    }
+    let (exit, table) = sweep::sweep("threads", levels, |threads, measured| {
+        let mut own = words.to_vec();
+        own[at] = format!("--threads={threads}");
+        main_of_one(&own, measured)
+    });
+    output::data(&table);
+    exit
+}
+
+/// A command line with one number of threads. A run leaves what it has `measured`.
+fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
     let line = match command_line::read(words) {
         Ok(line) => line,
         Err(refusal) => {
@@ -109,15 +147,15 @@ fn main_of(words: &[String]) -> Exit {
         return Exit::Failed;
     }
     greet(&line, &mut console);
-    if let Script::Lua(path) = &line.script
-        && path != "-"
-    {
-        return lua::execute(path, &line, words, &mut console);
-    }
-    match test_of(&line, &mut console) {
-        Some(test) => with_test(test, &line, words, &mut console),
-        None => Exit::Failed,
-    }
+    let exit = match &line.script {
+        Script::Lua(path) => lua::execute(path, &line, words, &mut console),
+        _ => match test_of(&line, &mut console) {
+            Some(test) => with_test(test, &line, words, &mut console),
+            None => Exit::Failed,
+        },
+    };
+    *measured = console.measured;
+    exit
 }
 
 /// What comes before everything else: warnings about the command line, and the banner.
@@ -153,10 +191,8 @@ fn test_of(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
                 "'{name}' tests no database: it is outside of what dyno does; use sysbench for it"
             ));
         }
-        Script::Lua(path) => {
-            console.fatal(format_args!("'{path}': scripts from standard input are not executed"));
-            console.hint("write the script to a file and name the file");
-        }
+        // Executed before this is asked.
+        Script::Lua(_) => {}
         Script::Unknown(name) => {
             console.fatal(format_args!(
                 "Cannot find benchmark '{name}': no such built-in test, file or module"
@@ -255,6 +291,17 @@ fn unknown_command(command: &str, console: &mut Console) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_threads_is_a_sweep_of_runs() {
+        let sweep = |words: &[&str]| {
+            sweep_of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+        };
+        let words = ["--threads=8", "--num_threads=1,2,4", "oltp_read_only", "run"];
+        assert_eq!(sweep(&words), Some((1, vec![1, 2, 4])));
+        assert_eq!(sweep(&["--threads=1,2", "oltp_read_only", "prepare"]), None);
+        assert_eq!(sweep(&["--threads=2", "oltp_read_only", "run"]), None);
+    }
 
     #[test]
     fn stored_command_lines_have_no_password() {

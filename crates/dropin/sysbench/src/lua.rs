@@ -8,21 +8,10 @@ use super::run::{self, Job};
 use super::settings::DbDriver;
 use super::target;
 use super::values::{list, size, switch};
-use dyno_lua::{CommandKind, LuaError, LuaScript, OptionValue, ScriptSettings};
+use dyno_lua::{CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
 use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
 use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
-
-/// General options of the original that here belong to the tests.
-const OF_TESTS: [&str; 7] = [
-    "rand-type",
-    "rand-spec-iter",
-    "rand-spec-pct",
-    "rand-spec-res",
-    "rand-pareto-h",
-    "rand-zipfian-exp",
-    "db-ps-mode",
-];
 
 /// Does what a script and the command line say.
 pub(super) fn execute(
@@ -57,6 +46,13 @@ fn executed(
             return Ok(Exit::Failed);
         }
     };
+    // As in the original, nothing but the top level of such a script is executed.
+    if path == "-" {
+        return Ok(match dyno_lua::once(&database, &script, &settings, "top", command) {
+            Ok(()) => Exit::Done,
+            Err(error) => failed(&error, None, console),
+        });
+    }
     let kind = match dyno_lua::look(&database, &script, &settings, command) {
         Ok(kind) => kind,
         Err(error) => return Ok(failed(&error, None, console)),
@@ -128,7 +124,7 @@ fn failed(error: &LuaError, function: Option<&str>, console: &mut Console) -> Ex
 }
 
 fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSettings, String> {
-    let of_tests = |name: &str| OF_TESTS.contains(&name.replace('_', "-").as_str());
+    let of_tests = |name: &str| RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str());
     let mut given = Vec::new();
     let mut pairs = Vec::new();
     for (name, value) in &line.script_options {

@@ -15,6 +15,7 @@ use dyno_facts::SeriesRow;
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_record::{MeasuredInterval, Window};
 use dyno_runner::exit::Exit;
+use dyno_runner::sweep::SweepLevel;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, summarise};
 use dyno_sysbench::check::{SysbenchPreflightError, first_free_unique, preflight};
@@ -281,6 +282,7 @@ fn ended(
     console: &mut Console,
 ) -> Exit {
     let settings = job.settings;
+    console.measured = Some(SweepLevel::of(settings.threads, result));
     match &result.ended {
         // As in sysbench there is no report on stdout when a worker failed: scripts would take it for a result.
         TrialEnd::Aborted(error) => {

@@ -122,6 +122,7 @@ fn mysql_tls(mysql: &MysqlSettings, exists: impl Fn(&Path) -> bool) -> TlsOption
         ca: here(&mysql.ssl_ca, "cacert.pem"),
         cert: here(&mysql.ssl_cert, "client-cert.pem"),
         key: here(&mysql.ssl_key, "client-key.pem"),
+        ..TlsOptions::default()
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Partition(Node),
     /// Connect a node that was cut off again.
     Heal(Node),
-    /// Make a read-only node the primary; the others follow it.
+    /// Make a read-only node the primary; the others follow it, the old primary too if it answers.
     Promote(Node),
     /// Have a node that was out, such as an old primary, follow the primary again.
     Rejoin(Node),
@@ -122,9 +122,6 @@ pub(crate) struct Up {
     /// Folder with the jars of ShardingSphere-Proxy; DYNO_SHARDINGSPHERE may name it instead.
     #[arg(long, value_name = "FOLDER")]
     shardingsphere: Option<PathBuf>,
-    /// Let the endpoint listen on all addresses of this machine if it can't be told otherwise.
-    #[arg(long)]
-    allow_any_address: bool,
     /// Connections that the endpoint takes at once.
     #[arg(long, value_name = "N", default_value_t = endpoint::EndpointOptions::default().clients_max)]
     clients_max: u32,
@@ -190,7 +187,6 @@ impl Up {
                 software,
                 clients_max: self.clients_max,
                 sysbench_tables: self.sysbench_tables,
-                allow_any_address: self.allow_any_address,
                 transactions: self.transactions.unwrap_or_default(),
                 heap_mib: self.heap_mib,
                 ..endpoint::EndpointOptions::default()
@@ -217,7 +213,7 @@ pub(crate) fn run(command: &Command) -> Done {
         Command::Thaw(node) => change(node, "goes on", Cluster::thaw),
         Command::Partition(node) => change(node, "is cut off", Cluster::partition),
         Command::Heal(node) => change(node, "is connected again", Cluster::heal),
-        Command::Promote(node) => change(node, "is the primary", Cluster::promote),
+        Command::Promote(node) => promote(node),
         Command::Rejoin(node) => change(node, "follows the primary", Cluster::rejoin),
     }
 }
@@ -256,6 +252,30 @@ fn change(
     let mut cluster = Cluster::open(&node.folder.dir)?;
     act(&mut cluster, &node.name)?;
     output::talk(&format!("Node {} {became}.", node.name));
+    Ok(())
+}
+
+/// Makes a node the primary, and the old one follow it if it is there.
+fn promote(node: &Node) -> Done {
+    let mut cluster = Cluster::open(&node.folder.dir)?;
+    let before = cluster.primary().map(|primary| primary.name.clone());
+    let retired = cluster.promote(&node.name)?;
+    output::talk(&format!("Node {} is the primary.", node.name));
+    let rejoin = |name: &str| format!("`dyno cluster rejoin {name}{}`", of(&node.folder.dir));
+    match (retired, before) {
+        (Some(old), _) => {
+            cluster.rejoin(&old).map_err(|error| {
+                let hint = rejoin(&old);
+                error.with_hint(format!("{old} follows nobody: {hint} has it follow {}", node.name))
+            })?;
+            output::talk(&format!("Node {old} follows it."));
+        }
+        (None, Some(old)) => output::talk(&format!(
+            "hint: {old} did not answer and follows nobody: {} once it is there again",
+            rejoin(&old)
+        )),
+        (None, None) => {}
+    }
     Ok(())
 }
 

@@ -120,7 +120,9 @@ impl Continued {
 /// What decides what an experiment measures and how it is judged, by its name; not when it ends.
 fn essence(of: &ExperimentFacts) -> (String, Map<String, Value>) {
     let mut own = of.clone();
-    own.title.clear();
+    for text in [&mut own.title, &mut own.title_zh, &mut own.description, &mut own.description_zh] {
+        text.clear();
+    }
     own.gates.clear();
     own.published.clear();
     own.prepare = false;

@@ -27,8 +27,24 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
     Ok(())
 }
 
+/// How much is printed at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndLength {
+    /// A sentence for each result.
+    Sentences,
+    /// A screen: results, caveats in words, where the paper is, what to do next.
+    Screen,
+    /// Results, all checks with findings, verdicts.
+    Short,
+    /// All tables that a terminal has.
+    Long,
+}
+
+/// Caveats that have a line on a screen.
+const MOST_CAVEATS: usize = 3;
+
 /// Writes the paper, prints tables, checks and gates, and says how the run is to be judged.
-pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
+pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Failure> {
     let data = dyno_store::read(&outcome.path)?;
     // The last word of the output.
     let last: String = families().iter().map(|family| (family.last_words)(&data)).collect();
@@ -36,21 +52,22 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
     if !data.trials.is_empty() {
         let runs = [data];
         let paper = paper_of(&runs);
-        output::data(&paper.terminal(Lang::En));
-        let told = [
-            paper.checks_text(Lang::En),
-            paper.verdicts.text(Lang::En),
-            paper.verdicts.gates_text(Lang::En),
-        ];
-        for text in told.iter().filter(|text| !text.is_empty()) {
-            output::data(&format!("\n{text}"));
+        match length {
+            EndLength::Sentences => output::data(&paper.results_text(Lang::En)),
+            _ => print_results(&paper, length),
         }
-        output::data(&last);
+        if matches!(length, EndLength::Short | EndLength::Long) {
+            output::data(&last);
+        }
         truth = judge_truth(&paper);
         // Others measure what there is: a difference is no failure of theirs.
         let claims = || judge_claims(&paper, Lang::En, |of| of.stop.is_until_decided);
         judged = truth.clone().and_then(|()| claims());
-        let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
+        let tell = |file: &Path| {
+            if length != EndLength::Screen {
+                output::talk(&format!("written: {}", file.display()));
+            }
+        };
         write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
     }
     if let Some(failure) = outcome.failure {
@@ -69,6 +86,35 @@ pub(crate) fn report(outcome: RunOutcome) -> Result<Done, Failure> {
             Err(failure.with_hint("The same command goes on with it."))
         }
     })
+}
+
+fn print_results(paper: &Paper, length: EndLength) {
+    output::data(&match length {
+        EndLength::Long => paper.terminal(Lang::En),
+        _ => paper.brief(Lang::En),
+    });
+    let told = [
+        match length {
+            EndLength::Screen => paper.checks_brief(Lang::En, MOST_CAVEATS),
+            _ => paper.checks_text(Lang::En),
+        },
+        paper.verdicts.text(Lang::En),
+        paper.verdicts.gates_text(Lang::En),
+    ];
+    for text in told.iter().filter(|text| !text.is_empty()) {
+        output::data(&format!("\n{text}"));
+    }
+}
+
+/// Where the paper of a run is, and what comes next.
+pub(crate) fn next_steps(run: &Path) {
+    let paper = run.join("paper.html");
+    let paper = paper.canonicalize().unwrap_or(paper);
+    output::data(&format!(
+        "\nThe paper, for a browser: {}\nAll tables: dyno show last; suites for your own database: dyno suites; such as\n\
+         dyno run rds-mysql-5.6 --target main=mysql://USER@HOST/DATABASE --shrink 0.001\n",
+        paper.display()
+    ));
 }
 
 /// Whether acknowledged work was lost, or a check that is denied has found something. Both come before gates:

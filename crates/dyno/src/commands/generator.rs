@@ -8,6 +8,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::{Permits, assist};
 use dyno_runner::{output, signals};
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,20 +18,19 @@ const FAREWELL: Duration = Duration::from_secs(5);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  dyno generator --nats nats://10.0.0.1:4222                    on each machine that makes load
-  dyno run my-suite.toml --nats nats://10.0.0.1:4222 --generators 3     on the one that coordinates
-  dyno generator --nats tls://nats.example:4222 --nats-ca ca.pem --nats-creds dyno.creds
-  dyno generator --nats nats://10.0.0.1:4222 --only-hosts 10.0.0.9:3306     loads nothing but that server
+  dyno fleet key fleet.key                  once; copy it to all machines
+  dyno generator --nats nats://10.0.0.1:4222 --fleet-key fleet.key      on each machine that makes load
+  dyno run my-suite.toml --nats nats://10.0.0.1:4222 --fleet-key fleet.key --generators 3     on the one that coordinates
+  dyno generator --nats tls://nats.example:4222 --nats-ca ca.pem --nats-creds dyno.creds --fleet-key fleet.key
+  dyno generator --nats nats://10.0.0.1:4222 --fleet-key fleet.key --only-hosts 10.0.0.9:3306     loads only that server
 
-It waits for runs, drives its part of their trials and waits again, until Ctrl-C. It finds passwords of
-targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; a run sends them only where both of them are
-connected to NATS by TLS. It takes only plans of its own version of dyno, executes no commands of theirs,
-and writes only to a temporary folder of its own; of this machine's files a run can name only the
-certificates of a target's URL.
-DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't. Whoever may publish to the
-subjects dyno.> of that NATS account can have this machine make load, and log in anywhere with the passwords
-that it finds; whoever may subscribe to them can be sent those that a run knows. Give NATS users of their
-own, name the databases with --only-hosts, and start it with no other passwords than it needs.")]
+It waits for runs, drives its part of their trials and waits again, until Ctrl-C. It answers only who has the fleet's
+key. It finds passwords of targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; as soon as it has some that belong
+to no address, --only-hosts must say to which HOST:PORT they may go. A run sends passwords only where both of them are
+connected to NATS by TLS, each for its own address. It takes only plans of its own version of dyno, executes no commands
+of theirs, and writes only to a temporary folder of its own; of this machine's files a run can name only the
+certificates of a target's URL. DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't, DYNO_FLEET_KEY
+what --fleet-key would name.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     nats: NatsArguments,
@@ -44,12 +44,27 @@ pub(crate) struct Arguments {
     only_hosts: Vec<String>,
 }
 
+/// Where this process finds passwords that belong to no address.
+fn passwords() -> Vec<String> {
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        let is_password = name.starts_with("DYNO_PASSWORD")
+            || ["PGPASSWORD", "MYSQL_PWD"].contains(&name.as_str());
+        (is_password && !value.is_empty()).then_some(name)
+    });
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let file = home.join(".my.cnf");
+    let has_file = std::fs::read_to_string(&file).is_ok_and(|text| text.contains("password"));
+    variables.chain(has_file.then(|| file.display().to_string())).collect()
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Done {
-    let nats = arguments.nats.options().ok_or_else(|| {
+    let nats = arguments.nats.options()?.ok_or_else(|| {
         Failure::usage("`dyno generator` needs --nats URL.")
             .with_hint("Start a server with `nats-server` and give its URL: nats://HOST:4222.")
     })?;
     let permits = Permits::new(&arguments.only_hosts)?;
+    permits.bind_passwords(&passwords())?;
     // Nobody sits here to be asked for passwords, also where a terminal is open.
     if let Ok(nothing) = File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(nothing);

@@ -3,8 +3,8 @@
 use super::{RUNS, read_runs};
 use crate::Done;
 use crate::choice::{LANGUAGES, choice};
-use dyno_facts::PublishedTable;
-use dyno_report::{Lang, Paper, ReportError, Templates};
+use dyno_facts::{PaperTexts, PublishedTable};
+use dyno_report::{Edition, Lang, Naming, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_store::RunData;
@@ -34,7 +34,12 @@ pub(crate) struct Forms {
     pub(crate) languages: Vec<Lang>,
     /// dyno's own, or some of them replaced.
     pub(crate) templates: Templates,
+    /// The publisher's, instead of those of the suite.
+    pub(crate) texts: Option<PaperTexts>,
+    pub(crate) editions: Vec<Edition>,
 }
+
+const EDITIONS: &[(&str, Edition)] = &[("full", Edition::Full), ("short", Edition::Short)];
 
 impl Default for Forms {
     fn default() -> Self {
@@ -42,6 +47,8 @@ impl Default for Forms {
             formats: vec![Format::Html, Format::Md, Format::Csv, Format::Json],
             languages: vec![Lang::En],
             templates: Templates::default(),
+            texts: None,
+            editions: vec![Edition::Full],
         }
     }
 }
@@ -65,6 +72,10 @@ pub(crate) struct Arguments {
     /// Formats to write.
     #[arg(long, value_delimiter = ',', default_value = "html,md,csv,json")]
     format: Vec<Format>,
+    /// Editions to write: the full one, and a short one without appendix, settings and resource use
+    /// (paper.short.html).
+    #[arg(long, value_delimiter = ',', default_value = "full", value_parser = choice(EDITIONS))]
+    edition: Vec<Edition>,
     /// Languages to write.
     #[arg(long, value_delimiter = ',', default_value = "en", value_parser = choice(LANGUAGES))]
     lang: Vec<Lang>,
@@ -72,6 +83,10 @@ pub(crate) struct Arguments {
     /// slots/after-summary.md stands behind the summary, slots/after-summary.zh.md in Chinese papers.
     #[arg(long, value_name = "FOLDER")]
     template: Option<PathBuf>,
+    /// File with the publisher's texts, names and facts of targets: the keys of `[paper]` in a suite (suites/README.md),
+    /// instead of those that the suite has.
+    #[arg(long, value_name = "FILE.toml")]
+    paper: Option<PathBuf>,
     /// Folder to write to; the run's own folder unless given (required for several runs).
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -110,8 +125,16 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             Some(folder) => Templates::of_folder(folder).map_err(report_failure)?,
             None => Templates::default(),
         },
+        texts: arguments.paper.as_deref().map(publication).transpose()?,
+        editions: arguments.edition.clone(),
     };
     write_paper(&runs, &out, &forms, |file| output::data(&format!("{}\n", file.display())))
+}
+
+fn publication(file: &Path) -> Result<PaperTexts, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(format!("{} can't be read: {error}.", file.display())))?;
+    Ok(dyno_suite::publication(&file.to_string_lossy(), &text)?)
 }
 
 fn write_templates(folder: &Path) -> Done {
@@ -148,52 +171,62 @@ pub(crate) fn write_paper(
     mut tell: impl FnMut(&Path),
 ) -> Result<(), Failure> {
     std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
-    let links = runs.iter().map(|run| way(out, &run.path)).collect();
-    let paper = paper_of(runs).linked(links);
-    let mut write = |lang: Option<Lang>, extension: &str, bytes: &[u8]| {
-        let file = out.join(file_name(lang, extension));
+    let links: Vec<Option<String>> = runs.iter().map(|run| way(out, &run.path)).collect();
+    // Names of targets have a language.
+    let made = |lang: Lang| {
+        let naming = Naming { texts: forms.texts.as_ref(), lang };
+        Paper::named(runs, &published_of(runs), &[], &naming).linked(links.clone())
+    };
+    let mut write = |name: &str, bytes: &[u8]| {
+        let file = out.join(name);
         dyno_store::write_atomically(&file, bytes)?;
         tell(&file);
         Ok::<(), Failure>(())
     };
-    let templates = &forms.templates;
-    // A PDF may fail for lack of a compiler: it comes last.
-    let (last, first): (Vec<Format>, Vec<Format>) =
-        forms.formats.iter().partition(|format| **format == Format::Pdf);
-    for format in first.into_iter().chain(last) {
-        match format {
-            Format::Csv => write(None, "csv", paper.csv().as_bytes())?,
-            Format::Json => write(None, "json", paper.json().map_err(report_failure)?.as_bytes())?,
-            _ => {}
+    let has = |format: Format| forms.formats.contains(&format);
+    if has(Format::Csv) || has(Format::Json) {
+        let paper = made(Lang::En);
+        if has(Format::Csv) {
+            write("paper.csv", paper.csv().as_bytes())?;
         }
-        for lang in forms.languages.iter().copied() {
-            let text = match format {
-                Format::Csv | Format::Json => continue,
-                Format::Html => paper.html_with(templates, lang).map_err(report_failure)?,
-                Format::Md => paper.markdown_with(templates, lang),
-                Format::Typ | Format::Pdf => {
-                    paper.typst_with(templates, lang).map_err(report_failure)?
-                }
-            };
-            let extension = match format {
-                Format::Html => "html",
-                Format::Md => "md",
-                _ => "typ",
-            };
-            write(Some(lang), extension, text.as_bytes())?;
-            if format == Format::Pdf {
-                write(Some(lang), "pdf", &dyno_pdf::compile(&text).map_err(report_failure)?)?;
+        if has(Format::Json) {
+            write("paper.json", paper.json().map_err(report_failure)?.as_bytes())?;
+        }
+    }
+    // A PDF may fail for lack of a compiler: it comes last.
+    let mut sources = Vec::new();
+    for lang in forms.languages.iter().copied() {
+        let mut paper = made(lang);
+        for edition in forms.editions.iter().copied() {
+            paper = paper.in_edition(edition);
+            let name = |extension: &str| file_name(lang, edition, extension);
+            if has(Format::Html) {
+                let text = paper.html_with(&forms.templates, lang).map_err(report_failure)?;
+                write(&name("html"), text.as_bytes())?;
+            }
+            if has(Format::Md) {
+                let text = paper.markdown_with(&forms.templates, lang);
+                write(&name("md"), text.as_bytes())?;
+            }
+            if has(Format::Typ) || has(Format::Pdf) {
+                let text = paper.typst_with(&forms.templates, lang).map_err(report_failure)?;
+                write(&name("typ"), text.as_bytes())?;
+                sources.push((name("pdf"), text));
             }
         }
+    }
+    for (name, text) in sources.iter().filter(|_| has(Format::Pdf)) {
+        write(name, &dyno_pdf::compile(text).map_err(report_failure)?)?;
     }
     Ok(())
 }
 
-/// `paper.html`, in Chinese `paper.zh.html`.
-fn file_name(lang: Option<Lang>, extension: &str) -> String {
+/// `paper.html`, in Chinese `paper.zh.html`, of the short edition `paper.short.html`.
+fn file_name(lang: Lang, edition: Edition, extension: &str) -> String {
+    let edition = if edition == Edition::Short { ".short" } else { "" };
     match lang {
-        None | Some(Lang::En) => format!("paper.{extension}"),
-        Some(lang) => format!("paper.{}.{extension}", lang.code()),
+        Lang::En => format!("paper{edition}.{extension}"),
+        lang => format!("paper{edition}.{}.{extension}", lang.code()),
     }
 }
 
@@ -221,9 +254,9 @@ mod tests {
 
     #[test]
     fn every_language_but_english_is_in_the_name() {
-        assert_eq!(file_name(Some(Lang::Zh), "html"), "paper.zh.html");
-        assert_eq!(file_name(Some(Lang::En), "pdf"), "paper.pdf");
-        assert_eq!(file_name(None, "json"), "paper.json");
+        assert_eq!(file_name(Lang::Zh, Edition::Full, "html"), "paper.zh.html");
+        assert_eq!(file_name(Lang::En, Edition::Full, "pdf"), "paper.pdf");
+        assert_eq!(file_name(Lang::Zh, Edition::Short, "pdf"), "paper.short.zh.pdf");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! `dyno quickstart`.
 
 use super::RUNS;
+use super::ending::EndLength;
 use super::run::{Keeping, run_suite};
 use crate::Done;
+use dyno_runner::output;
 use dyno_suite::Overrides;
 use std::path::PathBuf;
 
@@ -14,9 +16,17 @@ pub(crate) struct Arguments {
     /// Scale data and durations down to this share, above 0 and at most 1.
     #[arg(long, value_name = "F")]
     shrink: Option<f64>,
+    /// Print every step and all tables, as `dyno run --long` does.
+    #[arg(long)]
+    long: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
-    run_suite("quickstart", &overrides, &Keeping::of(&arguments.dir, true))
+    let keeping = Keeping::of(&arguments.dir, true);
+    if arguments.long {
+        return run_suite("quickstart", &overrides, &keeping);
+    }
+    output::be_brief();
+    run_suite("quickstart", &overrides, &Keeping { length: EndLength::Screen, ..keeping })
 }

@@ -3,7 +3,7 @@
 use super::run::{Keeping, run_kept};
 use super::{RUNS, compare, find_run};
 use crate::{Done, families};
-use dyno_facts::{ExperimentFacts, FaultPlan, Restore, RunHeader};
+use dyno_facts::{ExperimentFacts, RunHeader, is_masked, mask_secrets};
 use dyno_report::Lang;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
@@ -74,13 +74,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 /// A run folder may come from anywhere, and its plan may hold commands of the shell.
 fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
     let commands = commands(plan);
+    if let Some(command) = commands.iter().find(|command| is_masked(command)) {
+        let message = format!("The run has not stored the password of its command `{command}`.");
+        return Err(Failure::usage(message).with_hint(
+            "Run the suite itself; a command that takes its password from a file can be executed again.",
+        ));
+    }
     if commands.is_empty() || are_allowed {
         for command in commands {
+            let command = mask_secrets(&command);
             output::talk(&format!("note: the plan runs a command of the shell here: {command}"));
         }
         return Ok(());
     }
-    let told: Vec<String> = commands.iter().map(|command| format!("`{command}`")).collect();
+    let told: Vec<String> =
+        commands.iter().map(|command| format!("`{}`", mask_secrets(command))).collect();
     let message = format!(
         "The plan runs commands of the shell on this machine: {}. Nothing was executed.",
         told.join(", ")
@@ -97,21 +105,16 @@ fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
 
 /// The commands that the plan runs on this machine: whoever has got the run from somebody else should
 /// see them.
-fn commands(plan: &Plan) -> Vec<String> {
+pub(super) fn commands(plan: &Plan) -> Vec<String> {
     let of = |planned: &ExperimentFacts| {
-        let restore = match &planned.restore {
-            Restore::Command(command) => Some(command.as_str()),
-            Restore::None | Restore::Reload => None,
-        };
         // Options that can't be read are not executed either.
         let family = experiment(families(), plan, planned);
         let of_family = family.map(|family| family.commands()).unwrap_or_default();
-        let of_fault = planned.fault.iter().flat_map(FaultPlan::commands);
-        let own = restore.into_iter().chain(of_fault).map(str::to_owned);
-        own.chain(of_family).collect::<Vec<_>>()
+        planned.commands().map(str::to_owned).chain(of_family).collect::<Vec<_>>()
     };
     let restarts = plan.experiments.iter().any(|planned| planned.restart_each > 0);
-    let restart = plan.targets.iter().filter_map(|target| target.restart.clone());
+    let restart = plan.targets.iter().filter_map(|target| target.restart.as_ref());
+    let restart = restart.map(|command| command.expose().to_owned());
     let restart = restart.filter(|_| restarts);
     restart.chain(plan.experiments.iter().flat_map(of)).collect()
 }

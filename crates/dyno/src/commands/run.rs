@@ -3,7 +3,9 @@
 use super::RUNS;
 use super::compare::refuse_mistakes;
 use super::continuing::{self, Continued};
-use super::ending;
+use super::ending::{self, EndLength};
+use super::preview;
+use super::reproduce;
 use super::serve::{self, LISTEN};
 use crate::Done;
 use crate::choice::choice;
@@ -11,27 +13,33 @@ use crate::fleet::{NatsArguments, versions};
 use crate::terminal::human_time;
 use dyno_engine::Control;
 use dyno_facts::{
-    EarlierSession, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus,
+    EarlierSession, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus, has_secret,
+    mask_secrets,
 };
-use dyno_fleet::FleetOptions;
-use dyno_report::{figure_of, judged_metrics, level_of_trial, server_changed, veto_of_level};
+use dyno_fleet::{FleetOptions, WAIT};
+use dyno_report::{
+    bound_of, figure_of, judged_metrics, level_of_trial, server_changed, veto_of_level,
+};
 use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::muster::{Muster, OnLostGenerator};
 use dyno_runner::{output, signals};
-use dyno_store::Run;
+use dyno_store::{FolderAccess, Run};
 use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dyno run quickstart
   dyno run rds-mysql-5.6 --target 'rds.mysql.s3.large=mysql://root@127.0.0.1/sbtest' --shrink 0.001
+  dyno run mixed --budget 10m --target a=mysql://root@10.0.0.5/db --target b=postgres://me@10.0.0.6/db
+  dyno run mixed --budget 10m --target a=mysql://root@10.0.0.5/db --plan     what would be done
   dyno run my-suite.toml --seed 7
   dyno run my-suite.toml --compare old new --target old=mysql://root@10.0.0.5/db \\
       --target new=mysql://root@10.0.0.6/db --gate 'tps.ratio.low > 0.97'
@@ -58,6 +66,12 @@ pub(crate) struct Arguments {
     /// Scale data and durations down to this share, above 0 and at most 1.
     #[arg(long, value_name = "F")]
     shrink: Option<f64>,
+    /// Scale data and durations down so that the whole run takes about this long, such as 10m or 2h.
+    #[arg(long, value_name = "TIME", conflicts_with = "shrink")]
+    budget: Option<String>,
+    /// Print the steps, their sizes and seconds, and which tables are made and dropped; execute nothing.
+    #[arg(long)]
+    plan: bool,
     /// Cap every number of workers.
     #[arg(long, value_name = "N")]
     max_workers: Option<u32>,
@@ -75,6 +89,9 @@ pub(crate) struct Arguments {
     /// Folder in which runs are kept.
     #[arg(long, value_name = "FOLDER", default_value = RUNS)]
     dir: PathBuf,
+    /// Let all users of this machine read the run folder, as far as the umask does.
+    #[arg(long)]
+    share: bool,
     /// Begin a new run even if there is an interrupted one to go on with.
     #[arg(long)]
     new: bool,
@@ -85,6 +102,9 @@ pub(crate) struct Arguments {
     /// Measure also where another run works on the same tables of a target; the paper says so.
     #[arg(long)]
     share_target: bool,
+    /// Print all tables at the end, as `dyno show` does.
+    #[arg(long)]
+    long: bool,
     #[command(flatten)]
     fleet: FleetArguments,
 }
@@ -97,6 +117,9 @@ struct FleetArguments {
     /// Load generators (`dyno generator`) that make the load together; needs --nats.
     #[arg(long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u32).range(1..=1000))]
     generators: Option<u32>,
+    /// Seconds to wait until all load generators are there.
+    #[arg(long, value_name = "S", requires = "nats", default_value_t = WAIT.as_secs())]
+    wait: u64,
     /// What the run does when a load generator dies or answers no more: it goes on with those that are left,
     /// or it ends. The trial has failed in any case.
     #[arg(long, value_name = "DO", requires = "nats", default_value = "continue", value_parser = choice(LOST))]
@@ -107,14 +130,16 @@ const LOST: &[(&str, OnLostGenerator)] =
     &[("continue", OnLostGenerator::Continue), ("fail", OnLostGenerator::Fail)];
 
 impl FleetArguments {
-    fn muster(&self) -> Option<Muster> {
+    fn muster(&self) -> Result<Option<Muster>, Failure> {
+        let Some(nats) = self.nats.options()? else { return Ok(None) };
         let options = FleetOptions {
-            nats: self.nats.options()?,
+            nats,
             fleet: self.nats.fleet.clone(),
             generators: self.generators.unwrap_or(1),
             versions: versions(),
+            wait: Duration::from_secs(self.wait),
         };
-        Some(Muster { options, lost: self.lost })
+        Ok(Some(Muster { options, lost: self.lost }))
     }
 }
 
@@ -142,7 +167,7 @@ struct Comparing {
     earlier: Option<String>,
     /// With --compare: begin no further pair after this time of an experiment, such as 30m or 2h.
     #[arg(long, value_name = "TIME", requires = "compare")]
-    budget: Option<String>,
+    pair_budget: Option<String>,
     /// A condition on the results of all experiments, such as 'tps.ratio.low > 0.97'.
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<String>,
@@ -152,16 +177,24 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_mistakes(&arguments.comparing.gates)?;
     let mut overrides = Overrides {
         shrink: arguments.shrink,
+        budget_s: seconds("budget", arguments.budget.as_ref())?,
         max_workers: arguments.max_workers,
         seed: arguments.seed,
         compare: arguments.comparing.versus()?,
         gates: arguments.comparing.gates.clone(),
         deny: arguments.deny.clone(),
         allow: arguments.allow.clone(),
+        by_fleet: arguments.fleet.nats.nats.is_some(),
         ..Overrides::default()
     };
     for target in &arguments.targets {
         add_target(&mut overrides, target)?;
+    }
+    if arguments.plan {
+        let mut plan = Plan::build(&Suite::open(&arguments.suite, &crate::offers())?, &overrides)?;
+        runner::check_options(crate::families(), &mut plan)?;
+        output::data(&preview::text(&plan)?);
+        return Ok(());
     }
     let earlier = arguments.comparing.earlier.as_deref();
     let continued = earlier.map(|name| continuing::read(&arguments.dir, name)).transpose()?;
@@ -170,19 +203,29 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
-    let muster = arguments.fleet.muster();
+    let muster = arguments.fleet.muster()?;
     let shares_targets = arguments.share_target;
     let keeping = Keeping::of(&arguments.dir, arguments.new);
-    let keeping = Keeping { muster, shares_targets, continued, ..keeping };
+    let access = if arguments.share { FolderAccess::All } else { FolderAccess::Owner };
+    let length = if arguments.long { EndLength::Long } else { EndLength::Short };
+    let keeping = Keeping { access, muster, shares_targets, continued, length, ..keeping };
     run_suite(&arguments.suite, &overrides, &keeping)
+}
+
+fn wrong(option: &str, text: &str, hint: &str) -> Failure {
+    Failure::usage(format!("`--{option} {text}` can't be understood.")).with_hint(hint)
+}
+
+/// A length of time that an option gives.
+pub(crate) fn seconds(option: &str, given: Option<&String>) -> Result<Option<f64>, Failure> {
+    let hint = "Give a length of time such as 90s, 30m or 2h.";
+    let read = |text: &String| dyno_suite::seconds(text).ok_or_else(|| wrong(option, text, hint));
+    given.map(read).transpose()
 }
 
 impl Comparing {
     fn versus(&self) -> Result<Option<Versus>, Failure> {
         let Some([baseline, candidate]) = self.compare.as_deref() else { return Ok(None) };
-        let wrong = |option: &str, text: &str, hint: &str| {
-            Failure::usage(format!("`--{option} {text}` can't be understood.")).with_hint(hint)
-        };
         let share = |option: &str, text: &Option<String>| -> Result<Option<f64>, Failure> {
             let hint = "Give a share such as 2%, from 0.01% to 50%.";
             let read =
@@ -191,12 +234,7 @@ impl Comparing {
         };
         let half_width = share("half-width", &self.half_width)?;
         let equivalence = share("equivalence", &self.equivalence)?;
-        let budget_s = match &self.budget {
-            Some(text) => Some(dyno_suite::seconds(text).ok_or_else(|| {
-                wrong("budget", text, "Give a length of time such as 90s, 30m or 2h.")
-            })?),
-            None => None,
-        };
+        let budget_s = seconds("pair-budget", self.pair_budget.as_ref())?;
         let pairs = match &self.pairs {
             Some(text) => Some(dyno_suite::pairs(text).ok_or_else(|| {
                 wrong("pairs", text, "Give a number from 1 to 1000, or two, such as 6..20.")
@@ -220,7 +258,11 @@ impl Comparing {
 pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping<'_>) -> Done {
     let suite = Suite::open(suite, &crate::offers())?;
     let plan = Plan::build(&suite, overrides)?;
-    run_kept(&plan, keeping)?.verdict
+    let kept = run_kept(&plan, keeping)?;
+    if keeping.length == EndLength::Screen {
+        ending::next_steps(&kept.path);
+    }
+    kept.verdict
 }
 
 pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
@@ -230,6 +272,7 @@ pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
 /// Where a run is kept, and which one is gone on with.
 pub(crate) struct Keeping<'a> {
     pub(crate) dir: &'a Path,
+    pub(crate) access: FolderAccess,
     pub(crate) new: bool,
     pub(crate) reproduces: Option<String>,
     /// The run whose pairs count beside those of this one.
@@ -238,11 +281,22 @@ pub(crate) struct Keeping<'a> {
     pub(crate) muster: Option<Muster>,
     /// Whether other runs may work on the same tables.
     pub(crate) shares_targets: bool,
+    /// What is printed at its end.
+    pub(crate) length: EndLength,
 }
 
 impl<'a> Keeping<'a> {
     pub(crate) fn of(dir: &'a Path, new: bool) -> Keeping<'a> {
-        Keeping { dir, new, reproduces: None, continued: None, muster: None, shares_targets: false }
+        Keeping {
+            dir,
+            access: FolderAccess::Owner,
+            new,
+            reproduces: None,
+            continued: None,
+            muster: None,
+            shares_targets: false,
+            length: EndLength::Long,
+        }
     }
 }
 
@@ -282,6 +336,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
     let run = open_run(plan, keeping)?;
     let figures = runner::TrialFigures {
         figure_of,
+        bound_of,
         judged_metrics,
         level_of: level_of_trial,
         veto_of: veto_of_level,
@@ -297,7 +352,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         keeping.shares_targets,
     )?;
     let path = outcome.path.clone();
-    Ok(StoredRun { path, verdict: ending::report(outcome)? })
+    Ok(StoredRun { path, verdict: ending::report(outcome, keeping.length)? })
 }
 
 /// The interrupted run of the same plan, or a new one.
@@ -312,7 +367,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         header.reproduces.clone_from(&keeping.reproduces);
     };
     if !keeping.new
-        && let Some(path) = unfinished(plan, keeping)?
+        && let Some(path) = find_unfinished(plan, keeping)?
     {
         let mut run = Run::open(&path)?;
         let between = match run.last_trial() {
@@ -336,6 +391,13 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         true => String::new(),
         false => format!(", and the load of {}: it is timed when it has begun", loads.join(", ")),
     };
+    for command in reproduce::commands(plan).iter().filter(|command| has_secret(command)) {
+        output::talk(&format!(
+            "warning: a command holds a password, which the process list shows: {}",
+            mask_secrets(command)
+        ));
+        output::talk("hint: give it in a file such as ~/.my.cnf or ~/.pgpass");
+    }
     output::talk(&format!("{}: {steps}, {most}about {about}{beside}.", plan.suite.title));
     if let Some(why) = &dyno_reactor::chosen_io().refused {
         output::talk(&format!(
@@ -349,10 +411,14 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
     fill(&mut header);
-    Ok(Run::create(keeping.dir, header)?)
+    Ok(Run::create_for(keeping.access, keeping.dir, header)?)
 }
 
-fn unfinished(plan: &Plan, keeping: &Keeping<'_>) -> Result<Option<PathBuf>, Failure> {
+/// The interrupted run of the same plan.
+pub(crate) fn find_unfinished(
+    plan: &Plan,
+    keeping: &Keeping<'_>,
+) -> Result<Option<PathBuf>, Failure> {
     let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
     let goes_on_with = |all: &[EarlierSession]| all.last().map(|session| session.folder.clone());
     for entry in dyno_store::list(keeping.dir)?.iter().rev() {
@@ -361,6 +427,12 @@ fn unfinished(plan: &Plan, keeping: &Keeping<'_>) -> Result<Option<PathBuf>, Fai
                 && header.reproduces == keeping.reproduces
                 && goes_on_with(&header.continues) == goes_on_with(sessions)
         });
+        if same && entry.is_growing && !keeping.shares_targets {
+            let message = format!("The same run is being executed, in {}.", entry.path.display());
+            let hint = "Wait for its end, or stop it and give the command again: it goes on. `--new` begins another run \
+                        beside it.";
+            return Err(Failure::new(message).with_hint(hint));
+        }
         let goes_on = same
             && match entry.status() {
                 Some(RunStatus::Interrupted) => true,
@@ -394,14 +466,14 @@ fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     Ok(trials.any(|step| !was_made(step) && !settled.contains(&step.id)))
 }
 
-/// The command as it was given, passwords in URLs masked.
+/// The command as it was given, passwords masked.
 fn command_line() -> Vec<String> {
     let redacted = |argument: String| match argument.split_once('=') {
         Some((name, url)) if url.contains("://") => {
             format!("{name}={}", SecretUrl::new(url).redacted())
         }
         _ if argument.contains("://") => SecretUrl::new(argument).redacted(),
-        _ => argument,
+        _ => mask_secrets(&argument),
     };
     std::env::args().map(redacted).collect()
 }

@@ -7,7 +7,7 @@ use dyno_facts::text_table;
 use dyno_facts::{ExperimentFacts, SecretUrl};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_suite::{Overrides, Plan, Suite, bundled};
+use dyno_suite::{Overrides, Plan, Suite, SuiteTarget, bundled};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -16,8 +16,8 @@ Examples:
   dyno suites polardb-mysql-oltp           its targets and experiments
   dyno suites rds-mysql-5.6 --toml > my-suite.toml
 
-Times are guesses: windows and warm-ups as the suite states them, loading at 100,000 rows/s. Rows of
-pgbench, TPC-C and TPC-H are those of the largest table.")]
+Times are guesses: windows and warm-ups as the suite states them, loads at the pace of a small server.
+Rows of pgbench, TPC-C and TPC-H are those of the largest table.")]
 pub(crate) struct Arguments {
     /// A suite, to see its targets and experiments.
     suite: Option<String>,
@@ -96,9 +96,16 @@ fn rows(experiment: &ExperimentFacts) -> u64 {
     experiment.data.map_or(0, |size| size.tables.saturating_mul(size.rows_per_table))
 }
 
+/// Its targets; of a suite that takes any, one.
+fn names(suite: &Suite) -> Vec<&str> {
+    match suite.targets.is_empty() {
+        true => vec!["any"],
+        false => suite.targets.iter().map(|target| target.name.value.as_str()).collect(),
+    }
+}
+
 fn needs(suite: &Suite, shrink: f64) -> Result<Vec<Need>, Failure> {
-    let names = suite.targets.iter().map(|target| target.name.value.as_str());
-    let needs = names.map(|name| Need::of(suite, shrink, name));
+    let needs = names(suite).into_iter().map(|name| Need::of(suite, shrink, name));
     Ok(needs.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
@@ -117,8 +124,8 @@ fn overview(suite: &Suite, shrink: f64) -> Result<String, Failure> {
         line("paper", paper.clone());
     }
     let full = needs(suite, 1.0)?;
-    let has_url =
-        suite.targets.iter().all(|target| target.nodes.iter().any(|node| node.url.is_some()));
+    let has_url = |target: &SuiteTarget| target.nodes.iter().any(|node| node.url.is_some());
+    let has_url = !suite.targets.is_empty() && suite.targets.iter().all(has_url);
     let sessions = full.iter().map(|need| need.sessions).max().unwrap_or(0);
     let what = match (has_url, full.len()) {
         (true, _) => "no server".to_owned(),
@@ -149,7 +156,7 @@ fn sizes(needs: &[Need]) -> String {
 fn targets(suite: &Suite) -> Result<String, Failure> {
     let mut rows = Vec::new();
     for need in needs(suite, 1.0)? {
-        let title = suite.target(&need.target).and_then(|target| target.title.clone());
+        let title = suite.target(&need.target).map(|target| target.facts.title.clone());
         rows.push(vec![
             need.target.clone(),
             title.unwrap_or_default(),
@@ -162,8 +169,7 @@ fn targets(suite: &Suite) -> Result<String, Failure> {
 }
 
 fn experiments(suite: &Suite) -> Result<String, Failure> {
-    let all: Vec<&str> = suite.targets.iter().map(|target| target.name.value.as_str()).collect();
-    let plan = plan(suite, 1.0, &all)?;
+    let plan = plan(suite, 1.0, &names(suite))?;
     let mut lines = Vec::new();
     for experiment in &plan.experiments {
         let levels = match experiment.degrees.is_empty() {

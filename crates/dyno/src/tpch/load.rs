@@ -1,6 +1,7 @@
 //! `dyno tpch load` and `dyno tpch drop`.
 
 use crate::Done;
+use dyno_core::counted;
 use dyno_facts::format::{short, whole};
 use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create, with_driver};
 use dyno_runner::failure::Failure;
@@ -130,7 +131,7 @@ pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
     let dropped = with_driver!(&database, driver => destroy(driver, &DroppedTables))?;
     output::talk(&match dropped.len() {
         0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),
-        count => format!("{count} tables were dropped."),
+        count => format!("Dropped: {}.", counted(count as u64, "table")),
     });
     Ok(())
 }

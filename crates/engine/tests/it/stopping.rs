@@ -3,7 +3,7 @@
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::SECOND;
 use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
-use dyno_engine::{Control, DriveError, TrialEnd, TrialSpec};
+use dyno_engine::{Control, DriveError, TrialEnd, TrialSpec, drive};
 
 fn events(events: u64, workers: u32) -> TrialSpec {
     TrialSpec { duration: None, events: Some(events), ..closed(workers, 1) }
@@ -143,4 +143,37 @@ fn what_a_worker_held_back_is_sent_and_counted_as_work() {
     let (result, _) = run(&workload, &driver, &events(100, 3));
     assert_eq!((result.total.work().reads, driver.statements()), (100, 103));
     assert_eq!(result.total.counts().committed, 100);
+}
+
+#[test]
+fn item_8_a_panic_before_the_start_fails_the_trial_and_no_loop_waits_for_it() {
+    let spec = TrialSpec { loops: Some(3), ..closed(6, 60) };
+    let mut workload = Lists::of(&TRANSFER);
+    workload.panics_at = Some(0);
+    let control = Control::new();
+    let (simulated, _) = try_run(&workload, &constant(MS, vec![]), &spec, &control);
+    let control = Control::new();
+    let real = drive(&workload, &constant(MS, vec![]), &spec, &control, &mut ());
+    for result in [simulated, real] {
+        let Err(DriveError::Connect(error)) = result else { panic!("{result:?}") };
+        assert!(error.message().contains("panicked"), "{error}");
+        assert_eq!(error.parts().detail.as_deref(), Some("worker 0 is broken"));
+    }
+}
+
+#[test]
+fn item_8_a_panic_within_the_window_keeps_what_was_measured() {
+    let spec = TrialSpec { loops: Some(3), ..closed(6, 60) };
+    let mut workload = Lists::of(&TRANSFER);
+    workload.panics_at = Some(2_500 * MS);
+    let (result, seen) = run(&workload, &constant(MS, vec![]), &spec);
+    assert!(
+        matches!(&result.ended, TrialEnd::Aborted(error) if error.message().contains("panicked")),
+        "{:?}",
+        result.ended
+    );
+    // 6 workers, 3 ms a transaction.
+    assert!((4_900..5_300).contains(&result.total.counts().committed), "{:?}", seen.commits());
+    assert_eq!(seen.commits()[..2], [1_998, 1_998], "{:?}", seen.commits());
+    assert!(result.unfinished > 0);
 }

@@ -26,6 +26,8 @@ pub(crate) struct Lists<'a> {
     names: Vec<TransactionKind>,
     /// At this time the first worker that begins an attempt asks for the end of the trial.
     pub(crate) stop: Option<(Nanos, &'a Control)>,
+    /// From this time on who begins an attempt panics; before the start for 0.
+    pub(crate) panics_at: Option<Nanos>,
     /// What a worker sends after its last transaction.
     pub(crate) farewell: Option<&'static str>,
     /// Every transaction that was over, and every worker that left with its error.
@@ -44,6 +46,7 @@ impl Lists<'_> {
             kinds,
             names,
             stop: None,
+            panics_at: None,
             farewell: None,
             over: Mutex::default(),
             left: Mutex::default(),
@@ -85,10 +88,11 @@ impl Workload for Lists<'_> {
     async fn open<S: Session>(
         &self,
         session: &mut S,
-        _id: WorkerId,
+        id: WorkerId,
         _workers: u32,
         rng: Rng,
     ) -> Result<Worker, DbError> {
+        assert!(id > 0 || self.panics_at != Some(0), "worker 0 is broken");
         Ok(Worker { prepared: self.prepare(session).await?, rng })
     }
 
@@ -114,6 +118,7 @@ impl Workload for Lists<'_> {
         {
             control.stop();
         }
+        assert!(self.panics_at.is_none_or(|at| now() < at), "a worker is broken");
         for &statement in &worker.prepared[transaction] {
             let param = [Param::Int(worker.rng.uniform(1, 1_000_000) as i64)];
             tally.count(session.execute(statement, &param, &mut Discard).await?);

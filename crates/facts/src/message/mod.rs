@@ -188,6 +188,15 @@ impl Message {
         Message::from(Form::Both { en: en.into(), zh: zh.into() })
     }
 
+    /// The same where one language may be missing: the other stands in its place.
+    pub fn either(en: &str, zh: &str) -> Message {
+        match (en, zh) {
+            (en, "") => Message::verbatim(en),
+            ("", zh) => Message::verbatim(zh),
+            (en, zh) => Message::both(en, zh),
+        }
+    }
+
     /// A message of a catalogue; [`say!`](crate::say) is the way to call it.
     pub fn of<const N: usize>(entry: &'static MessageTexts, args: [(&str, Arg); N]) -> Message {
         let args = args.into_iter().map(|(name, arg)| (name.to_owned(), arg)).collect();

@@ -4,21 +4,24 @@
 //! asked for [`LEASE`], the trial is stopped and the load generator is free again.
 
 use crate::NatsOptions;
+use crate::call::Caller;
 use crate::clock::calendar_now;
 use crate::error::{FleetError, FleetResult};
 use crate::flow::Outbox;
+use crate::key::SealContext;
 use crate::nats::Link;
 use crate::packet::{pack, unpack};
 use crate::protocol::{
-    Answer, Ask, GeneratorOrder, Hello, Question, Report, Versions, call_subject, check_name,
-    own_subject,
+    Answer, Ask, GeneratorOrder, Hello, QUESTION_LASTS, Question, Report, SentQuestion, Versions,
+    call_subject, check_name, own_subject,
 };
-use async_nats::{Client, Message, Subscriber};
+use async_nats::{Message, Subscriber};
 use dyno_core::Nanos;
 use dyno_engine::{Control, Observer, TrialResult};
 use dyno_reactor::monotonic_now;
 use dyno_record::{MeasuredInterval, Window};
 use futures_util::StreamExt;
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +31,8 @@ use std::time::{Duration, Instant};
 pub const LEASE: Duration = Duration::from_secs(20);
 /// Time limit for the answer of a load generator with the same name.
 const SAME_NAME: Duration = Duration::from_millis(500);
+/// Questions that are remembered: more of them than any run asks.
+const ASKED_MAX: usize = 1 << 20;
 /// Part of a message of NATS that the head of an answer may take.
 const HEAD: usize = 1024;
 
@@ -60,6 +65,8 @@ struct State {
     job: Option<Job>,
     /// The trial that is still being executed, also when its run has gone.
     busy_with: Option<u64>,
+    /// Questions that still have time: when that ends, and their numbers.
+    asked: BTreeSet<(i64, String)>,
 }
 
 #[derive(Debug)]
@@ -95,12 +102,13 @@ impl Generator {
         let name = free_name(&link, fleet, name, &environment.host)?;
         let hello = Hello {
             name,
-            id: link.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned(),
+            id: link.caller.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned(),
             versions,
             run: None,
             is_tls: nats.is_tls(),
             environment,
             addresses: addresses(),
+            load: load(),
         };
         let (sender, events) = channel();
         let state = Mutex::new(State::default());
@@ -140,7 +148,7 @@ impl Generator {
     }
 
     fn listen(&self, fleet: &str, told: Receiver<&'static str>) -> FleetResult<()> {
-        let client = self.link.client.clone();
+        let client = self.link.caller.client.clone();
         let subjects = [call_subject(fleet), own_subject(fleet, &self.hello.id)];
         let subscribed = self.link.wait(async move {
             let [call, own] = subjects;
@@ -155,7 +163,7 @@ impl Generator {
         })?;
         for subscriber in subscribed {
             let (desk, hello) = (Arc::clone(&self.desk), self.hello.clone());
-            self.link.spawn(answer_all(self.link.client.clone(), subscriber, desk, hello));
+            self.link.spawn(answer_all(self.link.caller.clone(), subscriber, desk, hello));
         }
         let desk = Arc::clone(&self.desk);
         self.link.spawn(async move {
@@ -171,12 +179,13 @@ impl Generator {
 
 /// The name that was asked for, or a free one.
 fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> FleetResult<String> {
-    let client = link.client.clone();
+    let caller = link.caller.clone();
     let call = call_subject(fleet);
     let taken: Vec<String> = link
-        .wait(async move { crate::call::who(&client, call, SAME_NAME).await })??
+        .wait(async move { crate::call::who(&caller, call, SAME_NAME).await })??
+        .found
         .into_iter()
-        .map(|hello| hello.name)
+        .map(|(hello, _)| hello.name)
         .collect();
     if let Some(name) = asked {
         if taken.iter().any(|other| other == name) {
@@ -215,17 +224,36 @@ fn addresses() -> Vec<String> {
     found
 }
 
-async fn answer_all(client: Client, mut questions: Subscriber, desk: Arc<Desk>, hello: Hello) {
-    while let Some(Message { payload, reply, .. }) = questions.next().await {
+async fn answer_all(caller: Caller, mut questions: Subscriber, desk: Arc<Desk>, hello: Hello) {
+    let Caller { client, key } = caller;
+    let mut is_told = false;
+    while let Some(Message { subject, payload, reply, .. }) = questions.next().await {
         let Some(reply) = reply else { continue };
+        let Some((stamp, packet)) = key.open(SealContext::QuestionTo(&subject), &payload) else {
+            // No answer: whoever has no key learns nothing.
+            if !std::mem::replace(&mut is_told, true) {
+                desk.note("Somebody asks without this fleet's key and is not answered.".to_owned());
+            }
+            continue;
+        };
         let most = client.max_payload().saturating_sub(HEAD).clamp(HEAD, 512 << 10);
-        let (answer, body) = match unpack::<Question>(&payload) {
-            Ok((question, _)) => desk.answer(question, &hello, most),
+        let (answer, body) = match unpack::<SentQuestion>(packet) {
+            Ok((asked, _)) => match desk.fresh(asked, &hello.name, calendar_now()) {
+                Ok(question) => desk.answer(question, &hello, most),
+                Err(why) => (Answer::Refused { why }, Vec::new()),
+            },
             Err(error) => (Answer::Refused { why: error.message }, Vec::new()),
         };
+        let (_, answer) = key.seal(SealContext::AnswerTo(&stamp), &pack(&answer, &body));
         // The coordinator asks again for a lost answer.
-        let _ = client.publish(reply, pack(&answer, &body).into()).await;
+        let _ = client.publish(reply, answer.into()).await;
     }
+}
+
+/// The first number of /proc/loadavg.
+fn load() -> f32 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()
 }
 
 impl Desk {
@@ -237,6 +265,25 @@ impl Desk {
         let _ = self.events.send(GeneratorEvent::Note(text));
     }
 
+    /// The question, unless it comes late or was asked before.
+    fn fresh(&self, asked: SentQuestion, name: &str, now: i64) -> Result<Question, String> {
+        let SentQuestion { question, nonce, until } = asked;
+        let mut state = self.lock();
+        while state.asked.first().is_some_and(|(until, _)| *until < now) {
+            state.asked.pop_first();
+        }
+        if until < now || until > now.saturating_add(2 * QUESTION_LASTS as i64) {
+            return Err(format!(
+                "The clock of the load generator {name} differs from the coordinator's by more than a minute, so it \
+                 can't tell new questions from old ones."
+            ));
+        }
+        match state.asked.len() < ASKED_MAX && state.asked.insert((until, nonce)) {
+            true => Ok(question),
+            false => Err(format!("The load generator {name} was asked this before.")),
+        }
+    }
+
     fn answer(
         self: &Arc<Self>,
         question: Question,
@@ -246,7 +293,12 @@ impl Desk {
         let (mut state, mut body) = (self.lock(), Vec::new());
         let of = state.run.as_ref().map(|(run, _)| run.clone());
         let answer = match (&mut state.run, &question.ask) {
-            (_, Ask::Who) => Answer::Here(Box::new(Hello { run: of, ..hello.clone() })),
+            (_, Ask::Who) => {
+                Answer::Here(Box::new(Hello { run: of, load: load(), ..hello.clone() }))
+            }
+            (_, Ask::Clock) => {
+                Answer::Clock { monotonic: monotonic_now(), calendar: calendar_now() }
+            }
             (Some((run, heard)), _) if *run == question.run => {
                 *heard = Instant::now();
                 let answer = self.answer_own(&mut state, question.ask, hello, most, &mut body);
@@ -293,11 +345,8 @@ impl Desk {
                     job.stop();
                 }
             }
-            Ask::Clock => {
-                return Answer::Clock { monotonic: monotonic_now(), calendar: calendar_now() };
-            }
             Ask::Leave => self.leave(state, "The run has ended; waiting for the next one."),
-            Ask::Who | Ask::Join | Ask::Keep => {}
+            Ask::Who | Ask::Clock | Ask::Join | Ask::Keep => {}
         }
         Answer::Done
     }
@@ -313,6 +362,9 @@ impl Desk {
                 "The load generator {} is {}, and the coordinator is {}.",
                 hello.name, hello.versions, order.versions
             );
+            return Answer::Refused { why };
+        }
+        if let Some(why) = order.excess() {
             return Answer::Refused { why };
         }
         if state.job.as_ref().is_some_and(|job| job.trial == order.trial) {

@@ -12,6 +12,7 @@ fn desk() -> (Arc<Desk>, Receiver<GeneratorEvent>, Hello) {
         is_tls: false,
         environment: dyno_facts::Environment::default(),
         addresses: Vec::new(),
+        load: 0.0,
     };
     (Arc::new(desk), told, hello)
 }
@@ -73,7 +74,49 @@ fn it_works_for_one_run_until_that_is_gone() {
     assert_eq!(ask(by("other", Ask::Leave)), Answer::Done);
     assert_eq!(ask(by("other", Ask::Leave)), Answer::Done);
     let Answer::Here(here) = ask(by("", Ask::Who)) else { panic!("it says who it is") };
-    assert_eq!(*here, hello);
+    assert_eq!(Hello { load: 0.0, ..*here }, hello);
+}
+
+#[test]
+fn item_10_a_question_is_answered_once_and_in_its_time() {
+    let (desk, _told, _hello) = desk();
+    let asked = |until: i64| SentQuestion { question: join("r"), nonce: until.to_string(), until };
+    let now = 1_000 * QUESTION_LASTS as i64;
+    let minute = QUESTION_LASTS as i64;
+    let fresh = |asked, now| desk.fresh(asked, "a", now).map(|question| question.run);
+    assert_eq!(fresh(asked(now + minute), now), Ok("r".to_owned()));
+    let again = fresh(asked(now + minute), now + 1).expect_err("it was heard and said again");
+    assert!(again.ends_with("was asked this before."), "{again}");
+    for until in [now - 1, now + 3 * minute] {
+        let why = fresh(asked(until), now).expect_err("another time");
+        assert!(why.starts_with("The clock of the load generator a differs"), "{why}");
+    }
+    assert!(fresh(asked(now + minute), now + 2 * minute).is_err(), "forgotten, and late");
+    assert_eq!(desk.lock().asked.len(), 0, "what is late is not remembered");
+}
+
+#[test]
+fn item_10_an_order_has_bounds() {
+    type Change = fn(&mut GeneratorOrder);
+    let changes: [(Change, &str); 5] = [
+        (|order| order.planned.workers = u32::MAX, "workers"),
+        (|order| order.planned.rate = Some(f64::NAN), "the rate"),
+        (|order| order.planned.duration_s = Some(1e300), "the duration"),
+        (|order| order.planned.warmup_s = -1.0, "the warm-up"),
+        (|order| order.generators = 0, "load generators"),
+    ];
+    for (change, what) in changes {
+        let (desk, told, hello) = desk();
+        desk.answer(join("r"), &hello, 1000);
+        let Question { run, ask: Ask::Prepare(mut order) } = order(1, "1.0") else { panic!() };
+        change(&mut order);
+        let question = Question { run, ask: Ask::Prepare(order) };
+        let Answer::Refused { why } = desk.answer(question, &hello, 1000).0 else {
+            panic!("{what}")
+        };
+        assert!(why.ends_with(&format!("out of all bounds: {what}.")), "{why}");
+        assert!(assignments(&told).is_empty());
+    }
 }
 
 #[test]

@@ -102,6 +102,14 @@ impl ServerProcess {
 impl ServerCpu {
     /// Seconds used from `before` to `self`; `None` of another process, and where that is too little to be told.
     pub fn used_s(&self, before: &ServerCpu) -> Option<f64> {
+        self.used_beside_s(before).filter(|used_s| {
+            let is_fine = self.group.is_some() && before.group.is_some();
+            is_fine || *used_s * clock_ticks_per_second() as f64 >= FEWEST_TICKS as f64 - 0.5
+        })
+    }
+
+    /// The same, also where it is little: a node that is idle beside others that are not.
+    pub fn used_beside_s(&self, before: &ServerCpu) -> Option<f64> {
         if self.process != before.process {
             return None;
         }
@@ -110,7 +118,7 @@ impl ServerCpu {
         {
             return Some(after_us.checked_sub(*before_us).filter(|us| *us > 0)? as f64 / 1e6);
         }
-        let ticks = self.ticks.checked_sub(before.ticks).filter(|&ticks| ticks >= FEWEST_TICKS)?;
+        let ticks = self.ticks.checked_sub(before.ticks)?;
         Some(ticks as f64 / clock_ticks_per_second() as f64)
     }
 
@@ -277,6 +285,8 @@ mod tests {
             group: group.map(|(path, used_us)| (PathBuf::from(path), used_us)),
         };
         assert_eq!(at(109, None).used_s(&at(100, None)), None);
+        assert!(at(109, None).used_beside_s(&at(100, None)).is_some(), "but not beside others");
+        assert!(at(110, None).used_s(&at(100, None)).is_some());
         assert!(at(120, None).used_s(&at(100, None)).is_some());
         assert_eq!(at(90, None).used_s(&at(100, None)), None);
         let used_s = at(109, Some(("/pg", 1_500))).used_s(&at(100, Some(("/pg", 500))));

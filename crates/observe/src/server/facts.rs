@@ -3,7 +3,7 @@
 use super::ask::Asker;
 use super::postgres;
 use dyno_core::{DbResult, Dialect, Session};
-use dyno_facts::ServerFacts;
+use dyno_facts::{LogInFacts, ServerFacts};
 use std::collections::BTreeMap;
 
 const SQLITE_PRAGMAS: [&str; 12] = [
@@ -35,6 +35,11 @@ pub(super) async fn ask_facts<S: Session>(asker: &mut Asker<'_, S>) -> DbResult<
     let (dialect, capabilities) = (asker.session().dialect(), asker.session().capabilities());
     let mut facts =
         ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
+    facts.log_in = asker.session().proof().map(|proof| LogInFacts {
+        tls: proof.tls.map(|tls| tls.version.to_owned()),
+        is_verified: proof.tls.is_some_and(|tls| tls.is_verified),
+        method: proof.method.to_owned(),
+    });
     if let Some(settings) = capabilities.settings {
         facts.settings = pairs(asker, "settings", settings).await?;
     }

@@ -61,20 +61,40 @@ pub enum Block {
     },
 }
 
-/// What stands above the first section.
+/// Page one.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cover {
     /// What kind of document this is.
     pub kicker: Message,
     pub title: Message,
-    /// Products and versions.
-    pub byline: String,
-    /// The verdict in a sentence or two.
-    pub verdict: Message,
-    /// When, by what, how many checks.
+    /// Below the title; may be empty.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub subtitle: Message,
+    /// Who measured, and when.
+    pub byline: Message,
+    /// Across the page where the suite was shrunk: such figures are a rehearsal.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub banner: Message,
+    /// What came out, in a sentence or two.
+    pub answer: Message,
+    /// The chart that carries it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chart: Option<Drawing>,
+    /// Systems, data against memory, load, durability.
     pub facts: Vec<Fact>,
+    pub warnings: CoverWarnings,
     /// Heads the table of contents.
     pub contents: Message,
+}
+
+/// What is to be known before a figure is quoted.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct CoverWarnings {
+    pub title: Message,
+    /// How many findings forbid and qualify.
+    pub verdict: Message,
+    /// What forbids a figure, then what qualifies one.
+    pub items: Vec<TextLine>,
 }
 
 /// A name and its value.
@@ -127,6 +147,9 @@ pub struct Drawing {
     /// As SVG.
     #[serde(skip)]
     pub svgs: Vec<String>,
+    /// The same laid out for a screen as wide as a hand; nothing where there is no such layout.
+    #[serde(skip)]
+    pub narrow: Vec<String>,
 }
 
 /// Blocks that are put together.
@@ -208,6 +231,14 @@ impl Blocks {
         if let Some(Block::Details { is_bulky, .. }) = self.0.last_mut() {
             *is_bulky = true;
         }
+    }
+
+    /// The first drawing of the first block of figures.
+    pub(crate) fn first_figure(self) -> Option<Drawing> {
+        self.0.into_iter().find_map(|block| match block {
+            Block::Figures { figures, .. } => figures.into_iter().next(),
+            _ => None,
+        })
     }
 
     /// Each as wide as the page.

@@ -64,6 +64,7 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     Some(Drawing {
         caption: caption.render(lang),
         note: note.render(lang),
+        narrow: Vec::new(),
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })

@@ -1,6 +1,8 @@
 //! Which charts a paper has.
 
+mod classes;
 mod cluster;
+pub(crate) mod cover;
 pub(crate) mod distributions;
 pub(crate) mod fault;
 mod over_time;
@@ -15,9 +17,8 @@ pub(crate) use verdict::drawings;
 
 pub use crate::blocks::Drawing;
 use crate::evidence::{Experiment, Paper, Point, Spread};
-use crate::format;
 use crate::levels::{Levels, Measure};
-use crate::svg::{Axis, AxisScale, Bar, Chart, Series, Stroke, bars};
+use crate::svg::{Axis, AxisScale, Chart, Series, Stroke};
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, say};
 
@@ -35,7 +36,7 @@ pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<
     let mut figures: Vec<Drawing> =
         scale_out::figure(paper, experiment, lang).into_iter().collect();
     if levels.values.len() == 1 {
-        figures.extend(throughput_bars(paper, experiment, lang));
+        figures.extend(classes::figures(paper, experiment, lang));
         return figures;
     }
     figures.push(throughput(paper, experiment, &levels, lang));
@@ -172,7 +173,7 @@ fn figure(
     lang: Lang,
 ) -> Drawing {
     let caption = Message::sentences(caption).render(lang);
-    Drawing { caption, note: String::new(), legend, svgs }
+    Drawing { caption, note: String::new(), legend, svgs, narrow: Vec::new() }
 }
 
 /// What a chart of throughput has beside its lines.
@@ -305,44 +306,4 @@ fn latency_against_throughput(
     let description = say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title);
     let caption = say!(n_95th_percentile_of_latency_against_throughput, levels = &levels.label);
     Some(wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption], lang))
-}
-
-/// With a single load level there is no curve; bars show it beside the published figures. A bar
-/// alone shows nothing.
-fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Drawing> {
-    let measure = Measure::of(experiment);
-    let own = experiment.points.iter().map(|point| {
-        let spread = (measure.of)(point);
-        Bar {
-            name: point.target.clone(),
-            class: colour(paper, &point.target),
-            value: spread.median,
-            low_high: (point.repeats > 1).then_some((spread.min, spread.max)),
-            text: format::short(spread.median),
-        }
-    });
-    let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
-    let published = rows.filter_map(|row| {
-        let value = *row.metrics.get(measure.metric.name())?;
-        Some(Bar {
-            name: say!(row_published, row = &row.label).render(lang),
-            class: PUBLISHED.to_owned(),
-            value,
-            low_high: None,
-            text: format::short(value),
-        })
-    });
-    let all: Vec<Bar> = own.chain(published).collect();
-    if all.len() < 2 {
-        return None;
-    }
-    let has_published = all.iter().any(|bar| bar.class == PUBLISHED);
-    let mut caption = vec![say!(at_the_only_load_level, measure = measure.head)];
-    if has_published {
-        caption.push(say!(published_figures_in_grey));
-    }
-    let description =
-        say!(measure_of_experiment, measure = measure.name, experiment = &experiment.title);
-    let drawn = bars(WIDE.0, description.render(lang).as_str(), &all);
-    Some(figure(vec![drawn], Vec::new(), &caption, lang))
 }

@@ -95,6 +95,7 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Drawing> {
     Some(Drawing {
         note: note.render(lang),
         caption: say!(load_generators_and_targets_and_how).render(lang),
+        narrow: Vec::new(),
         svgs: vec![out],
         legend: Vec::new(),
     })

@@ -4,7 +4,7 @@ use super::{Drawing, WIDE, colour};
 use crate::evidence::{PairedComparison, VerdictRow, figure_of};
 use crate::evidence::{Paper, Point};
 use crate::findings::verdict::{bounds, ratio_of_row};
-use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, Series, Stroke, forest};
+use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, NARROW, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_statistics::{Metric, mean_interval};
@@ -23,38 +23,68 @@ fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Drawing> {
     let rows =
         |of: &PairedComparison| of.rows.iter().filter(|row| row.is_less_better == of_times).count();
     let is_crowded = paper.verdicts.comparisons.iter().map(rows).sum::<usize>() > MOST_ROWS;
+    let chosen = paper.verdicts.comparisons.iter().flat_map(|of| {
+        let own = of.rows.iter().enumerate().filter(|(_, row)| row.is_less_better == of_times);
+        own.filter(|(place, _)| !is_crowded || *place == 0).map(move |(_, row)| (of, row))
+    });
+    let chosen: Vec<RowOf<'_>> = chosen.collect();
+    (!chosen.is_empty()).then(|| plot(paper, of_times, &chosen, Message::default(), lang))
+}
+
+type RowOf<'a> = (&'a PairedComparison, &'a VerdictRow);
+
+/// The metric that decides of each of these comparisons; what is decided comes first where not all have room.
+pub(super) fn of_first_rows(
+    paper: &Paper,
+    comparisons: &[&PairedComparison],
+    most: usize,
+    lang: Lang,
+) -> Option<Drawing> {
+    let firsts = comparisons.iter().filter_map(|of| Some((*of, of.rows.first()?)));
+    let firsts: Vec<RowOf<'_>> = firsts.collect();
+    let of_times = firsts.first()?.1.is_less_better;
+    let mut shown: Vec<RowOf<'_>> =
+        firsts.iter().copied().filter(|(_, row)| row.is_less_better == of_times).collect();
+    let all = firsts.len();
+    if shown.len() > most {
+        shown.sort_by_key(|(of, row)| (row.call.is_undecided(), of.number));
+        shown.truncate(most);
+        shown.sort_by_key(|(of, _)| of.number);
+    }
+    let more = match all - shown.len() {
+        0 => Message::default(),
+        n => say!(further_results_in_section_6, n = n),
+    };
+    Some(plot(paper, of_times, &shown, more, lang))
+}
+
+fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: Lang) -> Drawing {
     let mut groups: Vec<ForestGroup> = Vec::new();
-    let mut shown: Vec<&VerdictRow> = Vec::new();
-    for of in &paper.verdicts.comparisons {
-        let name = format!("{}: {} / {}", of.title, of.candidate, of.baseline);
-        let own: Vec<&VerdictRow> = of
-            .rows
-            .iter()
-            .enumerate()
-            .filter(|(place, row)| row.is_less_better == of_times && (!is_crowded || *place == 0))
-            .map(|(_, row)| row)
-            .collect();
-        if own.is_empty() {
-            continue;
-        }
-        let drawn = own.iter().map(|row| forest_row(paper, of, row, lang));
+    for (of, row) in rows {
+        let name = say!(
+            experiment_candidate_by_baseline,
+            experiment = &of.title,
+            candidate = &of.candidate,
+            baseline = &of.baseline
+        );
+        let (name, drawn) = (name.render(lang), forest_row(paper, of, row, lang));
         match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.rows.extend(drawn),
-            None => groups.push(ForestGroup { name, rows: drawn.collect() }),
+            Some(group) => group.rows.push(drawn),
+            None => groups.push(ForestGroup { name, rows: vec![drawn] }),
         }
-        shown.extend(own);
     }
-    if shown.is_empty() {
-        return None;
-    }
+    let shown: Vec<&VerdictRow> = rows.iter().map(|(_, row)| *row).collect();
     let sides = [say!(slower), say!(faster)].map(|side| side.render(lang));
     let [slower, faster] = sides.each_ref().map(String::as_str);
     let what = match of_times {
         true => say!(times_and_latencies_candidate_by_baseline),
         false => say!(throughput_candidate_by_baseline_right_of),
     };
-    let how = say!(marks_are_geometric_means_over_the);
-    let caption = Message::sentences(&[say!(what, what = &what), how]);
+    let caption = Message::sentences(&[
+        say!(what, what = &what),
+        say!(marks_are_geometric_means_over_the),
+        more,
+    ]);
     let has_noise = shown.iter().any(|row| row.noise_floor.is_some());
     let note = match has_noise {
         true => say!(shaded_what_the_same_system_differs),
@@ -62,12 +92,14 @@ fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Drawing> {
     };
     let sides = if of_times { [faster, slower] } else { [slower, faster] };
     let axis = axis(&shown, lang);
-    Some(Drawing {
+    let drawn = |width: f64| forest(width, what.render(lang).as_str(), &axis, sides, &groups);
+    Drawing {
         caption: caption.render(lang),
         note: note.render(lang),
-        svgs: vec![forest(WIDE.0, what.render(lang).as_str(), &axis, sides, &groups)],
+        svgs: vec![drawn(WIDE.0)],
+        narrow: vec![drawn(NARROW)],
         legend: Vec::new(),
-    })
+    }
 }
 
 fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang) -> ForestRow {

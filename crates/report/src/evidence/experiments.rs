@@ -5,6 +5,7 @@ use crate::evidence::Published;
 use crate::evidence::points;
 use crate::evidence::{Experiment, PaperTarget, Trial};
 use crate::families::KnownFamily;
+use crate::text::Message;
 use dyno_facts::{ExperimentFacts, PublishedTable};
 use dyno_store::RunData;
 
@@ -56,7 +57,11 @@ pub(super) fn experiments(
             reload_each: facts.reload_each,
             gates: facts.gates,
             objective: facts.search.map(|search| search.objective),
-            title: if facts.title.is_empty() { facts.name.clone() } else { facts.title },
+            title: match facts.title.as_str() {
+                "" => Message::verbatim(&facts.name),
+                title => Message::either(title, &facts.title_zh),
+            },
+            description: Message::either(&facts.description, &facts.description_zh),
             name: facts.name,
             test,
             options: facts.options,

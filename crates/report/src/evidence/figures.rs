@@ -51,7 +51,7 @@ pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 }
 
 /// What a figure is that was not measured to its end.
-pub(crate) fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
+pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
     KnownFamily::of(trial)?.bound(trial, metric)
 }
 

@@ -5,6 +5,7 @@ mod experiments;
 mod figures;
 mod fleet;
 mod model;
+mod naming;
 mod nodes;
 pub(crate) mod points;
 mod published;
@@ -16,15 +17,16 @@ mod verdicts;
 
 pub use crate::blocks::{Level, Spread};
 pub use distributions::{LatencyDistribution, Quantile};
-pub(crate) use figures::{bound_of, metric_name, why_no_figure};
-pub use figures::{figure_of, judged_metrics};
+pub use figures::{bound_of, figure_of, judged_metrics};
+pub(crate) use figures::{metric_name, why_no_figure};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
 pub use model::{
-    Check, Counter, Evidence, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget, Point,
-    PointData, RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial, Verdicts,
+    Check, Counter, Edition, Evidence, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget,
+    Point, PointData, RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial, Verdicts,
 };
 pub(crate) use model::{DISK_BOUND, IN_MEMORY};
 pub use model::{GlossaryRow, glossary_row};
+pub use naming::Naming;
 pub(crate) use nodes::{
     is_autocommit, node_role, nodes_of, only_reads, place_of_role, reads, reads_of,
 };
@@ -41,30 +43,32 @@ pub use verdicts::{
     VerdictRow, Veto, VetoReach,
 };
 
-use crate::text::Message;
 use dyno_facts::{NodeConditions, PublishedTable, Purpose, TrialStatus};
 use dyno_store::RunData;
 
 impl Evidence {
     /// What was read of these runs, beside these published figures, before anything is found in it.
-    pub(crate) fn read(runs: &[RunData], published: &[PublishedTable]) -> Evidence {
+    pub(crate) fn read(
+        runs: &[RunData],
+        published: &[PublishedTable],
+        naming: &Naming<'_>,
+    ) -> Evidence {
         let numbered = || runs.iter().enumerate();
-        let targets: Vec<PaperTarget> =
-            numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
-        let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run));
+        let mut targets: Vec<PaperTarget> =
+            numbered().flat_map(|(index, run)| runs::targets(runs, index, run, naming)).collect();
+        let texts = naming.texts(runs.first()).cloned().unwrap_or_default();
+        let place = |target: &PaperTarget| {
+            texts.order.iter().position(|name| *name == target.facts.name).unwrap_or(usize::MAX)
+        };
+        targets.sort_by_key(place);
+        let published = &published::merged(published);
+        let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
         let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
             all.partition(|trial| trial.summary.status == TrialStatus::Starved);
         let experiments = experiments::experiments(runs, &targets, &trials, published);
         let is_elsewhere = |table: &&PublishedTable| {
             !experiments.iter().any(|experiment| experiment.name == table.experiment)
         };
-        let mut titles: Vec<Message> = Vec::new();
-        for run in runs {
-            let title = Message::from(&run.header.title);
-            if !titles.contains(&title) {
-                titles.push(title);
-            }
-        }
         let mut run_facts: Vec<RunFacts> =
             numbered().map(|(index, run)| runs::facts(index, run)).collect();
         if let [run] = run_facts.as_mut_slice() {
@@ -72,7 +76,9 @@ impl Evidence {
             run.link = Some(String::new());
         }
         Evidence {
-            title: Message::list(&titles),
+            title: naming::title(runs, &texts),
+            subtitle: naming::subtitle(runs, &texts),
+            texts,
             runs: run_facts,
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             targets,
@@ -137,6 +143,13 @@ impl Evidence {
 }
 
 impl Paper {
+    /// The same in another edition.
+    #[must_use]
+    pub fn in_edition(mut self, edition: Edition) -> Paper {
+        self.edition = edition;
+        self
+    }
+
     /// Says what leads from where the paper will stand to the folder of each run, in their order: a
     /// path with a slash at its end or an empty text; `None` leaves the files of a run unlinked.
     /// Without it the paper of one run links as if it stood in its folder, others don't link.

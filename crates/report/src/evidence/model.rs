@@ -8,9 +8,10 @@ use crate::evidence::{
 };
 use crate::families::{FamilyLevel, KnownFamily};
 use crate::text::Message;
+use dyno_core::is_shardingsphere;
 use dyno_facts::{
-    ComparisonFacts, DataFacts, Event, NodeRow, Purpose, RunHeader, ScriptFacts, SeriesRow,
-    TargetFacts, TrialSummary, say,
+    ComparisonFacts, DataFacts, Event, NodeRow, PaperTexts, Purpose, Role, RunHeader, ScriptFacts,
+    SeriesRow, TargetFacts, TrialSummary, say,
 };
 use dyno_statistics::Metric;
 use serde::Serialize;
@@ -21,6 +22,10 @@ use std::ops::Deref;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     pub title: Message,
+    /// Below the title; may be empty.
+    pub subtitle: Message,
+    /// What the publisher says.
+    pub texts: PaperTexts,
     pub runs: Vec<RunFacts>,
     pub targets: Vec<PaperTarget>,
     pub experiments: Vec<Experiment>,
@@ -58,6 +63,17 @@ pub struct Paper {
     pub costs: Vec<Cost>,
     /// The distribution of latency at the best point of each experiment and target.
     pub distributions: Vec<LatencyDistribution>,
+    /// How much of it is written.
+    pub edition: Edition,
+}
+
+/// How much of a paper is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Edition {
+    #[default]
+    Full,
+    /// Without the appendix, resource use, and what a page shows on demand.
+    Short,
 }
 
 impl Deref for Paper {
@@ -110,6 +126,34 @@ pub struct PaperTarget {
     pub not_readable: Vec<Message>,
 }
 
+impl PaperTarget {
+    /// The part of the version that decides how a server behaves: `8.0` of MySQL, `10.11` of MariaDB, `15` of
+    /// PostgreSQL from 10 on.
+    pub(crate) fn major_version(&self) -> Option<String> {
+        let mut words = self.product.split(' ');
+        let (product, version) = (words.next()?, words.next()?);
+        let parts: Vec<&str> = version.split(['.', '-']).collect();
+        let first = parts.first()?;
+        let is_one = product == "PostgreSQL" && first.parse::<u32>().is_ok_and(|n| n >= 10);
+        Some(match parts.get(1).filter(|_| !is_one) {
+            Some(second) => format!("{first}.{second}"),
+            None => (*first).to_owned(),
+        })
+    }
+
+    /// Product and major version: `PostgreSQL 15`.
+    pub(crate) fn major_product(&self) -> Option<String> {
+        let product = self.product.split(' ').next()?;
+        Some(format!("{product} {}", self.major_version()?))
+    }
+
+    /// Whether its sessions have the isolation level of its shards, whatever they ask for.
+    pub fn passes_no_isolation_on(&self) -> bool {
+        let has_shards = self.facts.nodes.iter().any(|node| node.role == Role::Shard);
+        has_shards && is_shardingsphere(&self.product)
+    }
+}
+
 /// A setting that matters.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SettingRow {
@@ -135,7 +179,9 @@ pub struct KeyRow<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
     pub name: String,
-    pub title: String,
+    pub title: Message,
+    /// Paragraphs; may be empty.
+    pub description: Message,
     /// Workload and test.
     pub test: String,
     pub options: BTreeMap<String, String>,
@@ -180,7 +226,10 @@ pub fn glossary_row(word: Message, meaning: Message) -> GlossaryRow {
 /// fewer than ten samples beyond it is `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
+    /// The label of its target.
     pub target: String,
+    /// The name of its target in the suite.
+    pub target_name: String,
     /// True where something was done to a node in its trials: what is committed in a window with an outage is
     /// no capacity, and is compared with nothing.
     pub has_fault: bool,

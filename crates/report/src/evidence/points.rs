@@ -91,6 +91,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
         Some((metric, Spread::of(values.collect())?))
     };
     Some(Point {
+        target_name: first.summary.target.clone(),
         target: first.target.clone(),
         has_fault: trials.iter().any(|trial| trial.summary.fault.is_some()),
         workers: first.summary.workers,
@@ -173,6 +174,17 @@ impl Experiment {
     /// True of passes over statements that are timed one by one: there are no transactions.
     pub(crate) fn is_pass(&self) -> bool {
         self.family.is_some_and(|family| family.is_pass())
+    }
+
+    /// True of the read-only tests of sysbench: a transaction is a bundle of reads, or one of them.
+    pub(crate) fn only_reads(&self) -> bool {
+        let is_on = |name: &str| {
+            let value = self.options.iter().find(|(own, _)| own.replace('-', "_") == name);
+            value.is_some_and(|(_, value)| matches!(value.as_str(), "on" | "true" | "1"))
+        };
+        let is_named =
+            ["oltp_read_only", "oltp_point_select"].iter().any(|t| self.test.contains(t));
+        is_named || self.test.starts_with("sysbench oltp") && is_on("oltp_read_only")
     }
 
     /// The benchmark of the TPC behind it.

@@ -48,7 +48,7 @@ pub struct BesidePublished {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
     /// Title of the experiment.
-    pub experiment: String,
+    pub experiment: Message,
     /// Label of the target.
     pub target: String,
     /// What the published table shows.
@@ -96,7 +96,7 @@ pub struct Cost {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
     /// Title of the experiment.
-    pub experiment: String,
+    pub experiment: Message,
     /// Label of the target.
     pub target: String,
     /// Of the whole target, as stated.
@@ -175,4 +175,32 @@ pub struct Pair {
     pub ratio: Option<f64>,
     /// Numbers of the checks that found something.
     pub checks: Vec<usize>,
+}
+
+/// Tables that several runs of a suite stand beside, each once: a row is the counterpart of the targets of all runs.
+pub(super) fn merged(tables: &[PublishedTable]) -> Vec<PublishedTable> {
+    let mut merged: Vec<PublishedTable> = Vec::new();
+    for table in tables {
+        let is_same = |known: &&mut PublishedTable| {
+            let is_row = |(a, b): (&PublishedRow, &PublishedRow)| {
+                (&a.label, &a.conditions) == (&b.label, &b.conditions)
+            };
+            (&known.experiment, &known.title) == (&table.experiment, &table.title)
+                && known.rows.len() == table.rows.len()
+                && known.rows.iter().zip(&table.rows).all(is_row)
+        };
+        match merged.iter_mut().find(is_same) {
+            Some(known) => {
+                for (row, other) in known.rows.iter_mut().zip(&table.rows) {
+                    for target in &other.targets {
+                        if !row.targets.contains(target) {
+                            row.targets.push(target.clone());
+                        }
+                    }
+                }
+            }
+            None => merged.push(table.clone()),
+        }
+    }
+    merged
 }

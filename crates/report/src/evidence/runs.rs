@@ -1,5 +1,6 @@
 //! What the paper says of runs, targets and trials.
 
+use super::Naming;
 use super::figure_of;
 use super::nodes;
 use crate::evidence::settings;
@@ -45,19 +46,24 @@ fn shell_line(words: &[String]) -> String {
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// The target's name; where runs share the name, the run's number with it.
-fn label(runs: &[RunData], index: usize, name: &str) -> String {
+/// What the target is called; where runs share its name, the run's number with it.
+fn label(runs: &[RunData], index: usize, name: &str, naming: &Naming<'_>) -> String {
     let has_it = |run: &&RunData| {
         run.header.targets.iter().any(|target| target.name == name)
             || run.trials.iter().any(|trial| trial.summary.target == name)
     };
     match runs.iter().filter(has_it).count() {
-        0 | 1 => name.to_owned(),
-        _ => format!("{name}, run {}", index + 1),
+        0 | 1 => naming.shown(&runs[index], name),
+        _ => format!("{}, run {}", naming.shown(&runs[index], name), index + 1),
     }
 }
 
-pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<PaperTarget> {
+pub(super) fn targets(
+    runs: &[RunData],
+    index: usize,
+    run: &RunData,
+    naming: &Naming<'_>,
+) -> Vec<PaperTarget> {
     let mut known: Vec<TargetFacts> = run.header.targets.clone();
     for trial in &run.trials {
         let name = &trial.summary.target;
@@ -74,13 +80,18 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Pape
         let words: Vec<&str> =
             words.iter().map(|word| word.as_str()).filter(|word| !word.is_empty()).collect();
         let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
+        if let Some(own) = naming.target(run, &facts.name) {
+            facts.class = own.class.clone().unwrap_or(facts.class);
+            facts.vcpu = own.vcpu.or(facts.vcpu);
+            facts.memory_gib = own.memory_gib.or(facts.memory_gib);
+        }
         facts.nodes.sort_by_key(|node| nodes::place_of_role(node.role.name()));
         PaperTarget {
-            label: label(runs, index, &facts.name),
+            label: label(runs, index, &facts.name, naming),
             run: index + 1,
             product: words.join(" "),
             route_words: nodes::route(&facts),
-            part_of: facts.part_of.as_ref().map(|whole| label(runs, index, whole)),
+            part_of: facts.part_of.as_ref().map(|whole| label(runs, index, whole, naming)),
             facts,
             settings: node.map(settings::rows).unwrap_or_default(),
             all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
@@ -91,7 +102,12 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Pape
     known.into_iter().map(target).collect()
 }
 
-pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial> {
+pub(super) fn trials(
+    runs: &[RunData],
+    index: usize,
+    run: &RunData,
+    naming: &Naming<'_>,
+) -> Vec<Trial> {
     let trial = |data: &TrialData| {
         let summary = completed(&data.summary);
         let is_last = run.trials.last().is_some_and(|last| last.summary.trial == summary.trial);
@@ -103,7 +119,7 @@ pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial
                 number.to_string()
             },
             run: index + 1,
-            target: label(runs, index, &summary.target),
+            target: label(runs, index, &summary.target, naming),
             place: place(run, &summary.target),
             status: match &summary.status {
                 _ if data.is_partial && run.is_growing && is_last => "running",

@@ -151,7 +151,7 @@ pub(crate) fn sentences(experiment: &Experiment) -> Vec<Message> {
         let (first, last) = (part.first()?, part.last()?);
         let (title, cluster) = (&experiment.title, &last.cluster);
         let title = match is_one {
-            true => Message::from(title),
+            true => title.clone(),
             false => say!(experiment_cluster, experiment = title, cluster = cluster),
         };
         Some(say!(

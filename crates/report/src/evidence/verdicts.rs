@@ -1,6 +1,6 @@
 //! What a paper says about which target is faster, about gates, scaling and steadiness.
 
-use super::{Spot, SpotKind, Spread};
+use super::{Paper, Spot, SpotKind, Spread};
 use crate::text::Message;
 use dyno_facts::StopRule;
 use dyno_statistics::ratio::Judging;
@@ -16,7 +16,7 @@ pub struct PairedComparison {
     pub name: String,
     /// Name of the experiment.
     pub experiment: String,
-    pub title: String,
+    pub title: Message,
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
     /// The load level in words: `8 workers`.
@@ -74,16 +74,25 @@ pub enum VetoReach {
     AnyFar,
     /// By this factor at most, as a logarithm; percentiles and the longest times any far.
     Log(f64),
+    /// By what the pairs of some trials can: see [`VerdictRow::withstood`].
+    Pairs,
 }
 
 impl VetoReach {
-    /// The interval of a ratio, moved so far to either side; `None` where that may be anywhere.
-    pub(crate) fn moved(self, metric: &str, interval: Option<Bounds>) -> Option<(f64, f64)> {
+    /// The interval of a ratio, moved so far to either side; `None` where that may be anywhere. `withstood`: that of the
+    /// verdict on the same ratio.
+    pub(crate) fn moved(
+        self,
+        metric: &str,
+        interval: Option<Bounds>,
+        withstood: Option<Bounds>,
+    ) -> Option<(f64, f64)> {
         let is_tail = Metric::of_name(metric).is_some_and(Metric::is_percentile);
         match (self, interval) {
             (VetoReach::Log(log), Some(both)) if !is_tail => {
                 Some((both.low * (-log).exp(), both.high * log.exp()))
             }
+            (VetoReach::Pairs, _) => withstood.map(|both| (both.low, both.high)),
             _ => None,
         }
     }
@@ -233,6 +242,10 @@ pub struct VerdictRow {
     pub bound: &'static str,
     /// 95 % interval of the ratio (Wilcoxon's); `None` under six pairs.
     pub interval: Option<Bounds>,
+    /// The same whatever the pairs in which dyno was stopped would have shown; `None` where there is none, and where they
+    /// alone may have made the difference.
+    #[serde(skip)]
+    pub(crate) withstood: Option<Bounds>,
     /// Half of the interval's width, as a share of the ratio.
     pub half_width: Option<f64>,
     /// 95 % interval of the geometric mean (Student's t on the logarithms); `None` under two pairs.
@@ -322,7 +335,7 @@ impl GateResult {
 pub struct GateRow {
     pub gate: String,
     /// Heading of the experiment.
-    pub title: String,
+    pub title: Message,
     pub level: Message,
     /// Label of the target; of a ratio both, candidate first: `new / old`.
     pub target: String,
@@ -348,7 +361,7 @@ pub struct GateRow {
 pub struct Scaling {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
-    pub title: String,
+    pub title: Message,
     pub target: String,
     pub single: f64,
     /// σ: the share that is done one after the other.
@@ -418,4 +431,17 @@ pub struct StallRow {
     pub lowest_per_s: f64,
     /// What the server did or had done to it at that time.
     pub events: Vec<Message>,
+}
+
+impl Paper {
+    /// Comparisons that a cover may tell: of a system with itself only where there is nothing else, and none of unlike
+    /// node classes.
+    pub(crate) fn cover_comparisons(&self) -> Vec<&PairedComparison> {
+        let all = &self.verdicts.comparisons;
+        let unlike: Vec<usize> =
+            self.checks.iter().filter(|check| check.id == "node-class").map(|c| c.number).collect();
+        let is_like = |of: &&PairedComparison| !of.checks.iter().any(|own| unlike.contains(own));
+        let is_aa_only = all.iter().all(|of| of.is_aa);
+        all.iter().filter(is_like).filter(|of| !of.is_aa || is_aa_only).collect()
+    }
 }

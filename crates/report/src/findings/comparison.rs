@@ -15,6 +15,13 @@ struct Cell<'a> {
     point: Option<&'a Point>,
 }
 
+impl Cell<'_> {
+    /// What the paper calls its target.
+    fn shown(&self) -> &str {
+        self.point.map_or(self.target, |point| &point.target)
+    }
+}
+
 /// Published tables of which at least two experiments measure some row. A table of one experiment
 /// stands beside that alone, unless its family is ranked by a metric of its own: there a row is a whole benchmark.
 pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
@@ -62,10 +69,8 @@ pub fn counterpart<'a>(
     row: &PublishedRow,
     target: &str,
 ) -> Option<&'a Point> {
-    // Of several runs a target's label has the run's number behind its name.
     let is_own = |point: &&Point| {
-        let same = point.target == *target || point.target.starts_with(&format!("{target},"));
-        same && point.status == "complete" && !point.has_fault
+        point.target_name == target && point.status == "complete" && !point.has_fault
     };
     let own = || experiment.points.iter().filter(is_own);
     let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
@@ -86,7 +91,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
     }
     for cell in cells {
         let same = |row: &&mut ComparisonRow| {
-            row.target == cell.target
+            row.target == cell.shown()
                 && row.label == cell.row.label
                 && row.number == cell.row.number
         };
@@ -105,7 +110,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
             description: description(cell.row, &[&splitting, &conditions]),
             number: cell.row.number,
             conditions: conditions.iter().map(|name| readable(&value(name))).collect(),
-            target: cell.target.to_owned(),
+            target: cell.shown().to_owned(),
             workers: cell.point.map_or(0, |point| point.load() as u32),
             setup: cell
                 .point
@@ -206,6 +211,32 @@ pub(crate) fn published_metric(name: &str) -> Message {
         "data_qps" => Message::from("QPS"),
         "tpmc" => Message::from("tpmC"),
         other => Message::from(other),
+    }
+}
+
+/// A condition of published figures, as the head of a column.
+pub(crate) fn condition_name(name: &str) -> Message {
+    match name {
+        "class" => say!(condition_class),
+        "edition" => say!(condition_edition),
+        "vcpu" | "compute_vcpu" => say!(condition_vcpu),
+        "memory_gib" | "compute_memory_gib" => say!(condition_memory),
+        "rows" => say!(rows),
+        "hot_rows" => say!(hot_rows),
+        "clients" => say!(condition_clients),
+        "threads" => say!(condition_threads),
+        "workers" => say!(workers),
+        "duration_s" => say!(condition_duration),
+        "scale" => say!(condition_scale),
+        "warehouses" => say!(condition_warehouses),
+        "load_generators" => say!(condition_load_generators),
+        "terminals_per_generator" => say!(condition_terminals_each),
+        "max_connections" => say!(condition_max_connections),
+        "storage_nodes" => say!(condition_storage_nodes),
+        "storage_vcpu" => say!(condition_storage_vcpu),
+        "storage_memory_gib" => say!(condition_storage_memory),
+        "iops" => Message::from("IOPS"),
+        other => Message::from(other.replace('_', " ")),
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod fault;
 pub(crate) mod published;
 pub(crate) mod verdict;
 
-use crate::evidence::{Evidence, Paper, distributions};
+use crate::evidence::{Edition, Evidence, Naming, Paper, distributions};
 use dyno_facts::PublishedTable;
 use dyno_store::RunData;
 
@@ -18,7 +18,17 @@ impl Paper {
 
     /// The same with gates beside those of the suites, judged in every experiment.
     pub fn gated(runs: &[RunData], published: &[PublishedTable], gates: &[String]) -> Paper {
-        let evidence = Evidence::read(runs, published);
+        Paper::named(runs, published, gates, &Naming::default())
+    }
+
+    /// The same in the words of a publisher, with names of targets in one language.
+    pub fn named(
+        runs: &[RunData],
+        published: &[PublishedTable],
+        gates: &[String],
+        naming: &Naming<'_>,
+    ) -> Paper {
+        let evidence = Evidence::read(runs, published, naming);
         let verdicts = verdict::judge(&evidence, gates);
         let checks = checks::make(&evidence, &verdicts, runs);
         let (evidence, mut verdicts) = checks::marked(evidence, verdicts, &checks);
@@ -28,6 +38,7 @@ impl Paper {
             beside: published::beside(&evidence),
             costs: published::costs(&evidence),
             distributions: distributions::distributions(&evidence, runs),
+            edition: Edition::Full,
             evidence,
             verdicts,
             checks,

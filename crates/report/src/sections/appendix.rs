@@ -1,34 +1,40 @@
 //! Settings, schema, trials, histograms, glossary.
 
-use super::{separated, trials};
-use crate::blocks::{Block, Blocks, PaperRows, Span, TextLine, code};
+use super::{names, separated, trials};
+use crate::blocks::{Block, Blocks, Cell, PaperRows, Span, TextLine, code};
 use crate::charts;
-use crate::evidence::{LatencyDistribution, Paper, Trial};
+use crate::evidence::{LatencyDistribution, Paper, PaperTarget, Trial};
 use crate::format::{
     self,
     NumberFormat::{Ms, Whole},
 };
 use crate::text::Lang;
 use dyno_facts::{NodeConditions, say};
+use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("", say!(appendix), "appendix");
-    let told = || paper.targets.iter().filter(|target| !target.all_settings.is_empty());
-    if told().next().is_some() {
+    blocks.details(say!(what_the_appendix_has), false, inside(paper, lang));
+    blocks
+}
+
+fn inside(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    let groups = by_product(paper);
+    if !groups.is_empty() {
         blocks.heading(3, "A", say!(variables), "settings");
     }
-    for target in told() {
+    for targets in &groups {
+        let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
+        let (rows, differing) = settings(targets);
+        let n = rows.len().to_string();
+        let summary = match targets.len() {
+            1 => say!(target_n_settings, target = labels[0], n = n),
+            _ => say!(targets_n_settings, targets = names(&labels), n = n, differing = differing),
+        };
         let mut inner = Blocks::default();
-        let title = say!(all_settings_of, target = &target.label);
-        inner.table(
-            PaperRows::new(title, &target.all_settings)
-                .look("text")
-                .text(say!(setting), |(name, _)| name)
-                .text(say!(value_word), |(_, value)| value),
-        );
-        let n = target.all_settings.len().to_string();
-        let summary = say!(target_n_settings, target = &target.label, n = n);
+        inner.table(settings_table(targets, rows));
         blocks.details(summary, false, inner);
         blocks.bulky();
     }
@@ -47,6 +53,51 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks.heading(3, "E", say!(glossary), "glossary");
     blocks.extend([Block::Terms { terms: super::glossary::terms(paper) }]);
     blocks
+}
+
+/// Targets whose servers call themselves the same, with all their settings.
+fn by_product(paper: &Paper) -> Vec<Vec<&PaperTarget>> {
+    let mut groups: Vec<Vec<&PaperTarget>> = Vec::new();
+    let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);
+    for target in paper.targets.iter().filter(|target| !target.all_settings.is_empty()) {
+        match groups.iter_mut().find(|group| product(group[0]) == product(target)) {
+            Some(group) => group.push(target),
+            None => groups.push(vec![target]),
+        }
+    }
+    groups
+}
+
+/// The names of all settings, those that differ first, and how many these are.
+fn settings<'a>(targets: &[&'a PaperTarget]) -> (Vec<&'a String>, usize) {
+    let all: BTreeSet<&String> =
+        targets.iter().flat_map(|target| target.all_settings.keys()).collect();
+    let (mut differ, same): (Vec<&String>, Vec<&String>) =
+        all.into_iter().partition(|name| !is_same(targets, name));
+    let differing = differ.len();
+    differ.extend(same);
+    (differ, differing)
+}
+
+fn is_same(targets: &[&PaperTarget], name: &str) -> bool {
+    targets.windows(2).all(|two| two[0].all_settings.get(name) == two[1].all_settings.get(name))
+}
+
+/// A column for each target; what is the same on all stands once.
+fn settings_table<'a>(
+    targets: &[&'a PaperTarget],
+    names_of_all: Vec<&'a String>,
+) -> PaperRows<&'a String> {
+    let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
+    let title = say!(all_settings_of, target = names(&labels));
+    let rows = PaperRows::new(title, names_of_all).look("text").text(say!(setting), |name| name);
+    targets.iter().enumerate().fold(rows, |rows, (place, target)| {
+        rows.text(&target.label, |name| match (is_same(targets, name), place) {
+            (true, 0) => Cell::from(target.all_settings.get(name)).over(targets.len()),
+            (true, _) => Cell::covered(),
+            (false, _) => Cell::from(target.all_settings.get(name)),
+        })
+    })
 }
 
 /// Tables of a node before the first trial of an experiment on a target.

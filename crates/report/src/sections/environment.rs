@@ -10,13 +10,20 @@ use crate::format::{
     NumberFormat::{Plain, Right, Whole},
 };
 use crate::text::{Lang, Message};
-use dyno_facts::{Environment, TargetNode, say};
+use dyno_facts::{Environment, LogInFacts, TargetNode, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("3", say!(environment), "environment");
     blocks.figures(topology::figure(paper, lang));
     blocks.table(targets(paper));
+    for target in &paper.targets {
+        let facts = &target.facts;
+        let text = Message::either(&facts.description, &facts.description_zh);
+        if !text.is_empty() {
+            blocks.paragraph(say!(labels_words, labels = &target.label, words = text));
+        }
+    }
     for target in paper.targets.iter().filter(|target| has_own_nodes(paper, target)) {
         blocks.table(nodes(target));
         blocks.fine(target.route_words.clone().unwrap_or_default());
@@ -55,6 +62,15 @@ fn machine(same_host: bool) -> Message {
     if same_host { say!(the_load_generators_own) } else { say!(another_one) }
 }
 
+fn log_in(found: Option<&LogInFacts>) -> Message {
+    let Some(LogInFacts { tls, is_verified, method }) = found else { return Message::default() };
+    match tls {
+        None => say!(log_in_without_tls, method = method),
+        Some(tls) if *is_verified => say!(log_in_verified, method = method, tls = tls),
+        Some(tls) => say!(log_in_unverified, method = method, tls = tls),
+    }
+}
+
 fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
     PaperRows::new(say!(targets), &paper.targets)
         .look("text")
@@ -75,6 +91,9 @@ fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
             price.map(|price| format!("{} {}", format::plain(price.per_hour), price.currency))
         })
         .text(say!(machine), |target| machine(target.facts.same_host))
+        .when(paper.targets.iter().any(|target| target.facts.log_in.is_some()), |table| {
+            table.text(say!(log_in), |target| log_in(target.facts.log_in.as_ref()))
+        })
 }
 
 fn nodes(target: &PaperTarget) -> PaperRows<&TargetNode> {
@@ -87,6 +106,9 @@ fn nodes(target: &PaperTarget) -> PaperRows<&TargetNode> {
         })
         .text(say!(address), |node| node.url.to_string())
         .text(say!(machine), |node| machine(node.same_host))
+        .when(target.facts.nodes.iter().any(|node| node.log_in.is_some()), |table| {
+            table.text(say!(log_in), |node| log_in(node.log_in.as_ref()))
+        })
 }
 
 fn machines(

@@ -12,6 +12,7 @@ use dyno_facts::{Purpose, StatementLatency, say};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
+    super::publisher::paragraphs(&mut blocks, &experiment.description.render(lang));
     let left_out = left_out(paper, experiment);
     if !left_out.is_empty() {
         let all: Vec<Message> = [say!(left_out)].into_iter().chain(left_out).collect();

@@ -7,6 +7,7 @@ use crate::evidence::settings;
 use crate::evidence::{
     Check, DISK_BOUND, Experiment, IN_MEMORY, Level, Paper, PaperTarget, Point, SettingRow,
 };
+use crate::families::KnownFamily;
 use crate::format::NumberFormat::{Bytes, Fixed, Ms, Short};
 use crate::format::unique;
 use crate::text::{Lang, Message};
@@ -79,15 +80,34 @@ fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
             Cell::from(waits_for.cloned()).with(clauses(&copies))
         })
         .text(say!(isolation_2), |target| {
-            let stated = || settings::isolation(target);
-            let told = own(target).find_map(|node| node.isolation.as_ref()).or_else(stated);
             let joins = own(target).any(NodeConditions::joins_foreign_shards);
-            let on_shards = joins.then(|| say!(repeatable_read_on_shards));
-            Cell::from(told).with(on_shards.unwrap_or_default())
+            let on_shards = if target.passes_no_isolation_on() {
+                Some(say!(isolation_not_passed_on))
+            } else {
+                joins.then(|| say!(repeatable_read_on_shards))
+            };
+            Cell::from(isolation(paper, target)).with(on_shards.unwrap_or_default())
         })
         .text(say!(connection_2), |target| own(target).find_map(|node| node.transport.as_ref()))
         .col(say!(round_trip_ms_2), Ms, |target| own(target).find_map(|node| node.round_trip_us))
         .each(|target, made| made.class = if is_weak(target) { "weak" } else { "" })
+}
+
+/// The isolation level of a target's sessions: as they have asked for it, where that counts, or as the servers give it.
+fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
+    let own = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
+    let own = own.or_else(|| settings::isolation(target));
+    let mut trials = paper.trials.iter().filter(|trial| trial.target == target.label);
+    let asked = trials
+        .find_map(|trial| KnownFamily::of(&trial.summary)?.isolation(&trial.summary))
+        .filter(|_| !target.passes_no_isolation_on());
+    let same = |level: &str| level.replace('-', " ").to_lowercase();
+    match (asked, own) {
+        (Some(asked), Some(own)) if same(&asked) != same(own) => {
+            Some(say!(isolation_asked_for, asked = asked, own = own))
+        }
+        (asked, own) => own.cloned().or(asked).map(Message::verbatim),
+    }
 }
 
 /// Settings with what they decide.

@@ -28,10 +28,29 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     if facts().any(|facts| facts.shard.is_some()) {
         words.push(say!(shard_outage_counts));
     }
+    words.extend(unknown(&rows));
     blocks.fine(Message::sentences(&words));
     blocks.figures(charts::fault::figures(paper, &rows, lang));
     blocks.table(trials(&rows));
     blocks
+}
+
+fn has_shards(row: &FaultTrials<'_>) -> bool {
+    row.facts().any(|facts| facts.across_shards.is_some())
+}
+
+/// What a dash in the table stands for.
+fn unknown(rows: &[FaultTrials<'_>]) -> Vec<Message> {
+    let any = |is: fn(&FaultFacts) -> bool| rows.iter().flat_map(FaultTrials::facts).any(is);
+    let is_untold = any(|facts| facts.lost.is_none());
+    let is_cut_off = any(|facts| facts.tps_after.is_none());
+    let is_mixed = rows.iter().any(has_shards) && !rows.iter().all(has_shards);
+    let words = [
+        is_untold.then(|| say!(dash_of_losses)),
+        is_cut_off.then(|| say!(dash_of_rate_after)),
+        is_mixed.then(|| say!(dash_of_shards)),
+    ];
+    words.into_iter().flatten().collect()
 }
 
 /// What a commit waits for, as the servers say; else as the suite states it.
@@ -108,9 +127,13 @@ fn configurations<'a>(
         .col(say!(acknowledged), Whole, |row| row.sum(|facts| facts.acknowledged))
         .col(say!(lost), Whole, |row| row.sum(|facts| facts.lost))
         .class("strong")
-        .col(say!(half_done), Whole, |row| row.sum(half_done))
-        .class("strong")
-        .col(say!(in_doubt), Whole, |row| row.sum(in_doubt))
+        .when(rows.iter().any(has_shards), |table| {
+            table.col(say!(half_done), Whole, |row| row.sum(half_done)).class("strong").col(
+                say!(in_doubt),
+                Whole,
+                |row| row.sum(in_doubt),
+            )
+        })
         .col(say!(unknown_2), Whole, |row| row.sum(|facts| facts.unknown))
         .text(say!(notes), |row| notes(paper, &checks(row)))
 }

@@ -1,6 +1,6 @@
 //! How far the claims of a paper reach.
 
-use crate::blocks::{Blocks, PaperRows};
+use crate::blocks::{Blocks, PaperRows, Style, coded};
 use crate::evidence::{AaKind, Paper, metric_name};
 use crate::families::is_pass;
 use crate::format::{self, NumberFormat};
@@ -66,6 +66,16 @@ fn of_comparisons(paper: &Paper) -> Vec<Message> {
         }
     }
     limits
+}
+
+/// What the plans have left out, capped or shrunk, in dyno's own words.
+pub(super) fn of_plans(paper: &Paper, blocks: &mut Blocks) {
+    let plans = paper.runs.iter().filter_map(|run| run.header.plan.as_ref());
+    let notes = format::unique(plans.flat_map(|plan| plan.notes.clone()).collect());
+    if !notes.is_empty() {
+        blocks.paragraph(say!(notes_of_the_plan));
+        blocks.list(Style::Plain, notes.iter().map(|note| vec![coded(note)]).collect());
+    }
 }
 
 /// What the load generators' machines have found of known effects.

@@ -1,6 +1,7 @@
 //! The sections of a paper: what stands in which of them, in which order.
 
 mod appendix;
+mod brief;
 mod cover;
 mod environment;
 mod experiment;
@@ -12,6 +13,7 @@ mod limits;
 mod method;
 mod nodes;
 mod published;
+mod publisher;
 mod purpose;
 mod reproduce;
 mod resources;
@@ -21,13 +23,15 @@ mod summary;
 mod trials;
 mod verdict;
 
+pub(crate) use cover::with_objections;
 pub use fairness::of_settings as settings;
+pub(crate) use summary::reached as results_reached;
 pub use trials::{place, shades};
 
 use crate::blocks::{
     Block, Blocks, Cell, CellValue, Look, Span, Style, TextLine, bad, emphasis, strong,
 };
-use crate::evidence::{Paper, PaperTarget};
+use crate::evidence::{Edition, Paper, PaperTarget};
 use crate::outcomes::CountedOutcome;
 use crate::text::{Lang, Message};
 use dyno_facts::CheckVerdict;
@@ -58,18 +62,54 @@ pub(crate) fn slots() -> impl Iterator<Item = String> {
 
 /// All of a paper; `slot` gives the user's own blocks for a place.
 pub(crate) fn of_paper(paper: &Paper, lang: Lang, slot: impl Fn(&str) -> Vec<Block>) -> Vec<Block> {
-    let mut blocks = vec![Block::Cover(Box::new(cover::cover(paper)))];
+    let mut blocks = vec![Block::Cover(Box::new(cover::cover(paper, lang)))];
+    let texts = &paper.texts;
+    blocks.extend(publisher::text(say!(preface), "preface", &texts.preface, lang));
+    blocks.extend(publisher::text(say!(introduction), "products", &texts.introduction, lang));
     blocks.extend(slot("before-summary"));
     for (anchor, make) in SECTIONS {
         blocks.extend(make(paper, lang));
+        if anchor == "summary" {
+            let title = say!(conclusions_of_the_publisher);
+            blocks.extend(publisher::text(title, "conclusions", &texts.conclusions, lang));
+        }
         blocks.extend(slot(&format!("after-{anchor}")));
     }
-    blocks
+    blocks.extend(publisher::text(say!(legal_notice), "legal", &texts.legal, lang));
+    match paper.edition {
+        Edition::Full => blocks,
+        Edition::Short => shortened(blocks),
+    }
+}
+
+/// Sections that only the full edition has.
+const FULL_ONLY: [&str; 2] = ["resources", "appendix"];
+
+/// Without these sections, and without what a page shows on demand.
+fn shortened(blocks: Vec<Block>) -> Vec<Block> {
+    let mut is_left_out = false;
+    let mut kept = Vec::new();
+    for block in blocks {
+        if let Block::Heading(heading) = &block
+            && heading.level == 2
+        {
+            is_left_out = FULL_ONLY.contains(&heading.anchor.as_str());
+        }
+        if !is_left_out && !matches!(block, Block::Details { .. }) {
+            kept.push(block);
+        }
+    }
+    kept
 }
 
 /// What a terminal shows of a paper: its tables of results, accounting, errors and checks of the data.
 pub(crate) fn of_verdicts(paper: &Paper, lang: Lang) -> Vec<Block> {
     verdict::blocks(paper, lang).0
+}
+
+/// What a terminal shows at the end of a run.
+pub(crate) fn at_the_end(paper: &Paper) -> Vec<Block> {
+    brief::blocks(paper).0
 }
 
 pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
@@ -81,7 +121,7 @@ pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     };
     blocks.list(Style::Plain, paper.targets.iter().map(target).collect());
     if paper.trials.is_empty() {
-        blocks.paragraph(say!(no_trial_has_been_executed_yet));
+        blocks.paragraph(summary::no_trial(paper));
         return blocks.0;
     }
     blocks.table(summary::best(paper));
@@ -98,9 +138,10 @@ pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     blocks.0
 }
 
-fn purpose(paper: &Paper, _: Lang) -> Blocks {
+fn purpose(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("2", say!(purpose_and_limits_of_the_claims), "purpose");
+    blocks.extend(publisher::descriptions(paper, lang));
     blocks.list(Style::Plain, plain_items(&purpose::sentences(paper)));
     let more = say!(what_else_limits_the_claims_stands, number = "9");
     blocks.paragraph(crate::blocks::link(more, "#limits"));
@@ -111,6 +152,7 @@ fn limits(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("9", say!(limits), "limits");
     blocks.list(Style::Plain, plain_items(&limits::sentences(paper)));
+    limits::of_plans(paper, &mut blocks);
     limits::known_effects(paper, &mut blocks);
     blocks
 }

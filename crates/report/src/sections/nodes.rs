@@ -34,6 +34,13 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
     if is_any {
         blocks.fine(say!(statements_and_commits_are_counted_by));
     }
+    let is_cpu_unknown = |level: &Level<'_>| {
+        let known = |node: &NodeWork<'_>| node.cpu_us_per_transaction.is_some();
+        level.nodes.iter().any(known) && !level.nodes.iter().all(known)
+    };
+    if best.iter().any(is_cpu_unknown) {
+        blocks.fine(say!(cpu_of_a_node_not_known));
+    }
     let looked: Vec<(&Point, Vec<&Freshness>)> =
         experiment.points.iter().map(|point| (point, looks(paper, point))).collect();
     let looked: Vec<_> = looked.iter().filter(|(_, looks)| !looks.is_empty()).collect();
@@ -186,6 +193,10 @@ fn sum<'a>(nodes: &[NodeWork<'a>], qps: f64) -> NodeWork<'a> {
         lag_max_s: most(|node| node.lag_max_s),
         ..NodeWork::default()
     };
+    let whole = |of: Option<u64>| of.filter(|all| *all > 0).map(|_| 1.0);
+    (sum.read_share, sum.write_share) = (whole(sum.reads), whole(sum.writes));
+    sum.rows_share = whole(sum.rows_written);
+    sum.cpu_share = nodes.iter().filter_map(|node| node.cpu_share).reduce(f64::max);
     sum.qps = sum.work().filter(|work| *work > 0).map(|_| qps);
     sum
 }
@@ -302,8 +313,13 @@ fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
                 .col(say!(server_cpu_us_per_transaction), Short, |node| node.cpu_us_per_transaction)
         })
         .col(say!(machine_busy_percent_2), Percent, |node| node.cpu_share)
-        .col(say!(lag_p95_s), Short, |node| node.lag_p95_s)
-        .col(say!(largest_lag_s), Short, |node| node.lag_max_s)
+        .when(level.sum.lag_max_s.is_some(), |table| {
+            table.col(say!(lag_p95_s), Short, |node| node.lag_p95_s).col(
+                say!(largest_lag_s),
+                Short,
+                |node| node.lag_max_s,
+            )
+        })
 }
 
 fn shares<'a>(levels: &'a [Level<'a>]) -> PaperRows<&'a Level<'a>> {
@@ -311,7 +327,9 @@ fn shares<'a>(levels: &'a [Level<'a>]) -> PaperRows<&'a Level<'a>> {
         .text(say!(target_2), |level| &level.point.target)
         .text(say!(load), |level| level.point.load_words())
         .text(say!(shares_of_the_nodes), |level| Message::sentences(&words(level)))
-        .col(say!(largest_lag_s), Short, |level| level.sum.lag_max_s)
+        .when(levels.iter().any(|level| level.sum.lag_max_s.is_some()), |table| {
+            table.col(say!(largest_lag_s), Short, |level| level.sum.lag_max_s)
+        })
 }
 
 /// Reads after writes in the trials of a load level.

@@ -1,11 +1,12 @@
 //! Results against published figures.
 
 use super::{clauses, note_spans};
-use crate::blocks::{Blocks, Cell, PaperRows, Span, spread};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, link, spread};
 use crate::evidence::{BesidePublished, PerVcpu, Published};
 use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
 use crate::families::KnownFamily;
+use crate::findings::comparison::{condition_name, published_metric};
 use crate::format::{
     self,
     NumberFormat::{Percent, Right, Short, Whole},
@@ -36,7 +37,16 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
             let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
             let shows = |family: KnownFamily| family.shows(experiment, &table.table);
             let is_told = experiment.family.is_some_and(shows);
-            if !(is_told || is_compared(table) && is_whole) {
+            if is_told {
+                let experiment = say!(section_of_experiment, experiment = &experiment.title);
+                let said = say!(
+                    published_beside_results,
+                    title = &table.table.title,
+                    source = &table.table.source,
+                    place = experiment
+                );
+                blocks.paragraph(link(said, format!("#experiment-{}", index + 1)));
+            } else if !(is_compared(table) && is_whole) {
                 rows_of(paper, table, Some(index), &mut blocks);
             }
         }
@@ -72,7 +82,7 @@ fn beside(paper: &Paper) -> PaperRows<&BesidePublished> {
         .class("strong")
         .col(say!(published), Short, |row| row.published)
         .class("theirs")
-        .col(say!(ratio), Short, |row| row.ratio)
+        .col(say!(ratio), Short, |row| ratio_cell(paper, Some(row.ratio), &row.checks))
         .when(is_counted, |table| {
             table.group(say!(per_vcpu_2), |table| {
                 table
@@ -84,10 +94,21 @@ fn beside(paper: &Paper) -> PaperRows<&BesidePublished> {
                         vcpu(row, |per| (per.published, per.vcpu_there))
                     })
                     .class("theirs")
-                    .col(say!(ratio), Short, |row| row.per_vcpu.map(|per| per.ratio))
+                    .col(say!(ratio), Short, |row| {
+                        ratio_cell(paper, row.per_vcpu.map(|per| per.ratio), &row.checks)
+                    })
             })
         })
         .text(say!(conditions_that_differ), |row| clauses(&row.differences))
+}
+
+/// A ratio to a published figure; of a figure that a check forbids there is none.
+fn ratio_cell(paper: &Paper, ratio: Option<f64>, checks: &[usize]) -> Cell {
+    let forbidding: Vec<usize> = paper.forbidding(checks).map(|check| check.number).collect();
+    match forbidding.is_empty() {
+        true => ratio.into(),
+        false => super::notes(paper, &forbidding),
+    }
 }
 
 fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> PaperRows<&'a ComparisonRow> {
@@ -100,8 +121,9 @@ fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> PaperRows<&'a C
     let table = PaperRows::new(title, rows)
         .text(say!(published_row), |row| Cell::from(&row.label).with(&row.description));
     let conditions = comparison.conditions.iter().enumerate();
-    let table = conditions
-        .fold(table, |table, (place, name)| table.col(name, Right, |row| &row.conditions[place]));
+    let table = conditions.fold(table, |table, (place, name)| {
+        table.col(condition_name(name), Right, |row| &row.conditions[place])
+    });
     let table = table
         .text(say!(measured_in_its_place), |row| Cell::from(&row.target).with(&row.setup))
         .col(&comparison.load, Whole, |row| row.workers)
@@ -123,7 +145,10 @@ fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> PaperRows<&'a C
                 .class("strong")
                 .col(say!(published), Whole, |row| row.pairs[place].published)
                 .class("grey")
-                .col(say!(ratio), Short, |row| row.pairs[place].ratio)
+                .col(say!(ratio), Short, |row| {
+                    let pair = &row.pairs[place];
+                    ratio_cell(paper, pair.ratio, &pair.checks)
+                })
         })
     })
 }
@@ -133,6 +158,21 @@ fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> PaperRows<&'a C
 enum Source<'a> {
     Ours(KeyRow<'a>),
     Theirs(&'a PublishedRow),
+}
+
+/// What is known of a target under the name of a published condition.
+fn stated(paper: &Paper, row: KeyRow<'_>, name: &str) -> Cell {
+    let Some(target) = paper.targets.iter().find(|target| target.label == row.point.target) else {
+        return Cell::blank();
+    };
+    let facts = &target.facts;
+    let known = match name {
+        "vcpu" | "compute_vcpu" => facts.vcpu,
+        "memory_gib" | "compute_memory_gib" => facts.memory_gib,
+        "duration_s" => row.experiment.shortest_window_s,
+        _ => None,
+    };
+    known.map_or_else(Cell::blank, Cell::from)
 }
 
 fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut Blocks) {
@@ -149,21 +189,22 @@ fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut 
             Source::Ours(row) if *name == shown.load_level => Cell::from(row.point.load()),
             Source::Ours(row) => {
                 let scale = row.point.scale().filter(|scale| scale.name == name);
-                scale.map_or_else(Cell::blank, |scale| scale.value.into())
+                scale.map_or_else(|| stated(paper, row, name), |scale| scale.value.into())
             }
             Source::Theirs(row) => row.conditions.get(name).cloned().unwrap_or_default().into(),
         };
-        rows.col(name, Whole, cell).class("wrap")
+        rows.col(condition_name(name), Whole, cell).class("wrap")
     });
     let rows = shown.metrics.iter().fold(rows, |rows, name| {
         let cell = |row| match row {
             Source::Ours(row) => {
                 let found = row.point.metric(name).map(|found| found.median);
-                found.map_or_else(Cell::blank, Cell::from).class("strong")
+                let found = found.map_or_else(Cell::blank, Cell::from).class("strong");
+                found.with(note_spans(paper, &row.point.checks))
             }
             Source::Theirs(row) => Cell::from(row.metrics.get(name).copied()),
         };
-        rows.col(name, Short, cell).class("wrap")
+        rows.col(published_metric(name), Short, cell).class("wrap")
     });
     let rows = rows.text(say!(counterpart_of), |row| match row {
         Source::Ours(_) => String::new(),

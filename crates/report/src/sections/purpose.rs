@@ -12,14 +12,20 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
     let mut sentences = Vec::new();
     let compared: Vec<&dyno_facts::ComparisonFacts> =
         paper.experiments.iter().filter_map(|experiment| experiment.comparison.as_ref()).collect();
+    // What the suite calls a target is not always what the paper calls it.
+    let label = |name: &str| {
+        let own = paper.targets.iter().find(|target| target.facts.name == name);
+        own.map_or_else(|| name.to_owned(), |target| target.label.clone())
+    };
     for facts in &compared {
-        let candidates = names(facts.candidates.iter().map(String::as_str).collect());
+        let candidates: Vec<String> = facts.candidates.iter().map(|name| label(name)).collect();
+        let candidates = names(candidates.iter().map(String::as_str).collect());
         let sentence = match facts.is_aa {
             true => say!(the_same_system_was_measured_as),
             false => say!(
                 the_question_is_whether_is_faster,
                 candidates = candidates,
-                baseline = &facts.baseline,
+                baseline = label(&facts.baseline),
             ),
         };
         if !sentences.contains(&sentence) {

@@ -1,6 +1,6 @@
 //! The whole in a paragraph and a table.
 
-use super::notes;
+use super::{notes, with_objections};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, Style, link, spread};
 use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, metric_name, scaling};
 use crate::families::families;
@@ -10,7 +10,7 @@ use crate::format::{
     NumberFormat::{Ms, Short, Whole},
 };
 use crate::text::{Lang, Message};
-use dyno_facts::{Purpose, say};
+use dyno_facts::{Purpose, RunStatus, say};
 use dyno_statistics::Metric;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
@@ -73,7 +73,7 @@ const MOST: usize = 3;
 /// What was measured, what did not end well, what was reached.
 fn sentences(paper: &Paper) -> Vec<Message> {
     if paper.trials.is_empty() {
-        return vec![say!(no_trial_has_been_executed_yet)];
+        return vec![no_trial(paper)];
     }
     let mut sentences = vec![extent(paper)];
     sentences.extend(not_ended_well(paper));
@@ -87,28 +87,41 @@ fn sentences(paper: &Paper) -> Vec<Message> {
     sentences
 }
 
-/// The first sentences of what was reached: the cover has no more room.
-pub(super) fn headline(paper: &Paper) -> Vec<Message> {
-    match paper.trials.is_empty() {
-        true => vec![say!(no_trial_has_been_executed_yet)],
-        false => paper.verdicts.sentence().into_iter().chain(reached(paper)).take(2).collect(),
+/// Why there is nothing to tell: a run may have failed before its first trial.
+pub(super) fn no_trial(paper: &Paper) -> Message {
+    let why = paper.runs.iter().find_map(|run| match &run.header.status {
+        RunStatus::Failed(why) => Some(why),
+        _ => None,
+    });
+    match why {
+        Some(why) => say!(no_trial_was_executed, why = why),
+        None => say!(no_trial_has_been_executed_yet),
     }
 }
 
-/// A sentence for each experiment and target.
-fn reached(paper: &Paper) -> Vec<Message> {
-    let of_families =
-        paper.experiments.iter().filter_map(|own| Some(own.family?.reached(paper, own)));
+/// A sentence for each experiment and target, with what forbids its figures.
+pub(crate) fn reached(paper: &Paper) -> Vec<Message> {
+    let of_families = paper.experiments.iter().filter_map(|own| {
+        let sentences = own.family?.reached(paper, own);
+        let numbers = || own.points.iter().flat_map(|point| point.checks.iter().copied()).collect();
+        let numbers: Vec<usize> = numbers();
+        let objected =
+            sentences.into_iter().map(move |said| with_objections(paper, said, &numbers));
+        Some(objected.collect::<Vec<_>>())
+    });
     let faults = paper.faults();
     let of_faults = faults.iter().map(FaultTrials::sentence);
-    let of_transactions = paper.result_rows().into_iter().map(|row| best_sentence(paper, row));
+    let of_transactions = paper
+        .result_rows()
+        .into_iter()
+        .map(|row| with_objections(paper, best_sentence(paper, row), &row.point.checks));
     let reached: Vec<Message> =
         of_faults.chain(of_transactions).chain(of_families.flatten()).collect();
     let is_failed = paper.trials.iter().all(|trial| trial.status == "failed");
     if reached.is_empty() && is_failed { vec![say!(no_valid_result)] } else { reached }
 }
 
-fn extent(paper: &Paper) -> Message {
+pub(super) fn extent(paper: &Paper) -> Message {
     let describe = |target: &PaperTarget| match target.product.as_str() {
         "" => Message::from(&target.label),
         product => say!(target_product, target = &target.label, product = product),
@@ -133,7 +146,7 @@ fn ended(paper: &Paper, status: &str) -> u64 {
     paper.trials.iter().filter(|trial| trial.status == status).count() as u64
 }
 
-fn not_ended_well(paper: &Paper) -> Option<Message> {
+pub(super) fn not_ended_well(paper: &Paper) -> Option<Message> {
     let cut = ended(paper, "interrupted") + ended(paper, "running");
     let failed = ended(paper, "failed");
     let again = paper.set_aside.len() as u64;

@@ -1,5 +1,6 @@
 //! Every trial: accounting, checks of the data, charts over time.
 
+use super::summary::no_trial;
 use super::{ended, notes, verdict_of};
 use crate::blocks::{Blocks, Look, PaperRows, Span, TextLine, bad, coded};
 use crate::charts;
@@ -13,7 +14,7 @@ use dyno_facts::{DataCheck, TrialStatus};
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     if paper.trials.is_empty() {
-        blocks.paragraph(say!(no_trial_has_been_executed_yet));
+        blocks.paragraph(no_trial(paper));
         return blocks;
     }
     families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));

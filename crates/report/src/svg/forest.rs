@@ -1,6 +1,6 @@
 //! A forest plot: ratios with their intervals around 1, row by row.
 
-use super::{Anchor, Axis, across, escape, open, place, text, widest};
+use super::{Anchor, Axis, NARROW, across, escape, fitted, open, place, text, widest};
 use std::fmt::Write;
 
 /// A ratio.
@@ -38,6 +38,9 @@ pub(crate) fn forest(
     sides: [&str; 2],
     groups: &[ForestGroup],
 ) -> String {
+    if width <= NARROW {
+        return narrow(width, description, axis, sides, groups);
+    }
     let rows = || groups.iter().flat_map(|group| &group.rows);
     let left = (widest(rows().map(|row| &row.name)) + 24.0).min(width * 0.36);
     let right = width - (widest(rows().map(|row| &row.text)) + 16.0).min(width * 0.4);
@@ -57,7 +60,10 @@ pub(crate) fn forest(
         text(&mut out, "heading", 0.0, top + 15.0, Anchor::Start, &group.name);
         for row in &group.rows {
             top += ROW;
-            draw(&mut out, row, left, right, top + ROW / 2.0, x);
+            let middle = top + ROW / 2.0;
+            draw(&mut out, row, left, right, middle, x);
+            text(&mut out, "tick", 16.0, middle + 4.0, Anchor::Start, &row.name);
+            text(&mut out, "value", right + 12.0, middle + 4.0, Anchor::Start, &row.text);
         }
         top += ROW;
     }
@@ -88,9 +94,64 @@ fn draw(
     }
     let class = if row.is_proven { " class=\"disc\"" } else { "" };
     let _ = write!(out, "<circle{class} cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.2\"/>", x(row.ratio));
-    text(out, "tick", 16.0, middle + 4.0, Anchor::Start, &row.name);
-    text(out, "value", right + 12.0, middle + 4.0, Anchor::Start, &row.text);
+    // An arrow where the interval goes on beyond the plot.
+    if let Some((low, high)) = row.interval {
+        if x(high) >= right {
+            let _ = write!(
+                out,
+                "<path class=\"arrow\" d=\"M{:.1},{:.1}v8l7,-4z\"/>",
+                right - 7.0,
+                middle - 4.0
+            );
+        }
+        if x(low) <= left {
+            let _ = write!(
+                out,
+                "<path class=\"arrow\" d=\"M{:.1},{:.1}v8l-7,-4z\"/>",
+                left + 7.0,
+                middle - 4.0
+            );
+        }
+    }
     out.push_str("</g>");
+}
+
+/// Name and figures above each row's plot.
+fn narrow(
+    width: f64,
+    description: &str,
+    axis: &Axis,
+    sides: [&str; 2],
+    groups: &[ForestGroup],
+) -> String {
+    const HIGH: f64 = 58.0;
+    let (left, right) = (4.0, width - 4.0);
+    let lines = groups.iter().map(|group| group.rows.len() as f64 * HIGH + ROW).sum::<f64>();
+    let bottom = TOP + lines;
+    let x = |value: f64| left + axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
+    let mut out = open(width, bottom + 36.0, description, "");
+    let one = x(1.0);
+    across(&mut out, "axis", left, right, bottom);
+    let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
+    text(&mut out, "label", one - 8.0, 12.0, Anchor::End, sides[0]);
+    text(&mut out, "label", one + 8.0, 12.0, Anchor::Start, sides[1]);
+    for (value, words) in axis.ticks.iter().step_by(2) {
+        text(&mut out, "tick", x(*value), bottom + 15.0, Anchor::Middle, words);
+    }
+    text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
+    let mut top = TOP;
+    for group in groups {
+        text(&mut out, "heading", 0.0, top + 15.0, Anchor::Start, &fitted(&group.name, width));
+        top += ROW;
+        for row in &group.rows {
+            text(&mut out, "tick", 0.0, top + 13.0, Anchor::Start, &fitted(&row.name, width));
+            text(&mut out, "value", 0.0, top + 29.0, Anchor::Start, &fitted(&row.text, width));
+            draw(&mut out, row, left, right, top + 44.0, x);
+            top += HIGH;
+        }
+    }
+    out.push_str("</svg>");
+    out
 }
 
 #[cfg(test)]

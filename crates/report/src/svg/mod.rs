@@ -303,6 +303,9 @@ pub(crate) struct Bar {
 
 /// Horizontal bars from 0, each with its name and value.
 pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
+    if width <= NARROW {
+        return stacked_bars(width, description, bars);
+    }
     const ROW: f64 = 26.0;
     let left = (widest(bars.iter().map(|bar| &bar.name)) + 12.0).min(width / 2.0);
     let right = width - widest(bars.iter().map(|bar| &bar.text)) - 12.0;
@@ -328,6 +331,48 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     }
     out.push_str("</svg>");
     out
+}
+
+/// Drawings that are not wider have names above what they name.
+pub(crate) const NARROW: f64 = 360.0;
+
+/// Bars with their names above them.
+fn stacked_bars(width: f64, description: &str, bars: &[Bar]) -> String {
+    const ROW: f64 = 42.0;
+    let right = width - widest(bars.iter().map(|bar| &bar.text)) - 14.0;
+    let highest =
+        bars.iter().map(|bar| bar.low_high.map_or(bar.value, |(_, high)| high.max(bar.value)));
+    let scale = AxisScale::Linear { from: 0.0, to: highest.fold(f64::MIN_POSITIVE, f64::max) };
+    let x = |value: f64| scale.position(value) * right;
+    let mut out = open(width, ROW * bars.len() as f64 + 4.0, description, "");
+    for (row, bar) in bars.iter().enumerate() {
+        let top = ROW * row as f64;
+        let end = x(bar.value);
+        let _ = write!(out, "<g class=\"series {}\">", bar.class);
+        text(&mut out, "tick", 0.0, top + 14.0, Anchor::Start, &fitted(&bar.name, width));
+        let place = place(0.0, top + 20.0, end.max(0.5), 14.0);
+        let _ = write!(out, "<rect class=\"bar\" {place}/>");
+        let behind = bar.low_high.map_or(end, |(_, high)| x(high).max(end)) + 7.0;
+        text(&mut out, "value", behind, top + 32.0, Anchor::Start, &bar.text);
+        out.push_str("</g>");
+    }
+    out.push_str("</svg>");
+    out
+}
+
+/// A text that is not wider; what is cut off ends with an ellipsis.
+pub(crate) fn fitted(text: &str, width: f64) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    for c in text.chars() {
+        if width_of(&cut) + width_of("mm") > width {
+            break;
+        }
+        cut.push(c);
+    }
+    cut.trim_end().to_owned() + "…"
 }
 
 pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {

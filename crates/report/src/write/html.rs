@@ -45,15 +45,7 @@ impl Html {
                 self.line(text);
                 self.put("</p>\n");
             }
-            Block::List { style, items } => {
-                self.put(&format!("<ul{}>\n", class_of(style_class(*style))));
-                for item in items {
-                    self.put("  <li>");
-                    self.line(item);
-                    self.put("</li>\n");
-                }
-                self.put("</ul>\n");
-            }
+            Block::List { style, items } => self.items(style_class(*style), items),
             Block::Terms { terms } => {
                 self.put("<dl class=\"terms\">\n");
                 for (word, meaning) in terms {
@@ -86,13 +78,21 @@ impl Html {
     fn cover(&mut self, cover: &Cover) {
         let lang = self.lang;
         let text = |text| escape(&told(text, lang));
-        self.put(&format!(
-            "<header>\n  <p class=\"kicker\">{}</p>\n  <h1>{}</h1>\n  <p class=\"byline\">{}</p>\n  <p class=\"verdict\">{}</p>\n  <dl class=\"facts\">\n",
-            text(&cover.kicker),
-            text(&cover.title),
-            escape(&cover.byline),
-            text(&cover.verdict),
-        ));
+        let (kicker, title) = (text(&cover.kicker), text(&cover.title));
+        self.put(&format!("<header>\n  <p class=\"kicker\">{kicker}</p>\n  <h1>{title}</h1>\n"));
+        let lines = [
+            ("subtitle", &cover.subtitle),
+            ("byline", &cover.byline),
+            ("banner", &cover.banner),
+            ("verdict", &cover.answer),
+        ];
+        for (class, words) in lines.into_iter().filter(|(_, words)| !words.is_empty()) {
+            self.put(&format!("  <p class=\"{class}\">{}</p>\n", text(words)));
+        }
+        if let Some(chart) = &cover.chart {
+            self.figures(std::slice::from_ref(chart), false);
+        }
+        self.put("  <dl class=\"facts\">\n");
         for fact in &cover.facts {
             self.put(&format!("    <div><dt>{}</dt><dd>", text(&fact.name)));
             self.line(&fact.value);
@@ -101,7 +101,23 @@ impl Html {
             }
             self.put("</dd></div>\n");
         }
-        self.put("  </dl>\n</header>\n");
+        let (title, verdict) = (text(&cover.warnings.title), text(&cover.warnings.verdict));
+        self.put(&format!("  </dl>\n  <section class=\"quoting\" aria-label=\"{title}\">\n  <p><strong>{title}</strong> {verdict}</p>\n"));
+        self.items("", &cover.warnings.items);
+        self.put("  </section>\n</header>\n");
+    }
+
+    fn items(&mut self, class: &str, items: &[TextLine]) {
+        if items.is_empty() {
+            return;
+        }
+        self.put(&format!("<ul{}>\n", class_of(class)));
+        for item in items {
+            self.put("  <li>");
+            self.line(item);
+            self.put("</li>\n");
+        }
+        self.put("</ul>\n");
     }
 
     /// Links to the headings that are listed, those of chapters below their section.
@@ -214,7 +230,18 @@ impl Html {
                 }
                 self.put("</ul>\n");
             }
+            let label = escape(&figure.caption);
+            let wide = if figure.narrow.is_empty() { "" } else { " wide" };
+            self.put(&format!(
+                "<div class=\"canvas{wide}\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\">"
+            ));
             figure.svgs.iter().for_each(|svg| self.put(svg));
+            self.put("</div>");
+            if !figure.narrow.is_empty() {
+                self.put("<div class=\"canvas narrow\">");
+                figure.narrow.iter().for_each(|svg| self.put(svg));
+                self.put("</div>");
+            }
             if !figure.note.is_empty() {
                 self.put(&format!("\n  <p class=\"fine\">{}</p>", escape(&figure.note)));
             }
@@ -227,7 +254,10 @@ impl Html {
 
     fn table(&mut self, table: &PaperTable) {
         let class = class_of(table.class);
-        self.put(&format!("<div class=\"scroll\"><table{class}>\n  <caption>"));
+        let label: String =
+            table.caption.iter().map(|span| super::bare(span, self.lang, " ")).collect();
+        let label = escape(&label);
+        self.put(&format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table{class}>\n  <caption>"));
         self.line(&table.caption);
         self.put("</caption>\n  <thead>");
         self.heads(&table.columns);
@@ -294,7 +324,8 @@ impl Html {
 
     fn cell(&mut self, cell: &Cell, column: &TableColumn, is_first: bool, is_foot: bool) {
         let is_right = column.format.is_right() && !is_first;
-        let class = [if is_right { "n" } else { "" }, column.class, cell.class];
+        let marks = if matches!(cell.value, CellValue::Notes(_)) { "marks" } else { "" };
+        let class = [if is_right { "n" } else { "" }, column.class, cell.class, marks];
         let class: Vec<&str> = class.into_iter().filter(|class| !class.is_empty()).collect();
         let mut attributes = class_of(&class.join(" "));
         for (name, count) in [("colspan", cell.columns), ("rowspan", cell.rows)] {

@@ -1,7 +1,9 @@
 //! Blocks as Markdown. There are no drawings in it, and nothing that is too long for a text.
 
 use super::{coded, ends, shown, told, whole_title};
-use crate::blocks::{Block, Cell, CellValue, Look, PaperTable, Span, Style, TableColumn, TextLine};
+use crate::blocks::{
+    Block, Cell, CellValue, Cover, Look, PaperTable, Span, Style, TableColumn, TextLine,
+};
 use crate::text::Lang;
 
 /// Blocks as text with tables.
@@ -15,16 +17,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang) {
     for block in blocks {
         match block {
             Block::Cover(cover) => {
-                let (title, verdict) = (told(&cover.title, lang), told(&cover.verdict, lang));
-                *out += &format!("# {}\n\n**{}**\n\n", escaped(&title), escaped(&verdict));
-                for fact in &cover.facts {
-                    let mut value = line(&fact.value, lang);
-                    for below in fact.below.iter().map(|below| escaped(&told(below, lang))) {
-                        value = format!("{value}; {below}");
-                    }
-                    *out += &format!("- {}: {value}\n", escaped(&told(&fact.name, lang)));
-                }
-                out.push('\n');
+                cover_page(out, cover, lang);
             }
             Block::Heading(heading) => {
                 let marks = "#".repeat(heading.level.into());
@@ -62,6 +55,37 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang) {
             }
         }
     }
+}
+
+fn cover_page(out: &mut String, cover: &Cover, lang: Lang) {
+    let text = |text| escaped(&told(text, lang));
+    *out += &format!("# {}\n\n", text(&cover.title));
+    for words in [&cover.subtitle, &cover.byline].into_iter().filter(|words| !words.is_empty()) {
+        *out += &format!("{}\n\n", text(words));
+    }
+    for words in [&cover.banner, &cover.answer].into_iter().filter(|words| !words.is_empty()) {
+        *out += &format!("**{}**\n\n", text(words));
+    }
+    for fact in &cover.facts {
+        let mut value = line(&fact.value, lang);
+        for below in fact.below.iter().map(&text) {
+            value = format!("{value}; {below}");
+        }
+        *out += &format!("- {}: {value}\n", text(&fact.name));
+    }
+    let warnings = &cover.warnings;
+    *out += &format!("\n**{}** {}\n\n", text(&warnings.title), text(&warnings.verdict));
+    warnings.items.iter().for_each(|item| *out += &format!("- {}\n", noted(item, lang)));
+    out.push('\n');
+}
+
+/// A line whose numbers of checks stand apart from its words.
+fn noted(line: &TextLine, lang: Lang) -> String {
+    let part = |one: &Span| match one.look {
+        Look::Note(_) => format!("{} ", span(one, lang)),
+        _ => span(one, lang),
+    };
+    line.iter().map(part).collect()
 }
 
 fn table(out: &mut String, table: &PaperTable, lang: Lang) {

@@ -11,7 +11,7 @@ pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
     for block in blocks {
         match block {
             Block::Cover(cover) => {
-                out += &format!("{}\n{}\n", told(&cover.title, lang), told(&cover.verdict, lang));
+                out += &format!("{}\n{}\n", told(&cover.title, lang), told(&cover.answer, lang));
             }
             Block::Heading(heading) => out += &format!("\n{}\n", told(&heading.title, lang)),
             Block::Paragraph { text, .. } => out += &format!("{}\n", line(text, lang)),

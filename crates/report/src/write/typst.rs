@@ -112,18 +112,32 @@ impl<'a> Typst<'a> {
         self.put("\n#cover(\"\")[");
         self.put(&format!("\n#paragraph(\"kicker\")[{}]", text(&cover.kicker)));
         self.put(&format!("\n#title-of-level(1, \"\")[{}]", text(&cover.title)));
-        self.put(&format!("\n#paragraph(\"byline\")[{}]", markup(&cover.byline)));
-        self.put(&format!(
-            "\n#paragraph(\"verdict\")[{}]\n#terms-of(\"facts\"",
-            text(&cover.verdict)
-        ));
+        let lines = [
+            ("subtitle", &cover.subtitle),
+            ("byline", &cover.byline),
+            ("banner", &cover.banner),
+            ("verdict", &cover.answer),
+        ];
+        for (class, words) in lines.into_iter().filter(|(_, words)| !words.is_empty()) {
+            self.put(&format!("\n#paragraph({})[{}]", quoted(class), text(words)));
+        }
+        if let Some(chart) = &cover.chart {
+            self.figure(chart);
+        }
+        self.put("\n#strip(");
         for fact in &cover.facts {
-            self.put(&format!(", (\"dt\", [{}]), (\"dd\", [", text(&fact.name)));
+            self.put(&format!("([{}], [", text(&fact.name)));
             self.line(&fact.value);
             for below in &fact.below {
-                self.put(&format!("#small(\"\")[{}];", text(below)));
+                self.put(&format!("#below(\"\")[{}];", text(below)));
             }
-            self.put("])");
+            self.put("]), ");
+        }
+        let (title, verdict) = (text(&cover.warnings.title), text(&cover.warnings.verdict));
+        self.put(&format!(")\n#quoting([#strong[{title}] {verdict}]"));
+        for item in &cover.warnings.items {
+            self.put(", ");
+            self.bracketed(item);
         }
         self.put(")\n]\n");
     }

@@ -2,6 +2,7 @@
 
 mod checks;
 mod cluster;
+mod cover;
 mod dictionary;
 mod fault;
 mod fleet;

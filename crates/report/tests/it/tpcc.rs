@@ -70,9 +70,9 @@ fn html_is_well_formed_and_has_the_charts() {
     }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
-    // The topology, a distribution, latency against tpmC; tpmC and latency against terminals; per
+    // The chart of page one, wide and narrow; the topology, a distribution, latency against tpmC; tpmC and latency against terminals; per
     // experiment the response times; per trial tpmC over time, throughput and latency.
-    assert_eq!(count("svg"), 3 + 2 + 2 + 5 * 3);
+    assert_eq!(count("svg"), 2 + 3 + 2 + 2 + 5 * 3);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("New-Orders per minute (tpmC)"));

@@ -89,6 +89,15 @@ fn without_enough_evidence_there_is_no_verdict() {
 }
 
 #[test]
+fn what_was_given_up_asks_for_a_longer_time_out_not_for_pairs() {
+    let mut paper = paper(paired(&around(1.0, 8)));
+    let row = &mut paper.verdicts.comparisons[0].rows[0];
+    (row.call, row.bound) = (Call::Undecided, "≥");
+    let hint = paper.verdicts.remedy().to_string();
+    assert!(hint.ends_with("raise `timeout_s`."), "{hint}");
+}
+
+#[test]
 fn a_server_that_varies_is_judged_and_said_to_vary() {
     let slow = [58.0, 75.0, 42.0, 66.0, 50.0, 81.0].map(|tps| (1000.0, tps));
     let mut run = paired(&slow);

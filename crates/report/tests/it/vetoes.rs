@@ -78,6 +78,28 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
     }
 }
 
+/// Ranks bound what one pair can do: among many it does little.
+#[test]
+fn a_trial_in_which_dyno_was_stopped_is_outweighed_by_many_others() {
+    let judged = |ratio: f64, pairs: usize, stopped: &[usize]| {
+        let mut run = paired(&around(ratio, pairs));
+        run.header.experiments[0].gates = vec!["tps.ratio.low > 0.97".to_owned()];
+        for at in stopped {
+            run.trials[*at].summary.conditions.generator.hiccup_max_us = Some(3.1e6);
+        }
+        let paper = paper(run);
+        let is_found = paper.digest(Lang::En, 5, &[]).contains("generator-stopped");
+        (call(&paper), paper.verdicts.gates[0].result, is_found)
+    };
+    let broken = (Call::Slower, GateResult::Broken, false);
+    let explained = (Call::Explained, GateResult::Inconclusive, true);
+    assert_eq!(judged(0.9, 20, &[3]), broken);
+    assert_eq!(judged(0.9, 20, &[3, 8]), broken);
+    assert_eq!(judged(0.9, 11, &[3]), explained);
+    assert_eq!(judged(0.9, 20, &[1, 5, 9, 13, 17, 21, 25]), explained);
+    assert_eq!(judged(1.0, 20, &[3]), (Call::Equivalent, GateResult::Pass, false));
+}
+
 #[test]
 fn what_meets_both_sides_or_is_accepted_or_too_small_takes_nothing_away() {
     let calls = |paper: &Paper| (call(paper), paper.verdicts.gates[0].result);

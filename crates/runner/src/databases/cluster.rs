@@ -6,6 +6,7 @@ use dyno_facts::{Role, Route, SecretUrl, TargetFacts, TargetNode};
 use dyno_suite::Overrides;
 use dyno_topology::{Cluster, ClusterError};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What stands before the folder.
@@ -33,7 +34,7 @@ pub(crate) fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
 }
 
 /// The target that `url` is, where it is a cluster with shards.
-pub(crate) fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>, Failure> {
+pub fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>, Failure> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(None) };
     let nodes = cluster_nodes(folder)?;
     let is_sharded = nodes.iter().any(|node| node.role == Role::Shard);
@@ -57,6 +58,15 @@ pub(crate) fn secret_url(node: &TargetNode) -> SecretUrl {
     };
     let of_cluster = if node.url.has_password() { None } else { of_cluster() };
     of_cluster.unwrap_or_else(|| node.url.clone())
+}
+
+/// Fails where nodes of dyno's own clusters are as nobody would measure them: frozen, or following nobody.
+pub(super) fn check_clusters(target: &TargetFacts) -> Result<(), Failure> {
+    let folders: BTreeSet<&str> =
+        target.nodes.iter().filter_map(|node| node.cluster.as_deref()).collect();
+    // A folder of another machine's is none here.
+    let mut clusters = folders.into_iter().filter_map(|dir| Cluster::open(Path::new(dir)).ok());
+    clusters.try_for_each(|cluster| cluster.check_followers()).map_err(failure)
 }
 
 pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>, Failure> {

@@ -4,11 +4,12 @@ mod cluster;
 mod nodes;
 mod place;
 
-pub use cluster::{add_target, cluster_nodes};
+pub use cluster::{add_target, cluster_nodes, sharded};
 pub use dyno_drivers::{Database, with_driver};
 pub use nodes::{ReachedNode, reach_planned};
 pub(crate) use place::ServerPlace;
 
+use crate::asking;
 use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
 use crate::signals::{EndedBySignal, unless_stopped};
@@ -16,6 +17,7 @@ use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
+use dyno_load::doing;
 use dyno_observe::{ServerProcess, read_facts};
 use dyno_reactor::block_on;
 use std::path::Path;
@@ -33,20 +35,29 @@ pub async fn in_session<D: Driver, T, E: From<DbError>>(
     driver: &D,
     work: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
 ) -> Result<T, E> {
-    let stopped = || DbError::workload(STOPPED);
-    let connected = unless_stopped(driver.connect(0)).await;
-    let mut session = connected.ok_or_else(stopped)??;
-    let _ended = session.interrupter().map(EndedBySignal::new);
-    match unless_stopped(work(&mut session)).await {
-        Some(done) => {
-            unless_stopped(session.close()).await;
-            done
+    // In a box: what calls this is moved around, and a driver's connecting takes tens of kilobytes.
+    let done = Box::pin(async {
+        let connected = unless_stopped(driver.connect(0)).await;
+        let mut session = connected.ok_or_else(stopped)??;
+        let _ended = session.interrupter().map(EndedBySignal::new);
+        doing("waiting for an answer");
+        match unless_stopped(work(&mut session)).await {
+            Some(done) => {
+                unless_stopped(session.close()).await;
+                done
+            }
+            None => {
+                dyno_load::cancel(session).await;
+                Err(stopped().into())
+            }
         }
-        None => {
-            dyno_load::cancel(session).await;
-            Err(stopped().into())
-        }
-    }
+    });
+    asking::noted("connecting", done).await
+}
+
+/// The error of a question that nobody waits for any more: the user has stopped it, or a server is lost.
+pub fn stopped() -> DbError {
+    DbError::workload(asking::given_up().unwrap_or_else(|| STOPPED.to_owned()))
 }
 
 /// Runs a short task on a loop of its own.

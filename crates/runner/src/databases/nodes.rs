@@ -1,6 +1,6 @@
 //! Targets with several nodes.
 
-use super::cluster::secret_url;
+use super::cluster::{check_clusters, secret_url};
 use super::{
     Database, ReachedDatabase, ServerPlace, Typed, is_denied, is_local, open_first, reach,
     url_failure,
@@ -40,6 +40,7 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
         });
         return Ok(reached);
     }
+    check_clusters(target)?;
     // The variable of the target is that of all its nodes, and so is what is typed.
     let others = format!(" and the other nodes of {} without a password", target.owner());
     let mut typed = Typed { others, of_user: None };

@@ -16,8 +16,7 @@ pub use crate::command::{ShellCommand, Took, run as run_command};
 pub use crate::fault::LostWork;
 pub use crate::footprint::{Footprint, footprint};
 pub use crate::pass::{Pass, PassWatch, drive_pass};
-use crate::trial::drive_trial;
-pub use crate::trial::{Job, TrialDone, with_p95};
+pub use crate::trial::{Job, TrialDone, drive_trial, with_p95};
 pub(crate) use registry::suits;
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
 

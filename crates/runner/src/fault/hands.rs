@@ -5,7 +5,7 @@ use crate::command::{BACK_WITHIN, ShellCommand, execute};
 use crate::databases::{ReachedNode, on_loop};
 use crate::failure::Failure;
 use crate::signals;
-use dyno_facts::{FaultAction, FaultPlan, Message, TargetFacts, say};
+use dyno_facts::{FaultAction, FaultPlan, Message, SecretCommand, TargetFacts, say};
 use dyno_topology::Cluster;
 use std::path::Path;
 
@@ -104,7 +104,7 @@ impl Hands {
 
     pub(super) fn promote(&mut self, node: &str) -> Result<(), Failure> {
         match self {
-            Hands::Cluster(cluster) => Ok(cluster.promote(node)?),
+            Hands::Cluster(cluster) => Ok(cluster.promote(node).map(drop)?),
             Hands::Commands(commands) => commands.promote(node),
         }
     }
@@ -121,7 +121,7 @@ impl Hands {
 impl Commands {
     fn inject(&self) -> Result<(), Failure> {
         let does = say!(command_does_fault, node = &self.node);
-        self.run(self.plan.command.as_deref(), does, "command", "", signals::has_come)
+        self.run(self.plan.command.as_ref(), does, "command", "", signals::has_come)
     }
 
     fn heal(&self) -> Result<Option<Message>, Failure> {
@@ -129,14 +129,14 @@ impl Commands {
             return Ok(None);
         }
         let does = say!(command_heals, node = &self.node);
-        self.run(self.plan.heal_command.as_deref(), does, "heal_command", "", is_given_up)?;
+        self.run(self.plan.heal_command.as_ref(), does, "heal_command", "", is_given_up)?;
         Ok(Some(say!(node_brought_back_by_command, node = &self.node)))
     }
 
     fn promote(&self, heir: &str) -> Result<(), Failure> {
         let does = say!(command_promotes, node = heir);
         self.run(
-            self.plan.promote_command.as_deref(),
+            self.plan.promote_command.as_ref(),
             does,
             "promote_command",
             heir,
@@ -146,13 +146,13 @@ impl Commands {
 
     fn run(
         &self,
-        text: Option<&str>,
+        text: Option<&SecretCommand>,
         does: Message,
         key: &str,
         heir: &str,
         is_stopped: fn() -> bool,
     ) -> Result<(), Failure> {
-        let Some(text) = text else { return Ok(()) };
+        let Some(text) = text.map(SecretCommand::expose) else { return Ok(()) };
         let told = [("DYNO_NODE", self.node.as_str()), ("DYNO_PROMOTE", heir)];
         let (target, limit) = (&self.target, Some(BACK_WITHIN));
         let command = ShellCommand { target, told: &told, text, does, key, limit };

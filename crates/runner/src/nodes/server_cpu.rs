@@ -39,11 +39,15 @@ pub(super) fn watch(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<CpuUse
         true => (window.closes - window.opens) as f64 / (ended - began).max(1) as f64,
         false => 1.0,
     };
-    let used = |(before, after): (&Option<ServerCpu>, &Option<ServerCpu>)| {
-        let (before, after) = (before.as_ref()?, after.as_ref()?);
-        Some(CpuUse { cpu_s: after.used_s(before)? * share, of: after.counted() })
+    let both =
+        || before.iter().zip(&after).map(|(before, after)| before.as_ref().zip(after.as_ref()));
+    // What one of them uses makes the sum known well enough.
+    let is_told = both().flatten().any(|(before, after)| after.used_s(before).is_some());
+    let used = |looked: Option<(&ServerCpu, &ServerCpu)>| {
+        let (before, after) = looked.filter(|_| is_told)?;
+        Some(CpuUse { cpu_s: after.used_beside_s(before)? * share, of: after.counted() })
     };
-    before.iter().zip(&after).map(used).collect()
+    both().map(used).collect()
 }
 
 /// Until a moment, or the end of the trial.

@@ -192,7 +192,7 @@ impl Session {
     /// The same of a session that goes on with others: they count, and it makes one pair at least.
     fn after(&mut self, plan: &StoppingPlan, earlier: Vec<Vec<(f64, f64)>>) -> CandidatePairs {
         let least = if earlier.is_empty() { plan.pairs_least } else { 1 };
-        let mut all = [CandidatePairs { earlier, pairs: Vec::new() }];
+        let mut all = [CandidatePairs { earlier, ..CandidatePairs::default() }];
         while all[0].pairs.len() < least || decide(plan, &all, 0.0, 0.0).next == NextPair::Continue
         {
             let pair = self.pair(all[0].pairs.len());
@@ -255,6 +255,7 @@ pub(crate) fn plan(planned: [usize; 2], half_width: Option<f64>) -> StoppingPlan
         pairs_most: planned[1],
         half_width,
         is_until_decided: half_width.is_none(),
+        comparisons: 1,
         margin: DEFAULT_MARGIN,
         budget_s: None,
     }

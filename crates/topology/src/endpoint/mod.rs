@@ -9,9 +9,9 @@ mod shardingsphere;
 
 use crate::folder::{self, failed, give};
 use crate::process::Launch;
-use crate::{Account, ClusterError, EndpointKind, Result, StateNode};
+use crate::{Account, ClusterError, EndpointKind, Result, StateNode, guarded};
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 dyno_core::named! {
@@ -36,8 +36,6 @@ pub struct EndpointOptions {
     pub clients_max: u32,
     /// Tables of sysbench that a sharded cluster spreads, `sbtest1` to this number.
     pub sysbench_tables: u32,
-    /// Whether an endpoint that can't be bound to one address may listen on all addresses.
-    pub allow_any_address: bool,
     /// ShardingSphere-Proxy over shards only.
     pub transactions: CrossShardCommit,
     /// Java heap of ShardingSphere-Proxy in MiB; `None` is as much as its clients need.
@@ -47,13 +45,15 @@ pub struct EndpointOptions {
     pub metadata_password: String,
 }
 
+/// The 256 terminals of the papers, and sessions of those who load, look and check.
+const CLIENTS_MAX: u32 = 272;
+
 impl Default for EndpointOptions {
     fn default() -> Self {
         EndpointOptions {
             software: None,
-            clients_max: 128,
+            clients_max: CLIENTS_MAX,
             sysbench_tables: 256,
-            allow_any_address: false,
             transactions: CrossShardCommit::Xa,
             heap_mib: None,
             metadata_password: String::new(),
@@ -128,8 +128,7 @@ impl Front<'_> {
         let make = || {
             fs::create_dir_all(&folder)?;
             give(&folder, self.run_as)?;
-            fs::copy(file, &copy)?;
-            give(&copy, self.run_as)
+            guarded::copy(&mut File::open(file)?, &copy, 0o600, self.run_as)
         };
         make().map_err(|error| failed("written", &copy, &error))?;
         Ok(copy)

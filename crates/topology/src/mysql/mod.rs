@@ -3,8 +3,8 @@
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{copy_folder, fits_socket, write, write_private};
-use crate::process::{Launch, run};
+use crate::folder::{fits_socket, write, write_private};
+use crate::process::{Launch, copy_data, run};
 use crate::{
     Cluster, ClusterError, NodeProduct, Replication, Result, State, StateNode, machine, programs,
 };
@@ -98,7 +98,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
         if (cluster.is_stopped)() {
             return Err(ClusterError::stopped());
         }
-        copy_folder(&first.data(), &node.data(), run_as)?;
+        copy_data(cluster, first, node)?;
     }
     for node in nodes {
         // MySQL takes copies with the same identity for one server.

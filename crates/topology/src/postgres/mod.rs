@@ -4,9 +4,9 @@ pub(crate) mod coordinator;
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{copy_folder, failed, write, write_private};
+use crate::folder::{failed, write, write_private};
 use crate::mysql::joined;
-use crate::process::{Launch, run};
+use crate::process::{Launch, copy_data, run};
 use crate::{Cluster, ClusterError, Result, State, StateNode, programs};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
         if (cluster.is_stopped)() {
             return Err(ClusterError::stopped());
         }
-        copy_folder(&first.data(), &node.data(), run_as)?;
+        copy_data(cluster, first, node)?;
         if node.role == "read_only" {
             write(&node.data().join("standby.signal"), "")?;
         }

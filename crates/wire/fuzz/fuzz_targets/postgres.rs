@@ -5,7 +5,7 @@ use dyno_core::Row;
 use dyno_wire::names::Names;
 use dyno_wire::postgres::frame::{next_frame, tag};
 use dyno_wire::postgres::row::data_row;
-use dyno_wire::postgres::scram::ClientFirst;
+use dyno_wire::postgres::scram::{ChannelBinding, ClientFirst};
 use dyno_wire::postgres::types::Format;
 use dyno_wire::postgres::{backend, frame};
 use libfuzzer_sys::fuzz_target;
@@ -41,7 +41,8 @@ fuzz_target!(|stream: &[u8]| {
                 // The claimed number of iterations is real work, so large ones are left out.
                 Ok(backend::Authentication::SaslContinue(message)) if message.len() < 60 => {
                     if !message.windows(5).any(|five| five.iter().all(u8::is_ascii_digit)) {
-                        let _ = ClientFirst::new("u", &[7; 18]).server_first(message, "password");
+                        let first = ClientFirst::new("u", &[7; 18], ChannelBinding::Impossible);
+                        let _ = first.server_first(message).map(|it| it.answer("password"));
                     }
                 }
                 _ => {}

@@ -30,8 +30,8 @@ pub enum AnswerStep {
     FileRequest(Vec<u8>),
 }
 
-/// The protocol has two bytes for a number of columns elsewhere; servers allow 4,096.
-const MAX_COLUMNS: u64 = 0xffff;
+/// Servers allow no more.
+const MAX_COLUMNS: u64 = 4_096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -135,7 +135,12 @@ impl Answer {
                 }
             }
             match self.framing.take(&bytes[taken..])? {
-                Framed::Partial(more) => return Ok((taken + more, AnswerStep::More)),
+                Framed::Partial(more) => {
+                    if self.framing.is_joining() && self.state.phase != Phase::Rows {
+                        return Err(Malformed("what is no row is longer than a packet"));
+                    }
+                    return Ok((taken + more, AnswerStep::More));
+                }
                 Framed::Payload(payload, more) => {
                     taken += more;
                     if let Some(step) = self.state.payload(payload, definitions, rows)? {

@@ -26,9 +26,7 @@ impl ServerError {
         if let Some((b'#', rest)) = reader.rest().split_first()
             && let Some((state, message)) = rest.split_first_chunk::<5>()
         {
-            if state.iter().all(u8::is_ascii_alphanumeric) {
-                sqlstate = *state;
-            }
+            sqlstate = crate::sqlstate(state).unwrap_or(sqlstate);
             reader = PacketReader::new(message);
         }
         let message = crate::server_text(reader.rest());

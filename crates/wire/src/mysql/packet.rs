@@ -8,8 +8,8 @@ pub const FULL_PACKET_BYTES: usize = 0xff_ffff;
 
 pub const HEADER_BYTES: usize = 4;
 
-/// Longest joined payload: the protocol's own limit of `max_allowed_packet`, and some room for the last packet.
-pub const MAX_PAYLOAD_BYTES: usize = (1 << 30) + FULL_PACKET_BYTES;
+/// Longest joined payload, as long as a message of PostgreSQL may be: more than any row that is measured.
+pub const MAX_PAYLOAD_BYTES: usize = 32 << 20;
 
 /// Reserves the header of a packet, whose payload follows in `out`. Returns its start, for [`finish_packet`].
 #[inline]
@@ -130,7 +130,7 @@ impl Framing {
     fn join<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
         if !self.joining {
             self.joining = true;
-            // A buffer of a gigabyte must not stay after its answer.
+            // A buffer of that size must not stay after its answer.
             self.joined = Vec::new();
         }
         let mut taken = 0;
@@ -139,7 +139,7 @@ impl Framing {
             let Some(part) = bytes.get(taken + HEADER_BYTES..end) else { break };
             self.advance(header.sequence)?;
             if self.joined.len() + part.len() > MAX_PAYLOAD_BYTES {
-                return Err(Malformed("a payload is larger than the protocol allows"));
+                return Err(Malformed("a row is longer than 32 MiB"));
             }
             self.joined.extend_from_slice(part);
             taken = end;
@@ -191,7 +191,7 @@ mod tests {
             FULL_PACKET_BYTES,
             FULL_PACKET_BYTES + 1,
             2 * FULL_PACKET_BYTES,
-            2 * FULL_PACKET_BYTES + 77,
+            2 * FULL_PACKET_BYTES + 1,
         ] {
             let payload: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
             let (stream, next) = packet(&payload, 254);

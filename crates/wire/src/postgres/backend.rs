@@ -251,9 +251,8 @@ pub fn report(body: &[u8]) -> Read<ServerReport<'_>> {
             }
             b'S' if !untranslated => report.severity = text,
             b'C' => {
-                let state = <[u8; 5]>::try_from(text).ok().filter(|state| state.is_ascii());
-                report.sqlstate =
-                    state.ok_or(WireError("the server states an impossible SQLSTATE"))?;
+                report.sqlstate = crate::sqlstate(text)
+                    .ok_or(WireError("the server states an impossible SQLSTATE"))?;
             }
             b'M' => report.message = text,
             b'D' => report.detail = Some(text),

@@ -12,10 +12,12 @@ pub mod row;
 pub mod scram;
 pub mod types;
 
+mod end_point;
 mod float_text;
 mod password;
 mod reader;
 
+pub use end_point::tls_server_end_point;
 pub use password::md5_password;
 
 use std::fmt;

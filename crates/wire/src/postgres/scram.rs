@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256 (RFC 5802 and RFC 7677), the client's side, without channel binding.
+//! SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802 and RFC 7677), the client's side.
 //!
 //! A password is used as its UTF-8 bytes, without SASLprep (RFC 4013), which changes only some non-ASCII passwords.
 
@@ -9,12 +9,48 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 pub const MECHANISM: &str = "SCRAM-SHA-256";
+pub const MECHANISM_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
 /// More would stall the loop that logs in: PostgreSQL's default is 4,096.
 const ITERATION_LIMIT: u32 = 100_000;
 
-/// GS2 header: no channel binding, no other identity. Its base64 is `biws`.
-const GS2_HEADER: &str = "n,,";
+/// What ties an exchange to its TLS session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChannelBinding {
+    /// The client has no binding.
+    Impossible,
+    /// The client has one, and the server offers none: a server that has offered it learns of who left it out.
+    Unoffered,
+    /// The hash of the server's certificate: [`super::tls_server_end_point`].
+    EndPoint(Vec<u8>),
+}
+
+impl ChannelBinding {
+    pub fn mechanism(&self) -> &'static str {
+        match self {
+            ChannelBinding::Impossible | ChannelBinding::Unoffered => MECHANISM,
+            ChannelBinding::EndPoint(_) => MECHANISM_PLUS,
+        }
+    }
+
+    /// The GS2 header, without another identity.
+    fn header(&self) -> &'static str {
+        match self {
+            ChannelBinding::Impossible => "n,,",
+            ChannelBinding::Unoffered => "y,,",
+            ChannelBinding::EndPoint(_) => "p=tls-server-end-point,,",
+        }
+    }
+
+    /// What the server compares with its own.
+    fn input(&self) -> String {
+        let data: &[u8] = match self {
+            ChannelBinding::Impossible | ChannelBinding::Unoffered => &[],
+            ChannelBinding::EndPoint(hash) => hash,
+        };
+        BASE64.encode([self.header().as_bytes(), data].concat())
+    }
+}
 
 /// A sentence without the full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +73,16 @@ fn error<T>(text: &str) -> Result<T, ScramError> {
 pub struct ClientFirst {
     bare: String,
     nonce: String,
+    binding: ChannelBinding,
+}
+
+/// What the server wants to be answered.
+pub struct Challenge {
+    /// What both sides sign.
+    signed: String,
+    without_proof: String,
+    salt: Vec<u8>,
+    iterations: u32,
 }
 
 /// The second half: the server must prove itself too.
@@ -47,20 +93,24 @@ pub struct ClientFinal {
 
 impl ClientFirst {
     /// `random` must be fresh for each exchange. PostgreSQL ignores `user`, which may be empty.
-    pub fn new(user: &str, random: &[u8; 18]) -> Self {
-        Self::with_nonce(user, BASE64.encode(random))
+    pub fn new(user: &str, random: &[u8; 18], binding: ChannelBinding) -> Self {
+        Self::with_nonce(user, BASE64.encode(random), binding)
     }
 
-    fn with_nonce(user: &str, nonce: String) -> Self {
+    fn with_nonce(user: &str, nonce: String, binding: ChannelBinding) -> Self {
         let user = user.replace('=', "=3D").replace(',', "=2C");
-        ClientFirst { bare: format!("n={user},r={nonce}"), nonce }
+        ClientFirst { bare: format!("n={user},r={nonce}"), nonce, binding }
     }
 
     pub fn message(&self) -> String {
-        format!("{GS2_HEADER}{}", self.bare)
+        format!("{}{}", self.binding.header(), self.bare)
     }
 
-    pub fn server_first(self, message: &[u8], password: &str) -> Result<ClientFinal, ScramError> {
+    pub fn mechanism(&self) -> &'static str {
+        self.binding.mechanism()
+    }
+
+    pub fn server_first(self, message: &[u8]) -> Result<Challenge, ScramError> {
         let Ok(text) = str::from_utf8(message) else {
             return error("the server's SCRAM message is not UTF-8");
         };
@@ -80,10 +130,27 @@ impl ClientFirst {
             Ok(count @ 1..=ITERATION_LIMIT) => count,
             _ => return error("the server asks for an absurd number of SCRAM iterations"),
         };
-        let without_proof = format!("c={},r={nonce}", BASE64.encode(GS2_HEADER));
+        let without_proof = format!("c={},r={nonce}", self.binding.input());
         let signed = format!("{},{text},{without_proof}", self.bare);
+        Ok(Challenge { signed, without_proof, salt, iterations })
+    }
+}
 
-        let salted = salted_password(password.as_bytes(), &salt, iterations);
+impl fmt::Debug for Challenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Challenge")
+    }
+}
+
+impl Challenge {
+    /// Hashes that [`Challenge::answer`] computes, in pairs.
+    pub fn iterations(&self) -> u32 {
+        self.iterations
+    }
+
+    pub fn answer(&self, password: &str) -> ClientFinal {
+        let Challenge { signed, without_proof, salt, iterations } = self;
+        let salted = salted_password(password.as_bytes(), salt, *iterations);
         let client_key = hmac(&salted, b"Client Key");
         let stored_key = Sha256::digest(client_key);
         let client_signature = hmac(&stored_key, signed.as_bytes());
@@ -93,10 +160,10 @@ impl ClientFirst {
             .map(|(key, signature)| key ^ signature)
             .collect();
         let server_signature = hmac(&hmac(&salted, b"Server Key"), signed.as_bytes());
-        Ok(ClientFinal {
+        ClientFinal {
             message: format!("{without_proof},p={}", BASE64.encode(proof)),
             server_signature,
-        })
+        }
     }
 }
 
@@ -166,25 +233,50 @@ mod tests {
     const SERVER_FINAL: &str = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
 
     fn client() -> ClientFirst {
-        ClientFirst::with_nonce("user", NONCE.to_owned())
+        ClientFirst::with_nonce("user", NONCE.to_owned(), ChannelBinding::Impossible)
+    }
+
+    fn answered() -> ClientFinal {
+        client().server_first(SERVER_FIRST.as_bytes()).unwrap().answer("pencil")
+    }
+
+    #[test]
+    fn item_1_a_binding_is_said_and_signed() {
+        for (binding, header, input) in [
+            (ChannelBinding::Impossible, "n,,", "biws"),
+            (ChannelBinding::Unoffered, "y,,", "eSws"),
+            (
+                ChannelBinding::EndPoint(vec![1, 2, 3]),
+                "p=tls-server-end-point,,",
+                "cD10bHMtc2VydmVyLWVuZC1wb2ludCwsAQID",
+            ),
+        ] {
+            let first = ClientFirst::with_nonce("user", NONCE.to_owned(), binding);
+            assert_eq!(first.message(), format!("{header}n=user,r={NONCE}"));
+            let challenge = first.server_first(SERVER_FIRST.as_bytes()).unwrap();
+            assert!(challenge.signed.ends_with(&challenge.without_proof));
+            let last = challenge.answer("pencil");
+            assert!(last.message().starts_with(&format!("c={input},r={NONCE}")), "{last:?}");
+        }
     }
 
     #[test]
     fn example_of_rfc_7677() {
         let first = client();
         assert_eq!(first.message(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
-        let last = first.server_first(SERVER_FIRST.as_bytes(), "pencil").unwrap();
+        let last = first.server_first(SERVER_FIRST.as_bytes()).unwrap().answer("pencil");
         assert_eq!(last.message(), CLIENT_FINAL);
         last.server_final(SERVER_FINAL.as_bytes()).unwrap();
     }
 
     #[test]
     fn a_server_that_does_not_know_the_password_is_refused() {
-        let last = client().server_first(SERVER_FIRST.as_bytes(), "pencil").unwrap();
+        let last = answered();
         for wrong in ["v=AAAA", "v=", "", "e=other-error", "x=1", "v=*"] {
             assert!(last.server_final(wrong.as_bytes()).is_err(), "{wrong}");
         }
-        let last = client().server_first(SERVER_FIRST.as_bytes(), "pencil2").unwrap();
+        let challenge = client().server_first(SERVER_FIRST.as_bytes()).unwrap();
+        let last = challenge.answer("pencil2");
         assert!(last.server_final(SERVER_FINAL.as_bytes()).is_err());
     }
 
@@ -202,16 +294,15 @@ mod tests {
             "r=rOprNGfwEbeRWgbNEkqOx,s=W22Z",
             "m=ext,r=rOprNGfwEbeRWgbNEkqOx,s=W22Z,i=1",
         ] {
-            assert!(client().server_first(wrong.as_bytes(), "pencil").is_err(), "{wrong}");
+            assert!(client().server_first(wrong.as_bytes()).is_err(), "{wrong}");
         }
     }
 
     proptest! {
         #[test]
         fn arbitrary_messages_never_panic(text in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = client().server_first(&text, "pencil");
-            let last = client().server_first(b"r=rOprNGfwEbeRWgbNEkqOx,s=W22Z,i=1", "pencil").unwrap();
-            prop_assert!(last.server_final(&text).is_err());
+            let _ = client().server_first(&text);
+            prop_assert!(answered().server_final(&text).is_err());
         }
     }
 }

@@ -31,16 +31,34 @@ pub fn look(
     settings: &ScriptSettings,
     command: &str,
 ) -> Result<CommandKind, LuaError> {
-    let (first, second) = on_main_state(database, script, settings, "look", command)?;
-    Ok(match first.as_deref() {
-        Some("run") => CommandKind::Run { ignored_hooks: second.unwrap_or_default() },
-        Some("parallel") => CommandKind::Parallel,
-        Some("options") => CommandKind::PrintOptions,
+    let (first, second) = with_driver!(database, driver => {
+        in_own_state(driver, script, settings, "look", command)
+    })?;
+    Ok(kind_of(first.as_deref(), second).unwrap_or(CommandKind::Once))
+}
+
+/// How the script executes a command of its own; `None` where it has none of this name.
+pub(crate) fn kind_on<D: Driver>(
+    driver: &D,
+    script: &LuaScript,
+    settings: &ScriptSettings,
+    command: &str,
+) -> Result<Option<CommandKind>, LuaError> {
+    let (first, second) = in_own_state(driver, script, settings, "implements", command)?;
+    Ok(kind_of(first.as_deref(), second))
+}
+
+fn kind_of(word: Option<&str>, hooks: Option<String>) -> Option<CommandKind> {
+    Some(match word? {
+        "run" => CommandKind::Run { ignored_hooks: hooks.unwrap_or_default() },
+        "parallel" => CommandKind::Parallel,
+        "options" => CommandKind::PrintOptions,
         _ => CommandKind::Once,
     })
 }
 
-/// Executes a function of the script once: `command`, `options`, `init` or `done`, each in a state of its own.
+/// Executes a function of the script once: `command`, `options`, `init`, `done`, or `top` (nothing beyond its top
+/// level), each in a state of its own.
 ///
 /// # Errors
 /// The script's own.
@@ -51,23 +69,32 @@ pub fn once(
     step: &'static str,
     command: &str,
 ) -> Result<(), LuaError> {
-    on_main_state(database, script, settings, step, command).map(|_| ())
+    with_driver!(database, driver => once_on(driver, script, settings, step, command))
+}
+
+pub(crate) fn once_on<D: Driver>(
+    driver: &D,
+    script: &LuaScript,
+    settings: &ScriptSettings,
+    step: &'static str,
+    command: &str,
+) -> Result<(), LuaError> {
+    in_own_state(driver, script, settings, step, command).map(|_| ())
 }
 
 type Texts = (Option<String>, Option<String>);
 
-fn on_main_state(
-    database: &Database,
+fn in_own_state<D: Driver>(
+    driver: &D,
     script: &LuaScript,
     settings: &ScriptSettings,
     step: &'static str,
     command: &str,
 ) -> Result<Texts, LuaError> {
     let policy = ErrorPolicy::resilient();
-    with_driver!(database, driver => {
-        let common = LuaCommon::new(driver, script, settings, &policy);
-        waited(block_on(in_state(&common, 0, step, command)))
-    })
+    let common = LuaCommon::new(driver, script, settings, &policy);
+    let ended = block_on(in_state(&common, 0, step, command));
+    ended.map_err(|error| LuaError::new(error.to_string()))?
 }
 
 /// Executes a parallel command in `threads` states.
@@ -81,17 +108,21 @@ pub fn parallel(
     threads: u32,
     command: &str,
 ) -> Result<(), LuaError> {
-    let policy = ErrorPolicy::resilient();
-    with_driver!(database, driver => {
-        let common = LuaCommon::new(driver, script, settings, &policy);
-        let states = (0..threads).map(|number| in_state(&common, number, "command", command));
-        let ended = run_all(states).map_err(|error| LuaError::new(error.to_string()))?;
-        ended.into_iter().collect::<Result<Vec<_>, _>>().map(|_| ())
-    })
+    with_driver!(database, driver => parallel_on(driver, script, settings, threads, command))
 }
 
-fn waited<T>(ended: std::io::Result<Result<T, LuaError>>) -> Result<T, LuaError> {
-    ended.map_err(|error| LuaError::new(error.to_string()))?
+pub(crate) fn parallel_on<D: Driver>(
+    driver: &D,
+    script: &LuaScript,
+    settings: &ScriptSettings,
+    threads: u32,
+    command: &str,
+) -> Result<(), LuaError> {
+    let policy = ErrorPolicy::resilient();
+    let common = LuaCommon::new(driver, script, settings, &policy);
+    let states = (0..threads).map(|number| in_state(&common, number, "command", command));
+    let ended = run_all(states).map_err(|error| LuaError::new(error.to_string()))?;
+    ended.into_iter().collect::<Result<Vec<_>, _>>().map(|_| ())
 }
 
 async fn in_state<D: Driver>(

@@ -7,11 +7,13 @@
 //! - [`LuaScript`], [`ScriptSettings`]: a file, and what its states are given.
 //! - [`look`], [`once`], [`parallel`]: commands.
 //! - [`drive()`][drive]: `run`.
+//! - [`FAMILY`]: scripts in suites.
 //!
 //! The folder's README says what is supported, and every deviation.
 
 mod commands;
 mod connections;
+mod family;
 mod machine;
 mod random;
 mod rows;
@@ -21,6 +23,7 @@ mod worker;
 mod workload;
 
 pub use commands::{CommandKind, look, once, parallel};
+pub use family::{FAMILY, OFFER, PAPER};
 pub use machine::LuaError;
-pub use script::{INSTALLED, LuaScript, OptionValue, ScriptSettings};
+pub use script::{INSTALLED, LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
 pub use workload::drive;

@@ -128,7 +128,7 @@ impl LuaMachine {
         let executor: Function = prelude.call(host)?;
         let chunk = lua
             .load(script.text.as_slice())
-            .set_name(format!("@{}", script.path))
+            .set_name(script.chunk_name())
             .set_mode(mlua::ChunkMode::Text)
             .into_function()?;
         let machine = LuaMachine { thread: lua.create_thread(executor)?, patience, _lua: lua };

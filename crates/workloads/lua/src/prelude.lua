@@ -424,12 +424,126 @@ sb_rand_special, sb_rand_str, sb_rand_uniq = rand.special, rand.string, rand.uni
 function sb_rnd()
    return rand.uniform(0, 1073741823)
 end
-for _, name in ipairs({
-   "db_connect", "db_disconnect", "db_query", "db_prepare", "db_bind_param", "db_bind_result", "db_execute",
-   "db_store_results", "db_free_results", "db_close", "db_bulk_insert_init", "db_bulk_insert_next", "db_bulk_insert_done",
-}) do
-   _G[name] = function()
-      error(name .. "() of sysbench 0.5 is not supported; use sysbench.sql.driver():connect() and its methods", 2)
+
+-- 0.5's functions, all on one connection, which is opened when it is needed. Tail calls, so that errors have the script's line.
+DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
+test = cmdline.script_path
+mysql_table_engine = "innodb"
+
+local old_connection
+local function connected()
+   old_connection = old_connection or driver.connect()
+   return old_connection
+end
+
+function db_disconnect()
+   if old_connection then
+      old_connection:disconnect()
+      old_connection = nil
+   end
+end
+
+function db_connect()
+   db_disconnect()
+   connected()
+end
+
+function db_query(query)
+   return connected():query(query)
+end
+
+function db_bulk_insert_init(query)
+   return connected():bulk_insert_init(query)
+end
+
+function db_bulk_insert_next(row)
+   return connected():bulk_insert_next(row)
+end
+
+function db_bulk_insert_done()
+   return connected():bulk_insert_done()
+end
+
+function db_prepare(query)
+   return connected():prepare(query)
+end
+
+-- Values are read from the table each time the statement is executed.
+function db_bind_param(prepared, values)
+   local bound = {}
+   for index, value in ipairs(values) do
+      local kind = type(value) == "number" and sysbench.sql.type.BIGINT or sysbench.sql.type.VARCHAR
+      bound[index] = prepared:bind_create(kind)
+   end
+   prepared:bind_param(unpack(bound))
+   prepared.bound_values = values
+end
+
+function db_execute(prepared)
+   for index, bound in ipairs(prepared.bound_values and prepared.params or {}) do
+      bound:set(prepared.bound_values[index])
+   end
+   return prepared:execute()
+end
+
+function db_bind_result()
+end
+db_store_results, db_free_results = db_bind_result, db_bind_result
+
+function db_close(prepared)
+   return prepared:close()
+end
+
+-- 0.5's options are globals: those that are given, and the general ones by its names.
+local OLD_NAMES = { num_threads = "threads", max_time = "time", max_requests = "events", db_driver = "db_driver" }
+local as_global = {}
+for _, given in ipairs(host.given) do
+   as_global[given[1]:gsub("%-", "_")] = given[2] == nil and true or given[2]
+end
+setmetatable(_G, {
+   __index = function(_, name)
+      local value = as_global[name]
+      if value == nil and type(name) == "string" then
+         local is_of_driver = name:match("^mysql_") or name:match("^pgsql_")
+         value = sysbench.opt[OLD_NAMES[name] or is_of_driver and name]
+      end
+      -- 0.5 had no lists.
+      return type(value) == "table" and table.concat(value, ",") or value
+   end,
+})
+
+-- Histograms ---------------------------------------------------------------------------------------------------------
+
+local histogram = {}
+local histogram_meta = fields(histogram)
+sysbench.histogram = {}
+
+function sysbench.histogram.new(size, min, max)
+   local deduct = math.log(min)
+   local self = { size = size, deduct = deduct, mult = (size - 1) / (math.log(max) - deduct), counts = {} }
+   return setmetatable(self, histogram_meta)
+end
+
+function histogram.update(self, value)
+   local place = math.floor((math.log(value) - self.deduct) * self.mult + 0.5)
+   place = math.max(0, math.min(place, self.size - 1))
+   self.counts[place] = (self.counts[place] or 0) + 1
+end
+
+local STARS = 40
+
+function histogram.print(self)
+   local most = 0
+   for _, count in pairs(self.counts) do
+      most = math.max(most, count)
+   end
+   print("       value  ------------- distribution ------------- count")
+   for place = 0, self.size - 1 do
+      local count = self.counts[place]
+      if count then
+         local stars = ("*"):rep(math.floor(count * STARS / most + 0.5))
+         print(string.format("%12.3f |%-40s %d", math.exp(place / self.mult + self.deduct), stars, count))
+      end
    end
 end
 
@@ -445,12 +559,25 @@ function steps.load(chunk)
    end
 end
 
--- How a command is executed: "parallel", "plain", "run", or an error.
-function steps.look(name)
+function steps.top()
+end
+
+-- How a command of the script's own is executed: "parallel" or "plain"; nil where there is none.
+function steps.implements(name)
    local command, func = own_command(name)
    if type(func) == "function" then
       local is_parallel = type(command) == "table" and command[2] == cmdline.PARALLEL_COMMAND
       return is_parallel and "parallel" or "plain"
+   elseif type(_G[name]) == "function" and BUILT_IN[name] then
+      return "plain"
+   end
+end
+
+-- How a command is executed: "parallel", "plain", "run", or an error.
+function steps.look(name)
+   local _, func = own_command(name)
+   if type(func) == "function" then
+      return steps.implements(name)
    elseif name == "run" then
       if type(event) ~= "function" then
          error("cannot find the event() function in " .. cmdline.script_path, 0)

@@ -1,7 +1,11 @@
 //! A script as a file, and what its states are given.
 
 use dyno_sysbench::RandomOptions;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// The path of a script that is read from there.
+const STANDARD_INPUT: &str = "-";
 
 /// The text of a script.
 #[derive(Clone, Debug)]
@@ -16,35 +20,74 @@ pub struct LuaScript {
 /// Where Debian's package and a build from source put sysbench's own scripts.
 pub const INSTALLED: [&str; 2] = ["/usr/share/sysbench", "/usr/local/share/sysbench"];
 
+/// General options of the original that decide how a script's numbers are drawn and its statements are sent.
+pub const RANDOM_OPTIONS: [&str; 7] = [
+    "rand-type",
+    "rand-spec-iter",
+    "rand-spec-pct",
+    "rand-spec-res",
+    "rand-pareto-h",
+    "rand-zipfian-exp",
+    "db-ps-mode",
+];
+
 impl LuaScript {
-    /// Reads the script at `path`.
+    /// Reads the script at `path`; `-` is standard input.
     ///
     /// # Errors
-    /// A sentence when the file can't be read.
+    /// A sentence when it can't be read.
     pub fn read(path: &str) -> Result<Self, String> {
-        let mut text = std::fs::read(path)
-            .map_err(|error| format!("The script {path} can't be read: {error}."))?;
+        let mut text = Vec::new();
+        let read = match path {
+            STANDARD_INPUT => std::io::stdin().lock().read_to_end(&mut text).map(|_| ()),
+            path => std::fs::read(path).map(|read| text = read),
+        };
+        read.map_err(|error| format!("The script {path} can't be read: {error}."))?;
+        Ok(LuaScript::of_text(path, text))
+    }
+
+    /// A script whose file has this text.
+    pub fn of_text(path: &str, mut text: Vec<u8>) -> Self {
         if text.starts_with(b"#!") {
             // A comment of Lua's, so that lines keep their numbers.
             text[..2].copy_from_slice(b"--");
         }
-        let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut folders = vec![PathBuf::from(".")];
-        folders.extend(folder.map(Path::to_owned));
-        folders.extend(INSTALLED.map(PathBuf::from));
-        let mut patterns: Vec<String> = folders
-            .iter()
-            .flat_map(|folder| {
-                ["?.lua", "?/init.lua"].map(|name| folder.join(name).display().to_string())
-            })
-            .collect();
-        patterns.extend(std::env::var("LUA_PATH").ok().filter(|path| !path.is_empty()));
-        Ok(LuaScript { path: path.to_owned(), text, search: patterns.join(";") })
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let search = search(path, home.as_deref(), std::env::var("LUA_PATH").ok().as_deref());
+        LuaScript { path: path.to_owned(), text, search }
+    }
+
+    /// How Lua's messages call it.
+    pub(crate) fn chunk_name(&self) -> String {
+        if self.path == STANDARD_INPUT { "=stdin".to_owned() } else { format!("@{}", self.path) }
     }
 
     /// The file's name without folder and extension.
     pub fn name(&self) -> &str {
         Path::new(&self.path).file_stem().and_then(|name| name.to_str()).unwrap_or(&self.path)
+    }
+}
+
+/// Where `require` looks: in the original's order, and in the script's folder after the current one. `;;` of `LUA_PATH`
+/// stands for all of it.
+fn search(path: &str, home: Option<&Path>, lua_path: Option<&str>) -> String {
+    let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let both =
+        |folder: &Path| ["?.lua", "?/init.lua"].map(|name| folder.join(name).display().to_string());
+    let mut patterns: Vec<String> = both(Path::new(".")).to_vec();
+    patterns.extend(folder.into_iter().flat_map(both));
+    patterns.push("./src/lua/?.lua".to_owned());
+    let rocks = home
+        .into_iter()
+        .flat_map(|home| ["5.1", ""].map(|version| home.join(".luarocks/share/lua").join(version)));
+    patterns.extend(rocks.flat_map(|folder| both(&folder)));
+    let shared = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"].into_iter().chain(INSTALLED);
+    patterns.extend(shared.map(|folder| format!("{folder}/?.lua")));
+    let usual = patterns.join(";");
+    match lua_path.filter(|path| !path.is_empty()) {
+        Some(path) if path.contains(";;") => path.replace(";;", &format!(";{usual};")),
+        Some(path) => path.to_owned(),
+        None => usual,
     }
 }
 
@@ -76,4 +119,22 @@ pub struct ScriptSettings {
     pub seed: u32,
     /// Bytes that a state may use.
     pub memory_max: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_searched_where_the_original_looks() {
+        let usual = "./?.lua;./?/init.lua;my/?.lua;my/?/init.lua;./src/lua/?.lua;\
+                     /h/.luarocks/share/lua/5.1/?.lua;/h/.luarocks/share/lua/5.1/?/init.lua;\
+                     /h/.luarocks/share/lua/?.lua;/h/.luarocks/share/lua/?/init.lua;\
+                     /usr/local/share/lua/5.1/?.lua;/usr/share/lua/5.1/?.lua;\
+                     /usr/share/sysbench/?.lua;/usr/local/share/sysbench/?.lua";
+        let home = Some(Path::new("/h"));
+        assert_eq!(search("my/a.lua", home, None), usual);
+        assert_eq!(search("my/a.lua", home, Some("/x/?.lua;;")), format!("/x/?.lua;{usual};"));
+        assert_eq!(search("my/a.lua", home, Some("/x/?.lua")), "/x/?.lua");
+    }
 }

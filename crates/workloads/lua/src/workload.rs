@@ -11,7 +11,7 @@ use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialRes
 use dyno_reactor::now;
 
 /// A script on one driver. Each worker has a Lua state of its own.
-struct LuaWorkload<'a, D> {
+pub(crate) struct LuaWorkload<'a, D> {
     common: LuaCommon<'a, D>,
     kinds: [TransactionKind; 1],
     /// From the first event to the end of the run.
@@ -37,13 +37,19 @@ pub fn drive(
         ..spec.errors.clone()
     };
     let driven = TrialSpec { errors, ..spec.clone() };
-    let length = spec.duration.map_or(Nanos::MAX, |duration| duration.saturating_add(spec.warmup));
-    let kinds = [TransactionKind { name: script.name().to_owned(), weight: 1 }];
     with_driver!(database, driver => {
-        let common = LuaCommon::new(driver, script, settings, &spec.errors);
-        let workload = LuaWorkload { common, kinds, length };
+        let workload = LuaWorkload::new(LuaCommon::new(driver, script, settings, &spec.errors), spec);
         dyno_engine::drive(&workload, driver, &driven, control, observer)
     })
+}
+
+impl<'a, D: Driver> LuaWorkload<'a, D> {
+    pub(crate) fn new(common: LuaCommon<'a, D>, spec: &TrialSpec) -> Self {
+        let length =
+            spec.duration.map_or(Nanos::MAX, |duration| duration.saturating_add(spec.warmup));
+        let kinds = [TransactionKind { name: common.script.name().to_owned(), weight: 1 }];
+        LuaWorkload { common, kinds, length }
+    }
 }
 
 impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {

@@ -3,7 +3,7 @@
 use dyno_core::SECOND;
 use dyno_drivers::{Database, TargetUrl};
 use dyno_engine::{Control, Observer, TrialEnd, TrialResult, TrialSpec};
-use dyno_lua::{CommandKind, LuaScript, ScriptSettings, drive, look, once, parallel};
+use dyno_lua::{CommandKind, LuaScript, OptionValue, ScriptSettings, drive, look, once, parallel};
 use dyno_record::{MeasuredInterval, Window};
 use dyno_sysbench::RandomOptions;
 use dyno_testkit::Scratch;
@@ -195,7 +195,6 @@ sysbench.cmdline.commands = {{
    all = {{ function() say("tid", sysbench.tid) end, sysbench.cmdline.PARALLEL_COMMAND }},
    one = {{ function() say(sysbench.opt.n + 1, tostring(sysbench.opt.b), #sysbench.opt.l, sysbench.opt.s) end }},
    no = {{ function() return false end }},
-   old = {{ function() db_query("SELECT 1") end }},
 }}
 "#
     );
@@ -208,7 +207,6 @@ sysbench.cmdline.commands = {{
     bench.command("one").expect("a command");
     assert_eq!(bench.lines().last().map(String::as_str), Some("42 true 2 x"));
     assert!(bench.command("no").unwrap_err().contains("returned false"));
-    assert!(bench.command("old").unwrap_err().contains("my.lua"));
     assert!(bench.command("wrong").unwrap_err().contains("Unknown command: wrong"));
     assert!(bench.command("run").unwrap_err().contains("cannot find the event() function"));
     assert!(bench.command("cleanup").unwrap_err().contains("does not implement the 'cleanup'"));
@@ -221,4 +219,74 @@ sysbench.cmdline.commands = {{
         let error = bench.command("one").unwrap_err();
         assert!(error.contains(refusal), "{error}");
     }
+}
+
+#[test]
+fn scripts_of_sysbench_0_5_run_as_they_are() {
+    let mut bench = Bench::new(&format!(
+        r#"{SAYS}
+function prepare()
+   db_connect()
+   db_query("CREATE TABLE t (id INTEGER PRIMARY KEY, n INT)")
+   db_bulk_insert_init("INSERT INTO t VALUES")
+   for i = 1, oltp_table_size do db_bulk_insert_next("(" .. i .. ",0)") end
+   db_bulk_insert_done()
+end
+function thread_init(id)
+   assert(unknown_option == nil and id == thread_id)
+   statement = db_prepare("UPDATE t SET n = ? WHERE id = ?")
+   values = {{0, 0}}
+   db_bind_param(statement, values)
+end
+function event(id)
+   values[1], values[2] = 7, 3
+   db_store_results(db_execute(statement))
+   db_query("UPDATE t SET n = n + 1 WHERE id = 3")
+end
+function thread_done() db_close(statement) end
+function done()
+   db_connect()
+   say(num_threads, mysql_host, DB_ERROR_FAILED)
+   say(sysbench.sql.driver():connect():query_row("SELECT count(*), sum(n) FROM t"))
+   db_disconnect()
+end
+"#
+    ));
+    bench.settings.given = vec![("oltp-table-size".to_owned(), Some("20".to_owned()))];
+    bench.settings.general = vec![
+        ("threads".to_owned(), OptionValue::Number(2.0)),
+        ("mysql_host".to_owned(), OptionValue::List(vec!["a".to_owned(), "b".to_owned()])),
+    ];
+    bench.command("prepare").expect("a prepare");
+    let result = bench.events(5);
+    assert_eq!((&result.ended, result.total.work().writes), (&TrialEnd::Events, 10));
+    once(&bench.database, &bench.script, &bench.settings, "done", "run").expect("a done");
+    assert_eq!(bench.lines(), ["2 a,b 2", "20 8"]);
+}
+
+#[test]
+fn a_histogram_counts_where_the_originals_does() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+function event() end
+function done()
+   print = say
+   local histogram = sysbench.histogram.new(20, 1, 100)
+   for i = 1, 100 do histogram:update(i) end
+   for _, value in ipairs({{0.5, 1000, 50}}) do histogram:update(value) end
+   histogram:print()
+end
+"#
+    ));
+    once(&bench.database, &bench.script, &bench.settings, "done", "run").expect("a done");
+    let lines = bench.lines();
+    // Printed by sysbench 1.0.20.
+    assert_eq!(lines[0], "       value  ------------- distribution ------------- count");
+    assert_eq!(lines[1], "       1.000 |****                                     2");
+    assert_eq!(lines[14], "      48.329 |***************************              13");
+    assert_eq!(lines[16], "      78.476 |**************************************** 19");
+    assert_eq!(
+        (lines[17].as_str(), lines.len()),
+        ("     100.000 |***************************              13", 18)
+    );
 }

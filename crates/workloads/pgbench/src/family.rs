@@ -7,7 +7,7 @@ use crate::init::{
     ACCOUNTS_PER_BRANCH, InitOptions, InitStep, TABLES, existing_tables, initialize, table_info,
     vacuum_accounts, vacuum_before_run,
 };
-use crate::options::{OFFER, PgbenchSettings, Vacuum};
+use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::Script;
 use dyno_core::offer::WorkloadOffer;
@@ -97,7 +97,9 @@ impl Family for PgbenchFamily {
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
         let dialect = driver.dialect();
-        self.init_options().check(dialect)?;
+        if !self.is_own_mix() {
+            self.init_options().check(dialect)?;
+        }
         let options = self.run_options(&TrialSpec::closed(1), false);
         PgBench::new(options, dialect, talker())
             .map(|_| ())
@@ -105,13 +107,16 @@ impl Family for PgbenchFamily {
     }
 
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        if self.is_own_mix() {
+            return Ok(say!(no_data_of_ours));
+        }
         let report = initialize(driver, &self.init_options(), order.observer)
             .map_err(|error| load_failure(&error, OTHER_DATA_HINT))?;
         Ok(report.loaded.sentence())
     }
 
     fn tables(&self) -> Vec<String> {
-        TABLES.map(str::to_owned).to_vec()
+        if self.is_own_mix() { Vec::new() } else { TABLES.map(str::to_owned).to_vec() }
     }
 
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
@@ -216,6 +221,11 @@ struct BeforeTrial {
 }
 
 impl PgbenchFamily {
+    /// Whether statements of the user's own run, on tables that dyno neither makes nor drops.
+    fn is_own_mix(&self) -> bool {
+        self.test == STATEMENTS
+    }
+
     async fn look<S: Session>(&self, session: &mut S) -> Result<BeforeTrial, Failure> {
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
             return Ok(BeforeTrial {
@@ -245,7 +255,7 @@ impl PgbenchFamily {
         let mut warnings: Vec<String> =
             errors.iter().map(|error| sentence(&error.to_string())).collect();
         let failed = |error: DbError| Failure::from(&error);
-        let size = footprint(session, "pgbench").await.map_err(failed)?;
+        let size = footprint(session, "pgbench@_%").await.map_err(failed)?;
         let data = self.data(size, &mut warnings);
         let before = match self.ledger.is_empty() {
             true => None,
@@ -312,6 +322,7 @@ impl PgbenchFamily {
             defines: options.defines.clone(),
             statement_latencies: true,
             continue_on_error: true,
+            reconnects: spec.errors.reconnect,
             history_of: match self.has_fault {
                 true => options.all_texts().to_vec(),
                 false => Vec::new(),

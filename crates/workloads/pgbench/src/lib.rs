@@ -15,6 +15,7 @@ mod family;
 pub mod history;
 pub mod init;
 pub mod log;
+mod mix;
 pub mod options;
 pub mod random;
 pub mod run;

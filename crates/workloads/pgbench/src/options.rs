@@ -1,17 +1,23 @@
 //! The options of pgbench in suites.
 
 use crate::init::SCALE_MAX;
+use crate::mix::Mix;
 use crate::script::{QueryMode, Script, find_builtin};
-use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
+use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "pgbench",
-    tests: &[test("tpcb-like"), test("simple-update"), test("select-only"), test("script")],
+    tests: &[test("tpcb-like"), test("simple-update"), test("select-only"), test("script"), MIX],
     levels: Levels::Workers,
     workers_alias: None,
     options: || OPTIONS.iter().map(Row::describe).collect(),
+    pace: UsualPace { checked: 1_000_000.0, ..UsualPace::loading(150_000.0) },
 };
+
+/// Plain SQL on tables of the user's own.
+pub const STATEMENTS: &str = "statements";
+const MIX: TestOffer = TestOffer { name: STATEMENTS, size: None };
 
 /// The variable `range` is the number of accounts that keys are drawn from.
 const fn test(name: &'static str) -> TestOffer {
@@ -34,6 +40,26 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
         "for `test = \"script\"`: files in the folder of the suite, or below it; what follows the last `@` is the \
          weight, 1 if there is none. The texts are stored with the run",
     ),
+    Row::new(
+        "statements",
+        "",
+        OptionValues::List(|o, sql| o.statements.push(sql.to_owned())),
+        "transactions of one's own, also as a key of the experiment, see below: SQL with `:NAME` for parameters, \
+         several statements with `;` between them; ` @9` at the end is the weight, 1 if there is none",
+    )
+    .of(&[STATEMENTS]),
+    Row::new(
+        "parameters",
+        "",
+        OptionValues::Table(&[], |o, name, value| {
+            o.parameters.push((name.to_owned(), value.to_owned()));
+            Ok(())
+        }),
+        "the parameters of `statements`: numbers, or what is drawn anew for each transaction with `uniform(1, rows)`, \
+         `zipfian(1, rows, 1.1)`, `gaussian(1, rows, 5)`, `exponential(1, rows, 5)` and pgbench's other functions: \
+         `parameters = { rows = 100000, id = \"uniform(1, rows)\" }`",
+    )
+    .of(&[STATEMENTS]),
     Row::new(
         "scale",
         "1",
@@ -105,6 +131,8 @@ pub struct PgbenchSettings {
     /// The balances are checked after each trial that writes.
     pub check: bool,
     files: Vec<String>,
+    statements: Vec<String>,
+    parameters: Vec<(String, String)>,
     texts: Vec<String>,
 }
 
@@ -118,6 +146,10 @@ impl PgbenchSettings {
         let mut settings = PgbenchSettings::new();
         read(OPTIONS, (OFFER.name, test), given, &mut settings)?;
         let mode = settings.mode;
+        if test == STATEMENTS {
+            settings.take_statements()?;
+            return Ok(settings);
+        }
         if settings.files.is_empty() {
             let refuse = |message: String| OptionError::experiment(message, None);
             // Prefixes are for command lines; a suite names the test in full.
@@ -136,6 +168,20 @@ impl PgbenchSettings {
             settings.texts.push(text.to_owned());
         }
         Ok(settings)
+    }
+
+    fn take_statements(&mut self) -> Result<(), OptionError> {
+        let mix = Mix::read(&self.statements, &self.parameters)?;
+        for (number, (weight, text)) in (1..).zip(mix.scripts) {
+            let name = format!("statement {number}");
+            let script = Script::parse(text.as_bytes(), &name, self.mode).map_err(|error| {
+                OptionError::value(&format!("statements.{number}"), error.to_string())
+            })?;
+            self.scripts.push((script, weight));
+            self.texts.push(text);
+        }
+        self.defines.extend(mix.constants);
+        Ok(())
     }
 
     fn new() -> Self {

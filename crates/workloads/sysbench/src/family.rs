@@ -8,13 +8,13 @@ use crate::{
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
-use dyno_facts::{ExperimentFacts, Message};
+use dyno_facts::{DataFacts, ExperimentFacts, Message};
 use dyno_load::default_sessions;
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     DriveOn, Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drive_on,
-    drop_failure,
+    drop_failure, footprint,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{OptionPart, Plan};
@@ -105,17 +105,27 @@ impl Driven for SysbenchFamily {
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let mut options = self.options.clone();
-        let warnings = ask(driver, async |session| {
+        let (warnings, size) = ask(driver, async |session| {
             let warnings = preflight(session, &options, spec.all_workers()).await?;
             if options.test.is_insert() && !options.auto_inc {
                 options.unique_start = first_free_unique(session, &options).await?;
             }
-            Ok::<_, SysbenchPreflightError>(warnings)
+            let size = footprint(session, "sbtest%").await.map_err(SysbenchPreflightError::Db)?;
+            Ok::<_, SysbenchPreflightError>((warnings, size))
         })?;
+        let tables = options.table_names(spec.all_workers()).len() as u64;
+        let data = DataFacts {
+            rows: tables * u64::from(options.table_size),
+            hot_rows: None,
+            access: Message::default(),
+            size_bytes: size.size_bytes,
+            memory_setting: size.memory_setting.to_owned(),
+            memory_bytes: size.memory_bytes,
+        };
         let test = options.test.name().to_owned();
         options.unique_part = (spec.share.generator, spec.share.generators.max(1));
         let workload = crate::Sysbench::new(options, driver.dialect());
-        Ok(Ready { workload, before: (), test, data: None, own: None, warnings })
+        Ok(Ready { workload, before: (), test, data: Some(data), own: None, warnings })
     }
 
     fn part<D: Driver>(

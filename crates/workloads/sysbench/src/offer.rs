@@ -1,7 +1,7 @@
 //! The sysbench family as suites name it.
 
 use crate::table::{OPTIONS, OptionSpec};
-use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
+use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
 
 /// sysbench 1.0.20 and 0.5 as suites name them. Where both have a test of a name, it is the one of 1.0.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
@@ -29,6 +29,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Workers,
     workers_alias: None,
     options: || OPTIONS.iter().map(OptionSpec::describe).collect(),
+    pace: UsualPace::loading(100_000.0),
 };
 
 const fn v1(name: &'static str) -> TestOffer {

@@ -4,6 +4,7 @@ use crate::ledger::{Counted, Ledger};
 use crate::text::parse_scaled;
 use dyno_core::{DbError, Dialect, Session};
 use dyno_facts::{Message, say};
+use dyno_load::doing;
 use dyno_load::query::answer;
 use std::collections::HashMap;
 
@@ -55,6 +56,7 @@ impl Books {
 
 /// Reads a snapshot. Before and after a run, while nobody writes.
 pub async fn books<S: Session>(session: &mut S) -> Result<Books, DbError> {
+    doing("reading the books");
     let districts = "SELECT d_w_id, d_id, d_next_o_id, d_ytd FROM bmsql_district";
     let mut books = Books::default();
     for row in rows(session, districts, &[0, 0, 0, 2]).await? {

@@ -6,7 +6,7 @@ use crate::profile::{
 };
 use crate::schema::{KeyTime, Shard};
 use crate::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
-use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
+use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionError, OptionRow, OptionValues as Values, read};
 use dyno_facts::{Message, say};
 
@@ -17,6 +17,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Workers,
     workers_alias: Some("terminals"),
     options: || OPTIONS.iter().map(Row::describe).collect(),
+    pace: UsualPace { checked: 300_000.0, ..UsualPace::loading(100_000.0) },
 };
 
 /// The profile with keying and think times.

@@ -4,6 +4,7 @@
 use crate::ledger_file::{LedgerOrder, Recorded};
 use dyno_core::{AnswerRow, DbError, Rows, Session};
 use dyno_facts::{Message, say};
+use dyno_load::doing;
 use std::collections::HashMap;
 
 /// Lost orders that are listed one by one, and districts whose counts are wrong.
@@ -266,6 +267,7 @@ pub(crate) async fn orders<S: Session>(
         "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
          {district} AND o_id BETWEEN {first} AND {last}"
     );
+    doing(format!("looking for orders of district {district} of warehouse {warehouse}"));
     session.query(&sql, &mut rows).await?;
     let found = |[number, customer, lines]: [i64; 3]| {
         (number as u32, StoredOrder { customer, lines, found_lines: 0 })

@@ -5,7 +5,7 @@ use crate::generate::check_scale;
 use crate::parameters::ParameterChoice;
 use crate::run::{Plans, TpchTest};
 use dyno_core::nearest;
-use dyno_core::offer::{DataSizing, Levels, TestOffer, WorkloadOffer};
+use dyno_core::offer::{DataSizing, Levels, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
 
 /// TPC-H as suites name it.
@@ -21,6 +21,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Degrees,
     workers_alias: None,
     options: || OPTIONS.iter().map(Row::describe).collect(),
+    pace: UsualPace { queried: 120_000.0, ..UsualPace::loading(40_000.0) },
 };
 
 /// The lines of orders are the largest table.

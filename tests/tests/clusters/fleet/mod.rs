@@ -1,8 +1,8 @@
 //! Several load generators: `dyno generator`, and `dyno run --nats --generators`.
 
 use dyno_testkit::{
-    MariaDb, Nats, Ran, RunningDyno, Scratch, commits, english_in_chinese_paper, only_run,
-    server_or_skip, wait_until,
+    MariaDb, Nats, Ran, RunningDyno, Scratch, commits, dyno, dyno_command,
+    english_in_chinese_paper, only_run, server_or_skip, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -99,6 +99,7 @@ const READS: &str = r#"
 name = "fleet"
 title = "Fleet"
 sample_servers = false
+retry_starved = 0
 [target.main]
 [[experiment]]
 name = "reads"
@@ -203,11 +204,49 @@ fn the_ledgers_of_all_load_generators_are_checked() {
     }
 }
 
+#[test]
+fn item_10_without_the_key_nobody_answers_and_passwords_need_addresses() {
+    let nats = server_or_skip!(Nats, "the key of a fleet");
+    let stage = Stage::new(&nats.url(""), &["a"]);
+    let folder = stage.scratch.path();
+    let words = |words: &[&str]| dyno(folder, &[words, &["--nats", &stage.nats]].concat());
+    let listed = words(&["fleet", "ls"]).good();
+    let line = listed.stdout.lines().find(|line| line.starts_with("a ")).expect("a line");
+    assert!(line.contains("nobody") && line.contains(" ms ago"), "{line}");
+    let _ = dyno(folder, &["fleet", "key", "other.key"]).good();
+    let refused = words(&["fleet", "ls", "--wait=1", "--fleet-key=other.key"]);
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stderr.contains("No load generator of the fleet `default` answers"));
+    let suite = stage.suite(READS);
+    let open = ["run", &suite, "--target=main=mysql://h/d", "--insecure", "--wait=1"];
+    let alone = words(&open);
+    assert_eq!(alone.code, 1, "{}", alone.all());
+    assert!(alone.stderr.contains("warning: --insecure: this fleet has no key"), "{}", alone.all());
+    assert!(alone.stderr.contains("Only 0 of 1 load generators"), "{}", alone.all());
+    let given = |name: &str, value: &str| {
+        let mut command = dyno_command(folder);
+        command.args(["generator", "--nats", &stage.nats, "--name=b"]).env(name, value);
+        let ran = command.output().expect("it runs");
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let (code, said) = given("DYNO_FLEET_KEY", "");
+    assert!(code == Some(2) && said.contains("A fleet needs a key"), "{said}");
+    let (code, said) = given("DYNO_PASSWORD_MAIN", "geheim");
+    assert!(
+        code == Some(2) && said.contains("There is a password in DYNO_PASSWORD_MAIN"),
+        "{said}"
+    );
+    assert!(!said.contains("geheim"));
+    let heard = stage.generators[0].stderr();
+    assert!(heard.contains("Somebody asks without this fleet's key"), "{heard}");
+}
+
 const TWICE: &str = r#"
 [suite]
 name = "loss"
 title = "Loss"
 sample_servers = false
+retry_starved = 0
 [target.main]
 [[experiment]]
 name = "reads"

@@ -73,7 +73,8 @@ fn generator(folder: &Path, host: &str, arguments: &[&str]) -> RunningDyno {
     let plain = dyno_command(folder);
     let mut inside = Command::new("ip");
     inside.args(["netns", "exec", host]).arg(plain.get_program()).args(arguments);
-    inside.current_dir(folder).env("HOME", folder).env("DYNO_PASSWORD_MAIN", "geheim");
+    let envs = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    inside.current_dir(folder).envs(envs).env("DYNO_PASSWORD_MAIN", "geheim");
     let mut running = RunningDyno::spawn(folder, inside);
     running.wait_until("a load generator", |running| running.stderr().contains("waiting for work"));
     running
@@ -102,7 +103,9 @@ fn three_hosts_make_the_load_that_the_server_counts() {
     for host in 2..5 {
         let name = format!("host{host}");
         let folder = stage.scratch.file(&name);
-        let arguments = ["generator", "--nats", &stage.nats, "--name", &name];
+        let only = format!("{address}:{}", server.port);
+        let arguments =
+            ["generator", "--nats", &stage.nats, "--name", &name, "--only-hosts", &only];
         stage.generators.push(generator(&folder, &network.host(host), &arguments));
     }
     let suite = stage.suite(&READS.replace("workers = [5]", "workers = [6]"));

@@ -47,7 +47,7 @@ fn go_on<D: Driver>(driver: &D, load_options: &TpccLoadOptions) {
     });
     let other = TpccLoadOptions { seed: 6, ..load_options.clone() };
     let refused = load(driver, &other, &Unobserved).unwrap_err();
-    assert!(refused.to_string().contains("unfinished load of 1 warehouses with seed 5"));
+    assert!(refused.to_string().contains("unfinished load of 1 warehouse with seed 5"));
     let later = TpccLoadOptions { loaded_at: dyno_tpcc::Timestamp::now(), ..load_options.clone() };
     let report = load(driver, &later, &Unobserved).unwrap();
     assert!(report.rows_found >= ENOUGH, "{report:?}");

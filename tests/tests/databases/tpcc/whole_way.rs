@@ -233,7 +233,7 @@ fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl F
     assert!(load(driver, load_options, &Unobserved).unwrap().was_complete);
     let other = TpccLoadOptions { warehouses: 3, ..load_options.clone() };
     let refused = load(driver, &other, &Unobserved).unwrap_err();
-    assert!(refused.to_string().starts_with("2 warehouses are loaded"), "{refused}");
+    assert!(refused.to_string().starts_with("The tables hold 2 warehouses"), "{refused}");
     assert_consistent(driver, Stage::Fresh);
     let undelivered = "DELETE FROM bmsql_new_order WHERE no_w_id = 2 AND no_d_id = 9 AND no_o_id = \
                        3000";

@@ -43,7 +43,7 @@ fn build_run_destroy() {
     assert!(again.stderr.contains("already loaded"), "{}", again.stderr);
     let other = ran(&folder, &["build", "props", "warehouses", "2"]);
     assert_eq!(other.code, 1, "{other:?}");
-    assert!(other.stderr.contains("1 warehouses are loaded, and 2 were asked for"));
+    assert!(other.stderr.contains("The tables hold 1 warehouse, and 2 were asked for"));
 
     let run = good(&folder, &["run", "props", "--seed", "7", "--checks", "both"]);
     let count = check_closing(&run.stdout);

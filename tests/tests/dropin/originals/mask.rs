@@ -47,6 +47,8 @@ fn pgbench(line: &str) -> String {
         return String::new();
     }
     let line = &line.replace("(NaN%)", "(0.000%)");
+    // Minor releases call the option by either name.
+    let line = &line.replace("-c/--clients", "-c/--client");
     if line.contains("<pgsql-bugs@") || line.starts_with("PostgreSQL home page") {
         return String::new();
     }

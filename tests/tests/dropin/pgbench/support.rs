@@ -51,6 +51,8 @@ pub(crate) fn finish(command: &mut Command) -> Ran {
     if let Some(path) = original_path() {
         ran.stderr = ran.stderr.replace(path, "pgbench");
     }
+    // Minor releases call the option by either name.
+    ran.stderr = ran.stderr.replace("-c/--clients", "-c/--client");
     ran
 }
 

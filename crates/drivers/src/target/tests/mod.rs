@@ -256,7 +256,7 @@ prop_compose! {
     ) -> TargetUrl {
         let mut options = variables;
         options.extend(timeout.map(|s| ("connect_timeout_s".to_owned(), s.to_string())));
-        let tls = TlsOptions { mode, ca: ca.map(PathBuf::from), cert: None, key: None };
+        let tls = TlsOptions { mode, ca: ca.map(PathBuf::from), ..TlsOptions::default() };
         let password = password.map(Secret::new);
         TargetUrl { dialect, embedded: false, hosts: Hosts(hosts), user, password, database, tls, options }
     }

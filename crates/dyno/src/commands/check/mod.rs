@@ -3,27 +3,30 @@
 mod host;
 mod pgbench;
 mod report;
+mod target;
 mod tpcc;
 
 use crate::Done;
 use dyno_core::{Driver, Session};
 use dyno_drivers::target::TargetUrl;
-use dyno_runner::databases::{self, ReachedDatabase, with_driver};
+use dyno_runner::asking::asking;
+use dyno_runner::databases::with_driver;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
-use dyno_runner::output;
+use dyno_runner::{output, signals};
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{TpccDatabase, existing_tables, loaded};
 use host::HostReport;
 use report::Report;
 use std::path::{Path, PathBuf};
+use target::ShardArguments;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Of TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
-what violates them is listed by key; of a cluster with shards, also whether every row lies on its shard and the
-endpoint finds it there (`shard-placement`). Of pgbench's, the sums of the balances and the numbers of rows.
+what violates them is listed by key; where the shards behind an endpoint are known, also whether every row lies
+on its shard and the endpoint finds it there (`shard-placement`). Of pgbench's, the sums of the balances and the numbers of rows.
 Nobody may write meanwhile. Tables are read as a whole: seconds for each warehouse.
 
 With --ledger, every order that a run has recorded as acknowledged must be there with all its lines,
@@ -42,6 +45,7 @@ Examples:
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger --only ledger
   dyno check mysql://root@proxy:3307/tpcc --driver-side              sharded, no joins over shards
   dyno check cluster:dyno-cluster --only shard-placement             rows on their shards
+  dyno check mysql://root@proxy:3307/tpcc --shard mysql://root@db1/tpcc --shard mysql://root@db2/tpcc --shard-rule modulo
   dyno check --host                                                  this machine as a load generator
 
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
@@ -53,7 +57,7 @@ pub(crate) struct Arguments {
     target: Option<String>,
     /// Check this machine as a load generator instead: what is set of what white papers prepare, and how
     /// the rest is set.
-    #[arg(long, conflicts_with_all = ["target", "ledger", "only", "driver_side"])]
+    #[arg(long, conflicts_with_all = ["target", "ledger", "only", "driver_side", "shards"])]
     host: bool,
     /// Hold the orders against it that runs with `--ledger` have recorded in this file.
     #[arg(long, value_name = "FILE")]
@@ -65,6 +69,8 @@ pub(crate) struct Arguments {
     /// itself where the database refuses such a join.
     #[arg(long)]
     driver_side: bool,
+    #[command(flatten)]
+    shards: ShardArguments,
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
@@ -78,9 +84,20 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     };
     let wanted = tpcc::CheckRequest::new(arguments)?;
     refuse_missing_file(target)?;
-    let ReachedDatabase { database, facts, .. } = databases::reach("target", target)?;
-    let server = format!("{} {}", facts.product, facts.version);
-    let report = with_driver!(&database, driver => check(driver, &wanted, server))?;
+    signals::end_on_interrupt("a check changes nothing", || {})
+        .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
+    let (reached, planned) = target::reached(target, &arguments.shards)?;
+    let server = format!("{} {}", reached.facts.product, reached.facts.version);
+    let report = asking(
+        "check",
+        planned.as_ref(),
+        &reached,
+        || with_driver!(&reached.database, driver => check(driver, &wanted, server)),
+    );
+    let report = report.map_err(|failure| match signals::has_come() {
+        true => Failure::interrupted("The check was stopped."),
+        false => failure,
+    })?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
     match report.complaint() {
         None => Ok(()),

@@ -1,6 +1,7 @@
 //! What was found, as a table and as JSON.
 
 use crate::pretty;
+use dyno_core::counted;
 use dyno_facts::format::grouped;
 use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
@@ -108,7 +109,7 @@ impl LedgerReport {
             row("of these committed", &settled.committed),
             row("growth of the order numbers", &settled.grown),
         ];
-        let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
+        let runs = counted(self.runs, "run");
         let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
         text.push_str(&text_table(&["ledger", "count"], &rows, |place| place >= 1));
         for lost in &settled.listed {

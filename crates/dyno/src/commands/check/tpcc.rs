@@ -2,13 +2,15 @@
 
 use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
-use dyno_core::{Driver, nearest};
+use super::target::HOW_TO_NAME_SHARDS;
+use dyno_core::{Driver, counted, is_shardingsphere, nearest};
 use dyno_facts::DataCheck;
 use dyno_load::default_sessions;
+use dyno_runner::asking::AskedNodes;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::ask;
 use dyno_runner::output;
-use dyno_runner::progress::{LoadProgress, ProgressBar};
+use dyno_runner::progress::ProgressBar;
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
 use dyno_tpcc::ledger_file::{Recorded, read};
 use dyno_tpcc::load::{TpccDatabase, prove};
@@ -117,10 +119,15 @@ pub(super) fn check<D: Driver>(
             line.id
         )
     });
-    let noun = if loaded.warehouses == 1 { "warehouse" } else { "warehouses" };
+    let is_unproven = wanted.shards && is_shardingsphere(&server) && driver.shards().is_none();
+    let unproven = is_unproven.then(|| {
+        format!("Nobody has said which shards are behind this endpoint: shard-placement is not checked. {HOW_TO_NAME_SHARDS}")
+    });
+    let facts = facts.chain(unproven);
+    let warehouses = counted(loaded.warehouses, "warehouse");
     Ok(Report {
         workload: "tpcc",
-        title: format!("TPC-C, {} {noun}, {}, on {server}", loaded.warehouses, state(stage)),
+        title: format!("TPC-C, {warehouses}, {}, on {server}", state(stage)),
         facts: facts.collect(),
         ledger,
         lines,
@@ -179,13 +186,11 @@ fn check_shards<D: Driver>(
     is_named: bool,
 ) -> Result<Option<Line>, Failure> {
     let begin = Instant::now();
-    let progress = LoadProgress::new("checking the shards");
-    let proof = prove(driver, warehouses, default_sessions(), &progress)?;
-    progress.clear();
+    let proof = prove(driver, warehouses, default_sessions(), &AskedNodes)?;
     let Some(proof) = proof else {
         let failure = || {
             Failure::usage("No shards are known of this database, or not how rows lie on them.")
-                .with_hint("Name the cluster instead of its endpoint: cluster:FOLDER.")
+                .with_hint(HOW_TO_NAME_SHARDS)
         };
         return if is_named { Err(failure()) } else { Ok(None) };
     };

@@ -26,11 +26,7 @@ pub(super) const RULES: &[Rule] = &[
         each_comparison(case, |of| {
             let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
             let reach = VetoReach::Log(uneven.log_reach);
-            let mut gates =
-                case.verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
-            let is_found = of.rows.iter().any(|row| veto::explains(reach, row, of.margin))
-                || gates.any(|gate| veto::explains_gate(reach, gate));
-            is_found.then(|| (uneven.told(of), reach))
+            veto::explains_any(reach, of, case.verdicts).then(|| (uneven.told(of), reach))
         })
     }),
 ];

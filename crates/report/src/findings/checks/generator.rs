@@ -1,10 +1,13 @@
 //! A: the load generator.
 
-use super::case::{each_generator, each_member, generator};
+use super::case::{Case, each_generator, each_member, generator};
 use super::{Rule, above, parts, percent};
 use crate::evidence::points;
-use crate::evidence::{Finding, Group, Level, Spot, TargetPlace, Trial, nodes_of, start_spread_ms};
+use crate::evidence::{
+    Finding, Group, Level, Spot, TargetPlace, Trial, VetoReach, nodes_of, start_spread_ms,
+};
 use crate::families::is_pass;
+use crate::findings::verdict::veto;
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -59,11 +62,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::A, Level::W, checks::generator_starved, |trial| {
         trial.summary.conditions.generator.starved.clone()
     }),
-    Rule::trial(Group::A, Level::E, checks::generator_stopped, |trial| {
-        each_generator(trial, |known| {
-            let stopped_s = known.stopped_s(trial.summary.window_s)?;
-            Some(say!(dyno_was_stopped, seconds = format::short(stopped_s)))
-        })
+    Rule::trial_of_case(Group::A, Level::E, checks::generator_stopped, |case, trial| {
+        stopped(trial).filter(|_| !is_withstood(case, trial))
     }),
     Rule::evidence(Group::A, Level::I, checks::made_again, |evidence| {
         let again = evidence.set_aside.iter().filter_map(|trial| {
@@ -124,6 +124,25 @@ pub(super) const RULES: &[Rule] = &[
         target.facts.same_host.then(|| say!(shares_the_load_generators_machine))
     }),
 ];
+
+/// How long dyno itself was stopped in a trial, where that is too long.
+pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
+    each_generator(trial, |known| {
+        let stopped_s = known.stopped_s(trial.summary.window_s)?;
+        Some(say!(dyno_was_stopped, seconds = format::short(stopped_s)))
+    })
+}
+
+/// Whether a trial counts in comparisons alone, whose verdicts and gates stand whatever it would have shown.
+fn is_withstood(case: &Case<'_>, trial: &Trial) -> bool {
+    let mut own = case
+        .verdicts
+        .comparisons
+        .iter()
+        .filter(|of| of.pairs.iter().flatten().any(|label| *label == trial.label))
+        .peekable();
+    own.peek().is_some() && own.all(|of| !veto::explains_any(VetoReach::Pairs, of, case.verdicts))
+}
 
 fn rate_missed(trial: &Trial) -> Option<Message> {
     let offered = trial.summary.offered? as f64;

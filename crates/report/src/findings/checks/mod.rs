@@ -10,7 +10,7 @@
 
 mod disclosure;
 pub(crate) mod foreign;
-mod generator;
+pub(crate) mod generator;
 mod history;
 mod nodes;
 mod repetition;
@@ -32,7 +32,7 @@ use crate::evidence::{
 };
 use crate::families::{KnownFamily, families};
 use crate::format;
-use crate::text::{Lang, Message};
+use crate::text::{Lang, Message, first_sentence};
 use dyno_facts::{CheckTexts, MessageTexts, say};
 use dyno_store::RunData;
 use sides::TargetPair;
@@ -341,6 +341,17 @@ impl Paper {
         self.checks.iter().filter(|check| !check.findings.is_empty() && denies(check.id)).collect()
     }
 
+    /// Checks among these numbers whose findings forbid figures: level E, and accepted by nobody.
+    pub(crate) fn forbidding<'a>(
+        &'a self,
+        numbers: &'a [usize],
+    ) -> impl Iterator<Item = &'a Check> {
+        let is_open = |check: &&Check| {
+            check.level == Level::E && !check.is_accepted && numbers.contains(&check.number)
+        };
+        self.checks.iter().filter(is_open)
+    }
+
     /// How many checks of each level found something that nobody has accepted: E, W, I.
     pub fn check_counts(&self) -> [usize; 3] {
         [Level::E, Level::W, Level::I].map(|level| {
@@ -349,6 +360,27 @@ impl Paper {
             };
             self.checks.iter().filter(is_open).count()
         })
+    }
+
+    /// The same in a few lines: what makes figures unusable in full, the first caveats in words, the others by their
+    /// ids.
+    pub fn checks_brief(&self, lang: Lang, most: usize) -> String {
+        let found = |level: Level| {
+            let is_open = move |check: &&Check| {
+                check.level == level && !check.findings.is_empty() && !check.is_accepted
+            };
+            self.checks.iter().filter(is_open)
+        };
+        let mut lines: Vec<Message> = found(Level::E).flat_map(in_full).collect();
+        let caveats: Vec<&Check> = found(Level::W).collect();
+        let in_words = |check: &&Check| say!(w_in_words, meaning = first_sentence(&check.meaning));
+        lines.extend(caveats.iter().take(most).map(in_words));
+        let more = caveats.get(most..).unwrap_or_default();
+        if !more.is_empty() {
+            let ids: Vec<Message> = more.iter().map(|check| Message::verbatim(check.id)).collect();
+            lines.push(say!(w_and_more, n = more.len(), ids = Message::joined(&ids, ", ", "、")));
+        }
+        lines.iter().map(|line| line.render(lang) + "\n").collect()
     }
 
     /// What the checks found, as lines for a terminal: what makes figures unusable in full, a line for

@@ -105,15 +105,7 @@ impl<'a> TargetSide<'a> {
     /// The part of the version that decides how a server behaves: `8.0` of MySQL, `10.11` of MariaDB,
     /// `15` of PostgreSQL from 10 on.
     pub(super) fn major_version(&self) -> Option<Fact> {
-        let version = self.target.product.split(' ').nth(1)?;
-        let parts: Vec<&str> = version.split(['.', '-']).collect();
-        let first = parts.first()?;
-        let is_one = self.product() == "PostgreSQL" && first.parse::<u32>().is_ok_and(|n| n >= 10);
-        let major = match parts.get(1).filter(|_| !is_one) {
-            Some(second) => format!("{first}.{second}"),
-            None => (*first).to_owned(),
-        };
-        Some(Fact::read(major))
+        self.target.major_version().map(Fact::read)
     }
 
     /// What the suite states of a fact.
@@ -147,6 +139,7 @@ impl<'a> TargetSide<'a> {
         let asked = self.trials.iter().find_map(|trial| {
             KnownFamily::of(&trial.summary)?.isolation(&trial.summary).map(Fact::read)
         });
+        let asked = asked.filter(|_| !self.target.passes_no_isolation_on());
         let of_settings = || settings::isolation(self.target).map(Fact::read);
         asked.or_else(|| self.told("isolation", |node| node.isolation.clone())).or_else(of_settings)
     }

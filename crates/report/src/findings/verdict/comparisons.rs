@@ -4,13 +4,15 @@ use super::pairs::{self, Duel, Pairs};
 use super::{levels, ratio_of, sessions, words};
 use crate::evidence::{
     AaKind, Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread,
-    Trial, VerdictRow, figure_of, judged_metrics, metric_name,
+    Trial, VerdictRow, figure_of, judged_metrics, judging, metric_name,
 };
+use crate::findings::checks::generator::stopped;
 use crate::text::Message;
 use dyno_facts::{ComparisonFacts, ExperimentFacts, StopRule, TrialSummary};
 use dyno_statistics::gate::{Gate, GateFigure};
-use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, RatioVerdict};
-use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise};
+use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, Judging, RatioVerdict, unit_means};
+use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise, rank};
+use std::collections::BTreeSet;
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
 pub(super) fn all(evidence: &Evidence, more_gates: &[String]) -> Vec<PairedComparison> {
@@ -246,6 +248,7 @@ fn row(
             Some(FigureBound::Unknown) => "?",
         },
         interval: ratio.interval.map(bounds),
+        withstood: withstood(pairs, metric, duel).filter(|_| ratio.bound.is_none()).map(bounds),
         half_width: ratio.half_width(),
         interval_t: ratio.t.filter(|_| !ratio.is_anytime).map(|t| bounds(t.interval)),
         p: ratio.p,
@@ -263,6 +266,27 @@ fn row(
         call,
         words: Message::default(),
     })
+}
+
+/// The interval of the ratio whatever the pairs in which dyno was stopped would have shown.
+fn withstood(
+    pairs: &[(&Trial, &Trial)],
+    metric: Metric,
+    duel: &Duel<'_>,
+) -> Option<ConfidenceInterval> {
+    let Judging::Level(alpha) = judging(duel.stop, duel.unit()) else { return None };
+    let unit = |(a, _): &(&Trial, &Trial)| a.summary.repeat.saturating_sub(1) / duel.unit();
+    let is_stopped = |(a, b): &&(&Trial, &Trial)| stopped(a).or_else(|| stopped(b)).is_some();
+    let lost: BTreeSet<u32> = pairs.iter().filter(is_stopped).map(unit).collect();
+    let figures = |pair: &(&Trial, &Trial)| {
+        let both = (figure_of(&pair.0.summary, metric)?, figure_of(&pair.1.summary, metric)?);
+        (!lost.contains(&unit(pair))).then(|| (unit(pair), both))
+    };
+    let whole = unit_means(&pairs.iter().filter_map(figures).collect::<Vec<_>>());
+    let usable = whole.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
+    let logs: Vec<f64> = usable.map(|(a, b)| (b / a).ln()).collect();
+    let both = rank::interval_whatever(&logs, lost.len(), alpha).filter(|_| !lost.is_empty())?;
+    Some(ConfidenceInterval { low: both.low.exp(), high: both.high.exp() })
 }
 
 fn called(verdict: RatioVerdict) -> Call {

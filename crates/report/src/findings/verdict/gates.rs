@@ -1,6 +1,7 @@
 //! Gates of suites and of the command line, judged.
 
 use super::pairs::{Level, level_of, level_words};
+use super::remedy::pairs_to_prove;
 use super::sessions;
 use crate::evidence::{
     Bounds, Call, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of,
@@ -9,9 +10,9 @@ use crate::evidence::{
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
+use dyno_statistics::Metric;
 use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
 use dyno_statistics::ratio::{FigureBound, PairedRatio};
-use dyno_statistics::{ALPHA, Metric, rank};
 
 /// Every gate of the suite at every load level of its experiment, then those given beside.
 pub(super) fn all(
@@ -56,7 +57,7 @@ fn row(
     let (result, why) = match found.verdict {
         GateVerdict::Pass => (GateResult::Pass, Message::default()),
         GateVerdict::Broken => (GateResult::Broken, Message::default()),
-        GateVerdict::Inconclusive(why) => (GateResult::Inconclusive, words(why, found)),
+        GateVerdict::Inconclusive(why) => (GateResult::Inconclusive, words(why, gate, found)),
     };
     GateRow {
         gate: gate.text.clone(),
@@ -179,7 +180,7 @@ fn of_ratios(
         let mut found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
         found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
         let row = row(experiment, gate, of.level.clone(), target, &found);
-        let row = proven(GateRow { comparison: Some(of.number), ..row }, of, (gate, own.len()));
+        let row = proven(GateRow { comparison: Some(of.number), ..row }, of, gate);
         let labels = of.pairs.iter().flatten();
         let trials =
             labels.filter_map(|label| evidence.trials.iter().find(|it| it.label == *label));
@@ -196,7 +197,7 @@ fn of_ratios(
 
 /// A gate and the verdict of the same ratio never disagree: where the ratio differs from 1 by its own interval and not
 /// after Holm's correction, no gate rests on that difference. It does where a ratio of 1 would have given another result.
-fn proven(row: GateRow, of: &PairedComparison, (gate, family): (&Gate, usize)) -> GateRow {
+fn proven(row: GateRow, of: &PairedComparison, gate: &Gate) -> GateRow {
     let verdict = of.rows.iter().find(|row| row.metric == gate.metric.name());
     let by_one = gate.relation.holds(1.0, gate.bound);
     let is_by_difference = match row.result {
@@ -204,14 +205,14 @@ fn proven(row: GateRow, of: &PairedComparison, (gate, family): (&Gate, usize)) -
         GateResult::Broken => by_one,
         GateResult::Inconclusive => false,
     };
-    match is_by_difference && verdict.is_some_and(|row| row.call == Call::Unproven) {
-        true => GateRow {
+    match verdict.filter(|row| is_by_difference && row.call == Call::Unproven) {
+        Some(unproven) => GateRow {
             result: GateResult::Inconclusive,
             why: say!(gate_not_proven_among_comparisons),
-            needed: Some(rank::least_count(ALPHA / family.max(1) as f64) * of.unit_pairs as usize),
+            needed: Some(pairs_to_prove(of, unproven)),
             ..row
         },
-        false => row,
+        None => row,
     }
 }
 
@@ -242,7 +243,7 @@ fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     }
 }
 
-fn words(why: GateReason, found: &JudgedGate) -> Message {
+fn words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
     let needed = found.needed.map(|needed| format::whole(needed as f64));
     match (why, needed) {
         (GateReason::NoValue, _) => say!(no_complete_trial_has_this_figure),
@@ -254,8 +255,11 @@ fn words(why: GateReason, found: &JudgedGate) -> Message {
         }
         (GateReason::NoPair, _) => say!(nothing_is_compared_here_there_is),
         (GateReason::TooFewPairs, _) => say!(there_are_too_few_pairs),
+        (GateReason::IntervalHoldsBound, Some(needed)) if gate.figure == GateFigure::Value => {
+            say!(the_interval_holds_the_bound_trials, needed = needed)
+        }
         (GateReason::IntervalHoldsBound, Some(needed)) => {
-            say!(the_interval_holds_the_bound_needed, needed = needed)
+            say!(the_interval_holds_the_bound_pairs, needed = needed)
         }
         (GateReason::IntervalHoldsBound, None) => say!(the_interval_holds_the_bound_more),
     }

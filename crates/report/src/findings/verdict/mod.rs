@@ -58,16 +58,8 @@ fn ratio_of(
         })
         .collect();
     let judging = judging(stop, unit);
-    // What one side has at least, the ratio is at most where that side is the baseline.
-    let bound = |is_baseline: fn(FigureBound) -> bool, is_candidate: fn(FigureBound) -> bool| {
-        let is = |side: &TrialSummary, is: fn(FigureBound) -> bool| {
-            bound_of(side, metric).is_some_and(is)
-        };
-        pairs.iter().any(|(a, b)| is(a, is_baseline) || is(b, is_candidate))
-    };
-    let is_least = |bound| bound != FigureBound::AtMost;
-    let is_most = |bound| bound != FigureBound::AtLeast;
-    let bound = FigureBound::of([bound(is_most, is_least), bound(is_least, is_most)]);
+    let bounds = pairs.iter().map(|(a, b)| [bound_of(a, metric), bound_of(b, metric)]);
+    let bound = FigureBound::of_ratio(bounds);
     let ratio = PairedRatio::of_units(&values, judging)?;
     let ratio = match earlier {
         [] => ratio,

@@ -1,12 +1,20 @@
 //! What would decide what is open.
 
+use super::veto::STOPPED;
 use super::words::MOST_PAIRS;
-use crate::evidence::{Call, GateResult, Verdicts};
+use crate::evidence::{Call, GateResult, PairedComparison, VerdictRow, Verdicts};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
-use dyno_statistics::{ALPHA, rank};
+use dyno_statistics::ratio;
 use std::collections::BTreeSet;
+
+/// Pairs of a comparison that would prove a difference among all comparisons of its experiment.
+pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
+    let adjusted = row.p_adjusted.unwrap_or(row.p);
+    let units = ratio::pairs_to_prove(row.units, row.p, adjusted, of.stop.is_until_decided);
+    units * of.unit_pairs as usize
+}
 
 impl Verdicts {
     /// What helps, in a sentence: gates decide where there are some, else the first metric of each comparison.
@@ -14,8 +22,17 @@ impl Verdicts {
         let vetoes: BTreeSet<&str> =
             self.comparisons.iter().flat_map(|of| &of.vetoes).map(|veto| veto.check).collect();
         if !vetoes.is_empty() {
+            let is_of_pairs = vetoes.iter().all(|id| *id == STOPPED);
             let ids: Vec<Message> = vetoes.into_iter().map(Message::verbatim).collect();
-            return say!(take_away_what_checks_found, ids = Message::list(&ids));
+            let ids = Message::list(&ids);
+            return match is_of_pairs {
+                true => say!(pairs_outweigh_what_checks_found, ids = ids),
+                false => say!(take_away_what_checks_found, ids = ids),
+            };
+        }
+        let mut first = self.comparisons.iter().filter_map(|of| of.rows.first());
+        if first.any(|row| row.call == Call::Undecided && !row.bound.is_empty()) {
+            return say!(a_longer_time_out_would_decide);
         }
         if !self.gates.is_empty() {
             let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
@@ -35,10 +52,7 @@ impl Verdicts {
         let needed = rows.filter(|(_, row)| row.call.is_undecided()).map(|(of, row)| {
             let pairs = match row.call {
                 Call::TooFewPairs => of.least_pairs(),
-                Call::Unproven => {
-                    let least = rank::least_count(ALPHA / self.comparisons.len() as f64);
-                    least * of.unit_pairs as usize
-                }
+                Call::Unproven => pairs_to_prove(of, row),
                 _ => row.pairs_needed.unwrap_or(usize::MAX),
             };
             (pairs, row.call, of.margin)

@@ -17,7 +17,7 @@ use dyno_facts::say;
 use dyno_statistics::gate::Gate;
 use dyno_store::RunData;
 
-/// Checks whose findings can explain a difference by themselves. More pairs help against none of them.
+/// Checks whose findings can explain a difference by themselves.
 const VETOES: [&str; 5] = [
     // The order of the trials is a difference between the sides.
     "block-order",
@@ -28,8 +28,10 @@ const VETOES: [&str; 5] = [
     // The trials of one side were not all made with the same server.
     same::TARGET_CHANGED,
     // A trial that counts was held up by dyno itself.
-    "generator-stopped",
+    STOPPED,
 ];
+/// The only one that more pairs help against.
+pub(super) const STOPPED: &str = "generator-stopped";
 
 /// Takes away what can be explained otherwise. Checks have left their numbers at the comparisons.
 pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
@@ -44,7 +46,8 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
         of.sentence = super::words::comparison(of);
         let own = verdicts.gates.iter_mut().filter(|gate| gate.comparison == Some(of.number));
         for gate in own {
-            if let Some(veto) = of.vetoes.iter().find(|veto| explains_gate(veto.reach, gate)) {
+            let found = of.vetoes.iter().find(|veto| explains_gate(veto.reach, gate, &of.rows));
+            if let Some(veto) = found {
                 gate.result = GateResult::Inconclusive;
                 gate.why = say!(check_can_explain, id = veto.check, found = &veto.found);
             }
@@ -67,6 +70,13 @@ pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Me
     })
 }
 
+/// Whether a verdict or a gate of a comparison falls by what reaches so far.
+pub(crate) fn explains_any(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
+    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
+    of.rows.iter().any(|row| explains(reach, row, of.margin))
+        || gates.any(|gate| explains_gate(reach, gate, &of.rows))
+}
+
 fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
     let is_open = |check: &&Check| {
         VETOES.contains(&check.id) && !check.is_accepted && of.checks.contains(&check.number)
@@ -74,14 +84,16 @@ fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
     let veto = |check: &Check| {
         let own = |finding: &&Finding| of.has(&finding.place);
         let first = check.findings.iter().find(own)?;
-        Some(Veto { check: check.id, found: first.told(), reach: first.reach })
+        let reach = if check.id == STOPPED { VetoReach::Pairs } else { first.reach };
+        Some(Veto { check: check.id, found: first.told(), reach })
     };
     checks.iter().filter(is_open).filter_map(veto).collect()
 }
 
 /// Whether something that reaches so far can have made this verdict.
 pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool {
-    let Some((low, high)) = reach.moved(row.metric, row.interval) else { return true };
+    let moved = reach.moved(row.metric, row.interval, row.withstood);
+    let Some((low, high)) = moved else { return true };
     match row.call {
         Call::Faster | Call::Slower => low <= 1.0 && high >= 1.0,
         Call::Equivalent => low < 1.0 / (1.0 + margin) || high > 1.0 + margin,
@@ -90,10 +102,11 @@ pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool 
     }
 }
 
-/// The same of a gate on a ratio.
-pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow) -> bool {
+/// The same of a gate on a ratio; `rows` are the verdicts of its comparison.
+pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow, rows: &[VerdictRow]) -> bool {
     let Ok(gate) = row.gate.parse::<Gate>() else { return false };
-    match reach.moved(gate.metric.name(), row.interval) {
+    let own = rows.iter().find(|row| row.metric == gate.metric.name());
+    match reach.moved(gate.metric.name(), row.interval, own.and_then(|row| row.withstood)) {
         None => true,
         Some((low, high)) => low <= gate.bound && gate.bound <= high,
     }

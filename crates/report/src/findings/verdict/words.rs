@@ -417,11 +417,10 @@ pub(super) fn gate(row: &GateRow) -> Message {
         ),
         None => Message::verbatim(value),
     };
-    let place: Vec<Message> =
-        [Message::from(&row.title), row.level.clone(), Message::from(&row.target)]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect();
+    let place: Vec<Message> = [row.title.clone(), row.level.clone(), Message::from(&row.target)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
     let line = say!(
         gate_gate_result_place_found,
         gate = &row.gate,

@@ -34,7 +34,6 @@ fn how_to_get() -> String {
 
 pub(super) struct ProxySoftware {
     java: PathBuf,
-    has_compiler: bool,
     jars: Jars,
 }
 
@@ -52,22 +51,19 @@ impl ProxySoftware {
                 .with_hint("install a JDK of version 11 or newer, such as openjdk-17-jdk-headless")
         })?;
         let beside = java.canonicalize().unwrap_or_else(|_| java.clone());
-        let has_compiler = beside.with_file_name("javac").is_file();
-        if !has_compiler && !options.allow_any_address {
+        if !beside.with_file_name("javac").is_file() {
             return Err(ClusterError::new(
-                "ShardingSphere-Proxy listens on all addresses of the machine; dyno's launcher, \
-                 which has it listen on 127.0.0.1 only, needs a JDK, and this Java is a JRE.",
+                "ShardingSphere-Proxy listens on all addresses of the machine, and this version lets strangers in \
+                 (CVE-2022-45347); dyno's launcher, which has it listen on 127.0.0.1 only, needs a JDK, and this Java \
+                 is a JRE.",
             )
-            .with_hint(
-                "install a JDK, such as openjdk-17-jdk-headless, or allow all addresses with \
-                 --allow-any-address",
-            ));
+            .with_hint("install a JDK, such as openjdk-17-jdk-headless"));
         }
         let jars = match software(options, "DYNO_SHARDINGSPHERE") {
             Some(folder) => Jars::Found(jars_in(&folder)?),
             None => Jars::Repository(in_repository()?),
         };
-        Ok(ProxySoftware { java, has_compiler, jars })
+        Ok(ProxySoftware { java, jars })
     }
 }
 
@@ -174,10 +170,7 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     .map(Into::into)
     .into();
     arguments.extend([joined("-Djava.io.tmpdir=", &node.folder), "-cp".into(), class_path]);
-    arguments.push(match software.has_compiler {
-        true => launcher.into(),
-        false => "org.apache.shardingsphere.proxy.Bootstrap".into(),
-    });
+    arguments.push(launcher.into());
     arguments.push(node.port.to_string().into());
     // Bootstrap takes it for the name of a resource, the loader for that of a file below the class path.
     arguments.push("/conf".into());

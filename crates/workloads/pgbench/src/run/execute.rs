@@ -394,6 +394,7 @@ impl PgBench {
     fn is_survived(&self, error: &DbError) -> bool {
         let is_conflict = matches!(error.class(), ErrorClass::Serialization | ErrorClass::Deadlock);
         is_conflict
+            || (self.options().reconnects && error.is_fatal())
             || (self.options().continue_on_error
                 && error.cause() == Cause::Server
                 && !error.is_fatal())

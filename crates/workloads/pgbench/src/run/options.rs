@@ -44,6 +44,8 @@ pub struct PgbenchOptions {
     /// Whether a client goes on after an error of the server that isn't worth a retry: then it is
     /// not said that it aborted.
     pub continue_on_error: bool,
+    /// A client whose session is lost gets another one, so nothing has ended it: pgbench's words for that are not said.
+    pub reconnects: bool,
     /// Whether errors are told that lead to a retry or a failed transaction.
     pub verbose_errors: Option<VerboseErrors>,
     /// Whether every step of every client is traced.
@@ -80,6 +82,7 @@ impl PgbenchOptions {
             seed,
             statement_latencies: false,
             continue_on_error: false,
+            reconnects: false,
             verbose_errors: None,
             debug: false,
             logs: Vec::new(),

@@ -330,10 +330,11 @@ fn errors_are_told_unless_they_are_survived() {
     assert!(verbose.ends_with(end), "{verbose}");
 }
 
-#[test]
-fn a_backend_that_died_is_told_as_pgbench_tells_it() {
+/// What is said of a backend that dies.
+fn said_of_a_death(reconnects: bool) -> String {
     let said = Said::default();
-    let options = one_script("\\set x 1\nSELECT 1;", QueryMode::Simple);
+    let mut options = one_script("\\set x 1\nSELECT 1;", QueryMode::Simple);
+    options.reconnects = reconnects;
     let workload = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
     let fault = Fault::ErrorAt { statement: 0, class: ErrorClass::ConnectionLost };
     let driver = logged(Dialect::Postgres, vec![fault]);
@@ -343,9 +344,20 @@ fn a_backend_that_died_is_told_as_pgbench_tells_it() {
         attempt(&workload, &mut client, &mut session, 0).await.unwrap_err();
     })
     .unwrap();
+    said.text()
+}
+
+#[test]
+fn a_backend_that_died_is_told_as_pgbench_tells_it() {
     let end = "pgbench: error: client 0 aborted in command 1 (SQL) of script 0; perhaps the backend \
                died while processing\n";
-    assert!(said.text().ends_with(end), "{}", said.text());
+    let said = said_of_a_death(false);
+    assert!(said.ends_with(end), "{said}");
+}
+
+#[test]
+fn item_17_nothing_is_said_of_clients_that_go_on_with_another_session() {
+    assert_eq!(said_of_a_death(true), "");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::load::UTC;
 use crate::settle::{NUMBERS_AT_ONCE, orders};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Discard, Driver, Session, ShardMap, Shards};
+use dyno_load::doing;
 use dyno_load::query::{answer_if_any, number};
 use dyno_runner::databases;
 use std::collections::{BTreeMap, HashMap};
@@ -75,6 +76,7 @@ pub(crate) fn on_each_shard<D: Driver, T: Send>(
 }
 
 pub(crate) async fn foreign_work<S: Session>(session: &mut S) -> Result<ForeignWork, DbError> {
+    doing("adding up what other shards' transactions did here");
     let sql = format!(
         "SELECT c_w_id, c_d_id, c_id, c_payment_cnt - coalesce(n, 0), c_ytd_payment - coalesce(h, 0) FROM \
          bmsql_customer LEFT JOIN {} p ON w = c_w_id AND d = c_d_id AND c = c_id WHERE c_payment_cnt <> \

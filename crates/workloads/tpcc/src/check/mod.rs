@@ -9,7 +9,7 @@ mod stream;
 use crate::messages;
 use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session, is_shardingsphere};
 use dyno_facts::{Message, MessageTexts, say};
-use dyno_load::query;
+use dyno_load::{doing, query};
 
 /// Violations that are listed by key.
 const LISTED: usize = 10;
@@ -214,6 +214,7 @@ impl Condition {
 
     /// Looks whether the condition holds.
     pub async fn verdict<S: Session>(&self, session: &mut S) -> Result<ConditionVerdict, DbError> {
+        doing(format!("condition {}", self.id));
         let count = number(session, &self.count_sql()).await?;
         let keys = match count {
             0 => Vec::new(),

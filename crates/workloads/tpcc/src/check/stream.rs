@@ -6,8 +6,10 @@
 use super::prepare;
 use crate::text::read_scaled;
 use dyno_core::{AnswerRow, DbError, Dialect, Discard, Driver, Rows, Session};
+use dyno_load::goes_on;
 use dyno_reactor::block_on;
-use dyno_runner::databases::STOPPED;
+use dyno_runner::asking::noted;
+use dyno_runner::databases::stopped;
 use dyno_runner::signals::unless_stopped;
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -57,9 +59,12 @@ impl Stream {
         let (keys, width) = (side.keys, side.keys + side.values.len());
         let side = side.clone();
         scope.spawn(move || {
-            let read = unless_stopped(read(driver, number, &side, &sender));
+            let from = side.sql.split(" FROM ").nth(1).unwrap_or_default();
+            let table: String = from.chars().take_while(|&char| char != ' ').collect();
+            let what = format!("reading {table} for a comparison");
+            let read = noted(&what, unless_stopped(read(driver, number, &side, &sender)));
             let ended = match block_on(read) {
-                Ok(ended) => ended.unwrap_or_else(|| Err(DbError::workload(STOPPED))),
+                Ok(ended) => ended.unwrap_or_else(|| Err(stopped())),
                 Err(error) => Err(DbError::unreachable(error.to_string())),
             };
             if let Err(error) = ended {
@@ -193,6 +198,7 @@ struct Forward<'a> {
 
 impl Forward<'_> {
     fn send(&mut self) {
+        goes_on();
         if self.sender.send(Ok(std::mem::take(&mut self.batch))).is_err() {
             self.is_over.set(true);
         }

@@ -9,10 +9,11 @@ use crate::load::prove;
 use crate::options::CheckTime;
 use dyno_core::{DbError, Driver, Session};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
-use dyno_load::{LoadError, LoadObserver, default_sessions};
-use dyno_runner::databases;
+use dyno_load::{LoadError, default_sessions};
+use dyno_runner::asking::AskedNodes;
+use dyno_runner::databases::{self, stopped};
 use dyno_runner::failure::{Failure, sentence};
-use dyno_runner::{output, signals};
+use dyno_runner::output;
 
 const AUDIT_CHECK: &str = "audit";
 
@@ -252,23 +253,14 @@ fn conditions_check(verdicts: Option<&Result<&[check::ConditionVerdict], Message
     DataCheck { name: DataCheck::CONDITIONS.to_owned(), verdict, evidence }
 }
 
-/// Ends where the user wants the end.
-struct UntilStopped;
-
-impl LoadObserver for UntilStopped {
-    fn is_canceled(&self) -> bool {
-        signals::has_come() || signals::is_given_up()
-    }
-}
-
 /// Whether every row lies on its shard; `None` where no shards are known, or no rule. It reads all tables, as the
 /// conditions do.
 fn placement_check<D: Driver>(driver: &D, is_wanted: bool, warehouses: u32) -> Option<DataCheck> {
     driver.shards()?.map.as_ref()?;
-    let proof = is_wanted.then(|| prove(driver, warehouses, default_sessions(), &UntilStopped));
+    let proof = is_wanted.then(|| prove(driver, warehouses, default_sessions(), &AskedNodes));
     let (verdict, evidence) = match proof {
         None => (CheckVerdict::NotMade, say!(conditions_unwanted)),
-        Some(Err(LoadError::Canceled { .. })) => (CheckVerdict::NotMade, say!(check_stopped)),
+        Some(Err(LoadError::Canceled { .. })) => (CheckVerdict::NotMade, reason(&stopped())),
         Some(Err(error)) => (CheckVerdict::NotMade, sentence(&error.to_string()).into()),
         Some(Ok(proof)) => {
             let proof = proof?;

@@ -188,7 +188,11 @@ impl Driven for TpccFamily {
         let found = ask(driver, async |session| {
             preflight(session, &need).await.map_err(preflight_failure)
         })?;
-        self.workload(driver, &found.loaded, spec, stem)
+        let workload = self.workload(driver, &found.loaded, spec, stem)?;
+        Ok(match self.ledger(driver, stem) {
+            Some(path) => workload.with_ledger(LedgerFile::part(&path)?),
+            None => workload,
+        })
     }
 
     fn leave(&self, workload: &crate::Tpcc) -> Result<Option<Handover>, Failure> {
@@ -242,7 +246,7 @@ impl Driven for TpccFamily {
             (None, None) => lost_orders(driver, workload, &ledger),
             (None, Some(known)) => {
                 let recorded = closed(workload, &ledger);
-                // Load generators on other machines have no ledger.
+                // A load generator that was lost has not handed its part over.
                 let recorded = recorded.and_then(|recorded| {
                     match workload.acknowledged().orders.acknowledged {
                         all if all == recorded.acknowledged() => Ok(recorded),
@@ -328,7 +332,7 @@ impl TpccFamily {
         sessions: u32,
     ) -> Result<(preflight::Preflight, DataFacts), TpccPreflightError> {
         let found = preflight(session, &self.need(sessions)).await?;
-        let size = footprint(session, "bmsql").await?;
+        let size = footprint(session, "bmsql@_%").await?;
         let data = DataFacts {
             rows: u64::from(self.options.warehouses) * u64::from(ITEMS),
             hot_rows: None,

@@ -2,7 +2,7 @@
 
 use crate::load::{LoadError, TpccDatabase, foreign_keys, loaded};
 use crate::{Isolation, prepared_statements};
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{DbError, Dialect, Session, counted};
 use dyno_load::query::{answer, answer_if_any, whole};
 use dyno_runner::failure::Failure;
 
@@ -51,7 +51,8 @@ impl From<TpccPreflightError> for Failure {
         match error {
             TpccPreflightError::Unloaded(error) => Failure::from(&error),
             TpccPreflightError::TooFew { asked, loaded } => Failure::new(format!(
-                "{asked} warehouses are asked for, but only {loaded} are loaded."
+                "The run asks for {}, and the database has {loaded}.",
+                counted(asked, "warehouse")
             )),
             TpccPreflightError::Limit(failure) => failure,
             TpccPreflightError::Db(error) => Failure::from(&error),

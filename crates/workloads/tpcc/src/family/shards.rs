@@ -35,7 +35,7 @@ pub(super) fn foreign_before<D: Driver>(shards: &Shards<D>) -> Result<Vec<Foreig
 
 /// How large the data of all shards are beside their memory: a coordinator holds none of them.
 pub(super) fn footprint_of_shards<D: Driver>(shards: &Shards<D>) -> Result<Footprint, DbError> {
-    let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql").await)?;
+    let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
     let sum = |of: fn(&Footprint) -> Option<u64>| each.iter().map(of).sum::<Option<u64>>();
     Ok(Footprint {
         size_bytes: sum(|own| own.size_bytes),

@@ -59,6 +59,34 @@ fn what_was_written_is_read() {
 }
 
 #[test]
+fn the_parts_of_load_generators_make_one_ledger() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    let whole = open(&path, 3_001).unwrap();
+    let part = |name: &str, district: usize, away: &[SupplyKey]| {
+        let part = LedgerFile::part(&scratch.file(name)).unwrap();
+        part.note(Step::Sent, district, order(3_001), away).unwrap();
+        part.note(Step::Acknowledged, district, order(3_001), &[]).unwrap();
+        part.note(Step::Sent, district, order(3_002), &[]).unwrap();
+        let payment = LedgerPayment { warehouse: 2, district: 3, customer: 4, cents: 500 };
+        part.note_payment(Step::Sent, district, payment).unwrap();
+        part.steps().unwrap()
+    };
+    whole.absorb(&part("one", 0, &[(2, 77)])).unwrap();
+    whole.absorb(&part("two", 1, &[])).unwrap();
+    // What was there of an earlier trial is not of this one.
+    whole.absorb(&LedgerFile::part(&scratch.file("one")).unwrap().steps().unwrap()).unwrap();
+    for wrong in ["end 1\n", "run 1 2 3 4 x\n", "s 1 1 3003 1 5"] {
+        assert!(whole.absorb(wrong).is_err(), "{wrong}");
+    }
+    whole.close().unwrap();
+    let recorded = read(&path).unwrap();
+    assert_eq!((recorded.acknowledged(), recorded.unknown(), recorded.torn), (2, 2, 0));
+    assert_eq!(recorded.across.len(), 3, "{:?}", recorded.across);
+    assert!(recorded.is_ended);
+}
+
+#[test]
 fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");

@@ -93,6 +93,45 @@ impl LedgerFile {
         Self::with(path, file).map_err(failed)
     }
 
+    /// The part of one of several load generators: steps of commits only, which are handed over when its trial has ended.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub(crate) fn part(path: &Path) -> Result<Self, Failure> {
+        let mut options = File::options();
+        let file = options.append(true).create(true).open(path);
+        let begun = file.and_then(|file| {
+            file.set_len(0)?;
+            Self::with(path, file)
+        });
+        begun.map_err(|error| io_failure(path, "can't be written", &error))
+    }
+
+    /// What a part has noted, once its load is over.
+    ///
+    /// # Errors
+    /// It can't be read, or could not be written as a whole.
+    pub(crate) fn steps(&self) -> Result<String, Failure> {
+        self.close()?;
+        let text = std::fs::read_to_string(self.path());
+        let text = text.map_err(|error| io_failure(self.path(), "can't be read", &error))?;
+        Ok(text.lines().filter(|line| is_step(line)).map(|line| format!("{line}\n")).collect())
+    }
+
+    /// Adds what the part of another load generator has noted.
+    ///
+    /// # Errors
+    /// It is something else, or can't be written.
+    pub(crate) fn absorb(&self, steps: &str) -> Result<(), Failure> {
+        if !steps.lines().all(is_step) || !(steps.is_empty() || steps.ends_with('\n')) {
+            return Err(Failure::new(
+                "The ledger of a load generator holds something else than steps.",
+            ));
+        }
+        let appended = self.inner.append(steps.as_bytes());
+        appended.map_err(|error| Failure::from(&error))
+    }
+
     fn with(path: &Path, file: File) -> std::io::Result<Self> {
         let inner = Arc::new(Inner {
             path: path.to_owned(),
@@ -241,6 +280,11 @@ impl Inner {
             self.fail("can't be synced to its disk", &error);
         }
     }
+}
+
+/// A line of an order's or a payment's commit.
+fn is_step(line: &str) -> bool {
+    matches!(line.as_bytes(), [b's' | b'a' | b'r' | b'S' | b'A' | b'R', b' ', ..])
 }
 
 fn start_syncing(inner: &Arc<Inner>) -> std::io::Result<(Sender<()>, JoinHandle<()>)> {

@@ -31,7 +31,7 @@ use crate::schema::{self, KeyTime, LOAD_STATE, LateKey, Schema, Shard, TpccTable
 use crate::text::Timestamp;
 use chunks::Chunk;
 use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
-use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session};
+use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted};
 use dyno_load::query::{answer, execute};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
 use proof::prove_of;
@@ -94,7 +94,7 @@ pub fn load<D: Driver>(
         begin(session, options, &schema, shards, copies.clone(), observer).await
     };
     let Some((loaded_at, progress)) = loader.one(begin)? else {
-        observer.note(&format!("{} warehouses are already loaded", options.warehouses));
+        observer.note(&format!("already loaded: {}", counted(options.warehouses, "warehouse")));
         return Ok(LoadReport { was_complete: true, ..LoadReport::default() });
     };
     if let Some(note) = way(driver) {
@@ -144,8 +144,8 @@ fn schema_of<D: Driver>(
 fn way<D: Driver>(driver: &D) -> Option<String> {
     match (mapped(driver), driver.shards()) {
         (Some((map, _)), _) => Some(format!(
-            "rows go directly into the {} shards, by the rule `{}`",
-            map.shards(),
+            "rows go directly into {}, by the rule `{}`",
+            counted(map.shards() as u64, "shard"),
             map.rule()
         )),
         (None, Some(_)) => Some(

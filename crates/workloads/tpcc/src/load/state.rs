@@ -4,7 +4,7 @@ use super::TpccLoadOptions;
 use crate::random::Constants;
 use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, TpccTable, primary_key_name, table_names};
 use crate::text::Timestamp;
-use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_core::{DbError, Dialect, Discard, Session, counted};
 use dyno_load::query::{answer, column, pairs};
 use dyno_load::{LoadError, catalog, while_doing};
 use std::collections::{HashMap, HashSet};
@@ -149,16 +149,17 @@ pub(crate) async fn inspect<S: Session>(
         let seed = config.get(BUILDING_SEED).map(String::as_str).unwrap_or_default();
         if *warehouses != asked[0] || seed != asked[1] {
             return Err(other_data(format!(
-                "An unfinished load of {warehouses} warehouses with seed {seed} is there, and {} \
-                 with seed {} were asked for.",
-                asked[0], asked[1]
+                "An unfinished load of {} with seed {seed} is there, and {} with seed {} was asked for.",
+                counted(warehouses.parse::<u32>().unwrap_or(0), "warehouse"),
+                asked[0],
+                asked[1]
             )));
         }
         let begun = config.get(BUILDING_AT_SHARDS).and_then(|text| text.parse().ok()).unwrap_or(0);
         if begun != shards {
             let way = |shards: usize| match shards {
                 0 => "through the address of the target".to_owned(),
-                shards => format!("directly into its {shards} shards"),
+                shards => format!("directly into {}", counted(shards as u64, "shard")),
             };
             let problem = format!(
                 "An unfinished load went {}, and this one would go {}.",
@@ -181,7 +182,8 @@ pub(crate) async fn inspect<S: Session>(
             return Ok(DatabaseState::Complete);
         }
         return Err(other_data(format!(
-            "{warehouses} warehouses are loaded, and {} were asked for.",
+            "The tables hold {}, and {} were asked for.",
+            counted(warehouses.parse::<u32>().unwrap_or(0), "warehouse"),
             options.warehouses
         )));
     }

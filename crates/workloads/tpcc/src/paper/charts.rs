@@ -87,6 +87,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
         note: String::new(),
         caption: Message::sentences(&caption).render(lang),
         legend: charts::legend(&chart),
+        narrow: Vec::new(),
         svgs: vec![chart.svg()],
     })
 }
@@ -158,6 +159,7 @@ pub(super) fn responses(
         note: String::new(),
         caption: caption.render(lang),
         legend: Vec::new(),
+        narrow: Vec::new(),
         svgs: vec![marks(
             charts::WIDE.0,
             description.render(lang).as_str(),

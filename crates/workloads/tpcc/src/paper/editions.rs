@@ -194,6 +194,7 @@ fn figure(rows: &[EditionRow<'_>], lang: Lang) -> Option<Drawing> {
     Some(Drawing {
         caption: say!(tpmc_and_tpmtotal_by_edition).render(lang),
         note: Message::sentences(&note).render(lang),
+        narrow: Vec::new(),
         svgs: vec![tpmc.svg(), total.svg()],
         legend: Vec::new(),
     })

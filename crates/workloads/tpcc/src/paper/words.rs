@@ -92,7 +92,7 @@ pub(super) fn setup(setup: &TpccFacts) -> Message {
 }
 
 /// The point with the most tpmC in a sentence.
-pub(super) fn best(experiment: &str, target: &str, point: &TpccPoint) -> Message {
+pub(super) fn best(experiment: &Message, target: &str, point: &TpccPoint) -> Message {
     say!(
         reached_tpmc_tpmtotal_with,
         experiment = experiment,

@@ -25,6 +25,8 @@ pub struct Handover {
     /// Lines of the log of deliveries, and what it has met.
     deliveries: String,
     delivery_log_error: Option<String>,
+    /// What its ledger has noted of commits, where there is one.
+    ledger: String,
 }
 
 impl Tpcc {
@@ -47,6 +49,10 @@ impl Tpcc {
                 None => String::new(),
             },
             delivery_log_error: self.delivery_log_error(),
+            ledger: match self.ledger_file() {
+                Some(file) => file.steps().map_err(|failure| failure.message.to_string())?,
+                None => String::new(),
+            },
         })
     }
 
@@ -54,11 +60,14 @@ impl Tpcc {
     /// one's.
     ///
     /// # Errors
-    /// When it used more warehouses than this one; nothing is added then.
+    /// When it used more warehouses than this one, or its ledger can't be added to this one's; nothing is added then.
     pub fn absorb(&self, left: Handover) -> Result<(), String> {
         let districts = self.ledger.districts() as u64;
         if left.districts.iter().any(|(index, _)| u64::from(*index) >= districts) {
             return Err("Another load generator has used more warehouses than this run.".to_owned());
+        }
+        if let Some(file) = self.ledger_file() {
+            file.absorb(&left.ledger).map_err(|failure| failure.message.to_string())?;
         }
         for (index, books) in &left.districts {
             self.ledger.absorb(*index as usize, books);

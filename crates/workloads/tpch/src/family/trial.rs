@@ -10,6 +10,7 @@ use crate::state::{TpchDatabase, loaded};
 use dyno_core::Driver;
 use dyno_engine::Control;
 use dyno_facts::{FamilyFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say};
+use dyno_runner::asking::given_up;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{After, Job, Pass, PassWatch, TrialDone, ask, drive_pass};
 
@@ -20,9 +21,8 @@ pub(super) fn trial<D: Driver>(
 ) -> Result<TrialDone, Failure> {
     let (planned, target, control) = (job.planned, &job.step.target, job.control);
     let degree = planned.degree.unwrap_or(0);
-    let at = |failure: Failure| failure.at(job.place());
-    let found = look(driver.primary(), options.scale).map_err(at)?;
-    let cache = bring(driver, target, &options.cache, control).map_err(at)?;
+    let found = job.asks(|| look(driver.primary(), options.scale))?;
+    let cache = job.asks(|| bring(driver, target, &options.cache, control))?;
     let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
     if control.is_stopped() {
         return Ok(TrialDone::INTERRUPTED);
@@ -53,7 +53,8 @@ pub(super) fn trial<D: Driver>(
         length: length(test),
     };
     drive_pass(driver, job, pass, |watch| {
-        let facts = run(driver, &asked, &Storing(watch), &|| control.is_stopped())?;
+        let facts =
+            run(driver, &asked, &Storing(watch), &|| control.is_stopped() || given_up().is_some())?;
         Ok(move |start: TrialStart| {
             let mut measured = start.summary(status(&facts, test, control));
             facts.set_totals(&mut measured);

@@ -112,6 +112,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     Some(Drawing {
         caption: said(say!(seconds_of_each_query, place = place(table)), lang),
         note: said(Message::sentences(&note), lang),
+        narrow: Vec::new(),
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
@@ -213,6 +214,7 @@ fn speedups(
     Some(Drawing {
         caption: said(caption, lang),
         note: said(Message::sentences(&note), lang),
+        narrow: Vec::new(),
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })

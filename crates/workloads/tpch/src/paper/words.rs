@@ -215,7 +215,7 @@ pub(super) fn speedup(speedup: &Speedup) -> Message {
 }
 
 /// A table in a sentence or two.
-pub(super) fn best(experiment: &str, table: &TpchTable) -> Message {
+pub(super) fn best(experiment: &Message, table: &TpchTable) -> Message {
     let total = |degree: &super::DegreeColumn| match degree.total_s {
         Some(total) => say!(
             s_at_degree,
@@ -235,7 +235,7 @@ pub(super) fn best(experiment: &str, table: &TpchTable) -> Message {
             first = table.degrees[0].degree.to_string()
         );
     }
-    let (experiment, target) = (Message::verbatim(experiment), Message::from(&table.target));
+    let (experiment, target) = (experiment.clone(), Message::from(&table.target));
     let setup = setup(&table.setup);
     let mut sentences = vec![match table.setup.test.as_str() {
         "throughput" | "performance" => say!(

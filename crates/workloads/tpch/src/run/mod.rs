@@ -28,6 +28,7 @@ use answers::Answers;
 use dyno_core::{Driver, Session};
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::block_on;
+use dyno_runner::asking::noted;
 use dyno_runner::signals::unless_stopped;
 use link::Opening;
 use qphh::LastPower;
@@ -147,13 +148,16 @@ struct Before {
 }
 
 fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, LoadError> {
-    let looked = block_on(unless_stopped(async {
-        let connected = driver.connect(0).await;
-        let mut session = connected.map_err(while_doing("connecting to the database"))?;
-        let before = look_with(&mut session, options).await;
-        session.close().await;
-        before
-    }));
+    let looked = block_on(noted(
+        "looking at the data",
+        unless_stopped(async {
+            let connected = driver.connect(0).await;
+            let mut session = connected.map_err(while_doing("connecting to the database"))?;
+            let before = look_with(&mut session, options).await;
+            session.close().await;
+            before
+        }),
+    ));
     looked.map_err(LoadError::Loop)?.unwrap_or(Err(LoadError::Canceled { hint: None }))
 }
 

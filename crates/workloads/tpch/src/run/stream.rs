@@ -8,7 +8,9 @@ use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts};
 use crate::plans;
 use crate::refresh::{self, RefreshPosition};
 use dyno_core::{AnswerTable, DbError, Driver, Nanos, SECOND, Session};
-use dyno_reactor::monotonic_now;
+use dyno_load::doing;
+use dyno_reactor::{monotonic_now, unless};
+use dyno_runner::databases::stopped;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -101,8 +103,9 @@ impl<D: Driver> Worker<'_, D> {
     /// Opens the session, waits for the start, executes the jobs and closes the session with its
     /// settings as they were.
     pub(super) async fn run(mut self, mut stream: Stream, start: Receiver<Option<Nanos>>) {
-        match self.opening.open(self.number, self.slot).await {
+        match self.open().await {
             Ok(link) => {
+                doing("waiting for the other sessions");
                 self.tell(News::Ready(Ok(link.applied.clone())));
                 self.link = Some(link);
             }
@@ -140,8 +143,15 @@ impl<D: Driver> Worker<'_, D> {
     async fn link(&mut self) -> Result<Link<D::Session>, DbError> {
         match self.link.take() {
             Some(link) => Ok(link),
-            None => self.opening.open(self.number, self.slot).await,
+            None => self.open().await,
         }
+    }
+
+    /// A server that hangs may not even shake hands.
+    async fn open(&self) -> Result<Link<D::Session>, DbError> {
+        let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
+        let opened = unless(is_stopped, self.opening.open(self.number, self.slot)).await;
+        opened.unwrap_or_else(|| Err(stopped()))
     }
 
     /// Executes something that may be stopped, and has the session ready for the next job or gone.
@@ -149,9 +159,10 @@ impl<D: Driver> Worker<'_, D> {
         &mut self,
         mut link: Link<D::Session>,
         bound: Option<Nanos>,
-        announced: Option<News>,
+        (what, announced): (String, Option<News>),
         work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
     ) -> EndedStatement<T> {
+        doing(what);
         self.slot.begin(bound.map(|bound| monotonic_now().saturating_add(bound)));
         // After the bound is known: who hears this looks when it is due.
         if let Some(news) = announced {
@@ -197,9 +208,10 @@ impl<D: Driver> Worker<'_, D> {
             false => None,
         };
         let mut table = AnswerTable::default();
+        let name = format!("Q{}", query.query);
         let sent = News::Sent { stream: stream.number, query: query.query };
         let ended = self
-            .stoppable(link, stream.timeout, Some(sent), async |session| {
+            .stoppable(link, stream.timeout, (name, Some(sent)), async |session| {
                 session.query(&query.text, &mut table).await
             })
             .await;
@@ -234,9 +246,10 @@ impl<D: Driver> Worker<'_, D> {
         (facts.function, facts.pair) = (stream.position.function, stream.position.pair);
         match link {
             Ok(link) => {
+                let name = format!("RF{}", facts.function);
                 let position = &mut stream.position;
                 let ended = self
-                    .stoppable(link, None, None, async |session| {
+                    .stoppable(link, None, (name, None), async |session| {
                         refresh::execute(session, stream.scale, position).await
                     })
                     .await;
@@ -275,8 +288,9 @@ impl<D: Driver> Worker<'_, D> {
             for statement in plans::statements(capabilities, text, is_executed) {
                 let Ok(link) = self.link().await else { return };
                 let mut table = AnswerTable::default();
+                let name = format!("the plan of Q{query}");
                 let ended = self
-                    .stoppable(link, stream.timeout, None, async |session| {
+                    .stoppable(link, stream.timeout, (name, None), async |session| {
                         session.query(&statement, &mut table).await
                     })
                     .await;

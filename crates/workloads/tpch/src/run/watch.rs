@@ -8,6 +8,7 @@ use crate::degree::Applied;
 use dyno_core::{Driver, MILLISECOND, Nanos};
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::{block_on, monotonic_now};
+use dyno_runner::asking::noted;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};
@@ -42,7 +43,7 @@ pub(super) fn execute<D: Driver>(
             threads.push(scope.spawn(move || {
                 let link = None;
                 let worker = Worker { opening, slot, is_stopped, news, number, link, began: 0 };
-                block_on(worker.run(stream, started))
+                block_on(noted("opening a session", worker.run(stream, started)))
             }));
         }
         drop(news);

@@ -1,0 +1,160 @@
+//! `dyno bench URL [URL]`: the suite `mixed` on one database or two, with nothing else to know.
+
+mod preflight;
+
+use super::RUNS;
+use super::ending::EndLength;
+use super::run::{Keeping, find_unfinished, run_kept, seconds};
+use crate::terminal::human_time;
+use crate::{Done, families};
+use dyno_facts::SecretUrl;
+use dyno_facts::format::bytes;
+use dyno_runner as runner;
+use dyno_runner::databases::{ReachedDatabase, reach};
+use dyno_runner::failure::Failure;
+use dyno_runner::family::{self, AnyFamily};
+use dyno_runner::output;
+use dyno_runner::progress::LoadProgress;
+use dyno_suite::{Overrides, Plan, Suite};
+use preflight::BenchNeed;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+/// How targets are called, in their order.
+const NAMES: [&str; 2] = ["a", "b"];
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno bench mysql://root@127.0.0.1/test
+  dyno bench postgres://me@10.0.0.5/test mysql://me@10.0.0.6/test --budget 30m --yes
+
+The database of each URL must exist; one schema of it is all that the user needs. Nothing is done before the
+question is answered. The tables are removed in the end, and those that were there before are not touched.
+An interrupted run goes on when the same command is given again.
+
+Passwords are taken from the URL, from DYNO_PASSWORD_A and DYNO_PASSWORD_B, from ~/.pgpass or ~/.my.cnf, or
+asked for. Exit codes: 0 fine, 1 failed or refused, 2 wrong usage, 4 a check of the data failed.")]
+pub(crate) struct BenchArguments {
+    /// The database; two are compared in pairs, the first one being the baseline.
+    #[arg(required = true, num_args = 1..=2, value_name = "URL")]
+    urls: Vec<String>,
+    /// About how long it may take, such as 10m or 2h: decides how much data there is and how long it is measured.
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    budget: String,
+    /// Do not ask.
+    #[arg(long, short)]
+    yes: bool,
+    /// Folder in which runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    dir: PathBuf,
+}
+
+pub(crate) fn run(arguments: &BenchArguments) -> Done {
+    let named = NAMES.iter().zip(&arguments.urls);
+    let overrides = Overrides {
+        targets: named.map(|(name, url)| ((*name).to_owned(), SecretUrl::new(url))).collect(),
+        budget_s: seconds("budget", Some(&arguments.budget))?,
+        ..Overrides::default()
+    };
+    let mut plan = Plan::build(&Suite::open("mixed", &crate::offers())?, &overrides)?;
+    runner::check_options(families(), &mut plan)?;
+    let keeping = Keeping { length: EndLength::Sentences, ..Keeping::of(&arguments.dir, false) };
+    let goes_on = find_unfinished(&plan, &keeping)?;
+    let reached = reach_all(&overrides)?;
+    let families = all_families(&plan)?;
+    let need = BenchNeed::of(&plan);
+    let mut missing = Vec::new();
+    for (name, target) in &reached {
+        missing.extend(preflight::missing(name, &target.database, target.same_host, &need)?);
+        if goes_on.is_none() {
+            missing.extend(in_the_way(name, target, &families)?);
+        }
+    }
+    if !missing.is_empty() {
+        let message = format!("Nothing was done: {}", missing.join(" "));
+        return Err(Failure::new(message).with_hint("Put that right, or name another database."));
+    }
+    tell(&plan, &need, &families);
+    if !arguments.yes && !is_agreed()? {
+        return Err(Failure::new("Nothing was done.").with_hint("`--yes` answers the question."));
+    }
+    for (name, target) in &reached {
+        preflight::try_rights(name, &target.database)?;
+    }
+    let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
+    // What an interruption leaves is gone on with; a failure leaves nothing.
+    if done.is_err() && !runner::signals::has_come() {
+        for (_, target) in &reached {
+            remove(target, &families)?;
+        }
+    }
+    done
+}
+
+fn reach_all(overrides: &Overrides) -> Result<Vec<(String, ReachedDatabase)>, Failure> {
+    let reach = |(name, url): &(String, SecretUrl)| {
+        let reached =
+            reach(name, url.expose()).map_err(|failure| failure.at(format!("target {name}")))?;
+        Ok((name.clone(), reached))
+    };
+    overrides.targets.iter().map(reach).collect()
+}
+
+/// A family for each set of tables.
+fn all_families(plan: &Plan) -> Result<Vec<Box<dyn AnyFamily>>, Failure> {
+    let loading = plan.experiments.iter().filter(|planned| planned.prepare);
+    loading.map(|planned| family::experiment(families(), plan, planned)).collect()
+}
+
+/// Tables of somebody else's with the names that would be used: they would be measured as they are.
+fn in_the_way(
+    name: &str,
+    target: &ReachedDatabase,
+    families: &[Box<dyn AnyFamily>],
+) -> Result<Option<String>, Failure> {
+    let mut found = BTreeSet::new();
+    for family in families {
+        found.extend(family.existing(&target.database)?);
+    }
+    let names: Vec<String> = found.into_iter().collect();
+    Ok((!names.is_empty()).then(|| {
+        format!("{name} has tables with the names that are needed: {}.", names.join(", "))
+    }))
+}
+
+fn tell(plan: &Plan, need: &BenchNeed, families: &[Box<dyn AnyFamily>]) {
+    let tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
+    let targets: Vec<String> = plan.targets.iter().map(|target| target.url.redacted()).collect();
+    output::talk(&format!(
+        "On {} these tables are created, and dropped in the end: {}.",
+        targets.join(" and "),
+        tables.join(", ")
+    ));
+    output::talk(&format!(
+        "It takes about {}, {} sessions and {} of disk on each.",
+        human_time(plan.estimated_s),
+        need.sessions,
+        bytes(need.disk_bytes)
+    ));
+}
+
+fn is_agreed() -> Result<bool, Failure> {
+    output::talk_unended("Begin? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.map_err(|error| Failure::new(format!("No answer can be read: {error}.")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}
+
+/// Drops the tables that a failed run has left. None of them was there before it.
+fn remove(target: &ReachedDatabase, families: &[Box<dyn AnyFamily>]) -> Done {
+    for family in families {
+        let left: Vec<String> = family.existing(&target.database)?.into_iter().collect();
+        if !left.is_empty() {
+            family.remove(&target.database, &left, &LoadProgress::new("remove tables"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The one chart of page one.
+
+use super::classes::forbidding;
+use super::{Drawing, WIDE, colour, figure, of_experiment, verdict};
+use crate::evidence::{KeyRow, Paper, metric_name};
+use crate::format;
+use crate::svg::{Bar, NARROW, bars};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
+use dyno_statistics::Metric;
+
+/// More rows do not fit beside all else that page one has.
+const MOST_ROWS: usize = 10;
+
+/// Ratios where targets are compared, the results of all experiments side by side where there are several, the first
+/// chart of the only one.
+pub(crate) fn figure_of(paper: &Paper, lang: Lang) -> Option<Drawing> {
+    let compared = paper.cover_comparisons();
+    if let Some(drawing) = verdict::of_first_rows(paper, &compared, MOST_ROWS, lang) {
+        return Some(drawing);
+    }
+    let measured: Vec<_> = paper.experiments.iter().filter(|own| !own.points.is_empty()).collect();
+    match measured.as_slice() {
+        [] => None,
+        [only] => {
+            let drawn = of_experiment(paper, only, lang).into_iter().next();
+            drawn.or_else(|| results(paper, lang))
+        }
+        _ => results(paper, lang),
+    }
+}
+
+/// The best point of each experiment and target, of the measure that most of them have.
+fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
+    let metric = |row: &KeyRow<'_>| row.point.main.map_or(Metric::Tps, |(metric, _)| metric);
+    let all = paper.result_rows();
+    let metrics = format::unique(all.iter().map(metric).collect());
+    let count = |wanted: &Metric| all.iter().filter(|row| metric(row) == *wanted).count();
+    let most = metrics.iter().copied().rev().max_by_key(count)?;
+    let rows: Vec<KeyRow<'_>> = all.iter().copied().filter(|row| metric(row) == most).collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);
+    let has_experiments = rows.iter().any(|row| row.index != rows[0].index);
+    let bar = |row: &KeyRow<'_>| {
+        let (point, spread) = (row.point, row.point.throughput());
+        let name = match (has_experiments, has_targets) {
+            (true, true) => {
+                let parts = [row.experiment.title.clone(), Message::verbatim(&point.target)];
+                Message::joined(&parts, ", ", "，")
+            }
+            (true, false) => row.experiment.title.clone(),
+            _ => Message::verbatim(&point.target),
+        };
+        Bar {
+            name: name.render(lang),
+            class: colour(paper, &point.target),
+            value: spread.median,
+            low_high: (point.repeats > 1).then_some((spread.min, spread.max)),
+            // A figure that a check forbids says so wherever it stands.
+            text: format::short(spread.median) + &forbidding(paper, point),
+        }
+    };
+    let shown: Vec<Bar> = rows.iter().take(MOST_ROWS).map(bar).collect();
+    let metric = match most {
+        Metric::Tps => say!(transactions_per_second_2),
+        other => metric_name(other),
+    };
+    let caption = say!(best_of_each_experiment, metric = metric);
+    let described = caption.render(lang);
+    let [drawn, narrow] = [WIDE.0, NARROW].map(|width| bars(width, &described, &shown));
+    let mut caption = vec![caption];
+    if rows.len() > shown.len() {
+        caption.push(say!(further_results_in_section_6, n = rows.len() - shown.len()));
+    }
+    let drawing = figure(vec![drawn], Vec::new(), &caption, lang);
+    Some(Drawing { narrow: vec![narrow], ..drawing })
+}

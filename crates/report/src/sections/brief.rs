@@ -1,0 +1,127 @@
+//! What a terminal shows of a run that has ended: results, and what is wrong with them. The rest is in the paper.
+
+use super::summary::{extent, no_trial, not_ended_well};
+use super::{cover, notes, trials};
+use crate::blocks::{Blocks, Cell, Look, PaperRows, Span, spread};
+use crate::evidence::{Experiment, KeyRow, Paper, Trial, metric_name};
+use crate::families::{KnownFamily, families};
+use crate::format::{
+    self,
+    NumberFormat::{Ms, Short, Whole},
+};
+use crate::text::Message;
+use dyno_facts::{CheckVerdict, DataCheck, say};
+
+pub(super) fn blocks(paper: &Paper) -> Blocks {
+    let mut blocks = Blocks::default();
+    if paper.trials.is_empty() {
+        blocks.paragraph(no_trial(paper));
+        return blocks;
+    }
+    if let Some(banner) = cover::rehearsal(paper) {
+        blocks.paragraph(banner);
+    }
+    for family in families().map(Some).chain([None]) {
+        blocks.table(results(paper, family));
+        let is_there =
+            |own: &KnownFamily| paper.experiments.iter().any(|it| it.family == Some(*own));
+        let own = family.filter(is_there).and_then(|family| family.summary(paper));
+        blocks.extend(own.map(crate::blocks::Block::Table));
+    }
+    if let Some(others) = not_ended_well(paper) {
+        blocks.paragraph(Message::sentences(&[extent(paper), others]));
+    }
+    let lines = [of_data(paper), vec![accounting(paper)], of_errors(paper)];
+    lines.into_iter().flatten().for_each(|line| blocks.paragraph(line));
+    blocks
+}
+
+/// The best point of each experiment of a family.
+fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> {
+    let own = |row: &KeyRow<'_>| row.experiment.family == family;
+    let rows: Vec<KeyRow<'_>> = paper.result_rows().into_iter().filter(own).collect();
+    let metrics = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
+    let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);
+    let title = family.map_or_else(|| say!(other_workloads), |family| family.title());
+    let rows = PaperRows::new(title, rows)
+        .text(say!(experiment), |row| &row.experiment.title)
+        .when(has_targets, |table| table.text(say!(target_2), |row| &row.point.target));
+    let rows = metrics.into_iter().fold(rows, |rows, metric| {
+        rows.col(metric_name(metric), Short, move |row| {
+            let figure = row.point.main.filter(|(own, _)| *own == metric);
+            figure.map(|(_, figure)| spread(figure, row.point.repeats))
+        })
+    });
+    rows.col(say!(workers), Whole, |row| row.point.load())
+        .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
+        .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
+        .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, 1)))
+        .col(say!(errors), Whole, |row| row.point.errors)
+        .text(say!(not_usable), |row| forbidding(paper, row))
+}
+
+/// The checks that forbid a figure.
+fn forbidding(paper: &Paper, row: KeyRow<'_>) -> Cell {
+    let numbers: Vec<usize> =
+        paper.forbidding(&row.point.checks).map(|check| check.number).collect();
+    notes(paper, &numbers)
+}
+
+/// A line for each check of the data: how often it passed; in full what did not.
+fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
+    let all = || {
+        paper.trials.iter().flat_map(|trial| trial.summary.checks.iter().map(move |c| (trial, c)))
+    };
+    let names = format::unique(all().map(|(_, check)| check.name.as_str()).collect());
+    let mut lines = Vec::new();
+    let counts: Vec<Message> = names
+        .iter()
+        .map(|name| {
+            let own = || all().filter(|(_, check)| check.name == *name);
+            let good = own().filter(|(_, check)| has_passed(check)).count();
+            say!(check_passed_n_of, name = *name, n = good, all = own().count().to_string())
+        })
+        .collect();
+    if !counts.is_empty() {
+        lines.push(vec![Span::plain(say!(checks_of_the_data, counts = super::clauses(&counts)))]);
+    }
+    let failed = all().filter(|(_, check)| check.verdict == CheckVerdict::Failed);
+    lines.extend(failed.map(|(trial, check)| {
+        let place = Message::verbatim(trials::place(trial));
+        let said = say!(check_failed_in, name = &check.name, place = place, why = &check.evidence);
+        vec![Span::of(said, Look::Bad)]
+    }));
+    lines
+}
+
+fn has_passed(check: &DataCheck) -> bool {
+    check.verdict == CheckVerdict::Passed
+}
+
+/// Whether started = committed + rolled back + failed + skipped + in flight in every trial.
+fn accounting(paper: &Paper) -> Vec<Span> {
+    let counted = |trial: &&Trial| trial.summary.counts.started > 0;
+    let wrong: Vec<Message> = paper
+        .trials
+        .iter()
+        .filter(counted)
+        .filter(|trial| !trial.adds_up)
+        .map(|trial| Message::verbatim(&trial.label))
+        .collect();
+    match (wrong.is_empty(), paper.trials.iter().filter(counted).count()) {
+        (_, 0) => Vec::new(),
+        (true, n) => vec![Span::plain(say!(accounting_adds_up, n = n))],
+        (false, _) => {
+            vec![Span::of(say!(accounting_is_wrong, trials = Message::list(&wrong)), Look::Bad)]
+        }
+    }
+}
+
+fn of_errors(paper: &Paper) -> Vec<Vec<Span>> {
+    let of = |experiment: &Experiment| experiment.points.iter().map(|p| p.errors).sum::<u64>();
+    let wrong = paper.experiments.iter().filter(|own| of(own) > 0);
+    let line = |own: &Experiment| {
+        vec![Span::of(say!(errors_in, n = of(own), experiment = &own.title), Look::Bad)]
+    };
+    wrong.map(line).collect()
+}

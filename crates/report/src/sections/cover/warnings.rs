@@ -1,0 +1,54 @@
+//! The box "Read this before quoting": every finding that forbids or qualifies a figure, in words.
+
+use crate::blocks::{CoverWarnings, Level, Look, Span, TextLine};
+use crate::evidence::{Check, Paper};
+use crate::text::{Lang, Message, first_sentence};
+use dyno_facts::say;
+
+pub(super) fn warnings(paper: &Paper) -> CoverWarnings {
+    let of = |level: Level| {
+        let is = move |check: &&Check| check.level == level && !check.findings.is_empty();
+        paper.checks.iter().filter(is)
+    };
+    let items: Vec<TextLine> =
+        of(Level::E).map(in_full).chain(of(Level::W).map(in_brief)).collect();
+    let [forbidding, caveats, _] = paper.check_counts();
+    let verdict = match (forbidding, caveats) {
+        _ if paper.checks.is_empty() => say!(no_check_was_made),
+        (0, 0) => say!(no_check_has_objections),
+        (0, n) => say!(caveats_belong_beside, n = n),
+        (n, _) => say!(findings_forbid_quoting, n = n),
+    };
+    CoverWarnings { title: say!(read_this_before_quoting), verdict, items }
+}
+
+/// What forbids a figure says where, and what it means.
+fn in_full(check: &Check) -> TextLine {
+    let place = check.lines.first().cloned().unwrap_or_default();
+    // A place that is a sentence has its full stop already.
+    let [en, zh] = Lang::ALL.map(|lang| place.render(lang));
+    let place = Message::both(en.trim_end_matches('.'), zh.trim_end_matches('。'));
+    let mut line = vec![note(check)];
+    line.extend(accepted(check));
+    line.push(Span::plain(Message::sentences(&[
+        check.meaning.clone(),
+        say!(found_at, place = place),
+    ])));
+    line
+}
+
+fn in_brief(check: &Check) -> TextLine {
+    let mut line = vec![note(check)];
+    line.extend(accepted(check));
+    line.push(Span::plain(first_sentence(&check.meaning)));
+    line
+}
+
+fn note(check: &Check) -> Span {
+    let text = format!("{:?}{}", check.level, check.number).into();
+    Span { text, look: Look::Note(check.level), to: Some(format!("#check-{}", check.number)) }
+}
+
+fn accepted(check: &Check) -> Option<Span> {
+    check.is_accepted.then(|| Span::plain(say!(accepted_by_the_suite)))
+}

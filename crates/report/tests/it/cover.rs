@@ -1,0 +1,117 @@
+//! Page one: the answer, what forbids it, what a reader must know first.
+
+use crate::synthetic::pairs::{comparing, paired};
+use crate::synthetic::{published, run, two_targets};
+use crate::verdict::{around, paper};
+use dyno_facts::{ComparisonFacts, PaperTexts, TargetTexts};
+use dyno_report::blocks::{Block, Cover};
+use dyno_report::{Lang, Naming, Paper, Templates};
+use dyno_store::RunData;
+
+fn cover(paper: &Paper) -> Cover {
+    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let cover = blocks.into_iter().find_map(|block| match block {
+        Block::Cover(cover) => Some(*cover),
+        _ => None,
+    });
+    cover.expect("a paper has a cover")
+}
+
+fn warnings(cover: &Cover) -> Vec<String> {
+    let text = |item: &Vec<dyno_report::blocks::Span>| {
+        item.iter().map(|span| span.text.to_string() + " ").collect::<String>()
+    };
+    cover.warnings.items.iter().map(text).collect()
+}
+
+fn compared(ratio: f64, change: impl Fn(&mut RunData)) -> Paper {
+    let mut run = paired(&around(ratio, 8));
+    let candidates = vec!["postgres".to_owned()];
+    let facts = ComparisonFacts { baseline: "maria".to_owned(), candidates, ..Default::default() };
+    comparing(&mut run, facts);
+    change(&mut run);
+    paper(run)
+}
+
+#[test]
+fn the_answer_says_who_is_faster_by_how_much_in_products() {
+    let faster = cover(&compared(1.2, |_| {})).answer.to_string();
+    assert!(faster.starts_with("Compared with MariaDB 10.11, PostgreSQL 15 is "), "{faster}");
+    assert!(faster.contains(" % faster at “Read only” (8 workers)"), "{faster}");
+    let slower = cover(&compared(0.8, |_| {})).answer.to_string();
+    assert!(slower.contains(" % slower at “Read only” (8 workers)"), "{slower}");
+    let chinese = cover(&compared(0.8, |_| {})).answer.render(Lang::Zh);
+    assert!(chinese.contains("与 MariaDB 10.11 相比，PostgreSQL 15"), "{chinese}");
+}
+
+#[test]
+fn without_a_verdict_the_answer_says_why() {
+    let few = cover(&paper(paired(&around(1.2, 3)))).answer.to_string();
+    assert!(
+        few.starts_with("No verdict on whether PostgreSQL 15 or MariaDB 10.11 is faster"),
+        "{few}"
+    );
+    assert!(few.contains("fewer than 6 pairs"), "{few}");
+}
+
+#[test]
+fn a_figure_that_a_check_forbids_is_never_stated_without_it() {
+    // Started and ended transactions that do not add up are an E.
+    let spoilt = compared(1.2, |run| {
+        for trial in &mut run.trials {
+            trial.summary.counts.started += 50;
+        }
+    });
+    let [errors, ..] = spoilt.check_counts();
+    assert!(errors > 0, "the run is spoilt");
+    let page = cover(&spoilt);
+    let answer = page.answer.to_string();
+    assert!(answer.contains("Not usable for a claim") && !answer.contains("% faster"), "{answer}");
+    assert!(page.warnings.verdict.to_string().contains("forbid"), "{:?}", page.warnings.verdict);
+    assert!(warnings(&page)[0].starts_with('E'), "{:?}", warnings(&page));
+}
+
+#[test]
+fn every_e_and_w_stands_in_the_box() {
+    let paper = Paper::new(&[two_targets(&[1, 8], 2, 40)], &[published()]);
+    let items = warnings(&cover(&paper));
+    let found = paper.checks.iter().filter(|check| !check.findings.is_empty());
+    for check in found.filter(|check| check.level < dyno_report::Level::I) {
+        let number = format!("{:?}{} ", check.level, check.number);
+        assert!(items.iter().any(|item| item.starts_with(&number)), "{number}: {items:?}");
+    }
+}
+
+#[test]
+fn a_shrunk_run_is_called_a_rehearsal() {
+    assert!(cover(&compared(1.2, |_| {})).banner.is_empty());
+    let shrunk = compared(1.2, |run| {
+        run.header.plan.as_mut().expect("a plan").shrink = 0.01;
+    });
+    assert_eq!(cover(&shrunk).banner.to_string(), "REHEARSAL: data 1/100, windows 40 s");
+}
+
+#[test]
+fn titles_of_the_suite_and_names_of_the_publisher_reach_the_paper() {
+    let mut run = run(&["maria"], two_targets(&[1, 8], 2, 40).trials.clone());
+    run.header.targets[0].title = "The old server".to_owned();
+    run.header.targets[0].title_zh = "旧服务器".to_owned();
+    let runs = [run];
+    let named = |texts: Option<&PaperTexts>, lang: Lang| {
+        Paper::named(&runs, &[], &[], &Naming { texts, lang }).targets[0].label.clone()
+    };
+    assert_eq!(named(None, Lang::En), "The old server");
+    assert_eq!(named(None, Lang::Zh), "旧服务器");
+    let mut texts = PaperTexts::default();
+    let mut own = TargetTexts::default();
+    own.name.en = "Product A".to_owned();
+    texts.targets.insert("maria".to_owned(), own);
+    texts.title.en = "A white paper".to_owned();
+    texts.conclusions.en = "It is **fast**.".to_owned();
+    assert_eq!(named(Some(&texts), Lang::Zh), "Product A");
+    let naming = Naming { texts: Some(&texts), lang: Lang::En };
+    let paper = Paper::named(&runs, &[], &[], &naming);
+    assert_eq!(paper.title, "A white paper");
+    let text = paper.markdown(Lang::En);
+    assert!(text.contains("Conclusions of the publisher") && text.contains("It is **fast**."));
+}

@@ -1,0 +1,124 @@
+//! How long the rest of a run will take: by the guesses of its plan, corrected by how long its steps took so far.
+
+use crate::progress::about;
+use dyno_facts::{PlanStep, StepAction};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Guesses count as if so many seconds of each kind had taken as long as guessed.
+const TRUSTED_S: f64 = 5.0;
+/// How often a plain line tells it.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
+/// A shorter rest is not worth a line.
+const WORTH_TELLING_S: f64 = 10.0;
+
+/// The rest of the run of this process, for its bars.
+static REST: Mutex<Option<Rest>> = Mutex::new(None);
+
+#[derive(Clone, Copy)]
+struct Rest {
+    since: Instant,
+    left_s: f64,
+}
+
+/// `, run: about 6 min`; nothing outside of a run.
+pub(crate) fn of_run() -> String {
+    let rest = REST.lock().ok().and_then(|rest| *rest);
+    rest.map_or(String::new(), |rest| {
+        let left_s = rest.left_s - rest.since.elapsed().as_secs_f64();
+        format!(", run: {}", about(left_s.max(0.0)))
+    })
+}
+
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    guessed_s: f64,
+    taken_s: f64,
+}
+
+impl Taken {
+    fn factor(self) -> f64 {
+        (self.taken_s + TRUSTED_S) / (self.guessed_s + TRUSTED_S)
+    }
+}
+
+pub(crate) struct Remaining {
+    loads: Taken,
+    trials: Taken,
+    told: Option<Instant>,
+}
+
+impl Remaining {
+    pub(crate) fn new() -> Self {
+        Remaining { loads: Taken::default(), trials: Taken::default(), told: None }
+    }
+
+    /// A step has been done.
+    pub(crate) fn took(&mut self, step: &PlanStep, seconds: f64) {
+        let taken = match step.action {
+            StepAction::Prepare => &mut self.loads,
+            StepAction::Trial(_) => &mut self.trials,
+            StepAction::Cleanup => return,
+        };
+        taken.guessed_s += step.estimated_s;
+        taken.taken_s += seconds;
+    }
+
+    pub(crate) fn left_s(&self, steps: &[&PlanStep]) -> f64 {
+        let of = |step: &&PlanStep| match step.action {
+            StepAction::Prepare => step.estimated_s * self.loads.factor(),
+            StepAction::Trial(_) => step.estimated_s * self.trials.factor(),
+            StepAction::Cleanup => step.estimated_s,
+        };
+        steps.iter().map(of).sum()
+    }
+
+    /// Shows what is left with the bars of the next step, and now and then says it in a line.
+    pub(crate) fn show(&mut self, left: &[&PlanStep], of: usize) -> Option<String> {
+        let left_s = self.left_s(left);
+        let now = Instant::now();
+        if let Ok(mut rest) = REST.lock() {
+            *rest = Some(Rest { since: now, left_s });
+        }
+        let is_due = self.told.is_none_or(|told| now - told >= TOLD_EVERY);
+        (is_due && left_s >= WORTH_TELLING_S).then(|| {
+            self.told = Some(now);
+            format!("step {} of {of}: {} left", of + 1 - left.len(), about(left_s))
+        })
+    }
+}
+
+impl Drop for Remaining {
+    fn drop(&mut self) {
+        if let Ok(mut rest) = REST.lock() {
+            *rest = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_facts::PlannedTrial;
+
+    fn step(action: StepAction, estimated_s: f64) -> PlanStep {
+        let (id, experiment, target) = (String::new(), String::new(), String::new());
+        PlanStep { id, experiment, target, estimated_s, action }
+    }
+
+    #[test]
+    fn what_took_longer_than_guessed_is_guessed_longer() {
+        let load = step(StepAction::Prepare, 15.0);
+        let trial = step(StepAction::Trial(PlannedTrial::default()), 10.0);
+        let cleanup = step(StepAction::Cleanup, 1.0);
+        let mut remaining = Remaining::new();
+        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup]), 26.0);
+        // (35 + 5) / (15 + 5): twice as long; trials are another matter.
+        remaining.took(&load, 35.0);
+        remaining.took(&cleanup, 100.0);
+        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup]), 41.0);
+        let told = remaining.show(&[&load, &trial, &cleanup], 5);
+        assert_eq!(told.as_deref(), Some("step 3 of 5: about 41 s left"));
+        assert_eq!(remaining.show(&[&trial], 5), None, "told a moment ago");
+    }
+}

@@ -1,0 +1,96 @@
+//! Files in folders that belong to the servers' user. Root writes and reads there too, and that user must not lead it
+//! to other files: no link is followed, on no part of the way, and nothing is touched that has a second name.
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::Path;
+
+fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
+    // A pipe in a file's place must not make anybody wait.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mode = Mode::from_raw_mode(mode);
+    let opened = match openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
+        // Some containers forbid it; the last part of the way is watched all the same.
+        Err(Errno::NOSYS | Errno::PERM) => openat(CWD, path, flags, mode),
+        opened => opened,
+    };
+    let file = File::from(opened?);
+    let metadata = file.metadata()?;
+    match metadata.is_file() && metadata.nlink() == 1 {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file of its own, but has another name elsewhere")),
+    }
+}
+
+/// A file with this text, readable by others as `mode` says, that is its `owner`'s.
+pub(crate) fn write(
+    path: &Path,
+    text: &[u8],
+    mode: u32,
+    owner: Option<(u32, u32)>,
+) -> io::Result<()> {
+    copy(&mut &text[..], path, mode, owner)
+}
+
+/// The same with what is read from `from`.
+pub(crate) fn copy(
+    from: &mut impl Read,
+    path: &Path,
+    mode: u32,
+    owner: Option<(u32, u32)>,
+) -> io::Result<()> {
+    let mut file = open(path, OFlags::WRONLY | OFlags::CREATE, mode)?;
+    file.set_len(0)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    if let Some((user, group)) = owner {
+        fchown(&file, Some(user), Some(group))?;
+    }
+    io::copy(from, &mut file)?;
+    file.flush()
+}
+
+/// A file that grows.
+pub(crate) fn append(path: &Path) -> io::Result<File> {
+    open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND, 0o644)
+}
+
+pub(crate) fn read(path: &Path) -> io::Result<File> {
+    open(path, OFlags::RDONLY, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn item_12_no_link_leads_root_to_other_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("it is there");
+        let (own, node) = (root.join("shadow"), root.join("n1"));
+        fs::write(&own, "root's").expect("written");
+        fs::create_dir(&node).expect("made");
+        fs::create_dir(root.join("etc")).expect("made");
+        symlink(&own, node.join("server.cnf")).expect("linked");
+        symlink(root.join("etc"), node.join("data")).expect("linked");
+        fs::hard_link(&own, node.join("server.log")).expect("linked");
+        rustix::fs::mkfifoat(CWD, node.join("pipe"), Mode::RUSR | Mode::WUSR).expect("made");
+        for name in ["server.cnf", "data/postgresql.conf", "server.log", "pipe"] {
+            let path = node.join(name);
+            assert!(write(&path, b"evil", 0o644, None).is_err(), "{name}");
+            assert!(append(&path).is_err(), "{name}");
+            assert!(read(&path).is_err(), "{name}");
+        }
+        assert_eq!(fs::read_to_string(&own).expect("read"), "root's");
+        assert!(fs::read_dir(root.join("etc")).expect("read").next().is_none());
+        let path = node.join("mine");
+        write(&path, b"a longer text", 0o600, None).expect("written");
+        write(&path, b"text", 0o600, None).expect("written again");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "text");
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+    }
+}

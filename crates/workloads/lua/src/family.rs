@@ -1,0 +1,287 @@
+//! Scripts in suites: `workload = "lua"` and `script = "my.lua"`.
+
+use crate::commands::{CommandKind, kind_on, once_on, parallel_on};
+use crate::machine::LuaError;
+use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
+use crate::worker::LuaCommon;
+use crate::workload::LuaWorkload;
+use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
+use dyno_core::options::{OptionRow, OptionValues};
+use dyno_core::{Dialect, Driver};
+use dyno_engine::{ErrorPolicy, ErrorSet, TrialSpec};
+use dyno_facts::{ExperimentFacts, Message, PlannedTrial};
+use dyno_load::default_sessions;
+use dyno_report::NamedPaper;
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{
+    After, Driven, EndedTrial, Family, FamilyEntry, Job, LoadOrder, Ready, TrialDone, Trials,
+    drive_trial, given,
+};
+use dyno_runner::progress::LoadProgress;
+use dyno_suite::{OptionPart, Plan};
+use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub const FAMILY: FamilyEntry = FamilyEntry::of::<LuaFamily>(&[]);
+
+/// Its chapter of papers.
+pub const PAPER: NamedPaper =
+    NamedPaper { name: "lua", title: "sysbench scripts", tests: &["lua"], derived_from: None };
+
+pub const OFFER: WorkloadOffer = WorkloadOffer {
+    name: "lua",
+    tests: &[TestOffer { name: "script", size: None }],
+    levels: Levels::Workers,
+    workers_alias: None,
+    options: || OPTIONS.iter().map(OptionRow::describe).collect(),
+    pace: UsualPace::loading(f64::INFINITY),
+};
+
+/// All other names are the script's own.
+const OPTIONS: &[OptionRow<()>] = &[OptionRow::new(
+    "scripts",
+    "",
+    OptionValues::List(|_, _| {}),
+    "the script, a file in the folder of the suite, or below it; as a key of the experiment it is `script`. Its text is \
+     stored with the run. All other options are the script's own",
+)];
+
+/// Nobody knows the names of a script's tables: they stand for one.
+const ITS_TABLES: &str = "what the script's prepare makes";
+const MEMORY_MAX: usize = 256 << 20;
+
+struct LuaFamily {
+    script: LuaScript,
+    /// The script's own options.
+    given: Vec<(String, Option<String>)>,
+    random: RandomOptions,
+    prepares: bool,
+}
+
+impl LuaFamily {
+    /// What a state is given; outside of trials `planned` is `None`.
+    fn settings(
+        &self,
+        dialect: Dialect,
+        command: &str,
+        planned: Option<&PlannedTrial>,
+    ) -> ScriptSettings {
+        let driver = match dialect {
+            Dialect::Mysql => "mysql",
+            Dialect::Postgres => "pgsql",
+            Dialect::Sqlite => "sqlite",
+        };
+        let number = OptionValue::Number;
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let threads = planned.map_or(default_sessions(), |planned| planned.workers);
+        let general = [
+            ("threads", number(f64::from(threads))),
+            ("time", number(planned.and_then(|planned| planned.duration_s).unwrap_or(0.0))),
+            ("events", number(planned.and_then(|planned| planned.events).unwrap_or(0) as f64)),
+            ("rate", number(planned.and_then(|planned| planned.rate).unwrap_or(0.0))),
+            ("report_interval", number(0.0)),
+            ("percentile", number(95.0)),
+            ("verbosity", number(3.0)),
+            ("db_driver", text(driver)),
+            ("db_ps_mode", text(if self.prepares { "auto" } else { "disable" })),
+            ("rand_type", text(self.random.distribution.name())),
+        ];
+        let seed = planned.map_or(1, |planned| planned.seed as u32);
+        ScriptSettings {
+            driver,
+            command: Some(command.to_owned()),
+            words: vec![self.script.path.clone(), command.to_owned()],
+            general: general.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            given: self.given.clone(),
+            random: self.random,
+            prepares: self.prepares,
+            seed: seed.max(1),
+            memory_max: MEMORY_MAX,
+        }
+    }
+
+    /// Executes a command of the script; nothing where it has none.
+    fn command<D: Driver>(&self, driver: &D, name: &str) -> Result<(), Failure> {
+        let settings = self.settings(driver.dialect(), name, None);
+        let done = match kind_on(driver, &self.script, &settings, name).map_err(failure)? {
+            None => Ok(()),
+            Some(CommandKind::Parallel) => {
+                parallel_on(driver, &self.script, &settings, default_sessions(), name)
+            }
+            Some(_) => once_on(driver, &self.script, &settings, "command", name),
+        };
+        done.map_err(failure)
+    }
+}
+
+fn failure(error: LuaError) -> Failure {
+    let trace = if error.trace.is_empty() { String::new() } else { format!("\n{}", error.trace) };
+    Failure::new(sentence(&error.message)).with_hint(format!("the script failed there{trace}"))
+}
+
+impl Family for LuaFamily {
+    const OFFER: WorkloadOffer = OFFER;
+
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
+        let [written] = &experiment.scripts[..] else {
+            let hint = "Write `script = \"my.lua\"`: a file in the suite's folder.".to_owned();
+            let message = "An experiment of `lua` has one script.";
+            return Err(plan.experiment_error(&experiment.name, message, Some(hint)).into());
+        };
+        let (mut own, mut random) = (Vec::new(), Vec::new());
+        for (name, value) in given(experiment).filter(|(name, _)| !name.starts_with("scripts.")) {
+            match RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str()) {
+                true => random.push((name.to_owned(), value.to_owned())),
+                false => own.push((name.to_owned(), Some(value.to_owned()))),
+            }
+        }
+        let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &random);
+        let options = options.map_err(|error| {
+            let name = random.first().map_or("", |(name, _)| name.as_str());
+            plan.option_error(&experiment.name, name, OptionPart::Value, error.to_string(), None)
+        })?;
+        let folder = Path::new(&plan.suite.file).parent().unwrap_or(Path::new(""));
+        let path = folder.join(&written.name).display().to_string();
+        Ok(LuaFamily {
+            script: LuaScript::of_text(&path, written.text.clone().into_bytes()),
+            given: own,
+            random: options.random,
+            prepares: options.prepared,
+        })
+    }
+
+    fn load<D: Driver>(&self, driver: &D, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        self.command(driver, "prepare")?;
+        Ok(Message::verbatim(format!("{} prepare", self.script.name())))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        vec![ITS_TABLES.to_owned()]
+    }
+
+    fn idle_tables(&self) -> Vec<&'static str> {
+        vec![ITS_TABLES]
+    }
+
+    fn existing<D: Driver>(&self, _driver: &D) -> Result<BTreeSet<String>, Failure> {
+        Ok(BTreeSet::new())
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        _tables: &[String],
+        _observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        self.command(driver, "cleanup")
+    }
+}
+
+impl Trials for LuaFamily {
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure> {
+        let settings = self.settings(driver.dialect(), "run", Some(job.planned));
+        let policy = ErrorPolicy::resilient();
+        let script = DrivenScript { family: self, driver, settings: &settings, policy: &policy };
+        drive_trial(&script, driver, job)
+    }
+}
+
+/// A script for one trial: its workers open further connections by the driver.
+struct DrivenScript<'a, D> {
+    family: &'a LuaFamily,
+    driver: &'a D,
+    settings: &'a ScriptSettings,
+    /// The errors after which an event begins anew.
+    policy: &'a ErrorPolicy,
+}
+
+impl<D: Driver> Family for DrivenScript<'_, D> {
+    const OFFER: WorkloadOffer = OFFER;
+
+    fn new(_plan: &Plan, _experiment: &ExperimentFacts) -> Result<Self, Failure> {
+        Err(Failure::new("A script is made ready by its trial."))
+    }
+
+    fn load<T: Driver>(&self, driver: &T, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        Family::load(self.family, driver, order)
+    }
+
+    fn tables(&self) -> Vec<String> {
+        Family::tables(self.family)
+    }
+
+    fn existing<T: Driver>(&self, driver: &T) -> Result<BTreeSet<String>, Failure> {
+        Family::existing(self.family, driver)
+    }
+
+    fn remove<T: Driver>(
+        &self,
+        driver: &T,
+        tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        Family::remove(self.family, driver, tables, observer)
+    }
+}
+
+impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
+    type Workload = LuaWorkload<'a, D>;
+    type Before = ();
+    type Kept = ();
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    // The script decides which errors are ignored; those that are not have another cause.
+    fn tune(&self, spec: &mut TrialSpec) {
+        spec.errors.retry = ErrorSet { all: true, ..ErrorSet::default() };
+        spec.errors.reconnect = true;
+    }
+
+    fn look_before<T: Driver>(
+        &self,
+        _driver: &T,
+        spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<Ready<Self>, Failure> {
+        let script = &self.family.script;
+        once_on(self.driver, script, self.settings, "init", "run").map_err(failure)?;
+        Ok(Ready {
+            workload: LuaWorkload::new(self.common(), spec),
+            before: (),
+            test: script.name().to_owned(),
+            data: None,
+            own: None,
+            warnings: Vec::new(),
+        })
+    }
+
+    fn part<T: Driver>(
+        &self,
+        _driver: &T,
+        spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<LuaWorkload<'a, D>, Failure> {
+        Ok(LuaWorkload::new(self.common(), spec))
+    }
+
+    fn look_after<T: Driver>(
+        &self,
+        _driver: &T,
+        _workload: &LuaWorkload<'a, D>,
+        (): (),
+        _ran: &EndedTrial<'_>,
+    ) -> After {
+        let done = once_on(self.driver, &self.family.script, self.settings, "done", "run");
+        let notes = done.err().map(|error| Message::verbatim(sentence(&error.message)));
+        After { notes: notes.into_iter().collect(), ..After::default() }
+    }
+}
+
+impl<'a, D: Driver> DrivenScript<'a, D> {
+    fn common(&self) -> LuaCommon<'a, D> {
+        LuaCommon::new(self.driver, &self.family.script, self.settings, self.policy)
+    }
+}

@@ -1,0 +1,192 @@
+//! What dyno is made of: where crates come from, under which licences, how often, and who looks after them.
+
+use crate::{none, none_but_known, root};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+const LICENCES: [&str; 10] = [
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Crates that nobody looks after any more, as the advisories of RustSec say.
+const UNMAINTAINED: [&str; 15] = [
+    "ansi_term",
+    "atty",
+    "backoff",
+    "bincode",
+    "derivative",
+    "fxhash",
+    "instant",
+    "net2",
+    "number_prefix",
+    "paste",
+    "proc-macro-error",
+    "proc-macro-hack",
+    "serde_yaml",
+    "term_size",
+    "yaml-rust",
+];
+
+/// Names, versions and sources of all crates, of every platform and feature.
+fn locked() -> Vec<(String, String, Option<String>)> {
+    let text = fs::read_to_string(root().join("Cargo.lock")).expect("a lock file");
+    let value = |part: &str, key: &str| {
+        let start = format!("{key} = \"");
+        let line = part.lines().find_map(|line| line.strip_prefix(&start))?;
+        Some(line.trim_end_matches('"').to_owned())
+    };
+    let packages = text.split("[[package]]").skip(1).map(|part| {
+        let of = |key| value(part, key).expect("a name and a version");
+        (of("name"), of("version"), value(part, "source"))
+    });
+    packages.collect()
+}
+
+#[test]
+fn item_16_all_crates_are_of_one_registry_and_checked() {
+    let text = fs::read_to_string(root().join("Cargo.lock")).expect("a lock file");
+    let sums = text.lines().filter(|line| line.starts_with("checksum = ")).count();
+    let foreign = locked().into_iter().filter(|(_, _, source)| source.is_some());
+    let foreign: Vec<_> = foreign.collect();
+    assert_eq!(sums, foreign.len(), "each has a checksum");
+    let elsewhere =
+        foreign.into_iter().filter(|(_, _, source)| source.as_deref() != Some(REGISTRY));
+    none(elsewhere.map(|(name, _, source)| format!("{name} is of {source:?}")).collect());
+}
+
+#[test]
+fn item_16_versions_of_a_crate_get_no_more() {
+    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, version, _) in locked() {
+        versions.entry(name).or_default().insert(version);
+    }
+    let several = versions.into_iter().filter(|(_, versions)| versions.len() > 1);
+    let several = several.map(|(name, versions)| (name, versions.len()));
+    none_but_known("duplicates", &several.collect());
+}
+
+#[test]
+fn item_16_crates_without_a_maintainer_are_said() {
+    let text = fs::read_to_string(root().join("SECURITY.md")).expect("a policy");
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let left = locked().into_iter().filter(|(name, ..)| UNMAINTAINED.contains(&name.as_str()));
+    let left = left.map(|(name, version, _)| {
+        let version = version.split('+').next().unwrap_or_default();
+        format!("{name} {version}")
+    });
+    none(
+        left.filter(|one| !said.contains(one)).map(|one| format!("SECURITY.md: {one}?")).collect(),
+    );
+}
+
+/// Whether an expression of SPDX lets dyno use what stands under it.
+fn is_free(licence: &str) -> bool {
+    let licence = licence.trim();
+    let either = apart(licence, " OR ");
+    if either.len() > 1 {
+        return either.into_iter().any(is_free);
+    }
+    let all = apart(licence, " AND ");
+    if all.len() > 1 {
+        return all.into_iter().all(is_free);
+    }
+    match licence.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+        Some(inner) => is_free(inner),
+        None => LICENCES.contains(&licence),
+    }
+}
+
+/// What stands between words, but for those in brackets.
+fn apart<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
+    for (at, letter) in text.char_indices() {
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        if depth == 0 && at >= begin && text[at..].starts_with(word) {
+            parts.push(&text[begin..at]);
+            begin = at + word.len();
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
+}
+
+#[test]
+fn licences_are_read_as_they_are_meant() {
+    for free in
+        ["MIT", "MIT OR GPL-2.0-only", "(MIT OR GPL-3.0) AND Unicode-3.0", "Apache-2.0 AND ISC"]
+    {
+        assert!(is_free(free), "{free}");
+    }
+    for other in ["GPL-3.0", "MIT AND GPL-3.0", "(MIT AND GPL-3.0) OR AGPL-3.0", ""] {
+        assert!(!is_free(other), "{other}");
+    }
+}
+
+#[test]
+fn item_16_licences_let_dyno_be_used() {
+    // Only what this machine builds: nothing is fetched to look at it.
+    let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let ran = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--offline",
+            "--locked",
+            "--format-version=1",
+            "--filter-platform",
+            &platform,
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let metadata: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("crates");
+    assert!(packages.len() > 200, "{}", packages.len());
+    let complaints = packages.iter().filter_map(|package| {
+        let licence = package["license"].as_str().unwrap_or_default().replace('/', " OR ");
+        let licence = licence.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!is_free(&licence)).then(|| format!("{} stands under `{licence}`", package["name"]))
+    });
+    none(complaints.collect());
+}
+
+#[test]
+fn item_16_what_is_fetched_has_its_checksum() {
+    let folder = root().join("target/tmp/checked");
+    fs::create_dir_all(&folder).expect("made");
+    let file = folder.join("nats-server_2.9.10-1+b3_amd64.deb");
+    fs::write(&file, "another file of that name").expect("written");
+    let script = "hashes=tests/servers.sha256; . tests/checked; checked \"$1\" || echo \"$why\"";
+    let ran = Command::new("bash")
+        .args(["-c", script, "bash"])
+        .arg(&file)
+        .current_dir(root())
+        .env_remove("DYNO_BLESS")
+        .output()
+        .expect("bash runs");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(said.contains("is not the file of tests/servers.sha256"), "{said}");
+    let known = fs::read_to_string(root().join("tests/servers.sha256")).expect("sums");
+    for fetched in [
+        "nats-server_",
+        "pgpool2_",
+        "duckdb-node-bindings-",
+        "shardingsphere-proxy-bootstrap-",
+        "mysql-server-core_",
+    ] {
+        assert!(known.lines().any(|line| line.contains(&format!("  {fetched}"))), "{fetched}");
+    }
+}
