@@ -87,6 +87,19 @@ pub struct Cover {
     pub contents: Message,
 }
 
+impl Cover {
+    /// What stands below the title, each with its class; what is empty is left out.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&'static str, &Message)> {
+        let lines = [
+            ("subtitle", &self.subtitle),
+            ("byline", &self.byline),
+            ("banner", &self.banner),
+            ("verdict", &self.answer),
+        ];
+        lines.into_iter().filter(|(_, words)| !words.is_empty())
+    }
+}
+
 /// What is to be known before a figure is quoted.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CoverWarnings {

@@ -80,13 +80,7 @@ impl Html {
         let text = |text| escape(&told(text, lang));
         let (kicker, title) = (text(&cover.kicker), text(&cover.title));
         self.put(&format!("<header>\n  <p class=\"kicker\">{kicker}</p>\n  <h1>{title}</h1>\n"));
-        let lines = [
-            ("subtitle", &cover.subtitle),
-            ("byline", &cover.byline),
-            ("banner", &cover.banner),
-            ("verdict", &cover.answer),
-        ];
-        for (class, words) in lines.into_iter().filter(|(_, words)| !words.is_empty()) {
+        for (class, words) in cover.lines() {
             self.put(&format!("  <p class=\"{class}\">{}</p>\n", text(words)));
         }
         if let Some(chart) = &cover.chart {

@@ -112,13 +112,7 @@ impl<'a> Typst<'a> {
         self.put("\n#cover(\"\")[");
         self.put(&format!("\n#paragraph(\"kicker\")[{}]", text(&cover.kicker)));
         self.put(&format!("\n#title-of-level(1, \"\")[{}]", text(&cover.title)));
-        let lines = [
-            ("subtitle", &cover.subtitle),
-            ("byline", &cover.byline),
-            ("banner", &cover.banner),
-            ("verdict", &cover.answer),
-        ];
-        for (class, words) in lines.into_iter().filter(|(_, words)| !words.is_empty()) {
+        for (class, words) in cover.lines() {
             self.put(&format!("\n#paragraph({})[{}]", quoted(class), text(words)));
         }
         if let Some(chart) = &cover.chart {
