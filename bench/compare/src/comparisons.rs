@@ -268,7 +268,7 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
     let what = |text: &str| format!("{name}: {OPEN_LOOP_PER_S} tx/s, {text}");
     Ok(vec![
         Line::of_values(what("lateness of starts, median, us"), &p50, Bar::None),
-        Line::of_values(what("lateness of starts, p99, us"), &p99, Bar::Value(200.0)),
+        Line::of_values(what("lateness of starts, p99, us"), &p99, Bar::Value(60.0)),
         Line::of_values(what("lateness of starts, p99.9, us"), &p999, Bar::None),
         Line::of_values(what("share delivered"), &delivered, Bar::None),
         Line::of_peer(what("share delivered"), &peer_delivered),

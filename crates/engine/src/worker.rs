@@ -58,7 +58,11 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     local: &Local<S>,
     id: u32,
 ) {
-    // Boxes keep what is rare out of the worker's future: its few lines in the cache are those of the usual way.
+    while local.connecting.get() >= CONNECTS_AT_ONCE {
+        sleep_until(now() + MILLISECOND / 5).await;
+    }
+    // Boxes keep what is rare out of the worker's future: its few lines in the cache are those of the usual way. Those
+    // who wait for their turn have none yet.
     let (session, state) = match Box::pin(open(shared, local, id)).await {
         Ok(opened) => opened,
         Err(error) => return shared.abort(error),
@@ -81,9 +85,6 @@ async fn open<W: Workload, D: Driver, S: FrameSink>(
     local: &Local<S>,
     id: u32,
 ) -> Result<(D::Session, W::Worker), DbError> {
-    while local.connecting.get() >= CONNECTS_AT_ONCE {
-        sleep_until(now() + MILLISECOND / 5).await;
-    }
     local.connecting.set(local.connecting.get() + 1);
     let opened = async {
         // Hosts rotate by the worker's number, so that the same worker always meets the same host.

@@ -43,8 +43,17 @@ pub fn text_table(
     out
 }
 
-/// The text in lines of at most [`WIDEST_TEXT`], broken at blanks.
+/// The text in lines of at most [`WIDEST_TEXT`], broken at blanks and where it has lines of its own, as errors of servers
+/// have.
 fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text.lines().flat_map(wrapped_line).collect();
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+fn wrapped_line(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.last_mut().expect("there is one");
@@ -77,5 +86,15 @@ mod tests {
         let text = text_table(&["text", "n"], &rows, |place| place > 0);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines.len(), lines[2]), (3, "b".repeat(20).as_str()));
+    }
+
+    #[test]
+    fn lines_of_a_text_stay_in_its_column() {
+        let rows = [vec!["1".to_owned(), "deadlock\nDETAIL:  it waits".to_owned(), "x".to_owned()]];
+        let text = text_table(&["n", "text", "of"], &rows, |_| false);
+        assert_eq!(
+            text,
+            "n  text               of\n1  deadlock           x\n   DETAIL:  it waits\n"
+        );
     }
 }

@@ -120,8 +120,10 @@ fn watch(
             due = patience.says_after;
         } else if idle >= due && sights.is_empty() {
             due = (2 * due).min(idle + 4 * patience.says_after);
+            // A look takes a while, in which a session may give up: it is said what was waited for before.
+            let waits = activity.waits();
             sights = look();
-            observer.note(&stalled(idle, &activity.waits(), &sights));
+            observer.note(&stalled(idle, &waits, &sights));
         }
         if let Some(node) = patience.lost(idle, &sights) {
             let problem = lost(node, idle, &patience, observer.work());
@@ -196,7 +198,10 @@ async fn busy<S: Session>(session: &mut S) -> String {
 }
 
 fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
-    let mut text = format!("no progress for {} s; {waits}", idle / SECOND);
+    let mut text = format!("no progress for {} s", idle / SECOND);
+    if !waits.is_empty() {
+        text.push_str(&format!("; {waits}"));
+    }
     for sight in sights {
         text.push_str(&format!("\n  {} {}", sight.name, sight.evidence));
     }
@@ -240,6 +245,16 @@ mod tests {
         for (health, expected) in cases {
             assert_eq!([0, 30, 150].map(|idle_s| ends(idle_s, health)), expected, "{health:?}");
         }
+    }
+
+    #[test]
+    fn where_no_session_waits_any_more_nothing_stands_in_its_place() {
+        let sights = [sight(NodeHealth::Works)];
+        assert_eq!(stalled(31 * SECOND, "", &sights), "no progress for 31 s\n  n1 says so");
+        assert_eq!(
+            stalled(31 * SECOND, "session 0: COMMIT (31 s)", &[]),
+            "no progress for 31 s; session 0: COMMIT (31 s)"
+        );
     }
 
     #[test]

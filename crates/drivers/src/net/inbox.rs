@@ -2,8 +2,8 @@
 
 use dyno_core::{DbError, DbResult};
 
-/// Size of a fresh buffer: a thousand idle connections take 4 MiB.
-const FIRST_BYTES: usize = 4 * 1024;
+/// Size of a fresh buffer. Most answers are shorter, and a thousand connections take 1 MiB.
+const FIRST_BYTES: usize = 1024;
 /// Full receives grow the buffer up to this size; beyond it only a longer message does.
 const STREAMING_BYTES: usize = 64 * 1024;
 
@@ -20,7 +20,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An empty inbox for messages of at most `limit` bytes (at least 4 KiB).
+    /// An empty inbox for messages of at most `limit` bytes (at least 1 KiB).
     pub fn new(limit: usize) -> Self {
         Inbox {
             bytes: vec![0; FIRST_BYTES],

@@ -21,8 +21,9 @@ const LOGIN_BYTES: usize = 64 << 10;
 
 /// Later notices are dropped.
 const NOTICE_LIMIT: usize = 100;
-/// Later names are dropped; a server has about 15.
-const PARAMETER_LIMIT: usize = 100;
+/// What the driver asks for of what a server reports of itself. The other dozen would cost each session a kilobyte.
+const KEPT_PARAMETERS: [&str; 3] =
+    ["server_version", "in_hot_standby", "default_transaction_read_only"];
 
 /// `Ready`: the server has answered everything. `CopyIn`: it wants rows of a COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,8 @@ pub(super) struct State {
     pub(super) has_columns: bool,
     cells: Vec<CellSpot>,
     pub(super) notices: Vec<String>,
-    pub(super) parameters: Vec<(String, String)>,
+    /// Values of [`KEPT_PARAMETERS`].
+    parameters: [Option<String>; KEPT_PARAMETERS.len()],
 }
 
 impl Link {
@@ -71,7 +73,7 @@ impl Link {
                 has_columns: false,
                 cells: Vec::new(),
                 notices: Vec::new(),
-                parameters: Vec::new(),
+                parameters: Default::default(),
             },
         }
     }
@@ -253,6 +255,11 @@ impl Link {
 }
 
 impl State {
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        let at = KEPT_PARAMETERS.iter().position(|kept| *kept == name)?;
+        self.parameters[at].as_deref()
+    }
+
     /// The session is unusable until the server is ready again.
     #[inline]
     pub(super) fn begin_flight(&mut self) {
@@ -323,12 +330,8 @@ impl State {
             }
             tag::PARAMETER_STATUS => {
                 let (name, value) = backend::parameter_status(body)?;
-                let (name, value) = (server_text(name), server_text(value));
-                let has_room = self.parameters.len() < PARAMETER_LIMIT;
-                match self.parameters.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, old)) => *old = value,
-                    None if has_room => self.parameters.push((name, value)),
-                    None => {}
+                if let Some(at) = KEPT_PARAMETERS.iter().position(|kept| kept.as_bytes() == name) {
+                    self.parameters[at] = Some(server_text(value));
                 }
             }
             tag::NOTICE | tag::NOTIFICATION => {}

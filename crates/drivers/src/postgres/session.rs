@@ -51,10 +51,10 @@ impl PostgresSession {
         self.cancel.clone()
     }
 
-    /// A parameter that the server reports, such as `server_version` or `in_hot_standby`, as of the last answer.
+    /// What the server reports of itself, as of the last answer: `server_version`, `in_hot_standby` or
+    /// `default_transaction_read_only`, nothing else.
     pub fn parameter(&self, name: &str) -> Option<&str> {
-        let parameters = &self.link.state.parameters;
-        parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.link.state.parameter(name)
     }
 
     pub fn is_tls(&self) -> bool {

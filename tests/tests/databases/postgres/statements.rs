@@ -66,8 +66,7 @@ fn introduces_itself(session: &PostgresSession) {
     assert_eq!(session.product().name, "PostgreSQL");
     let major = session.product().version.split('.').next().unwrap();
     assert!(major.parse::<u32>().unwrap() >= 14, "{:?}", session.product());
-    assert_eq!(session.parameter("client_encoding"), Some("UTF8"));
-    assert_eq!(session.parameter("application_name"), Some("dyno"));
+    assert_eq!(session.parameter("default_transaction_read_only"), Some("off"));
     assert!(!session.is_in_transaction());
 }
 
@@ -237,8 +236,10 @@ async fn notices_and_parameters(session: &mut PostgresSession) {
     let many = "DO $$ BEGIN FOR i IN 1..200 LOOP RAISE NOTICE 'n'; END LOOP; END $$";
     run(session, many).await.unwrap();
     assert_eq!(session.take_notice_lines().len(), 100);
-    run(session, "SET application_name = 'other'").await.unwrap();
-    assert_eq!(session.parameter("application_name"), Some("other"));
+    for value in ["on", "off"] {
+        run(session, &format!("SET default_transaction_read_only = {value}")).await.unwrap();
+        assert_eq!(session.parameter("default_transaction_read_only"), Some(value));
+    }
 }
 
 async fn long_answers(session: &mut PostgresSession) {

@@ -340,9 +340,9 @@ mod tests {
         assert_eq!(check.verdict, CheckVerdict::Failed);
         assert_eq!(
             check.evidence,
-            "C3 is violated: The NO_O_ID of a district have no gap. There are 1 violation: w 1, d 2. \
-             X5 is violated: S_QUANTITY is between 10 and 100. There are 7 violations: s_w_id 1; and \
-             more."
+            "C3 is violated, 1 violation: w 1, d 2. Its rule: The NO_O_ID of a district have no gap. \
+             X5 is violated, 7 violations: s_w_id 1; and more. Its rule: S_QUANTITY is between 10 and \
+             100."
         );
         assert_eq!(conditions_check(Some(&Ok(&verdicts[..1]))).verdict, CheckVerdict::Passed);
         let refused = conditions_check(Some(&Err("No join.".into())));
