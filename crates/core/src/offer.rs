@@ -12,6 +12,9 @@ pub struct WorkloadOffer {
     /// The options of all tests.
     pub options: fn() -> Vec<OptionDoc>,
     pub pace: UsualPace,
+    /// Whether long trials may be cut into stages whose windows add up: not where what a trial has kept itself, or the
+    /// rhythm of its users, belongs to one window.
+    pub has_stages: bool,
 }
 
 /// What the time of a run is guessed by, before anything is known of the server: rows per second on a small one, of

@@ -51,17 +51,17 @@ impl Tally {
 
     #[inline]
     pub fn statements(&self) -> u64 {
-        self.reads + self.writes + self.others
+        self.reads.saturating_add(self.writes).saturating_add(self.others)
     }
 
     #[inline]
     pub fn add(&mut self, more: &Tally) {
-        self.reads += more.reads;
-        self.writes += more.writes;
-        self.others += more.others;
+        self.reads = self.reads.saturating_add(more.reads);
+        self.writes = self.writes.saturating_add(more.writes);
+        self.others = self.others.saturating_add(more.others);
         self.rows_read = self.rows_read.saturating_add(more.rows_read);
         self.rows_written = self.rows_written.saturating_add(more.rows_written);
-        self.misses += more.misses;
+        self.misses = self.misses.saturating_add(more.misses);
     }
 }
 

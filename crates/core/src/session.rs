@@ -126,19 +126,50 @@ impl Rows for Discard {
 }
 
 /// Keeps whole answers as text: for set-up, checks and statistics.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct AnswerTable {
     /// Rows of columns; `None` is NULL.
     pub rows: Vec<Vec<Option<String>>>,
+    /// What the rows take.
+    bytes: usize,
 }
 
 impl Rows for AnswerTable {
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
+        if self.is_cut() {
+            return;
+        }
+        let row: Vec<Option<String>> =
+            (0..row.columns()).map(|column| row.string(column)).collect();
+        let texts: usize = row.iter().flatten().map(String::len).sum();
+        self.bytes += texts + (row.len() + 1) * size_of::<Option<String>>();
+        self.rows.push(row);
     }
 }
 
+impl From<Vec<Vec<Option<String>>>> for AnswerTable {
+    fn from(rows: Vec<Vec<Option<String>>>) -> Self {
+        AnswerTable { rows, bytes: 0 }
+    }
+}
+
+impl PartialEq for AnswerTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.rows == other.rows
+    }
+}
+
+impl Eq for AnswerTable {}
+
 impl AnswerTable {
+    /// What questions of dyno ask for is far smaller; a server that sends more is cut off, not believed.
+    pub const BYTES_MAX: usize = 64 << 20;
+
+    /// True when there were more rows than are kept.
+    pub fn is_cut(&self) -> bool {
+        self.bytes > Self::BYTES_MAX
+    }
+
     /// The value in the first row and column; `None` also for NULL.
     pub fn single(&self) -> Option<&str> {
         self.rows.first()?.first()?.as_deref()
@@ -350,4 +381,40 @@ pub trait Session {
 
     /// Ends the session in order.
     fn close(self) -> impl Future<Output = ()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Long;
+
+    impl AnswerRow for Long {
+        fn columns(&self) -> usize {
+            1
+        }
+        fn is_null(&self, _column: usize) -> bool {
+            false
+        }
+        fn int(&self, _column: usize) -> Option<i64> {
+            None
+        }
+        fn double(&self, _column: usize) -> Option<f64> {
+            None
+        }
+        fn bytes(&self, _column: usize) -> Option<&[u8]> {
+            None
+        }
+        fn string(&self, _column: usize) -> Option<String> {
+            Some("x".repeat(1 << 20))
+        }
+    }
+
+    #[test]
+    fn an_answer_without_end_is_cut() {
+        let mut table = AnswerTable::default();
+        (0..1_000).for_each(|_| table.row(&Long));
+        assert!(table.is_cut() && (60..70).contains(&table.rows.len()), "{}", table.rows.len());
+        assert_eq!(table.single().map(str::len), Some(1 << 20));
+    }
 }

@@ -99,6 +99,12 @@ pub trait Workload: Sync {
         None
     }
 
+    /// True for a worker that begins nothing more, of its own accord. The trial is over when all have ended.
+    #[inline]
+    fn has_ended(&self, _worker: &Self::Worker) -> bool {
+        false
+    }
+
     /// Called after each transaction, measured or not: for logs and for the workload's own statistics.
     #[inline]
     fn ended(&self, _worker: &mut Self::Worker, _ended: &EndedTransaction) {}

@@ -31,7 +31,7 @@ pub(crate) struct NatsArguments {
     /// File with the fleet's key, as `dyno fleet key` has made it; DYNO_FLEET_KEY may hold the key instead.
     #[arg(long, value_name = "FILE")]
     fleet_key: Option<PathBuf>,
-    /// Do without a key: whoever may publish to the NATS server can order load and make results up.
+    /// Do without a key: anybody who may publish to the NATS server can order load and forge results.
     #[arg(long, conflicts_with = "fleet_key")]
     insecure: bool,
 }

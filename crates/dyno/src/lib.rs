@@ -61,9 +61,9 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Go the whole way on embedded SQLite: load, run, print tables, write the paper.
+    /// Load, measure, check and write a paper on embedded SQLite, without a server.
     Quickstart(commands::quickstart::Arguments),
-    /// Measure one or two databases with a load of each kind, within ten minutes; nothing else to know.
+    /// Measure one or two databases with a load of each kind, within ten minutes.
     Bench(commands::bench::BenchArguments),
     /// Run a suite: a TOML file, or the name of a bundled one. Goes on with an interrupted run.
     Run(Box<commands::run::Arguments>),
@@ -73,7 +73,7 @@ enum Verb {
     Reproduce(commands::reproduce::Arguments),
     /// Print the paper of one or several runs.
     Paper(commands::paper::Arguments),
-    /// Say which of two targets or runs is faster, by how much and how sure, and judge gates.
+    /// Report which of two targets or runs is faster, by how much and how certainly, and judge gates.
     Compare(commands::compare::Arguments),
     /// Make load for runs on other machines: a member of a fleet.
     Generator(commands::generator::Arguments),
@@ -84,24 +84,24 @@ enum Verb {
         #[command(subcommand)]
         command: commands::fleet::FleetCommand,
     },
-    /// Prove how much load this machine can make, against a server that does nothing.
+    /// Measure how much load this machine can make, against a server that does nothing.
     Calibrate(commands::calibrate::Arguments),
     /// List the runs.
     Ls(commands::ls::Arguments),
-    /// Show a page of the run that is executed and of all runs, in a browser.
+    /// Serve a page of the current run and of all runs, for a browser.
     Serve(commands::serve::Arguments),
     /// Show the results of one run on the terminal.
     Show(commands::show::Arguments),
     /// Check the data of TPC-C or pgbench, and that no acknowledged order of a ledger is lost.
     Check(commands::check::Arguments),
-    /// Understand the command line of sysbench 1.0.20 (and 0.5) and run its OLTP tests.
+    /// Run the OLTP tests of sysbench with its command line (1.0.20 and 0.5).
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench {
         /// Everything sysbench would get.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Understand the command line of pgbench 15 (and what later versions added), on any database.
+    /// Run pgbench with its command line (15, and additions of later versions), on any database.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Pgbench {
         /// Everything pgbench would get.
@@ -126,7 +126,7 @@ enum Verb {
         #[command(subcommand)]
         command: commands::cluster::Command,
     },
-    /// TPC-H: generate, load, run the 22 queries and hold their answers against the right ones.
+    /// TPC-H: generate, load, run the 22 queries and compare their answers with the reference.
     #[command(after_help = tpch::HELP, arg_required_else_help = true)]
     Tpch {
         /// What is to be done.
@@ -154,6 +154,7 @@ fn register_catalogues(families: Families) {
         dyno_report::CATALOGUE,
         dyno_runner::CATALOGUE,
         dyno_store::CATALOGUE,
+        dyno_suite::CATALOGUE,
     ];
     dyno_facts::register(&own);
     let of_families = families.iter().map(|family: &FamilyEntry| family.catalogue);

@@ -2,11 +2,13 @@
 
 use crate::drive::Observer;
 use crate::shared::Shared;
+use crate::trial::WorkerStats;
 use dyno_core::{Driver, MILLISECOND, Nanos, Workload};
 use dyno_facts::{GeneratorConditions, HostSample};
 use dyno_observe::{GeneratorWatch, HostSampler};
 use dyno_reactor::monotonic_now;
 use dyno_record::{Collector, Frame, FramePlace, MeasuredInterval, Phase, Window};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -17,8 +19,13 @@ const PATIENCE: Nanos = 100 * MILLISECOND;
 const PAUSE: Nanos = 2 * MILLISECOND;
 
 pub(crate) enum LoopMessage {
-    /// Of the loop with this number.
-    Frame(usize, FramePlace, Box<Frame>),
+    /// Of the loop with this number, with the sums of its workers where they are watched.
+    Frame {
+        number: usize,
+        of: FramePlace,
+        frame: Box<Frame>,
+        workers: Option<Vec<WorkerStats>>,
+    },
     Released(Window),
     Done,
 }
@@ -61,6 +68,21 @@ impl WindowLook {
     }
 }
 
+/// Sums of the workers of a loop at the ends of its intervals.
+type SumsOfLoop = VecDeque<((Phase, u32), Vec<WorkerStats>)>;
+
+/// Passes on those of all workers at the end of an interval, where they are watched.
+fn tell_workers(sums: &mut [SumsOfLoop], place: (Phase, u32), observer: &mut dyn Observer) {
+    let of_loop = |sums: &mut SumsOfLoop| {
+        let is_next = sums.front().is_some_and(|(at, _)| *at == place);
+        is_next.then(|| sums.pop_front()).flatten().map(|(_, workers)| workers)
+    };
+    let workers: Vec<WorkerStats> = sums.iter_mut().filter_map(of_loop).flatten().collect();
+    if !workers.is_empty() {
+        observer.workers(&workers);
+    }
+}
+
 /// Merges the messages of the loops until all are done; full frames go back to their loops empty. Virtual time has no
 /// `watch`: it doesn't depend on this machine's load.
 pub(crate) fn collect<W: Workload, D: Driver>(
@@ -79,6 +101,7 @@ pub(crate) fn collect<W: Workload, D: Driver>(
     let mut window = None;
     let mut sampler = HostSampler::new(monotonic_now());
     let mut look = WindowLook::new(watch);
+    let mut sums = vec![VecDeque::new(); spares.len()];
     loop {
         let left = window.map_or(PATIENCE, |window: Window| {
             let left = window.closes.saturating_sub(monotonic_now());
@@ -90,11 +113,12 @@ pub(crate) fn collect<W: Workload, D: Driver>(
             look.close();
         }
         match message {
-            Ok(LoopMessage::Frame(number, of, mut frame)) => {
+            Ok(LoopMessage::Frame { number, of, mut frame, workers }) => {
                 if of.is_last {
                     look.close();
                 }
                 collector.take(of.phase, of.index, &frame);
+                sums[number].extend(workers.map(|workers| ((of.phase, of.index), workers)));
                 frame.clear();
                 // A loop that has ended takes none.
                 let _ = spares[number].send(frame);
@@ -124,6 +148,7 @@ pub(crate) fn collect<W: Workload, D: Driver>(
                 look.open();
             }
             let host = sampler.sample(monotonic_now());
+            tell_workers(&mut sums, (phase, index), observer);
             observer.interval(&MeasuredInterval::new(window, phase, index, frame, host));
         }
     }

@@ -12,11 +12,12 @@ use dyno_observe::{GeneratorWatch, run_delay_of_thread};
 use dyno_reactor::{Clock, Io, Loop, SharedTime, Turn, chosen_io, monotonic_now, now};
 use dyno_record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -32,6 +33,8 @@ pub trait Observer {
     fn connected(&mut self, _connected: u32, _of: u32) {}
     /// All workers start now.
     fn released(&mut self, _window: &Window) {}
+    /// The sums of all workers, in their order, at the end of the interval that follows ([`TrialSpec::watch_workers`]).
+    fn workers(&mut self, _workers: &[WorkerStats]) {}
     /// An interval is complete over all loops.
     fn interval(&mut self, _interval: &MeasuredInterval) {}
 }
@@ -207,6 +210,7 @@ fn run_on<W: Workload, D: Driver>(
     let is_real = matches!(clock, Clock::Monotonic(_));
     let cpu = Cell::new(0);
     let (delay_before, delay_after) = (Cell::new(None), Cell::new(None));
+    let stats = Rc::new(RefCell::new(vec![WorkerStats::default(); count as usize]));
     let sink = |of: FramePlace, frame: &mut Box<Frame>| {
         if of.is_last {
             delay_after.set(run_delay_of_thread());
@@ -218,11 +222,13 @@ fn run_on<W: Workload, D: Driver>(
         }
         // Without a spare the collecting thread has had no CPU for an interval.
         let empty = spare.try_recv().unwrap_or_else(|_| shared.new_frame(is_real));
+        let workers = shared.spec.watch_workers.then(|| stats.borrow().clone());
+        let frame = std::mem::replace(frame, empty);
         // The receiver outlives all loops.
-        let _ = sender.send(LoopMessage::Frame(number, of, std::mem::replace(frame, empty)));
+        let _ = sender.send(LoopMessage::Frame { number, of, frame, workers });
     };
     let recorder = Recorder::new(shared.new_frame(is_real), sink);
-    let local = Local::new(recorder, number, first, count);
+    let local = Local::new(recorder, number, first, Rc::clone(&stats));
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
     let run = || -> io::Result<Nanos> {
         let stopped = || shared.is_stopped();
@@ -248,12 +254,11 @@ fn run_on<W: Workload, D: Driver>(
     let outputs = if gate.release().is_some() { tasks.take_outputs() } else { Vec::new() };
     let unfinished = outputs.iter().filter(|output| output.is_none()).count() as u32;
     drop(tasks);
-    let closes = local.recorder.borrow().closes();
     let _ = sender.send(LoopMessage::Done);
     Ok(LoopEnd {
         first,
         stats: local.stats.take(),
-        closes,
+        closes: local.recorder.borrow().closes(),
         ends: local.ends(),
         offered: shared.spec.is_scheduled().then(|| local.offered.get()),
         in_flight: local.recorder.borrow().in_flight_at_close(),

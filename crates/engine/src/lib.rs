@@ -21,7 +21,7 @@ mod worker;
 
 pub use control::{Control, Refused, Start};
 pub use drive::{DriveError, Observer, drive, drive_simulated};
-pub use merge::{Joined, MergeError, merge};
+pub use merge::{Joined, MergeError, join, merge, worsen};
 pub use policy::{Action, ErrorPolicy, ErrorSet};
 pub use share::TrialShare;
 pub use trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};

@@ -1,7 +1,7 @@
-//! Merges the measurements of several load generators.
+//! Merges the measurements of several load generators, and of the stages of a trial.
 
 use crate::trial::{TrialEnd, TrialResult};
-use dyno_core::DbError;
+use dyno_core::{DbError, Nanos};
 use dyno_facts::{GeneratorConditions, HostSample};
 use dyno_record::{Frame, MeasuredInterval, Phase, Window};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +50,66 @@ pub fn merge(parts: &[TrialResult]) -> Result<TrialResult, MergeError> {
     Ok(merged.balanced())
 }
 
+/// Joins the stages of one trial, one after the other: their windows add up, without the gaps between them. Counts and
+/// histograms are exact sums; facts of the machine are those of the worst stage, its load is the mean.
+pub fn join(stages: &[TrialResult]) -> Result<TrialResult, MergeError> {
+    let (first, rest) = stages.split_first().ok_or(MergeError::Empty)?;
+    let mut joined = first.clone();
+    for stage in rest {
+        if !is_alike(&joined.total, &stage.total)
+            || joined.offered.is_some() != stage.offered.is_some()
+        {
+            return Err(MergeError::Foreign);
+        }
+        append(&mut joined, stage);
+    }
+    joined.ended = how_ended(stages);
+    Ok(joined.balanced())
+}
+
+fn append(joined: &mut TrialResult, stage: &TrialResult) {
+    let (before, length) = (joined.length(), stage.length());
+    joined.total.add(&stage.total);
+    joined.window.closes += length;
+    joined.connect = joined.connect.max(stage.connect);
+    joined.late = joined.late.max(stage.late);
+    add_each(&mut joined.workers, &stage.workers, |worker, more| {
+        worker.transactions += more.transactions;
+        worker.busy += more.busy;
+        worker.connects += more.connects;
+        worker.connecting += more.connecting;
+    });
+    joined.offered = joined.offered.zip(stage.offered).map(|(one, other)| one + other);
+    joined.in_flight += stage.in_flight;
+    joined.unfinished += stage.unfinished;
+    joined.retired += stage.retired;
+    joined.retired_transactions += stage.retired_transactions;
+    add_each(&mut joined.loops_cpu, &stage.loops_cpu, |cpu, more| *cpu += more);
+    joined.host = mean_host((joined.host, before), (stage.host, length));
+    worsen(&mut joined.conditions, &stage.conditions);
+}
+
+/// Adds to each of the same number; a stage on another machine may have had more loops.
+fn add_each<T: Copy + Default>(sums: &mut Vec<T>, more: &[T], add: impl Fn(&mut T, T)) {
+    sums.resize(sums.len().max(more.len()), T::default());
+    sums.iter_mut().zip(more).for_each(|(sum, more)| add(sum, *more));
+}
+
+fn mean_host(one: (HostSample, Nanos), other: (HostSample, Nanos)) -> HostSample {
+    let length = (one.1 + other.1).max(1) as f64;
+    let mean = |value: fn(&HostSample) -> f64| {
+        (value(&one.0) * one.1 as f64 + value(&other.0) * other.1 as f64) / length
+    };
+    HostSample {
+        cpu_share: mean(|host| host.cpu_share),
+        steal_share: mean(|host| host.steal_share),
+        iowait_share: mean(|host| host.iowait_share),
+        memory_available_mib: one.0.memory_available_mib.min(other.0.memory_available_mib),
+        network_received_bytes_per_s: mean(|host| host.network_received_bytes_per_s),
+        network_sent_bytes_per_s: mean(|host| host.network_sent_bytes_per_s),
+    }
+}
+
 fn is_alike(one: &Frame, other: &Frame) -> bool {
     let shape = |frame: &Frame| (frame.kinds.len(), frame.service.is_some());
     shape(one) == shape(other)
@@ -64,11 +124,12 @@ fn add(merged: &mut TrialResult, part: &TrialResult) {
     merged.connect = merged.connect.max(part.connect);
     merged.late = merged.late.max(part.late);
     merged.workers.extend(&part.workers);
-    merged.offered = merged.offered.zip(part.offered).map(|(one, other)| one + other);
-    merged.in_flight += part.in_flight;
-    merged.unfinished += part.unfinished;
-    merged.retired += part.retired;
-    merged.retired_transactions += part.retired_transactions;
+    merged.offered = merged.offered.zip(part.offered).map(|(one, other)| one.saturating_add(other));
+    merged.in_flight = merged.in_flight.saturating_add(part.in_flight);
+    merged.unfinished = merged.unfinished.saturating_add(part.unfinished);
+    merged.retired = merged.retired.saturating_add(part.retired);
+    merged.retired_transactions =
+        merged.retired_transactions.saturating_add(part.retired_transactions);
     merged.loops_cpu.extend(&part.loops_cpu);
     merged.host = worse_host(merged.host, part.host);
     worsen(&mut merged.conditions, &part.conditions);
@@ -105,7 +166,8 @@ fn worse_host(one: HostSample, other: HostSample) -> HostSample {
     }
 }
 
-fn worsen(conditions: &mut GeneratorConditions, other: &GeneratorConditions) {
+/// Makes of the conditions of two parts those of the worse one.
+pub fn worsen(conditions: &mut GeneratorConditions, other: &GeneratorConditions) {
     let most = |one: &mut Option<f64>, other: Option<f64>| {
         *one = match (*one, other) {
             (Some(one), Some(other)) => Some(one.max(other)),

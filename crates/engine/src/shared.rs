@@ -10,6 +10,7 @@ use dyno_record::{Frame, FrameSink, Recorder, Window};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::task::Poll;
@@ -162,7 +163,7 @@ pub(crate) struct Local<S: FrameSink> {
     handed: RefCell<Vec<Option<Job>>>,
     /// They know that all wanted transactions have begun.
     is_closed: Cell<bool>,
-    pub(crate) stats: RefCell<Vec<WorkerStats>>,
+    pub(crate) stats: Rc<RefCell<Vec<WorkerStats>>>,
     pub(crate) ready: Cell<u32>,
     /// Taken arrivals that were due in the window.
     pub(crate) offered: Cell<u64>,
@@ -181,13 +182,19 @@ pub(crate) struct Local<S: FrameSink> {
 }
 
 impl<S: FrameSink> Local<S> {
-    pub(crate) fn new(recorder: Recorder<S>, number: usize, first: u32, workers: u32) -> Self {
+    pub(crate) fn new(
+        recorder: Recorder<S>,
+        number: usize,
+        first: u32,
+        stats: Rc<RefCell<Vec<WorkerStats>>>,
+    ) -> Self {
+        let workers = stats.borrow().len();
         Local {
             recorder: RefCell::new(recorder),
-            idle: RefCell::new(Vec::with_capacity(workers as usize)),
-            handed: RefCell::new(vec![None; workers as usize]),
+            idle: RefCell::new(Vec::with_capacity(workers)),
+            handed: RefCell::new(vec![None; workers]),
             is_closed: Cell::new(false),
-            stats: RefCell::new(vec![WorkerStats::default(); workers as usize]),
+            stats,
             ready: Cell::new(0),
             offered: Cell::new(0),
             retired: Cell::new(0),
@@ -198,7 +205,7 @@ impl<S: FrameSink> Local<S> {
             ended: Cell::new(false),
             ends: Cell::new(Nanos::MAX),
             connecting: Cell::new(0),
-            driving: Cell::new(workers),
+            driving: Cell::new(workers as u32),
         }
     }
 

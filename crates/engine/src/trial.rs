@@ -24,6 +24,8 @@ pub struct TrialSpec {
     /// Nothing begins after `duration`, but the window stays open until all begun transactions have ended (pgbench). Else
     /// the window is exactly `duration` long.
     pub finish_begun: bool,
+    /// The observer hears of each worker's sums with each interval.
+    pub watch_workers: bool,
     /// Every transaction gets its own session, connected before it begins and closed after it. Only the latency of
     /// scheduled transactions includes that.
     pub connect_each: bool,
@@ -66,6 +68,7 @@ impl TrialSpec {
             events: None,
             events_per_worker: None,
             finish_begun: false,
+            watch_workers: false,
             connect_each: false,
             late_limit: None,
             rate_per_s: None,
@@ -171,7 +174,7 @@ impl TrialResult {
     pub(crate) fn balanced(mut self) -> Self {
         let (counts, in_flight) = (self.total.counts(), self.in_flight);
         let (started, ended) = (counts.started, counts.ended());
-        if started != ended + in_flight {
+        if started != ended.saturating_add(in_flight) {
             self.ended = TrialEnd::Miscounted { started, ended, in_flight };
         }
         self
@@ -185,7 +188,8 @@ impl TrialResult {
     /// delivered: of 20 arrivals, one in the last millisecond is no miss.
     pub fn missed_rate(&self) -> Option<f64> {
         let offered = self.offered.filter(|&offered| offered > 0)?;
-        let share = (self.total.counts().ended() + self.in_flight) as f64 / offered as f64;
+        let share =
+            self.total.counts().ended().saturating_add(self.in_flight) as f64 / offered as f64;
         (share < 0.99).then_some(share)
     }
 }

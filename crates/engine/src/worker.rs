@@ -213,10 +213,11 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
     }
 
-    /// True when this worker has executed all its wanted transactions.
+    /// True when this worker has executed all its wanted transactions, or has ended of its own accord.
     #[inline]
     fn has_done_all(&self) -> bool {
-        let done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit);
+        let done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit)
+            || self.shared.workload.has_ended(&self.state);
         if done {
             self.shared.events_done.store(true, Ordering::Relaxed);
         }

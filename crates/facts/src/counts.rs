@@ -31,7 +31,9 @@ pub struct Counts {
 
 impl Counts {
     pub fn ended(&self) -> u64 {
-        self.committed + self.rolled_back + self.failed + self.skipped
+        let parts = [self.committed, self.rolled_back, self.failed, self.skipped];
+        // What another load generator claims may be anything.
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
     pub fn in_flight(&self) -> u64 {
@@ -39,14 +41,14 @@ impl Counts {
     }
 
     pub fn add(&mut self, more: &Counts) {
-        self.started += more.started;
-        self.committed += more.committed;
-        self.rolled_back += more.rolled_back;
-        self.failed += more.failed;
-        self.skipped += more.skipped;
-        self.retries += more.retries;
-        self.retried += more.retried;
-        self.reconnects += more.reconnects;
+        self.started = self.started.saturating_add(more.started);
+        self.committed = self.committed.saturating_add(more.committed);
+        self.rolled_back = self.rolled_back.saturating_add(more.rolled_back);
+        self.failed = self.failed.saturating_add(more.failed);
+        self.skipped = self.skipped.saturating_add(more.skipped);
+        self.retries = self.retries.saturating_add(more.retries);
+        self.retried = self.retried.saturating_add(more.retried);
+        self.reconnects = self.reconnects.saturating_add(more.reconnects);
     }
 }
 

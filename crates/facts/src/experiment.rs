@@ -46,6 +46,9 @@ pub struct ExperimentFacts {
     /// Seconds planned for each window; `None` when a count of transactions ends a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
+    /// Its trials are cut into stages of at most so many seconds; `None` where they are measured in one piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage_s: Option<f64>,
     /// The window ends after this many transactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
@@ -112,7 +115,12 @@ pub struct ScriptFacts {
     pub name: String,
     /// Its share of the transactions, relative to the other scripts.
     pub weight: u32,
+    /// Stored and shown without secrets in its commands of the shell.
+    #[serde(serialize_with = "crate::secret::serialize_script")]
     pub text: String,
+    /// Of the text, as hexadecimal digits; empty in runs of older versions.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sha256: String,
 }
 
 #[derive(

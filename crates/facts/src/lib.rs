@@ -2,6 +2,7 @@
 //!
 //! Only data and what follows from them: nothing is read, written or asked.
 
+mod colour;
 mod conditions;
 mod continued;
 mod counts;
@@ -24,6 +25,7 @@ mod target;
 mod texts;
 mod trial;
 
+pub use colour::{CONTRAST_MIN, Colour, DARK, WHITE};
 pub use conditions::{
     CommitWait, Conditions, Freshness, GeneratorConditions, GeneratorMember, NodeConditions,
     Purpose, ReplicaFacts, Together,
@@ -45,15 +47,16 @@ pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Lang, Message, MessageTexts, register};
 pub use plan::{PlanStep, PlannedTrial, RunPlan, StepAction, SuiteFacts};
 pub use secret::{
-    SecretCommand, SecretUrl, has_secret, is_masked, mask_line, mask_secrets, password_variable,
+    SecretCommand, SecretUrl, has_secret, is_masked, mask_line, mask_script, mask_secrets,
+    password_variable,
 };
 pub use series::{NodeRow, SeriesRow};
 pub use server::{LogInFacts, NodeFacts, ServerFacts};
 pub use summary::{
     AwaitedArrivals, ErrorSummary, FileSeal, GeneratorSummary, KindSummary, LatencySummary,
-    SCHEMA_VERSION, TrialStatus, TrialSummary,
+    SCHEMA_VERSION, StageFacts, TrialStatus, TrialSummary,
 };
 pub use table::text_table;
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};
 pub use texts::{BothTexts, PaperTexts, TargetTexts};
-pub use trial::{TrialIdentity, TrialStart};
+pub use trial::{StageOf, TrialIdentity, TrialStart};

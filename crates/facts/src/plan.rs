@@ -1,6 +1,6 @@
 //! The plan of a run, without its targets and experiments, which stand beside it in the header.
 
-use crate::{PaperTexts, Purpose};
+use crate::{Message, PaperTexts, Purpose};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
@@ -23,7 +23,7 @@ pub struct RunPlan {
     /// of their workload, counted windows at 1,000 transactions/s; comparisons as long as they may take.
     pub estimated_s: f64,
     /// What the user should know, in sentences: what was left out, capped or shrunk.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]

@@ -178,6 +178,27 @@ pub fn mask_secrets(text: &str) -> String {
     out
 }
 
+/// A script of pgbench with masked secrets in its commands of the shell; what is SQL stays as it is.
+pub fn mask_script(text: &str) -> String {
+    let mut is_shell = false;
+    let mask = |line: &str| {
+        let start = line.trim_start().to_ascii_lowercase();
+        is_shell |= start.starts_with("\\shell") || start.starts_with("\\setshell");
+        let shown = if is_shell { mask_secrets(line) } else { line.to_owned() };
+        // A backslash at the end continues it.
+        is_shell &= line.trim_end().ends_with('\\');
+        shown
+    };
+    text.split_inclusive('\n').map(mask).collect()
+}
+
+pub(crate) fn serialize_script<S: Serializer>(
+    text: &str,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&mask_script(text))
+}
+
 /// The passwords of a text, in order.
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -260,6 +281,16 @@ mod tests {
             assert_eq!(line.chars().count(), masked.chars().count());
         }
     }
+    #[test]
+    fn item_2_secrets_in_scripts_are_masked_in_their_commands_of_the_shell() {
+        let script = "\\setshell x mysql -pgeheim \\\n  --password=geheim\nSELECT 'password=x';\n \\shell PGPASSWORD=geheim psql";
+        let masked = "\\setshell x mysql -p*** \\\n  --password=***\nSELECT 'password=x';\n \\shell PGPASSWORD=*** psql";
+        assert_eq!(mask_script(script), masked);
+        assert_eq!(mask_script(masked), masked);
+        let facts = crate::ScriptFacts { text: script.to_owned(), ..Default::default() };
+        assert!(!serde_json::to_string(&facts).expect("JSON").contains("geheim"));
+    }
+
     #[test]
     fn item_2_secrets_of_commands_are_masked() {
         for (text, masked) in [

@@ -118,6 +118,20 @@ pub enum TrialStatus {
     /// The load generator was starved, so the trial was made again: it counts for nothing. By what stands in its
     /// conditions.
     Starved,
+    /// A stage of a long trial that ended well: it counts within that trial, which is stored behind its last stage.
+    Stage,
+}
+
+/// A stage of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct StageFacts {
+    /// Its number within the run.
+    pub trial: u32,
+    /// Where its window begins within the trial's, seconds: lengths of windows without the gaps between them.
+    pub from_s: f64,
+    /// Seconds from the end of the window before it to the opening of its own, to about a second; `None` of the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_s: Option<f64>,
 }
 
 /// One trial as it is stored in `trials/<n>.json`. Fields of its identity read as its own.
@@ -173,6 +187,10 @@ pub struct TrialSummary {
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,
+    /// The trials that it is the sum of, in the order of its window; their files are its own. Empty where it was measured
+    /// in one piece.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageFacts>,
     /// The trial's other files as they were when this was written, by their ends, such as `csv`; filled by the store.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, FileSeal>,

@@ -35,6 +35,9 @@ pub struct PaperTexts {
     pub organisation: BothTexts,
     /// As it is printed.
     pub date: String,
+    /// Of the organisation, as a `data:` URL of a PNG or an SVG; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub logo: String,
     /// Markdown before the summary.
     pub preface: BothTexts,
     /// Markdown: what the products are.
@@ -64,4 +67,7 @@ pub struct TargetTexts {
     pub class: Option<String>,
     pub vcpu: Option<f64>,
     pub memory_gib: Option<f64>,
+    /// In charts: `#rrggbb`, legible on white; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub colour: String,
 }

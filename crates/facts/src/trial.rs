@@ -26,12 +26,26 @@ pub struct TrialIdentity {
     pub warmup_s: f64,
     /// Seed of the random streams.
     pub seed: u64,
+    /// Which part of a long trial it is, where that was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<StageOf>,
     /// The data it runs on; `None` where the workload says nothing of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFacts>,
     /// What only the family of the workload records: before it begins, what is known by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<FamilyFacts>,
+}
+
+/// A part of a trial that was cut into stages.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+pub struct StageOf {
+    /// From 1.
+    pub number: u32,
+    /// Stages of the trial.
+    pub of: u32,
 }
 
 impl TrialIdentity {

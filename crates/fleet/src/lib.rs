@@ -19,6 +19,7 @@ mod generator;
 mod key;
 mod nats;
 mod packet;
+mod probe;
 mod protocol;
 mod trial;
 
@@ -31,4 +32,6 @@ pub use fleet::{Fleet, FleetOptions, PATIENCE, Present, WAIT, present};
 pub use generator::{Assignment, Generator, GeneratorEvent, LEASE, Reporter};
 pub use key::FleetKey;
 pub use nats::{NatsOptions, NatsSecret};
+#[doc(hidden)]
+pub use probe::probe;
 pub use protocol::{FLEET, GeneratorOrder, Hello, TargetSecret, Versions, check_name};

@@ -16,9 +16,15 @@ pub async fn execute<S: Session>(
     session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(doing))
 }
 
+/// # Errors
+/// Also of an answer that is too long to be kept.
 pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<AnswerTable, DbError> {
     let mut answer = AnswerTable::default();
     session.query(sql, &mut answer).await?;
+    if answer.is_cut() {
+        let mib = AnswerTable::BYTES_MAX >> 20;
+        return Err(DbError::protocol(format!("the answer to `{sql}` has more than {mib} MiB")));
+    }
     Ok(answer)
 }
 

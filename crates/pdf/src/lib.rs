@@ -1,7 +1,9 @@
-//! Papers as PDF.
+//! Papers as PDF, charts as PNG, and the archive of office documents.
 //!
 //! [`compile`] makes a PDF of a typst source, with the fonts of this crate only, so that the same source gives the same
 //! bytes on every machine. With the feature `typst` it contains the compiler; otherwise it needs a program `typst`.
+//!
+//! [`pngs`] draws charts with resvg, which comes with the compiler; without the feature the program does it.
 //!
 //! The compiler is a feature because it is nearly 300 crates: `./test` builds it in its own step with the profile
 //! `quick`, and checks every letter of every page.
@@ -9,17 +11,36 @@
 mod fonts;
 #[cfg(feature = "typst")]
 mod inside;
+mod packed;
 #[cfg(any(not(feature = "typst"), test))]
 mod program;
+mod zip;
 
 pub use dyno_core::HintedError as PdfError;
 pub use fonts::{FONT_LICENCES, Font, fonts};
+pub use zip::zip;
+
+/// Pixels of a PNG for each of the drawing.
+pub const PNG_SCALE: f64 = 2.0;
+
+/// PNGs of standalone drawings with their widths, in their order.
+///
+/// # Errors
+/// When one is no SVG, or there is neither the feature nor a program.
+pub fn pngs(drawings: &[(&str, f64)]) -> Result<Vec<Vec<u8>>, PdfError> {
+    let fonts = fonts()?;
+    #[cfg(feature = "typst")]
+    return inside::pngs(drawings, fonts);
+    #[cfg(not(feature = "typst"))]
+    return program::pngs(drawings, &fonts, std::ffi::OsStr::new("typst"));
+}
 
 /// A PDF of a source without other files. Errors name the line.
 pub fn compile(source: &str) -> Result<Vec<u8>, PdfError> {
     let fonts = fonts()?;
     #[cfg(feature = "typst")]
-    return inside::compile(source, fonts);
+    let pdf = inside::compile(source, fonts)?;
     #[cfg(not(feature = "typst"))]
-    return program::compile(source, &fonts, std::ffi::OsStr::new("typst"));
+    let pdf = program::compile(source, &fonts, std::ffi::OsStr::new("typst"))?;
+    Ok(packed::packed(pdf))
 }

@@ -38,7 +38,7 @@ impl ErrorTable {
                 && known.sqlstate == more.sqlstate
         };
         match self.0.iter_mut().find(same) {
-            Some(known) => known.count += more.count,
+            Some(known) => known.count = known.count.saturating_add(more.count),
             None => self.0.push(more),
         }
     }
@@ -104,8 +104,8 @@ impl Awaited {
     }
 
     fn add(&mut self, more: Awaited) {
-        self.arrivals += more.arrivals;
-        self.late += more.late;
+        self.arrivals = self.arrivals.saturating_add(more.arrivals);
+        self.late = self.late.saturating_add(more.late);
         self.latest = self.latest.max(more.latest);
     }
 }
@@ -187,7 +187,7 @@ impl Frame {
         }
         self.awaited.add(more.awaited);
         self.errors.add(&more.errors);
-        self.cpu_ns += more.cpu_ns;
+        self.cpu_ns = self.cpu_ns.saturating_add(more.cpu_ns);
     }
 
     /// Moves its times to a clock that shows `by_ns` more. An empty one stays empty.

@@ -71,7 +71,7 @@ impl Latencies {
     /// Adds another histogram: exact, unlike averaging percentiles.
     pub fn add(&mut self, other: &Latencies) {
         self.histogram.add(&other.histogram).expect("both have the same bounds");
-        self.sum += other.sum;
+        self.sum = self.sum.saturating_add(other.sum);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }

@@ -5,11 +5,18 @@ use crate::Latencies;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use dyno_core::{ErrorClass, Nanos, Tally};
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer as Reader, Serializer as _, V2DeflateSerializer};
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::io::Read;
+
+/// The first word of deflated cells.
+const DEFLATED: u32 = 0x1c84_9314;
+/// Many times what the cells of [`Latencies`] take.
+const CELLS_BYTES_MAX: u32 = 4 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Tally")]
@@ -71,15 +78,61 @@ impl<'de> Deserialize<'de> for Latencies {
 }
 
 fn unpack(cells: &str) -> Result<Histogram<u64>, String> {
-    let mut histogram = Latencies::new().histogram().clone();
     if cells.is_empty() {
-        return Ok(histogram);
+        return Ok(Latencies::new().histogram().clone());
     }
-    let wrong = |what: &dyn std::fmt::Display| format!("a histogram can't be unpacked: {what}");
-    let bytes = BASE64_STANDARD_NO_PAD.decode(cells).map_err(|error| wrong(&error))?;
-    let packed: Histogram<u64> =
-        Reader::new().deserialize(&mut bytes.as_slice()).map_err(|error| wrong(&error))?;
-    // Of the same bounds, whatever was sent: later additions can't fail.
-    histogram.add(&packed).map_err(|error| wrong(&error))?;
+    let bytes = BASE64_STANDARD_NO_PAD.decode(cells).map_err(|error| error.to_string());
+    let histogram = bytes.and_then(|bytes| read_cells(&bytes));
+    histogram.map_err(|error| format!("a histogram can't be unpacked: {error}"))
+}
+
+/// Reads a histogram that hdrhistogram has packed (V2, deflated), into one with the bounds of [`Latencies`]: later
+/// additions can't fail.
+pub fn read_cells(bytes: &[u8]) -> Result<Histogram<u64>, String> {
+    // The reader takes as much memory as the cells claim to need, before it looks at them.
+    match claimed_bytes(bytes) {
+        Some(claimed) if claimed <= CELLS_BYTES_MAX => {}
+        _ => return Err("its length can't be that of a histogram".to_owned()),
+    }
+    let read: Histogram<u64> =
+        Reader::new().deserialize(&mut &*bytes).map_err(|error| error.to_string())?;
+    let mut histogram = Latencies::new().histogram().clone();
+    histogram.add(&read).map_err(|error| error.to_string())?;
     Ok(histogram)
+}
+
+fn claimed_bytes(bytes: &[u8]) -> Option<u32> {
+    let (cookie, rest) = bytes.split_first_chunk::<4>()?;
+    let mut head = [0; 8];
+    match u32::from_be_bytes(*cookie) {
+        DEFLATED => ZlibDecoder::new(rest.get(4..)?).read_exact(&mut head).ok()?,
+        _ => head = *bytes.first_chunk()?,
+    }
+    let [_, _, _, _, length @ ..] = head;
+    Some(u32::from_be_bytes(length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_claim_gigabytes_are_refused_unread() {
+        let mut plain = Vec::new();
+        hdrhistogram::serialization::V2Serializer::new()
+            .serialize(Latencies::new().histogram(), &mut plain)
+            .expect("memory");
+        assert_eq!(read_cells(&plain).map(|read| read.len()), Ok(0));
+        plain[4..8].copy_from_slice(&0xffff_0006_u32.to_be_bytes());
+        let mut deflated = Vec::new();
+        let mut packer =
+            flate2::write::ZlibEncoder::new(&mut deflated, flate2::Compression::fast());
+        std::io::Write::write_all(&mut packer, &plain).expect("memory");
+        packer.finish().expect("memory");
+        let length = (deflated.len() as u32).to_be_bytes();
+        let deflated = [&DEFLATED.to_be_bytes()[..], &length, &deflated].concat();
+        for cells in [plain, deflated, vec![0x1c]] {
+            assert!(read_cells(&cells).is_err_and(|error| error.contains("its length")));
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! A paper in its forms.
 
 use crate::ReportError;
-use crate::blocks::Block;
+use crate::blocks::{Block, Drawing};
 use crate::evidence::Paper;
 use crate::svg::escape;
 use crate::templates::Templates;
 use crate::text::Lang;
 use crate::{sections, write};
+use dyno_facts::Colour;
 use dyno_store::write_atomically;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ impl Paper {
     /// # Errors
     /// When a template has a place that is not known; the message names template and line.
     pub fn html_with(&self, templates: &Templates, lang: Lang) -> Result<String, ReportError> {
-        let style = format!("{}{}", templates.text("style.css"), templates.text("chart.css"));
+        let own = self.own_styles();
+        let style = format!("{}{}{own}", templates.text("style.css"), templates.text("chart.css"));
         templates.filled(
             "paper.html",
             &[
@@ -49,18 +51,21 @@ impl Paper {
     /// # Errors
     /// When a template has a place that is not known; the message names template and line.
     pub fn typst_with(&self, templates: &Templates, lang: Lang) -> Result<String, ReportError> {
-        let colours = light_colours(templates.text("style.css"));
-        let mut charts = templates.text("chart.css").replace("svg ", "").replace("svg.", ".");
-        let mut known = String::new();
-        for (name, value) in &colours {
-            charts = charts.replace(&format!("var(--{name})"), value);
-            let _ = write!(known, "{}: rgb({}), ", write::quoted(name), write::quoted(value));
-        }
+        let charts = self.chart_style(templates).replace("svg ", "").replace("svg.", ".");
         let charts = charts.replace("var(--sans)", "'Noto Sans SC'");
+        let mut known = String::new();
+        let own = self.own_colours().map(|(place, colour)| (format!("p{place}"), colour.hex()));
+        let of_sheet = variables(templates.text("style.css")).into_iter();
+        let of_sheet = of_sheet.filter(|(_, value)| value.starts_with('#'));
+        let of_sheet = of_sheet.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (name, value) in of_sheet.chain(own) {
+            let _ = write!(known, "{}: rgb({}), ", write::quoted(&name), write::quoted(&value));
+        }
         templates.filled(
             "paper.typ",
             &[
                 ("title", &write::quoted(&self.title.render(lang))),
+                ("author", &write::quoted(&self.author(lang))),
                 ("lang", lang.code()),
                 ("region", if lang == Lang::Zh { "\"cn\"" } else { "none" }),
                 ("style", &write::quoted(&charts)),
@@ -68,6 +73,14 @@ impl Paper {
                 ("body", &write::typst(&self.blocks(templates, lang), lang)),
             ],
         )
+    }
+
+    /// Who publishes it, for catalogues; what made it where nobody says so.
+    fn author(&self, lang: Lang) -> String {
+        let organisation = self.texts.organisation.message().render(lang);
+        let all = self.texts.authors.iter().chain([&organisation]);
+        let known: Vec<&str> = all.map(String::as_str).filter(|name| !name.is_empty()).collect();
+        if known.is_empty() { "dyno".to_owned() } else { known.join(", ") }
     }
 
     /// The same with dyno's own templates.
@@ -85,7 +98,24 @@ impl Paper {
 
     /// The same with the user's own text in its slots.
     pub fn markdown_with(&self, templates: &Templates, lang: Lang) -> String {
-        write::markdown(&self.blocks(templates, lang), lang)
+        write::markdown(&self.blocks(templates, lang), lang, &|_| None)
+    }
+
+    /// The same with the files of [`Paper::charts`] as images: those of a folder beside it, with this extension.
+    pub fn markdown_with_images(
+        &self,
+        templates: &Templates,
+        lang: Lang,
+        folder: &str,
+        extension: &str,
+    ) -> String {
+        let blocks = self.blocks(templates, lang);
+        let named = write::named_drawings(&blocks);
+        let image = |drawing: &Drawing| {
+            let own = named.iter().find(|(known, _)| std::ptr::eq(*known, drawing));
+            own.map(|(_, name)| format!("{folder}/{name}.{extension}"))
+        };
+        write::markdown(&blocks, lang, &image)
     }
 
     /// Its tables of results, for a terminal.
@@ -139,12 +169,49 @@ impl Paper {
     }
 }
 
-/// The variables of a style sheet's first rule that are colours: those of paper.
-fn light_colours(css: &str) -> Vec<(&str, &str)> {
+impl Paper {
+    /// Places of targets whose colour the publisher has chosen, with it.
+    pub(crate) fn own_colours(&self) -> impl Iterator<Item = (usize, Colour)> {
+        self.targets.iter().enumerate().filter_map(|(place, target)| {
+            let own = self.texts.targets.get(&target.facts.name)?;
+            Some((place, Colour::parse(&own.colour)?))
+        })
+    }
+
+    /// Rules of a page for these colours, on white and on dark paper.
+    fn own_styles(&self) -> String {
+        let mut css = String::new();
+        for (place, colour) in self.own_colours() {
+            let (light, dark) = (colour.hex(), colour.on_dark().hex());
+            let _ = writeln!(
+                css,
+                ":root {{ --p{place}: {light}; }} @media (prefers-color-scheme: dark) {{ :root {{ --p{place}: {dark}; }} }} \
+                 @media print {{ :root {{ --p{place}: {light}; }} }} \
+                 .p{place} {{ --c: var(--p{place}); }} svg .p{place} {{ color: var(--p{place}); }}"
+            );
+        }
+        css
+    }
+
+    /// The style sheet of charts as they stand on white paper, without variables but for the font.
+    pub(crate) fn chart_style(&self, templates: &Templates) -> String {
+        let mut css = templates.text("chart.css").to_owned();
+        for (name, value) in variables(templates.text("style.css")) {
+            if value.starts_with('#') {
+                css = css.replace(&format!("var(--{name})"), value);
+            }
+        }
+        for (place, colour) in self.own_colours() {
+            let _ = writeln!(css, "svg .p{place} {{ color: {}; }}", colour.hex());
+        }
+        css
+    }
+}
+
+/// The variables of a style sheet's first rule: those of white paper.
+pub(crate) fn variables(css: &str) -> Vec<(&str, &str)> {
     let rule = css.split('}').next().unwrap_or_default();
     let both = rule.split(['{', ';']).filter_map(|part| part.trim().strip_prefix("--"));
     let both = both.filter_map(|part| part.split_once(':'));
-    both.map(|(name, value)| (name.trim(), value.trim()))
-        .filter(|(_, value)| value.starts_with('#'))
-        .collect()
+    both.map(|(name, value)| (name.trim(), value.trim())).collect()
 }

@@ -11,7 +11,7 @@ use dyno_core::Driver;
 use dyno_drivers::target::TargetUrl;
 use dyno_engine::{DriveError, TrialResult, drive};
 use dyno_facts::format::short;
-use dyno_facts::{Environment, Purpose, SecretUrl, TargetFacts};
+use dyno_facts::{Environment, PlannedTrial, Purpose, SecretUrl, TargetFacts};
 use dyno_fleet::{Assignment, GeneratorOrder, Reporter, TargetSecret};
 use dyno_suite::Plan;
 use std::fs::DirBuilder;
@@ -67,6 +67,19 @@ pub fn run(
 }
 
 impl Assist<'_> {
+    /// The whole trial.
+    pub fn planned(&self) -> &PlannedTrial {
+        &self.order.planned
+    }
+
+    /// Looks whether this load generator executes the script of a run, which may do what the process may.
+    ///
+    /// # Errors
+    /// Its user has not allowed that.
+    pub fn check_scripts(&self) -> Result<(), Failure> {
+        self.permits.check_scripts()
+    }
+
     /// `None` when it was stopped before it began.
     fn drive(self, families: Families) -> Result<Option<Left>, Failure> {
         let plan = read(&self.order.plan)?;
@@ -105,7 +118,11 @@ fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
 }
 
 /// Drives the part that [`Assist`] describes; `None` when it was stopped before it began.
-pub(crate) fn drive_part<F: Driven, D: Driver>(
+/// Drives a part of a trial; for families that are not [`Driven`] themselves.
+///
+/// # Errors
+/// As [`drive`], or that there is no part.
+pub fn drive_part<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     part: Assist<'_>,

@@ -138,8 +138,8 @@ mod tests {
         let slow = ShellCommand { limit: Some(2 * SECOND), ..command("sleep 1000", &[]) };
         assert_eq!(
             executed(&slow, false).expect_err("it takes too long").message,
-            "The command that promotes n2 took longer than 2 s and was killed: let `promote_command` \
-             end within that, and start in the background what takes longer."
+            "The command that promotes n2 took longer than 2 s and was killed: make `promote_command` \
+             end within that time, and run longer work in the background."
         );
         assert_eq!(executed(&slow, true), Ok(false), "whoever stops it doesn't wait");
     }

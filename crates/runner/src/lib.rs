@@ -18,6 +18,7 @@ pub mod family;
 mod fault;
 mod fleet;
 mod footprint;
+mod joined;
 pub mod muster;
 mod nodes;
 pub mod output;
@@ -34,6 +35,7 @@ mod repetition;
 mod restore;
 mod search;
 pub mod signals;
+mod stages;
 mod starving;
 mod summary;
 pub mod sweep;
@@ -60,7 +62,7 @@ use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_facts::{
     Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Renewed, RunStatus,
-    StepAction, TrialStatus, say,
+    StageOf, StepAction, TrialStatus, say,
 };
 use dyno_store::Run;
 use dyno_suite::Plan;
@@ -255,7 +257,7 @@ impl Runner<'_> {
                     remaining.took(step, begun.elapsed().as_secs_f64());
                     self.denied += u32::from(is_denied);
                     match status {
-                        TrialStatus::Complete | TrialStatus::Starved => {}
+                        TrialStatus::Complete | TrialStatus::Starved | TrialStatus::Stage => {}
                         TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
                         TrialStatus::Failed(_) => failed += 1,
                     }
@@ -275,22 +277,23 @@ impl Runner<'_> {
             StepAction::Prepare => self.prepare(step).map(|()| None),
             StepAction::Cleanup => self.cleanup(step).map(|()| None),
             StepAction::Trial(trial) => match self.decide(step, trial) {
-                NextTrial::Run(trial, purpose) => self.attempts(step, &trial, purpose).map(Some),
+                NextTrial::Run(trial, purpose) => self.made(step, &trial, purpose).map(Some),
                 NextTrial::Skip(why) => Ok(Some(TrialDone::Skipped(why))),
                 NextTrial::Over => Ok(None),
             },
         }
     }
 
-    /// A trial, again while its load generator is starved and the plan allows it.
+    /// A trial, or a stage of one, again while its load generator is starved and the plan allows it.
     fn attempts(
         &mut self,
         step: &PlanStep,
         trial: &PlannedTrial,
         purpose: Purpose,
+        stage: Option<StageOf>,
     ) -> Result<TrialDone, Failure> {
         loop {
-            let done = self.trial(step, trial, purpose)?;
+            let done = self.trial(step, trial, purpose, stage)?;
             match done {
                 // The server that it is made on again is as fresh as it was.
                 TrialDone::Ended { status: TrialStatus::Starved, .. } => {
@@ -406,8 +409,12 @@ impl Runner<'_> {
         step: &PlanStep,
         planned: &PlannedTrial,
         purpose: Purpose,
+        stage: Option<StageOf>,
     ) -> Result<TrialDone, Failure> {
-        if !self.renew(step, planned)? || !self.restore_before(step)? {
+        // Within a trial nothing is made anew.
+        let is_within = stage.is_some() && self.run.stages(&step.id).next().is_some();
+        let is_ready = is_within || (self.renew(step, planned)? && self.restore_before(step)?);
+        if !is_ready {
             return Ok(TrialDone::INTERRUPTED);
         }
         self.fresh.remove(self.plan.owner(&step.target));
@@ -436,11 +443,21 @@ impl Runner<'_> {
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
         let retries = self.plan.experiment(&step.experiment).map_or(0, |own| own.retry_starved);
-        let is_counted = run.starved(&step.id) >= retries;
+        let is_counted = run.starved(&step.id, stage) >= retries;
         let starving = Starving { is_counted, same_host: reached.same_host, is_late: false };
         let fault_of = fault.as_ref();
-        let job =
-            Job { step, planned, purpose, nodes, fault: fault_of, team, starving, run, control };
+        let job = Job {
+            step,
+            planned,
+            purpose,
+            stage,
+            nodes,
+            fault: fault_of,
+            team,
+            starving,
+            run,
+            control,
+        };
         let done = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         let _held = fault.as_ref().map(|_| signals::ProcessHeld::new());

@@ -21,6 +21,8 @@ pub struct Permits {
     places: Option<Vec<Place>>,
     /// URLs with passwords, of clusters that its user has named.
     own: Vec<SecretUrl>,
+    /// Lua scripts of runs are executed.
+    scripts: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,22 @@ impl Permits {
             permits.places = Some(places);
         }
         Ok(permits)
+    }
+
+    /// Whether Lua scripts of runs are executed, which may do what the process may.
+    pub fn allow_scripts(self, scripts: bool) -> Self {
+        Permits { scripts, ..self }
+    }
+
+    pub(super) fn check_scripts(&self) -> Result<(), Failure> {
+        if self.scripts {
+            return Ok(());
+        }
+        let message = "The load generator may not execute Lua scripts of runs.";
+        Err(Failure::new(message).with_hint(
+            "A script may do what the load generator's user may. If that is meant, start it again with \
+             --allow-scripts.",
+        ))
     }
 
     /// Looks whether the passwords found in `places`, which belong to no address, can go to named addresses only.

@@ -23,7 +23,7 @@ impl Starving {
         let is_excused = match summary.status {
             TrialStatus::Complete => true,
             TrialStatus::Failed(_) => self.is_late && !has_failed,
-            TrialStatus::Interrupted | TrialStatus::Starved => false,
+            TrialStatus::Interrupted | TrialStatus::Starved | TrialStatus::Stage => false,
         };
         summary.conditions.generator.foreign_cpu_share = foreign_cpu_share(summary, cpus());
         let why = found(summary, self.same_host);

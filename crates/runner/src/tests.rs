@@ -436,5 +436,5 @@ fn a_search_says_when_windows_are_too_short() {
     // 500 transactions in a window: five beyond the 99th percentile.
     go(&plan, &mut run, usize::MAX, |_, trial| trial.rate.unwrap_or(0.0));
     let why = run.header().skipped.values().next().expect("it ended");
-    assert!(why.to_string().contains("too short to tell p99 < 20ms"), "{why}");
+    assert!(why.to_string().contains("too short to judge p99 < 20ms"), "{why}");
 }

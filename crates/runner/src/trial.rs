@@ -20,7 +20,7 @@ use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::format::short;
 use dyno_facts::{
     CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial,
-    Purpose, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
+    Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
 };
 use dyno_record::{FaultWatch, MeasuredInterval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
@@ -33,6 +33,8 @@ pub struct Job<'a> {
     pub step: &'a PlanStep,
     pub planned: &'a PlannedTrial,
     pub(super) purpose: Purpose,
+    /// Which part of a long trial this is.
+    pub(super) stage: Option<StageOf>,
     pub(super) nodes: Nodes<'a>,
     /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
@@ -63,6 +65,7 @@ impl Job<'_> {
             repeat: self.planned.repeat,
             seed: self.planned.seed,
             purpose: self.purpose,
+            stage: self.stage,
             ..known
         }
     }
@@ -100,11 +103,12 @@ pub fn drive_trial<F: Driven, D: Driver>(
     let identity =
         job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
     let ledger = family.ledger(driver.primary(), &stem);
-    let Job { step, planned, purpose, nodes, fault, mut team, starving, run, control } = job;
+    let Job { step, planned, purpose, stage, nodes, fault, mut team, starving, run, control } = job;
     let calibration = Calibration::of(&run.header().environment);
     let start = started(identity.clone(), &spec, kinds(&workload));
     let mut writer = run.begin_trial(start)?;
-    let title = format!("{place}, {}", what(&spec, purpose));
+    let title =
+        format!("{place}, {}{}", what(&spec, purpose), stage.map(of_trial).unwrap_or_default());
     let client = Client::new(family.rolls_back_reads());
     let is_recorded = ledger.is_some();
     let parties = Parties {
@@ -233,6 +237,9 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
         ..measured
     };
     starving.judge(&mut summary, has_failed);
+    if summary.stage.is_some() && summary.status == TrialStatus::Complete {
+        summary.status = TrialStatus::Stage;
+    }
     (summary, is_denied)
 }
 
@@ -244,18 +251,9 @@ pub(crate) fn store(
 ) -> Result<TrialDone, Failure> {
     let headline = parts.after.headline.take();
     let (summary, is_denied) = conclude(parts);
-    let figures = headline.unwrap_or_else(|| {
-        let rates = format!("{} tx/s, {} statements/s", short(summary.tps), short(summary.qps));
-        with_p95(&rates, &summary)
-    });
-    let figures = match summary.server_cpu_us_per_transaction() {
-        Some(cpu_us) if summary.window_s > 0.0 => {
-            format!("{figures}, server CPU {} us/tx", short(cpu_us))
-        }
-        _ => figures,
-    };
+    let figures = figures(&summary, headline);
     match &summary.status {
-        TrialStatus::Complete => progress.finish(&figures),
+        TrialStatus::Complete | TrialStatus::Stage => progress.finish(&figures),
         TrialStatus::Interrupted => progress.fail(&format!("interrupted; until then {figures}")),
         TrialStatus::Failed(why) => progress.fail(&format!("failed: {why} Measured: {figures}")),
         TrialStatus::Starved => {
@@ -274,6 +272,25 @@ pub(crate) fn store(
     let status = summary.status.clone();
     writer.finish(summary)?;
     Ok(TrialDone::Ended { status, is_denied })
+}
+
+/// A trial in a line; `headline` is what its family says of it.
+pub(crate) fn figures(summary: &TrialSummary, headline: Option<String>) -> String {
+    let figures = headline.unwrap_or_else(|| {
+        let rates = format!("{} tx/s, {} statements/s", short(summary.tps), short(summary.qps));
+        with_p95(&rates, summary)
+    });
+    match summary.server_cpu_us_per_transaction() {
+        Some(cpu_us) if summary.window_s > 0.0 => {
+            format!("{figures}, server CPU {} us/tx", short(cpu_us))
+        }
+        _ => figures,
+    }
+}
+
+/// `, stage 2 of 4`.
+fn of_trial(stage: StageOf) -> String {
+    format!(", stage {} of {}", stage.number, stage.of)
 }
 
 /// Rates and the 95th percentile of the latency, as they are shown when a trial has ended.
@@ -361,6 +378,7 @@ fn measure<F: Driven, D: Driver>(
     if let Some(error) = error {
         return Err(error.into());
     }
+    writer.stage(&result)?;
     let gone = watchdog.lost().cloned();
     let is_back = gone.is_some() && is_recorded && watchdog::are_back(&nodes.watched, place);
     if let Some(fault) = fault {

@@ -39,7 +39,7 @@ function showRuns(main, runs) {
   });
   tell();
   const columns = [
-    ["", box],
+    [t("Choose"), box],
     [t("Run"), (run) => [el("a", { href: `/?run=${encodeURIComponent(run.folder)}` }, run.title || run.folder), el("small", {}, run.folder)], "wide"],
     [t("Status"), (run) => [badge(run.status), told(run.why) ? el("div", { class: "small bad" }, told(run.why)) : null]],
     [t("Targets"), (run) => run.targets.map((target) => el("div", {}, target)), "wide"],
@@ -100,7 +100,7 @@ function judged(verdicts) {
     [t("Baseline"), ({ row }) => short(row.baseline.median), "n"],
     [t("Candidate"), ({ row }) => short(row.candidate.median), "n"],
     [t("Ratio [95 %]"), ({ row }) => (row.interval ? `${row.ratio.toFixed(3)} [${row.interval.low.toFixed(3)}, ${row.interval.high.toFixed(3)}]` : row.ratio.toFixed(3)), "n"],
-    ["", ({ row }) => forest(row, reach)],
+    [t("Interval"), ({ row }) => forest(row, reach)],
     [t("Pairs"), ({ row }) => whole(row.pairs), "n"],
     [t("Verdict"), ({ row }) => el("span", { class: CALLS[row.call] ?? "warn" }, told(row.words)), "wide"],
   ];

@@ -72,6 +72,7 @@ fn no_word_is_left_over() {
         "interrupted",
         "failed",
         "starved",
+        "stage",
         "unreadable",
         "error",
         "server",

@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use dyno_record::wire::read_cells;
 use dyno_record::{Latencies, MeasuredInterval};
-use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
 };
-use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
@@ -64,17 +64,21 @@ pub(crate) fn lines(
     Ok(text)
 }
 
+/// Merged histograms of a log by tag, and how many of its lines are damaged.
+pub fn read(text: &str) -> (BTreeMap<String, Latencies>, usize) {
+    merge(text, f64::INFINITY)
+}
+
 /// Merged histograms by tag, of the intervals that began before `until_s`, and how many lines were left out
 /// because they are damaged.
 pub(crate) fn merge(text: &str, until_s: f64) -> (BTreeMap<String, Latencies>, usize) {
     let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
     let mut damaged = 0;
-    let mut deserializer = Deserializer::new();
     for line in text.split_inclusive('\n') {
         if line.starts_with('#') || line.trim().is_empty() {
             continue;
         }
-        let Some((tag, begins_s, latencies)) = entry(line, &mut deserializer) else {
+        let Some((tag, begins_s, latencies)) = entry(line) else {
             damaged += 1;
             continue;
         };
@@ -85,17 +89,12 @@ pub(crate) fn merge(text: &str, until_s: f64) -> (BTreeMap<String, Latencies>, u
     (merged, damaged)
 }
 
-fn entry(line: &str, deserializer: &mut Deserializer) -> Option<(String, f64, Latencies)> {
+fn entry(line: &str) -> Option<(String, f64, Latencies)> {
     let LogEntry::Interval(entry) = IntervalLogIterator::new(line.as_bytes()).next()?.ok()? else {
         return None;
     };
     let bytes = STANDARD.decode(entry.encoded_histogram()).ok()?;
-    let read: Histogram<u64> = deserializer.deserialize(&mut bytes.as_slice()).ok()?;
-    // The bounds of a histogram from a file may differ; they must fit to be added.
-    let mut latencies = Latencies::new();
-    let mut histogram = latencies.histogram().clone();
-    histogram.add(&read).ok()?;
-    latencies = Latencies::from_histogram(histogram);
+    let latencies = Latencies::from_histogram(read_cells(&bytes).ok()?);
     let tag = entry.tag().map_or(String::new(), |tag| tag.as_str().to_owned());
     Some((tag, entry.start_timestamp().as_secs_f64(), latencies))
 }

@@ -9,6 +9,7 @@
 //!   trials/3.nodes.csv        what the nodes said while it ran, a line per moment and node
 //!   trials/3.hlog             latency histograms: a line per interval and kind of transaction
 //!   trials/3.executed.jsonl   a line per element of a list of the family's record, while it runs
+//!   trials/3.stage.json       of a stage of a long trial: what it has measured, to be added up
 //!   trials/3.plans/q09.json   the plans of these queries
 //!   events.jsonl              errors, reconnects, notes; one JSON object per line
 //!   server/3-before.json      settings and counters per node
@@ -32,7 +33,7 @@ dyno_facts::catalogue!();
 
 pub use error::StoreError;
 pub use files::write_atomically;
-pub use histograms::HistogramLog;
+pub use histograms::{HistogramLog, read as read_histograms};
 pub use read::{RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
 pub use run::{FolderAccess, Run, now_utc};
 pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};

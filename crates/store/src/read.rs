@@ -6,7 +6,7 @@ use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
 use dyno_facts::{
     Event, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    StepAction, TrialStart, TrialSummary, say,
+    StageFacts, StepAction, TrialStart, TrialSummary, say,
 };
 use dyno_record::Latencies;
 use serde::de::DeserializeOwned;
@@ -43,7 +43,8 @@ pub struct TrialData {
     pub before: NodeFacts,
     /// Settings and counters after the trial; empty when they were not read.
     pub after: NodeFacts,
-    histograms: PathBuf,
+    /// One, or one of each stage.
+    histograms: Vec<PathBuf>,
 }
 
 impl TrialData {
@@ -56,7 +57,7 @@ impl TrialData {
             nodes: Vec::new(),
             before: NodeFacts::new(),
             after: NodeFacts::new(),
-            histograms: PathBuf::new(),
+            histograms: Vec::new(),
         }
     }
 
@@ -64,8 +65,41 @@ impl TrialData {
     /// also `service` (begin to end) and `lateness` (due to begin). Read when asked for: logs of
     /// long trials are large.
     pub fn histograms(&self) -> Result<BTreeMap<String, Latencies>, StoreError> {
-        let text = read_whole_lines(&self.histograms)?.unwrap_or_default();
-        Ok(histograms::merge(&text, f64::INFINITY).0)
+        let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
+        for file in &self.histograms {
+            let text = read_whole_lines(file)?.unwrap_or_default();
+            for (kind, latencies) in histograms::read(&text).0 {
+                merged.entry(kind).or_default().add(&latencies);
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Takes from its stages what a trial has that is their sum: lines of all windows, one after the other, the warm-up
+    /// before the first, what servers said before the first and after the last.
+    fn join(&mut self, all: &[TrialData]) {
+        let of = |number| all.iter().find(|trial| trial.summary.trial == number);
+        let stages: Vec<_> = self
+            .summary
+            .stages
+            .iter()
+            .filter_map(|stage| Some((stage, of(stage.trial)?)))
+            .collect();
+        for (stage, data) in &stages {
+            let from_s = stage.from_s;
+            let is_own = |at_s: f64| from_s == 0.0 || (0.0..data.summary.window_s).contains(&at_s);
+            let series = data.series.iter().filter(|row| is_own(row.begins_s));
+            self.series.extend(
+                series.map(|row| SeriesRow { begins_s: row.begins_s + from_s, ..row.clone() }),
+            );
+            let nodes = data.nodes.iter().filter(|row| is_own(row.at_s));
+            self.nodes.extend(nodes.map(|row| NodeRow { at_s: row.at_s + from_s, ..row.clone() }));
+            self.histograms.extend(data.histograms.iter().cloned());
+            self.after.clone_from(&data.after);
+        }
+        if let Some((_, first)) = stages.first() {
+            self.before.clone_from(&first.before);
+        }
     }
 }
 
@@ -103,7 +137,10 @@ pub fn read(path: &Path) -> Result<RunData, StoreError> {
     let mut trials = Vec::new();
     for number in trial_numbers(path)? {
         match trial(path, number, &events, &mut warnings)? {
-            Some(trial) => trials.push(trial),
+            Some(mut trial) => {
+                trial.join(&trials);
+                trials.push(trial);
+            }
             None => warnings.push(say!(trial_left_out, number = number.to_string())),
         }
     }
@@ -123,8 +160,13 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
             wanted.push(format!("trials/{number}.json"));
             continue;
         };
-        // Only a window has intervals.
         let summary = &trial.summary;
+        if !summary.stages.is_empty() {
+            let of = |stage: &StageFacts| format!("trials/{}.json", stage.trial);
+            wanted.extend(summary.stages.iter().map(of));
+            continue;
+        }
+        // Only a window has intervals.
         if !trial.is_partial && summary.window_s > 0.0 && !summary.kinds.is_empty() {
             wanted.extend(["csv", "hlog"].map(|end| format!("trials/{number}.{end}")));
         }
@@ -298,7 +340,8 @@ fn trial(
     };
     let before = facts(Moment::Before).unwrap_or_default();
     let after = facts(Moment::After).unwrap_or_default();
-    let histograms = file("hlog");
+    let is_joined = !summary.stages.is_empty();
+    let histograms = if is_joined { Vec::new() } else { vec![file("hlog")] };
     Ok(Some(TrialData { summary, is_partial, series, nodes, before, after, histograms }))
 }
 

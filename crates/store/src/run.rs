@@ -2,12 +2,13 @@
 
 use crate::StoreError;
 use crate::event;
-use crate::files::{LineFile, make_folder, seal, write_json};
+use crate::files::{LineFile, is_sealed, make_folder, seal, write_json};
 use crate::read::{self, trial_numbers};
 use crate::trial::TrialWriter;
 use dyno_facts::{
-    Event, RunHeader, RunStatus, SCHEMA_VERSION, TrialStart, TrialStatus, TrialSummary,
+    Event, RunHeader, RunStatus, SCHEMA_VERSION, StageOf, TrialStart, TrialStatus, TrialSummary,
 };
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -17,7 +18,9 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// Ends of the files of a trial that its summary seals.
-const SEALED: [&str; 4] = ["csv", "hlog", "nodes.csv", "executed.jsonl"];
+const SEALED: [&str; 5] = ["csv", "hlog", "nodes.csv", "executed.jsonl", STAGE];
+/// The end of the file with what a stage has measured.
+pub(crate) const STAGE: &str = "stage.json";
 /// Who may read a new run folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderAccess {
@@ -44,8 +47,10 @@ pub struct Run {
     events: LineFile,
     /// By their steps.
     complete: BTreeMap<String, TrialSummary>,
-    /// By step: trials that don't count, since the load generator was starved.
-    starved: BTreeMap<String, u32>,
+    /// By step and stage: trials that don't count, since the load generator was starved.
+    starved: BTreeMap<(String, u32), u32>,
+    /// By step: the stages that ended well, by their numbers.
+    stages: BTreeMap<String, BTreeMap<u32, TrialSummary>>,
     last_trial: u32,
 }
 
@@ -71,8 +76,15 @@ impl Run {
             make_folder(&path.join(part))?;
         }
         let events = claimed_events(&path)?;
-        let (complete, starved) = (BTreeMap::new(), BTreeMap::new());
-        let run = Run { path, header, events, complete, starved, last_trial: 0 };
+        let run = Run {
+            path,
+            header,
+            events,
+            complete: BTreeMap::new(),
+            starved: BTreeMap::new(),
+            stages: BTreeMap::new(),
+            last_trial: 0,
+        };
         run.save()?;
         Ok(run)
     }
@@ -94,6 +106,7 @@ impl Run {
             events,
             complete: BTreeMap::new(),
             starved: BTreeMap::new(),
+            stages: BTreeMap::new(),
             last_trial,
         };
         for trial in data.trials {
@@ -209,9 +222,36 @@ impl Run {
         Ok(())
     }
 
-    /// How often that step was made while the load generator was starved, in this process or before.
-    pub fn starved(&self, step: &str) -> u32 {
-        self.starved.get(step).copied().unwrap_or(0)
+    /// How often that step, or a stage of it, was made while the load generator was starved, in this process or before.
+    pub fn starved(&self, step: &str, stage: Option<StageOf>) -> u32 {
+        self.starved.get(&place(step, stage)).copied().unwrap_or(0)
+    }
+
+    /// The stages of that step that ended well, in their order, in this process or before.
+    pub fn stages(&self, step: &str) -> impl Iterator<Item = &TrialSummary> {
+        self.stages.get(step).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// What a stage has measured, as [`TrialWriter::stage`] has stored it.
+    ///
+    /// # Errors
+    /// When its file is gone or is not what its summary says.
+    pub fn stage<T: DeserializeOwned>(&self, stage: &TrialSummary) -> Result<T, StoreError> {
+        let path = self.path.join("trials").join(format!("{}.{STAGE}", stage.trial));
+        let is_sealed = stage.files.get(STAGE).is_some_and(|seal| is_sealed(&path, seal));
+        let read = || fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        read().filter(|_| is_sealed).ok_or_else(|| {
+            StoreError::new(format!("{} is not what was written there.", path.display())).hint_is(
+                "The trial that it is a stage of can't be added up: `--new` measures it again.",
+            )
+        })
+    }
+
+    /// Stores a trial that is the sum of its stages, and has no files of its own.
+    pub fn store_joined(&mut self, mut joined: TrialSummary) -> Result<(), StoreError> {
+        self.last_trial += 1;
+        (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.last_trial);
+        self.store_summary(joined)
     }
 
     fn note_ended(&mut self, summary: &TrialSummary) {
@@ -219,10 +259,21 @@ impl Run {
             TrialStatus::Complete => {
                 self.complete.insert(summary.step.clone(), summary.clone());
             }
-            TrialStatus::Starved => *self.starved.entry(summary.step.clone()).or_default() += 1,
+            TrialStatus::Starved => {
+                *self.starved.entry(place(&summary.step, summary.stage)).or_default() += 1;
+            }
+            TrialStatus::Stage => {
+                let number = summary.stage.unwrap_or_default().number;
+                let stages = self.stages.entry(summary.step.clone()).or_default();
+                stages.insert(number, summary.clone());
+            }
             TrialStatus::Interrupted | TrialStatus::Failed(_) => {}
         }
     }
+}
+
+fn place(step: &str, stage: Option<StageOf>) -> (String, u32) {
+    (step.to_owned(), stage.map_or(0, |stage| stage.number))
 }
 
 fn claimed_events(path: &Path) -> Result<LineFile, StoreError> {

@@ -2,7 +2,7 @@
 
 use crate::files::{LineFile, make_folder, write_atomically, write_json};
 use crate::histograms;
-use crate::run::Run;
+use crate::run::{Run, STAGE};
 use crate::{StoreError, series};
 use dyno_facts::say;
 use dyno_facts::{
@@ -161,6 +161,14 @@ impl<'run> TrialWriter<'run> {
         let written = file.append(format!("{}\n", serde_json::json!({ list: element })).as_bytes());
         self.executed = Some(file);
         written
+    }
+
+    /// Stores what a stage has measured, exactly, so that it can be added to other stages; of a whole trial nothing.
+    pub fn stage(&self, measured: &impl Serialize) -> Result<(), StoreError> {
+        match self.start.identity.stage {
+            Some(_) => write_json(&file(self.run, self.number, STAGE), measured),
+            None => Ok(()),
+        }
     }
 
     /// Stores a plan as the server wrote it; returns its file within the run folder, such as

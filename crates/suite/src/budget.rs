@@ -3,6 +3,7 @@
 use crate::plan::{Overrides, Plan};
 use crate::problem::{Problem, SuiteError};
 use crate::suite::Suite;
+use dyno_facts::{Message, say};
 
 /// No suite is smaller at a smaller share: everything is at its least.
 const SHARE_LEAST: f64 = 1e-6;
@@ -54,19 +55,12 @@ fn three_digits(share: f64) -> f64 {
 }
 
 /// What a run should say of its size, where that is not the suite's.
-pub(crate) fn told(suite: &Suite, overrides: &Overrides) -> Option<String> {
+pub(crate) fn told(suite: &Suite, overrides: &Overrides) -> Option<Message> {
     let share = overrides.shrink.filter(|share| *share < 1.0)?;
     let is_published = suite.facts.paper.is_some();
     Some(match overrides.budget_s {
-        Some(_) if !is_published => {
-            format!(
-                "Sized for the budget: data and durations are {share} of the suite's full size."
-            )
-        }
-        _ => format!(
-            "Data and durations are shrunk by {share}: the results can't be compared with \
-             published figures."
-        ),
+        Some(_) if !is_published => say!(sized_for_the_budget, share = share.to_string()),
+        _ => say!(shrunk_by, share = share.to_string()),
     })
 }
 

@@ -4,7 +4,9 @@
 use std::ops::RangeInclusive;
 
 use dyno_core::offer::{Levels, WorkloadOffer};
-use dyno_facts::{ComparisonFacts, ExperimentFacts, RateSearch, Restore, StopRule, TargetFacts};
+use dyno_facts::{
+    ComparisonFacts, ExperimentFacts, Message, RateSearch, Restore, StopRule, TargetFacts, say,
+};
 use dyno_statistics::gate::{Gate, Mistake};
 use dyno_statistics::objective::Objective;
 use dyno_statistics::{ALPHA, rank};
@@ -333,7 +335,7 @@ pub(crate) fn plan(
     experiment: &SuiteExperiment,
     planned: &mut ExperimentFacts,
     targets: &mut Vec<TargetFacts>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Message>,
 ) {
     let Some(wanted) = &experiment.compare else { return };
     let baseline = &wanted.baseline.value;
@@ -346,11 +348,7 @@ pub(crate) fn plan(
         }
     };
     if !is_there(baseline) || candidates.is_empty() {
-        notes.push(format!(
-            "The experiment `{}` compares targets of which only one has a URL: it is measured by \
-             itself.",
-            planned.name
-        ));
+        notes.push(say!(only_one_has_a_url, name = &planned.name));
         return;
     }
     if wanted.is_aa && wanted.candidates.is_empty() {
@@ -368,12 +366,13 @@ pub(crate) fn plan(
     let stop = wanted.stop.rule(levels * candidates.len(), unit);
     let units = stop.pairs_most / unit;
     if unit > 1 && (units as usize) < rank::least_count(ALPHA) {
-        notes.push(format!(
-            "The experiment `{}` makes {unit} pairs for each restart or reload, which count as one: {} pairs are {units} \
-             of them, too few for a verdict, which takes {}.",
-            planned.name,
-            stop.pairs_most,
-            rank::least_count(ALPHA) as u32 * unit
+        notes.push(say!(
+            too_few_units,
+            name = &planned.name,
+            unit = unit,
+            pairs = stop.pairs_most,
+            units = units,
+            least = rank::least_count(ALPHA) as u32 * unit,
         ));
     }
     planned.repeats = stop.pairs_most;

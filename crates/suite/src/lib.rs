@@ -16,6 +16,7 @@ mod compare;
 mod fault;
 pub mod figures;
 mod load;
+mod logo;
 mod nodes;
 mod options;
 mod parse;
@@ -33,6 +34,8 @@ mod steps;
 mod suite;
 mod targets;
 mod versus;
+
+dyno_facts::catalogue!();
 
 pub use bundled::{BundledSuite, bundled};
 pub use compare::{Compare, WantedStop, pairs, seconds, share};

@@ -9,8 +9,11 @@ use crate::reader::Reader;
 use crate::suite::WithSpan;
 
 /// What only an experiment has that is driven for some time.
-const OF_TIME: [&str; 7] =
-    ["workers", "rate", "duration_s", "events", "warmup_s", "interval_s", "percentiles"];
+const OF_TIME: [&str; 8] =
+    ["workers", "rate", "duration_s", "stage_s", "events", "warmup_s", "interval_s", "percentiles"];
+/// Longer trials are cut into stages unless the suite says otherwise: of shorter ones little is lost.
+const WHOLE_MOST_S: f64 = 600.0;
+const STAGE_S: f64 = 300.0;
 /// The largest parallel degree of a product that is known.
 const DEGREE_MAX: u64 = 1_024;
 
@@ -36,6 +39,36 @@ pub(crate) fn read(
 /// How often a trial is made again whose load generator was starved.
 pub(crate) fn read_retry_starved(table: &mut Reader<'_, '_>) -> Option<u32> {
     table.whole("retry_starved", 0..=10).and_then(|times| u32::try_from(times).ok())
+}
+
+/// The length of the stages into which long trials are cut; 0 where they are not. `facts` are what the rest of the
+/// experiment says.
+pub(crate) fn read_stage(
+    table: &mut Reader<'_, '_>,
+    workload: Option<&WorkloadOffer>,
+    facts: &ExperimentFacts,
+) -> Option<f64> {
+    let span = table.span_of("stage_s");
+    let given = table.number("stage_s", 0.0..=86_400.0);
+    let is_whole = [
+        (facts.fault.is_some(), "with a fault"),
+        (facts.events.is_some(), "that ends after a count of transactions"),
+        (facts.search.is_some(), "of a search"),
+        (workload.is_some_and(|workload| !workload.has_stages), "of this workload"),
+    ];
+    let whole = is_whole.iter().find(|(is_whole, _)| *is_whole).map(|(_, which)| *which);
+    let Some((span, stage_s)) = span.zip(given) else {
+        let is_long = facts.duration_s.is_some_and(|duration_s| duration_s > WHOLE_MOST_S);
+        return (is_long && whole.is_none()).then_some(STAGE_S);
+    };
+    if let Some(which) = whole.filter(|_| stage_s > 0.0) {
+        let message = format!("A trial {which} can't be cut into stages.");
+        table.note(&span, Problem::new(message).hint("Leave `stage_s` out."));
+    } else if stage_s > 0.0 && stage_s < 1.0 {
+        let message = format!("A stage of {stage_s} s is too short.");
+        table.note(&span, Problem::new(message).hint("Give at least 1, or 0 for one piece."));
+    }
+    Some(stage_s)
 }
 
 fn read_time(

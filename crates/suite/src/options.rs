@@ -85,7 +85,7 @@ pub(crate) fn is_lua(workload: Option<&WorkloadOffer>) -> bool {
     workload.is_some_and(|workload| workload.name == "lua")
 }
 
-/// `statements`, `parameters` and `script` of an experiment, which are options of its workload.
+/// `statements`, `parameters`, `commands` and `script` of an experiment, which are options of its workload.
 pub(crate) fn read_own_mix(
     table: &mut Reader<'_, '_>,
     workload: Option<&WorkloadOffer>,
@@ -94,6 +94,7 @@ pub(crate) fn read_own_mix(
     for (key, option, hint) in [
         ("statements", "statements", "Leave `workload` and `test` out beside `statements`."),
         ("parameters", "parameters", "They belong to `statements = [...]`."),
+        ("commands", "commands", "They are commands of the script of `workload = \"lua\"`."),
         ("script", "scripts", "Scripts of pgbench's are `options = { scripts = \"my.sql\" }`."),
     ] {
         let Some((span, value)) = table.take(key) else { continue };

@@ -297,6 +297,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     if facts.fault.is_some() && !has_interval {
         facts.interval_s = fault::INTERVAL_S;
     }
+    facts.stage_s = load::read_stage(&mut table, workload, &facts);
     let read_only = read_read_only(&mut table, compare.is_some());
     facts.repeats = read_repeats(&mut table, compare.is_some(), &facts);
     let retry_starved = load::read_retry_starved(&mut table);
@@ -315,8 +316,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     options.extend(mix);
     facts.name.clone_from(&name.value);
     let title = title.unwrap_or_else(|| name.clone());
-    facts.title = title.value;
-    facts.title_zh = title_zh;
+    (facts.title, facts.title_zh) = (title.value, title_zh);
     facts.description = description;
     facts.description_zh = description_zh;
     let workload = workload?;

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use dyno_core::offer::UsualPace;
 use dyno_facts::format::grouped;
 use dyno_facts::{
-    ExperimentFacts, Role, Route, RunHeader, RunPlan, SecretUrl, StepAction, TargetFacts,
-    TargetNode,
+    ExperimentFacts, Message, Role, Route, RunHeader, RunPlan, SecretUrl, StepAction, TargetFacts,
+    TargetNode, say,
 };
 use serde::{Deserialize, Serialize};
 
@@ -192,10 +192,7 @@ impl Plan {
             return Err(Problem::new(message).hint(hint).into());
         }
         if !left_out.is_empty() {
-            notes.push(format!(
-                "No URL is given for {}: left out. `--target NAME=URL` adds one.",
-                left_out.join(", ")
-            ));
+            notes.push(say!(targets_without_url, targets = left_out.join(", ")));
         }
         notes.extend(targets.iter().filter_map(|target| unused_route(suite, target)));
         let experiments = plan_experiments(suite, overrides, &mut targets, &mut notes)?;
@@ -332,16 +329,11 @@ impl Plan {
 }
 
 /// Who gives one URL for a target of several nodes should know that it is all there is.
-fn unused_route(suite: &Suite, planned: &TargetFacts) -> Option<String> {
+fn unused_route(suite: &Suite, planned: &TargetFacts) -> Option<Message> {
     let route = suite.target(&planned.name)?.route.as_ref()?.value;
     let needs_more = matches!(route, Route::Split | Route::Spread);
-    (needs_more && planned.nodes.is_empty()).then(|| {
-        format!(
-            "The target `{}` is reached by one URL, so its route `{}` does not apply.",
-            planned.name,
-            route.name()
-        )
-    })
+    (needs_more && planned.nodes.is_empty())
+        .then(|| say!(route_does_not_apply, target = &planned.name, route = route.name()))
 }
 
 fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteError> {
@@ -384,14 +376,14 @@ fn plan_experiments(
     suite: &Suite,
     overrides: &Overrides,
     targets: &mut Vec<TargetFacts>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Message>,
 ) -> Result<Vec<ExperimentFacts>, SuiteError> {
     let mut experiments = Vec::new();
     let (mut without, mut capped) = (Vec::new(), Vec::new());
     for experiment in &suite.experiments {
         let mut planned = plan_experiment(suite, experiment, targets, overrides);
         if planned.targets.is_empty() {
-            without.push(planned.name);
+            without.push(Message::verbatim(planned.name));
             continue;
         }
         if planned.workers != experiment.facts.workers {
@@ -411,17 +403,12 @@ fn plan_experiments(
         check_data(suite, experiment, &planned, targets)?;
         experiments.push(planned);
     }
-    match without.as_slice() {
-        [] => {}
-        [name] => notes.push(format!("The experiment `{name}` has no target: left out.")),
-        names => notes.push(format!(
-            "{} experiments have no target and are left out: {}.",
-            names.len(),
-            some_of(names)
-        )),
+    if !without.is_empty() {
+        let n = without.len();
+        notes.push(say!(experiments_without_target, n = n, names = some_of(without)));
     }
     if !capped.is_empty() {
-        notes.push(format!("Fewer workers than the suite has: {}.", some_of(&capped)));
+        notes.push(say!(fewer_workers, capped = some_of(capped)));
     }
     Ok(experiments)
 }
@@ -431,15 +418,15 @@ fn capped_at(
     experiment: &SuiteExperiment,
     planned: &ExperimentFacts,
     overrides: &Overrides,
-) -> String {
+) -> Message {
     let most = |workers: &[u32]| workers.iter().copied().max().unwrap_or(0);
     let (most, full) = (most(&planned.workers), most(&experiment.facts.workers));
     let why = match (overrides.max_workers, experiment.sizing.as_ref()) {
-        (Some(cap), _) if cap <= most => "as `--max-workers` wants".to_owned(),
+        (Some(cap), _) if cap <= most => say!(as_max_workers_wants),
         (_, Some(sizing)) => shrink::workers_bound(sizing, &planned.options),
-        _ => String::new(),
+        _ => Message::default(),
     };
-    format!("{} at {} of {} ({why})", planned.name, grouped(most), grouped(full))
+    say!(capped_at, name = &planned.name, most = most, full = full, why = why)
 }
 
 /// The title with what is planned in the place of `{workers}` and of options (`{warehouses}`).
@@ -531,6 +518,9 @@ fn plan_experiment(
         workers: cap_workers(&full.workers, most_workers),
         warmup_s: shrink::seconds(full.warmup_s, shrink),
         duration_s,
+        stage_s: full.stage_s.filter(|stage_s| {
+            *stage_s > 0.0 && duration_s.is_some_and(|duration_s| duration_s > *stage_s)
+        }),
         events: full.events.map(|events| shrink::events(events, shorter)),
         interval_s: full.interval_s.min(duration_s.unwrap_or(f64::INFINITY)),
         gates: [&full.gates[..], &overrides.gates].concat(),
@@ -569,10 +559,12 @@ fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
 }
 
 /// The first names of a list, and how many more there are.
-fn some_of(names: &[String]) -> String {
+fn some_of(mut names: Vec<Message>) -> Message {
     const MOST: usize = 6;
-    match names.get(MOST..).map_or(0, <[String]>::len) {
-        0 | 1 => names.join(", "),
-        more => format!("{} and {more} more", names[..MOST].join(", ")),
+    let more = names.len().saturating_sub(MOST);
+    if more > 1 {
+        names.truncate(MOST);
     }
+    let listed = Message::joined(&names, ", ", "、");
+    if more > 1 { say!(and_n_more, names = listed, n = more) } else { listed }
 }

@@ -1,10 +1,12 @@
 //! `[paper]`: what the publisher of a paper says. It decides nothing that is executed.
 
+use crate::logo;
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::reader::{Reader, Sheet, short};
 use crate::source::{Source, Span};
 use crate::suite::{SuiteTarget, WithSpan};
-use dyno_facts::{BothTexts, PaperTexts, TargetTexts};
+use dyno_facts::{BothTexts, CONTRAST_MIN, Colour, PaperTexts, TargetTexts, WHITE};
+use std::collections::BTreeMap;
 use toml::de::DeTable;
 
 /// The texts, and where names of targets stand.
@@ -44,6 +46,12 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
         ..PaperTexts::default()
     };
     texts.date = table.trimmed("date");
+    if let Some(written) = table.text("logo") {
+        match logo::read(&sheet.source.file, &written.value) {
+            Ok(data) => texts.logo = data,
+            Err((message, hint)) => sheet.note(&written.span, Problem::new(message).hint(hint)),
+        }
+    }
     texts.authors = values(table.texts("authors").unwrap_or_default());
     let mut names = table.texts("order").unwrap_or_default();
     texts.order = values(names.clone());
@@ -53,7 +61,8 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
     for (name, span, value) in targets.into_iter().flat_map(Reader::into_entries) {
         let title = format!("[paper.target.{}]", short(name));
         if let Some(own) = Reader::of_value(sheet, title, span.clone(), value) {
-            texts.targets.insert(name.to_owned(), target(own));
+            let own = target(own, &texts.targets);
+            texts.targets.insert(name.to_owned(), own);
             names.push(WithSpan { value: name.to_owned(), span });
         }
     }
@@ -69,14 +78,43 @@ fn both(table: &mut Reader<'_, '_>, en: &'static str, zh: &'static str) -> BothT
     BothTexts { en: table.trimmed(en), zh: table.trimmed(zh) }
 }
 
-fn target(mut table: Reader<'_, '_>) -> TargetTexts {
+/// Colours that are nearer to each other look alike in thin lines: those that differ by some 60 of 441 do not.
+const DISTANCE_MIN: f64 = 60.0;
+
+/// A colour that can be read on white and told from those of `others`.
+fn colour(table: &mut Reader<'_, '_>, others: &BTreeMap<String, TargetTexts>) -> String {
+    let Some(written) = table.text("colour") else { return String::new() };
+    let value = &written.value;
+    let Some(colour) = Colour::parse(value) else {
+        let message = format!("`{}` is not a colour.", short(value));
+        table.note(&written.span, Problem::new(message).hint("Write it as `#0068a8`."));
+        return String::new();
+    };
+    let contrast = colour.contrast(WHITE);
+    if contrast < CONTRAST_MIN {
+        let message = format!(
+            "The contrast of the colour {value} to white is {contrast:.1} : 1; names in charts need {CONTRAST_MIN} : 1."
+        );
+        table.note(&written.span, Problem::new(message).hint("Choose a darker colour."));
+    }
+    let is_near = |other: &&Colour| other.distance(colour) < DISTANCE_MIN;
+    let near = others.values().filter_map(|other| Colour::parse(&other.colour)).collect::<Vec<_>>();
+    if let Some(other) = near.iter().find(is_near) {
+        let message = format!("The colours {value} and {} can't be told apart.", other.hex());
+        table.note(&written.span, Problem::new(message).hint("Choose colours of other hues."));
+    }
+    colour.hex()
+}
+
+fn target(mut table: Reader<'_, '_>, others: &BTreeMap<String, TargetTexts>) -> TargetTexts {
     let texts = TargetTexts {
         name: both(&mut table, "name", "name_zh"),
         class: table.text("class").map(|text| text.value),
         vcpu: table.number("vcpu", 0.01..=100_000.0),
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
+        colour: colour(&mut table, others),
     };
-    table.finish(&[("title", "name")], |_, known| known);
+    table.finish(&[("title", "name"), ("color", "colour")], |_, known| known);
     texts
 }
 
@@ -105,6 +143,24 @@ mod tests {
         assert_eq!(read.order, ["b", "a"]);
         let target = &read.targets["a"];
         assert_eq!((target.name.en.as_str(), target.vcpu), ("Product A", Some(4.0)));
+    }
+
+    #[test]
+    fn colours_must_be_legible_and_unlike() {
+        let colours = |a: &str, b: &str| {
+            let text = format!("[target.a]\ncolour = \"{a}\"\n[target.b]\ncolour = \"{b}\"\n");
+            publication("p.toml", &text).map_err(|error| error.to_string())
+        };
+        let read = colours("#0068A8", "#c00000").expect("they are right");
+        assert_eq!(read.targets["a"].colour, "#0068a8");
+        for (a, b, why) in [
+            ("blue", "#c00000", "`blue` is not a colour"),
+            ("#0068a8", "#ffcc00", "contrast of the colour #ffcc00 to white is 1.5 : 1"),
+            ("#0068a8", "#0070b0", "can't be told apart"),
+        ] {
+            let error = colours(a, b).expect_err(why);
+            assert!(error.contains(why) && error.contains("p.toml:"), "{error}");
+        }
     }
 
     #[test]

@@ -38,7 +38,14 @@ pub(crate) fn hash(plan: &Plan) -> String {
         // What may be lost decides an exit code, and nothing that is executed.
         let judged = |fault: &FaultPlan| FaultPlan { allow_lost: Vec::new(), ..fault.clone() };
         let fault = one.fault.as_ref().map(judged);
-        json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault))
+        let mut essence =
+            vec![json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault))];
+        // Left out where there are none: plans of before there were stages keep their hash.
+        essence.extend(one.stage_s.map(|stage_s| json!(stage_s)));
+        match essence.as_slice() {
+            [whole] => whole.clone(),
+            cut => json!(cut),
+        }
     };
     let step = |step: &PlanStep| json!((&step.id, &step.action));
     let essence = json!({

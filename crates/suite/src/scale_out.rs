@@ -5,7 +5,7 @@
 //! (`TargetFacts::owner`), which loads and removes them once. So trials are interleaved, and figures and
 //! verdicts need no further dimension.
 
-use dyno_facts::{ExperimentFacts, Role, Route, TargetFacts};
+use dyno_facts::{ExperimentFacts, Message, Role, Route, TargetFacts, say};
 
 use crate::problem::{Problem, SuiteError};
 use crate::source::Source;
@@ -22,7 +22,7 @@ pub(crate) fn plan(
     experiment: &SuiteExperiment,
     planned: &mut ExperimentFacts,
     targets: &mut Vec<TargetFacts>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Message>,
 ) -> Result<(), SuiteError> {
     let Some(first) = experiment.read_only.first() else { return Ok(()) };
     for name in std::mem::take(&mut planned.targets) {
@@ -30,11 +30,7 @@ pub(crate) fn plan(
             continue;
         };
         if whole.nodes.is_empty() {
-            notes.push(format!(
-                "The target `{name}` is one address: the experiment `{}` can't choose its \
-                 read-only nodes and measures it as it stands.",
-                planned.name
-            ));
+            notes.push(say!(one_address, target = &name, name = &planned.name));
             planned.targets.push(name);
             continue;
         }
@@ -55,7 +51,7 @@ pub(crate) fn plan(
 }
 
 /// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
-fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<String>) -> Vec<u32> {
+fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Message>) -> Vec<u32> {
     let most = whole.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
     let wanted = || experiment.read_only.iter().map(|nodes| nodes.value);
     let mut kept: Vec<u32> =
@@ -66,12 +62,12 @@ fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Str
         kept.push(most);
     }
     if !left_out.is_empty() {
-        notes.push(format!(
-            "The target `{}` has {most} read-only {}: the experiment `{}` leaves out {}.",
-            whole.name,
-            if most == 1 { "node" } else { "nodes" },
-            experiment.name.value,
-            left_out.join(", ")
+        notes.push(say!(
+            too_few_read_only_nodes,
+            target = &whole.name,
+            n = most,
+            name = &experiment.name.value,
+            numbers = left_out.join(", "),
         ));
     }
     kept
@@ -128,7 +124,7 @@ mod tests {
     struct Planned {
         targets: Vec<TargetFacts>,
         experiment: ExperimentFacts,
-        notes: Vec<String>,
+        notes: Vec<Message>,
     }
 
     fn planned(route: Route, read_only: usize) -> Result<Planned, SuiteError> {
@@ -149,7 +145,7 @@ mod tests {
     fn parts_have_the_first_nodes_and_share_the_data() {
         let planned = planned(Route::Spread, 4).expect("planned");
         assert_eq!(planned.experiment.targets, ["cluster-ro1", "cluster-ro2", "cluster-ro4"]);
-        assert_eq!(planned.notes, Vec::<String>::new());
+        assert_eq!(planned.notes, Vec::<Message>::new());
         let names: Vec<&str> = planned.targets.iter().map(|target| target.name.as_str()).collect();
         assert_eq!(names, ["cluster", "cluster-ro1", "cluster-ro2", "cluster-ro4"]);
         let two = &planned.targets[2];
@@ -222,7 +218,7 @@ mod tests {
         let suite = Suite::parse("growing.toml", SUITE, OFFERS).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         assert_eq!(plan.experiments[0].targets, ["cluster"]);
-        assert!(plan.notes[0].contains("is one address"), "{:?}", plan.notes);
+        assert!(plan.notes[0].to_string().contains("is one address"), "{:?}", plan.notes);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::path::{Component, Path};
 
 use dyno_facts::ScriptFacts;
+use sha2::{Digest, Sha256};
 
 use crate::bundled::{self, BUNDLED_PREFIX};
 use crate::problem::{Problem, SuiteError};
@@ -75,7 +76,8 @@ fn read_one(suite_file: &str, written: &str) -> Result<ScriptFacts, (String, Str
         ));
     }
     let text = text_of(suite_file, name)?;
-    Ok(ScriptFacts { name: name.to_owned(), weight, text })
+    let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(ScriptFacts { name: name.to_owned(), weight, text, sha256 })
 }
 
 fn text_of(suite_file: &str, name: &str) -> Result<String, (String, String)> {

@@ -2,7 +2,7 @@
 
 use dyno_core::offer::{DataSizing, Scale};
 
-use dyno_facts::{DataSize, FaultPlan};
+use dyno_facts::{DataSize, FaultPlan, Message, say};
 use std::collections::BTreeMap;
 
 type Options = BTreeMap<String, String>;
@@ -80,12 +80,12 @@ pub(crate) fn workers_max(sizing: &DataSizing, options: &Options) -> Option<u32>
 }
 
 /// Why there are no more, in words: `10 for each of 2 warehouses`.
-pub(crate) fn workers_bound(sizing: &DataSizing, options: &Options) -> String {
+pub(crate) fn workers_bound(sizing: &DataSizing, options: &Options) -> Message {
     let DataSizing::Factor { factor, workers_per_unit: Some(each), .. } = sizing else {
-        return String::new();
+        return Message::default();
     };
     let units = value(options, factor).unwrap_or(factor.default);
-    format!("{each} for each of {units} {}", factor.option)
+    say!(workers_for_each_unit, each = *each, units = units, option = factor.option)
 }
 
 /// First the rows of each table, down to 1,000, then the number of tables, down to one.

@@ -1,6 +1,6 @@
 //! `dyno run SUITE --compare A B`: a suite's experiments on two targets, in pairs.
 
-use dyno_facts::{ExperimentFacts, Role, TargetFacts};
+use dyno_facts::{ExperimentFacts, Message, Role, TargetFacts, say};
 
 use crate::compare::{Compare, WantedStop};
 use crate::parse::is_name;
@@ -57,7 +57,7 @@ pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
 pub(crate) fn apply(
     suite: &Suite,
     versus: &Versus,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Message>,
 ) -> Result<Suite, SuiteError> {
     let mut names = vec![versus.baseline.clone()];
     if versus.candidate != versus.baseline {
@@ -78,19 +78,12 @@ pub(crate) fn apply(
     changed.targets.retain(|target| names.contains(&target.name.value));
     let (kept, left_out) = chosen(suite, &names);
     if !left_out.is_empty() {
-        notes.push(format!(
-            "Experiments that repeat the load of others on further targets are left out: {}.",
-            left_out.join(", ")
-        ));
+        notes.push(say!(repeated_loads_left_out, names = left_out.join(", ")));
     }
     let searches = kept.iter().filter(|experiment| experiment.facts.search.is_some());
     let searches: Vec<&str> = searches.map(|experiment| experiment.name.value.as_str()).collect();
     if !searches.is_empty() {
-        notes.push(format!(
-            "Experiments that search for a rate choose it for each target, so their trials are no \
-             pairs: {}.",
-            searches.join(", ")
-        ));
+        notes.push(say!(searches_are_no_pairs, names = searches.join(", ")));
     }
     let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
     changed.experiments = kept

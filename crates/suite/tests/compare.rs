@@ -160,7 +160,7 @@ fn pairs_of_a_restart_are_whole() {
     assert_eq!((own.pairs_per_unit(), &own.restore), (4, &Restore::Reload));
     assert_eq!(own.comparison.as_ref().expect("a comparison").stop.pairs_most, 8);
     let note = "8 pairs are 2 of them, too few for a verdict, which takes 24.";
-    assert!(plan.notes.iter().any(|told| told.contains(note)), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|told| told.to_string().contains(note)), "{:?}", plan.notes);
     let each = build(&experiment(&keys("restart_each = \"pair\"")), &Overrides::default());
     assert_eq!(each.experiments[0].restart_each, 1);
     near(each.estimated_s, 7.0 * 4.0 * (10.4 + 5.0));
@@ -173,7 +173,11 @@ fn without_the_others_address_a_target_is_measured_alone() {
     assert!(plan.experiments[0].comparison.is_none());
     assert_eq!(plan.experiments[0].targets, ["old"]);
     assert_eq!(trials(&plan).len(), 2);
-    assert!(plan.notes.iter().any(|note| note.contains("measured by itself")), "{:?}", plan.notes);
+    assert!(
+        plan.notes.iter().any(|note| note.to_string().contains("measured by itself")),
+        "{:?}",
+        plan.notes
+    );
 }
 
 #[test]
@@ -352,7 +356,11 @@ fn searches_are_no_pairs() {
     let keys = "objective = \"p99 < 20ms\"\n";
     let suite = Suite::parse("s.toml", &experiment(keys), WORKLOADS).expect("a suite");
     let plan = Plan::build(&suite, &versus("old", "new")).expect("a plan");
-    assert!(plan.notes.iter().any(|note| note.contains("no pairs: e.")), "{:?}", plan.notes);
+    assert!(
+        plan.notes.iter().any(|note| note.to_string().contains("no pairs: e.")),
+        "{:?}",
+        plan.notes
+    );
     let keys = format!("{keys}compare = {{ baseline = \"old\", candidates = [] }}\n");
     let said = Suite::parse("s.toml", &experiment(&keys), WORKLOADS).expect_err("both").to_string();
     assert!(said.contains("has both `compare` and `objective`"), "{said}");

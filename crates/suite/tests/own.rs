@@ -95,7 +95,7 @@ fn a_budget_decides_the_size() {
     assert_eq!(same(&within("mixed", &["a"], 600.0)), same(&within("mixed", &["a"], 600.0)));
     let plan = within("mixed", &["a"], 600.0);
     assert!(
-        plan.notes.iter().any(|note| note.starts_with("Sized for the budget")),
+        plan.notes.iter().any(|note| note.to_string().starts_with("Sized for the budget")),
         "{:?}",
         plan.notes
     );

@@ -56,6 +56,7 @@ impl Family for PingFamily {
         levels: Levels::Workers,
         workers_alias: None,
         options: || OPTIONS.iter().map(OptionRow::describe).collect(),
+        has_stages: true,
         pace: UsualPace::loading(100_000.0),
     };
 

@@ -52,7 +52,7 @@ fn clusters_are_restarted_before_pairs() {
     assert!(renewals.iter().all(|of| of.took_s > 0.0));
     assert!(pids().iter().zip(&first).all(|(old, new)| old != new));
     let paper = fs::read_to_string(path.join("paper.md")).expect("a paper");
-    for words in ["before the first of 2 pairs each", "starts of the servers", "count as 2"] {
+    for words in ["before every 2 pairs", "starts of the servers", "count as 2"] {
         assert!(paper.contains(words), "no `{words}` in the paper");
     }
     let long = dyno(folder, &["compare", "last", "--long"]);

@@ -53,7 +53,7 @@ fn known_effects_on_the_null_server_are_kept_and_stand_in_papers() {
     assert_eq!(ran.code, 0, "{}", ran.all());
     let run = only_run(&folder.join("dyno-runs")).expect("a run");
     let paper = fs::read_to_string(run.join("paper.md")).expect("a paper");
-    assert!(paper.contains("Known effects, and what this machine found of them"), "{paper}");
+    assert!(paper.contains("Known effects injected on this machine"), "{paper}");
     let wrong = dyno(folder, &["calibrate", "--effects", "90%"]);
     assert_eq!(wrong.code, 2, "{}", wrong.all());
 }

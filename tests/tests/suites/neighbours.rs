@@ -99,7 +99,7 @@ fn foreign_transactions_are_found(url: &str) {
     assert_eq!(other.code, 0, "{}", other.all());
     let ran: Ran = run.end();
     assert_eq!(ran.code, 4, "{}", ran.all());
-    assert!(ran.stderr.contains("of them are somebody else's"), "{}", ran.all());
+    assert!(ran.stderr.contains("of them come from other clients"), "{}", ran.all());
     suite(folder, &[("main", url)], PGBENCH, 2);
     let alone = dyno(folder, &["run", "s.toml", "--dir", "alone"]);
     assert_eq!(alone.code, 0, "{}", alone.all());

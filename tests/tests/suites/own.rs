@@ -1,7 +1,7 @@
 //! Loads and targets of people's own: statements, scripts, plans that are only shown, `dyno bench`.
 
 use dyno_facts::{RunStatus, TrialStatus};
-use dyno_testkit::{Scratch, dyno, only_run};
+use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
 use std::fs;
 
 const SUITE: &str = r#"
@@ -108,7 +108,53 @@ fn a_list_of_threads_ends_with_one_table() {
     }
     let table: Vec<&str> = swept.stdout.lines().rev().take(3).map(str::trim).collect();
     assert!(table[2].starts_with("threads") && table[0].starts_with("2 "), "{}", swept.all());
-    let json = of(&["--threads=1,2", "--json=x.json", "oltp_point_select", "run"]);
-    assert_eq!(json.code, 1, "{}", json.all());
-    assert!(!folder.join("x.json").exists());
+    let json = of(&["--threads=1,2", "--events=5", "--json=x.json", "oltp_point_select", "run"]);
+    assert_eq!(json.code, 0, "{}", json.all());
+    let list = fs::read_to_string(folder.join("x.json")).expect("a list");
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!((&list[0]["workers"], &list[1]["workers"]), (&1.into(), &2.into()));
+}
+
+/// `dyno bench` of a URL that can't be benched: it ends before it has made anything.
+fn refused(url: &str) -> Ran {
+    let scratch = Scratch::new();
+    let ran = dyno(scratch.path(), &["bench", url, "--yes"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(!scratch.file("dyno-runs").exists(), "{}", ran.all());
+    ran
+}
+
+#[test]
+fn a_bench_finds_out_what_mariadb_lacks_before_it_begins() {
+    let server = server_or_skip!(MariaDb, "a_bench_finds_out_what_mariadb_lacks_before_it_begins");
+    let limited = |setting: &str, said: &str| {
+        server.sql(&format!("SET GLOBAL {setting}")).expect("set");
+        let ran = refused(&server.url());
+        assert!(ran.stderr.contains(said), "{setting}: {}", ran.all());
+    };
+    limited("max_prepared_stmt_count = 0", "takes 0 more prepared statements");
+    server.sql("SET GLOBAL max_prepared_stmt_count = 16382").expect("set");
+    limited("max_connections = 11", "more sessions");
+    server.sql("SET GLOBAL max_connections = 151").expect("set");
+    server
+        .sql("CREATE USER reader@'%' IDENTIFIED BY 'r'; GRANT SELECT ON sbtest.* TO reader@'%'")
+        .expect("a user");
+    let ran = refused(&server.url().replace("root@", "reader:r@"));
+    assert!(ran.stderr.contains("CREATE TABLE was refused"), "{}", ran.all());
+    assert_eq!(server.sql("SHOW TABLES FROM sbtest").expect("tables").trim(), "");
+}
+
+#[test]
+fn a_bench_finds_out_what_postgres_lacks_before_it_begins() {
+    let server =
+        server_or_skip!(Postgres, "a_bench_finds_out_what_postgres_lacks_before_it_begins");
+    server.sql("CREATE ROLE reader LOGIN PASSWORD 'r' CONNECTION LIMIT 30").expect("a user");
+    server.sbtest("REVOKE CREATE ON SCHEMA public FROM PUBLIC").expect("revoked");
+    let url = server.url().replace("postgres@", "reader:r@");
+    let ran = refused(&url);
+    assert!(ran.stderr.contains("may create no tables in its schema"), "{}", ran.all());
+    server.sbtest("GRANT CREATE ON SCHEMA public TO reader").expect("granted");
+    server.sql("ALTER ROLE reader CONNECTION LIMIT 3").expect("limited");
+    let ran = refused(&url);
+    assert!(ran.stderr.contains("takes 3 more sessions"), "{}", ran.all());
 }

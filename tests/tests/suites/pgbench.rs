@@ -125,7 +125,7 @@ fn falsified_books_fail_the_run() {
     assert!(trial["status"]["failed"]["en"].as_str().is_some_and(|why| why.contains("tellers by")));
     let paper = fs::read_to_string(run.join("paper.md")).expect("the paper was written");
     assert!(
-        paper.contains("**FAILED**") && paper.contains("Work was lost, invented or done twice")
+        paper.contains("**FAILED**") && paper.contains("work was lost, invented or done twice")
     );
     // Tellers are no business of simple-update; what is not checked can't fail.
     small(folder, &server.url(), "simple-update", "prepare = false\ncleanup = false");

@@ -170,7 +170,7 @@ fn a_lost_index_is_slower_however_many_workers_read_the_table() {
     let stranger = ["pgbench", "-n", "-S", "-c", "2", "-T", "600", &url];
     let _stranger = RunningDyno::start(other.path(), &stranger);
     let ran = dyno(again.path(), &arguments(&["--pairs", "2"]));
-    let found = ran.stdout.lines().find(|line| line.contains("commits of others by those"));
+    let found = ran.stdout.lines().find(|line| line.contains("commits of others per commit"));
     assert!(found.is_some_and(|line| line.ends_with(", b 0 %")), "{}", ran.all());
 }
 

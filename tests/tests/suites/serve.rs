@@ -12,7 +12,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A suite that runs for minutes unless it is stopped.
-const SUITE: &str = r#"
+pub(crate) const SUITE: &str = r#"
 [suite]
 name = "watched"
 title = "A run that is watched"
@@ -34,7 +34,7 @@ repeats = 2
 "#;
 
 /// Address and token of the page, from what dyno has said.
-fn page(said: &str) -> Option<(String, String)> {
+pub(crate) fn page(said: &str) -> Option<(String, String)> {
     let url = said.split_whitespace().find(|word| word.starts_with("http://"))?;
     let (address, token) = url.strip_prefix("http://")?.split_once("/?token=")?;
     Some((address.to_owned(), token.to_owned()))

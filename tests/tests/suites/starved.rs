@@ -65,7 +65,7 @@ fn a_trial_in_which_dyno_stood_still_is_made_again() {
     assert!(run.trials.len() >= 3);
     let path = run.path.to_string_lossy().into_owned();
     let shown = dyno(folder, &["show", &path]);
-    assert!(shown.stdout.contains("starved, made again"), "{}", shown.all());
+    assert!(shown.stdout.contains("starved, repeated"), "{}", shown.all());
 }
 
 #[test]

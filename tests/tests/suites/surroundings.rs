@@ -221,7 +221,7 @@ fn a_restart_is_told_and_sampling_goes_on() {
     running.end();
     let told = told(&run);
     assert!(
-        told.iter().any(|text| text.starts_with("The server does not say what it does: ")),
+        told.iter().any(|text| text.starts_with("The server's activity could not be read: ")),
         "{told:?}"
     );
 }

@@ -256,7 +256,7 @@ fn a_server_that_dies_unasked_fails_its_trial() {
     wait_until("the server to come back", || server.restart().is_ok());
     let ran = running.end();
     assert_eq!(ran.code, 1, "{}", ran.all());
-    let said = "failed: The server main was away in the trial, and no fault was planned: ";
+    let said = "failed: The server main was unavailable in the trial, and no fault was planned: ";
     assert!(ran.stderr.contains(said), "{}", ran.all());
     let trial = fs::read(only_run(&runs).expect("a run").join("trials/1.json")).expect("a trial");
     let trial: Value = serde_json::from_slice(&trial).expect("JSON");

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 mod dependencies;
 mod structure;
+mod texts;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_owned()

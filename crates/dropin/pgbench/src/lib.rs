@@ -27,7 +27,7 @@ use command_line::Stop;
 use dyno_runner::exit::Exit;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
-use dyno_runner::sweep::{self, SweepLevel};
+use dyno_runner::sweep::{self, JsonList, SweepLevel};
 use refusal::Refusal;
 use scripts::Loader;
 use std::ffi::OsString;
@@ -63,16 +63,23 @@ fn has_secret(word: &str) -> bool {
 
 fn main_of(words: &[String]) -> Result<Exit, Refusal> {
     let Some((at, levels)) = sweep_of(words) else { return main_of_one(words, &mut None) };
-    if words.iter().any(|word| word.starts_with("--json") || word.starts_with("--hdr")) {
-        let message = "files hold one run: a list of clients would write them anew for each";
+    if words.iter().any(|word| word.starts_with("--hdr")) {
+        let message =
+            "the file of --hdr holds one run: a list of clients would write it anew for each";
         return Err(Refusal::error(message));
     }
+    let mut json = JsonList::of(words)?;
     let mut refused = None;
     let (exit, table) = sweep::sweep("clients", &levels, |clients, measured| {
         let mut own = words.to_vec();
         let (option, _) = words[at].split_at(words[at].len() - list_of(&words[at]).len());
         own[at] = format!("{option}{clients}");
-        main_of_one(&own, measured).unwrap_or_else(|refusal| {
+        if let Some(json) = &json {
+            json.redirect(&mut own);
+        }
+        let exit = main_of_one(&own, measured);
+        let taken = json.as_mut().map_or(Ok(()), JsonList::take).map_err(Refusal::from);
+        exit.and_then(|exit| taken.map(|()| exit)).unwrap_or_else(|refusal| {
             refused = Some(refusal);
             Exit::Failed
         })

@@ -303,6 +303,7 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
             Length::Seconds(_) => None,
         },
         finish_begun: true,
+        watch_workers: false,
         connect_each: settings.connect_each,
         late_limit: late_limit(settings),
         rate_per_s: settings.rate_per_s,

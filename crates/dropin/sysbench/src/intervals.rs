@@ -4,7 +4,61 @@
 use super::report::{Fairness, Figures, ignored_errors};
 use super::settings::{ReportFormat, Settings};
 use dyno_core::{Nanos, SECOND};
+use dyno_engine::WorkerStats;
+use dyno_lua::ReportStat;
 use dyno_record::{Frame, MeasuredInterval, Phase};
+
+/// Reports that a script prints itself. Each is false where it does not: then they are those of the original.
+pub(super) trait ReportHooks {
+    fn intermediate(&mut self, stat: &ReportStat) -> bool;
+    fn checkpoint(&mut self, stat: &ReportStat) -> bool;
+    fn last(&mut self, stat: &ReportStat) -> bool;
+}
+
+/// What `frame`, which covers `length_s` seconds until `at_s`, gives to a script.
+pub(super) fn report_stat(
+    frame: &Frame,
+    length_s: f64,
+    at_s: f64,
+    threads_running: u32,
+    percentile: u32,
+) -> ReportStat {
+    let (counts, work, latency) = (frame.counts(), frame.work(), frame.latency());
+    let percentile = match percentile {
+        0 => 0,
+        percent => latency.percentile(f64::from(percent)),
+    };
+    ReportStat {
+        threads_running,
+        time_interval_s: length_s,
+        time_total_s: at_s,
+        latency_percentile_s: percentile as f64 / 1e9,
+        events: counts.committed,
+        reads: work.reads,
+        writes: work.writes,
+        others: work.others,
+        errors: ignored_errors(frame),
+        reconnects: counts.reconnects,
+        queue: None,
+        latency_s: None,
+    }
+}
+
+/// The same of a whole run, or of one since its last checkpoint.
+pub(super) fn whole_stat(frame: &Frame, length_s: f64, at_s: f64, percentile: u32) -> ReportStat {
+    let latency = frame.latency();
+    let [least, greatest, sum] = [latency.min(), latency.max(), latency.sum() as Nanos];
+    let seconds = |nanos: f64| nanos / 1e9;
+    ReportStat {
+        latency_s: Some([
+            seconds(least as f64),
+            seconds(greatest as f64),
+            seconds(latency.mean()),
+            seconds(sum as f64),
+        ]),
+        ..report_stat(frame, length_s, at_s, 0, percentile)
+    }
+}
 
 /// What one line of `--report-interval` states.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,6 +118,14 @@ impl Line {
         )
     }
 
+    /// The line of a script that uses no database.
+    fn without_statements(&self) -> String {
+        format!(
+            "[ {:.0}s ] thds: {} eps: {:.2} lat (ms,{}%): {:.2}\n",
+            self.at_s, self.workers, self.tps, self.percentile, self.latency_ms
+        )
+    }
+
     fn csv(&self) -> String {
         format!(
             "{:.0},{},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2}\n",
@@ -110,6 +172,11 @@ pub(super) struct Intervals<'a> {
     checkpoint: FramesSince,
     checkpoints_done: usize,
     in_flight: i64,
+    /// The sums of all workers at the end of the interval that comes next, and at the last checkpoint.
+    pub(super) workers: Vec<WorkerStats>,
+    workers_before: Vec<WorkerStats>,
+    /// False: there are no statements to speak of.
+    pub(super) uses_database: bool,
 }
 
 impl<'a> Intervals<'a> {
@@ -121,6 +188,9 @@ impl<'a> Intervals<'a> {
             checkpoint: FramesSince::new(scheduled),
             checkpoints_done: 0,
             in_flight: 0,
+            workers: Vec::new(),
+            workers_before: Vec::new(),
+            uses_database: true,
         }
     }
 
@@ -138,7 +208,12 @@ impl<'a> Intervals<'a> {
 
     /// Takes the next interval and returns what is to be printed, if anything. `whole` is false for
     /// one that a stop cut short: such an interval is part of the next report, never one of its own.
-    pub(super) fn take(&mut self, interval: &MeasuredInterval, whole: bool) -> String {
+    pub(super) fn take(
+        &mut self,
+        interval: &MeasuredInterval,
+        whole: bool,
+        mut hooks: Option<&mut (dyn ReportHooks + '_)>,
+    ) -> String {
         if interval.phase == Phase::WarmUp {
             return String::new();
         }
@@ -152,14 +227,22 @@ impl<'a> Intervals<'a> {
         let at_s = interval.begins_s + interval.length_s;
         let mut text = String::new();
         if is_multiple(at_s, self.settings.report_interval_s) {
-            text.push_str(&self.print_line(at_s));
+            let stat = self.line_stat(at_s);
+            if !hooks.as_mut().is_some_and(|hooks| hooks.intermediate(&stat)) {
+                text.push_str(&self.print_line(at_s));
+            }
             self.line.clear();
         }
         let is_checkpoint = |s: &u64| (at_s - *s as f64).abs() < 1e-6;
         if self.settings.report_checkpoints_s.iter().any(is_checkpoint) {
-            text.push_str(&self.print_checkpoint(at_s));
+            let FramesSince { frame, seconds } = &self.checkpoint;
+            let stat = whole_stat(frame, *seconds, at_s, self.settings.percentile);
+            if !hooks.as_mut().is_some_and(|hooks| hooks.checkpoint(&stat)) {
+                text.push_str(&self.print_checkpoint(at_s));
+            }
             self.checkpoint.clear();
             self.checkpoints_done += 1;
+            self.workers_before.clone_from(&self.workers);
         }
         text
     }
@@ -170,24 +253,50 @@ impl<'a> Intervals<'a> {
         if self.settings.report_format == ReportFormat::Csv {
             return line.csv();
         }
-        let mut text = line.plain();
-        if let Some(lateness) = &self.line.frame.lateness {
-            // Little's law: the mean number that waited is their waiting time per time.
-            let waiting = lateness.sum() as f64 / 1e9 / self.line.seconds.max(1e-9);
+        let mut text = if self.uses_database { line.plain() } else { line.without_statements() };
+        if let Some(waiting) = self.waiting() {
             text.push_str(&format!(
-                "[ {at_s:.0}s ] queue length: {waiting:.0}, concurrency: {}\n",
+                "[ {at_s:.0}s ] queue length: {waiting:.0}{} concurrency: {}\n",
+                if self.uses_database { "," } else { "" },
                 self.in_flight.max(0)
             ));
         }
         text
     }
 
+    fn line_stat(&self, at_s: f64) -> ReportStat {
+        let FramesSince { frame, seconds } = &self.line;
+        let Settings { threads, percentile, .. } = *self.settings;
+        let running = self.in_flight.max(0) as u64;
+        let queue = self.waiting().map(|waiting| (waiting, running));
+        ReportStat { queue, ..report_stat(frame, *seconds, at_s, threads, percentile) }
+    }
+
+    /// Events that waited on average; `None` without a rate. Little's law: their waiting time per time.
+    fn waiting(&self) -> Option<f64> {
+        let lateness = self.line.frame.lateness.as_ref()?;
+        Some(lateness.sum() as f64 / 1e9 / self.line.seconds.max(1e-9))
+    }
+
     fn print_checkpoint(&self, at_s: f64) -> String {
         let FramesSince { frame, seconds } = &self.checkpoint;
-        let Settings { threads, percentile, ref percentiles, .. } = *self.settings;
-        let fairness = Fairness::of_sums(frame, threads);
-        let figures = Figures::new(frame, *seconds, at_s, percentile, percentiles, fairness);
+        let Settings { percentile, ref percentiles, .. } = *self.settings;
+        let fairness = self.fairness(&self.workers);
+        let mut figures = Figures::new(frame, *seconds, at_s, percentile, percentiles, fairness);
+        figures.uses_database = self.uses_database;
         format!("[ {at_s:.0}s ] Checkpoint report:\n{figures}")
+    }
+
+    /// How even the work was since the last checkpoint, from the sums of all workers now.
+    pub(super) fn fairness(&self, workers: &[WorkerStats]) -> Fairness {
+        let none = WorkerStats::default();
+        let before = self.workers_before.iter().chain(std::iter::repeat(&none));
+        let since = workers.iter().zip(before).map(|(now, before)| WorkerStats {
+            transactions: now.transactions - before.transactions,
+            busy: now.busy - before.busy,
+            ..WorkerStats::default()
+        });
+        Fairness::of_workers(&since.collect::<Vec<_>>())
     }
 
     /// What has been measured since the last checkpoint, if there was one.
@@ -271,15 +380,24 @@ mod tests {
         settings.report_checkpoints_s = vec![15];
         assert_eq!(Intervals::length(&settings), 5 * SECOND);
         let mut intervals = Intervals::new(&settings);
-        assert_eq!(intervals.take(&interval(0, 10), true), "");
-        let line = intervals.take(&interval(1, 20), true);
+        assert_eq!(intervals.take(&interval(0, 10), true, None), "");
+        let line = intervals.take(&interval(1, 20), true, None);
         assert!(line.starts_with("[ 10s ] thds: 1 tps: 3.00 qps: 3.00 "), "{line}");
-        let report = intervals.take(&interval(2, 30), true);
+        let of_worker = |transactions, busy_s| WorkerStats {
+            transactions,
+            busy: busy_s * SECOND,
+            ..WorkerStats::default()
+        };
+        intervals.workers = vec![of_worker(20, 1), of_worker(40, 3)];
+        let report = intervals.take(&interval(2, 30), true, None);
         assert!(report.starts_with("[ 15s ] Checkpoint report:\nSQL statistics:\n"), "{report}");
         assert!(report.contains("    transactions:                        60     (4.00 per sec.)"));
         assert!(report.contains("    total time:                          15.0000s"));
-        assert!(report.contains("    events (avg/stddev):           60.0000/-\n"), "{report}");
-        let line = intervals.take(&interval(3, 40), true);
+        assert!(report.contains("    events (avg/stddev):           30.0000/10.00\n"), "{report}");
+        let last = intervals.fairness(&[of_worker(30, 2), of_worker(70, 5)]);
+        assert_eq!((last.events_mean, last.events_stddev), (20.0, 10.0));
+        assert_eq!((last.busy_mean_s, last.busy_stddev_s), (1.5, 0.5));
+        let line = intervals.take(&interval(3, 40), true, None);
         assert!(line.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{line}");
         let (frame, seconds) = intervals.since_checkpoint().expect("there was a checkpoint");
         assert_eq!((frame.counts().committed, seconds as u64), (40, 5));
@@ -290,7 +408,7 @@ mod tests {
         let mut settings = Settings::new();
         settings.report_interval_s = 5;
         let mut intervals = Intervals::new(&settings);
-        assert_eq!(intervals.take(&interval(0, 10), false), "");
+        assert_eq!(intervals.take(&interval(0, 10), false, None), "");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
-use dyno_runner::sweep::{self, SweepLevel};
+use dyno_runner::sweep::{self, JsonList, SweepLevel};
 use dyno_sysbench::{LegacyTest, SysbenchOptions, SysbenchTest};
 use load::LoadCommand;
 use settings::Settings;
@@ -97,16 +97,28 @@ fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
 
 /// A run for each number of threads, and a table of them.
 fn swept(words: &[String], at: usize, levels: &[u32]) -> Exit {
-    if words.iter().any(|word| word.starts_with("--json")) {
-        let mut console = Console::new(Settings::new().verbosity, false);
-        console.fatal("--json holds one run: a list of --threads would write it anew for each");
-        console.hint("give one number of threads, or leave --json out");
-        return Exit::Failed;
-    }
+    let mut console = Console::new(Settings::new().verbosity, false);
+    let mut json = match JsonList::of(words) {
+        Ok(json) => json,
+        Err(message) => {
+            console.fatal(message);
+            return Exit::Failed;
+        }
+    };
     let (exit, table) = sweep::sweep("threads", levels, |threads, measured| {
         let mut own = words.to_vec();
         own[at] = format!("--threads={threads}");
-        main_of_one(&own, measured)
+        if let Some(json) = &json {
+            json.redirect(&mut own);
+        }
+        let exit = main_of_one(&own, measured);
+        match json.as_mut().map_or(Ok(()), JsonList::take) {
+            Ok(()) => exit,
+            Err(message) => {
+                console.fatal(message);
+                Exit::Failed
+            }
+        }
     });
     output::data(&table);
     exit
@@ -259,7 +271,7 @@ fn with_test(
         None => {
             let command_line = without_secrets(words);
             let test = options.test.name().to_owned();
-            let job = run::Job { settings, test, command_line: &command_line };
+            let job = run::Job { settings, test, command_line: &command_line, script: None };
             run::run(&database, options, &job, console)
         }
     }

@@ -3,12 +3,16 @@
 use super::command_line::CommandLine;
 use super::console::Console;
 use super::fatal::{self, Place};
+use super::intervals::ReportHooks;
 use super::options::{Kind, OPTIONS};
 use super::run::{self, Job};
 use super::settings::DbDriver;
 use super::target;
 use super::values::{list, size, switch};
-use dyno_lua::{CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
+use dyno_lua::{
+    CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportHook, ReportStat,
+    ScriptSettings, SideState, side_state,
+};
 use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
 use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
@@ -55,16 +59,15 @@ fn executed(
     }
     let kind = match dyno_lua::look(&database, &script, &settings, command) {
         Ok(kind) => kind,
+        // What is wrong with the words, not with the script.
+        Err(error) if error.trace.is_empty() && !error.message.starts_with("cannot find") => {
+            console.complain(&error.message);
+            return Ok(Exit::Failed);
+        }
         Err(error) => return Ok(failed(&error, None, console)),
     };
     let ended = match kind {
-        CommandKind::Run { ignored_hooks } => {
-            if !ignored_hooks.is_empty() {
-                console
-                    .warning(format_args!("hooks of the script are not called: {ignored_hooks}"));
-            }
-            return Ok(run(&database, &script, &settings, line, console));
-        }
+        CommandKind::Run => return Ok(run(&database, &script, &settings, line, console)),
         CommandKind::PrintOptions => {
             dyno_lua::once(&database, &script, &settings, "options", command)
         }
@@ -87,25 +90,114 @@ fn run(
     line: &CommandLine,
     console: &mut Console,
 ) -> Exit {
+    let mut main = match Reports::new(database, script, settings) {
+        Ok(main) => main,
+        Err(error) => return failed(&error, Some("init"), console),
+    };
     let job = Job {
         settings: &line.settings,
         test: script.name().to_owned(),
         command_line: &settings.words,
+        script: Some(script),
     };
     let json = match run::begin(&job, console) {
         Ok(json) => json,
         Err(exit) => return exit,
     };
-    if let Err(error) = dyno_lua::once(database, script, settings, "init", "run") {
-        return failed(&error, Some("init"), console);
-    }
     let seed = settings.seed.into();
-    let exit = run::trial(&job, json, seed, console, |spec, control, observer| {
+    let hooks = &mut main as &mut dyn ReportHooks;
+    let exit = run::trial(&job, json, seed, (console, Some(hooks)), |spec, control, observer| {
         dyno_lua::drive(database, script, settings, spec, control, observer)
     });
-    match dyno_lua::once(database, script, settings, "done", "run") {
-        Err(error) => failed(&error, Some("done"), console),
+    match main.done() {
+        Err((function, error)) => failed(&error, Some(function), console),
         Ok(()) => exit,
+    }
+}
+
+/// The states of a run beside its workers', as the original has them: one for `init`, `done` and the last report, one
+/// for the reports before it.
+struct Reports<'a> {
+    main: Box<dyn SideState + 'a>,
+    /// Where the script reports itself.
+    reporter: Option<Box<dyn SideState + 'a>>,
+    reports_intermediate: bool,
+    reports_cumulative: bool,
+    /// The first error of a hook.
+    failure: Option<(&'static str, LuaError)>,
+}
+
+impl<'a> Reports<'a> {
+    /// Executes `init`.
+    fn new(
+        database: &'a Database,
+        script: &'a LuaScript,
+        settings: &'a ScriptSettings,
+    ) -> Result<Self, LuaError> {
+        let mut main = side_state(database, script, settings)?;
+        main.step("init")?;
+        let reports_intermediate = main.has(ReportHook::Intermediate)?;
+        let reports_cumulative = main.has(ReportHook::Cumulative)?;
+        let reporter = match reports_intermediate || reports_cumulative {
+            true => Some(side_state(database, script, settings)?),
+            false => None,
+        };
+        Ok(Reports { main, reporter, reports_intermediate, reports_cumulative, failure: None })
+    }
+
+    fn keep(&mut self, function: &'static str, ended: Result<(), LuaError>) {
+        if let Err(error) = ended {
+            self.failure.get_or_insert((function, error));
+        }
+    }
+
+    /// Executes `done`, and says which function has failed first.
+    fn done(mut self) -> Result<(), (&'static str, LuaError)> {
+        self.close_reporter();
+        let ended = self.main.step("done").and_then(|()| self.main.close());
+        self.keep("done", ended);
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    fn close_reporter(&mut self) {
+        if let Some(mut reporter) = self.reporter.take() {
+            let ended = reporter.close();
+            self.keep("report_intermediate", ended);
+        }
+    }
+}
+
+impl ReportHooks for Reports<'_> {
+    fn intermediate(&mut self, stat: &ReportStat) -> bool {
+        if !self.reports_intermediate {
+            return false;
+        }
+        if let Some(reporter) = &mut self.reporter {
+            let ended = reporter.report(ReportHook::Intermediate, stat);
+            self.keep("report_intermediate", ended);
+        }
+        true
+    }
+
+    fn checkpoint(&mut self, stat: &ReportStat) -> bool {
+        if !self.reports_cumulative {
+            return false;
+        }
+        if let Some(reporter) = &mut self.reporter {
+            let ended = reporter.report(ReportHook::Cumulative, stat);
+            self.keep("report_cumulative", ended);
+        }
+        true
+    }
+
+    fn last(&mut self, stat: &ReportStat) -> bool {
+        self.close_reporter();
+        if !self.reports_cumulative {
+            return false;
+        }
+        let ended = self.main.report(ReportHook::Cumulative, stat);
+        self.keep("report_cumulative", ended);
+        true
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Figures {
     /// Errors of attempts, lost connections not among them.
     pub(super) errors: u64,
     pub(super) reconnects: u64,
+    /// False: the statements are left out.
+    pub(super) uses_database: bool,
     /// Seconds that the figures above cover.
     pub(super) covered_s: f64,
     /// Seconds since the start.
@@ -40,10 +42,10 @@ pub(super) struct Figures {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fairness {
     pub(super) events_mean: f64,
-    /// Population; `None` where only sums over all workers are known (after a checkpoint).
-    pub(super) events_stddev: Option<f64>,
+    /// Of the population.
+    pub(super) events_stddev: f64,
     pub(super) busy_mean_s: f64,
-    pub(super) busy_stddev_s: Option<f64>,
+    pub(super) busy_stddev_s: f64,
 }
 
 impl Fairness {
@@ -52,27 +54,7 @@ impl Fairness {
         let busy = workers.iter().map(|worker| seconds(worker.busy));
         let (events_mean, events_stddev) = mean_and_deviation(events);
         let (busy_mean_s, busy_stddev_s) = mean_and_deviation(busy);
-        Fairness {
-            events_mean,
-            events_stddev: Some(events_stddev),
-            busy_mean_s,
-            busy_stddev_s: Some(busy_stddev_s),
-        }
-    }
-
-    /// Of a part of a trial, where only sums are known.
-    pub(super) fn of_sums(frame: &Frame, workers: u32) -> Self {
-        let workers = f64::from(workers.max(1));
-        let busy_ns = match &frame.service {
-            Some(service) => service.sum(),
-            None => frame.latency().sum(),
-        };
-        Fairness {
-            events_mean: frame.counts().committed as f64 / workers,
-            events_stddev: None,
-            busy_mean_s: busy_ns as f64 / 1e9 / workers,
-            busy_stddev_s: None,
-        }
+        Fairness { events_mean, events_stddev, busy_mean_s, busy_stddev_s }
     }
 }
 
@@ -117,6 +99,7 @@ impl Figures {
             transactions: counts.committed,
             errors: ignored_errors(frame),
             reconnects: counts.reconnects,
+            uses_database: true,
             covered_s,
             total_s,
             unfinished: None,
@@ -173,24 +156,18 @@ impl Figures {
     }
 
     fn write_fairness(&self, out: &mut String) -> fmt::Result {
-        let deviation = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.2}"));
         let Fairness { events_mean, events_stddev, busy_mean_s, busy_stddev_s } = self.fairness;
         writeln!(out, "Threads fairness:")?;
-        writeln!(
-            out,
-            "    events (avg/stddev):           {events_mean:.4}/{}",
-            deviation(events_stddev)
-        )?;
-        writeln!(
-            out,
-            "    execution time (avg/stddev):   {busy_mean_s:.4}/{}",
-            deviation(busy_stddev_s)
-        )?;
+        writeln!(out, "    events (avg/stddev):           {events_mean:.4}/{events_stddev:.2}")?;
+        writeln!(out, "    execution time (avg/stddev):   {busy_mean_s:.4}/{busy_stddev_s:.2}")?;
         writeln!(out)
     }
 
     fn write(&self, out: &mut String) -> fmt::Result {
-        self.write_counts(out)?;
+        match self.uses_database {
+            true => self.write_counts(out)?,
+            false => writeln!(out)?,
+        }
         if let Some(unfinished) = self.unfinished {
             writeln!(out, "Number of unfinished transactions on forced shutdown: {unfinished}\n")?;
         }
@@ -248,6 +225,7 @@ mod tests {
             transactions: after("transactions:") as u64,
             errors: after("ignored errors:") as u64,
             reconnects: after("reconnects:") as u64,
+            uses_database: true,
             covered_s: after("total:") / queries_per_s,
             total_s: after("total time:"),
             unfinished: None,
@@ -257,12 +235,7 @@ mod tests {
             sum_ms: after("sum:"),
             percentiles: vec![(95.0, after("95th percentile:"))],
             percentile_disabled: false,
-            fairness: Fairness {
-                events_mean,
-                events_stddev: Some(events_stddev),
-                busy_mean_s,
-                busy_stddev_s: Some(busy_stddev_s),
-            },
+            fairness: Fairness { events_mean, events_stddev, busy_mean_s, busy_stddev_s },
         };
         assert_eq!(figures.to_string(), ORIGINAL);
     }
@@ -301,12 +274,8 @@ mod tests {
         let worker =
             |transactions, busy| WorkerStats { transactions, busy, ..WorkerStats::default() };
         let fairness = Fairness::of_workers(&[worker(2, 1_000_000_000), worker(4, 3_000_000_000)]);
-        let expected = Fairness {
-            events_mean: 3.0,
-            events_stddev: Some(1.0),
-            busy_mean_s: 2.0,
-            busy_stddev_s: Some(1.0),
-        };
+        let expected =
+            Fairness { events_mean: 3.0, events_stddev: 1.0, busy_mean_s: 2.0, busy_stddev_s: 1.0 };
         assert_eq!(fairness, expected);
     }
 }

@@ -3,15 +3,16 @@
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::histogram::histogram;
-use super::intervals::Intervals;
+use super::intervals::{Intervals, ReportHooks, whole_stat};
 use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
 use dyno_drivers::{Database, with_driver};
-use dyno_engine::{Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec};
+use dyno_engine::{Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use dyno_facts::SeriesRow;
+use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_record::{MeasuredInterval, Window};
 use dyno_runner::exit::Exit;
@@ -27,6 +28,8 @@ pub(super) struct Job<'a> {
     /// The name of the test or script.
     pub(super) test: String,
     pub(super) command_line: &'a [String],
+    /// A script of the user's own.
+    pub(super) script: Option<&'a LuaScript>,
 }
 
 /// A built-in test.
@@ -48,7 +51,7 @@ pub(super) fn run(
         return exit;
     }
     let workload = Sysbench::new(options, database.dialect());
-    trial(job, json, seed, console, |spec, control, observer| {
+    trial(job, json, seed, (console, None), |spec, control, observer| {
         DRIVE_ON(database, &workload, spec, control, observer)
     })
 }
@@ -64,12 +67,12 @@ pub(super) fn begin(job: &Job<'_>, console: &mut Console) -> Result<Option<JsonF
     Ok(json)
 }
 
-/// Executes a trial and prints its report.
+/// Executes a trial and prints its report, or has the hooks do so.
 pub(super) fn trial(
     job: &Job<'_>,
     json: Option<JsonFile>,
     seed: u64,
-    console: &mut Console,
+    (console, hooks): (&mut Console, Option<&mut dyn ReportHooks>),
     drive: impl FnOnce(&TrialSpec, &Control, &mut dyn Observer) -> Result<TrialResult, DriveError>,
 ) -> Exit {
     let settings = job.settings;
@@ -83,10 +86,13 @@ pub(super) fn trial(
         intervals: Intervals::new(settings),
         length: spec.interval,
         rows: Vec::new(),
+        hooks,
+        job,
     };
     let begun = monotonic_now();
     let driven = drive(&spec, &control, &mut reporter);
-    let Reporter { intervals, rows, .. } = reporter;
+    let Reporter { mut intervals, rows, hooks, .. } = reporter;
+    intervals.uses_database = job.uses_database();
     let result = match driven {
         Ok(result) => result,
         Err(error) => {
@@ -104,7 +110,7 @@ pub(super) fn trial(
             return Exit::Failed;
         }
     }
-    ended(&result, &intervals, job, console)
+    ended(&result, &intervals, job, (console, hooks))
 }
 
 /// The current time, which is never 0.
@@ -198,6 +204,11 @@ fn look_before(
 }
 
 impl Job<'_> {
+    /// False where no statement can have been counted.
+    fn uses_database(&self) -> bool {
+        self.script.is_none_or(LuaScript::uses_database)
+    }
+
     fn is_too_late(&self, begun: Nanos) -> bool {
         let limit = self.settings.thread_init_timeout_s * SECOND;
         monotonic_now().saturating_sub(begun) >= limit
@@ -226,6 +237,7 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
         events: above_0(settings.events),
         rate_per_s: above_0(settings.rate_per_s).map(|rate| rate as f64),
         interval: Intervals::length(settings),
+        watch_workers: !settings.report_checkpoints_s.is_empty(),
         seed,
         errors: error_policy(settings),
         drain: grace_s.map_or(Nanos::MAX, |seconds| seconds.saturating_mul(SECOND)),
@@ -235,21 +247,28 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
 }
 
 /// Prints what sysbench prints while a test runs.
-struct Reporter<'a, 's> {
+struct Reporter<'a, 's, 'h> {
     console: &'a mut Console,
     intervals: Intervals<'s>,
     length: Nanos,
     rows: Vec<SeriesRow>,
+    hooks: Option<&'h mut (dyn ReportHooks + 'h)>,
+    job: &'a Job<'s>,
 }
 
-impl Observer for Reporter<'_, '_> {
+impl Observer for Reporter<'_, '_, '_> {
+    fn workers(&mut self, workers: &[WorkerStats]) {
+        self.intervals.workers = workers.to_vec();
+    }
+
     fn released(&mut self, _window: &Window) {
         self.console.notice("Threads started!\n");
     }
 
     fn interval(&mut self, interval: &MeasuredInterval) {
         let whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
-        let text = self.intervals.take(interval, whole);
+        self.intervals.uses_database = self.job.uses_database();
+        let text = self.intervals.take(interval, whole, self.hooks.as_deref_mut());
         self.console.text(Level::Notice, text);
         self.rows.push(SeriesRow::from(interval));
     }
@@ -279,7 +298,7 @@ fn ended(
     result: &TrialResult,
     intervals: &Intervals<'_>,
     job: &Job<'_>,
-    console: &mut Console,
+    (console, hooks): (&mut Console, Option<&mut dyn ReportHooks>),
 ) -> Exit {
     let settings = job.settings;
     console.measured = Some(SweepLevel::of(settings.threads, result));
@@ -303,7 +322,10 @@ fn ended(
     } else {
         console.info("Done.\n");
     }
-    console.text(Level::Notice, report(result, intervals, settings, forced));
+    let stat = last_stat(result, intervals, settings);
+    if !hooks.is_some_and(|hooks| hooks.last(&stat)) {
+        console.text(Level::Notice, report(result, intervals, settings, forced));
+    }
     if settings.debug {
         per_thread(result, console);
     }
@@ -332,6 +354,13 @@ fn ended(
     Exit::Done
 }
 
+/// What the last report gives to a script.
+fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> ReportStat {
+    let total_s = result.length() as f64 / 1e9;
+    let (frame, covered_s) = intervals.since_checkpoint().unwrap_or((&result.total, total_s));
+    whole_stat(frame, covered_s, total_s, settings.percentile)
+}
+
 fn report(
     result: &TrialResult,
     intervals: &Intervals<'_>,
@@ -340,11 +369,12 @@ fn report(
 ) -> String {
     let total_s = result.length() as f64 / 1e9;
     let (frame, covered_s, fairness) = match intervals.since_checkpoint() {
-        Some((frame, seconds)) => (frame, seconds, Fairness::of_sums(frame, settings.threads)),
+        Some((frame, seconds)) => (frame, seconds, intervals.fairness(&result.workers)),
         None => (&result.total, total_s, Fairness::of_workers(&result.workers)),
     };
     let Settings { percentile, percentiles, .. } = settings;
     let mut figures = Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
+    figures.uses_database = intervals.uses_database;
     figures.unfinished = forced.then_some(result.unfinished);
     let histogram = if settings.histogram { histogram(&frame.latency()) } else { String::new() };
     format!("{histogram}{figures}")

@@ -15,7 +15,7 @@ Examples:
   dyno fleet key fleet.key                                        make the key; copy it to all machines
   dyno fleet ls --nats nats://10.0.0.1:4222 --fleet-key fleet.key     who makes load there
 
-Whoever has the key may order load and report what was measured; dyno answers nobody else.";
+Anybody who has the key may order load and report results; dyno answers nobody else.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {

@@ -28,7 +28,7 @@ It waits for runs, drives its part of their trials and waits again, until Ctrl-C
 key. It finds passwords of targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; as soon as it has some that belong
 to no address, --only-hosts must say to which HOST:PORT they may go. A run sends passwords only where both of them are
 connected to NATS by TLS, each for its own address. It takes only plans of its own version of dyno, executes no commands
-of theirs, and writes only to a temporary folder of its own; of this machine's files a run can name only the
+of theirs, no Lua scripts unless --allow-scripts is given, and writes only to a temporary folder of its own; of this machine's files a run can name only the
 certificates of a target's URL. DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't, DYNO_FLEET_KEY
 what --fleet-key would name.")]
 pub(crate) struct Arguments {
@@ -42,6 +42,10 @@ pub(crate) struct Arguments {
     /// others are refused. Without it every host may be named by a run, but no socket.
     #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',')]
     only_hosts: Vec<String>,
+    /// Execute Lua scripts of runs (`workload = "lua"`), which may do on this machine what its user may. Without it
+    /// their trials are refused.
+    #[arg(long)]
+    allow_scripts: bool,
 }
 
 /// Where this process finds passwords that belong to no address.
@@ -63,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         Failure::usage("`dyno generator` needs --nats URL.")
             .with_hint("Start a server with `nats-server` and give its URL: nats://HOST:4222.")
     })?;
-    let permits = Permits::new(&arguments.only_hosts)?;
+    let permits = Permits::new(&arguments.only_hosts)?.allow_scripts(arguments.allow_scripts);
     permits.bind_passwords(&passwords())?;
     // Nobody sits here to be asked for passwords, also where a terminal is open.
     if let Ok(nothing) = File::open("/dev/null") {

@@ -4,7 +4,7 @@ use super::{RUNS, read_runs};
 use crate::Done;
 use crate::choice::{LANGUAGES, choice};
 use dyno_facts::{PaperTexts, PublishedTable};
-use dyno_report::{Edition, Lang, Naming, Paper, ReportError, Templates};
+use dyno_report::{ChartFile, Edition, Lang, Naming, Paper, Picture, ReportError, Templates};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_store::RunData;
@@ -21,10 +21,23 @@ pub(crate) enum Format {
     Typ,
     /// Markdown.
     Md,
+    /// For word processors; with charts where PNG can be made.
+    Docx,
     /// A line per trial.
     Csv,
-    /// What was found, and all sections with their raw numbers; texts as keys and in English.
+    /// Findings, and all sections with their raw numbers; texts as keys and in English.
     Json,
+}
+
+/// The files in which charts stand alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Charts {
+    /// With a style of their own.
+    Svg,
+    /// Twice as large as on the page; needs what a PDF needs.
+    Png,
+    /// The numbers behind them.
+    Csv,
 }
 
 #[derive(Debug)]
@@ -37,6 +50,7 @@ pub(crate) struct Forms {
     /// The publisher's, instead of those of the suite.
     pub(crate) texts: Option<PaperTexts>,
     pub(crate) editions: Vec<Edition>,
+    pub(crate) charts: Vec<Charts>,
 }
 
 const EDITIONS: &[(&str, Edition)] = &[("full", Edition::Full), ("short", Edition::Short)];
@@ -49,6 +63,7 @@ impl Default for Forms {
             templates: Templates::default(),
             texts: None,
             editions: vec![Edition::Full],
+            charts: Vec::new(),
         }
     }
 }
@@ -59,6 +74,7 @@ Examples:
   dyno paper last                              write the last run's paper into its folder again
   dyno paper last --lang en,zh --format html,pdf   English and Chinese, to read and to print
   dyno paper 2026-11-21T21 --format md         one format only
+  dyno paper last --charts svg,csv             each chart as a file of its own, and its numbers
   dyno paper RUN_A RUN_B --out comparison      one paper of two runs
   dyno paper last --template mine              with style.css, slots/after-summary.md ... of the folder `mine`
   dyno paper --schema > paper.schema.json      the JSON Schema of paper.json
@@ -76,6 +92,9 @@ pub(crate) struct Arguments {
     /// (paper.short.html).
     #[arg(long, value_delimiter = ',', default_value = "full", value_parser = choice(EDITIONS))]
     edition: Vec<Edition>,
+    /// Charts to write into the folder charts (charts.zh), each as a file of its own.
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    charts: Vec<Charts>,
     /// Languages to write.
     #[arg(long, value_delimiter = ',', default_value = "en", value_parser = choice(LANGUAGES))]
     lang: Vec<Lang>,
@@ -96,7 +115,7 @@ pub(crate) struct Arguments {
     /// Print the JSON Schema of `paper.json` and stop.
     #[arg(long, conflicts_with_all = ["runs", "templates"])]
     schema: bool,
-    /// Write dyno's own templates into this folder, to begin one's own with, and stop.
+    /// Write dyno's templates into this folder, as a start for your own, and stop.
     #[arg(long, value_name = "FOLDER", conflicts_with = "runs")]
     templates: Option<PathBuf>,
 }
@@ -125,16 +144,28 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             Some(folder) => Templates::of_folder(folder).map_err(report_failure)?,
             None => Templates::default(),
         },
-        texts: arguments.paper.as_deref().map(publication).transpose()?,
+        texts: arguments.paper.as_deref().map(|file| publication(file, &runs)).transpose()?,
         editions: arguments.edition.clone(),
+        charts: arguments.charts.clone(),
     };
     write_paper(&runs, &out, &forms, |file| output::data(&format!("{}\n", file.display())))
 }
 
-fn publication(file: &Path) -> Result<PaperTexts, Failure> {
+fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::new(format!("{} can't be read: {error}.", file.display())))?;
-    Ok(dyno_suite::publication(&file.to_string_lossy(), &text)?)
+    let texts = dyno_suite::publication(&file.to_string_lossy(), &text)?;
+    let targets = runs.iter().flat_map(|run| &run.header.targets);
+    let known: Vec<&str> = targets.map(|target| target.name.as_str()).collect();
+    let mut named = texts.order.iter().chain(texts.targets.keys());
+    match named.find(|name| !known.contains(&name.as_str())) {
+        None => Ok(texts),
+        Some(name) => {
+            let message =
+                format!("{} names the target `{name}`, which no run has.", file.display());
+            Err(Failure::usage(message).with_hint(format!("Targets: {}.", known.join(", "))))
+        }
+    }
 }
 
 fn write_templates(folder: &Path) -> Done {
@@ -173,19 +204,22 @@ pub(crate) fn write_paper(
     std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
     let links: Vec<Option<String>> = runs.iter().map(|run| way(out, &run.path)).collect();
     // Names of targets have a language.
-    let made = |lang: Lang| {
-        let naming = Naming { texts: forms.texts.as_ref(), lang };
+    let made = |lang: Lang, by_product: bool| {
+        let naming = Naming { texts: forms.texts.as_ref(), lang, by_product };
         Paper::named(runs, &published_of(runs), &[], &naming).linked(links.clone())
     };
     let mut write = |name: &str, bytes: &[u8]| {
         let file = out.join(name);
+        let folder = file.parent().unwrap_or(out);
+        std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         dyno_store::write_atomically(&file, bytes)?;
         tell(&file);
         Ok::<(), Failure>(())
     };
     let has = |format: Format| forms.formats.contains(&format);
     if has(Format::Csv) || has(Format::Json) {
-        let paper = made(Lang::En);
+        // Programs know targets by their names.
+        let paper = made(Lang::En, false);
         if has(Format::Csv) {
             write("paper.csv", paper.csv().as_bytes())?;
         }
@@ -193,10 +227,11 @@ pub(crate) fn write_paper(
             write("paper.json", paper.json().map_err(report_failure)?.as_bytes())?;
         }
     }
-    // A PDF may fail for lack of a compiler: it comes last.
+    // PDF and PNG may fail for lack of a compiler: they come last.
     let mut sources = Vec::new();
+    let mut drawings = Vec::new();
     for lang in forms.languages.iter().copied() {
-        let mut paper = made(lang);
+        let mut paper = made(lang, true);
         for edition in forms.editions.iter().copied() {
             paper = paper.in_edition(edition);
             let name = |extension: &str| file_name(lang, edition, extension);
@@ -205,8 +240,11 @@ pub(crate) fn write_paper(
                 write(&name("html"), text.as_bytes())?;
             }
             if has(Format::Md) {
-                let text = paper.markdown_with(&forms.templates, lang);
+                let text = markdown(&paper, forms, lang);
                 write(&name("md"), text.as_bytes())?;
+            }
+            if has(Format::Docx) {
+                write(&name("docx"), &docx(&paper, &forms.templates, lang)?)?;
             }
             if has(Format::Typ) || has(Format::Pdf) {
                 let text = paper.typst_with(&forms.templates, lang).map_err(report_failure)?;
@@ -214,11 +252,98 @@ pub(crate) fn write_paper(
                 sources.push((name("pdf"), text));
             }
         }
+        let whole = paper.in_edition(Edition::Full);
+        drawings.extend(charts(&whole, lang, forms, &mut write)?);
     }
+    pngs(&drawings, &mut write)?;
     for (name, text) in sources.iter().filter(|_| has(Format::Pdf)) {
         write(name, &dyno_pdf::compile(text).map_err(report_failure)?)?;
     }
     Ok(())
+}
+
+fn folder_of_charts(lang: Lang) -> String {
+    match lang {
+        Lang::En => "charts".to_owned(),
+        lang => format!("charts.{}", lang.code()),
+    }
+}
+
+/// Markdown; with charts where these are written as images, too.
+fn markdown(paper: &Paper, forms: &Forms, lang: Lang) -> String {
+    let images = [(Charts::Png, "png"), (Charts::Svg, "svg")];
+    let images = images.iter().find(|(kind, _)| forms.charts.contains(kind));
+    match images.filter(|_| paper.edition == Edition::Full) {
+        None => paper.markdown_with(&forms.templates, lang),
+        Some((_, extension)) => {
+            let folder = folder_of_charts(lang);
+            paper.markdown_with_images(&forms.templates, lang, &folder, extension)
+        }
+    }
+}
+
+/// Writes a file of a paper.
+type Writing<'a> = &'a mut dyn FnMut(&str, &[u8]) -> Result<(), Failure>;
+
+/// Writes charts as SVG and CSV; returns those that are wanted as PNG, with the names of these.
+fn charts(
+    paper: &Paper,
+    lang: Lang,
+    forms: &Forms,
+    write: Writing<'_>,
+) -> Result<Vec<(String, ChartFile)>, Failure> {
+    let has = |kind: Charts| forms.charts.contains(&kind);
+    let folder = folder_of_charts(lang);
+    let mut drawings = Vec::new();
+    let charts = match forms.charts.is_empty() {
+        true => Vec::new(),
+        false => paper.charts(&forms.templates, lang),
+    };
+    for chart in charts {
+        let name = |extension: &str| format!("{folder}/{}.{extension}", chart.name);
+        if has(Charts::Svg) {
+            write(&name("svg"), chart.svg.as_bytes())?;
+        }
+        if has(Charts::Csv) && !chart.csv.is_empty() {
+            write(&name("csv"), chart.csv.as_bytes())?;
+        }
+        if has(Charts::Png) {
+            drawings.push((name("png"), chart));
+        }
+    }
+    Ok(drawings)
+}
+
+/// Writes charts as PNG.
+fn pngs(drawings: &[(String, ChartFile)], write: Writing<'_>) -> Result<(), Failure> {
+    if drawings.is_empty() {
+        return Ok(());
+    }
+    let svgs: Vec<(&str, f64)> =
+        drawings.iter().map(|(_, chart)| (chart.svg.as_str(), chart.width)).collect();
+    let pngs = dyno_pdf::pngs(&svgs).map_err(report_failure)?;
+    drawings.iter().zip(pngs).try_for_each(|((name, _), png)| write(name, &png))
+}
+
+/// A document; without charts where there is nothing that makes PNGs of them.
+fn docx(paper: &Paper, templates: &Templates, lang: Lang) -> Result<Vec<u8>, Failure> {
+    let charts = paper.docx_charts(templates, lang);
+    let svgs: Vec<(&str, f64)> =
+        charts.iter().map(|chart| (chart.svg.as_str(), chart.width)).collect();
+    let pngs = dyno_pdf::pngs(&svgs).unwrap_or_else(|error| {
+        output::talk(&format!("note: The document has no charts. {error}"));
+        error.hint.iter().for_each(|hint| output::talk(&format!("hint: {hint}")));
+        Vec::new()
+    });
+    let picture = |(png, chart): (Vec<u8>, &ChartFile)| Picture {
+        png,
+        width: chart.width,
+        height: chart.height,
+    };
+    let pictures: Vec<Picture> = pngs.into_iter().zip(&charts).map(picture).collect();
+    let parts = paper.docx_with(templates, lang, &pictures);
+    let parts = parts.iter().map(|part| (part.name.as_str(), part.bytes.as_slice()));
+    dyno_pdf::zip(parts).map_err(report_failure)
 }
 
 /// `paper.html`, in Chinese `paper.zh.html`, of the short edition `paper.short.html`.

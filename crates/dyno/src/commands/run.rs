@@ -120,7 +120,7 @@ struct FleetArguments {
     /// Seconds to wait until all load generators are there.
     #[arg(long, value_name = "S", requires = "nats", default_value_t = WAIT.as_secs())]
     wait: u64,
-    /// What the run does when a load generator dies or answers no more: it goes on with those that are left,
+    /// What the run does when a load generator dies or stops answering: it continues with the others,
     /// or it ends. The trial has failed in any case.
     #[arg(long, value_name = "DO", requires = "nats", default_value = "continue", value_parser = choice(LOST))]
     lost: OnLostGenerator,
@@ -158,7 +158,7 @@ struct Comparing {
     /// With --compare: ratios that differ from 1 by less are equivalent; 3% unless given.
     #[arg(long, value_name = "SHARE", requires = "compare")]
     equivalence: Option<String>,
-    /// With --compare: stop when the verdict is certain. It stays so however often one looks, stops and goes on.
+    /// With --compare: stop when the verdict is certain. The verdict stays valid however often you look, stop and continue.
     #[arg(long, requires = "compare")]
     until_decided: bool,
     /// Go on with an earlier run of the same comparison, on another day too: its pairs count, and those of the runs
@@ -457,7 +457,8 @@ fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
         data.trials.iter().any(|trial| {
             let is_open =
                 matches!(trial.summary.status, TrialStatus::Interrupted | TrialStatus::Starved);
-            trial.summary.step == step.id && !is_open
+            // A stage that failed is made again: the trial is its sum.
+            trial.summary.step == step.id && !is_open && trial.summary.stage.is_none()
         })
     };
     let skipped = data.header.skipped.keys().cloned().collect();

@@ -21,7 +21,7 @@ Rows of pgbench, TPC-C and TPC-H are those of the largest table.")]
 pub(crate) struct Arguments {
     /// A suite, to see its targets and experiments.
     suite: Option<String>,
-    /// The share for which a second time is told.
+    /// Share for which a second time is printed.
     #[arg(long, value_name = "F", default_value_t = 0.01)]
     shrink: f64,
     /// Print the file of the suite.

@@ -1,7 +1,10 @@
 //! The compiler as a library.
 
+mod png;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use png::pngs;
 
 use crate::{Font, PdfError};
 use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};

@@ -2,7 +2,7 @@
 
 use super::Desk;
 use crate::fonts;
-use dyno_report::{Lang, Paper};
+use dyno_report::{Edition, Lang, Paper};
 use std::io::Read;
 use std::path::Path;
 use typst::layout::{Frame, FrameItem, Transform};
@@ -145,6 +145,22 @@ fn papers_are_printed_whole_in_both_languages() {
             if lang == Lang::Zh {
                 assert!(text.contains("目录"), "{name}: the contents");
             }
+        }
+    }
+}
+
+#[test]
+fn the_short_edition_has_at_most_12_pages() {
+    let runs = [synthetic::two_targets(&[1, 8, 64, 512], 3, 30), synthetic::pgbench::pgbench()];
+    let both = Paper::new(&runs, &[synthetic::published()]);
+    for (name, paper) in papers().into_iter().chain([("both", both)]) {
+        let short = paper.in_edition(Edition::Short);
+        for lang in Lang::ALL {
+            let name = format!("{name}, {}", lang.code());
+            let document = document(&short.typst(lang).expect("rendered"));
+            checked(&name, &document);
+            let pages = document.pages().len();
+            assert!(pages <= 12, "{name}: {pages} pages");
         }
     }
 }

@@ -13,6 +13,7 @@ pub use cells::{bad, code, coded, emphasis, lines, link, number, spread, strong}
 pub use table::PaperRows;
 pub(crate) use user::of_markdown;
 
+use crate::svg::Svg;
 use crate::text::Message;
 use serde::Serialize;
 
@@ -64,6 +65,9 @@ pub enum Block {
 /// Page one.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cover {
+    /// The publisher's, as a `data:` URL; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub logo: String,
     /// What kind of document this is.
     pub kicker: Message,
     pub title: Message,
@@ -159,10 +163,10 @@ pub struct Drawing {
     pub legend: Vec<(String, String)>,
     /// As SVG.
     #[serde(skip)]
-    pub svgs: Vec<String>,
+    pub svgs: Vec<Svg>,
     /// The same laid out for a screen as wide as a hand; nothing where there is no such layout.
     #[serde(skip)]
-    pub narrow: Vec<String>,
+    pub narrow: Vec<Svg>,
 }
 
 /// Blocks that are put together.

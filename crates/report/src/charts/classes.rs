@@ -1,22 +1,29 @@
 //! What each target reached at the only load level, beside the published rows: classes on the axis.
 
 use super::{Drawing, PUBLISHED, WIDE, colour, figure, linear_axis, targets_of};
-use crate::evidence::{Experiment, Paper, Point, Published, Spread};
+use crate::evidence::{Comparison, ComparisonRow, Experiment, Paper, Point, Spread};
 use crate::findings::comparison::{counterpart, published_metric};
 use crate::format;
 use crate::levels::Measure;
 use crate::svg::{Bar, BarColumn, BarColumns, BarGroup, NARROW, bars};
-use crate::text::Lang;
+use crate::text::{Lang, Message};
 use dyno_facts::{PublishedRow, say};
 
 /// Beyond so many groups only what was measured has room for its number.
 const MOST_NUMBERS: usize = 8;
 
 /// A group of bars, before it is drawn.
-struct Class<'a> {
+#[derive(Default)]
+struct Class {
     name: String,
+    /// Below the name where several classes share it.
+    detail: String,
+    /// Label of the target that was measured.
+    target: String,
     published: Option<f64>,
-    point: Option<&'a Point>,
+    measured: Option<(Spread, usize)>,
+    /// The checks that forbid what was measured.
+    marks: String,
 }
 
 /// A chart for each published quantity; without any, one of the experiment's own. A bar alone shows nothing.
@@ -26,49 +33,108 @@ pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
         Some(table) => table.metrics.iter().take(2).cloned().collect(),
         None => vec![Measure::of(experiment).metric.name().to_owned()],
     };
-    let drawn = metrics.iter().filter_map(|metric| drawing(paper, experiment, metric, lang));
+    let drawn = metrics.iter().filter_map(|metric| {
+        let metric_title = published_metric(metric);
+        let what = say!(metric_by_class, metric = &metric_title, experiment = &experiment.title);
+        drawing(paper, &classes(paper, experiment, metric), &metric_title, what, lang)
+    });
     drawn.collect()
 }
 
-fn drawing(paper: &Paper, experiment: &Experiment, metric: &str, lang: Lang) -> Option<Drawing> {
-    let classes = classes(experiment, metric);
+/// A chart for each quantity of a published table that several experiments stand beside.
+pub(crate) fn of_comparison(paper: &Paper, comparison: &Comparison, lang: Lang) -> Vec<Drawing> {
+    let drawn = comparison.columns.iter().enumerate().filter_map(|(place, column)| {
+        let what = say!(metric_by_class, metric = column, experiment = &comparison.title);
+        drawing(paper, &rows(paper, comparison, place), column, what, lang)
+    });
+    drawn.collect()
+}
+
+/// The rows of a table with their counterparts.
+fn rows(paper: &Paper, comparison: &Comparison, place: usize) -> Vec<Class> {
+    let detail = telling(comparison);
+    let class = |row: &ComparisonRow| {
+        let pair = row.pairs.get(place)?;
+        let detail = detail.iter().filter_map(|at| row.conditions.get(*at));
+        (pair.published.is_some() || pair.measured.is_some()).then(|| Class {
+            name: row.label.clone(),
+            detail: detail.map(|value| shortly(value)).collect::<Vec<_>>().join(" / "),
+            target: row.target.clone(),
+            published: pair.published,
+            measured: pair.measured.map(|measured| (measured, pair.repeats)),
+            marks: forbidding(paper, &pair.checks),
+        })
+    };
+    comparison.rows.iter().filter_map(class).collect()
+}
+
+/// The conditions that tell rows of one label apart: one where that is enough.
+fn telling(comparison: &Comparison) -> Vec<usize> {
+    let is_enough = |chosen: &[usize]| {
+        let key = |row: &ComparisonRow| {
+            let values = chosen.iter().map(|at| row.conditions.get(*at).cloned());
+            (row.label.clone(), values.collect::<Vec<_>>())
+        };
+        let keys: Vec<_> = comparison.rows.iter().map(key).collect();
+        format::unique(keys.clone()).len() == keys.len()
+    };
+    let all: Vec<usize> = (0..comparison.conditions.len()).collect();
+    match all.iter().find(|at| is_enough(&[**at])) {
+        _ if is_enough(&[]) => Vec::new(),
+        Some(one) => vec![*one],
+        None => all,
+    }
+}
+
+/// Millions and thousands as such: `50 M`.
+fn shortly(value: &str) -> String {
+    let digits: String = value.chars().filter(|c| *c != ',').collect();
+    match digits.parse::<f64>() {
+        Ok(number) if number >= 1e9 => format!("{} G", format::plain(number / 1e9)),
+        Ok(number) if number >= 1e6 => format!("{} M", format::plain(number / 1e6)),
+        _ => value.to_owned(),
+    }
+}
+
+fn drawing(
+    paper: &Paper,
+    classes: &[Class],
+    metric: &Message,
+    what: Message,
+    lang: Lang,
+) -> Option<Drawing> {
     let has_published = classes.iter().any(|class| class.published.is_some());
-    let measured = |class: &Class<'_>| class.point.and_then(|point| point.metric(metric));
-    if classes.len() < 2 || classes.iter().all(|class| measured(class).is_none()) {
+    if classes.len() < 2 || classes.iter().all(|class| class.measured.is_none()) {
         return None;
     }
-    let names = shortened(&classes);
+    let names = shortened(classes);
     let highest = classes.iter().flat_map(|class| {
-        [class.published, measured(class).map(|spread| spread.max)].into_iter().flatten()
+        [class.published, class.measured.map(|(spread, _)| spread.max)].into_iter().flatten()
     });
-    let title = published_metric(metric);
-    let what = say!(metric_by_class, metric = &title, experiment = &experiment.title);
-    let y = linear_axis(&title.render(lang), highest, 5);
+    let y = linear_axis(&metric.render(lang), highest, 5);
     let is_crowded = classes.len() > MOST_NUMBERS;
     let groups = classes.iter().zip(names).map(|(class, name)| {
-        let theirs = class.published.map(|value| bar(value, None, String::new(), is_crowded));
-        let ours = measured(class).map(|spread| {
-            let marks = class.point.map_or(String::new(), |point| forbidding(paper, point));
-            let spread = (spread, class.point.map_or(1, |point| point.repeats));
-            bar(spread.0.median, Some(spread), marks, false)
-        });
+        let theirs = class.published.map(|value| bar(value, None, "", is_crowded));
+        let ours = class
+            .measured
+            .map(|(spread, n)| bar(spread.median, Some((spread, n)), &class.marks, false));
         let ours = ours.unwrap_or_default();
         let columns = match has_published {
             true => vec![theirs.unwrap_or_default(), ours],
             false => vec![ours],
         };
-        BarGroup { name, columns, marks: Vec::new() }
+        BarGroup { name, detail: class.detail.clone(), columns, marks: Vec::new() }
     });
     let mut names = vec![say!(measured).render(lang)];
     if has_published {
         names.insert(0, say!(published).render(lang));
     }
-    let first = classes.iter().find_map(|class| class.point).map(|point| point.target.as_str());
+    let first = classes.iter().find(|class| class.measured.is_some());
     let chart = BarColumns {
         width: WIDE.0,
         height: WIDE.1 - 60.0,
         description: what.render(lang),
-        class: colour(paper, first.unwrap_or_default()),
+        class: colour(paper, first.map_or("", |class| class.target.as_str())),
         y,
         base: 0.0,
         limit: None,
@@ -87,13 +153,13 @@ fn narrow_bars(chart: &BarColumns) -> Vec<Bar> {
     let is_paired = chart.names.len() > 1;
     let of_group = |group: &BarGroup| -> Vec<Bar> {
         let bar = |(place, column): (usize, &BarColumn)| {
-            let name = match is_paired {
-                true => format!("{}, {}", group.name, chart.names[place]),
-                false => group.name.clone(),
-            };
+            let parts = [&group.name, &group.detail].into_iter();
+            let parts = parts.chain(chart.names.get(place).filter(|_| is_paired));
+            let parts: Vec<&str> =
+                parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
             let class: &str = if is_paired && place == 0 { PUBLISHED } else { &chart.class };
             Some(Bar {
-                name,
+                name: parts.join(", "),
                 class: class.to_owned(),
                 value: column.value?,
                 low_high: column.low_high,
@@ -105,8 +171,8 @@ fn narrow_bars(chart: &BarColumns) -> Vec<Bar> {
     chart.groups.iter().flat_map(of_group).collect()
 }
 
-fn bar(value: f64, spread: Option<(Spread, usize)>, marks: String, is_crowded: bool) -> BarColumn {
-    let shown = format::short(value) + &marks;
+fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: bool) -> BarColumn {
+    let shown = format::short(value) + marks;
     BarColumn {
         value: Some(value),
         low_high: spread.filter(|(_, n)| *n > 1).map(|(spread, _)| (spread.min, spread.max)),
@@ -117,39 +183,43 @@ fn bar(value: f64, spread: Option<(Spread, usize)>, marks: String, is_crowded: b
 }
 
 /// The checks that forbid a figure, behind it.
-pub(super) fn forbidding(paper: &Paper, point: &Point) -> String {
-    paper.forbidding(&point.checks).map(|check| format!(" E{}", check.number)).collect()
+pub(super) fn forbidding(paper: &Paper, checks: &[usize]) -> String {
+    paper.forbidding(checks).map(|check| format!(" E{}", check.number)).collect()
 }
 
 /// Published rows in their order with their counterparts, then targets without one.
-fn classes<'a>(experiment: &'a Experiment, metric: &str) -> Vec<Class<'a>> {
-    let rows = |table: &'a Published| table.table.rows.iter();
-    let rows = experiment.published.first().into_iter().flat_map(rows);
-    let class = |row: &'a PublishedRow| {
+fn classes(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<Class> {
+    let class = |name: String, published: Option<f64>, point: Option<&Point>| Class {
+        name,
+        published,
+        target: point.map_or(String::new(), |point| point.target.clone()),
+        measured: point.and_then(|point| Some((point.metric(metric)?, point.repeats))),
+        marks: point.map_or(String::new(), |point| forbidding(paper, &point.checks)),
+        ..Class::default()
+    };
+    let of_row = |row: &PublishedRow| {
         let published = *row.metrics.get(metric)?;
         let point = row.targets.iter().find_map(|target| counterpart(experiment, row, target));
-        Some(Class { name: row.label.clone(), published: Some(published), point })
+        Some(class(row.label.clone(), Some(published), point))
     };
-    let mut classes: Vec<Class<'a>> = rows.filter_map(class).collect();
-    let mut others = Vec::new();
+    let rows = experiment.published.first().into_iter().flat_map(|table| &table.table.rows);
+    let mut classes: Vec<Class> = rows.filter_map(of_row).collect();
     for target in targets_of(experiment) {
-        let is_shown = |class: &Class<'_>| class.point.is_some_and(|point| point.target == target);
         let point = experiment.points.iter().find(|point| point.target == target);
-        if !classes.iter().any(is_shown) {
-            others.push(Class { name: target.to_owned(), published: None, point });
+        if !classes.iter().any(|class| class.target == target) {
+            classes.push(class(target.to_owned(), None, point));
         }
     }
-    classes.extend(others);
     classes
 }
 
 /// Names without what all of them begin with, up to a point, a blank or a comma.
-fn shortened(classes: &[Class<'_>]) -> Vec<String> {
+fn shortened(classes: &[Class]) -> Vec<String> {
     let first = classes.first().map_or("", |class| class.name.as_str());
     let is_shared = |end: usize| classes.iter().all(|class| class.name.starts_with(&first[..end]));
     let ends = first.char_indices().filter(|(_, c)| matches!(c, '.' | ' ' | ','));
     let shared = ends.map(|(at, c)| at + c.len_utf8()).filter(|end| is_shared(*end)).max();
-    let cut = |class: &Class<'_>| class.name[shared.unwrap_or(0)..].trim().to_owned();
+    let cut = |class: &Class| class.name[shared.unwrap_or(0)..].trim().to_owned();
     classes.iter().map(cut).collect()
 }
 
@@ -158,7 +228,7 @@ mod tests {
     use super::*;
 
     fn names(of: &[&str]) -> Vec<String> {
-        let class = |name: &&str| Class { name: (*name).to_owned(), published: None, point: None };
+        let class = |name: &&str| Class { name: (*name).to_owned(), ..Class::default() };
         shortened(&of.iter().map(class).collect::<Vec<_>>())
     }
 

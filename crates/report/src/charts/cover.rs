@@ -1,6 +1,6 @@
 //! The one chart of page one.
 
-use super::classes::forbidding;
+use super::classes::{forbidding, of_comparison};
 use super::{Drawing, WIDE, colour, figure, of_experiment, verdict};
 use crate::evidence::{KeyRow, Paper, metric_name};
 use crate::format;
@@ -10,13 +10,16 @@ use dyno_facts::say;
 use dyno_statistics::Metric;
 
 /// More rows do not fit beside all else that page one has.
-const MOST_ROWS: usize = 10;
+const MOST_ROWS: usize = 9;
 
-/// Ratios where targets are compared, the results of all experiments side by side where there are several, the first
+/// Ratios where targets are compared, results beside published ones by class, the results of all experiments side by side where there are several, the first
 /// chart of the only one.
 pub(crate) fn figure_of(paper: &Paper, lang: Lang) -> Option<Drawing> {
     let compared = paper.cover_comparisons();
     if let Some(drawing) = verdict::of_first_rows(paper, &compared, MOST_ROWS, lang) {
+        return Some(drawing);
+    }
+    if let Some(drawing) = beside_published(paper, lang) {
         return Some(drawing);
     }
     let measured: Vec<_> = paper.experiments.iter().filter(|own| !own.points.is_empty()).collect();
@@ -28,6 +31,11 @@ pub(crate) fn figure_of(paper: &Paper, lang: Lang) -> Option<Drawing> {
         }
         _ => results(paper, lang),
     }
+}
+
+/// The first quantity of the first published table that several experiments stand beside.
+fn beside_published(paper: &Paper, lang: Lang) -> Option<Drawing> {
+    paper.comparisons.iter().find_map(|of| of_comparison(paper, of, lang).into_iter().next())
 }
 
 /// The best point of each experiment and target, of the measure that most of them have.
@@ -59,7 +67,7 @@ fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
             value: spread.median,
             low_high: (point.repeats > 1).then_some((spread.min, spread.max)),
             // A figure that a check forbids says so wherever it stands.
-            text: format::short(spread.median) + &forbidding(paper, point),
+            text: format::short(spread.median) + &forbidding(paper, &point.checks),
         }
     };
     let shown: Vec<Bar> = rows.iter().take(MOST_ROWS).map(bar).collect();

@@ -1,6 +1,6 @@
 //! Which charts a paper has.
 
-mod classes;
+pub(crate) mod classes;
 mod cluster;
 pub(crate) mod cover;
 pub(crate) mod distributions;
@@ -18,7 +18,7 @@ pub(crate) use verdict::drawings;
 pub use crate::blocks::Drawing;
 use crate::evidence::{Experiment, Paper, Point, Spread};
 use crate::levels::{Levels, Measure};
-use crate::svg::{Axis, AxisScale, Chart, Series, Stroke};
+use crate::svg::{Axis, AxisScale, Chart, NARROW, Series, Stroke, Svg};
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, say};
 
@@ -59,9 +59,13 @@ fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
     experiment.points.iter().filter(is_level).filter(move |point| !is_again(point))
 }
 
+/// The class of a target's colour: one of the paper's, or `p` and its place where the publisher has chosen one.
 pub fn colour(paper: &Paper, target: &str) -> String {
     let place = paper.targets.iter().position(|known| known.label == target).unwrap_or(0);
-    format!("s{}", place % COLOURS)
+    match paper.own_colours().any(|(own, _)| own == place) {
+        true => format!("p{place}"),
+        false => format!("s{}", place % COLOURS),
+    }
 }
 
 pub fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
@@ -151,7 +155,10 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
     wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
 }
 
-/// A figure of one wide chart.
+/// Longer names at the ends of lines leave too little of a narrow chart.
+const LONGEST_NARROW: usize = 14;
+
+/// A figure of one wide chart, and the same laid out for a small screen.
 fn wide(
     description: &Message,
     [x, y]: [Axis; 2],
@@ -162,12 +169,22 @@ fn wide(
     let ((width, height), description) = (WIDE, description.render(lang));
     let shades = Vec::new();
     let chart = Chart { width, height, description, x, y, left_letters: 0, shades, series };
-    figure(vec![chart.svg()], legend(&chart), caption, lang)
+    let drawing = figure(vec![chart.svg()], legend(&chart), caption, lang);
+    Drawing { narrow: vec![narrowed(chart).svg()], ..drawing }
+}
+
+/// As wide as a hand. Where there are several lines, the legend above names them.
+fn narrowed(chart: Chart) -> Chart {
+    let is_alone = chart.series.len() == 1;
+    let fits = |name: &String| is_alone && name.chars().count() <= LONGEST_NARROW;
+    let line = |series: Series| Series { end_label: series.end_label.filter(fits), ..series };
+    let series = chart.series.into_iter().map(line).collect();
+    Chart { width: NARROW, height: 230.0, series, ..chart }
 }
 
 /// A figure without a note.
 fn figure(
-    svgs: Vec<String>,
+    svgs: Vec<Svg>,
     legend: Vec<(String, String)>,
     caption: &[Message],
     lang: Lang,

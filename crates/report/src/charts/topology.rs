@@ -4,7 +4,7 @@ use super::cluster::Nodes;
 use super::{Drawing, colour};
 use crate::evidence::{Paper, PaperTarget, RunFacts, Trial};
 use crate::format;
-use crate::svg::{Anchor, open, place, text, width_of};
+use crate::svg::{Anchor, Svg, open, place, text, width_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{Environment, NodeConditions, ReplicaFacts, Role, Route, say};
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Drawing> {
         note: note.render(lang),
         caption: say!(load_generators_and_targets_and_how).render(lang),
         narrow: Vec::new(),
-        svgs: vec![out],
+        svgs: vec![Svg::plain(out)],
         legend: Vec::new(),
     })
 }

@@ -60,13 +60,20 @@ pub(super) fn of_first_rows(
 
 fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: Lang) -> Drawing {
     let mut groups: Vec<ForestGroup> = Vec::new();
+    let pair = |of: &PairedComparison| format!("{} / {}", of.candidate, of.baseline);
+    let only = rows.first().map(|(of, _)| pair(of));
+    let only = only.filter(|only| rows.iter().all(|(of, _)| pair(of) == *only));
     for (of, row) in rows {
-        let name = say!(
-            experiment_candidate_by_baseline,
-            experiment = &of.title,
-            candidate = &of.candidate,
-            baseline = &of.baseline
-        );
+        // One pair of targets stands at the axis.
+        let name = match only {
+            Some(_) => of.title.clone(),
+            None => say!(
+                experiment_candidate_by_baseline,
+                experiment = &of.title,
+                candidate = &of.candidate,
+                baseline = &of.baseline
+            ),
+        };
         let (name, drawn) = (name.render(lang), forest_row(paper, of, row, lang));
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.rows.push(drawn),
@@ -91,7 +98,11 @@ fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: 
         false => Message::default(),
     };
     let sides = if of_times { [faster, slower] } else { [slower, faster] };
-    let axis = axis(&shown, lang);
+    let label = match only {
+        Some(pair) => say!(axis_logarithmic, axis = pair),
+        None => say!(ratio_logarithmic),
+    };
+    let axis = axis(&shown, &label.render(lang));
     let drawn = |width: f64| forest(width, what.render(lang).as_str(), &axis, sides, &groups);
     Drawing {
         caption: caption.render(lang),
@@ -125,7 +136,7 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
 }
 
 /// Logarithmic around 1: twice as fast is as far from 1 as half as fast.
-fn axis(rows: &[&VerdictRow], lang: Lang) -> Axis {
+fn axis(rows: &[&VerdictRow], label: &str) -> Axis {
     let ends = |row: &&VerdictRow| match row.interval {
         Some(both) => [both.low, both.high, row.ratio],
         None => [row.ratio; 3],
@@ -141,7 +152,7 @@ fn axis(rows: &[&VerdictRow], lang: Lang) -> Axis {
         true => AxisScale::Linear { from: low, to: high }.ticks(6),
         false => scale.ticks(6),
     };
-    Axis::of(say!(ratio_logarithmic).render(lang), scale, places)
+    Axis::of(label.to_owned(), scale, places)
 }
 
 /// The fitted curve of a target, for the chart of its throughput; `None` where none was fitted.

@@ -65,6 +65,7 @@ impl Evidence {
         let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
         let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
             all.partition(|trial| trial.summary.status == TrialStatus::Starved);
+        let (stages, trials) = runs::stages(trials);
         let experiments = experiments::experiments(runs, &targets, &trials, published);
         let is_elsewhere = |table: &&PublishedTable| {
             !experiments.iter().any(|experiment| experiment.name == table.experiment)
@@ -85,6 +86,7 @@ impl Evidence {
             experiments,
             trials,
             set_aside,
+            stages,
         }
     }
 
@@ -148,6 +150,11 @@ impl Paper {
     pub fn in_edition(mut self, edition: Edition) -> Paper {
         self.edition = edition;
         self
+    }
+
+    /// Whether it is the edition for readers in a hurry.
+    pub fn is_short(&self) -> bool {
+        self.edition == Edition::Short
     }
 
     /// Says what leads from where the paper will stand to the folder of each run, in their order: a

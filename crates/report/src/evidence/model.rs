@@ -32,6 +32,8 @@ pub struct Evidence {
     pub trials: Vec<Trial>,
     /// Trials that were made again because the load generator was starved: shown, and in no figure, check or verdict.
     pub set_aside: Vec<Trial>,
+    /// Stages of long trials, which count within their sum, and attempts at them that were cut off or failed.
+    pub stages: Vec<Trial>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
 }
@@ -130,21 +132,12 @@ impl PaperTarget {
     /// The part of the version that decides how a server behaves: `8.0` of MySQL, `10.11` of MariaDB, `15` of
     /// PostgreSQL from 10 on.
     pub(crate) fn major_version(&self) -> Option<String> {
-        let mut words = self.product.split(' ');
-        let (product, version) = (words.next()?, words.next()?);
-        let parts: Vec<&str> = version.split(['.', '-']).collect();
-        let first = parts.first()?;
-        let is_one = product == "PostgreSQL" && first.parse::<u32>().is_ok_and(|n| n >= 10);
-        Some(match parts.get(1).filter(|_| !is_one) {
-            Some(second) => format!("{first}.{second}"),
-            None => (*first).to_owned(),
-        })
+        Some(major(&self.product)?.1)
     }
 
     /// Product and major version: `PostgreSQL 15`.
     pub(crate) fn major_product(&self) -> Option<String> {
-        let product = self.product.split(' ').next()?;
-        Some(format!("{product} {}", self.major_version()?))
+        major_product(&self.product)
     }
 
     /// Whether its sessions have the isolation level of its shards, whatever they ask for.
@@ -152,6 +145,26 @@ impl PaperTarget {
         let has_shards = self.facts.nodes.iter().any(|node| node.role == Role::Shard);
         has_shards && is_shardingsphere(&self.product)
     }
+}
+
+/// Product and major version of a product with its version: `PostgreSQL 15`.
+pub(super) fn major_product(words: &str) -> Option<String> {
+    let (product, version) = major(words)?;
+    Some(format!("{product} {version}"))
+}
+
+fn major(words: &str) -> Option<(&str, String)> {
+    // The version is the first word with a digit in front: a product may have a name of several words.
+    let is_version = |at: &usize| words[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let at = words.match_indices(' ').map(|(at, _)| at).find(is_version)?;
+    let (product, version) = (&words[..at], words[at + 1..].split(' ').next()?);
+    let parts: Vec<&str> = version.split(['.', '-']).collect();
+    let first = parts.first()?;
+    let is_one = product == "PostgreSQL" && first.parse::<u32>().is_ok_and(|n| n >= 10);
+    Some(match parts.get(1).filter(|_| !is_one) {
+        Some(second) => (product, format!("{first}.{second}")),
+        None => (product, (*first).to_owned()),
+    })
 }
 
 /// A setting that matters.
@@ -296,7 +309,7 @@ pub struct Trial {
     pub target: String,
     /// Whether its target is on the load generator's machine, or even inside its process.
     pub place: TargetPlace,
-    /// `complete`, `interrupted`, `failed`, `starved` or `running`.
+    /// `complete`, `interrupted`, `failed`, `starved`, `stage` or `running`.
     pub status: &'static str,
     pub summary: TrialSummary,
     /// What tells its load level apart beside workers and rate.

@@ -2,6 +2,7 @@
 
 use super::Naming;
 use super::figure_of;
+use super::naming::product;
 use super::nodes;
 use crate::evidence::settings;
 use crate::evidence::{Counter, Gap, PaperTarget, RunFacts, TargetPlace, Trial};
@@ -13,6 +14,7 @@ use dyno_facts::{
 use dyno_statistics::knee::{self, Tried};
 use dyno_statistics::objective::Objective;
 use dyno_store::{RunData, TrialData};
+use std::collections::BTreeSet;
 
 pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
     let status = match run.status() {
@@ -46,18 +48,6 @@ fn shell_line(words: &[String]) -> String {
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// What the target is called; where runs share its name, the run's number with it.
-fn label(runs: &[RunData], index: usize, name: &str, naming: &Naming<'_>) -> String {
-    let has_it = |run: &&RunData| {
-        run.header.targets.iter().any(|target| target.name == name)
-            || run.trials.iter().any(|trial| trial.summary.target == name)
-    };
-    match runs.iter().filter(has_it).count() {
-        0 | 1 => naming.shown(&runs[index], name),
-        _ => format!("{}, run {}", naming.shown(&runs[index], name), index + 1),
-    }
-}
-
 pub(super) fn targets(
     runs: &[RunData],
     index: usize,
@@ -74,11 +64,6 @@ pub(super) fn targets(
     let target = |facts: TargetFacts| {
         let own = run.trials.iter().filter(|trial| trial.summary.target == facts.name);
         let node = own.filter_map(before_of_primary).next();
-        let stated = [&facts.product, &facts.version];
-        let told = node.map(|node| [&node.product, &node.version]);
-        let words = if facts.product.is_empty() { told.unwrap_or(stated) } else { stated };
-        let words: Vec<&str> =
-            words.iter().map(|word| word.as_str()).filter(|word| !word.is_empty()).collect();
         let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
         if let Some(own) = naming.target(run, &facts.name) {
             facts.class = own.class.clone().unwrap_or(facts.class);
@@ -87,11 +72,11 @@ pub(super) fn targets(
         }
         facts.nodes.sort_by_key(|node| nodes::place_of_role(node.role.name()));
         PaperTarget {
-            label: label(runs, index, &facts.name, naming),
+            label: naming.label(runs, index, &facts.name),
             run: index + 1,
-            product: words.join(" "),
+            product: product(run, &facts.name),
             route_words: nodes::route(&facts),
-            part_of: facts.part_of.as_ref().map(|whole| label(runs, index, whole, naming)),
+            part_of: facts.part_of.as_ref().map(|whole| naming.label(runs, index, whole)),
             facts,
             settings: node.map(settings::rows).unwrap_or_default(),
             all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
@@ -119,7 +104,7 @@ pub(super) fn trials(
                 number.to_string()
             },
             run: index + 1,
-            target: label(runs, index, &summary.target, naming),
+            target: naming.label(runs, index, &summary.target),
             place: place(run, &summary.target),
             status: match &summary.status {
                 _ if data.is_partial && run.is_growing && is_last => "running",
@@ -127,6 +112,7 @@ pub(super) fn trials(
                 TrialStatus::Interrupted => "interrupted",
                 TrialStatus::Failed(_) => "failed",
                 TrialStatus::Starved => "starved",
+                TrialStatus::Stage => "stage",
             },
             adds_up: summary.counts.started == summary.counts.ended() + summary.in_flight,
             gaps: gaps(&data.series),
@@ -141,6 +127,17 @@ pub(super) fn trials(
     let mut trials: Vec<Trial> = run.trials.iter().map(trial).collect();
     reject(run, &mut trials);
     trials
+}
+
+/// Takes the stages of long trials out: those that ended well, and where their sum is there, those that were made again.
+pub(super) fn stages(trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
+    let is_sum = |trial: &&Trial| !trial.summary.stages.is_empty();
+    let place = |trial: &Trial| (trial.run, trial.summary.step.clone());
+    let sums: BTreeSet<(usize, String)> = trials.iter().filter(is_sum).map(place).collect();
+    trials.into_iter().partition(|trial| {
+        let is_stage = trial.summary.stage.is_some();
+        is_stage && (trial.status == "stage" || sums.contains(&place(trial)))
+    })
 }
 
 /// A rate that a search has found and then not held again is a step of it, not its result.
@@ -183,7 +180,7 @@ fn tried(trial: &Trial, objective: &Objective) -> Option<Tried> {
 }
 
 /// What the node that takes writes said before a trial; the first one, where none is known to.
-fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
+pub(super) fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
     let nodes = &trial.summary.conditions.nodes;
     let primary = nodes.iter().find(|(_, node)| node.role.as_deref() == Some("primary"));
     primary.and_then(|(name, _)| trial.before.get(name)).or_else(|| trial.before.values().next())

@@ -1,13 +1,14 @@
 //! Targets and load generators.
 
-use super::known;
-use crate::blocks::{Blocks, PaperRows, Span, TextLine, code};
+use super::{clauses, known, listed};
+use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code};
 use crate::charts::topology;
 use crate::evidence::node_role;
 use crate::evidence::{Paper, PaperTarget, RunFacts};
 use crate::format::{
     self,
     NumberFormat::{Plain, Right, Whole},
+    unique,
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{Environment, LogInFacts, TargetNode, say};
@@ -39,6 +40,9 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         let number = run.number.to_string();
         let title = say!(load_generators_of_the_fleet_of, number = number);
         blocks.table(machines(title, say!(load_generator_2), &rows));
+    }
+    if paper.runs.len() > 1 {
+        blocks.table(differing(paper));
     }
     for target in paper.targets.iter().filter(|target| !target.facts.stated.is_empty()) {
         let head = say!(stated_for_not_read, target = &target.label);
@@ -74,7 +78,9 @@ fn log_in(found: Option<&LogInFacts>) -> Message {
 fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
     PaperRows::new(say!(targets), &paper.targets)
         .look("text")
-        .text(say!(target_2), |target| &target.label)
+        .text(say!(target_2), |target| {
+            Cell::from(&target.label).with(clauses(&other_names(target)))
+        })
         .text(say!(product_and_version), |target| known(&target.product))
         .text(say!(address), |target| match target.facts.nodes.len() {
             0 => Message::from(target.facts.url.to_string()),
@@ -96,6 +102,14 @@ fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
         })
 }
 
+/// Its names in the suite and on the command line, where the paper calls it by another.
+fn other_names(target: &PaperTarget) -> Vec<Message> {
+    let facts = &target.facts;
+    let names = [Message::either(&facts.title, &facts.title_zh), Message::verbatim(&facts.name)];
+    let is_label = |name: &Message| Lang::ALL.iter().any(|lang| name.render(*lang) == target.label);
+    unique(names.into_iter().filter(|name| !name.is_empty() && !is_label(name)).collect())
+}
+
 fn nodes(target: &PaperTarget) -> PaperRows<&TargetNode> {
     PaperRows::new(say!(nodes_of_target, target = &target.label), &target.facts.nodes)
         .look("text")
@@ -109,6 +123,39 @@ fn nodes(target: &PaperTarget) -> PaperRows<&TargetNode> {
         .when(target.facts.nodes.iter().any(|node| node.log_in.is_some()), |table| {
             table.text(say!(log_in), |node| log_in(node.log_in.as_ref()))
         })
+}
+
+/// What is not the same in all runs, a column for each fact.
+fn differing(paper: &Paper) -> PaperRows<&RunFacts> {
+    let products = |run: &RunFacts| {
+        let own = paper.targets.iter().filter(|target| target.run == run.number);
+        listed(&unique(own.map(|target| known(&target.product)).collect::<Vec<_>>()))
+    };
+    let shrink = |run: &RunFacts| run.header.plan.as_ref().map_or(1.0, |plan| plan.shrink);
+    type Of<'a> = Box<dyn Fn(&RunFacts) -> Message + 'a>;
+    let environment = |of: fn(&Environment) -> Message| -> Of<'_> {
+        Box::new(move |run| of(&run.header.environment))
+    };
+    let facts: [(Message, Of<'_>); 10] = [
+        (say!(run_began), Box::new(|run| Message::verbatim(&run.header.started_at))),
+        (say!(suite), Box::new(|run| Message::verbatim(&run.header.suite))),
+        (say!(share_of_full_size), Box::new(move |run| format::plain(shrink(run)).into())),
+        (say!(systems), Box::new(products)),
+        (say!(load_generator_2), environment(|env| known(&env.host))),
+        (say!(processor), environment(|env| known(&env.cpu_model))),
+        (say!(cores_2), environment(|env| format::plain(env.cores as f64).into())),
+        (say!(kernel), environment(|env| known(&env.kernel))),
+        (say!(version_of_dyno), environment(|env| Message::verbatim(&env.dyno_version))),
+        (say!(seed_2), Box::new(|run| run.header.seed.to_string().into())),
+    ];
+    let runs = &paper.runs;
+    let table = PaperRows::new(say!(what_differs_between_the_runs), runs.iter()).look("text").col(
+        say!(run),
+        Whole,
+        |run| run.number,
+    );
+    let differs = |of: &Of<'_>| runs.iter().any(|run| of(run) != of(&runs[0]));
+    facts.iter().filter(|(_, of)| differs(of)).fold(table, |table, (name, of)| table.text(name, of))
 }
 
 fn machines(

@@ -59,8 +59,7 @@ fn of_transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) 
         return;
     }
     blocks.table(levels(paper, experiment));
-    let title = say!(scaling_with_read_only_nodes_at);
-    blocks.table(scaling(title, &experiment.node_scaling));
+    blocks.table(scaling_of(experiment));
     let described = points.iter().filter(|point| point.data.is_some());
     blocks.table(data(described.collect()));
     if points.iter().any(|point| point.data.is_some()) {
@@ -125,8 +124,9 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 
-fn scaling(title: Message, rows: &[NodeScaling]) -> PaperRows<&NodeScaling> {
-    PaperRows::new(title, rows)
+/// What more read-only nodes bring.
+pub(super) fn scaling_of(experiment: &Experiment) -> PaperRows<&NodeScaling> {
+    PaperRows::new(say!(scaling_with_read_only_nodes_at), &experiment.node_scaling)
         .text(say!(target_2), |row| &row.target)
         .col(say!(read_only_nodes_3), Whole, |row| {
             Cell::from(row.nodes).with_if(row.is_stated, || vec![Span::plain(say!(stated))])

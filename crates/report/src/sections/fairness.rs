@@ -14,6 +14,9 @@ use crate::text::{Lang, Message};
 use dyno_facts::{CommitWait, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeSet;
 
+/// Of more experiments the short edition has the size of the data beside the results only.
+const MOST_SIZES: usize = 8;
+
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("4", say!(fairness), "fairness");
@@ -37,12 +40,15 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     if comparable.is_empty() {
         blocks.paragraph(say!(no_two_targets_of_the_same));
     }
-    blocks.heading(3, "4.3", say!(data_to_memory), "");
     let sized = sized(paper);
-    if sized.is_empty() {
-        blocks.paragraph(say!(no_workload_told_the_size_of));
+    // In the short edition it stands beside each result where it would take too much room here.
+    if !(paper.is_short() && sized.len() > MOST_SIZES) {
+        blocks.heading(3, "4.3", say!(data_to_memory), "");
+        if sized.is_empty() {
+            blocks.paragraph(say!(no_workload_told_the_size_of));
+        }
+        blocks.table(memory(paper, sized));
     }
-    blocks.table(memory(paper, sized));
     checks(paper, &mut blocks);
     blocks
 }
@@ -230,7 +236,13 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
         }
         blocks.paragraph(line);
     }
-    blocks.table(findings(found));
+    let disclosed = found.iter().filter(|check| check.level == Level::I).count();
+    let is_shown = |check: &&Check| !paper.is_short() || check.level < Level::I;
+    let most = if paper.is_short() { MOST_LINES_SHORT } else { MOST_LINES };
+    blocks.table(findings(found.into_iter().filter(is_shown).collect(), most));
+    if paper.is_short() && disclosed > 0 {
+        blocks.fine(say!(further_checks_disclose, n = disclosed));
+    }
     if !silent.is_empty() {
         let mut inner = Blocks::default();
         let item =
@@ -242,8 +254,11 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
     }
 }
 
-fn findings(found: Vec<&Check>) -> PaperRows<&Check> {
-    const MOST_LINES: usize = 8;
+/// So many lines of what a check has found.
+const MOST_LINES: usize = 8;
+const MOST_LINES_SHORT: usize = 3;
+
+fn findings(found: Vec<&Check>, most: usize) -> PaperRows<&Check> {
     PaperRows::new(say!(checks_that_found_something), found)
         .look("text")
         .text(say!(no), |check| {
@@ -253,10 +268,10 @@ fn findings(found: Vec<&Check>) -> PaperRows<&Check> {
                 .with_if(check.is_accepted, || vec![Span::plain(say!(accepted))])
         })
         .text(say!(expected), |check| &check.rule)
-        .text(say!(found), |check| {
-            let more = check.lines.len().saturating_sub(MOST_LINES);
+        .text(say!(found), move |check| {
+            let more = check.lines.len().saturating_sub(most);
             let more = (more > 0).then(|| say!(and_more_lines, n = more.to_string()));
-            lines(check.lines.iter().take(MOST_LINES).cloned().chain(more))
+            lines(check.lines.iter().take(most).cloned().chain(more))
         })
         .text(say!(meaning_and_advice), |check| Cell::from(&check.meaning).with(&check.advice))
         .each(|check, row| row.anchor = format!("check-{}", check.number))

@@ -40,7 +40,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
 }
 
 /// What is compared, and when repetition ends.
-fn comparison(experiment: &Experiment) -> Vec<Message> {
+pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
     let Some(facts) = &experiment.comparison else { return Vec::new() };
     let mut sentences = vec![
         say!(
@@ -77,7 +77,7 @@ fn comparison(experiment: &Experiment) -> Vec<Message> {
 }
 
 /// What is made anew before pairs, and what counts as one then.
-fn renewals(experiment: &Experiment) -> Vec<Message> {
+pub(super) fn renewals(experiment: &Experiment) -> Vec<Message> {
     let (restart, reload) = (experiment.restart_each, experiment.reload_each);
     let told = |each: u32, of_each: fn() -> Message, of_some: fn(String) -> Message| match each {
         0 => None,
@@ -113,6 +113,9 @@ fn scripts(experiment: &Experiment, blocks: &mut Blocks) {
             ),
         };
         let mut inner = Blocks::default();
+        if !script.sha256.is_empty() {
+            inner.paragraph(say!(script_sha256, sha256 = &script.sha256));
+        }
         inner.code(&script.text);
         blocks.details(title, false, inner);
         blocks.bulky();
@@ -126,11 +129,9 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let Some(first) = trials.first() else {
         return vec![say!(no_trial_of_this_experiment_has)];
     };
-    let of_family = match experiment.family.and_then(|family| family.method(trials)) {
-        Some(Method::Whole(own)) => return own,
-        Some(Method::Arrival(own)) => Some(own),
-        None => None,
-    };
+    if let Some(Method::Whole(own)) = experiment.family.and_then(|family| family.method(trials)) {
+        return own;
+    }
     let all = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
     let warm_s = range(all(|trial| trial.summary.warmup_s), format::plain);
     let window_s = range(all(|trial| trial.summary.window_s), format::plain);
@@ -157,24 +158,35 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
             window = window_s,
         ),
     }];
-    sentences.push(say!(connecting_preparing_and_warm_up_lie));
     sentences.push(say!(seed_seeds, seeds = seeds(trials)));
+    sentences.extend(of_every_trial(paper, experiment));
+    sentences
+}
+
+/// When transactions begin and what latency means, in sentences that experiments of one kind share.
+pub(super) fn of_every_trial(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+    let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
+    let mut sentences = vec![say!(connecting_preparing_and_warm_up_lie)];
     let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
-    if let Some(own) = of_family {
-        sentences.extend(own);
-    } else if rates.is_empty() {
-        sentences.push(say!(closed_loop_a_worker_begins_its));
-        sentences.push(say!(latency_is_service_time_from_the));
-    } else {
-        sentences
-            .push(say!(open_loop_transactions_fall_due_at, rate = range(rates, format::plain),));
-        sentences.push(say!(latency_is_counted_from_the_due));
+    match experiment.family.and_then(|family| family.method(&trials)) {
+        _ if trials.is_empty() => return Vec::new(),
+        Some(Method::Whole(own)) => return own,
+        Some(Method::Arrival(own)) => sentences.extend(own),
+        None if rates.is_empty() => {
+            sentences.push(say!(closed_loop_a_worker_begins_its));
+            sentences.push(say!(latency_is_service_time_from_the));
+        }
+        None => {
+            let rate = range(rates, format::plain);
+            sentences.push(say!(open_loop_transactions_fall_due_at, rate = rate));
+            sentences.push(say!(latency_is_counted_from_the_due));
+        }
     }
     sentences
 }
 
 /// What holds for all experiments: order of the trials, the unit of statistics, percentiles.
-fn of_all(paper: &Paper) -> Vec<Message> {
+pub(super) fn of_all(paper: &Paper) -> Vec<Message> {
     let mut sentences = Vec::new();
     let has_transactions = paper.trials.iter().any(|trial| !is_pass(&trial.summary));
     if has_transactions || paper.trials.is_empty() {

@@ -18,12 +18,13 @@ mod purpose;
 mod reproduce;
 mod resources;
 mod results;
+mod short;
 mod steady;
 mod summary;
 mod trials;
 mod verdict;
 
-pub(crate) use cover::with_objections;
+pub(crate) use cover::{why_forbidden, with_objections};
 pub use fairness::of_settings as settings;
 pub(crate) use summary::reached as results_reached;
 pub use trials::{place, shades};
@@ -54,6 +55,20 @@ const SECTIONS: [Section; 11] = [
     ("appendix", appendix::blocks),
 ];
 
+/// The sections of the paper's edition.
+fn sections(paper: &Paper) -> impl Iterator<Item = Section> {
+    let is_short = paper.is_short();
+    let in_short = move |(anchor, whole): Section| -> Section {
+        match anchor {
+            "method" if is_short => (anchor, short::method),
+            "results" if is_short => (anchor, short::results),
+            _ => (anchor, whole),
+        }
+    };
+    let is_kept = move |(anchor, _): &Section| !(is_short && short::FULL_ONLY.contains(anchor));
+    SECTIONS.into_iter().filter(is_kept).map(in_short)
+}
+
 /// Places where a user's own text may stand: before the first section and behind each.
 pub(crate) fn slots() -> impl Iterator<Item = String> {
     let behind = SECTIONS.iter().map(|(anchor, _)| format!("after-{anchor}"));
@@ -67,39 +82,20 @@ pub(crate) fn of_paper(paper: &Paper, lang: Lang, slot: impl Fn(&str) -> Vec<Blo
     blocks.extend(publisher::text(say!(preface), "preface", &texts.preface, lang));
     blocks.extend(publisher::text(say!(introduction), "products", &texts.introduction, lang));
     blocks.extend(slot("before-summary"));
-    for (anchor, make) in SECTIONS {
+    for (anchor, make) in sections(paper) {
         blocks.extend(make(paper, lang));
         if anchor == "summary" {
             let title = say!(conclusions_of_the_publisher);
             blocks.extend(publisher::text(title, "conclusions", &texts.conclusions, lang));
+            blocks.extend(publisher::not_borne(paper));
         }
         blocks.extend(slot(&format!("after-{anchor}")));
     }
     blocks.extend(publisher::text(say!(legal_notice), "legal", &texts.legal, lang));
     match paper.edition {
         Edition::Full => blocks,
-        Edition::Short => shortened(blocks),
+        Edition::Short => short::shortened(blocks),
     }
-}
-
-/// Sections that only the full edition has.
-const FULL_ONLY: [&str; 2] = ["resources", "appendix"];
-
-/// Without these sections, and without what a page shows on demand.
-fn shortened(blocks: Vec<Block>) -> Vec<Block> {
-    let mut is_left_out = false;
-    let mut kept = Vec::new();
-    for block in blocks {
-        if let Block::Heading(heading) = &block
-            && heading.level == 2
-        {
-            is_left_out = FULL_ONLY.contains(&heading.anchor.as_str());
-        }
-        if !is_left_out && !matches!(block, Block::Details { .. }) {
-            kept.push(block);
-        }
-    }
-    kept
 }
 
 /// What a terminal shows of a paper: its tables of results, accounting, errors and checks of the data.
@@ -153,7 +149,9 @@ fn limits(paper: &Paper, _: Lang) -> Blocks {
     blocks.section("9", say!(limits), "limits");
     blocks.list(Style::Plain, plain_items(&limits::sentences(paper)));
     limits::of_plans(paper, &mut blocks);
-    limits::known_effects(paper, &mut blocks);
+    if !paper.is_short() {
+        limits::known_effects(paper, &mut blocks);
+    }
     blocks
 }
 
@@ -188,6 +186,7 @@ pub fn ended(status: &str) -> Message {
         "interrupted" => say!(interrupted),
         "failed" => say!(failed),
         "starved" => say!(starved),
+        "stage" => say!(stage_counts),
         _ => say!(running),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{clauses, note_spans};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, link, spread};
+use crate::charts::classes;
 use crate::evidence::{BesidePublished, PerVcpu, Published};
 use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
@@ -14,14 +15,17 @@ use crate::format::{
 use crate::text::{Lang, Message};
 use dyno_facts::{PublishedRow, say};
 
-pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
+pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("8", say!(against_published_figures), "published");
-    if !paper.beside.is_empty() {
+    // The short edition has them once: the rows of a table that several experiments stand beside have them, too.
+    let is_short = paper.is_short();
+    if !(paper.beside.is_empty() || is_short && !paper.comparisons.is_empty()) {
         blocks.table(beside(paper));
         blocks.fine(say!(vcpu_of_a_target_are_those));
     }
     for comparison in &paper.comparisons {
+        blocks.figures(classes::of_comparison(paper, comparison, lang));
         blocks.table(compared(paper, comparison));
         let mut words = vec![comparison.counts.clone()];
         words.push(say!(the_conditions_are_those_of_the));
@@ -51,7 +55,9 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
             }
         }
     }
-    paper.other_published.iter().for_each(|table| rows_of(paper, table, None, &mut blocks));
+    if !is_short {
+        paper.other_published.iter().for_each(|table| rows_of(paper, table, None, &mut blocks));
+    }
     let has_tables = paper.experiments.iter().any(|experiment| !experiment.published.is_empty());
     if paper.other_published.is_empty() && !has_tables {
         blocks.paragraph(say!(the_suite_names_no_published_figures));

@@ -51,7 +51,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 }
 
 /// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
-fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
+pub(super) fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
     let of = |wanted: Option<KnownFamily>| -> Vec<(usize, &Experiment)> {
         paper.experiments.iter().enumerate().filter(|(_, own)| own.family == wanted).collect()
     };
@@ -92,7 +92,7 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
-fn costs(paper: &Paper) -> PaperRows<(&Cost, &CostRow)> {
+pub(super) fn costs(paper: &Paper) -> PaperRows<(&Cost, &CostRow)> {
     let of = |cost| move |row| (cost, row);
     let rows = paper.costs.iter().flat_map(|cost| cost.rows.iter().map(of(cost)));
     let title = say!(cost_from_the_stated_price_of);

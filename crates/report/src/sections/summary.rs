@@ -1,10 +1,9 @@
 //! The whole in a paragraph and a table.
 
-use super::{notes, with_objections};
+use super::{notes, why_forbidden, with_objections};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, Style, link, spread};
 use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, metric_name, scaling};
 use crate::families::families;
-use crate::findings::fault::FaultTrials;
 use crate::format::{
     self,
     NumberFormat::{Ms, Short, Whole},
@@ -30,6 +29,10 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     ];
     blocks.styled(Style::Lead, lead);
     blocks.extend(super::verdict::blocks(paper, lang));
+    // The short edition has one table of results, in section 6.
+    if paper.is_short() {
+        return blocks;
+    }
     blocks.table(best(paper));
     families().filter_map(|family| family.summary(paper)).for_each(|own| blocks.table(own));
     blocks
@@ -78,11 +81,12 @@ fn sentences(paper: &Paper) -> Vec<Message> {
     let mut sentences = vec![extent(paper)];
     sentences.extend(not_ended_well(paper));
     sentences.extend(paper.verdicts.sentence());
-    let told = reached(paper);
-    sentences.extend(told.iter().take(MOST).cloned());
-    if told.len() > MOST {
-        sentences.push(say!(the_table_has_the_others));
-    }
+    let (told, has_more) = told(paper, MOST);
+    sentences.extend(told);
+    sentences.extend(has_more.then(|| match paper.is_short() {
+        true => say!(section_6_has_the_others),
+        false => say!(the_table_has_the_others),
+    }));
     sentences.extend(paper.experiments.iter().flat_map(scaling::sentences));
     sentences
 }
@@ -101,24 +105,48 @@ pub(super) fn no_trial(paper: &Paper) -> Message {
 
 /// A sentence for each experiment and target, with what forbids its figures.
 pub(crate) fn reached(paper: &Paper) -> Vec<Message> {
+    let own = reached_and_checked(paper).into_iter();
+    own.map(|(said, numbers)| with_objections(paper, said, &numbers)).collect()
+}
+
+/// The first sentences of what was reached, and whether there are more. What forbids all of them is said once, behind.
+pub(super) fn told(paper: &Paper, most: usize) -> (Vec<Message>, bool) {
+    let all = reached_and_checked(paper);
+    let forbidding = |numbers: &[usize]| -> Vec<usize> {
+        paper.forbidding(numbers).map(|check| check.number).collect()
+    };
+    let told = &all[..all.len().min(most)];
+    let shared = told.first().map(|(_, numbers)| forbidding(numbers)).unwrap_or_default();
+    let is_shared = told.iter().all(|(_, numbers)| forbidding(numbers) == shared);
+    let sentence = |(said, numbers): &(Message, Vec<usize>)| match is_shared {
+        true => said.clone(),
+        false => with_objections(paper, said.clone(), numbers),
+    };
+    let mut sentences: Vec<Message> = told.iter().map(sentence).collect();
+    if is_shared && !shared.is_empty() {
+        sentences.push(say!(not_usable_because, why = why_forbidden(paper, &shared)));
+    }
+    (sentences, all.len() > told.len())
+}
+
+/// A sentence for each experiment and target, and the numbers of the checks that found something there.
+fn reached_and_checked(paper: &Paper) -> Vec<(Message, Vec<usize>)> {
     let of_families = paper.experiments.iter().filter_map(|own| {
         let sentences = own.family?.reached(paper, own);
-        let numbers = || own.points.iter().flat_map(|point| point.checks.iter().copied()).collect();
-        let numbers: Vec<usize> = numbers();
-        let objected =
-            sentences.into_iter().map(move |said| with_objections(paper, said, &numbers));
-        Some(objected.collect::<Vec<_>>())
+        let numbers: Vec<usize> =
+            own.points.iter().flat_map(|point| point.checks.iter().copied()).collect();
+        Some(sentences.into_iter().map(move |said| (said, numbers.clone())))
     });
     let faults = paper.faults();
-    let of_faults = faults.iter().map(FaultTrials::sentence);
-    let of_transactions = paper
-        .result_rows()
-        .into_iter()
-        .map(|row| with_objections(paper, best_sentence(paper, row), &row.point.checks));
-    let reached: Vec<Message> =
-        of_faults.chain(of_transactions).chain(of_families.flatten()).collect();
+    let of_faults = faults.iter().map(|fault| (fault.sentence(), Vec::new()));
+    let rows = paper.result_rows().into_iter();
+    let of_transactions = rows.map(|row| (best_sentence(paper, row), row.point.checks.clone()));
+    let reached: Vec<_> = of_faults.chain(of_transactions).chain(of_families.flatten()).collect();
     let is_failed = paper.trials.iter().all(|trial| trial.status == "failed");
-    if reached.is_empty() && is_failed { vec![say!(no_valid_result)] } else { reached }
+    match reached.is_empty() && is_failed {
+        true => vec![(say!(no_valid_result), Vec::new())],
+        false => reached,
+    }
 }
 
 pub(super) fn extent(paper: &Paper) -> Message {

@@ -6,7 +6,7 @@ use crate::blocks::{Blocks, Look, PaperRows, Span, TextLine, bad, coded};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
 use crate::families::{families, is_pass};
-use crate::format::NumberFormat::{Right, Whole};
+use crate::format::NumberFormat::{Right, Tenth, Whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_facts::{DataCheck, TrialStatus};
@@ -24,6 +24,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.fine(say!(wasted_statements_belong_to_attempts_that));
     }
     blocks.table(set_aside(paper));
+    blocks.table(stages(paper));
     blocks.table(checks(paper));
     let (drawn, not_drawn) = charts::of_trials(paper, lang);
     if !drawn.is_empty() {
@@ -56,6 +57,7 @@ pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
         }
     }
     blocks.table(set_aside(paper));
+    blocks.table(stages(paper));
     blocks.table(checks(paper));
 }
 
@@ -67,6 +69,34 @@ fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
         .each(|t, row| {
             row.anchor = format!("trial-{}", t.label);
             row.class = "grey";
+        })
+}
+
+/// The parts of long trials, with the seams between them.
+fn stages(paper: &Paper) -> PaperRows<&Trial> {
+    let seam = |stage: &Trial| {
+        let own = paper.trials.iter().filter(|trial| trial.run == stage.run);
+        let mut seams = own.flat_map(|trial| &trial.summary.stages);
+        seams.find(|seam| seam.trial == stage.summary.trial)
+    };
+    let number = |stage: &Trial| {
+        let stage = stage.summary.stage.unwrap_or_default();
+        say!(stage_of, number = stage.number.to_string(), of = stage.of.to_string())
+    };
+    let why = |stage: &Trial| match &stage.summary.status {
+        TrialStatus::Failed(why) => Some(why.clone()),
+        _ => None,
+    };
+    ended_trials(say!(stages_of_trials), &paper.stages)
+        .text(say!(stage), number)
+        .col(say!(window_from_s), Tenth, |stage| seam(stage).map(|seam| seam.from_s))
+        .col(say!(gap_before_s), Tenth, |stage| seam(stage).and_then(|seam| seam.gap_s))
+        .col(say!(window_s), Tenth, |stage| stage.summary.window_s)
+        .col(say!(committed_2), Whole, |stage| stage.summary.counts.committed)
+        .text(say!(notes), why)
+        .each(|stage, row| {
+            row.anchor = format!("trial-{}", stage.label);
+            row.class = if stage.status == "stage" { "" } else { "grey" };
         })
 }
 

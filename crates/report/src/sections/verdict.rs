@@ -22,7 +22,9 @@ const RATIO: NumberFormat = NumberFormat::Ratio;
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     if !paper.verdicts.comparisons.is_empty() {
-        blocks.figures(drawings(paper, lang));
+        if !paper.is_short() {
+            blocks.figures(drawings(paper, lang));
+        }
         blocks.table(verdicts(paper));
         blocks.fine(Message::sentences(&methods(paper)));
         blocks.table(sessions(paper));
@@ -72,19 +74,25 @@ struct ComparedRow<'a> {
     of: &'a PairedComparison,
     row: Option<&'a VerdictRow>,
     is_first: bool,
+    /// Rows of its comparison.
+    rows: usize,
 }
 
 impl ComparedRow<'_> {
     /// What all rows of a comparison share stands beside the first.
     fn shared(self, cell: impl FnOnce() -> Cell) -> Cell {
-        if self.is_first { cell().down(self.of.rows.len().max(1)) } else { Cell::covered() }
+        if self.is_first { cell().down(self.rows) } else { Cell::covered() }
     }
 }
 
+/// All metrics of each comparison; the short edition has the one that decides.
 fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
+    let most = if paper.is_short() { 1 } else { usize::MAX };
     let rows = paper.verdicts.comparisons.iter().flat_map(|of| {
-        let row = move |place| ComparedRow { of, row: of.rows.get(place), is_first: place == 0 };
-        (0..of.rows.len().max(1)).map(row)
+        let rows = of.rows.len().clamp(1, most);
+        let row =
+            move |place| ComparedRow { of, row: of.rows.get(place), is_first: place == 0, rows };
+        (0..rows).map(row)
     });
     PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
         .text(say!(experiment_load_level), |one| {

@@ -1,6 +1,6 @@
 //! Groups of upright bars on one axis, with marks of others beside them.
 
-use super::{Anchor, Axis, LETTER, across, escape, open, place, text, width_of};
+use super::{Anchor, Axis, Datum, LETTER, Svg, across, escape, open, place, text, width_of};
 use std::fmt::Write;
 
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct BarColumn {
 #[derive(Clone, Debug, Default)]
 pub struct BarGroup {
     pub name: String,
+    /// On a line of its own below the name; may be empty.
+    pub detail: String,
     pub columns: Vec<BarColumn>,
     pub marks: Vec<Option<f64>>,
 }
@@ -53,6 +55,7 @@ pub struct BarColumns {
 
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 24.0;
+const LINE: f64 = 15.0;
 const RADIUS: f64 = 3.1;
 
 /// From hollow (0) to solid (1).
@@ -61,11 +64,34 @@ fn shade(place: usize, of: usize) -> f64 {
 }
 
 impl BarColumns {
-    /// The chart as an `<svg>` element.
-    pub fn svg(&self) -> String {
+    pub fn svg(&self) -> Svg {
+        Svg {
+            markup: self.markup(),
+            data: self.groups.iter().flat_map(|group| self.numbers(group)).collect(),
+        }
+    }
+
+    fn numbers(&self, group: &BarGroup) -> Vec<Datum> {
+        let datum = |names: &[String], place: usize, value, low_high| Datum {
+            measure: self.y.label.clone(),
+            at: group.name.clone(),
+            series: names.get(place).cloned().unwrap_or_default(),
+            value,
+            low_high,
+            ..Datum::default()
+        };
+        let columns = group.columns.iter().enumerate();
+        let columns =
+            columns.map(|(place, own)| datum(&self.names, place, own.value, own.low_high));
+        let marks = group.marks.iter().enumerate();
+        let marks = marks.map(|(place, value)| datum(&self.mark_names, place, *value, None));
+        columns.chain(marks).filter(|datum| datum.value.is_some()).collect()
+    }
+
+    fn markup(&self) -> String {
         let left = self.y.letters() as f64 * LETTER + 14.0;
         let right = self.width - 8.0;
-        let bottom = self.height - BOTTOM;
+        let bottom = self.bottom();
         let y = |value: f64| bottom - self.y.scale.position(value) * (bottom - TOP);
         let mut out = open(self.width, self.height, &self.description, "");
         self.write_legend(&mut out, left);
@@ -110,8 +136,16 @@ impl BarColumns {
         for (place, column) in group.columns.iter().enumerate() {
             self.write_text(out, column, from + wide * (place as f64 + 0.5), &y);
         }
-        let below = self.height - BOTTOM + 17.0;
-        text(out, "tick", left + step / 2.0, below, Anchor::Middle, &group.name);
+        for (line, words) in [&group.name, &group.detail].into_iter().enumerate() {
+            let below = self.bottom() + 17.0 + LINE * line as f64;
+            text(out, "tick", left + step / 2.0, below, Anchor::Middle, words);
+        }
+    }
+
+    /// Where bars end and names begin.
+    fn bottom(&self) -> f64 {
+        let has_details = self.groups.iter().any(|group| !group.detail.is_empty());
+        self.height - BOTTOM - if has_details { LINE } else { 0.0 }
     }
 
     fn write_column(
@@ -244,6 +278,7 @@ mod tests {
             mark_names: Vec::new(),
             groups: vec![BarGroup {
                 name: "Q1".to_owned(),
+                detail: String::new(),
                 columns: vec![column(Some(1.0)), column(None)],
                 marks: vec![None, Some(10.0)],
             }],

@@ -1,6 +1,8 @@
 //! A forest plot: ratios with their intervals around 1, row by row.
 
-use super::{Anchor, Axis, NARROW, across, escape, fitted, open, place, text, widest};
+use super::{
+    Anchor, Axis, Datum, NARROW, Svg, across, escape, fitted, open, place, text, widest, width_of,
+};
 use std::fmt::Write;
 
 /// A ratio.
@@ -37,10 +39,30 @@ pub(crate) fn forest(
     axis: &Axis,
     sides: [&str; 2],
     groups: &[ForestGroup],
+) -> Svg {
+    let datum = |group: &ForestGroup, row: &ForestRow| Datum {
+        measure: axis.label.clone(),
+        at: row.name.clone(),
+        series: group.name.clone(),
+        value: Some(row.ratio),
+        low_high: row.interval,
+        ..Datum::default()
+    };
+    let data = groups.iter().flat_map(|group| group.rows.iter().map(move |row| datum(group, row)));
+    let markup = match width <= NARROW {
+        true => narrow(width, description, axis, sides, groups),
+        false => wide(width, description, axis, sides, groups),
+    };
+    Svg { markup, data: data.collect() }
+}
+
+fn wide(
+    width: f64,
+    description: &str,
+    axis: &Axis,
+    sides: [&str; 2],
+    groups: &[ForestGroup],
 ) -> String {
-    if width <= NARROW {
-        return narrow(width, description, axis, sides, groups);
-    }
     let rows = || groups.iter().flat_map(|group| &group.rows);
     let left = (widest(rows().map(|row| &row.name)) + 24.0).min(width * 0.36);
     let right = width - (widest(rows().map(|row| &row.text)) + 16.0).min(width * 0.4);
@@ -52,12 +74,11 @@ pub(crate) fn forest(
     let one = x(1.0);
     across(&mut out, "axis", left, right, bottom);
     let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
-    text(&mut out, "label", one - 8.0, 12.0, Anchor::End, sides[0]);
-    text(&mut out, "label", one + 8.0, 12.0, Anchor::Start, sides[1]);
+    name_sides(&mut out, one, width, sides);
     text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
     let mut top = TOP;
     for group in groups {
-        text(&mut out, "heading", 0.0, top + 15.0, Anchor::Start, &group.name);
+        text(&mut out, "heading over", 0.0, top + 15.0, Anchor::Start, &group.name);
         for row in &group.rows {
             top += ROW;
             let middle = top + ROW / 2.0;
@@ -69,6 +90,16 @@ pub(crate) fn forest(
     }
     out.push_str("</svg>");
     out
+}
+
+/// What lies left and right of 1, where there is room for it.
+fn name_sides(out: &mut String, one: f64, width: f64, [before, behind]: [&str; 2]) {
+    if one - 8.0 >= width_of(before) {
+        text(out, "label", one - 8.0, 12.0, Anchor::End, before);
+    }
+    if one + 8.0 + width_of(behind) <= width {
+        text(out, "label", one + 8.0, 12.0, Anchor::Start, behind);
+    }
 }
 
 fn draw(
@@ -133,19 +164,18 @@ fn narrow(
     let one = x(1.0);
     across(&mut out, "axis", left, right, bottom);
     let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
-    text(&mut out, "label", one - 8.0, 12.0, Anchor::End, sides[0]);
-    text(&mut out, "label", one + 8.0, 12.0, Anchor::Start, sides[1]);
+    name_sides(&mut out, one, width, sides);
     for (value, words) in axis.ticks.iter().step_by(2) {
         text(&mut out, "tick", x(*value), bottom + 15.0, Anchor::Middle, words);
     }
     text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
     let mut top = TOP;
     for group in groups {
-        text(&mut out, "heading", 0.0, top + 15.0, Anchor::Start, &fitted(&group.name, width));
+        text(&mut out, "heading over", 0.0, top + 15.0, Anchor::Start, &fitted(&group.name, width));
         top += ROW;
         for row in &group.rows {
-            text(&mut out, "tick", 0.0, top + 13.0, Anchor::Start, &fitted(&row.name, width));
-            text(&mut out, "value", 0.0, top + 29.0, Anchor::Start, &fitted(&row.text, width));
+            text(&mut out, "tick over", 0.0, top + 13.0, Anchor::Start, &fitted(&row.name, width));
+            text(&mut out, "value over", 0.0, top + 29.0, Anchor::Start, &fitted(&row.text, width));
             draw(&mut out, row, left, right, top + 44.0, x);
             top += HIGH;
         }
@@ -157,7 +187,7 @@ fn narrow(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::svg::{AxisScale, width_of};
+    use crate::svg::AxisScale;
 
     #[test]
     fn rows_lie_on_the_axis_and_what_leaves_it_is_cut() {
@@ -177,7 +207,7 @@ mod tests {
         };
         let rows = vec![row(1.0, Some((0.01, 1.5)), false), row(9.0, None, true)];
         let groups = [ForestGroup { name: "g".to_owned(), rows }];
-        let svg = forest(900.0, "d", &axis, ["slower", "faster"], &groups);
+        let svg = forest(900.0, "d", &axis, ["slower", "faster"], &groups).markup;
         let left = width_of("<8>") + 24.0;
         let right = 900.0 - 16.0;
         let middle = format!("cx=\"{:.1}\"", f64::midpoint(left, right));
@@ -186,5 +216,16 @@ mod tests {
         assert_eq!(svg.matches("v7\"").count(), 1, "the lower bound has no end in the plot");
         assert_eq!(svg.matches("class=\"disc\"").count(), 1);
         assert!(svg.contains("&lt;8&gt;") && !svg.contains("<8>"));
+    }
+
+    #[test]
+    fn what_has_no_room_beside_1_is_not_cut_but_left_out() {
+        let axis = Axis {
+            label: "B / A".to_owned(),
+            scale: AxisScale::log(0.98, 2.0),
+            ticks: vec![(1.0, "1".to_owned()), (2.0, "2".to_owned())],
+        };
+        let svg = forest(NARROW, "d", &axis, ["slower", "faster"], &[]);
+        assert!(svg.contains(">faster<") && !svg.contains(">slower<"), "{}", svg.markup);
     }
 }

@@ -1,6 +1,6 @@
 //! Rows of marks on one common scale: several figures of each of several things, and a limit.
 
-use super::{Anchor, Axis, across, open, text, widest, width_of};
+use super::{Anchor, Axis, Datum, Svg, across, open, text, widest, width_of};
 use std::fmt::Write;
 
 /// What a mark looks like.
@@ -28,6 +28,32 @@ const TOP: f64 = 30.0;
 
 /// The rows as an `<svg>` element; `legend` names the marks and the limit.
 pub fn marks(
+    width: f64,
+    description: &str,
+    axis: &Axis,
+    legend: &[(Option<Mark>, &str)],
+    rows: &[MarkRow],
+) -> Svg {
+    let named = |mark: Option<Mark>| {
+        let own = legend.iter().find(|(known, _)| *known == mark);
+        own.map_or(String::new(), |(_, words)| (*words).to_owned())
+    };
+    let datum = |row: &MarkRow, mark: Option<Mark>, value: f64| Datum {
+        measure: axis.label.clone(),
+        at: row.name.clone(),
+        series: named(mark),
+        value: Some(value),
+        ..Datum::default()
+    };
+    let mut data = Vec::new();
+    for row in rows {
+        data.extend(row.marks.iter().map(|(mark, value)| datum(row, Some(*mark), *value)));
+        data.extend(row.limit.map(|limit| datum(row, None, limit)));
+    }
+    Svg { markup: drawn(width, description, axis, legend, rows), data }
+}
+
+fn drawn(
     width: f64,
     description: &str,
     axis: &Axis,
@@ -111,7 +137,8 @@ mod tests {
             limit,
             text: "10".to_owned(),
         };
-        let svg = marks(400.0, "d", &axis, &[(None, "limit")], &[row(Some(10.0)), row(None)]);
+        let svg =
+            marks(400.0, "d", &axis, &[(None, "limit")], &[row(Some(10.0)), row(None)]).markup;
         assert_eq!(svg.matches("<circle").count(), 4);
         assert_eq!(svg.matches("class=\"limit\"").count(), 2, "one in the legend");
         assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>"));

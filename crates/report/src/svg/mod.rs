@@ -3,11 +3,13 @@
 //! that a script can turn positions back into values.
 
 mod columns;
+mod data;
 mod forest;
 mod marks;
 mod scale;
 
 pub use columns::{BarColumn, BarColumns, BarGroup};
+pub use data::{Datum, Svg};
 pub(crate) use forest::{ForestGroup, ForestRow, forest};
 pub use marks::{Mark, MarkRow, marks};
 pub use scale::AxisScale;
@@ -157,7 +159,7 @@ const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
 pub(crate) const LETTER: f64 = 6.4;
 /// The same of the bold labels at the ends of lines.
-const BOLD_LETTER: f64 = 7.4;
+const BOLD_LETTER: f64 = 8.0;
 
 impl Chart {
     fn plot(&self) -> Plot {
@@ -173,8 +175,28 @@ impl Chart {
         }
     }
 
-    /// The chart as an `<svg>` element.
-    pub fn svg(&self) -> String {
+    pub fn svg(&self) -> Svg {
+        Svg {
+            markup: self.markup(),
+            data: self.series.iter().flat_map(|own| self.numbers(own)).collect(),
+        }
+    }
+
+    fn numbers<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = Datum> + 'a {
+        series.points.iter().map(|(x, value)| {
+            let band = series.band.iter().find(|(at, ..)| at == x);
+            Datum {
+                measure: self.y.label.clone(),
+                against: self.x.label.clone(),
+                at: x.to_string(),
+                series: series.name.clone(),
+                value: *value,
+                low_high: band.map(|(_, low, high)| (*low, *high)),
+            }
+        })
+    }
+
+    fn markup(&self) -> String {
         let plot = self.plot();
         let x = |value: f64| plot.left + self.x.scale.position(value) * (plot.right - plot.left);
         let y = |value: f64| plot.bottom - self.y.scale.position(value) * (plot.bottom - plot.top);
@@ -302,10 +324,22 @@ pub(crate) struct Bar {
 }
 
 /// Horizontal bars from 0, each with its name and value.
-pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
-    if width <= NARROW {
-        return stacked_bars(width, description, bars);
-    }
+pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> Svg {
+    let datum = |bar: &Bar| Datum {
+        measure: description.to_owned(),
+        at: bar.name.clone(),
+        value: Some(bar.value),
+        low_high: bar.low_high,
+        ..Datum::default()
+    };
+    let markup = match width <= NARROW {
+        true => stacked_bars(width, description, bars),
+        false => bars_beside_names(width, description, bars),
+    };
+    Svg { markup, data: bars.iter().map(datum).collect() }
+}
+
+fn bars_beside_names(width: f64, description: &str, bars: &[Bar]) -> String {
     const ROW: f64 = 26.0;
     let left = (widest(bars.iter().map(|bar| &bar.name)) + 12.0).min(width / 2.0);
     let right = width - widest(bars.iter().map(|bar| &bar.text)) - 12.0;

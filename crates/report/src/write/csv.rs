@@ -29,6 +29,7 @@ impl Paper {
             .trials
             .iter()
             .chain(&self.set_aside)
+            .chain(&self.stages)
             .map(|trial| {
                 let mut row = BTreeMap::new();
                 let summary = serde_json::to_value(&trial.summary).unwrap_or_default();
@@ -79,7 +80,7 @@ fn flatten(name: &str, value: &Value, row: &mut BTreeMap<String, String>) {
 }
 
 /// RFC 4180. A cell that a spreadsheet would take for a formula gets an apostrophe in front.
-fn quote(cell: &str) -> String {
+pub(super) fn quote(cell: &str) -> String {
     let is_number = cell.parse::<f64>().is_ok();
     let is_formula = !is_number && cell.starts_with(['=', '+', '-', '@']);
     let cell = if is_formula { format!("'{cell}") } else { cell.to_owned() };

@@ -77,9 +77,14 @@ impl Html {
 
     fn cover(&mut self, cover: &Cover) {
         let lang = self.lang;
-        let text = |text| escape(&told(text, lang));
+        let text = |text| whole_names(&escape(&told(text, lang)));
         let (kicker, title) = (text(&cover.kicker), text(&cover.title));
-        self.put(&format!("<header>\n  <p class=\"kicker\">{kicker}</p>\n  <h1>{title}</h1>\n"));
+        self.put("<header>\n");
+        if !cover.logo.is_empty() {
+            let logo = escape(&cover.logo);
+            self.put(&format!("  <img class=\"logo\" src=\"{logo}\" alt=\"\">\n"));
+        }
+        self.put(&format!("  <p class=\"kicker\">{kicker}</p>\n  <h1>{title}</h1>\n"));
         for (class, words) in cover.lines() {
             self.put(&format!("  <p class=\"{class}\">{}</p>\n", text(words)));
         }
@@ -95,7 +100,8 @@ impl Html {
             }
             self.put("</dd></div>\n");
         }
-        let (title, verdict) = (text(&cover.warnings.title), text(&cover.warnings.verdict));
+        let [title, verdict] = [&cover.warnings.title, &cover.warnings.verdict]
+            .map(|words| escape(&told(words, lang)));
         self.put(&format!("  </dl>\n  <section class=\"quoting\" aria-label=\"{title}\">\n  <p><strong>{title}</strong> {verdict}</p>\n"));
         self.items("", &cover.warnings.items);
         self.put("  </section>\n</header>\n");
@@ -368,6 +374,19 @@ impl Html {
             self.put(&format!("<small>{}</small>", escape(&ends)));
         }
     }
+}
+
+/// So many letters of a word with a hyphen stay on one line.
+const LONGEST_WHOLE: usize = 20;
+
+/// Names with a hyphen, such as `TPC-C` or `x4-medium`: no line breaks after it.
+fn whole_names(html: &str) -> String {
+    let is_name = |word: &str| word.contains('-') && word.chars().count() <= LONGEST_WHOLE;
+    let whole = |word: &str| match is_name(word) {
+        true => format!("<span class=\"keep\">{word}</span>"),
+        false => word.to_owned(),
+    };
+    html.split(' ').map(whole).collect::<Vec<_>>().join(" ")
 }
 
 fn style_class(style: Style) -> &'static str {

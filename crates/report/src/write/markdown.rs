@@ -1,23 +1,39 @@
-//! Blocks as Markdown. There are no drawings in it, and nothing that is too long for a text.
+//! Blocks as Markdown. Drawings are images where they are files beside it; what is too long for a text is left out.
 
 use super::{coded, ends, shown, told, whole_title};
 use crate::blocks::{
-    Block, Cell, CellValue, Cover, Look, PaperTable, Span, Style, TableColumn, TextLine,
+    Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
 };
 use crate::text::Lang;
 
+/// The way to the file of a drawing; `None` where it has none.
+pub(crate) type ImageOf<'a> = &'a dyn Fn(&Drawing) -> Option<String>;
+
 /// Blocks as text with tables.
-pub(crate) fn markdown(blocks: &[Block], lang: Lang) -> String {
+pub(crate) fn markdown(blocks: &[Block], lang: Lang, image: ImageOf<'_>) -> String {
     let mut out = String::new();
-    write(&mut out, blocks, lang);
+    write(&mut out, blocks, lang, image);
     out
 }
 
-fn write(out: &mut String, blocks: &[Block], lang: Lang) {
+fn images<'a>(
+    out: &mut String,
+    drawings: impl IntoIterator<Item = &'a Drawing>,
+    image: ImageOf<'_>,
+) {
+    for drawing in drawings {
+        if let Some(way) = image(drawing) {
+            *out += &format!("![{}]({way})\n\n", escaped(&drawing.caption));
+        }
+    }
+}
+
+fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
     for block in blocks {
         match block {
             Block::Cover(cover) => {
                 cover_page(out, cover, lang);
+                images(out, &cover.chart, image);
             }
             Block::Heading(heading) => {
                 let marks = "#".repeat(heading.level.into());
@@ -44,10 +60,11 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang) {
                 out.push('\n');
             }
             Block::Table(of) => table(out, of, lang),
-            Block::Figures { .. } | Block::Details { is_bulky: true, .. } => {}
+            Block::Figures { figures, .. } => images(out, figures, image),
+            Block::Details { is_bulky: true, .. } => {}
             Block::Details { summary, blocks, .. } => {
                 *out += &format!("{}\n\n", line(summary, lang));
-                write(out, blocks, lang);
+                write(out, blocks, lang, image);
             }
             Block::Code { text } => {
                 text.lines().for_each(|line| *out += &format!("    {line}\n"));

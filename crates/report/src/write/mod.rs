@@ -1,12 +1,17 @@
 //! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say.
 
+mod alone;
 mod csv;
+mod docx;
 mod html;
 mod json;
 mod markdown;
 mod terminal;
 mod typst;
 
+pub use alone::ChartFile;
+pub(crate) use alone::named_drawings;
+pub use docx::{DocxFile, Picture};
 pub(crate) use html::html;
 pub use json::schema;
 pub(crate) use markdown::markdown;
@@ -16,6 +21,17 @@ pub(crate) use typst::{quoted, typst};
 use crate::blocks::{Block, Cell, CellValue, Look, Span, Spread, TableColumn};
 use crate::format::{DASH, NumberFormat};
 use crate::text::{Lang, Message};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+/// Kind (`png` or `svg`) and bytes of a logo that is a `data:` URL.
+fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
+    let (kind, data) = match url.strip_prefix("data:image/png;base64,") {
+        Some(data) => ("png", data),
+        None => ("svg", url.strip_prefix("data:image/svg+xml;base64,")?),
+    };
+    Some((kind, BASE64_STANDARD.decode(data).ok()?))
+}
 
 /// A text as a writer puts it down.
 fn told(text: &Message, lang: Lang) -> String {

@@ -45,8 +45,10 @@ impl<'a> Typst<'a> {
             Block::Cover(cover) => self.cover(cover),
             Block::Heading(heading) => {
                 let name = if self.set.insert(&heading.anchor) { &heading.anchor } else { "" };
-                let call = format!("\n#title-of-level({}, {})[", heading.level, quoted(name));
-                self.put(&call);
+                // The contents name sections and what a paper lists below them.
+                let outlined = heading.level == 2 || heading.is_listed;
+                let (level, name) = (heading.level, quoted(name));
+                self.put(&format!("\n#title-of-level({level}, {name}, outlined: {outlined})["));
                 if !heading.number.is_empty() {
                     self.put(&format!("{} ", markup(&heading.number)));
                 }
@@ -110,6 +112,16 @@ impl<'a> Typst<'a> {
         let lang = self.lang;
         let text = |text| markup(&told(text, lang));
         self.put("\n#cover(\"\")[");
+        if let Some((kind, bytes)) = super::logo_of(&cover.logo) {
+            let data = match kind {
+                "svg" => quoted(&String::from_utf8_lossy(&bytes)),
+                _ => {
+                    let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
+                    format!("({},)", bytes.join(", "))
+                }
+            };
+            self.put(&format!("\n#logo({}, bytes({data}))", quoted(kind)));
+        }
         self.put(&format!("\n#paragraph(\"kicker\")[{}]", text(&cover.kicker)));
         self.put(&format!("\n#title-of-level(1, \"\")[{}]", text(&cover.title)));
         for (class, words) in cover.lines() {
@@ -207,6 +219,7 @@ impl<'a> Typst<'a> {
             self.put(")\n");
         }
         for svg in &figure.svgs {
+            let svg = &svg.markup;
             let (head, inside) = svg.split_once('>').unwrap_or((svg, "</svg>"));
             // Alone, it has to say what it is.
             let head = head.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);

@@ -18,7 +18,7 @@ fn near(found: f64, wanted: f64) {
 
 /// What each node did at the best load level of a target.
 fn nodes_of(paper: &Paper, target: &str) -> PaperTable {
-    table(paper, &format!("What each node of {target} did"))
+    table(paper, &format!("Work of each node of {target}"))
 }
 
 /// The names of rows.
@@ -148,7 +148,7 @@ fn own_statements_through_an_endpoint_are_told() {
     });
     let is_best = |point: &&Point| point.target == "pair" && point.workers == 64;
     let point = paper.experiments[1].points.iter().find(is_best).expect("a point");
-    let own = format!("Among these are {} statements of dyno's own", 40 * point.trials.len());
+    let own = format!("These include {} statements of dyno itself", 40 * point.trials.len());
     assert!(paper.markdown(Lang::En).contains(&own), "{own}");
 }
 
@@ -285,7 +285,7 @@ fn capacity_counts_the_vcpu_of_all_nodes_that_are_driven() {
     let mut run = cluster();
     run.header.targets.iter_mut().for_each(|target| target.vcpu = Some(4.0));
     let paper = Paper::new(&[run], &[]);
-    let capacity = table(&paper, "The most that each target did");
+    let capacity = table(&paper, "Highest throughput of each target");
     let of = |target: &str| {
         let of = |column: &str| number(&capacity, target, column);
         (of("vCPU"), of("Throughput").zip(of("Per vCPU")).map(|(all, own)| all / own))

@@ -2,7 +2,7 @@
 
 use crate::synthetic::pairs::{comparing, paired};
 use crate::synthetic::{published, run, two_targets};
-use crate::verdict::{around, paper};
+use crate::verdict::around;
 use dyno_facts::{ComparisonFacts, PaperTexts, TargetTexts};
 use dyno_report::blocks::{Block, Cover};
 use dyno_report::{Lang, Naming, Paper, Templates};
@@ -30,7 +30,13 @@ fn compared(ratio: f64, change: impl Fn(&mut RunData)) -> Paper {
     let facts = ComparisonFacts { baseline: "maria".to_owned(), candidates, ..Default::default() };
     comparing(&mut run, facts);
     change(&mut run);
-    paper(run)
+    for_readers(run)
+}
+
+/// As papers are made that are no terminal's.
+fn for_readers(run: RunData) -> Paper {
+    let naming = Naming { by_product: true, ..Naming::default() };
+    Paper::named(&[run], &[], &[], &naming)
 }
 
 #[test]
@@ -46,7 +52,7 @@ fn the_answer_says_who_is_faster_by_how_much_in_products() {
 
 #[test]
 fn without_a_verdict_the_answer_says_why() {
-    let few = cover(&paper(paired(&around(1.2, 3)))).answer.to_string();
+    let few = cover(&for_readers(paired(&around(1.2, 3)))).answer.to_string();
     assert!(
         few.starts_with("No verdict on whether PostgreSQL 15 or MariaDB 10.11 is faster"),
         "{few}"
@@ -98,7 +104,9 @@ fn titles_of_the_suite_and_names_of_the_publisher_reach_the_paper() {
     run.header.targets[0].title_zh = "旧服务器".to_owned();
     let runs = [run];
     let named = |texts: Option<&PaperTexts>, lang: Lang| {
-        Paper::named(&runs, &[], &[], &Naming { texts, lang }).targets[0].label.clone()
+        Paper::named(&runs, &[], &[], &Naming { texts, lang, by_product: true }).targets[0]
+            .label
+            .clone()
     };
     assert_eq!(named(None, Lang::En), "The old server");
     assert_eq!(named(None, Lang::Zh), "旧服务器");
@@ -109,9 +117,97 @@ fn titles_of_the_suite_and_names_of_the_publisher_reach_the_paper() {
     texts.title.en = "A white paper".to_owned();
     texts.conclusions.en = "It is **fast**.".to_owned();
     assert_eq!(named(Some(&texts), Lang::Zh), "Product A");
-    let naming = Naming { texts: Some(&texts), lang: Lang::En };
+    let naming = Naming { texts: Some(&texts), ..Naming::default() };
     let paper = Paper::named(&runs, &[], &[], &naming);
     assert_eq!(paper.title, "A white paper");
     let text = paper.markdown(Lang::En);
     assert!(text.contains("Conclusions of the publisher") && text.contains("It is **fast**."));
+}
+
+/// What the check finds in a conclusion on PostgreSQL, which has `ratio` times the throughput of MariaDB.
+fn objections(ratio: f64, conclusion: &str) -> Vec<String> {
+    let paper = compared(ratio, |run| {
+        let plan = run.header.plan.as_mut().expect("a plan");
+        plan.suite.publication.conclusions.en = conclusion.to_owned();
+    });
+    let check = paper.checks.iter().find(|check| check.id == "conclusion").expect("it is made");
+    check.findings.iter().map(|finding| finding.value.to_string()).collect()
+}
+
+#[test]
+fn conclusions_are_held_against_the_verdicts() {
+    let borne = [
+        "PostgreSQL 15 is 20 % faster than MariaDB 10.11.",
+        "Compared with MariaDB, PostgreSQL is faster by 20 %.",
+        "MariaDB is slower than PostgreSQL in “Read only”.",
+        "PostgreSQL 比 MariaDB 快 20 %。",
+        "与 MariaDB 相比，PostgreSQL 更快。",
+        "PostgreSQL is a fine database with 40 % more friends.",
+    ];
+    for sentence in borne {
+        assert_eq!(objections(1.2, sentence), Vec::<String>::new(), "{sentence}");
+    }
+    for (sentence, why) in [
+        ("MariaDB is faster than PostgreSQL.", "PostgreSQL"),
+        ("与 PostgreSQL 相比，MariaDB 更快。", "is faster at 1 of 1 load levels"),
+        ("PostgreSQL is 35 % faster than MariaDB.", "35 lies outside the intervals"),
+        (
+            "PostgreSQL is twice, or 2 times, as fast: 2 times faster than MariaDB.",
+            "2 lies outside",
+        ),
+        ("It reaches 987,654,321 TPS.", "no result of the paper is 987,654,321 tps"),
+    ] {
+        let found = objections(1.2, sentence);
+        assert!(found.len() == 1 && found[0].contains(why), "{sentence}: {found:?}");
+    }
+    // Undecided, nobody is faster.
+    let found = objections(1.001, "PostgreSQL is faster than MariaDB.");
+    assert!(found.len() == 1 && found[0].contains("no verdict says"), "{found:?}");
+}
+
+#[test]
+fn what_the_paper_does_not_bear_stands_beside_the_conclusions() {
+    let paper = compared(1.2, |run| {
+        let plan = run.header.plan.as_mut().expect("a plan");
+        plan.suite.publication.conclusions.en = "MariaDB is faster than PostgreSQL.".to_owned();
+    });
+    let text = paper.markdown(Lang::En);
+    let (_, behind) = text.split_once("# Conclusions of the publisher").expect("a section");
+    let behind: String = behind.lines().take(8).collect();
+    assert!(behind.contains("does not bear") && behind.contains("“MariaDB is faster"), "{behind}");
+    assert!(
+        warnings(&cover(&paper)).iter().any(|item| item.contains("onclusions")),
+        "page one says it"
+    );
+}
+
+#[test]
+fn colours_and_logo_of_the_publisher_reach_page_print_and_charts() {
+    let svg = "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=";
+    let paper = compared(1.2, |run| {
+        let own = &mut run.header.plan.as_mut().expect("a plan").suite.publication;
+        own.logo = format!("data:image/svg+xml;base64,{svg}");
+        let target = TargetTexts { colour: "#7a0000".to_owned(), ..TargetTexts::default() };
+        own.targets.insert("postgres".to_owned(), target);
+    });
+    let place =
+        paper.targets.iter().position(|target| target.facts.name == "postgres").expect("there");
+    let html = paper.html(Lang::En).expect("a page");
+    assert!(html.contains(&format!("<img class=\"logo\" src=\"data:image/svg+xml;base64,{svg}\"")));
+    assert!(html.contains(&format!("--p{place}: #7a0000;")), "light");
+    let classes = html.split("class=\"").filter_map(|part| part.split('"').next());
+    let own = format!("p{place}");
+    assert!(
+        classes.into_iter().any(|names| names.split(' ').any(|name| name == own)),
+        "in a chart"
+    );
+    let typst = paper.typst(Lang::En).expect("a source");
+    assert!(typst.contains("#logo(\"svg\", bytes(\"<svg xmlns="), "print has the logo");
+    assert!(typst.contains(&format!("\"p{place}\": rgb(\"#7a0000\")")), "and the colour");
+    let charts = paper.charts(&Templates::default(), Lang::En);
+    assert!(
+        charts
+            .iter()
+            .any(|chart| chart.svg.contains(&format!("svg .p{place} {{ color: #7a0000; }}")))
+    );
 }

@@ -108,7 +108,7 @@ fn a_shard_that_is_away_while_others_go_on_is_told() {
     assert!(fault_sentence(&facts).to_string().contains(said), "{}", fault_sentence(&facts));
     let paper = Paper::new(&[run], &[]);
     assert_eq!(number(&configurations(&paper), "maria", "Shard's own s"), Some(6.4));
-    assert!(paper.markdown(Lang::En).contains("The shard's own is the first success"));
+    assert!(paper.markdown(Lang::En).contains("The shard's own time is the first success"));
 }
 
 /// What stands beside each other in a paper: capacities, comparisons, costs.

@@ -27,7 +27,7 @@ fn repeated(paper: &Paper) -> &Point {
 const ALL: &str = "All together";
 
 fn caption(paper: &Paper) -> String {
-    format!("What each load generator did on pair, {} workers", repeated(paper).workers)
+    format!("Work of each load generator on pair, {} workers", repeated(paper).workers)
 }
 
 fn of_generators(paper: &Paper) -> PaperTable {
@@ -69,7 +69,7 @@ fn each_generator_is_shown_with_its_part_and_the_sum_is_the_trials() {
     assert_eq!(
         words(&paper),
         "2 load generators made the load together, with 64 workers in all. They started within 1.50 ms of each \
-         other, by clocks that were known to ± 0.125 ms."
+         other, with clocks accurate to ± 0.125 ms."
     );
 }
 
@@ -78,8 +78,8 @@ fn pages_have_the_machines_and_the_parts_in_both_languages() {
     let paper = paper(|_| {});
     let english = paper.html(Lang::En).expect("rendered");
     for text in [
-        "What each load generator did on pair, ",
-        "Load generators of the fleet of run 1; the machine above only conducted them",
+        "Work of each load generator on pair, ",
+        "Load generators of the fleet of run 1; the machine above only coordinated them",
         "load-2 (10.0.0.12)",
         "All together",
     ] {

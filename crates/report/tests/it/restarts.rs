@@ -59,10 +59,9 @@ fn pairs_of_one_start_count_as_one() {
         assert!(text.contains(words), "no `{words}` in: {text}");
     }
     let html = paper.html(Lang::En).expect("rendered");
-    for words in [
-        "before the first of 2 pairs each",
-        "The intervals include what differs from start to start of the servers",
-    ] {
+    for words in
+        ["before every 2 pairs", "The intervals cover differences between starts of the servers"]
+    {
         assert!(html.contains(words), "{words}");
     }
     // A start for each pair: what it adds is not told apart.

@@ -132,7 +132,7 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     assert_eq!((slow.bound, english(&slow.below[0]).as_str()), ("≥", "given up, 2 of 2"));
     assert_eq!((broken.bound, english(&broken.below[0]).as_str()), ("", "1 failed"));
     assert_eq!(cell(maria, "Q18", "Rows").value, CellValue::Missing);
-    let reached = table(&paper, "What was asked for and reached");
+    let reached = table(&paper, "Requested and reached");
     let total = cell(&reached, "maria (failed)", "Total s");
     let below: Vec<String> = total.below.iter().map(|line| english(line)).collect();
     assert_eq!(below, ["with 2 given up", "1 of 2 trials"]);
@@ -284,14 +284,15 @@ fn an_interrupted_pass_has_a_paper() {
     elements(&paper.html(Lang::En).expect("rendered"));
     let queries = &seconds(&paper)[0];
     let answers =
-        cell(&table(&paper, "What was asked for"), "postgres (interrupted)", "Answers").english();
+        cell(&table(&paper, "Requested and reached"), "postgres (interrupted)", "Answers")
+            .english();
     assert!(answers.starts_with("4 of 22 correct"), "{answers}");
     assert_eq!(cell(queries, "Q5", "degree 0").english(), "interrupted");
     assert_eq!(cell(queries, "Total", "degree 0").value, CellValue::Missing);
     assert_eq!(check(&paper, "cut-off").findings[0].value, "5 queries executed");
     let text = paper.markdown(Lang::En);
     assert!(text.contains("no total at degree 0, as not all queries ended"), "{text}");
-    assert!(text.contains("How and when the data were loaded is not known."));
+    assert!(text.contains("It is not known how and when the data were loaded."));
 }
 
 #[test]
@@ -346,7 +347,7 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     elements(&paper.html(Lang::En).expect("rendered"));
     let blocks = paper.blocks(&Templates::default(), Lang::En);
     let has = |caption: &str| PaperTable::find(&blocks, caption).is_some();
-    assert!(!has("Seconds of each query") && !has("What the caches held"));
+    assert!(!has("Seconds of each query") && !has("Contents of the caches"));
     assert_eq!(table(&paper, "Refresh functions").rows.len(), 2);
     let text = paper.markdown(Lang::En);
     assert!(text.contains("| 9 | postgres | 2 | 1 | RF1 | 7,500 | 0.800 | well |"), "{text}");

@@ -78,7 +78,7 @@ fn without_enough_evidence_there_is_no_verdict() {
     assert_eq!(call(&open), Call::Undecided);
     let sentence = open.verdicts.sentence().expect("a sentence").to_string();
     assert!(
-        sentence.contains("undecided (the interval holds 1; a difference of 3.0 % "),
+        sentence.contains("undecided (the interval contains 1; a difference of 3.0 % "),
         "{sentence}"
     );
     // A trial that did not end well makes no pair.
@@ -172,7 +172,7 @@ fn blocks_are_told_as_such_and_two_runs_are_compared() {
     assert_eq!(comparison.rows[0].call, Call::Explained);
     let text = paper.verdicts.text(Lang::En);
     assert!(
-        text.contains("undecided (something else can explain it: block-order (not interleaved"),
+        text.contains("undecided (another cause can explain it: block-order (not interleaved"),
         "{text}"
     );
 }
@@ -437,7 +437,7 @@ fn what_is_decided_comes_first_where_throughput_is_open() {
     assert!(
         sentence.contains("server CPU per transaction, µs, is ")
             && sentence.contains(" % higher with postgres than with maria (certain)")
-            && sentence.contains("it is undecided which is faster (the interval holds 1")
+            && sentence.contains("it is undecided which is faster (the interval contains 1")
             && sentence.contains("ratio of transactions per second "),
         "{sentence}"
     );

@@ -10,8 +10,7 @@
 
 mod registry;
 
-use crate::assist::drive_part;
-pub use crate::assist::{Assist, Left};
+pub use crate::assist::{Assist, Left, drive_part};
 pub use crate::command::{ShellCommand, Took, run as run_command};
 pub use crate::fault::LostWork;
 pub use crate::footprint::{Footprint, footprint};

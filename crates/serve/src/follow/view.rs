@@ -123,6 +123,7 @@ impl TrialView {
         let summary = &completed(summary);
         let (status, why) = match &summary.status {
             TrialStatus::Complete => ("complete", Bilingual::default()),
+            TrialStatus::Stage => ("stage", Bilingual::default()),
             TrialStatus::Interrupted => ("interrupted", Bilingual::default()),
             TrialStatus::Failed(why) => ("failed", why.into()),
             TrialStatus::Starved => {

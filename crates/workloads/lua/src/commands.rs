@@ -5,14 +5,13 @@ use crate::script::{LuaScript, ScriptSettings};
 use crate::worker::{LuaCommon, LuaWorker};
 use dyno_core::Driver;
 use dyno_drivers::{Database, with_driver};
-use dyno_engine::ErrorPolicy;
 use dyno_reactor::{block_on, run_all};
 
 /// How a command is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// `run`: events, by [`crate::drive`]. Hooks of the script that are not called, with commas.
-    Run { ignored_hooks: String },
+    /// `run`: events, by [`crate::drive`].
+    Run,
     /// A function of the script, once.
     Once,
     /// A function of the script, in each worker.
@@ -31,10 +30,10 @@ pub fn look(
     settings: &ScriptSettings,
     command: &str,
 ) -> Result<CommandKind, LuaError> {
-    let (first, second) = with_driver!(database, driver => {
+    let word = with_driver!(database, driver => {
         in_own_state(driver, script, settings, "look", command)
     })?;
-    Ok(kind_of(first.as_deref(), second).unwrap_or(CommandKind::Once))
+    Ok(kind_of(word.as_deref()).unwrap_or(CommandKind::Once))
 }
 
 /// How the script executes a command of its own; `None` where it has none of this name.
@@ -44,21 +43,19 @@ pub(crate) fn kind_on<D: Driver>(
     settings: &ScriptSettings,
     command: &str,
 ) -> Result<Option<CommandKind>, LuaError> {
-    let (first, second) = in_own_state(driver, script, settings, "implements", command)?;
-    Ok(kind_of(first.as_deref(), second))
+    Ok(kind_of(in_own_state(driver, script, settings, "implements", command)?.as_deref()))
 }
 
-fn kind_of(word: Option<&str>, hooks: Option<String>) -> Option<CommandKind> {
+fn kind_of(word: Option<&str>) -> Option<CommandKind> {
     Some(match word? {
-        "run" => CommandKind::Run { ignored_hooks: hooks.unwrap_or_default() },
+        "run" => CommandKind::Run,
         "parallel" => CommandKind::Parallel,
         "options" => CommandKind::PrintOptions,
         _ => CommandKind::Once,
     })
 }
 
-/// Executes a function of the script once: `command`, `options`, `init`, `done`, or `top` (nothing beyond its top
-/// level), each in a state of its own.
+/// Executes a function of the script once: `command`, `options`, or `top` (nothing beyond its top level), each in a state of its own.
 ///
 /// # Errors
 /// The script's own.
@@ -82,17 +79,14 @@ pub(crate) fn once_on<D: Driver>(
     in_own_state(driver, script, settings, step, command).map(|_| ())
 }
 
-type Texts = (Option<String>, Option<String>);
-
 fn in_own_state<D: Driver>(
     driver: &D,
     script: &LuaScript,
     settings: &ScriptSettings,
     step: &'static str,
     command: &str,
-) -> Result<Texts, LuaError> {
-    let policy = ErrorPolicy::resilient();
-    let common = LuaCommon::new(driver, script, settings, &policy);
+) -> Result<Option<String>, LuaError> {
+    let common = LuaCommon::of_commands(driver, script, settings);
     let ended = block_on(in_state(&common, 0, step, command));
     ended.map_err(|error| LuaError::new(error.to_string()))?
 }
@@ -118,8 +112,7 @@ pub(crate) fn parallel_on<D: Driver>(
     threads: u32,
     command: &str,
 ) -> Result<(), LuaError> {
-    let policy = ErrorPolicy::resilient();
-    let common = LuaCommon::new(driver, script, settings, &policy);
+    let common = LuaCommon::of_commands(driver, script, settings);
     let states = (0..threads).map(|number| in_state(&common, number, "command", command));
     let ended = run_all(states).map_err(|error| LuaError::new(error.to_string()))?;
     ended.into_iter().collect::<Result<Vec<_>, _>>().map(|_| ())
@@ -130,7 +123,7 @@ async fn in_state<D: Driver>(
     number: u32,
     step: &'static str,
     command: &str,
-) -> Result<Texts, LuaError> {
+) -> Result<Option<String>, LuaError> {
     let mut worker = LuaWorker::open(common, number, None::<&mut D::Session>).await?;
     let texts = worker.finish_step(None::<&mut D::Session>, (step, command)).await?;
     worker.close().await;

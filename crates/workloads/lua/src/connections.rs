@@ -1,8 +1,10 @@
 //! The connections of one Lua state, and the answers to its requests.
 
-use crate::machine::{BoundValue, LuaAnswer, LuaStep};
-use crate::rows::ResultSet;
+use crate::counters::ScriptCounters;
+use crate::machine::{BoundValue, LuaAnswer, LuaMachine, LuaStep};
+use crate::rows::{ConnectionResults, ResultSet};
 use crate::sql;
+use crate::worker::LuaCommon;
 use dyno_core::{
     Cause, DbError, DbResult, Dialect, Driver, Executed, Param, ParamType, Session, Statement,
     Tally,
@@ -10,12 +12,15 @@ use dyno_core::{
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
 use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes};
+use std::rc::Rc;
 
 /// Who has a connection's session.
 enum Slot<S> {
     /// The engine: the session that it opened for this worker.
     Engine,
     Own(S),
+    /// Nobody, until it is used again.
+    Parked,
     Closed,
 }
 
@@ -35,10 +40,18 @@ pub(crate) struct Connections<'a, D: Driver> {
     /// The worker's.
     number: u32,
     policy: &'a ErrorPolicy,
+    /// The engine's session is the first connection.
+    lends: bool,
     /// False with `--db-ps-mode=disable`: values then become part of the text.
     prepares: bool,
     slots: Vec<Slot<D::Session>>,
     statements: Vec<Prepared>,
+    counters: Rc<ScriptCounters>,
+    results: Rc<ConnectionResults>,
+    /// Some slots are parked.
+    has_parked: bool,
+    /// Why the last connection was not opened.
+    pub(crate) unopened: Option<DbError>,
     /// The last error that a request had.
     pub(crate) failure: Option<DbError>,
 }
@@ -60,9 +73,21 @@ fn closed() -> DbError {
 }
 
 impl<'a, D: Driver> Connections<'a, D> {
-    pub(crate) fn new(driver: &'a D, number: u32, policy: &'a ErrorPolicy, prepares: bool) -> Self {
-        let (slots, statements) = (Vec::new(), Vec::new());
-        Connections { driver, number, policy, prepares, slots, statements, failure: None }
+    pub(crate) fn new(common: &LuaCommon<'a, D>, number: u32, machine: &LuaMachine) -> Self {
+        Connections {
+            driver: common.driver,
+            number,
+            policy: common.policy,
+            lends: common.lends,
+            prepares: common.settings.prepares,
+            slots: Vec::new(),
+            statements: Vec::new(),
+            counters: Rc::clone(&machine.counters),
+            results: Rc::clone(&machine.results),
+            has_parked: false,
+            unopened: None,
+            failure: None,
+        }
     }
 
     /// Answers a request of the script. `engine` is the session that the engine lends, if there is one.
@@ -72,19 +97,29 @@ impl<'a, D: Driver> Connections<'a, D> {
         request: LuaStep,
         tally: &mut Tally,
     ) -> LuaAnswer {
+        if self.has_parked
+            && let Err(error) = self.open_parked().await
+        {
+            return self.refused(error);
+        }
         let answered = match request {
-            LuaStep::Query(number, sql) => self.query(engine, number, &sql, tally).await,
+            LuaStep::Query(number, sql) => self.query(engine, number, &sql.as_bytes(), tally).await,
             LuaStep::Execute(number, values) => self.execute(engine, number, &values, tally).await,
             LuaStep::Connect => self.connect(engine).await,
             LuaStep::Disconnect(number) => self.disconnect(engine, number).await,
             LuaStep::Reconnect(number) => self.reconnect(number).await,
-            LuaStep::Prepare(number, sql) => self.prepare(engine, number, &sql).await,
+            LuaStep::Prepare(number, sql) => self.prepare(engine, number, &sql.as_bytes()).await,
             LuaStep::Bind(number, types) => self.bind(engine, number, types).await,
             LuaStep::SleepUs(microseconds) => {
                 sleep_until(now().saturating_add((microseconds * 1e3) as u64)).await;
                 Ok(LuaAnswer::Nothing)
             }
-            LuaStep::Done(..) | LuaStep::Restart | LuaStep::Failed(_) => Ok(LuaAnswer::Nothing),
+            LuaStep::Done(_)
+            | LuaStep::Last
+            | LuaStep::Restart
+            | LuaStep::Failed(_)
+            | LuaStep::Stopped
+            | LuaStep::Ignored => Ok(LuaAnswer::Nothing),
         };
         answered.unwrap_or_else(|error| self.refused(error))
     }
@@ -110,8 +145,14 @@ impl<'a, D: Driver> Connections<'a, D> {
     async fn connect<S: Session>(&mut self, engine: Option<&mut S>) -> DbResult<LuaAnswer> {
         let is_lent = self.slots.iter().any(|slot| matches!(slot, Slot::Engine));
         let slot = match engine {
-            Some(_) if !is_lent => Slot::Engine,
-            _ => Slot::Own(self.driver.connect(self.number).await?),
+            Some(_) if self.lends && !is_lent => Slot::Engine,
+            _ => match self.driver.connect(self.number).await {
+                Ok(session) => Slot::Own(session),
+                Err(error) => {
+                    self.unopened = Some(error.clone());
+                    return Err(error);
+                }
+            },
         };
         let free = self.slots.iter().position(|slot| matches!(slot, Slot::Closed));
         let number = free.unwrap_or(self.slots.len());
@@ -177,6 +218,30 @@ impl<'a, D: Driver> Connections<'a, D> {
         Ok(())
     }
 
+    /// Closes the state's own sessions until they are used again: a session belongs to one loop.
+    pub(crate) async fn park(&mut self) {
+        for number in 0..self.slots.len() {
+            match std::mem::replace(&mut self.slots[number], Slot::Parked) {
+                Slot::Own(session) => {
+                    session.close().await;
+                    self.has_parked = true;
+                    self.forget_statements(number);
+                }
+                before => self.slots[number] = before,
+            }
+        }
+    }
+
+    async fn open_parked(&mut self) -> DbResult<()> {
+        for slot in &mut self.slots {
+            if matches!(slot, Slot::Parked) {
+                *slot = Slot::Own(self.driver.connect(self.number).await?);
+            }
+        }
+        self.has_parked = false;
+        Ok(())
+    }
+
     pub(crate) async fn close(&mut self) {
         for slot in self.slots.drain(..) {
             if let Slot::Own(session) = slot {
@@ -193,11 +258,11 @@ impl<'a, D: Driver> Connections<'a, D> {
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
         let sql = utf8(sql)?;
-        let mut rows = ResultSet::default();
+        let mut rows = self.results.take(number);
         let done =
             with_session!(self, engine, number, session => session.query(sql, &mut rows).await);
         let done = done.map_err(|error| error.with_statement(sql))?;
-        Ok(counted(done, rows, tally))
+        Ok(self.counted(number, done, rows, tally))
     }
 
     async fn prepare<S: Session>(
@@ -239,12 +304,12 @@ impl<'a, D: Driver> Connections<'a, D> {
                 "{bound} parameters were bound to a statement with {placeholders} placeholders"
             )));
         }
-        let was_prepared = statement.server.is_some();
-        if dialect == Dialect::Postgres && !was_prepared {
+        // What PostgreSQL has prepared keeps its types.
+        if dialect != Dialect::Postgres || statement.server.is_none() {
             statement.types = types;
-            if self.prepares {
-                self.prepared(engine, number).await?;
-            }
+        }
+        if dialect == Dialect::Postgres && self.prepares {
+            self.prepared(engine, number).await?;
         }
         Ok(LuaAnswer::Nothing)
     }
@@ -275,40 +340,58 @@ impl<'a, D: Driver> Connections<'a, D> {
         values: &[BoundValue],
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
+        let statement = self.statements.get(number).ok_or_else(closed)?;
         if !self.prepares {
-            let statement = self.statements.get(number).ok_or_else(closed)?;
+            let values: Vec<BoundValue> =
+                values.iter().zip(&statement.types).map(|(value, kind)| value.of(*kind)).collect();
             let (connection, sql) =
-                (statement.connection, sql::substituted(&statement.sql, values));
+                (statement.connection, sql::substituted(&statement.sql, &values));
             return self.query(engine, connection, sql.as_bytes(), tally).await;
         }
-        let server = self.prepared(engine.as_deref_mut(), number).await?;
+        let server = match statement.server {
+            Some(server) => server,
+            None => self.prepared(engine.as_deref_mut(), number).await?,
+        };
         let statement = &self.statements[number];
-        let types = &statement.types;
-        let params: Vec<Param<'_>> = values
-            .iter()
-            .enumerate()
-            .map(|(index, value)| match value {
-                BoundValue::Null => Param::Null,
-                BoundValue::Text(text) => Param::Text(text),
-                BoundValue::Number(number) if types.get(index) == Some(&ParamType::Double) => {
-                    Param::Double(*number)
+        let connection = statement.connection;
+        let mut params: Vec<Param<'_>> = Vec::with_capacity(values.len());
+        for (value, kind) in values.iter().zip(&statement.types) {
+            params.push(match (value, kind) {
+                (BoundValue::Null, _) => Param::Null,
+                (BoundValue::Text(text), ParamType::Int) => {
+                    whole(text).map_or(Param::Text(text), Param::Int)
                 }
-                BoundValue::Number(number) if number.fract() == 0.0 => Param::Int(*number as i64),
-                BoundValue::Number(number) => Param::Double(*number),
-            })
-            .collect();
-        let mut rows = ResultSet::default();
-        let done = with_session!(self, engine, statement.connection, session => {
+                (BoundValue::Text(text), _) => Param::Text(text),
+                // As C converts it: without its fraction.
+                (BoundValue::Number(number), ParamType::Int) => Param::Int(*number as i64),
+                (BoundValue::Number(number), _) => Param::Double(*number),
+            });
+        }
+        let mut rows = self.results.take(connection);
+        let done = with_session!(self, engine, connection, session => {
             session.execute(server, &params, &mut rows).await
         });
         let done = done.map_err(|error| error.with_statement(statement.sql.as_str()))?;
-        Ok(counted(done, rows, tally))
+        Ok(self.counted(connection, done, rows, tally))
+    }
+
+    fn counted(
+        &self,
+        connection: usize,
+        done: Executed,
+        rows: ResultSet,
+        tally: &mut Tally,
+    ) -> LuaAnswer {
+        tally.count(done);
+        self.counters.statement(done);
+        let (rows, columns) = self.results.keep(connection, rows);
+        if done.has_rows { LuaAnswer::Rows(rows, columns) } else { LuaAnswer::Nothing }
     }
 }
 
-fn counted(done: Executed, rows: ResultSet, tally: &mut Tally) -> LuaAnswer {
-    tally.count(done);
-    if done.has_rows { LuaAnswer::Rows(rows) } else { LuaAnswer::Nothing }
+/// A 64-bit number that has come as its digits.
+fn whole(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn utf8(sql: &[u8]) -> DbResult<&str> {

@@ -3,6 +3,7 @@
 use crate::commands::{CommandKind, kind_on, once_on, parallel_on};
 use crate::machine::LuaError;
 use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
+use crate::side::{Side, SideState};
 use crate::worker::LuaCommon;
 use crate::workload::LuaWorkload;
 use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
@@ -14,13 +15,13 @@ use dyno_load::default_sessions;
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, Driven, EndedTrial, Family, FamilyEntry, Job, LoadOrder, Ready, TrialDone, Trials,
-    drive_trial, given,
+    After, Assist, Driven, EndedTrial, Family, FamilyEntry, Job, Left, LoadOrder, Ready, TrialDone,
+    Trials, drive_part, drive_trial, given,
 };
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{OptionPart, Plan};
 use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<LuaFamily>(&[]);
@@ -35,17 +36,26 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Workers,
     workers_alias: None,
     options: || OPTIONS.iter().map(OptionRow::describe).collect(),
+    has_stages: true,
     pace: UsualPace::loading(f64::INFINITY),
 };
 
 /// All other names are the script's own.
-const OPTIONS: &[OptionRow<()>] = &[OptionRow::new(
-    "scripts",
-    "",
-    OptionValues::List(|_, _| {}),
-    "the script, a file in the folder of the suite, or below it; as a key of the experiment it is `script`. Its text is \
-     stored with the run. All other options are the script's own",
-)];
+const OPTIONS: &[OptionRow<()>] = &[
+    OptionRow::new(
+        "scripts",
+        "",
+        OptionValues::List(|_, _| {}),
+        "the script, a file in the folder of the suite, or below it; as a key of the experiment it is `script`. Its text \
+         is stored with the run. All other options are the script's own",
+    ),
+    OptionRow::new(
+        "commands",
+        "",
+        OptionValues::List(|_, _| {}),
+        "commands of the script's own that are executed after its `prepare`, in this order; also a key of the experiment",
+    ),
+];
 
 /// Nobody knows the names of a script's tables: they stand for one.
 const ITS_TABLES: &str = "what the script's prepare makes";
@@ -55,6 +65,8 @@ struct LuaFamily {
     script: LuaScript,
     /// The script's own options.
     given: Vec<(String, Option<String>)>,
+    /// Executed after `prepare`, in this order.
+    commands: Vec<String>,
     random: RandomOptions,
     prepares: bool,
 }
@@ -101,17 +113,17 @@ impl LuaFamily {
         }
     }
 
-    /// Executes a command of the script; nothing where it has none.
-    fn command<D: Driver>(&self, driver: &D, name: &str) -> Result<(), Failure> {
+    /// Executes a command of the script; false where it has none.
+    fn command<D: Driver>(&self, driver: &D, name: &str) -> Result<bool, Failure> {
         let settings = self.settings(driver.dialect(), name, None);
         let done = match kind_on(driver, &self.script, &settings, name).map_err(failure)? {
-            None => Ok(()),
+            None => return Ok(false),
             Some(CommandKind::Parallel) => {
                 parallel_on(driver, &self.script, &settings, default_sessions(), name)
             }
             Some(_) => once_on(driver, &self.script, &settings, "command", name),
         };
-        done.map_err(failure)
+        done.map(|()| true).map_err(failure)
     }
 }
 
@@ -130,7 +142,12 @@ impl Family for LuaFamily {
             return Err(plan.experiment_error(&experiment.name, message, Some(hint)).into());
         };
         let (mut own, mut random) = (Vec::new(), Vec::new());
+        let mut commands = BTreeMap::new();
         for (name, value) in given(experiment).filter(|(name, _)| !name.starts_with("scripts.")) {
+            if let Some(number) = name.strip_prefix("commands.") {
+                commands.insert(number.parse::<u32>().unwrap_or(u32::MAX), value.to_owned());
+                continue;
+            }
             match RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str()) {
                 true => random.push((name.to_owned(), value.to_owned())),
                 false => own.push((name.to_owned(), Some(value.to_owned()))),
@@ -146,6 +163,7 @@ impl Family for LuaFamily {
         Ok(LuaFamily {
             script: LuaScript::of_text(&path, written.text.clone().into_bytes()),
             given: own,
+            commands: commands.into_values().collect(),
             random: options.random,
             prepares: options.prepared,
         })
@@ -153,7 +171,16 @@ impl Family for LuaFamily {
 
     fn load<D: Driver>(&self, driver: &D, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
         self.command(driver, "prepare")?;
-        Ok(Message::verbatim(format!("{} prepare", self.script.name())))
+        for name in &self.commands {
+            if !self.command(driver, name)? {
+                let message = format!("The script {} has no command `{name}`.", self.script.path);
+                let hint = "`commands` names functions in `sysbench.cmdline.commands`.";
+                return Err(Failure::new(message).with_hint(hint));
+            }
+        }
+        let done: Vec<&str> =
+            ["prepare"].into_iter().chain(self.commands.iter().map(String::as_str)).collect();
+        Ok(Message::verbatim(format!("{} {}", self.script.name(), done.join(", "))))
     }
 
     fn tables(&self) -> Vec<String> {
@@ -174,7 +201,7 @@ impl Family for LuaFamily {
         _tables: &[String],
         _observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        self.command(driver, "cleanup")
+        self.command(driver, "cleanup").map(|_| ())
     }
 }
 
@@ -184,6 +211,18 @@ impl Trials for LuaFamily {
         let policy = ErrorPolicy::resilient();
         let script = DrivenScript { family: self, driver, settings: &settings, policy: &policy };
         drive_trial(&script, driver, job)
+    }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        part.check_scripts()?;
+        let settings = self.settings(driver.dialect(), "run", Some(part.planned()));
+        let policy = ErrorPolicy::resilient();
+        let script = DrivenScript { family: self, driver, settings: &settings, policy: &policy };
+        drive_part(&script, driver, part)
     }
 }
 
@@ -227,11 +266,11 @@ impl<D: Driver> Family for DrivenScript<'_, D> {
 
 impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
     type Workload = LuaWorkload<'a, D>;
-    type Before = ();
+    type Before = Side<'a, D>;
     type Kept = ();
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
-        Ok(false)
+        Ok(true)
     }
 
     // The script decides which errors are ignored; those that are not have another cause.
@@ -247,10 +286,11 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let script = &self.family.script;
-        once_on(self.driver, script, self.settings, "init", "run").map_err(failure)?;
+        let mut side = Side::new(self.driver, script, self.settings).map_err(failure)?;
+        side.step("init").map_err(failure)?;
         Ok(Ready {
             workload: LuaWorkload::new(self.common(), spec),
-            before: (),
+            before: side,
             test: script.name().to_owned(),
             data: None,
             own: None,
@@ -270,13 +310,19 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
     fn look_after<T: Driver>(
         &self,
         _driver: &T,
-        _workload: &LuaWorkload<'a, D>,
-        (): (),
+        workload: &LuaWorkload<'a, D>,
+        mut side: Side<'a, D>,
         _ran: &EndedTrial<'_>,
     ) -> After {
-        let done = once_on(self.driver, &self.family.script, self.settings, "done", "run");
-        let notes = done.err().map(|error| Message::verbatim(sentence(&error.message)));
-        After { notes: notes.into_iter().collect(), ..After::default() }
+        let done = side.step("done").err().map(|error| sentence(&error.message));
+        let counted = match workload.own_errors() {
+            0 => None,
+            count => {
+                Some(format!("The script has counted {count} errors itself (sb_counter_inc)."))
+            }
+        };
+        let notes = done.into_iter().chain(counted).map(Message::verbatim).collect();
+        After { notes, ..After::default() }
     }
 }
 

@@ -2,28 +2,35 @@
 //!
 //! Each worker has a Lua state in which the functions of its script are executed, in one coroutine: what has to wait for a
 //! database yields a request to the worker's task on dyno's loop, and the answer resumes it. The interface of sysbench
-//! 1.0.20 is in `prelude.lua`.
+//! 1.0.20 is in `prelude.lua`, `legacy.lua` and `reports.lua`.
 //!
 //! - [`LuaScript`], [`ScriptSettings`]: a file, and what its states are given.
 //! - [`look`], [`once`], [`parallel`]: commands.
-//! - [`drive()`][drive]: `run`.
+//! - [`drive()`][drive]: `run`; [`side_state`] for what it does beside its events.
 //! - [`FAMILY`]: scripts in suites.
 //!
 //! The folder's README says what is supported, and every deviation.
 
 mod commands;
 mod connections;
+mod counters;
 mod family;
 mod machine;
 mod random;
+mod reports;
 mod rows;
 mod script;
+mod side;
 mod sql;
+mod unconnected;
+mod watch;
 mod worker;
 mod workload;
 
 pub use commands::{CommandKind, look, once, parallel};
 pub use family::{FAMILY, OFFER, PAPER};
 pub use machine::LuaError;
+pub use reports::{ReportHook, ReportStat};
 pub use script::{INSTALLED, LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
+pub use side::{SideState, side_state};
 pub use workload::drive;

@@ -1,40 +1,49 @@
 //! One Lua state: the script in it, and the coroutine that executes its functions.
+//!
+//! Code is interpreted, and no hook is set: [`crate::watch`] ends what computes without an end.
 
+use crate::counters::ScriptCounters;
 use crate::random::{Numbers, UniqueNumbers};
-use crate::rows::ResultSet;
+use crate::reports::ReportStat;
+use crate::rows::ConnectionResults;
 use crate::script::{LuaScript, OptionValue, ScriptSettings};
-use dyno_core::{Nanos, ParamType, SECOND};
-use dyno_reactor::monotonic_now;
+use crate::watch::Watch;
+use dyno_core::ParamType;
 use mlua::{
-    Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Thread,
-    Value, VmState,
+    Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value,
 };
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Instructions between two looks at the clock.
-const HOOK_INSTRUCTIONS: u32 = 100_000;
-/// How long after the end of the run a function may compute without asking a database.
-const GRACE: Nanos = SECOND;
+use std::sync::atomic::Ordering;
 
 /// What the coroutine wants next.
 #[derive(Debug)]
 pub(crate) enum LuaStep {
-    /// The function has ended, with the texts it returned.
-    Done(Option<String>, Option<String>),
+    /// The function has ended, with the text that it returned.
+    Done(Option<String>),
+    /// The event has ended, and with it the worker.
+    Last,
     /// The function ended with an error that is ignored: the event begins anew.
     Restart,
     Failed(LuaError),
     Connect,
     Disconnect(usize),
     Reconnect(usize),
-    Query(usize, Vec<u8>),
-    Prepare(usize, Vec<u8>),
+    Query(usize, LuaText),
+    Prepare(usize, LuaText),
     Bind(usize, Vec<ParamType>),
     Execute(usize, Vec<BoundValue>),
     SleepUs(f64),
+    /// An event of a `thread_run()` has ended, which waits for the next one.
+    Stopped,
+    /// A `thread_run()` waits until the engine has dealt with an error that is ignored.
+    Ignored,
 }
+
+/// What [`LuaMachine::resume`] is given for an event, and for one that begins anew.
+pub(crate) const EVENT: i32 = 1;
+pub(crate) const AGAIN: i32 = 2;
 
 /// An error that ends a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,38 +79,41 @@ pub(crate) enum BoundValue {
     Text(Vec<u8>),
 }
 
-/// The answer to a request.
-pub(crate) enum LuaAnswer {
-    Nothing,
-    Number(usize),
-    Rows(ResultSet),
-    Error { errno: u32, sqlstate: String, message: String, is_ignored: bool },
-}
-
-impl IntoLuaMulti for LuaAnswer {
-    fn into_lua_multi(self, lua: &Lua) -> mlua::Result<MultiValue> {
+impl BoundValue {
+    /// As a parameter of this type takes it: an integer without its fraction.
+    pub(crate) fn of(&self, kind: ParamType) -> BoundValue {
         match self {
-            LuaAnswer::Nothing => true.into_lua_multi(lua),
-            LuaAnswer::Number(number) => (true, number).into_lua_multi(lua),
-            LuaAnswer::Rows(rows) => (true, rows).into_lua_multi(lua),
-            LuaAnswer::Error { errno, sqlstate, message, is_ignored } => {
-                (false, errno, sqlstate, message, is_ignored).into_lua_multi(lua)
+            BoundValue::Number(number) if kind == ParamType::Int => {
+                BoundValue::Number(number.trunc())
             }
+            value => value.clone(),
         }
     }
 }
 
-/// Until when functions may compute.
-#[derive(Debug)]
-struct Patience {
-    ends: Cell<Nanos>,
-    resumed: Cell<Nanos>,
+/// The answer to a request.
+pub(crate) enum LuaAnswer {
+    Nothing,
+    Number(usize),
+    /// Numbers of rows and columns.
+    Rows(usize, usize),
+    Error {
+        errno: u32,
+        sqlstate: String,
+        message: String,
+        is_ignored: bool,
+    },
 }
 
 #[derive(Debug)]
 pub(crate) struct LuaMachine {
     thread: Thread,
-    patience: Rc<Patience>,
+    pub(crate) watch: Rc<Watch>,
+    pub(crate) counters: Rc<ScriptCounters>,
+    pub(crate) results: Rc<ConnectionResults>,
+    numbers: Rc<RefCell<Numbers>>,
+    /// What `host.stat()` gives to the hooks of reports.
+    stat: Rc<RefCell<ReportStat>>,
     /// Closed after the thread.
     _lua: Lua,
 }
@@ -118,93 +130,119 @@ impl LuaMachine {
         let options = LuaOptions::new().catch_rust_panics(true);
         let lua = Lua::new_with(StdLib::ALL_SAFE, options)?;
         lua.set_memory_limit(settings.memory_max)?;
-        // Compiled loops call no hooks: one without an end would never be ended.
+        // Loops that are compiled never look at hooks: one without an end could not be ended.
         lua.load("jit.off() io.stdout:setvbuf('line')").exec()?;
-        let patience = Rc::new(Patience { ends: Cell::new(Nanos::MAX), resumed: Cell::new(0) });
-        end_endless_loops(&lua, &patience)?;
         lua.globals().get::<Table>("package")?.set("path", script.search.as_str())?;
-        let host = host(&lua, script, settings, unique, worker)?;
+        let host = host(&lua, script, settings, worker)?;
+        let numbers = Numbers::new(settings.seed, worker, settings.random);
+        let numbers = Rc::new(RefCell::new(numbers));
+        host.set("rand", random(&lua, &numbers, unique)?)?;
+        let counters = Rc::new(ScriptCounters::default());
+        counters.offer(&lua, &host)?;
+        let results = Rc::new(ConnectionResults::default());
+        results.offer(&lua, &host)?;
+        let stat = Rc::new(RefCell::new(ReportStat::default()));
+        let of_hooks = Rc::clone(&stat);
+        host.set("stat", lua.create_function(move |lua, ()| of_hooks.borrow().table(lua))?)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=sysbench");
-        let executor: Function = prelude.call(host)?;
+        let executor: Function = prelude.call(&host)?;
+        lua.load(include_str!("legacy.lua")).set_name("=sysbench").call::<()>(&host)?;
+        lua.load(include_str!("reports.lua")).set_name("=sysbench").call::<()>(&host)?;
         let chunk = lua
             .load(script.text.as_slice())
             .set_name(script.chunk_name())
             .set_mode(mlua::ChunkMode::Text)
             .into_function()?;
-        let machine = LuaMachine { thread: lua.create_thread(executor)?, patience, _lua: lua };
-        Ok((machine, chunk))
+        let thread = lua.create_thread(executor)?;
+        let watch = Rc::new(Watch::over(thread.state()));
+        let late = Rc::clone(&watch);
+        host.set("is_late", lua.create_function(move |_, ()| Ok(late.is_late()))?)?;
+        Ok((LuaMachine { thread, watch, counters, results, numbers, stat, _lua: lua }, chunk))
     }
 
-    /// Has functions ended that compute for long after `ends`.
-    pub(crate) fn end_at(&self, ends: Nanos) {
-        self.patience.ends.set(ends);
+    /// The original draws a number for its histogram of latencies, after each event of a thread.
+    pub(crate) fn draw_between_events(&self) {
+        self.numbers.borrow_mut().bits();
     }
 
-    /// Goes on with an answer, or with the name and argument of the next function.
+    pub(crate) fn set_stat(&self, stat: ReportStat) {
+        *self.stat.borrow_mut() = stat;
+    }
+
+    /// Goes on with the name and argument of the next function, or its number.
+    #[inline]
     pub(crate) fn resume(&self, given: impl IntoLuaMulti) -> Result<LuaStep, LuaError> {
-        self.patience.resumed.set(monotonic_now());
-        let wanted: MultiValue = self.thread.resume(given)?;
-        step(wanted).map_err(LuaError::from)
+        self.watch.turn();
+        let wanted = self.thread.resume::<Wanted>(given);
+        self.watch.turn();
+        step(wanted?).map_err(LuaError::from)
+    }
+
+    /// Goes on with the answer to a request.
+    pub(crate) fn answer(&self, answer: LuaAnswer) -> Result<LuaStep, LuaError> {
+        match answer {
+            LuaAnswer::Nothing => self.resume(true),
+            LuaAnswer::Number(number) => self.resume((true, number)),
+            LuaAnswer::Rows(rows, columns) => self.resume((true, rows, columns)),
+            LuaAnswer::Error { errno, sqlstate, message, is_ignored } => {
+                self.resume((false, errno, sqlstate, message, is_ignored))
+            }
+        }
     }
 }
 
-fn end_endless_loops(lua: &Lua, patience: &Rc<Patience>) -> mlua::Result<()> {
-    let patience = Rc::clone(patience);
-    let triggers = HookTriggers::new().every_nth_instruction(HOOK_INSTRUCTIONS);
-    lua.set_global_hook(triggers, move |_, _| {
-        let now = monotonic_now();
-        let is_over = now > patience.ends.get().saturating_add(GRACE);
-        if is_over && now > patience.resumed.get().saturating_add(GRACE) {
-            return Err(mlua::Error::runtime(
-                "the function was still computing when --time was over",
-            ));
-        }
-        Ok(VmState::Continue)
-    })
+impl Drop for LuaMachine {
+    fn drop(&mut self) {
+        self.watch.close();
+    }
 }
 
-fn step(wanted: MultiValue) -> mlua::Result<LuaStep> {
-    let mut values = wanted.into_iter();
-    let mut next = || values.next().unwrap_or(Value::Nil);
-    let name = next();
-    let name = name.as_string().map(|name| name.as_bytes().to_vec()).unwrap_or_default();
-    Ok(match name.as_slice() {
-        b"query" => LuaStep::Query(index(&next()), bytes(&next())),
-        b"execute" => {
-            let (statement, values, count) = (index(&next()), next(), index(&next()));
-            LuaStep::Execute(statement, bound_values(&values, count)?)
-        }
-        b"done" => LuaStep::Done(text(&next()), text(&next())),
-        b"restart" => LuaStep::Restart,
-        b"failed" => LuaStep::Failed(LuaError {
-            message: text(&next()).unwrap_or_default(),
-            trace: text(&next()).unwrap_or_default(),
+/// The number of a request in the prelude, and up to three values.
+type Wanted = (i32, Value, Value, Value);
+
+fn step((number, first, second, third): Wanted) -> mlua::Result<LuaStep> {
+    Ok(match number {
+        0 => LuaStep::Done(text(&first)),
+        1 => LuaStep::Last,
+        2 => LuaStep::Restart,
+        3 => LuaStep::Failed(LuaError {
+            message: text(&first).unwrap_or_default(),
+            trace: text(&second).unwrap_or_default(),
         }),
-        b"connect" => LuaStep::Connect,
-        b"disconnect" => LuaStep::Disconnect(index(&next())),
-        b"reconnect" => LuaStep::Reconnect(index(&next())),
-        b"prepare" => LuaStep::Prepare(index(&next()), bytes(&next())),
-        b"bind" => LuaStep::Bind(index(&next()), param_types(&next())?),
-        b"sleep" => LuaStep::SleepUs(number(&next())),
+        4 => LuaStep::Connect,
+        5 => LuaStep::Disconnect(index(&first)),
+        6 => LuaStep::Reconnect(index(&first)),
+        7 => LuaStep::Query(index(&first), sql(second)?),
+        8 => LuaStep::Prepare(index(&first), sql(second)?),
+        9 => LuaStep::Bind(index(&first), param_types(&second)?),
+        10 => LuaStep::Execute(index(&first), bound_values(&second, index(&third))?),
+        11 => LuaStep::SleepUs(number_of(&first)),
+        12 => LuaStep::Stopped,
+        13 => LuaStep::Ignored,
         other => {
-            let name = String::from_utf8_lossy(other);
             return Err(mlua::Error::runtime(format!(
-                "the script yielded '{name}' outside of a coroutine of its own"
+                "the script yielded {other} outside of a coroutine of its own"
             )));
         }
     })
+}
+
+fn sql(value: Value) -> mlua::Result<LuaText> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(mlua::Error::runtime(format!(
+            "a statement must be a text, not a {}",
+            other.type_name()
+        ))),
+    }
 }
 
 fn index(value: &Value) -> usize {
     value.as_usize().unwrap_or(usize::MAX)
 }
 
-fn bytes(value: &Value) -> Vec<u8> {
-    value.as_string().map(|text| text.as_bytes().to_vec()).unwrap_or_default()
-}
-
 /// A whole number has a type of its own here.
-fn number(value: &Value) -> f64 {
+fn number_of(value: &Value) -> f64 {
     match value {
         Value::Integer(number) => *number as f64,
         other => other.as_f64().unwrap_or(0.0),
@@ -238,7 +276,7 @@ fn bound_values(value: &Value, count: usize) -> mlua::Result<Vec<BoundValue>> {
         Ok(match &value {
             Value::Nil => BoundValue::Null,
             Value::String(text) => BoundValue::Text(text.as_bytes().to_vec()),
-            value => BoundValue::Number(number(value)),
+            value => BoundValue::Number(number_of(value)),
         })
     };
     (1..=count).map(bound).collect()
@@ -249,7 +287,6 @@ fn host(
     lua: &Lua,
     script: &LuaScript,
     settings: &ScriptSettings,
-    unique: &Arc<UniqueNumbers>,
     worker: u32,
 ) -> mlua::Result<Table> {
     let host = lua.create_table()?;
@@ -258,6 +295,12 @@ fn host(
     host.set("command", settings.command.as_deref())?;
     host.set("script_path", script.path.as_str())?;
     host.set("argv", settings.words.clone())?;
+    let is_used = script.database_use();
+    let use_database = lua.create_function(move |_, ()| {
+        is_used.store(true, Ordering::Relaxed);
+        Ok(())
+    })?;
+    host.set("use_database", use_database)?;
     let options = lua.create_table()?;
     for (name, value) in &settings.general {
         match value {
@@ -273,7 +316,6 @@ fn host(
         given.push(vec![Some(name.as_str()), value.as_deref()])?;
     }
     host.set("given", given)?;
-    host.set("rand", random(lua, settings, unique, worker)?)?;
     let trace = lua.create_function(|lua, ()| lua.traceback(None, 2))?;
     host.set("traceback", trace)?;
     Ok(host)
@@ -283,11 +325,9 @@ type Draw = fn(&mut Numbers, u32, u32) -> u32;
 
 fn random(
     lua: &Lua,
-    settings: &ScriptSettings,
+    numbers: &Rc<RefCell<Numbers>>,
     unique: &Arc<UniqueNumbers>,
-    worker: u32,
 ) -> mlua::Result<Table> {
-    let numbers = Rc::new(RefCell::new(Numbers::new(settings.seed, worker, settings.random)));
     let table = lua.create_table()?;
     let draws: [(&str, Draw); 4] = [
         ("uniform", Numbers::uniform),
@@ -296,7 +336,7 @@ fn random(
         ("pareto", Numbers::pareto),
     ];
     for (name, draw) in draws {
-        let numbers = Rc::clone(&numbers);
+        let numbers = Rc::clone(numbers);
         table.set(
             name,
             lua.create_function(move |_, (low, high): (f64, f64)| {
@@ -304,7 +344,7 @@ fn random(
             })?,
         )?;
     }
-    let of = Rc::clone(&numbers);
+    let of = Rc::clone(numbers);
     let by_default = lua.create_function(move |_, (low, high): (f64, f64)| {
         of.borrow_mut().by_default(wrapped(low), wrapped(high)).ok_or_else(|| {
             mlua::Error::runtime("--rand-type=zipfian is not known to scripts of sysbench 1.0")
@@ -313,17 +353,18 @@ fn random(
     table.set("default", by_default)?;
     let unique = Arc::clone(unique);
     table.set("unique", lua.create_function(move |_, ()| Ok(unique.draw()))?)?;
-    let of = Rc::clone(&numbers);
+    let of = Rc::clone(numbers);
     let unit = lua.create_function(move |_, ()| Ok(of.borrow_mut().unit()))?;
     table.set("uniform_double", unit)?;
-    let of = Rc::clone(&numbers);
+    let of = Rc::clone(numbers);
     let halves = lua.create_function(move |_, ()| {
         let bits = of.borrow_mut().bits();
         Ok(((bits >> 32) as u32, bits as u32))
     })?;
     table.set("halves", halves)?;
-    let text = lua.create_function(move |lua, template: mlua::String| {
-        lua.create_string(numbers.borrow_mut().text(&template.as_bytes()))
+    let of = Rc::clone(numbers);
+    let text = lua.create_function(move |lua, template: LuaText| {
+        lua.create_string(of.borrow_mut().text(&template.as_bytes()))
     })?;
     table.set("string", text)?;
     Ok(table)

@@ -8,6 +8,16 @@ local real_ffi -- set once a literal has made LuaJIT load it
 local yield, running = coroutine.yield, coroutine.running
 local script_coroutine
 
+-- What is yielded first, and how `Request` in machine.rs calls it.
+local DONE, LAST, RESTART, FAILED = 0, 1, 2, 3
+local CONNECT, DISCONNECT, RECONNECT, QUERY, PREPARE, BIND, EXECUTE = 4, 5, 6, 7, 8, 9, 10
+local SLEEP, STOPPED, IGNORED = 11, 12, 13
+-- Steps that are resumed by a number: an event, and one that begins anew.
+local EVENT, AGAIN = 1, 2
+
+-- In a thread_run() of the script's own: whether it is one, and whether the run is over.
+local has_own_loop, is_over = false, false
+
 -- 64-bit numbers of `uniform_uint64`; the literal also loads LuaJIT's ffi.
 local TWO_TO_32 = 4294967296ULL
 real_ffi = package.loaded.ffi
@@ -17,6 +27,11 @@ local function ask(...)
       error("dyno can't wait for a database inside a coroutine of the script's own", 3)
    end
    return yield(...)
+end
+
+-- Ends a command with a sentence of sysbench's own.
+local function refuse(text)
+   error({ refusal = text }, 0)
 end
 
 local function fields(defined)
@@ -44,7 +59,8 @@ sysbench = {
       },
    },
 }
-thread_id = host.tid
+local tid = host.tid
+thread_id = tid
 
 function sysbench.rand.uniform_uint64()
    local high, low = sysbench.rand.halves()
@@ -135,19 +151,20 @@ local function take_options(pairs_given)
       local option = declared[name]
       if option then
          if text == nil and option.kind ~= ARG.ARG_BOOL then
-            error("invalid option: --" .. typed .. ": it needs a value", 0)
+            refuse("invalid option: --" .. typed .. ": it needs a value")
          end
          local value, expected = converted(text or "", option.kind)
          if value == nil or value == false and option.kind ~= ARG.ARG_BOOL then
-            error("invalid option: --" .. typed .. "=" .. text .. ": the value must be " .. expected, 0)
+            refuse("invalid option: --" .. typed .. "=" .. text .. ": the value must be " .. expected)
          end
+         -- Given the name and the text, which the original has as C strings: `ffi.string` takes both.
          local validate = option.spec[4]
-         if type(validate) == "function" and validate(value) == false then
-            error("invalid option: --" .. typed .. "=" .. tostring(text) .. ": the script refuses this value", 0)
+         if type(validate) == "function" and not validate(option.name, text or "") then
+            refuse("invalid option: --" .. typed .. (text and "=" .. text or ""))
          end
          sysbench.opt[name] = value
       elseif cmdline.options ~= nil then
-         error("invalid option: --" .. typed .. (text and "=" .. text or ""), 0)
+         refuse("invalid option: --" .. typed .. (text and "=" .. text or ""))
       else
          sysbench.opt[name] = text == nil and true or text
       end
@@ -169,6 +186,8 @@ local function option_lines()
          default = default and "on" or "off"
       end
       local head = "--" .. name .. (FORMS[option.kind] or "")
+      local written = option.spec[2]
+      default = type(written) == "string" and written or default
       local shown = tostring(default) ~= "" and " [" .. tostring(default) .. "]" or ""
       lines[#lines + 1] = { head, (option.spec[1] or "") .. shown }
       widest = math.max(widest, #head)
@@ -182,7 +201,6 @@ local function option_lines()
 end
 
 function cmdline.print_test_options()
-   print(cmdline.script_path:match("[^/]*$") .. " options:")
    print(option_lines() .. "\n")
 end
 
@@ -205,7 +223,10 @@ local driver_meta, connection_meta = fields(driver), fields(connection)
 local statement_meta, param_meta = fields(statement), fields(param)
 local the_driver = setmetatable({}, driver_meta)
 
+host.the_driver = the_driver
+
 function sysbench.sql.driver(name)
+   host.use_database()
    if name ~= nil and name ~= host.driver then
       error("this run's --db-driver is " .. host.driver .. ": a second driver ('" .. tostring(name) .. "') is not supported", 2)
    end
@@ -229,6 +250,10 @@ local function fail(self, query, errno, state, message, ignorable)
    if not ignorable and type(hook) == "function" and hook(description) then
       ignorable = true
    end
+   -- Where the script has the loop, the engine sees the error here: it counts it, and cleans the session.
+   if ignorable and has_own_loop then
+      ignorable = ask(IGNORED)
+   end
    if ignorable then
       self.error = sysbench.sql.error.IGNORABLE
       description.errcode = sysbench.error.RESTART_EVENT
@@ -239,12 +264,34 @@ local function fail(self, query, errno, state, message, ignorable)
    error(string.format("SQL error, errno = %d, state = '%s': %s", errno, state, message), 4)
 end
 
+-- The result of a connection: as in the original the same for all of its statements, replaced by the next one.
+local result = {}
+local result_meta = { __index = result, __tostring = function() return "<sql_result>" end }
+
+function result.fetch_row(self)
+   return host.fetch(self.number)
+end
+
+function result.free(self)
+   host.free(self.number)
+end
+
 -- The result of an answer that went well, or an error.
+local function answered(self, query, ok, rows, columns, ...)
+   if not ok then
+      fail(self, query, rows, columns, ...)
+   end
+   self.error = 0
+   local own = self.result
+   own.nrows, own.nfields = rows or 0, columns or 0
+   return own
+end
+
 local function checked(self, query, ok, ...)
    if not ok then
       fail(self, query, ...)
    end
-   self.error = sysbench.sql.error.NONE
+   self.error = 0
    return ...
 end
 
@@ -257,34 +304,36 @@ end
 
 function driver.connect()
    local self = setmetatable({ error = 0, sql_errno = 0, sql_state = "", sql_errmsg = "", driver = the_driver }, connection_meta)
-   local ok, number, _, message = ask("connect")
+   local ok, number, _, message = ask(CONNECT)
    if not ok then
       error("connection creation failed: " .. message, 2)
    end
    self.number = number
+   self.result = setmetatable({ number = number, nrows = 0, nfields = 0 }, result_meta)
    return self
 end
 
 function connection.disconnect(self)
    if self.number then
-      ask("disconnect", self.number)
+      ask(DISCONNECT, self.number)
       self.number = nil
    end
 end
 
 function connection.reconnect(self)
-   checked(self, nil, ask("reconnect", open(self)))
+   checked(self, nil, ask(RECONNECT, open(self)))
 end
 
 function connection.query(self, query)
-   return (checked(self, query, ask("query", open(self), tostring(query))))
+   -- In parentheses this is no tail call: errors have the line of the script, four levels up.
+   return (answered(self, query, ask(QUERY, open(self), tostring(query))))
 end
 
 function connection.query_row(self, query)
-   local result = checked(self, query, ask("query", open(self), tostring(query)))
-   local row = result and result:fetch_row()
+   local found = answered(self, query, ask(QUERY, open(self), tostring(query)))
+   local row = found:fetch_row()
    if row then
-      return unpack(row, 1, result.nfields)
+      return unpack(row, 1, found.nfields)
    end
    return nil
 end
@@ -303,7 +352,7 @@ local function flush(self, query)
    end
    local text = bulk.head .. " " .. table.concat(bulk.rows, ",")
    bulk.rows, bulk.length = {}, #bulk.head
-   return checked(self, text, ask("query", open(self), text))
+   return checked(self, text, ask(QUERY, open(self), text))
 end
 
 function connection.bulk_insert_next(self, row)
@@ -326,8 +375,8 @@ function connection.bulk_insert_done(self)
 end
 
 function connection.prepare(self, query)
-   local number = checked(self, query, ask("prepare", open(self), query))
-   return setmetatable({ connection = self, number = number, query = query, values = {} }, statement_meta)
+   local number = checked(self, query, ask(PREPARE, open(self), query))
+   return setmetatable({ connection = self, number = number, query = query, values = {}, count = 0 }, statement_meta)
 end
 
 function statement.bind_create(self, kind, max_length)
@@ -338,49 +387,44 @@ function statement.bind_create(self, kind, max_length)
 end
 
 function statement.bind_param(self, ...)
-   self.params = { ... }
+   self.params, self.count = { ... }, select("#", ...)
    local kinds = {}
    for index, bound in ipairs(self.params) do
       kinds[index] = bound.kind
    end
-   checked(self.connection, self.query, ask("bind", self.number, kinds))
+   checked(self.connection, self.query, ask(BIND, self.number, kinds))
 end
 
 function statement.execute(self)
-   local values, params = self.values, self.params or {}
-   for index = 1, #params do
+   local values, params, count = self.values, self.params, self.count
+   for index = 1, count do
       values[index] = params[index].value
    end
-   return (checked(self.connection, self.query, ask("execute", self.number, values, #params)))
+   return (answered(self.connection, self.query, ask(EXECUTE, self.number, values, count)))
 end
 
 function statement.close(self)
-   self.params = nil
+   self.params, self.count = nil, 0
 end
 
-local TEXT = sysbench.sql.type.TIME
+local TEXT, BIGINT = sysbench.sql.type.TIME, sysbench.sql.type.BIGINT
 
--- `set(nil)` is NULL.
+-- `set(nil)` is NULL. Fractions of integers are cut off when they are sent.
 function param.set(self, value)
-   if value ~= nil then
-      local is_text = self.kind >= TEXT
-      if is_text then
-         value = tostring(value)
-         if self.max_length and #value > self.max_length then
-            value = value:sub(1, self.max_length)
-         end
-      else
-         local number = tonumber(value)
-         if not number then
-            error("a number is needed, not " .. tostring(value), 2)
-         end
-         value = number
-         if self.kind <= sysbench.sql.type.BIGINT then
-            value = number < 0 and math.ceil(number) or math.floor(number)
-         end
-      end
+   local kind = self.kind
+   if kind < TEXT and type(value) == "number" then
+      self.value = value
+   elseif value == nil then
+      self.value = nil
+   elseif kind >= TEXT then
+      local text, most = tostring(value), self.max_length
+      self.value = most and #text > most and text:sub(1, most) or text
+   elseif type(value) == "cdata" and kind <= BIGINT then
+      -- Lua's numbers have 53 bits: the digits keep all 64.
+      self.value = tostring(real_ffi.cast("int64_t", value)):gsub("LL$", "")
+   else
+      self.value = tonumber(value) or error("a number is needed, not " .. tostring(value), 2)
    end
-   self.value = value
 end
 
 function param.set_rand_str(self, template)
@@ -390,162 +434,46 @@ end
 -- What scripts declare by ffi ----------------------------------------------------------------------------------------
 
 local rand = sysbench.rand
-local function not_there(name)
-   return function()
-      error(name .. "() can't be called: dyno's README of Lua scripts says what to use instead", 2)
-   end
-end
 
 local exported = {
    -- Other workers go on meanwhile.
    usleep = function(microseconds)
-      ask("sleep", tonumber(microseconds))
+      ask(SLEEP, tonumber(microseconds))
       return 0
    end,
    sb_rand_default = rand.default, sb_rand_uniform = rand.uniform, sb_rand_gaussian = rand.gaussian,
    sb_rand_special = rand.special, sb_rand_pareto = rand.pareto, sb_rand_unique = rand.unique,
    sb_rand_uniform_double = rand.uniform_double, sb_rand_uniform_uint64 = rand.uniform_uint64,
+   -- For a thread_run() of the script's own. An event begins when the worker's task goes on with it.
+   sb_more_events = function()
+      is_over = is_over or host.is_late()
+      return not is_over
+   end,
+   sb_event_start = function() end,
+   sb_event_stop = function()
+      if has_own_loop then
+         is_over = not ask(STOPPED)
+      end
+   end,
+   sb_counter_inc = function(_, kind)
+      host.count(tonumber(kind))
+   end,
+   sb_counter_val = function(_, kind)
+      return host.counted(tonumber(kind)) + 0ULL
+   end,
 }
-for _, name in ipairs({ "sb_event_start", "sb_event_stop", "sb_more_events", "sb_counter_inc", "sb_counter_val" }) do
-   exported[name] = not_there(name)
-end
+-- As the original declares them.
+local COUNTERS = {
+   SB_CNT_OTHER = 0, SB_CNT_READ = 1, SB_CNT_WRITE = 2, SB_CNT_TRX = 3, SB_CNT_ERROR = 4, SB_CNT_RECONNECT = 5,
+}
 usleep = exported.usleep
 package.loaded.ffi = setmetatable({
    C = setmetatable({}, {
       __index = function(_, name)
-         return exported[name] or real_ffi.C[name]
+         return exported[name] or COUNTERS[name] or real_ffi.C[name]
       end,
    }),
 }, { __index = real_ffi })
-
--- What 1.0.20 still has of 0.5's globals.
-sb_rand, sb_rand_uniform, sb_rand_gaussian = rand.default, rand.uniform, rand.gaussian
-sb_rand_special, sb_rand_str, sb_rand_uniq = rand.special, rand.string, rand.unique
-function sb_rnd()
-   return rand.uniform(0, 1073741823)
-end
-
--- 0.5's functions, all on one connection, which is opened when it is needed. Tail calls, so that errors have the script's line.
-DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
-test = cmdline.script_path
-mysql_table_engine = "innodb"
-
-local old_connection
-local function connected()
-   old_connection = old_connection or driver.connect()
-   return old_connection
-end
-
-function db_disconnect()
-   if old_connection then
-      old_connection:disconnect()
-      old_connection = nil
-   end
-end
-
-function db_connect()
-   db_disconnect()
-   connected()
-end
-
-function db_query(query)
-   return connected():query(query)
-end
-
-function db_bulk_insert_init(query)
-   return connected():bulk_insert_init(query)
-end
-
-function db_bulk_insert_next(row)
-   return connected():bulk_insert_next(row)
-end
-
-function db_bulk_insert_done()
-   return connected():bulk_insert_done()
-end
-
-function db_prepare(query)
-   return connected():prepare(query)
-end
-
--- Values are read from the table each time the statement is executed.
-function db_bind_param(prepared, values)
-   local bound = {}
-   for index, value in ipairs(values) do
-      local kind = type(value) == "number" and sysbench.sql.type.BIGINT or sysbench.sql.type.VARCHAR
-      bound[index] = prepared:bind_create(kind)
-   end
-   prepared:bind_param(unpack(bound))
-   prepared.bound_values = values
-end
-
-function db_execute(prepared)
-   for index, bound in ipairs(prepared.bound_values and prepared.params or {}) do
-      bound:set(prepared.bound_values[index])
-   end
-   return prepared:execute()
-end
-
-function db_bind_result()
-end
-db_store_results, db_free_results = db_bind_result, db_bind_result
-
-function db_close(prepared)
-   return prepared:close()
-end
-
--- 0.5's options are globals: those that are given, and the general ones by its names.
-local OLD_NAMES = { num_threads = "threads", max_time = "time", max_requests = "events", db_driver = "db_driver" }
-local as_global = {}
-for _, given in ipairs(host.given) do
-   as_global[given[1]:gsub("%-", "_")] = given[2] == nil and true or given[2]
-end
-setmetatable(_G, {
-   __index = function(_, name)
-      local value = as_global[name]
-      if value == nil and type(name) == "string" then
-         local is_of_driver = name:match("^mysql_") or name:match("^pgsql_")
-         value = sysbench.opt[OLD_NAMES[name] or is_of_driver and name]
-      end
-      -- 0.5 had no lists.
-      return type(value) == "table" and table.concat(value, ",") or value
-   end,
-})
-
--- Histograms ---------------------------------------------------------------------------------------------------------
-
-local histogram = {}
-local histogram_meta = fields(histogram)
-sysbench.histogram = {}
-
-function sysbench.histogram.new(size, min, max)
-   local deduct = math.log(min)
-   local self = { size = size, deduct = deduct, mult = (size - 1) / (math.log(max) - deduct), counts = {} }
-   return setmetatable(self, histogram_meta)
-end
-
-function histogram.update(self, value)
-   local place = math.floor((math.log(value) - self.deduct) * self.mult + 0.5)
-   place = math.max(0, math.min(place, self.size - 1))
-   self.counts[place] = (self.counts[place] or 0) + 1
-end
-
-local STARS = 40
-
-function histogram.print(self)
-   local most = 0
-   for _, count in pairs(self.counts) do
-      most = math.max(most, count)
-   end
-   print("       value  ------------- distribution ------------- count")
-   for place = 0, self.size - 1 do
-      local count = self.counts[place]
-      if count then
-         local stars = ("*"):rep(math.floor(count * STARS / most + 0.5))
-         print(string.format("%12.3f |%-40s %d", math.exp(place / self.mult + self.deduct), stars, count))
-      end
-   end
-end
 
 -- Executing ----------------------------------------------------------------------------------------------------------
 
@@ -554,9 +482,6 @@ local steps = {}
 function steps.load(chunk)
    chunk()
    take_options(host.given)
-   if type(thread_run) == "function" then
-      error("a thread_run() of the script's own is not supported: write an event() function", 0)
-   end
 end
 
 function steps.top()
@@ -580,23 +505,17 @@ function steps.look(name)
       return steps.implements(name)
    elseif name == "run" then
       if type(event) ~= "function" then
-         error("cannot find the event() function in " .. cmdline.script_path, 0)
+         refuse("cannot find the event() function in " .. cmdline.script_path)
       end
-      local ignored = {}
-      for _, hook in ipairs({ "report_intermediate", "report_cumulative" }) do
-         if sysbench.hooks[hook] then
-            ignored[#ignored + 1] = hook
-         end
-      end
-      return "run", table.concat(ignored, ", ")
+      return "run"
    elseif type(_G[name]) == "function" and BUILT_IN[name] then
       return "plain"
    elseif name == "help" and cmdline.options then
       return "options"
    elseif BUILT_IN[name] then
-      error("'" .. cmdline.script_path:match("[^/]*$") .. "' test does not implement the '" .. name .. "' command.", 0)
+      refuse("'" .. cmdline.script_path:match("[^/]*$") .. "' test does not implement the '" .. name .. "' command.")
    end
-   error("Unknown command: " .. name, 0)
+   refuse("Unknown command: " .. name)
 end
 
 function steps.command(name)
@@ -607,6 +526,7 @@ function steps.command(name)
 end
 
 function steps.options()
+   print(cmdline.script_path:match("[^/]*$") .. " options:")
    cmdline.print_test_options()
 end
 
@@ -614,7 +534,7 @@ local function optional(name)
    steps[name] = function()
       local func = _G[name]
       if type(func) == "function" then
-         func(host.tid)
+         func(tid)
       end
    end
 end
@@ -623,29 +543,50 @@ optional("done")
 optional("thread_init")
 optional("thread_done")
 
--- The original draws a number between two events of a thread.
-local draw, has_drawn = sysbench.rand.uniform_uint64, false
+-- Whether the run calls a hook of the script: "yes" or nothing.
+function steps.has(hook)
+   return type(sysbench.hooks[hook]) == "function" and "yes" or nil
+end
 
-function steps.event()
-   if has_drawn then
-      draw()
-   end
-   has_drawn = true
-   event(host.tid)
+function steps.report(hook)
+   sysbench.hooks[hook](host.stat())
+end
+
+function steps.close()
+   host.close_reports()
+end
+
+-- True if the worker executes events of its own accord.
+function steps.has_own_loop()
+   return type(thread_run) == "function" and "yes" or nil
+end
+
+-- A thread_run() of the script's own gets its events one after the other, by `sb_more_events`.
+function steps.thread_run()
+   has_own_loop = true
+   thread_run(tid)
+   has_own_loop = false
+end
+
+local function event_step()
+   return event(tid)
 end
 
 -- Another attempt after an error that was ignored.
-function steps.restart()
+local function restart_step()
    local hook = sysbench.hooks.before_restart_event
    if type(hook) == "function" then
       hook(last_error)
    end
-   event(host.tid)
+   return event(tid)
 end
 
 local function caught(problem)
    if type(problem) == "table" and problem.errcode == sysbench.error.RESTART_EVENT then
       return problem
+   end
+   if type(problem) == "table" and problem.refusal then
+      return { message = problem.refusal }
    end
    local text = problem
    if type(problem) ~= "string" then
@@ -654,22 +595,42 @@ local function caught(problem)
    return { message = text, trace = host.traceback() }
 end
 
-local function ended(ok, first, second)
-   if ok then
-      return "done", first, second
-   elseif type(first) == "string" then
+local function failed(problem)
+   if type(problem) == "string" then
       -- Where memory was short, Lua calls no handler.
-      return "failed", first
-   elseif first.errcode then
-      return "restart"
+      return FAILED, problem
+   elseif problem.errcode then
+      return RESTART
    end
-   return "failed", first.message, first.trace
+   return FAILED, problem.message, problem.trace
+end
+
+-- An event that returns something ends its worker, as in the original.
+local function event_ended(ok, result)
+   if not ok then
+      return failed(result)
+   end
+   return result and LAST or DONE
+end
+
+local function ended(ok, first)
+   if not ok then
+      return failed(first)
+   end
+   return DONE, first
 end
 
 -- The coroutine: executes one step after the other.
-return function(name, argument)
+return function(step, argument)
    script_coroutine = running()
    while true do
-      name, argument = yield(ended(xpcall(function() return steps[name](argument) end, caught)))
+      if step == EVENT then
+         step, argument = yield(event_ended(xpcall(event_step, caught)))
+      elseif step == AGAIN then
+         step, argument = yield(event_ended(xpcall(restart_step, caught)))
+      else
+         local func = steps[step]
+         step, argument = yield(ended(xpcall(function() return func(argument) end, caught)))
+      end
    end
 end

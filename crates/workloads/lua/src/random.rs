@@ -142,12 +142,14 @@ pub(crate) struct UniqueNumbers {
 }
 
 impl UniqueNumbers {
-    /// The original's sequence begins elsewhere in each process; this one's begin follows from the seed.
-    pub(crate) fn new(seed: u32) -> Self {
+    /// The original's sequence begins elsewhere in each process; this one's begin follows from the seed, and from the
+    /// workers that other load generators of a fleet have before this one's: a million numbers each.
+    pub(crate) fn new(seed: u32, workers_before: u32) -> Self {
         let mut libc = LibcRandom::new(seed.wrapping_add(0x5eed));
         let start = permuted(permuted(libc.draw()).wrapping_add(0x682f_0161));
         let offset = permuted(permuted(libc.draw()).wrapping_add(0x4679_0905));
-        UniqueNumbers { index: AtomicU32::new(start), offset }
+        let index = start.wrapping_add(workers_before << 20);
+        UniqueNumbers { index: AtomicU32::new(index), offset }
     }
 
     pub(crate) fn draw(&self) -> u32 {
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn unique_numbers_do_not_repeat() {
-        let unique = UniqueNumbers::new(7);
+        let unique = UniqueNumbers::new(7, 0);
         let drawn: HashSet<u32> = (0..100_000).map(|_| unique.draw()).collect();
         assert_eq!(drawn.len(), 100_000);
     }

@@ -1,7 +1,10 @@
-//! The rows of an answer, as a script sees them.
+//! The rows of answers, as a script sees them: each connection has one result, which its next statement replaces, as in
+//! the original.
 
 use dyno_core::{AnswerRow, ColumnNames, Rows};
-use mlua::{Lua, Table, UserData, UserDataFields, UserDataMethods, Value};
+use mlua::{Lua, Table};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A result set: `nrows`, `nfields`, `fetch_row()`, `free()`.
 #[derive(Debug, Default)]
@@ -13,6 +16,49 @@ pub(crate) struct ResultSet {
     rows: usize,
     /// The row and the byte that `fetch_row` goes on with.
     next: (usize, usize),
+}
+
+/// The results of all connections of a state, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionResults(RefCell<Vec<ResultSet>>);
+
+impl ConnectionResults {
+    /// Takes the buffers of a connection's result for the next one.
+    pub(crate) fn take(&self, connection: usize) -> ResultSet {
+        let mut results = self.0.borrow_mut();
+        let mut taken = results.get_mut(connection).map(std::mem::take).unwrap_or_default();
+        taken.clear();
+        taken
+    }
+
+    /// Keeps a connection's result; returns the numbers of its rows and columns.
+    pub(crate) fn keep(&self, connection: usize, result: ResultSet) -> (usize, usize) {
+        let size = (result.rows, result.columns);
+        let mut results = self.0.borrow_mut();
+        if results.len() <= connection {
+            results.resize_with(connection + 1, ResultSet::default);
+        }
+        results[connection] = result;
+        size
+    }
+
+    /// Gives the prelude `fetch` and `free`.
+    pub(crate) fn offer(self: &Rc<Self>, lua: &Lua, host: &Table) -> mlua::Result<()> {
+        let results = Rc::clone(self);
+        let fetch = lua.create_function(move |lua, connection: usize| {
+            let mut results = results.0.borrow_mut();
+            results.get_mut(connection).map_or(Ok(None), |result| result.fetch(lua))
+        })?;
+        let results = Rc::clone(self);
+        let free = lua.create_function(move |_, connection: usize| {
+            if let Some(result) = results.0.borrow_mut().get_mut(connection) {
+                *result = ResultSet::default();
+            }
+            Ok(())
+        })?;
+        host.set("fetch", fetch)?;
+        host.set("free", free)
+    }
 }
 
 impl Rows for ResultSet {
@@ -40,6 +86,16 @@ impl Rows for ResultSet {
 }
 
 impl ResultSet {
+    /// Buffers stay, for the next rows, unless they are large.
+    fn clear(&mut self) {
+        const KEPT_BYTES: usize = 1 << 20;
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.ends.clear();
+        self.ends.shrink_to(KEPT_BYTES / 16);
+        (self.columns, self.rows, self.next) = (0, 0, (0, 0));
+    }
+
     /// The next row as a list of texts, in which NULL is missing.
     fn fetch(&mut self, lua: &Lua) -> mlua::Result<Option<Table>> {
         let (row, mut begin) = self.next;
@@ -55,20 +111,5 @@ impl ResultSet {
         }
         self.next = (row + 1, begin);
         Ok(Some(table))
-    }
-}
-
-impl UserData for ResultSet {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_field_method_get("nrows", |_, this| Ok(this.rows));
-        fields.add_field_method_get("nfields", |_, this| Ok(this.columns));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method_mut("fetch_row", |lua, this, ()| this.fetch(lua));
-        methods.add_method_mut("free", |_, this, ()| {
-            *this = ResultSet { columns: this.columns, ..ResultSet::default() };
-            Ok(Value::Nil)
-        });
     }
 }

@@ -3,6 +3,8 @@
 use dyno_sysbench::RandomOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The path of a script that is read from there.
 const STANDARD_INPUT: &str = "-";
@@ -15,6 +17,7 @@ pub struct LuaScript {
     pub(crate) text: Vec<u8>,
     /// Where `require` looks, as Lua writes it.
     pub(crate) search: String,
+    uses_database: Arc<AtomicBool>,
 }
 
 /// Where Debian's package and a build from source put sysbench's own scripts.
@@ -54,12 +57,22 @@ impl LuaScript {
         }
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let search = search(path, home.as_deref(), std::env::var("LUA_PATH").ok().as_deref());
-        LuaScript { path: path.to_owned(), text, search }
+        LuaScript { path: path.to_owned(), text, search, uses_database: Arc::default() }
     }
 
     /// How Lua's messages call it.
     pub(crate) fn chunk_name(&self) -> String {
         if self.path == STANDARD_INPUT { "=stdin".to_owned() } else { format!("@{}", self.path) }
+    }
+
+    /// Whether one of its states has asked for a driver of databases.
+    pub fn uses_database(&self) -> bool {
+        self.uses_database.load(Ordering::Relaxed)
+    }
+
+    /// What notes that.
+    pub(crate) fn database_use(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.uses_database)
     }
 
     /// The file's name without folder and extension.
@@ -68,14 +81,12 @@ impl LuaScript {
     }
 }
 
-/// Where `require` looks: in the original's order, and in the script's folder after the current one. `;;` of `LUA_PATH`
-/// stands for all of it.
+/// Where `require` looks: in the original's places and order, then in the script's folder. `;;` of `LUA_PATH` stands for
+/// all of it.
 fn search(path: &str, home: Option<&Path>, lua_path: Option<&str>) -> String {
-    let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
     let both =
         |folder: &Path| ["?.lua", "?/init.lua"].map(|name| folder.join(name).display().to_string());
     let mut patterns: Vec<String> = both(Path::new(".")).to_vec();
-    patterns.extend(folder.into_iter().flat_map(both));
     patterns.push("./src/lua/?.lua".to_owned());
     let rocks = home
         .into_iter()
@@ -83,6 +94,8 @@ fn search(path: &str, home: Option<&Path>, lua_path: Option<&str>) -> String {
     patterns.extend(rocks.flat_map(|folder| both(&folder)));
     let shared = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"].into_iter().chain(INSTALLED);
     patterns.extend(shared.map(|folder| format!("{folder}/?.lua")));
+    let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+    patterns.extend(folder.into_iter().flat_map(both));
     let usual = patterns.join(";");
     match lua_path.filter(|path| !path.is_empty()) {
         Some(path) if path.contains(";;") => path.replace(";;", &format!(";{usual};")),
@@ -127,11 +140,11 @@ mod tests {
 
     #[test]
     fn scripts_are_searched_where_the_original_looks() {
-        let usual = "./?.lua;./?/init.lua;my/?.lua;my/?/init.lua;./src/lua/?.lua;\
+        let usual = "./?.lua;./?/init.lua;./src/lua/?.lua;\
                      /h/.luarocks/share/lua/5.1/?.lua;/h/.luarocks/share/lua/5.1/?/init.lua;\
                      /h/.luarocks/share/lua/?.lua;/h/.luarocks/share/lua/?/init.lua;\
                      /usr/local/share/lua/5.1/?.lua;/usr/share/lua/5.1/?.lua;\
-                     /usr/share/sysbench/?.lua;/usr/local/share/sysbench/?.lua";
+                     /usr/share/sysbench/?.lua;/usr/local/share/sysbench/?.lua;my/?.lua;my/?/init.lua";
         let home = Some(Path::new("/h"));
         assert_eq!(search("my/a.lua", home, None), usual);
         assert_eq!(search("my/a.lua", home, Some("/x/?.lua;;")), format!("/x/?.lua;{usual};"));

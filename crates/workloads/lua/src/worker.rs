@@ -1,13 +1,17 @@
 //! A Lua state with its connections: executes one function of a script after the other.
 
 use crate::connections::Connections;
-use crate::machine::{LuaError, LuaMachine, LuaStep};
+use crate::counters::EVENT as EVENT_COUNTER;
+use crate::machine::{LuaAnswer, LuaError, LuaMachine, LuaStep};
 use crate::random::UniqueNumbers;
+use crate::reports::ReportStat;
 use crate::script::{LuaScript, ScriptSettings};
-use dyno_core::{DbError, Driver, Nanos, Session, Tally};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session, Tally};
 use dyno_engine::ErrorPolicy;
+use dyno_reactor::{now, sleep_until};
 use mlua::IntoLuaMulti;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, LazyLock};
 
 /// What all workers of a script share.
 pub(crate) struct LuaCommon<'a, D> {
@@ -17,7 +21,14 @@ pub(crate) struct LuaCommon<'a, D> {
     /// Which errors a script's event begins anew after.
     pub(crate) policy: &'a ErrorPolicy,
     pub(crate) unique: Arc<UniqueNumbers>,
+    /// A worker's first connection is the session of the engine.
+    pub(crate) lends: bool,
+    /// Errors that scripts have counted themselves, by `sb_counter_inc`.
+    pub(crate) errors: AtomicU64,
 }
+
+/// What commands, `init` and `done` do about errors.
+static OF_COMMANDS: LazyLock<ErrorPolicy> = LazyLock::new(ErrorPolicy::resilient);
 
 impl<'a, D: Driver> LuaCommon<'a, D> {
     pub(crate) fn new(
@@ -26,14 +37,44 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
         settings: &'a ScriptSettings,
         policy: &'a ErrorPolicy,
     ) -> Self {
-        let unique = Arc::new(UniqueNumbers::new(settings.seed));
-        LuaCommon { driver, script, settings, policy, unique }
+        let unique = Arc::new(UniqueNumbers::new(settings.seed, 0));
+        LuaCommon {
+            driver,
+            script,
+            settings,
+            policy,
+            unique,
+            lends: true,
+            errors: AtomicU64::new(0),
+        }
+    }
+
+    /// For what is no event.
+    pub(crate) fn of_commands(
+        driver: &'a D,
+        script: &'a LuaScript,
+        settings: &'a ScriptSettings,
+    ) -> Self {
+        LuaCommon::new(driver, script, settings, &OF_COMMANDS)
     }
 }
 
+/// How long a worker that only computes keeps its loop.
+const TURN: Nanos = MILLISECOND;
+
+/// Between two attempts to open a lost connection again.
+const RECONNECT_PAUSE: Nanos = 10 * MILLISECOND;
+
+/// Events that a `thread_run()` may still begin after it was told that there are no more.
+const ROUNDS_TO_LEAVE: u32 = 1000;
+
 /// How a function of a script ended.
 pub(crate) enum Ended {
-    Done(Option<String>, Option<String>),
+    Done(Option<String>),
+    /// The worker's last event, which does not count.
+    Last,
+    /// An event of a `thread_run()`, which goes on.
+    Stopped,
     /// With an error of a database that is ignored.
     Restart(DbError),
     Failed(LuaError),
@@ -46,6 +87,21 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     /// The error after which the event begins anew.
     pub(crate) has_failed: bool,
     pub(crate) has_begun: bool,
+    /// The script has a `thread_run()`, in which it waits between two events.
+    pub(crate) own_loop: OwnLoop,
+    /// It begins no further event.
+    pub(crate) has_ended: bool,
+    /// Events since it last waited for something.
+    pub(crate) hasty: u32,
+    /// When others of its loop last had their turn.
+    turned: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnLoop {
+    None,
+    NotBegun,
+    Waits,
 }
 
 impl<'a, D: Driver> LuaWorker<'a, D> {
@@ -55,18 +111,57 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         number: u32,
         engine: Option<&mut S>,
     ) -> Result<Self, LuaError> {
-        let LuaCommon { driver, script, settings, policy, unique } = common;
+        let LuaCommon { script, settings, unique, .. } = common;
         let (machine, chunk) = LuaMachine::new(script, settings, unique, number)?;
-        let connections = Connections::new(*driver, number, policy, settings.prepares);
-        let mut worker = LuaWorker { machine, connections, has_failed: false, has_begun: false };
+        let connections = Connections::new(common, number, &machine);
+        let mut worker = LuaWorker {
+            machine,
+            connections,
+            has_failed: false,
+            has_begun: false,
+            own_loop: OwnLoop::None,
+            has_ended: false,
+            hasty: 0,
+            turned: 0,
+        };
         worker.finish_step(engine, ("load", chunk)).await?;
+        if worker.finish_step(None::<&mut S>, "has_own_loop").await?.is_some() {
+            worker.own_loop = OwnLoop::NotBegun;
+        }
         Ok(worker)
+    }
+
+    /// True when the others of its loop have waited for it for long.
+    pub(crate) fn has_held_up(&mut self, now: Nanos) -> bool {
+        let is_long = now.saturating_sub(self.turned) > TURN;
+        if is_long {
+            self.turned = now;
+        }
+        is_long
+    }
+
+    pub(crate) fn set_stat(&self, stat: ReportStat) {
+        self.machine.set_stat(stat);
+    }
+
+    /// Hands on what the script has counted; returns the errors among it.
+    #[inline]
+    pub(crate) fn count(&self, tally: &mut Tally, is_event: bool) -> u64 {
+        if is_event {
+            self.machine.counters.raise(EVENT_COUNTER);
+        }
+        self.machine.counters.hand_over(tally)
+    }
+
+    #[inline]
+    pub(crate) fn draw_between_events(&self) {
+        self.machine.draw_between_events();
     }
 
     /// Has functions ended that compute for long after `ends`.
     pub(crate) fn end_at(&mut self, ends: Nanos) {
         self.has_begun = true;
-        self.machine.end_at(ends);
+        self.machine.watch.end_at(ends);
     }
 
     /// Executes a function of the prelude's `steps` to its end.
@@ -79,8 +174,10 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         let mut step = self.machine.resume(given);
         loop {
             step = match step {
-                Ok(LuaStep::Done(first, second)) => return Ended::Done(first, second),
-                Ok(LuaStep::Restart) => {
+                Ok(LuaStep::Done(text)) => return Ended::Done(text),
+                Ok(LuaStep::Last) => return Ended::Last,
+                Ok(LuaStep::Stopped) => return Ended::Stopped,
+                Ok(LuaStep::Restart | LuaStep::Ignored) => {
                     let unknown = || DbError::workload("an error without a cause was ignored");
                     return Ended::Restart(
                         self.connections.failure.clone().unwrap_or_else(unknown),
@@ -88,35 +185,73 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                 }
                 Ok(LuaStep::Failed(error)) | Err(error) => return Ended::Failed(error),
                 Ok(request) => {
+                    self.hasty = 0;
                     let engine = engine.as_deref_mut();
-                    let answer = self.connections.answer(engine, request, tally).await;
-                    self.machine.resume(answer)
+                    let answer: LuaAnswer = self.connections.answer(engine, request, tally).await;
+                    self.machine.answer(answer)
                 }
             };
         }
     }
 
-    /// Executes a function in which no error may happen; returns its two texts.
+    /// Executes a function in which no error may happen; returns its text.
     pub(crate) async fn finish_step<S: Session>(
         &mut self,
         engine: Option<&mut S>,
         given: impl IntoLuaMulti,
-    ) -> Result<(Option<String>, Option<String>), LuaError> {
+    ) -> Result<Option<String>, LuaError> {
         match self.step(engine, given, &mut Tally::default()).await {
-            Ended::Done(first, second) => Ok((first, second)),
+            Ended::Done(text) => Ok(text),
             Ended::Failed(error) => Err(error),
+            Ended::Last | Ended::Stopped => Ok(None),
             Ended::Restart(error) => {
                 Err(LuaError::new(format!("an error outside of event() can't be ignored: {error}")))
             }
         }
     }
 
+    /// Lets a `thread_run()` end that waits for an event or for what is done about an error: there is no more.
+    pub(crate) async fn leave_loop<S: Session>(
+        &mut self,
+        session: &mut S,
+        tally: &mut Tally,
+    ) -> Result<(), LuaError> {
+        for _ in 0..ROUNDS_TO_LEAVE {
+            // What ends an event that was to begin anew is no error of the script's.
+            let is_told = self.has_failed;
+            match self.step(Some(&mut *session), false, tally).await {
+                Ended::Stopped => {}
+                Ended::Restart(_) => self.has_failed = true,
+                Ended::Failed(error) if !is_told => return Err(error),
+                Ended::Done(_) | Ended::Last | Ended::Failed(_) => return Ok(()),
+            }
+        }
+        Err(LuaError::new("thread_run() goes on after sb_more_events() has returned false"))
+    }
+
+    /// Closes the connections until they are used again.
+    pub(crate) async fn park(&mut self) {
+        self.connections.park().await;
+    }
+
     pub(crate) fn engine_reconnected(&mut self) {
         self.connections.engine_reconnected();
     }
 
+    /// Brings the state's own sessions out of what a failed event has left, as long as there is time.
     pub(crate) async fn recover(&mut self) -> Result<(), DbError> {
-        self.connections.recover().await
+        loop {
+            match self.connections.recover().await {
+                Err(error) if self.machine.watch.is_late() => return Err(error),
+                Err(_) => sleep_until(now() + RECONNECT_PAUSE).await,
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// The error of a connection that could not be opened.
+    pub(crate) fn unopened(&mut self) -> Option<DbError> {
+        self.connections.unopened.take()
     }
 
     pub(crate) async fn close(&mut self) {

@@ -1,14 +1,23 @@
 //! A script's `event` as a [`Workload`].
 
+use crate::machine::{AGAIN, EVENT};
+use crate::random::UniqueNumbers;
 use crate::script::{LuaScript, ScriptSettings};
-use crate::worker::{Ended, LuaCommon, LuaWorker, fatal};
+use crate::unconnected::Unconnected;
+use crate::worker::{Ended, LuaCommon, LuaWorker, OwnLoop, fatal};
 use dyno_core::{
-    DbError, Driver, Nanos, Outcome, Rng, Session, Tally, TransactionId, TransactionKind, WorkerId,
-    Workload,
+    DbError, Driver, ErrorClass, Nanos, Outcome, Rng, Session, Tally, TransactionId,
+    TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::{Database, with_driver};
 use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec};
-use dyno_reactor::now;
+use dyno_reactor::{monotonic_now, now, yield_now};
+use dyno_record::{ErrorCount, ErrorTable};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Events of a worker between two looks at the clock.
+const HASTY_EVENTS: u32 = 16;
 
 /// A script on one driver. Each worker has a Lua state of its own.
 pub(crate) struct LuaWorkload<'a, D> {
@@ -38,17 +47,41 @@ pub fn drive(
     };
     let driven = TrialSpec { errors, ..spec.clone() };
     with_driver!(database, driver => {
-        let workload = LuaWorkload::new(LuaCommon::new(driver, script, settings, &spec.errors), spec);
-        dyno_engine::drive(&workload, driver, &driven, control, observer)
+        let common = LuaCommon::new(driver, script, settings, &spec.errors);
+        let workload = LuaWorkload::new(LuaCommon { lends: false, ..common }, spec);
+        let engine = Unconnected::instead_of(driver);
+        let mut result = dyno_engine::drive(&workload, &engine, &driven, control, observer)?;
+        workload.add_errors(&mut result);
+        Ok(result)
     })
 }
 
 impl<'a, D: Driver> LuaWorkload<'a, D> {
-    pub(crate) fn new(common: LuaCommon<'a, D>, spec: &TrialSpec) -> Self {
+    pub(crate) fn new(mut common: LuaCommon<'a, D>, spec: &TrialSpec) -> Self {
+        let before = spec.share.workers_before;
+        common.unique = Arc::new(UniqueNumbers::new(common.settings.seed, before));
         let length =
             spec.duration.map_or(Nanos::MAX, |duration| duration.saturating_add(spec.warmup));
         let kinds = [TransactionKind { name: common.script.name().to_owned(), weight: 1 }];
         LuaWorkload { common, kinds, length }
+    }
+}
+
+impl<D> LuaWorkload<'_, D> {
+    /// Errors that the script has counted itself.
+    pub(crate) fn own_errors(&self) -> u64 {
+        self.common.errors.load(Ordering::Relaxed)
+    }
+
+    /// Errors that the script has counted itself stand beside those of the databases.
+    fn add_errors(&self, result: &mut TrialResult) {
+        let count = self.own_errors();
+        if count > 0 {
+            let message = "counted by the script itself: sb_counter_inc()".to_owned();
+            let (class, sqlstate) = (ErrorClass::Other, String::new());
+            let counted = ErrorCount { class, errno: 0, sqlstate, message, count };
+            result.total.errors.add(&ErrorTable(vec![counted]));
+        }
     }
 }
 
@@ -69,8 +102,11 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
     ) -> Result<LuaWorker<'a, D>, DbError> {
         let mut worker =
             LuaWorker::open(&self.common, id, Some(&mut *session)).await.map_err(fatal)?;
-        worker.finish_step(Some(session), "thread_init").await.map_err(fatal)?;
-        Ok(worker)
+        match worker.finish_step(Some(session), "thread_init").await {
+            Ok(_) => Ok(worker),
+            // Its own words say more than those that the script has raised.
+            Err(error) => Err(worker.unopened().unwrap_or_else(|| fatal(error))),
+        }
     }
 
     async fn reopen<S: Session>(
@@ -90,17 +126,50 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         attempt: u32,
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
-        if !worker.has_begun {
+        let is_first = !std::mem::replace(&mut worker.has_begun, true);
+        if is_first {
             worker.end_at(now().saturating_add(self.length));
+        }
+        // What only computes leaves the other workers of its loop no time.
+        worker.hasty += 1;
+        if worker.hasty.is_multiple_of(HASTY_EVENTS) && worker.has_held_up(monotonic_now()) {
+            yield_now().await;
         }
         // An attempt that the engine has given up at the end of a run has no second one.
         let is_again = std::mem::take(&mut worker.has_failed) && attempt > 0;
         if is_again {
-            worker.recover().await?;
+            if let Err(error) = worker.recover().await {
+                worker.has_failed = true;
+                return Err(error);
+            }
+        } else if !is_first {
+            worker.draw_between_events();
         }
-        let name = if is_again { "restart" } else { "event" };
-        match worker.step(Some(session), name, tally).await {
-            Ended::Done(..) => Ok(Outcome::Committed),
+        let ended = match worker.own_loop {
+            OwnLoop::None => {
+                worker.step(Some(session), if is_again { AGAIN } else { EVENT }, tally).await
+            }
+            OwnLoop::NotBegun => {
+                worker.own_loop = OwnLoop::Waits;
+                worker.step(Some(session), "thread_run", tally).await
+            }
+            OwnLoop::Waits => worker.step(Some(session), true, tally).await,
+        };
+        let is_event = match &ended {
+            Ended::Done(_) => worker.own_loop == OwnLoop::None,
+            Ended::Stopped => true,
+            _ => false,
+        };
+        let errors = worker.count(tally, is_event);
+        if errors > 0 {
+            self.common.errors.fetch_add(errors, Ordering::Relaxed);
+        }
+        match ended {
+            Ended::Done(_) | Ended::Stopped if is_event => Ok(Outcome::Committed),
+            Ended::Done(_) | Ended::Last | Ended::Stopped => {
+                worker.has_ended = true;
+                Ok(Outcome::Skipped)
+            }
             Ended::Restart(error) => {
                 worker.has_failed = true;
                 Err(error)
@@ -109,13 +178,21 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         }
     }
 
+    #[inline]
+    fn has_ended(&self, worker: &LuaWorker<'a, D>) -> bool {
+        worker.has_ended
+    }
+
     async fn finish<S: Session>(
         &self,
         worker: &mut LuaWorker<'a, D>,
         session: &mut S,
-        _tally: &mut Tally,
+        tally: &mut Tally,
     ) -> Result<(), DbError> {
         worker.end_at(Nanos::MAX);
+        if worker.own_loop == OwnLoop::Waits && !worker.has_ended {
+            worker.leave_loop(session, tally).await.map_err(fatal)?;
+        }
         worker.finish_step(Some(session), "thread_done").await.map_err(fatal)?;
         worker.close().await;
         Ok(())

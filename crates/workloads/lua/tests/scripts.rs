@@ -3,7 +3,10 @@
 use dyno_core::SECOND;
 use dyno_drivers::{Database, TargetUrl};
 use dyno_engine::{Control, Observer, TrialEnd, TrialResult, TrialSpec};
-use dyno_lua::{CommandKind, LuaScript, OptionValue, ScriptSettings, drive, look, once, parallel};
+use dyno_lua::{
+    CommandKind, LuaScript, OptionValue, ReportHook, ReportStat, ScriptSettings, drive, look, once,
+    parallel, side_state,
+};
 use dyno_record::{MeasuredInterval, Window};
 use dyno_sysbench::RandomOptions;
 use dyno_testkit::Scratch;
@@ -127,7 +130,7 @@ function thread_done() say("done") con:disconnect() end
     bench.command("prepare").expect("a table");
     let result = bench.events(1);
     assert_eq!(result.ended, TrialEnd::Events);
-    let expected = ["0 4 2", "1 c1", "2 lon", "3 nil", "4 c4", "4 x", "nil nil", "done"];
+    let expected = ["0 4 2", "1 c1", "2 lon", "3 nil", "4 c4", "4 x", "<sql_result> nil", "done"];
     assert_eq!(bench.lines(), expected);
     let done = result.total.work();
     assert_eq!((done.reads, done.writes, done.others), (3, 2, 2));
@@ -260,7 +263,9 @@ end
     bench.command("prepare").expect("a prepare");
     let result = bench.events(5);
     assert_eq!((&result.ended, result.total.work().writes), (&TrialEnd::Events, 10));
-    once(&bench.database, &bench.script, &bench.settings, "done", "run").expect("a done");
+    side_state(&bench.database, &bench.script, &bench.settings)
+        .and_then(|mut state| state.step("done"))
+        .expect("a done");
     assert_eq!(bench.lines(), ["2 a,b 2", "20 8"]);
 }
 
@@ -278,7 +283,9 @@ function done()
 end
 "#
     ));
-    once(&bench.database, &bench.script, &bench.settings, "done", "run").expect("a done");
+    side_state(&bench.database, &bench.script, &bench.settings)
+        .and_then(|mut state| state.step("done"))
+        .expect("a done");
     let lines = bench.lines();
     // Printed by sysbench 1.0.20.
     assert_eq!(lines[0], "       value  ------------- distribution ------------- count");
@@ -289,4 +296,176 @@ end
         (lines[17].as_str(), lines.len()),
         ("     100.000 |***************************              13", 18)
     );
+}
+
+/// A script with a loop of its own, as the original's is written.
+const OWN_LOOP: &str = r#"
+local ffi = require("ffi")
+function thread_init() con = sysbench.sql.driver():connect() end
+function event() error("not called") end
+function thread_run(tid)
+   local events = 0
+   while ffi.C.sb_more_events(tid) do
+      ffi.C.sb_event_start(tid)
+      local ok, problem
+      repeat
+         ok, problem = pcall(work, events)
+         if not ok and problem.errcode ~= sysbench.error.RESTART_EVENT then error(problem) end
+      until ok
+      ffi.C.sb_event_stop(tid)
+      events = events + 1
+   end
+   say("over", events, tostring(ffi.C.sb_counter_val(tid, 3)))
+end
+function thread_done() say("done", con:query_row("SELECT 7")) end
+"#;
+
+#[test]
+fn a_loop_of_the_scripts_own_gets_its_events() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}{OWN_LOOP}
+local tries = 0
+function sysbench.hooks.sql_error_ignorable() return true end
+function work(n)
+   con:query("BEGIN")
+   if n == 2 then tries = tries + 1 end
+   con:query(n == 2 and tries < 3 and "SELECT * FROM missing" or "SELECT 1")
+   con:query("COMMIT")
+end
+"#
+    ));
+    let result = bench.events(5);
+    assert_eq!(result.ended, TrialEnd::Events);
+    assert_eq!(bench.lines(), ["over 5 5ULL", "done 7"]);
+    let counts = result.total.counts();
+    assert_eq!((counts.committed, counts.retried, result.total.errors.total()), (5, 1, 2));
+    // What has failed twice is wasted work, as everywhere.
+    assert_eq!(result.total.work().statements(), 15);
+}
+
+#[test]
+fn a_loop_of_the_scripts_own_may_fail_and_leave() {
+    let bench = Bench::new(&format!("{SAYS}{OWN_LOOP}\nfunction work() local x = nil x.y = 1 end"));
+    let text = failure(&bench.events(5));
+    assert!(text.contains("attempt to index local 'x'"), "{text}");
+    let bench = Bench::new(&format!(
+        "{SAYS}function event() end\nfunction thread_run() say('left') end\nfunction thread_done() say('done') end"
+    ));
+    let result = bench.events(5);
+    assert_eq!((&result.ended, result.total.counts().committed), (&TrialEnd::Events, 0));
+    assert_eq!(bench.lines(), ["left", "done"]);
+}
+
+#[test]
+fn an_event_that_returns_something_ends_its_worker() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+local n = 0
+function event(tid) n = n + 1 return n == tid + 2 end
+function thread_done(tid) say(tid, n) end
+"#
+    ));
+    let spec = TrialSpec { duration: Some(60 * SECOND), ..TrialSpec::closed(3) };
+    let result = bench.run(&spec);
+    assert_eq!((&result.ended, result.total.counts().committed), (&TrialEnd::Events, 1 + 2 + 3));
+    let mut lines = bench.lines();
+    lines.sort();
+    assert_eq!(lines, ["0 2", "1 3", "2 4"]);
+}
+
+#[test]
+fn numbers_of_64_bits_keep_all_of_them() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+function event()
+   local con = sysbench.sql.driver():connect()
+   con:query("CREATE TABLE t (id INTEGER PRIMARY KEY, n BIGINT)")
+   local stmt = con:prepare("INSERT INTO t (n) VALUES (?)")
+   local n = stmt:bind_create(sysbench.sql.type.BIGINT)
+   stmt:bind_param(n)
+   for _, v in ipairs({{ 9007199254740993LL, -9007199254740993LL, 18446744073709551615ULL, 2^53, 1.7, -1.7, "42" }}) do
+      n:set(v)
+      stmt:execute()
+   end
+   local rs = con:query("SELECT n FROM t ORDER BY id")
+   for i = 1, rs.nrows do say(rs:fetch_row()[1]) end
+   say(tostring(pcall(n.set, n, "x")))
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    let expected = [
+        "9007199254740993",
+        "-9007199254740993",
+        "-1",
+        "9007199254740992",
+        "1",
+        "-1",
+        "42",
+        "false",
+    ];
+    assert_eq!(bench.lines(), expected);
+}
+
+#[test]
+fn init_and_done_share_a_state_and_reports_are_the_originals() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+print, io.write = say, say
+function init() began = sysbench.sql.driver():connect() say("init", began:query_row("SELECT 5")) end
+function done() say("done", began:query_row("SELECT 6")) end
+function event() end
+sysbench.hooks.report_intermediate = sysbench.report_json
+sysbench.hooks.report_cumulative = function(stat)
+   sysbench.report_csv(stat) sysbench.report_default(stat)
+   say(stat.latency_min, stat.latency_max, stat.latency_avg, stat.latency_sum, stat.queue_length, stat.concurrency)
+end
+"#
+    ));
+    let mut bench = bench;
+    bench.settings.general = vec![("percentile".to_owned(), OptionValue::Number(95.0))];
+    let stat = ReportStat {
+        threads_running: 2,
+        time_interval_s: 2.0,
+        time_total_s: 4.0,
+        latency_percentile_s: 0.00152,
+        events: 863,
+        reads: 10,
+        writes: 20,
+        others: 30,
+        errors: 3,
+        reconnects: 1,
+        queue: Some((1.5, 2)),
+        latency_s: Some([0.5, 1.0, 0.75, 100.0]),
+    };
+    let mut state = side_state(&bench.database, &bench.script, &bench.settings).expect("a state");
+    state.step("init").expect("init");
+    assert!(state.has(ReportHook::Intermediate).expect("looked"));
+    state.report(ReportHook::Intermediate, &stat).expect("a report");
+    state.report(ReportHook::Intermediate, &stat).expect("a report");
+    state.report(ReportHook::Cumulative, &stat).expect("a report");
+    state.step("done").expect("done");
+    state.close().expect("closed");
+    // Every byte as sysbench 1.0.20 prints it.
+    let json = r#"  {
+    "time":    4,
+    "threads": 2,
+    "tps": 431.50,
+    "qps": {
+      "total": 30.00,
+      "reads": 5.00,
+      "writes": 10.00,
+      "other": 15.00
+    },
+    "latency": 1.52,
+    "errors": 1.50,
+    "reconnects": 0.50
+  }"#;
+    let csv = "4,2,431.50,30.00,5.00,10.00,15.00,1.52,1.50,0.50";
+    let line = "[ 4s ] thds: 2 tps: 431.50 qps: 30.00 (r/w/o: 5.00/10.00/15.00) lat (ms,95%): 1.52 err/s 1.50 reconn/s: 0.50";
+    let said = std::fs::read_to_string(bench.folder.file("out")).expect("lines");
+    let expected = format!(
+        "init 5\n[\n {json}\n,\n {json}\n{csv}\n{line}\n0.5 1 0.75 100 1.5 2\ndone 6\n\n]\n\n"
+    );
+    assert_eq!(said, expected);
 }

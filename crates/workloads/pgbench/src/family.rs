@@ -14,7 +14,8 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
-    CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format, say,
+    CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
+    mask_script, say,
 };
 use dyno_load::default_sessions;
 use dyno_report::NamedPaper;
@@ -430,7 +431,7 @@ fn statements(workload: &PgBench) -> Vec<StatementLatency> {
             found.push(StatementLatency {
                 script: script.description().to_owned(),
                 number,
-                text: command.first_line().to_owned(),
+                text: mask_script(command.first_line()),
                 count: latency.count,
                 mean_us: latency.mean_ns() / 1e3,
                 min_us: latency.min_ns as f64 / 1e3,

@@ -12,6 +12,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Workers,
     workers_alias: None,
     options: || OPTIONS.iter().map(Row::describe).collect(),
+    has_stages: true,
     pace: UsualPace { checked: 1_000_000.0, ..UsualPace::loading(150_000.0) },
 };
 

@@ -29,6 +29,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Workers,
     workers_alias: None,
     options: || OPTIONS.iter().map(OptionSpec::describe).collect(),
+    has_stages: true,
     pace: UsualPace::loading(100_000.0),
 };
 

@@ -17,6 +17,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Workers,
     workers_alias: Some("terminals"),
     options: || OPTIONS.iter().map(Row::describe).collect(),
+    has_stages: false,
     pace: UsualPace { checked: 300_000.0, ..UsualPace::loading(100_000.0) },
 };
 

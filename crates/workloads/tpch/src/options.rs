@@ -21,6 +21,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     levels: Levels::Degrees,
     workers_alias: None,
     options: || OPTIONS.iter().map(Row::describe).collect(),
+    has_stages: false,
     pace: UsualPace { queried: 120_000.0, ..UsualPace::loading(40_000.0) },
 };
 

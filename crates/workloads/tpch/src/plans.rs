@@ -180,7 +180,7 @@ mod tests {
             row(["7", "3", "0", "SCAN lineitem"]),
             row(["9", "0", "0", "SCAN s"]),
         ];
-        let text = text(PlanForm::Parents, &AnswerTable { rows });
+        let text = text(PlanForm::Parents, &AnswerTable::from(rows));
         assert_eq!(text, "CO-ROUTINE r\n  SCAN lineitem\nSCAN s\n");
     }
 }

@@ -10,9 +10,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod credentials;
+mod frozen;
 mod namespaces;
+mod scripts;
 mod secrets;
 mod spread;
+mod storm;
 
 /// Load generators, each in a folder of its own, and the folder of the coordinator.
 struct Stage {

@@ -310,5 +310,5 @@ fn a_warm_up_of_mariadb_that_does_not_fit_is_seen() {
         Err(why) => return dyno_testkit::skipped(name, &why),
     };
     let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
-    assert_cold(&driver, "of table lineitem are there");
+    assert_cold(&driver, "of table lineitem are in memory");
 }

@@ -99,8 +99,8 @@ fn a_script_of_ones_own_is_executed_and_no_built_in_test_of_its_name() {
         selects(&[&path, "run"]);
         let cleanup = on(&[&path, "cleanup"]);
         assert_eq!(cleanup.code, 1, "{}", cleanup.all());
-        let expected = format!("FATAL: '{name}' test does not implement the 'cleanup' command.");
-        assert!(cleanup.stdout.contains(&expected), "{}", cleanup.all());
+        let expected = format!("'{name}' test does not implement the 'cleanup' command.\n");
+        assert_eq!(cleanup.stderr, expected, "{}", cleanup.all());
     }
     // sysbench finds it by its name alone, too.
     selects(&["oltp_delete", "run"]);

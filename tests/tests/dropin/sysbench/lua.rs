@@ -1,6 +1,6 @@
 //! Scripts of users' own on real servers, beside the original.
 
-use super::support::{command, number};
+use super::support::{command, number, shape};
 use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
 use std::path::Path;
 use std::process::Command;
@@ -95,4 +95,160 @@ fn an_edited_script_runs_on_postgres() {
     let ran = dyno(&folder, &connection, "run");
     assert!((number(&ran, "write:") - 8.0 * 4.0).abs() < 0.5, "{}", ran.all());
     dyno(&folder, &connection, "cleanup");
+}
+
+const API: &str = include_str!("scripts/api.lua");
+const SQL: &str = include_str!("scripts/sql.lua");
+
+/// What the scripts above print, and the bars of their histograms.
+fn said(ran: &Ran) -> Vec<String> {
+    let is_said = |line: &&str| line.starts_with("say ") || line.contains(" |*");
+    ran.stdout.lines().filter(is_said).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_function_gives_what_the_originals_gives() {
+    let name = "each_function_gives_what_the_originals_gives";
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    std::fs::write(folder.file("api.lua"), API).expect("a script");
+    let given = [
+        "--rand-seed=7",
+        "--events=2",
+        "--time=0",
+        "--flag",
+        "--other-flag=off",
+        "--count=4",
+        "--part=0.25",
+        "--word=y",
+        "--list=p,q",
+        "--size=2K",
+        "--whole=8",
+        "--checked=5",
+        "--rand-type=uniform",
+    ];
+    let special = ["--rand-seed=12345", "--events=1", "--time=0"];
+    let many = ["--threads=2"];
+    for (options, command, code, lines) in [
+        (&given[..], "run", 0, 2 * 35),
+        (&special[..], "run", 0, 35),
+        (&given[..], "own", 0, 1),
+        (&many[..], "many", 0, 2),
+        (&[][..], "help", 0, 1),
+        (&["--unknown=1"][..], "own", 1, 0),
+        (&[][..], "nonsense", 1, 0),
+    ] {
+        let words = [options, &["./api.lua", command]].concat();
+        let ours = Ran::of(command_of(&folder).args(&words));
+        let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(&words));
+        assert_eq!((ours.code, theirs.code), (code, code), "{words:?}\n{}", ours.all());
+        assert_eq!(said(&ours), said(&theirs), "{words:?}");
+        assert!(said(&ours).len() >= lines, "{words:?}\n{}", ours.all());
+        if command != "run" {
+            let below_banner =
+                |ran: &Ran| ran.stdout.split_once('\n').map(|(_, text)| text.to_owned());
+            assert_eq!(below_banner(&ours), below_banner(&theirs), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_script_refuses_values_of_its_options() {
+    let name = "a_script_refuses_values_of_its_options";
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    let script = "sysbench.cmdline.options = {\n\
+                  n = {'x', '1', sysbench.cmdline.ARG_STRING, function(n, v) return false end}}\n\
+                  function event() return true end";
+    std::fs::write(folder.file("v.lua"), script).expect("a script");
+    let words = ["--n=bad", "./v.lua", "run"];
+    let ours = Ran::of(command_of(&folder).args(words));
+    let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(words));
+    assert_eq!((ours.code, theirs.code), (1, 1), "{}", ours.all());
+    assert_eq!(ours.stderr, theirs.stderr);
+}
+
+/// `dyno sysbench` in a folder, without a server.
+fn command_of(folder: &Scratch) -> Command {
+    command(folder.path(), &[])
+}
+
+#[test]
+fn databases_answer_scripts_as_in_the_original() {
+    let name = "databases_answer_scripts_as_in_the_original";
+    let server = server_or_skip!(MariaDb, name);
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    std::fs::write(folder.file("sql.lua"), SQL).expect("a script");
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let options = ["--events=1", "--time=0", "--rand-seed=7", "./sql.lua"];
+    let whole = |run: &dyn Fn(&str) -> Ran| {
+        assert_eq!(run("prepare").code, 0);
+        let ran = run("run");
+        assert_eq!((ran.code, run("cleanup").code), (0, 0), "{}", ran.all());
+        ran
+    };
+    let ours = whole(&|what| {
+        let connection = [socket.as_str(), "--mysql-user=root"];
+        Ran::of(command(folder.path(), &connection).args(options).arg(what))
+    });
+    let theirs = whole(&|what| {
+        let mut original = Command::new(&program);
+        original.current_dir(folder.path()).args([&socket, "--mysql-user=root"]);
+        Ran::of(original.args(options).arg(what))
+    });
+    assert_eq!(said(&ours), said(&theirs), "{}", ours.all());
+    assert!(said(&ours).len() > 30, "{}", ours.all());
+}
+
+/// A script without a database, which prints its own reports.
+const REPORTS: &str = r#"
+local ffi = require("ffi")
+ffi.cdef("int usleep(unsigned int);")
+function event() ffi.C.usleep(1000) end
+"#;
+
+/// What follows the start of a run: labels, their order and lines. The original writes a line of its own where lines
+/// without a time come twice.
+fn below_start(ran: &Ran) -> Vec<String> {
+    let (_, text) = ran.stdout.split_once("Threads started!").expect("a start");
+    let shapes = text.lines().map(|line| shape(line).trim().to_owned());
+    shapes.filter(|line| !line.is_empty() && !line.starts_with("(last message")).collect()
+}
+
+#[test]
+fn reports_have_the_originals_shape_without_a_database_and_by_hooks() {
+    let name = "reports_have_the_originals_shape_without_a_database_and_by_hooks";
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    let hooks = |which: &str| {
+        format!(
+            "{REPORTS}sysbench.hooks.report_intermediate = sysbench.report_{which}\n\
+             sysbench.hooks.report_cumulative = sysbench.report_{which}\n"
+        )
+    };
+    for text in [REPORTS.to_owned(), hooks("json"), hooks("csv"), hooks("default")] {
+        std::fs::write(folder.file("r.lua"), &text).expect("a script");
+        for rate in ["--rate=0", "--rate=100"] {
+            let words = ["--threads=2", "--time=3", "--report-interval=2", rate, "./r.lua", "run"];
+            let ours = Ran::of(command_of(&folder).args(words));
+            let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(words));
+            assert_eq!((ours.code, theirs.code), (0, 0), "{}", ours.all());
+            assert_eq!(
+                below_start(&ours),
+                below_start(&theirs),
+                "{}\n{}",
+                ours.all(),
+                theirs.all()
+            );
+        }
+    }
 }

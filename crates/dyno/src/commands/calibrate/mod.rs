@@ -35,12 +35,12 @@ Examples:
   dyno calibrate --effects 2%,5% --target mysql://root@db:3306/test --budget 10m
 
 The load generator runs point selects against a server in the same process that answers at once with
-canned rows, over TCP. What it reaches is less than it could against a server on another machine,
+canned rows, over TCP. It reaches less than against a server on another machine,
 because both share the CPUs: a lower bound. It is kept in $XDG_STATE_HOME/dyno/calibration.json
 (~/.local/state without that) for this binary and machine. Every later trial is held against it: below
 three times the rate of the trial, the load generator may have been the limit.
 
-With --effects known effects go the whole way from the load to a verdict instead: pairs of trials with and
+With --effects known effects pass through the whole chain from load to verdict instead: pairs of trials with and
 without each effect in balanced order, judged as `dyno run --until-decided` judges. The table says which
 are found on this machine, today, after how many pairs, by throughput and by the server's CPU time for a
 transaction, and what is found where there is none. It is kept in the same file, and papers of later runs

@@ -35,7 +35,7 @@ order numbers must have grown by just as much.
 
 With --host, this machine is looked at as a load generator: how the packets of its network interfaces are
 spread over its CPUs (rps_cpus, rps_flow_cnt, rps_sock_flow_entries), how many connections and files it
-takes, its CPUs' frequency and its clock. What is not as white papers have it is printed as commands;
+takes, its CPUs' frequency and its clock. Deviations from the white papers are printed as commands;
 nothing is changed.
 
 Examples:
@@ -55,11 +55,11 @@ pub(crate) struct Arguments {
     /// that takes writes in a cluster of `dyno cluster`: cluster:FOLDER.
     #[arg(required_unless_present = "host")]
     target: Option<String>,
-    /// Check this machine as a load generator instead: what is set of what white papers prepare, and how
-    /// the rest is set.
+    /// Check this machine as a load generator instead: which settings of the white papers are in force, and how to
+    /// set the others.
     #[arg(long, conflicts_with_all = ["target", "ledger", "only", "driver_side", "shards"])]
     host: bool,
-    /// Hold the orders against it that runs with `--ledger` have recorded in this file.
+    /// Compare with the orders that runs with `--ledger` have recorded in this file.
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// Check only these: conditions by their names, `ledger` and `shard-placement`.

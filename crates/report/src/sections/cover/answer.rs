@@ -1,6 +1,6 @@
 //! The suite's question, answered in a sentence or two.
 
-use crate::evidence::{Call, Level, PairedComparison, Paper, VerdictRow};
+use crate::evidence::{Call, Level, PairedComparison, Paper, PaperTarget, VerdictRow};
 use crate::format;
 use crate::sections::{clauses, listed, summary};
 use crate::text::{Message, first_sentence};
@@ -26,13 +26,13 @@ pub(super) fn answer(paper: &Paper) -> Message {
     if duels.len() > MOST_DUELS {
         sentences.push(say!(further_comparisons, n = duels.len() - MOST_DUELS));
     }
-    let is_decided = duels.iter().any(Duel::is_decided);
-    if !is_decided {
-        let reached = summary::reached(paper);
-        let most = if duels.is_empty() { MOST_REACHED } else { 2 };
-        let more = reached.len() > most;
-        sentences.extend(reached.into_iter().take(most));
-        sentences.extend(more.then(|| say!(section_1_lists_the_others)));
+    if duels.is_empty() {
+        let (told, has_more) = summary::told(paper, MOST_REACHED);
+        sentences.extend(told);
+        sentences.extend(has_more.then(|| match paper.is_short() {
+            true => say!(section_6_has_the_others),
+            false => say!(section_1_lists_the_others),
+        }));
     }
     Message::sentences(&sentences)
 }
@@ -80,10 +80,6 @@ fn outcome(paper: &Paper, of: &PairedComparison) -> Outcome {
 }
 
 impl Duel<'_> {
-    fn is_decided(&self) -> bool {
-        self.of.iter().filter_map(|of| of.rows.first()).any(|row| !row.call.is_undecided())
-    }
-
     fn sentences(&self, paper: &Paper) -> Vec<Message> {
         let [a, b] = [self.baseline, self.candidate].map(|label| name(paper, label));
         let of = |wanted: Outcome| -> Vec<&PairedComparison> {
@@ -123,17 +119,14 @@ impl Duel<'_> {
     }
 }
 
-/// Product and major version; the label where another target has the same.
+/// What the paper calls it, with product and version where that is a name of the command line only.
 fn name(paper: &Paper, label: &str) -> Message {
-    let of = |label: &str| paper.targets.iter().find(|target| target.label == label);
-    let product = |label: &str| of(label).and_then(|target| target.major_product());
-    let is_own = |name: &String| {
-        paper.targets.iter().filter(|other| other.major_product().as_ref() == Some(name)).count()
-            == 1
-    };
-    match product(label) {
-        Some(name) if is_own(&name) => Message::verbatim(name),
-        Some(name) if !label.contains(&name) => Message::verbatim(format!("{label} ({name})")),
+    let target = paper.targets.iter().find(|target| target.label == label);
+    let untitled = target.filter(|target| target.facts.name == label);
+    match untitled.and_then(PaperTarget::major_product) {
+        Some(product) if !label.contains(&product) => {
+            Message::verbatim(format!("{label} ({product})"))
+        }
         _ => Message::verbatim(label),
     }
 }

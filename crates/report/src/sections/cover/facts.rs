@@ -43,16 +43,28 @@ fn measured(paper: &Paper) -> Vec<&PaperTarget> {
 
 fn systems(paper: &Paper) -> Vec<Message> {
     let line = |target: &PaperTarget| {
-        let mut parts = vec![Message::verbatim(&target.label)];
-        if !target.product.is_empty() && target.product != target.label {
-            parts.push(Message::verbatim(&target.product));
-        }
+        let product = shown_product(&target.product);
+        let is_told = product.starts_with(&target.label);
+        let label = (!is_told).then_some(&target.label).into_iter();
+        let product = Some(&product).filter(|product| !product.is_empty());
+        let mut parts: Vec<Message> = label.chain(product).map(Message::verbatim).collect();
         if !target.facts.class.is_empty() {
             parts.push(Message::verbatim(&target.facts.class));
         }
         Message::joined(&parts, ", ", "，")
     };
     unique(measured(paper).into_iter().map(line).collect())
+}
+
+/// Without the package that it came in: `MariaDB 10.11.14`.
+fn shown_product(words: &str) -> String {
+    let words = words.split(" (").next().unwrap_or_default().split(' ');
+    let is_version = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let word = |word: &str| match is_version(word) {
+        true => word.split('-').next().unwrap_or_default().to_owned(),
+        false => word.to_owned(),
+    };
+    words.map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Sizes are told of each experiment's data; alike ones once.

@@ -4,7 +4,7 @@ mod answer;
 mod facts;
 mod warnings;
 
-pub(crate) use answer::with_objections;
+pub(crate) use answer::{why_forbidden, with_objections};
 
 use crate::blocks::{Cover, Drawing};
 use crate::charts;
@@ -15,6 +15,7 @@ use dyno_facts::{RunStatus, say};
 
 pub(super) fn cover(paper: &Paper, lang: Lang) -> Cover {
     Cover {
+        logo: paper.texts.logo.clone(),
         kicker: say!(database_performance_white_paper),
         title: paper.title.clone(),
         subtitle: paper.subtitle.clone(),

@@ -105,7 +105,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "uneven-foreign-load",
-        evidence: "commits of others by those of the trials: old 0 %, new 1.1 %",
+        evidence: "commits of others per commit of the trials: old 0 %, new 1.1 %",
         fires: |runs| candidate(runs, |trial| commits_of(trial, 101_100)),
         silent: |runs| commits(runs, 101_100),
     },

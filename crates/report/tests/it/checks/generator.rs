@@ -133,7 +133,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "open-loop-idle",
-        evidence: "2.0 % of the arrivals, by up to 7.00 ms",
+        evidence: "2.0 % of the transactions, by up to 7.00 ms",
         fires: |runs| trials(runs, |trial| trial.generator.awaited = Some(awaited(trial, 0.02))),
         silent: |runs| trials(runs, |trial| trial.generator.awaited = Some(awaited(trial, 0.01))),
     },
@@ -178,7 +178,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "start-apart",
-        evidence: "4.75 ms, by clocks known to ± 0.5 ms",
+        evidence: "4.75 ms, with clocks accurate to ± 0.5 ms",
         fires: |runs| trials(runs, |trial| trial.conditions.members = started(4.75)),
         silent: |runs| trials(runs, |trial| trial.conditions.members = started(4.5)),
     },

@@ -85,7 +85,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "interrupted-run",
-        evidence: "interrupted between trials 1 and 2, taken up again at 2026-11-22T00:00:00Z",
+        evidence: "interrupted between trials 1 and 2, resumed at 2026-11-22T00:00:00Z",
         fires: |runs| resumed(&mut runs[0], "2026-11-22T00:00:00Z"),
         // Before its first trial there was nothing to interrupt.
         silent: |runs| resumed(&mut runs[0], "2026-11-20T00:00:00Z"),

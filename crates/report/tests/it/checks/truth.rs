@@ -83,6 +83,7 @@ fn scripts(runs: &mut [RunData], share: f64) {
         name: name.to_owned(),
         weight,
         text: "SELECT 1;\n".repeat(16),
+        ..ScriptFacts::default()
     };
     experiment.scripts = [("reads", 3), ("pays", 1)].map(script).to_vec();
     trials(runs, |trial| {
@@ -168,7 +169,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "no-fault",
-        evidence: "nothing was done to primary",
+        evidence: "no fault happened to primary",
         fires: |runs| planned_fault(runs),
         silent: |runs| {
             planned_fault(runs);

@@ -103,6 +103,7 @@ pub(crate) fn pgbench() -> RunData {
             name: "pgbench/read.sql".to_owned(),
             weight: 1,
             text: format!("\\set aid 5\n{SELECT}\n"),
+            ..ScriptFacts::default()
         }],
         ..ExperimentFacts::default()
     };

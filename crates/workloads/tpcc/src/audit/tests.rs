@@ -64,9 +64,12 @@ fn uniform_items_and_customers_are_found() {
     let uniform = counters(&expected, |rng, high, _| rng.uniform(1, high));
     let problems = audit(&expected, &uniform).problems();
     assert_eq!(problems.len(), 2, "{problems:?}");
-    assert!(problems[0].to_string().starts_with("The audit found items out of"), "{problems:?}");
     assert!(
-        problems[1].to_string().starts_with("The audit found customers out of"),
+        problems[0].to_string().starts_with("The audit found that items do not"),
+        "{problems:?}"
+    );
+    assert!(
+        problems[1].to_string().starts_with("The audit found that customers do not"),
         "{problems:?}"
     );
 }
@@ -112,7 +115,7 @@ fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
     assert!(wrong.shares.iter().all(ObservedShare::is_right), "{:?}", wrong.shares);
     let problems = wrong.problems();
     let first = problems[0].to_string();
-    assert!(first.starts_with("The audit found mix as a whole out of"), "{first}");
+    assert!(first.starts_with("The audit found that mix as a whole do not"), "{first}");
     let few = audit(&expected, &mixed([20, 19, 2, 2, 5]));
     assert!(!few.skews[3].is_judged);
 }

@@ -417,7 +417,7 @@ mod tests {
         let copy = proof(|answers| {
             answers.insert(at("bmsql_item", 1, false), tally(&[(1, 99, 5)]));
         });
-        only(&copy, "bmsql_item on the shard n2 is not what the endpoint shows.");
+        only(&copy, "bmsql_item on the shard n2 differs from what the endpoint shows.");
     }
 
     #[test]

@@ -225,6 +225,7 @@ fn chart(
         if same[0].measured.is_some() || published.is_some() {
             groups.push(BarGroup {
                 name: same[0].name.render(lang),
+                detail: String::new(),
                 columns: levels.iter().map(column).collect(),
                 marks: if has_published { vec![published] } else { Vec::new() },
             });

@@ -23,7 +23,7 @@ pub fn reference(query: u8, scale: f64) -> Option<Expected> {
         let (_, text) = STORED.iter().find(|(stored, _)| *stored == scale)?;
         (stored(query, text)?, say!(stored_answers_at_scale, scale = scale.to_string()))
     };
-    Some(Expected { table: AnswerTable { rows }, source, has_ties: true })
+    Some(Expected { table: AnswerTable::from(rows), source, has_ties: true })
 }
 
 fn specified(query: u8) -> Option<Vec<Row>> {

@@ -162,7 +162,7 @@ async fn sql_piece<S: Session>(
         match answer(session, sql).await {
             Err(error) if is_made_before(&error) => {}
             Err(error) => return Err(while_doing(doing(piece))(error)),
-            Ok(Answer { rows }) => {
+            Ok(Answer { rows, .. }) => {
                 if let Some(row) = rows.first() {
                     return Err(violated(piece.table, row));
                 }

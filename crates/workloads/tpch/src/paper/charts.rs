@@ -59,6 +59,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     let degrees = published.map_or(&[][..], |published| published.degrees.as_slice());
     let group = |row: &super::QueryRow| BarGroup {
         name: format!("Q{}", row.query),
+        detail: String::new(),
         columns: row
             .cells
             .iter()
@@ -168,6 +169,7 @@ fn speedups(
     let is_alone = table.degrees.len() == 2;
     let group = |row: &super::QueryRow| BarGroup {
         name: format!("Q{}", row.query),
+        detail: String::new(),
         columns: row
             .cells
             .iter()

@@ -75,7 +75,7 @@ impl Answers<'_> {
             Ok(text) => {
                 let left: StoredAnswer = serde_json::from_slice(&text)?;
                 let expected = Expected::from_engine(
-                    AnswerTable { rows: left.rows },
+                    AnswerTable::from(left.rows),
                     say!(answer_of, target = &left.who.target, degree = left.who.degree),
                 );
                 let judged = expected.judge(facts.query, &table);
@@ -121,7 +121,7 @@ mod tests {
 
     fn table(rows: &[&[&str]]) -> AnswerTable {
         let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
-        AnswerTable { rows: rows.iter().map(row).collect() }
+        AnswerTable::from(rows.iter().map(row).collect::<Vec<_>>())
     }
 
     #[test]

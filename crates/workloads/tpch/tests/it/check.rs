@@ -7,7 +7,7 @@ use dyno_tpch::queries::{LAST, limit};
 
 fn rows(text: &[&str]) -> AnswerTable {
     let cell = |cell: &str| (cell != "NULL").then(|| cell.to_owned());
-    AnswerTable { rows: text.iter().map(|row| row.split('|').map(cell).collect()).collect() }
+    AnswerTable::from(text.iter().map(|row| row.split('|').map(cell).collect()).collect::<Vec<_>>())
 }
 
 fn known(text: &[&str]) -> Expected {
@@ -23,7 +23,7 @@ fn said(query: u8, expected: &[&str], found: &[&str]) -> Vec<String> {
 /// As an engine would give it: without the rows behind the limit.
 fn received(query: u8, expected: &Expected) -> AnswerTable {
     let limit = limit(query).unwrap_or(usize::MAX);
-    AnswerTable { rows: expected.table.rows.iter().take(limit).cloned().collect() }
+    AnswerTable::from(expected.table.rows.iter().take(limit).cloned().collect::<Vec<_>>())
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn strs(rows: &[String]) -> Vec<&str> {
 fn what_an_answer_is_held_against_has_all_columns() {
     let short = Expected::from_engine(rows(&["1-URGENT"]), "target a");
     let found = rows(&["1-URGENT|999"]);
-    assert_eq!(compare(4, &short, &found), ["Row 1: what it is held against has 1 column only."]);
+    assert_eq!(compare(4, &short, &found), ["Row 1: the reference has 1 column only."]);
 }
 
 #[test]

@@ -1,0 +1,219 @@
+//! The edition for readers in a hurry: results chapter by chapter in one table and small charts, the method in a
+//! table. What only the full edition has stands in its appendix or beside each experiment there.
+
+use super::{experiment, method, notes, results, separated, target_of};
+use crate::blocks::{Block, Blocks, Cell, Drawing, PaperRows, PaperTable, Style, code, spread};
+use crate::charts;
+use crate::evidence::{Experiment, Paper, Point};
+use crate::format::{
+    NumberFormat::{Ms, Percent, Short, Whole},
+    unique,
+};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
+
+/// Sections that only the full edition has.
+pub(super) const FULL_ONLY: [&str; 2] = ["resources", "appendix"];
+/// So many charts stand in a chapter.
+const MOST_CHARTS: usize = 6;
+/// Where a chapter has more rows, only the best load level of each target stands there.
+const MOST_ROWS: usize = 40;
+/// So many tables of what a family says of a pass.
+const MOST_OF_PASS: usize = 2;
+
+/// Without what a page shows on demand; of headings, the contents name those of sections only.
+pub(super) fn shortened(blocks: Vec<Block>) -> Vec<Block> {
+    let kept = blocks.into_iter().filter(|block| !matches!(block, Block::Details { .. }));
+    let plain = |block| match block {
+        Block::Heading(mut heading) => {
+            heading.is_listed &= heading.level == 2;
+            Block::Heading(heading)
+        }
+        block => block,
+    };
+    kept.map(plain).collect()
+}
+
+pub(super) fn method(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("5", say!(method), "method");
+    blocks.paragraph(Message::sentences(&method::of_all(paper)));
+    blocks.table(
+        PaperRows::new(say!(experiments_and_their_options), &paper.experiments)
+            .look("text")
+            .text(say!(experiment), |own| &own.title)
+            .text(say!(what_is_executed), |own| &own.test)
+            .text(say!(options_word), |own| {
+                let options = own.options.iter();
+                separated(options.map(|(name, value)| code(format!("{name}={value}"))), " ")
+            })
+            .col(say!(planned_window_s), Whole, |own| own.planned_window_s),
+    );
+    let of_each = |own: &Experiment| {
+        let mut sentences = method::of_every_trial(paper, own);
+        sentences.extend(method::comparison(own));
+        sentences.extend(method::renewals(own));
+        let objective = own.objective.as_ref();
+        sentences
+            .extend(objective.map(|text| say!(objective_of_the_search_for_the, objective = text)));
+        sentences
+    };
+    blocks.paragraph(Message::sentences(&unique(
+        paper.experiments.iter().flat_map(of_each).collect(),
+    )));
+    blocks
+}
+
+pub(super) fn results(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("6", say!(results), "results");
+    for (place, (title, experiments)) in results::chapters(paper).into_iter().enumerate() {
+        let number = place + 1;
+        blocks.heading(3, &format!("6.{number}"), title, &format!("chapter-{number}"));
+        chapter(paper, &experiments, lang, &mut blocks);
+    }
+    if !paper.costs.is_empty() {
+        blocks.table(results::costs(paper));
+        blocks.fine(say!(prices_are_stated_in_the_suite));
+    }
+    if !paper.faults().is_empty() {
+        blocks.heading(3, "", say!(failover_and_durability), "failover");
+        let (own, figures) = essence(super::fault::blocks(paper, lang), MOST_OF_PASS);
+        blocks.figures(figures.into_iter().take(1));
+        blocks.extend(own);
+    }
+    blocks.fine(say!(the_full_edition_has));
+    blocks
+}
+
+/// Charts beside each other, what families disclose, one table of all load levels, and the tables of families.
+fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, blocks: &mut Blocks) {
+    let mut charts: Vec<Drawing> = Vec::new();
+    let mut disclosed: Vec<Block> = Vec::new();
+    let mut tables = Blocks::default();
+    // Those of which their family has shown its own tables.
+    let mut shown: Vec<usize> = Vec::new();
+    let is_alone = experiments.len() == 1;
+    for (index, own) in experiments {
+        let made = match own.family.and_then(|family| family.section(paper, own, lang)) {
+            Some(section) => {
+                let most = if own.is_pass() { MOST_OF_PASS } else { 1 };
+                let (kept, figures) = essence(section, most);
+                let (said, kept): (Vec<Block>, Vec<Block>) =
+                    kept.into_iter().partition(|block| matches!(block, Block::Paragraph { .. }));
+                disclosed.extend(
+                    said.into_iter().filter(|block| !disclosed.contains(block)).collect::<Vec<_>>(),
+                );
+                shown.push(*index);
+                tables.heading(4, "", &own.title, &format!("experiment-{}", index + 1));
+                tables.extend(kept);
+                figures
+            }
+            None => charts::of_experiment(paper, own, lang),
+        };
+        charts.extend(made.into_iter().next().map(|chart| small(chart, own, is_alone, lang)));
+    }
+    blocks.extend(disclosed);
+    charts.truncate(MOST_CHARTS);
+    match charts.len() {
+        1 => blocks.figures(charts),
+        _ => blocks.grid(charts),
+    }
+    let others = experiments.iter().filter(|(index, own)| !shown.contains(index) && !own.is_pass());
+    blocks.table(levels(paper, others.copied()));
+    let scalings = experiments.iter().map(|(_, own)| experiment::scaling_of(own));
+    scalings.for_each(|table| blocks.table(table));
+    blocks.extend(tables);
+}
+
+/// A chart as it is drawn for small screens, with the name of what it shows.
+fn small(chart: Drawing, own: &Experiment, is_alone: bool, lang: Lang) -> Drawing {
+    if is_alone {
+        return chart;
+    }
+    let caption = match chart.caption.contains(&own.title.render(lang)) {
+        true => chart.caption.clone(),
+        false => {
+            say!(what_of_experiment, experiment = &own.title, what = &chart.caption).render(lang)
+        }
+    };
+    match chart.narrow.is_empty() {
+        true => Drawing { caption, ..chart },
+        false => Drawing { caption, svgs: chart.narrow, narrow: Vec::new(), ..chart },
+    }
+}
+
+/// What is disclosed, the first tables, and the figures.
+fn essence(blocks: Blocks, most: usize) -> (Vec<Block>, Vec<Drawing>) {
+    let mut kept: Vec<Block> = Vec::new();
+    let mut figures = Vec::new();
+    let mut tables = 0;
+    for block in blocks {
+        match block {
+            Block::Paragraph { style: Style::Disclosure, .. } => kept.push(block),
+            Block::Table(_) if tables < most => {
+                tables += 1;
+                kept.push(block);
+            }
+            Block::Figures { figures: own, .. } => figures.extend(own),
+            _ => {}
+        }
+    }
+    (kept, figures)
+}
+
+/// A load level of an experiment, and how many of it the table has where it is the first one.
+#[derive(Clone, Copy)]
+struct LevelOf<'a> {
+    experiment: &'a Experiment,
+    index: usize,
+    point: &'a Point,
+    first_of: usize,
+}
+
+/// All load levels of these experiments.
+fn levels<'a>(
+    paper: &'a Paper,
+    experiments: impl Iterator<Item = (usize, &'a Experiment)>,
+) -> PaperTable {
+    let all = experiments.flat_map(|(index, experiment)| {
+        let level = move |point| LevelOf { experiment, index, point, first_of: 0 };
+        experiment.points.iter().map(level)
+    });
+    let mut rows: Vec<LevelOf<'_>> = all.collect();
+    if rows.len() > MOST_ROWS {
+        let best = paper.result_rows();
+        rows.retain(|row| best.iter().any(|best| std::ptr::eq(best.point, row.point)));
+    }
+    for same in rows.chunk_by_mut(|a, b| a.index == b.index) {
+        same[0].first_of = same.len();
+    }
+    let has_rates = rows.iter().any(|row| row.point.rate_per_s.is_some());
+    let ratio = |row: LevelOf<'_>| row.point.data.as_ref().and_then(|data| data.size_to_memory);
+    let has_ratio = rows.iter().any(|row| ratio(*row).is_some());
+    let hot = |row: LevelOf<'_>| row.point.data.as_ref().and_then(|data| data.hot_share);
+    let has_hot = rows.iter().any(|row| hot(*row).is_some_and(|share| share < 1.0));
+    PaperRows::new(say!(load_levels_of_the_experiments), rows)
+        .text(say!(experiment), |row| match row.first_of {
+            0 => Cell::covered(),
+            rows => Cell::from(&row.experiment.title).down(rows),
+        })
+        .text(say!(target_2), |row| target_of(&row.point.target, row.point.status))
+        .col(say!(workers), Whole, |row| row.point.workers)
+        .when(has_rates, |table| table.col(say!(offered_per_s), Short, |row| row.point.rate_per_s))
+        .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
+        .class("strong")
+        .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
+        .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, row.point.repeats)))
+        .col(say!(p99_ms), Ms, |row| row.point.p99_us.map(|us| spread(us, row.point.repeats)))
+        .col(say!(errors), Whole, |row| row.point.errors)
+        .when(has_ratio, |table| table.col(say!(data_to_memory), Short, ratio))
+        .when(has_hot, |table| table.col(say!(hot_share_percent), Percent, hot))
+        .text(say!(notes), |row| notes(paper, &row.point.checks))
+        .each(|row, made| {
+            if row.first_of > 0 {
+                made.anchor = format!("experiment-{}", row.index + 1);
+            }
+        })
+        .into()
+}

@@ -1,0 +1,209 @@
+//! The short edition, and the names and charts that fit into it.
+
+use crate::support::table;
+use crate::synthetic::{self, pgbench, two_targets};
+use dyno_facts::{ExperimentFacts, PublishedRow, PublishedTable};
+use dyno_report::blocks::{Block, Drawing, PaperTable};
+use dyno_report::{Edition, Lang, Naming, Paper, Templates};
+use dyno_store::RunData;
+
+/// Lines of print on a page, and letters in a line.
+const LINES: usize = 60;
+const LETTERS: usize = 105;
+/// The short edition has at most so many pages.
+const PAGES: usize = 12;
+
+/// About how many lines of print a paper takes, from its Markdown; the tests of PDFs count pages.
+fn lines(paper: &Paper) -> usize {
+    let text = paper.markdown(Lang::En);
+    let of_line = |line: &str| match line.strip_prefix('|') {
+        // A column has its share of the line, and breaks in it.
+        Some(row) => {
+            let cells: Vec<&str> = row.split('|').collect();
+            let share = (LETTERS * 5 / 4 / cells.len()).max(5);
+            cells.iter().map(|cell| cell.trim().len() / share + 1).max().unwrap_or(1)
+        }
+        None if line.starts_with('#') => 3,
+        None => line.len() / LETTERS + usize::from(!line.is_empty()),
+    };
+    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let charts = |block: &Block| match block {
+        Block::Figures { figures, is_grid: true } => 16 * figures.len().div_ceil(2),
+        Block::Figures { figures, .. } => 20 * figures.len(),
+        _ => 0,
+    };
+    text.lines().map(of_line).sum::<usize>() + blocks.iter().map(charts).sum::<usize>()
+}
+
+/// The trials of a run under further names of experiments.
+fn repeated(mut run: RunData, times: u32) -> RunData {
+    let (trials, facts) = (run.trials.clone(), run.header.experiments.clone());
+    for time in 2..=times {
+        for own in &trials {
+            let mut own = own.clone();
+            own.summary.trial += 1000 * time;
+            own.summary.experiment = format!("{}_{time}", own.summary.experiment);
+            run.trials.push(own);
+        }
+        run.header.experiments.extend(facts.iter().map(|facts| ExperimentFacts {
+            name: format!("{}_{time}", facts.name),
+            title: format!("{}, time {time}", facts.title),
+            ..facts.clone()
+        }));
+    }
+    run
+}
+
+#[test]
+fn the_short_edition_has_at_most_12_pages() {
+    let sysbench = || two_targets(&[1, 8, 64], 3, 30);
+    let tpcc = Paper::new(&[synthetic::tpcc::tpcc()], &synthetic::tpcc::published());
+    let tpch = Paper::new(&[synthetic::tpch::tpch()], &synthetic::tpch::published());
+    let papers = [
+        ("TPC-C", tpcc),
+        ("TPC-H", tpch),
+        ("two suites", Paper::new(&[sysbench(), pgbench::pgbench()], &[synthetic::published()])),
+        ("many levels", Paper::new(&[two_targets(&[1, 2, 4, 8, 16, 32, 64, 128], 3, 30)], &[])),
+        (
+            "many experiments",
+            Paper::new(&[repeated(pgbench::pgbench(), 16)], &pgbench::published()),
+        ),
+        ("many of both", Paper::new(&[repeated(two_targets(&[1, 8, 64], 1, 12), 10)], &[])),
+    ];
+    for (name, paper) in papers {
+        let full = lines(&paper);
+        let short = lines(&paper.in_edition(Edition::Short));
+        assert!(short <= PAGES * LINES, "{name}: {short} lines, {} pages", short / LINES);
+        assert!(short < full, "{name}: the full edition has {full} lines");
+    }
+}
+
+#[test]
+fn what_the_short_edition_leaves_out_leads_nowhere() {
+    let paper = Paper::new(&[two_targets(&[1, 8, 64], 3, 30)], &[synthetic::published()]);
+    let html = paper.in_edition(Edition::Short).html(Lang::En).expect("rendered");
+    for link in html.split("href=\"#").skip(1) {
+        let name = link.split('"').next().expect("a name");
+        assert!(html.contains(&format!("id=\"{name}\"")), "#{name} is nowhere");
+    }
+    assert!(!html.contains("<th scope=\"row\"></th>"), "a row without a head");
+}
+
+fn labels(runs: &[RunData], by_product: bool) -> Vec<String> {
+    let naming = Naming { by_product, ..Naming::default() };
+    let paper = Paper::named(runs, &[], &[], &naming);
+    paper.targets.iter().map(|target| target.label.clone()).collect()
+}
+
+#[test]
+fn labels_are_short_and_tell_products() {
+    let run = || two_targets(&[1], 1, 12);
+    assert_eq!(labels(&[run()], false), ["maria", "postgres"], "as they are typed");
+    assert_eq!(labels(&[run()], true), ["MariaDB 10.11", "PostgreSQL 15"]);
+    let titled = |title: &str| {
+        let mut run = run();
+        run.header.targets[0].title = title.to_owned();
+        labels(&[run], true).swap_remove(0)
+    };
+    assert_eq!(titled("The old server"), "The old server");
+    // A title that has no room in a chart gives way to the name.
+    assert_eq!(titled("A vendor's database, class.x4.medium, of 2020"), "MariaDB 10.11");
+    // Two of one product are told apart by their names.
+    let mut same = run();
+    for trial in &mut same.trials {
+        for node in trial.before.values_mut() {
+            (node.product, node.version) = ("MariaDB".to_owned(), "10.11.14".to_owned());
+        }
+    }
+    for target in &mut same.header.targets {
+        (target.product, target.version) = (String::new(), String::new());
+    }
+    assert_eq!(labels(&[same], true), ["maria", "postgres"]);
+    // Runs that share a name are told apart by their numbers.
+    assert_eq!(
+        labels(&[run(), run()], true)[..2],
+        ["MariaDB 10.11, run 1", "PostgreSQL 15, run 1"]
+    );
+}
+
+/// A class of its own in each run, beside the rows of one published table.
+fn classes() -> (Vec<RunData>, Vec<PublishedTable>) {
+    let of = |class: &str| {
+        let mut own = pgbench::pgbench();
+        for trial in &mut own.trials {
+            trial.summary.target = class.to_owned();
+        }
+        own.header.targets[0].name = class.to_owned();
+        own.header.targets[0].class = format!("polar.{class}");
+        own
+    };
+    let row = |class: &str, number: usize, qps: f64, like: &PublishedRow| PublishedRow {
+        label: format!("polar.{class}"),
+        number,
+        metrics: [("data_qps".to_owned(), qps)].into(),
+        targets: vec![class.to_owned()],
+        ..like.clone()
+    };
+    let beside = |table: PublishedTable| PublishedTable {
+        rows: vec![
+            row("large", 1, 70_000.0, &table.rows[0]),
+            row("medium", 2, 30_000.0, &table.rows[0]),
+        ],
+        ..table
+    };
+    (vec![of("medium"), of("large")], pgbench::published().into_iter().map(beside).collect())
+}
+
+fn figures(paper: &Paper, section: &str) -> Vec<Drawing> {
+    let mut is_in = false;
+    let mut found = Vec::new();
+    for block in paper.blocks(&Templates::default(), Lang::En) {
+        match block {
+            Block::Heading(heading) if heading.level == 2 => is_in = heading.anchor == section,
+            Block::Figures { figures, .. } if is_in => found.extend(figures),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn runs_of_classes_stand_in_one_table_and_one_chart_for_each_quantity() {
+    let (runs, published) = classes();
+    let paper = Paper::new(&runs, &published);
+    let [table] = paper.comparisons.as_slice() else { panic!("{:?}", paper.comparisons) };
+    let rows: Vec<_> =
+        table.rows.iter().map(|row| (row.label.as_str(), row.target.as_str())).collect();
+    assert_eq!(rows, [("polar.large", "large"), ("polar.medium", "medium")], "as published");
+    assert!(table.rows.iter().all(|row| row.pairs.iter().all(|pair| pair.published.is_some())));
+    let charts = figures(&paper, "published");
+    assert_eq!(charts.len(), 2, "read-only and read-write");
+    assert!(charts[0].caption.contains("by class"), "{}", charts[0].caption);
+    let svg: &str = &charts[0].svgs[0];
+    for class in [">large<", ">medium<"] {
+        assert!(svg.contains(class), "{class}: {svg}");
+    }
+    // Published and measured of each class.
+    assert!(
+        svg.contains("<title>70,000</title>") && svg.contains("<title>30,000</title>"),
+        "{svg}"
+    );
+    assert_eq!(svg.matches("<rect class=\"column\"").count(), 2 + 4, "with those of the legend");
+    assert!(!charts[0].narrow.is_empty(), "laid out for small screens, too");
+    // The first of them is that of page one.
+    let cover = paper.blocks(&Templates::default(), Lang::En).into_iter().next();
+    let Some(Block::Cover(cover)) = cover else { panic!("no cover") };
+    assert_eq!(cover.chart.expect("a chart").caption, charts[0].caption);
+}
+
+#[test]
+fn a_paper_of_several_runs_lists_what_differs_between_them() {
+    let (mut runs, published) = classes();
+    let caption = "What differs between the runs";
+    runs[1].header.environment.host = "generator-2".to_owned();
+    let table = table(&Paper::new(&runs, &published), caption);
+    let heads: Vec<String> = table.columns.iter().map(|column| column.title.to_string()).collect();
+    assert_eq!(heads, ["Run", "Load generator"], "all else is the same");
+    let alone = Paper::new(&runs[..1], &published).blocks(&Templates::default(), Lang::En);
+    assert!(PaperTable::find(&alone, caption).is_none());
+}

@@ -1,0 +1,102 @@
+-- What 1.0.20 still has of 0.5's interface, and what 0.5 had beside it. Loaded after the prelude, with the same `host`.
+
+local host = ...
+local rand, cmdline = sysbench.rand, sysbench.cmdline
+local driver = host.the_driver
+
+-- What 1.0.20 still has of 0.5's globals.
+sb_rand, sb_rand_uniform, sb_rand_gaussian = rand.default, rand.uniform, rand.gaussian
+sb_rand_special, sb_rand_str, sb_rand_uniq = rand.special, rand.string, rand.unique
+function sb_rnd()
+   return rand.uniform(0, 1073741823)
+end
+
+-- 0.5's functions, all on one connection, which is opened when it is needed. Tail calls, so that errors have the script's line.
+DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
+test = cmdline.script_path
+mysql_table_engine = "innodb"
+
+local old_connection
+local function connected()
+   if not old_connection then
+      host.use_database()
+      old_connection = driver.connect()
+   end
+   return old_connection
+end
+
+function db_disconnect()
+   if old_connection then
+      old_connection:disconnect()
+      old_connection = nil
+   end
+end
+
+function db_connect()
+   db_disconnect()
+   connected()
+end
+
+function db_query(query)
+   return connected():query(query)
+end
+
+function db_bulk_insert_init(query)
+   return connected():bulk_insert_init(query)
+end
+
+function db_bulk_insert_next(row)
+   return connected():bulk_insert_next(row)
+end
+
+function db_bulk_insert_done()
+   return connected():bulk_insert_done()
+end
+
+function db_prepare(query)
+   return connected():prepare(query)
+end
+
+-- Values are read from the table each time the statement is executed.
+function db_bind_param(prepared, values)
+   local bound = {}
+   for index, value in ipairs(values) do
+      local kind = type(value) == "number" and sysbench.sql.type.BIGINT or sysbench.sql.type.VARCHAR
+      bound[index] = prepared:bind_create(kind)
+   end
+   prepared:bind_param(unpack(bound))
+   prepared.bound_values = values
+end
+
+function db_execute(prepared)
+   for index, bound in ipairs(prepared.bound_values and prepared.params or {}) do
+      bound:set(prepared.bound_values[index])
+   end
+   return prepared:execute()
+end
+
+function db_bind_result()
+end
+db_store_results, db_free_results = db_bind_result, db_bind_result
+
+function db_close(prepared)
+   return prepared:close()
+end
+
+-- 0.5's options are globals: those that are given, and the general ones by its names.
+local OLD_NAMES = { num_threads = "threads", max_time = "time", max_requests = "events", db_driver = "db_driver" }
+local as_global = {}
+for _, given in ipairs(host.given) do
+   as_global[given[1]:gsub("%-", "_")] = given[2] == nil and true or given[2]
+end
+setmetatable(_G, {
+   __index = function(_, name)
+      local value = as_global[name]
+      if value == nil and type(name) == "string" then
+         local is_of_driver = name:match("^mysql_") or name:match("^pgsql_")
+         value = sysbench.opt[OLD_NAMES[name] or is_of_driver and name]
+      end
+      -- 0.5 had no lists.
+      return type(value) == "table" and table.concat(value, ",") or value
+   end,
+})

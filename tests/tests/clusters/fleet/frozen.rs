@@ -1,0 +1,43 @@
+//! A load generator that stands still in the middle of a trial and is back before it is given up.
+
+use super::{READS, Stage, json, members};
+use dyno_testkit::{MariaDb, Nats, commits, dyno, only_run, server_or_skip};
+use rustix::process::Signal;
+use std::thread::sleep;
+use std::time::Duration;
+
+#[test]
+fn item_17_a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again() {
+    let name = "item_17_a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again";
+    let server = server_or_skip!(MariaDb, name);
+    let nats = server_or_skip!(Nats, name);
+    let stage = Stage::new(&nats.url(""), &["a", "b"]);
+    // What a fleet does by itself.
+    let suite =
+        READS.replace("retry_starved = 0\n", "").replace("duration_s = 3", "duration_s = 7");
+    let mut run = stage.start(&stage.suite(&suite), &server.url(), &[]);
+    let runs = stage.scratch.file("dyno-runs");
+    run.wait_until("an interval", |_| {
+        only_run(&runs).is_some_and(|run| !commits(&run, 1).is_empty())
+    });
+    stage.generators[1].signal(Signal::STOP);
+    sleep(Duration::from_secs(4));
+    stage.generators[1].signal(Signal::CONT);
+    let ran = run.end();
+    assert_eq!(ran.code, 0, "{}", ran.all());
+
+    let path = stage.only_run();
+    let first = json(&path.join("trials/1.json"));
+    assert_eq!(first["status"], "starved", "{}", ran.all());
+    assert!(members(&first).iter().all(|member| member["lost"].is_null()), "{first}");
+    let why = "The load generator b was starved: The load generator stood still for";
+    let is_said =
+        |text: &str| text.contains("starved, is made again") && text.contains("stood still for");
+    assert!(is_said(&ran.stderr), "{why}: {}", ran.all());
+    // The machine may starve them once more; the last one counts.
+    let mut last = (2..=3).rev().map(|trial| path.join(format!("trials/{trial}.json")));
+    let last = json(&last.find(|file| file.exists()).expect("it was made again"));
+    assert_eq!((&last["status"], &last["step"]), (&"complete".into(), &first["step"]));
+    let shown = dyno(stage.scratch.path(), &["show", &path.display().to_string()]).good().stdout;
+    assert!(shown.contains("starved, repeated") && shown.contains("stood still for"), "{shown}");
+}

@@ -1,0 +1,233 @@
+//! Soaks: long trials at a rate on a PostgreSQL, while dyno and the server are killed. Every row of the server is accounted
+//! for by the stage, or the attempt at one, that has written it.
+//!
+//! The long one is ignored: `DYNO_SOAK_MINUTES=60 cargo test -p dyno-tests --test suites -- --ignored soak --nocapture`.
+
+#![expect(clippy::print_stdout, reason = "a soak prints its figures")]
+
+use dyno_facts::{RunStatus, TrialStatus};
+use dyno_store::{RunData, TrialData};
+use dyno_testkit::{Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip};
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const WORKERS: u64 = 8;
+
+struct Soak {
+    seconds: f64,
+    stage_s: f64,
+    rate: f64,
+    /// What is done within which stage, in their order.
+    events: Vec<(u64, Event)>,
+    serves: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Event {
+    DynoKilled,
+    ServerKilled,
+}
+
+/// What was seen from outside.
+#[derive(Default)]
+struct Seen {
+    /// Resident memory of each process from its 30th second on: least and most, KiB.
+    memory: Vec<(u64, u64)>,
+}
+
+impl Soak {
+    fn suite(&self, folder: &Path, url: &str) {
+        let text = format!(
+            "[suite]\nname = \"soak\"\n[target.main]\nurl = \"{url}\"\n[[experiment]]\nname = \"soak\"\n\
+             workload = \"pgbench\"\ntest = \"script\"\noptions = {{ scripts = [\"soak.sql\"], scale = 1 }}\n\
+             workers = {WORKERS}\nrate = {}\nwarmup_s = 1\nduration_s = {}\nstage_s = {}\ncleanup = false\n",
+            self.rate, self.seconds, self.stage_s
+        );
+        fs::write(folder.join("soak.toml"), text).expect("a suite can be written");
+        let script = "INSERT INTO soak VALUES (:random_seed, :client_id);\n";
+        fs::write(folder.join("soak.sql"), script).expect("a script can be written");
+    }
+
+    fn arguments(&self) -> Vec<&'static str> {
+        let more: &[&str] = if self.serves { &["--serve"] } else { &[] };
+        [&["run", "soak.toml", "--dir", "runs"], more].concat()
+    }
+
+    fn play(&self, folder: &Path, server: &mut Postgres) -> (Ran, Seen) {
+        self.suite(folder, &server.url());
+        let mut seen = Seen::default();
+        for (number, event) in &self.events {
+            let mut running = RunningDyno::start(folder, &self.arguments());
+            watch(&mut running, &mut seen, |_| is_within(folder, *number));
+            match event {
+                Event::DynoKilled => {
+                    running.signal(Signal::KILL);
+                    running.end();
+                }
+                Event::ServerKilled => {
+                    server.kill();
+                    let ran = running.end();
+                    assert_eq!(ran.code, 1, "{}", ran.all());
+                    server.restart().expect("it starts again");
+                }
+            }
+        }
+        let mut running = RunningDyno::start(folder, &self.arguments());
+        let over = |running: &RunningDyno| {
+            let status = fs::read_to_string(format!("/proc/{}/stat", running.process()));
+            status.map_or(true, |status| status.contains(") Z "))
+        };
+        watch(&mut running, &mut seen, over);
+        (running.end(), seen)
+    }
+}
+
+/// Waits, for as long as it takes, and notes how much memory dyno has.
+fn watch(running: &mut RunningDyno, seen: &mut Seen, mut is_so: impl FnMut(&RunningDyno) -> bool) {
+    let begun = Instant::now();
+    let mut memory: Option<(u64, u64)> = None;
+    while !is_so(running) {
+        assert!(begun.elapsed() < Duration::from_secs(7_200), "{}", running.stderr());
+        if let Some(now) = resident_kib(running.process())
+            && begun.elapsed() > Duration::from_secs(30)
+        {
+            let (least, most) = memory.unwrap_or((now, now));
+            memory = Some((least.min(now), most.max(now)));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    seen.memory.extend(memory);
+}
+
+fn resident_kib(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether two intervals of this stage, or a later one, were measured.
+fn is_within(folder: &Path, stage: u64) -> bool {
+    let Some(run) = only_run(&folder.join("runs")) else { return false };
+    let trials = fs::read_dir(run.join("trials")).into_iter().flatten().flatten();
+    let running = trials.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let number: u32 = name.strip_suffix(".partial.json")?.parse().ok()?;
+        let start = fs::read(entry.path()).ok()?;
+        let start: serde_json::Value = serde_json::from_slice(&start).ok()?;
+        let own = start["stage"]["number"].as_u64()?;
+        (own >= stage).then_some(number)
+    });
+    running.max().is_some_and(|trial| commits(&run, trial).len() > 1)
+}
+
+/// Commits that dyno has stored of a trial, warm-up included.
+fn recorded(trial: &TrialData) -> u64 {
+    trial.series.iter().map(|row| row.committed).sum()
+}
+
+/// Holds the server's rows against what dyno has stored; returns both sums.
+fn account(run: &RunData, server: &Postgres, rate: f64) -> (u64, u64) {
+    let rows = "SELECT seed || ' ' || count(*) FROM soak GROUP BY seed";
+    let rows = server.sbtest(rows).expect("an answer");
+    let pair = |line: &str| -> Option<(u64, u64)> {
+        let (seed, count) = line.trim().split_once(' ')?;
+        Some((seed.parse().ok()?, count.parse().ok()?))
+    };
+    let mut rows: BTreeMap<u64, u64> = rows.lines().filter_map(pair).collect();
+    let all: u64 = rows.values().sum();
+    let mut counted = 0;
+    for trial in run.trials.iter().filter(|trial| trial.summary.status == TrialStatus::Stage) {
+        // What was in flight when the window closed has ended since, and is told.
+        let own = recorded(trial) + trial.summary.in_flight;
+        let of_seed = rows.get_mut(&trial.summary.seed).expect("rows of each stage");
+        *of_seed = of_seed.checked_sub(own).expect("no commit is counted that is no row");
+        counted += own;
+    }
+    for trial in &run.trials {
+        let is_attempt =
+            trial.summary.stage.is_some() && trial.summary.status != TrialStatus::Stage;
+        if !is_attempt {
+            continue;
+        }
+        let of_seed = rows.get_mut(&trial.summary.seed).expect("rows of each attempt");
+        let stored = recorded(trial);
+        let extra = of_seed.checked_sub(stored).expect("no commit is counted that is no row");
+        // What an attempt did after its last stored interval nobody has counted: two intervals at most, and what was in
+        // flight.
+        let unknown_most = (2.5 * rate) as u64 + WORKERS;
+        let number = trial.summary.trial;
+        assert!(extra <= unknown_most, "attempt {number}: {extra} rows beyond {stored}");
+        println!("attempt {number}: {stored} commits stored, {extra} rows beyond them");
+        counted += *of_seed;
+        *of_seed = 0;
+    }
+    assert!(rows.values().all(|left| *left == 0), "rows that belong to no stage: {rows:?}");
+    (all, counted)
+}
+
+fn bytes_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    entries
+        .map(|entry| match entry.metadata().expect("it is there") {
+            metadata if metadata.is_dir() => bytes_of(&entry.path()),
+            metadata => metadata.len(),
+        })
+        .sum()
+}
+
+fn soaked(soak: &Soak, server: &mut Postgres) -> (RunData, Seen) {
+    let scratch = Scratch::new();
+    server.sbtest("CREATE TABLE soak (seed bigint, client int)").expect("a table");
+    let (ran, seen) = soak.play(scratch.path(), server);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let path = only_run(&scratch.path().join("runs")).expect("one run");
+    let run = dyno_store::read(&path).expect("a run");
+    assert_eq!(run.status(), RunStatus::Complete);
+    let (all, counted) = account(&run, server, soak.rate);
+    println!("the server has {all} rows, stages and attempts have written {counted}");
+    assert_eq!(all, counted);
+    let sum = &run.trials.last().expect("trials").summary;
+    let stages = run.trials.iter().filter(|trial| trial.summary.status == TrialStatus::Stage);
+    let of_stages: u64 = stages.map(|trial| trial.summary.counts.committed).sum();
+    assert_eq!((&sum.status, sum.counts.committed), (&TrialStatus::Complete, of_stages));
+    let bytes_per_hour = bytes_of(&path) as f64 * 3_600.0 / soak.seconds;
+    println!("the run folder has {} bytes: {bytes_per_hour:.0} an hour", bytes_of(&path));
+    // The paper is no matter of time.
+    let series = bytes_of(&path.join("trials")) as f64 * 3_600.0 / soak.seconds;
+    println!("of these trials/ {} bytes: {series:.0} an hour", bytes_of(&path.join("trials")));
+    let shown = dyno(scratch.path(), &["show", &path.to_string_lossy()]).good().stdout;
+    assert!(shown.contains("Stages of trials"), "{shown}");
+    println!("{shown}");
+    (run, seen)
+}
+
+#[test]
+fn item_17_no_row_of_a_soak_is_lost_or_counted_twice_when_dyno_is_killed() {
+    let name = "item_17_no_row_of_a_soak_is_lost_or_counted_twice_when_dyno_is_killed";
+    let mut server = server_or_skip!(Postgres, name);
+    let events = vec![(2, Event::DynoKilled), (3, Event::ServerKilled)];
+    let soak = Soak { seconds: 12.0, stage_s: 3.0, rate: 300.0, events, serves: false };
+    let (run, _) = soaked(&soak, &mut server);
+    let failed = run.trials.iter().filter(|it| matches!(it.summary.status, TrialStatus::Failed(_)));
+    assert_eq!(failed.count(), 1, "the stage whose server was killed");
+}
+
+#[test]
+#[ignore = "takes as many minutes as DYNO_SOAK_MINUTES says, or six"]
+fn soak_at_2000_tx_s_while_dyno_is_killed_twice_and_the_server_once() {
+    let minutes = std::env::var("DYNO_SOAK_MINUTES").ok().and_then(|text| text.parse().ok());
+    let seconds = 60.0 * minutes.unwrap_or(6.0);
+    let mut server = server_or_skip!(Postgres, "soak");
+    // At least eight stages, of five minutes at most.
+    let stage_s = (seconds / 8.0_f64).min(300.0);
+    let events = vec![(2, Event::DynoKilled), (4, Event::ServerKilled), (6, Event::DynoKilled)];
+    let soak = Soak { seconds, stage_s, rate: 2_000.0, events, serves: true };
+    let (_, seen) = soaked(&soak, &mut server);
+    for (least, most) in &seen.memory {
+        println!("memory of a dyno after its 30th second: {least} to {most} KiB");
+        assert!(most - least <= 5 << 10, "not flat within 5 MiB: {least} to {most} KiB");
+    }
+}
