@@ -36,35 +36,30 @@ impl TrialResult {
 /// Merges the results of all load generators, with times on one clock ([`TrialResult::shift`]). Counts and histograms
 /// are exact sums; facts of a machine are those of the worst one.
 pub fn merge(parts: &[TrialResult]) -> Result<TrialResult, MergeError> {
-    let (first, rest) = parts.split_first().ok_or(MergeError::Empty)?;
-    let mut merged = first.clone();
-    for part in rest {
-        if !is_alike(&merged.total, &part.total)
-            || merged.offered.is_some() != part.offered.is_some()
-        {
-            return Err(MergeError::Foreign);
-        }
-        add(&mut merged, part);
-    }
-    merged.ended = how_ended(parts);
-    Ok(merged.balanced())
+    folded(parts, add)
 }
 
 /// Joins the stages of one trial, one after the other: their windows add up, without the gaps between them. Counts and
 /// histograms are exact sums; facts of the machine are those of the worst stage, its load is the mean.
 pub fn join(stages: &[TrialResult]) -> Result<TrialResult, MergeError> {
-    let (first, rest) = stages.split_first().ok_or(MergeError::Empty)?;
-    let mut joined = first.clone();
-    for stage in rest {
-        if !is_alike(&joined.total, &stage.total)
-            || joined.offered.is_some() != stage.offered.is_some()
-        {
+    folded(stages, append)
+}
+
+/// One result of all parts, if they are of the same trial.
+fn folded(
+    parts: &[TrialResult],
+    add: impl Fn(&mut TrialResult, &TrialResult),
+) -> Result<TrialResult, MergeError> {
+    let (first, rest) = parts.split_first().ok_or(MergeError::Empty)?;
+    let mut sum = first.clone();
+    for part in rest {
+        if !is_alike(&sum.total, &part.total) || sum.offered.is_some() != part.offered.is_some() {
             return Err(MergeError::Foreign);
         }
-        append(&mut joined, stage);
+        add(&mut sum, part);
     }
-    joined.ended = how_ended(stages);
-    Ok(joined.balanced())
+    sum.ended = how_ended(parts);
+    Ok(sum.balanced())
 }
 
 fn append(joined: &mut TrialResult, stage: &TrialResult) {
