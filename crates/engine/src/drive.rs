@@ -415,9 +415,11 @@ fn finish<W: Workload, D: Driver>(
     let mut conditions = collected.conditions;
     conditions.run_delay_s =
         (!delays.is_empty()).then(|| delays.iter().sum::<Nanos>() as f64 / 1e9);
+    // A stop after the end of the window takes nothing from it.
+    let is_cut = ended_at < shared.spec.ends(window.opens);
     let ended = match error {
         Some(error) => TrialEnd::Aborted(error),
-        None if shared.control.is_stopped() => TrialEnd::Interrupted,
+        None if is_cut && shared.control.is_stopped() => TrialEnd::Interrupted,
         None if shared.events_done() => TrialEnd::Events,
         None => TrialEnd::Time,
     };

@@ -264,6 +264,11 @@ impl Runner<'_> {
                 }
             }
         }
+        let is_stopped = self.control.is_stopped();
+        match self.run.header().owed.is_empty() {
+            false if is_stopped => return Ok(RunStatus::Interrupted),
+            _ => self.hold_owed(|_| true)?,
+        }
         Ok(match failed {
             0 => RunStatus::Complete,
             failed => RunStatus::Failed(say!(trials_failed, n = failed)),
@@ -272,7 +277,7 @@ impl Runner<'_> {
 
     /// Does a step; `None` where it is no trial, or one that is over.
     fn step(&mut self, step: &PlanStep) -> Result<Option<TrialDone>, Failure> {
-        self.hold_owed(step)?;
+        self.hold_owed_before(step)?;
         match &step.action {
             StepAction::Prepare => self.prepare(step).map(|()| None),
             StepAction::Cleanup => self.cleanup(step).map(|()| None),

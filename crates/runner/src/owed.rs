@@ -1,5 +1,5 @@
-//! Trials that lost a server which did not come back in time: what was acknowledged in them is held against the data
-//! before these are used again, or dropped.
+//! Trials that lost a server which did not come back in time, or whose checks the user has cut off: what was
+//! acknowledged in them is held against the data before these are used again, or dropped.
 
 use crate::asking;
 use crate::failure::Failure;
@@ -31,15 +31,20 @@ pub(crate) fn note(
 
 impl Runner<'_> {
     /// Holds what earlier trials have left against the data, before a step changes them.
-    pub(crate) fn hold_owed(&mut self, step: &PlanStep) -> Result<(), Failure> {
-        if matches!(step.action, StepAction::Prepare) {
-            return Ok(());
+    pub(crate) fn hold_owed_before(&mut self, step: &PlanStep) -> Result<(), Failure> {
+        match step.action {
+            StepAction::Prepare => Ok(()),
+            _ => self.hold_owed(|owner| owner == self.plan.owner(&step.target)),
         }
-        let owner = self.plan.owner(&step.target);
+    }
+
+    /// The same for the targets that are meant.
+    pub(crate) fn hold_owed(&mut self, is_meant: impl Fn(&str) -> bool) -> Result<(), Failure> {
         let owed = self.run.header().owed.clone();
         for (id, file) in owed {
             let of = self.plan.steps.iter().find(|of| of.id == id);
-            let Some(of) = of.filter(|of| self.plan.owner(&of.target) == owner) else { continue };
+            let of = of.map(|of| (of, self.plan.owner(&of.target)));
+            let Some((of, owner)) = of.filter(|(_, owner)| is_meant(owner)) else { continue };
             let reached_as = self.plan.reached_as(&of.target);
             let (experiment, reached) = parties(&self.experiments, &self.targets, of, reached_as)?;
             let nodes = watched::watched(self.plan.target(owner), reached);

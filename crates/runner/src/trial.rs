@@ -150,11 +150,19 @@ pub fn drive_trial<F: Driven, D: Driver>(
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
     let parts =
         TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving };
+    let is_whole = parts.measured.status == TrialStatus::Complete;
+    let is_owed = is_away || is_whole && are_cut_off(&parts.after.checks);
     let done = store(writer, parts, progress, &place)?;
-    match ledger.filter(|_| is_away) {
-        Some(ledger) => Err(owed::note(run, step, &ledger, &nodes)?.at(place)),
-        None => Ok(done),
+    let owed = ledger.filter(|_| is_owed);
+    match owed.map(|ledger| owed::note(run, step, &ledger, &nodes)).transpose()? {
+        Some(owed) if is_away => Err(owed.at(place)),
+        _ => Ok(done),
     }
+}
+
+/// Whether the user has stopped the run within the checks of a trial. What was measured stays.
+fn are_cut_off(checks: &[DataCheck]) -> bool {
+    signals::has_come() && checks.iter().any(|check| check.verdict == CheckVerdict::NotMade)
 }
 
 /// What the family finds before a trial; `None` where the run was stopped meanwhile.
@@ -208,14 +216,10 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let status = gone.or(fleet.lost).map_or(measured.status, TrialStatus::Failed);
     let died = if fault.is_none() && !is_gone { died(&surroundings) } else { None };
     let is_about_a_server = died.is_some();
-    let failure = no_fault.flatten().or(died).or(denial).or_else(|| unproven(&after));
+    let unproven = || unproven(&after).filter(|_| !are_cut_off(&after.checks));
+    let failure = no_fault.flatten().or(died).or(denial).or_else(unproven);
     let has_failed = is_lost || failure.is_some();
-    let is_unchecked = after.checks.iter().any(|check| check.verdict == CheckVerdict::NotMade);
     let status = match (status, failure) {
-        // It is repeated, with its checks.
-        (TrialStatus::Complete, _) if !is_denied && is_unchecked && signals::has_come() => {
-            TrialStatus::Interrupted
-        }
         (TrialStatus::Complete, Some(why)) => TrialStatus::Failed(why),
         // An error that ended the trial is what a server's end looks like from the other side of the wire.
         (TrialStatus::Failed(why), Some(more)) if is_about_a_server => {
@@ -261,17 +265,31 @@ pub(crate) fn store(
             progress.fail(&format!("starved, is made again: {why} Measured: {figures}"));
         }
     }
-    for check in &summary.checks {
-        let verdict = check.verdict.name();
+    tell_checks(&summary.checks, place);
+    let status = summary.status.clone();
+    writer.finish(summary)?;
+    Ok(TrialDone::Ended { status, is_denied })
+}
+
+/// Each check in a line; those that were not made for the same reason stand in one.
+fn tell_checks(checks: &[DataCheck], place: &str) {
+    let not_made = |check: &DataCheck| check.verdict == CheckVerdict::NotMade;
+    for (at, check) in checks.iter().enumerate() {
+        let same = |other: &&DataCheck| not_made(other) && other.evidence == check.evidence;
+        if not_made(check) && checks[..at].iter().any(|earlier| same(&earlier)) {
+            continue;
+        }
+        let names = match not_made(check) {
+            true => checks.iter().filter(same).map(|check| &check.name[..]).collect::<Vec<_>>(),
+            false => vec![&check.name[..]],
+        };
         let tell = match check.verdict {
             CheckVerdict::Passed => output::step,
             _ => output::talk,
         };
-        tell(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
+        let (names, verdict) = (names.join(", "), check.verdict.name());
+        tell(&format!("{place}: check {names}: {verdict}: {}", check.evidence));
     }
-    let status = summary.status.clone();
-    writer.finish(summary)?;
-    Ok(TrialDone::Ended { status, is_denied })
 }
 
 /// A trial in a line; `headline` is what its family says of it.

@@ -111,20 +111,29 @@ pub(crate) fn explained(failure: Failure, nodes: &[WatchedNode]) -> Failure {
 pub(crate) fn are_back(nodes: &[WatchedNode], place: &str) -> bool {
     let patience = Patience::of_trial();
     let within = 6 * patience.says_after;
-    output::talk(&format!(
-        "{place}: waiting up to {} s until all nodes answer again: what was acknowledged is then held against the \
-         data",
-        within / SECOND
-    ));
     let until = monotonic_now() + within;
-    let answers = |node: &WatchedNode| node.answers(patience.answer_within);
+    let mut is_said = false;
     while monotonic_now() < until && !signals::has_come() {
-        if watched::lost(nodes).is_none() && nodes.iter().all(answers) {
+        let away = watched::away(nodes, patience.answer_within);
+        if away.is_empty() {
             return true;
+        }
+        if !is_said {
+            output::talk(&format!("{place}: {}", waiting(&away, within)));
+            is_said = true;
         }
         std::thread::sleep(LOOK);
     }
     false
+}
+
+fn waiting(away: &[&str], within: Nanos) -> String {
+    let (names, seconds) = (away.join(", "), within / SECOND);
+    format!(
+        "waiting up to {seconds} s for {names}: what was acknowledged is then held against the data\nhint: start it again \
+         (of a cluster of dyno: `dyno cluster start {}`), or press Ctrl-C: the next run of the same command looks then",
+        away[0]
+    )
 }
 
 fn sentence(node: &NodeSight, idle: Nanos) -> Message {

@@ -38,11 +38,15 @@ pub(crate) fn lost(nodes: &[WatchedNode]) -> Option<NodeSight> {
     nodes.iter().find_map(|node| Some(node.sight(node.watch.as_ref()?.lost()?)))
 }
 
+/// The names of those that do not answer.
+pub(crate) fn away(nodes: &[WatchedNode], answer_within: Nanos) -> Vec<&str> {
+    let is_away = |node: &&WatchedNode| node.is_lost() || !node.answers(answer_within);
+    nodes.iter().filter(is_away).map(|node| node.name.as_str()).collect()
+}
+
 /// Those that are not lost: a fault may leave a node down.
 pub(crate) fn without_lost(nodes: &[WatchedNode]) -> Vec<WatchedNode> {
-    let is_lost =
-        |node: &&WatchedNode| node.watch.as_ref().is_some_and(|watch| watch.lost().is_some());
-    nodes.iter().filter(|node| !is_lost(node)).cloned().collect()
+    nodes.iter().filter(|node| !node.is_lost()).cloned().collect()
 }
 
 pub(crate) fn sentence(sight: &NodeSight) -> Message {
@@ -65,6 +69,10 @@ pub(crate) fn ailing(nodes: &[WatchedNode]) -> Option<NodeSight> {
 }
 
 impl WatchedNode {
+    fn is_lost(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.lost().is_some())
+    }
+
     /// A target that is one server without a cluster.
     pub(crate) fn only(name: &str, database: &Database) -> Self {
         WatchedNode { name: name.to_owned(), database: database.clone(), watch: None }

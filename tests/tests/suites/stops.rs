@@ -194,3 +194,24 @@ fn int_ends_the_conditions_on_a_server_that_hangs() {
     drop(frozen);
     goes_on(folder);
 }
+
+#[test]
+fn int_in_the_checks_keeps_what_was_measured() {
+    let server = server_or_skip!(MariaDb, "int_in_the_checks_keeps_what_was_measured");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &server.url(), TPCC);
+    let mut running = start(folder);
+    let runs = folder.join("dyno-runs");
+    running.wait_until("the end of the window", |_| {
+        only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= 3)
+    });
+    let said = ends(&mut running, Signal::INT);
+    let not_made = "not made: The check was stopped by the user.";
+    assert_eq!(said.matches(not_made).count(), 1, "one line for all of them: {said}");
+    let trials = only_run(&runs).expect("a run").join("trials");
+    let text = fs::read_to_string(trials.join("1.json")).expect("a summary");
+    assert!(text.contains("\"status\": \"complete\"") && text.contains("\"not_made\""), "{text}");
+    goes_on(folder);
+    assert!(!trials.join("2.json").exists(), "it is not measured again");
+}

@@ -97,6 +97,16 @@ fn the_user_stops_and_keeps_what_was_measured() {
 }
 
 #[test]
+fn a_stop_after_the_window_takes_nothing_from_it() {
+    let control = Control::new();
+    let mut workload = Lists::of(&TRANSFER);
+    workload.stop = Some((10 * SECOND, &control));
+    let (result, _) = run(&workload, &constant(7 * MS, vec![]), &closed(4, 10));
+    assert!(control.is_stopped(), "transactions outlast the window");
+    assert_eq!((&result.ended, result.length()), (&TrialEnd::Time, 10 * SECOND));
+}
+
+#[test]
 fn the_user_does_not_wait_for_what_takes_long() {
     for finish_begun in [false, true] {
         let control = Control::new();

@@ -53,6 +53,14 @@ impl Lists<'_> {
         }
     }
 
+    fn stop_where_due(&self) {
+        if let Some((at, control)) = self.stop
+            && now() >= at
+        {
+            control.stop();
+        }
+    }
+
     /// One kind that commits.
     pub(crate) fn of(statements: &[&'static str]) -> Self {
         let statements = statements.to_vec();
@@ -113,11 +121,7 @@ impl Workload for Lists<'_> {
         _attempt: u32,
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
-        if let Some((at, control)) = self.stop
-            && now() >= at
-        {
-            control.stop();
-        }
+        self.stop_where_due();
         assert!(self.panics_at.is_none_or(|at| now() < at), "a worker is broken");
         for &statement in &worker.prepared[transaction] {
             let param = [Param::Int(worker.rng.uniform(1, 1_000_000) as i64)];
@@ -127,6 +131,7 @@ impl Workload for Lists<'_> {
     }
 
     fn ended(&self, _worker: &mut Worker, ended: &EndedTransaction) {
+        self.stop_where_due();
         self.over.lock().expect("nobody panicked").push(*ended);
     }
 
