@@ -75,16 +75,34 @@ pub fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize)
 
 /// Linear; logarithmic where the values span more than a factor of 30.
 pub(crate) fn latency_axis(values: &[f64], ticks: usize, lang: Lang) -> Axis {
-    let label = say!(latency_ms);
     let above_zero = || values.iter().copied().filter(|value| *value > 0.0);
     let low = above_zero().fold(f64::INFINITY, f64::min);
     let high = above_zero().fold(0.0, f64::max);
-    if !(low.is_finite() && high / low > 30.0) {
-        return linear_axis(label.render(lang).as_str(), values.iter().copied(), ticks);
+    match low.is_finite() && high / low > 30.0 {
+        true => log_axis(say!(latency_ms), (low, high), ticks, lang),
+        false => linear_axis(&say!(latency_ms).render(lang), values.iter().copied(), ticks),
     }
+}
+
+fn log_axis(label: Message, (low, high): (f64, f64), ticks: usize, lang: Lang) -> Axis {
     let scale = AxisScale::round_log(low, high);
     let label = say!(axis_logarithmic, axis = label);
     Axis::of(label.render(lang), scale, scale.ticks(ticks + 2))
+}
+
+/// Published throughputs above so many times one's own would press these flat on a linear axis.
+const PRESSED_FLAT: f64 = 8.0;
+
+/// Of one's own results, least to highest, and published ones.
+fn throughput_axis(label: &Message, own: &[f64], published: &[(f64, f64)], lang: Lang) -> Axis {
+    const TICKS: usize = 5;
+    let low = own.iter().copied().fold(f64::INFINITY, f64::min);
+    let [own_high, high] = [own.to_vec(), published.iter().map(|(_, y)| *y).collect()]
+        .map(|values: Vec<f64>| values.into_iter().fold(0.0, f64::max));
+    match low > 0.0 && high > PRESSED_FLAT * own_high {
+        true => log_axis(label.clone(), (low, high), TICKS, lang),
+        false => linear_axis(&label.render(lang), [own_high, high].into_iter(), TICKS),
+    }
 }
 
 fn targets_of(experiment: &Experiment) -> Vec<&str> {
@@ -135,8 +153,9 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
             ..Series::line(say!(published).render(lang), PUBLISHED.to_owned(), points)
         });
     }
-    let measured = experiment.points.iter().map(|point| (measure.of)(point).max);
-    let highest = measured.chain(published.iter().map(|(_, y)| *y));
+    let spread = |point: &Point| (measure.of)(point);
+    let own: Vec<f64> =
+        experiment.points.iter().flat_map(|p| [spread(p).min, spread(p).max]).collect();
     let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
     let description = say!(
         measure_of_experiment_against_levels,
@@ -144,7 +163,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         experiment = &experiment.title,
         levels = &levels.label,
     );
-    let y = linear_axis(measure.label.render(lang).as_str(), highest, 5);
+    let y = throughput_axis(&measure.label, &own, &published, lang);
     let shown = ThroughputExtras {
         has_band,
         has_intervals,

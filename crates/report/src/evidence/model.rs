@@ -141,7 +141,7 @@ impl PaperTarget {
     }
 
     /// Whether its sessions have the isolation level of its shards, whatever they ask for.
-    pub fn passes_no_isolation_on(&self) -> bool {
+    pub(crate) fn passes_no_isolation_on(&self) -> bool {
         let has_shards = self.facts.nodes.iter().any(|node| node.role == Role::Shard);
         has_shards && is_shardingsphere(&self.product)
     }

@@ -104,9 +104,7 @@ fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
     let own = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
     let own = own.or_else(|| settings::isolation(target));
     let mut trials = paper.trials.iter().filter(|trial| trial.target == target.label);
-    let asked = trials
-        .find_map(|trial| KnownFamily::of(&trial.summary)?.isolation(&trial.summary))
-        .filter(|_| !target.passes_no_isolation_on());
+    let asked = trials.find_map(|trial| KnownFamily::of(&trial.summary)?.isolation(&trial.summary));
     let same = |level: &str| level.replace('-', " ").to_lowercase();
     match (asked, own) {
         (Some(asked), Some(own)) if same(&asked) != same(own) => {

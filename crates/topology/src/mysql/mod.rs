@@ -230,6 +230,10 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
             "super-read-only=ON\n"
         });
     }
+    if node.role == "shard" {
+        // What TPC-C asks for: ShardingSphere-Proxy does not pass the level of a session on.
+        text.push_str("transaction-isolation=READ-COMMITTED\n");
+    }
     if state.replication != Replication::Async {
         text.push_str(&semi_sync(state, node));
     }

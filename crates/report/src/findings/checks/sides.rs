@@ -139,7 +139,6 @@ impl<'a> TargetSide<'a> {
         let asked = self.trials.iter().find_map(|trial| {
             KnownFamily::of(&trial.summary)?.isolation(&trial.summary).map(Fact::read)
         });
-        let asked = asked.filter(|_| !self.target.passes_no_isolation_on());
         let of_settings = || settings::isolation(self.target).map(Fact::read);
         asked.or_else(|| self.told("isolation", |node| node.isolation.clone())).or_else(of_settings)
     }

@@ -56,8 +56,12 @@ fn systems(paper: &Paper) -> Vec<Message> {
     unique(measured(paper).into_iter().map(line).collect())
 }
 
-/// Without the package that it came in: `MariaDB 10.11.14`.
+/// Without the package that it came in: `MariaDB 10.11.14`, `ShardingSphere-Proxy 5.1.0 (MariaDB 10.11.19)`.
 fn shown_product(words: &str) -> String {
+    const PROXY: &str = "ShardingSphere-Proxy ";
+    if let Some((server, version)) = words.split_once(PROXY) {
+        return format!("{PROXY}{version} ({})", shown_product(server));
+    }
     let words = words.split(" (").next().unwrap_or_default().split(' ');
     let is_version = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let word = |word: &str| match is_version(word) {

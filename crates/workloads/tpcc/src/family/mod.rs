@@ -11,7 +11,6 @@ pub use facts::{TerminalLoad, facts, tpmc_limit};
 pub use preflight::{Need, TpccPreflightError, preflight};
 
 use crate::Handover;
-use crate::ITEMS;
 use crate::across::{CrossShardWork, ForeignWork};
 use crate::ledger::Counted;
 use crate::ledger_file::{LedgerFile, Recorded, read};
@@ -23,6 +22,7 @@ use crate::options::{OFFER, TpccSettings};
 use crate::profile::ReadOnlyEnd;
 use crate::schema::{CONFIG, LOAD_STATE, table_names};
 use crate::settle::{Settlement, settle};
+use crate::{ITEMS, TpccOptions};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
@@ -151,7 +151,7 @@ impl Driven for TpccFamily {
             let idle = shards_without_rows(shards, map, loaded.warehouses);
             found.warnings.extend(idle.map(|idle| idle.to_string()));
         }
-        let workload = self.workload(driver, &loaded, spec, stem)?;
+        let workload = self.workload(driver, &found, spec, stem)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.ledger(driver, stem);
         let foreign = match known {
@@ -188,7 +188,7 @@ impl Driven for TpccFamily {
         let found = ask(driver, async |session| {
             preflight(session, &need).await.map_err(preflight_failure)
         })?;
-        let workload = self.workload(driver, &found.loaded, spec, stem)?;
+        let workload = self.workload(driver, &found, spec, stem)?;
         Ok(match self.ledger(driver, stem) {
             Some(path) => workload.with_ledger(LedgerFile::part(&path)?),
             None => workload,
@@ -311,11 +311,13 @@ impl TpccFamily {
     fn workload<D: Driver>(
         &self,
         driver: &D,
-        loaded: &TpccDatabase,
+        found: &preflight::Preflight,
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<crate::Tpcc, Failure> {
-        let mut options = self.options.of_run(loaded, spec.seed);
+        let loaded = &found.loaded;
+        let options = self.options.of_run(loaded, spec.seed);
+        let mut options = TpccOptions { isolation: found.isolation, ..options };
         if self.options.delivery_log {
             options.delivery_log = Some(stem.with_extension("deliveries.csv"));
         }

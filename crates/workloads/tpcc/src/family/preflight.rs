@@ -2,7 +2,7 @@
 
 use crate::load::{LoadError, TpccDatabase, foreign_keys, loaded};
 use crate::{Isolation, prepared_statements};
-use dyno_core::{DbError, Dialect, Session, counted};
+use dyno_core::{DbError, Dialect, Session, counted, is_shardingsphere};
 use dyno_load::query::{answer, answer_if_any, whole};
 use dyno_runner::failure::Failure;
 
@@ -19,6 +19,8 @@ pub struct Need {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preflight {
     pub loaded: TpccDatabase,
+    /// The isolation that sessions ask for; `None` is what is usual for the dialect.
+    pub isolation: Option<Isolation>,
     /// What the user should know, in sentences.
     pub warnings: Vec<String>,
 }
@@ -75,9 +77,14 @@ pub async fn preflight<S: Session>(
     warnings.extend(connections(session, need.sessions).await?);
     let keys = foreign_keys(session).await.map_err(TpccPreflightError::Unloaded)?;
     warnings.extend(about_foreign_keys(keys, need.foreign_keys));
-    warnings.extend(about_isolation(session.dialect(), need.isolation));
+    let is_passed_on = !is_shardingsphere(&session.product().version);
+    warnings.extend(match is_passed_on {
+        true => about_isolation(session.dialect(), need.isolation),
+        false => need.isolation.and_then(about_a_proxy),
+    });
     warnings.extend(about_statistics(session).await?);
-    Ok(Preflight { loaded, warnings })
+    let isolation = if is_passed_on { need.isolation } else { Some(Isolation::ServerDefault) };
+    Ok(Preflight { loaded, isolation, warnings })
 }
 
 /// MySQL counts the prepared statements of all sessions together.
@@ -184,6 +191,15 @@ fn about_isolation(dialect: Dialect, asked: Option<Isolation>) -> Option<String>
         ),
         _ => None,
     }
+}
+
+/// ShardingSphere-Proxy takes the level that a session asks for, and its sessions at the shards keep theirs.
+fn about_a_proxy(asked: Isolation) -> Option<String> {
+    let name = asked.name()?;
+    Some(format!(
+        "ShardingSphere-Proxy passes no isolation on: the option `isolation` ({name}) does not count, and sessions keep \
+         the level of the shards."
+    ))
 }
 
 /// The planner guesses without them, and its guesses are not the same from run to run.

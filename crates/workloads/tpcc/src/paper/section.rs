@@ -12,7 +12,7 @@ use dyno_report::format::{
     NumberFormat::{Fixed, Ms, Right, Short, Whole},
 };
 use dyno_report::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
-use dyno_report::{Experiment, Paper, PaperTarget, Point, Trial};
+use dyno_report::{Experiment, Paper, Point, Trial};
 
 /// The section with its charts; `None` where no trial is TPC-C.
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
@@ -83,11 +83,7 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .class("keep")
         .text(say!(flight), |p| setup(p).map(|setup| &setup.flight))
         .text(say!(isolation_2), |p| {
-            let target = paper.targets.iter().find(|target| target.label == p.target);
-            match target.is_some_and(PaperTarget::passes_no_isolation_on) {
-                true => Some(say!(the_shards_own)),
-                false => setup(p).map(|setup| words::isolation(setup.isolation.as_deref())),
-            }
+            setup(p).map(|setup| words::isolation(setup.isolation.as_deref()))
         })
         .col("tpmC", Short, |p| own(p).map(|own| spread(own.tpmc, p.repeats)))
         .class("strong")
