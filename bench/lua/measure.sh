@@ -5,7 +5,7 @@
 # `sbtest` without tables. sysbench 1.0.20 must be installed. Runs follow one another round by round; each prints its user
 # and system time for an event or a query, start-up included. The machine must have nothing else to do.
 set -euo pipefail
-dyno=$1 socket=$2 rounds=${3:-3} seconds=${4:-8}
+dyno=$(realpath "$1") socket=$(realpath "$2") rounds=${3:-3} seconds=${4:-8}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,14 +28,16 @@ for _ in $(seq "$rounds"); do
    measure "empty event, sysbench" "total number of events:" sysbench --time="$seconds" ./empty.lua run
 done
 
-# As somebody has edited it: executed as a script.
+# As somebody has edited it: executed as a script. Without a path the name is that of the script too where it lies in the
+# folder, so that the native test runs in another one.
+mkdir elsewhere
 for script in oltp_common oltp_read_write; do
    { cat "/usr/share/sysbench/$script.lua"; echo 'local edited = true'; } >"$script.lua"
 done
 tables=("${server[@]}" --tables=4 --table-size=10000 --threads=16 --time="$seconds" --rand-type=uniform)
 "$dyno" sysbench "${tables[@]}" oltp_read_write prepare >out
 for _ in $(seq "$rounds"); do
-   measure "read-write, native test" "total:" "$dyno" sysbench "${tables[@]}" oltp_read_write run
+   (cd elsewhere && measure "read-write, native test" "total:" "$dyno" sysbench "${tables[@]}" oltp_read_write run)
    measure "read-write, script on dyno" "total:" "$dyno" sysbench "${tables[@]}" ./oltp_read_write.lua run
    measure "read-write, script on sysbench" "total:" sysbench "${tables[@]}" ./oltp_read_write.lua run
 done

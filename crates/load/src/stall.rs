@@ -21,7 +21,7 @@ pub struct Patience {
 }
 
 impl Default for Patience {
-    /// Says it after 30 s, gives up after 2.5 minutes. `DYNO_LOAD_PATIENCE_S` changes the first, and the others with it.
+    /// Says it after 30 s, gives up after a minute. `DYNO_LOAD_PATIENCE_S` changes the first, and the others with it.
     fn default() -> Self {
         let given = std::env::var("DYNO_LOAD_PATIENCE_S").ok().and_then(seconds);
         Patience::saying_after(given.unwrap_or(30 * SECOND))
@@ -35,15 +35,14 @@ fn seconds(text: String) -> Option<Nanos> {
 
 impl Patience {
     pub fn saying_after(says_after: Nanos) -> Self {
-        let (gives_up_after, answer_within) = (5 * says_after, (5 * SECOND).min(says_after));
-        Patience { says_after, gives_up_after, answer_within }
+        let answer_within = (5 * SECOND).min(says_after);
+        Patience { says_after, gives_up_after: 2 * says_after, answer_within }
     }
 
     /// Of a trial: nobody waits for longer than half a minute for a server that will not come back.
     pub fn of_trial() -> Self {
         let given = std::env::var("DYNO_TRIAL_PATIENCE_S").ok().and_then(seconds);
-        let says_after = given.unwrap_or(10 * SECOND);
-        Patience { gives_up_after: 2 * says_after, ..Patience::saying_after(says_after) }
+        Patience::saying_after(given.unwrap_or(10 * SECOND))
     }
 
     /// The node for which work without progress for `idle` had better end.
@@ -243,7 +242,7 @@ mod tests {
             (NodeHealth::Works, [false, false, false]),
         ];
         for (health, expected) in cases {
-            assert_eq!([0, 30, 150].map(|idle_s| ends(idle_s, health)), expected, "{health:?}");
+            assert_eq!([0, 30, 60].map(|idle_s| ends(idle_s, health)), expected, "{health:?}");
         }
     }
 
@@ -271,7 +270,7 @@ mod tests {
             lost(&sights[0], 200 * SECOND, &Patience::saying_after(30 * SECOND), "the load");
         assert_eq!(
             stuck,
-            "n1 says so, and the load made no progress for 200 s (it waits 150 s for such a node)"
+            "n1 says so, and the load made no progress for 200 s (it waits 60 s for such a node)"
         );
     }
 }
