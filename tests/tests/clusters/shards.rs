@@ -2,8 +2,9 @@
 
 use crate::mine::{Mine, up};
 use crate::verbs::assert_nothing_is_left;
-use dyno_testkit::{RunningDyno, dyno};
+use dyno_testkit::{RunningDyno, commits, dyno, only_run};
 use dyno_topology::{Cluster, Health, TopologyKind};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -157,6 +158,7 @@ fn tpcc_over_four_postgres_shards_is_consistent_and_its_ledger_exact_after_a_kil
     let printed = mine.dyno(&["check", &mine.node_url("endpoint")]).stdout;
     assert!(printed.contains("C12"), "{printed}");
     another_number_of_shards_is_refused(&mine);
+    a_stop_in_the_checks_owes_a_look_at_the_ledger(&mine);
     a_shard_that_died_before_a_trial_is_named(&mut mine);
     the_ledger_is_exact_after_a_shard_was_killed(&mine);
 }
@@ -172,6 +174,32 @@ fn another_number_of_shards_is_refused(mine: &Mine) {
     let ran = dyno(mine.scratch.path(), &up);
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(ran.stderr.contains("it has no XA"), "{}", ran.all());
+}
+
+/// The trial stays as it was measured, and the next run of the same command holds its ledger against the shards.
+fn a_stop_in_the_checks_owes_a_look_at_the_ledger(mine: &Mine) {
+    let folder = mine.scratch.file("stopped");
+    std::fs::create_dir(&folder).expect("a folder");
+    let suite = SUITE.replace("duration_s = 8", "duration_s = 3");
+    std::fs::write(folder.join("stopped.toml"), suite).expect("a file");
+    let run = ["run", "stopped.toml", "--target", &format!("main={}", mine.url())];
+    let mut running = RunningDyno::start(&folder, &run);
+    let runs = folder.join("dyno-runs");
+    running.wait_until("the end of the window", |_| {
+        only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= 3)
+    });
+    running.signal(Signal::INT);
+    let stopped = running.end();
+    assert_eq!(stopped.code, 130, "{}", stopped.all());
+    let trial = only_trial(&folder);
+    assert_eq!(trial["status"], "complete", "{trial}");
+    assert!(trial["checks"].to_string().contains("not_made"), "{trial}");
+    let ran = dyno(&folder, &run);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let held = "acknowledged and nobody had checked (trials/1.ledger): acknowledged ";
+    let held = ran.stderr.lines().find(|line| line.contains(held)).unwrap_or_default();
+    assert!(held.contains(", lost 0. "), "{held}: {}", ran.all());
+    assert!(!only_run(&runs).expect("a run").join("trials/2.json").exists(), "{}", ran.all());
 }
 
 /// Also where it died while the data were being checked, or their sessions opened.
