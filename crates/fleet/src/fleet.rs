@@ -59,7 +59,7 @@ pub struct Fleet {
     known: Vec<FleetMember>,
     /// The subjects of the members, for the task that keeps them.
     kept: Arc<Mutex<Vec<String>>>,
-    /// Ids of load generators that were refused: the user hears of each once.
+    /// Ids of load generators that were lost, and why others were left out: the user hears of each once.
     refused: BTreeSet<String>,
     events: Receiver<&'static str>,
 }
@@ -172,9 +172,11 @@ impl Fleet {
             if is_member || self.refused.contains(&hello.id) {
                 continue;
             }
+            // Who is busy with a run that has ended is free a little later.
             if let Some(why) = self.unfit(&hello) {
-                tell(&why);
-                self.refused.insert(hello.id);
+                if self.refused.insert(why.clone()) {
+                    tell(&why);
+                }
                 continue;
             }
             self.join(hello);

@@ -34,6 +34,7 @@ mod renewal;
 mod repetition;
 mod restore;
 mod search;
+mod seeds;
 pub mod signals;
 mod stages;
 mod starving;
@@ -71,6 +72,7 @@ use fleet::Team;
 use nodes::Nodes;
 use remaining::Remaining;
 use repetition::{Clock, NextTrial};
+use seeds::UsedSeeds;
 use starving::Starving;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -109,6 +111,7 @@ pub fn execute(
         locks,
         shares_targets,
         earlier: EarlierLooks::of(&run),
+        seeds: UsedSeeds::of(plan, &run),
         families,
         plan,
         run,
@@ -158,6 +161,7 @@ struct Runner<'a> {
     /// Whether other runs may work on them all the same.
     shares_targets: bool,
     earlier: EarlierLooks,
+    seeds: UsedSeeds,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, ReachedDatabase>,
     /// Trials after which a check of the data failed.
@@ -363,6 +367,7 @@ impl Runner<'_> {
             experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
         if existing.is_empty() {
             self.fresh.insert(owner.clone());
+            self.seeds.made_anew(&owner);
         }
         let found = ownership::split(self.run.header().tables.get(&owner), &tables).found;
         let told = if found.is_empty() { told } else { say!(data_found, loaded = told) };
@@ -422,10 +427,17 @@ impl Runner<'_> {
         if !is_ready {
             return Ok(TrialDone::INTERRUPTED);
         }
-        self.fresh.remove(self.plan.owner(&step.target));
+        let owner = self.plan.owner(&step.target);
+        self.fresh.remove(owner);
+        let place = self.run.next_stem().display().to_string();
         // Fields are borrowed one by one: a trial writes to the run folder.
         let (experiment, reached) =
             parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
+        let seed = match experiment.writes() {
+            true => self.seeds.next(owner, planned.seed, &place),
+            false => planned.seed,
+        };
+        let planned = &PlannedTrial { seed, ..planned.clone() };
         let (mut tables, idle) = (experiment.tables(), experiment.idle_tables());
         tables.retain(|table| !idle.contains(&table.as_str()));
         let planned_target = self.plan.target(&step.target);

@@ -43,6 +43,7 @@ impl Runner<'_> {
                 let (text, told, limit, key) = (text.expose(), &[], None, "restore");
                 let command = ShellCommand { target: owner, told, text, does, key, limit };
                 let has_ended = self.run_on(step, &command)?;
+                self.seeds.made_anew(owner);
                 self.lock(name)?;
                 Ok(has_ended)
             }

@@ -4,7 +4,7 @@ use crate::asking::given_up;
 use dyno_core::Interrupter;
 use dyno_engine::Control;
 use dyno_reactor::unless;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -103,10 +103,19 @@ pub fn exit_code() -> u8 {
     128 + FIRST.load(Ordering::Relaxed)
 }
 
-/// Calls `stop` at Ctrl-C or SIGTERM, also where the parent has these ignored; the second one ends
-/// the process at once.
+/// True where this process was started to outlive its terminal, as by `nohup`.
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 << (SIGHUP - 1) != 0)
+}
+
+/// Calls `stop` at Ctrl-C or SIGTERM, also where the parent has these ignored, and where the terminal is lost, unless
+/// that is ignored; the second one ends the process at once.
 pub fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let hangup = (!ignores_hangups()).then_some(SIGHUP);
+    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut signals = signals.forever();
         if let Some(signal) = signals.next() {

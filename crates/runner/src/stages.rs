@@ -9,6 +9,7 @@ use super::Runner;
 use crate::failure::Failure;
 use crate::joined::joined;
 use crate::output;
+use crate::seeds::BITS_OF_SEEDS;
 use crate::trial::{TrialDone, figures};
 use dyno_engine::{MergeError, TrialResult};
 use dyno_facts::{PlanStep, PlannedTrial, Purpose, StageOf, TrialStatus, TrialSummary};
@@ -71,7 +72,6 @@ impl Runner<'_> {
 
 /// A stage as it is driven. Each has a seed of its own, so that none repeats the work of another.
 fn part(trial: &PlannedTrial, stage: StageOf, follows: bool) -> PlannedTrial {
-    const BITS_OF_SEEDS: u64 = (1 << 53) - 1;
     let length_s = trial.duration_s.map(|duration_s| duration_s / f64::from(stage.of));
     let warm_most_s =
         length_s.filter(|_| follows).map_or(f64::INFINITY, |length_s| length_s * WARM_SHARE);

@@ -27,7 +27,8 @@ impl StoreError {
         let message = format!("dyno can't {doing} {}: {error}.", path.display());
         let hint = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "Free some space there, then give the same command again; what was measured so far is kept."
+                "Free some space there, then give the same command again; what was measured so far is kept. `dyno paper last` writes \
+                 the papers of a complete run."
             }
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
                 "Make the folder writable for this user, or choose another folder for runs."

@@ -42,6 +42,7 @@ pub use compare::{Compare, WantedStop, pairs, seconds, share};
 pub use plan::{Overrides, Plan};
 pub use problem::{Problem, SuiteError, SuitePlace};
 pub use publication::publication;
+pub use resume::fnv1a;
 pub use suite::{
     Link, Node, OptionEntry, OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan,
 };

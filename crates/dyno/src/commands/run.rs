@@ -451,14 +451,14 @@ pub(crate) fn find_unfinished(
 
 /// Whether a run that failed has trials that were never made, such as those after the death of a
 /// server. Where each of them was made, some with a bad end, a new run begins.
+/// Whether trials of the plan are left, those that failed among them.
 fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;
     let was_made = |step: &PlanStep| {
         data.trials.iter().any(|trial| {
-            let is_open =
-                matches!(trial.summary.status, TrialStatus::Interrupted | TrialStatus::Starved);
-            // A stage that failed is made again: the trial is its sum.
-            trial.summary.step == step.id && !is_open && trial.summary.stage.is_none()
+            // What failed is made again, and so is a stage that failed: the trial is its sum.
+            let is_whole = trial.summary.status == TrialStatus::Complete;
+            trial.summary.step == step.id && is_whole && trial.summary.stage.is_none()
         })
     };
     let skipped = data.header.skipped.keys().cloned().collect();

@@ -13,13 +13,13 @@ use crate::asking;
 use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
 use crate::signals::{EndedBySignal, unless_stopped};
-use dyno_core::{Cause, DbError, Discard, Driver, Session};
+use dyno_core::{Cause, DbError, Discard, Driver, SECOND, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
-use dyno_load::doing;
+use dyno_load::{Patience, doing};
 use dyno_observe::{ServerProcess, read_facts};
-use dyno_reactor::block_on;
+use dyno_reactor::{block_on, monotonic_now, timeout};
 use std::path::Path;
 use std::time::Instant;
 
@@ -201,7 +201,18 @@ fn url_failure(error: TargetError) -> Failure {
 
 fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let database = Database::open(target)?;
-    let facts = with_driver!(&database, driver => run(facts_of(driver)))?;
+    let answers = Patience::default().says_after;
+    let within = answers + target.connect_timeout_s() * SECOND;
+    let silent = || {
+        DbError::unreachable(format!(
+            "it takes the log-in, and answers no question within {} s",
+            answers / SECOND
+        ))
+    };
+    let facts = with_driver!(&database, driver => run(async {
+        let asked = timeout(monotonic_now() + within, facts_of(driver)).await;
+        asked.unwrap_or_else(|_| Err(silent()))
+    }))?;
     Ok((database, facts))
 }
 

@@ -60,6 +60,8 @@ fn interrupted(case: &Case<'_>) -> Vec<Finding> {
             };
             let numbers = |is_before: bool| {
                 let own = run.trials.iter().filter(move |trial| began(trial) == is_before);
+                // The sum of stages began with the first of them.
+                let own = own.filter(|trial| trial.summary.stages.is_empty());
                 own.map(|trial| trial.summary.trial)
             };
             let (before, after) = (numbers(true).max()?, numbers(false).min()?);
