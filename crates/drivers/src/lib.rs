@@ -4,10 +4,12 @@
 //! - [`target`]: URLs, passwords.
 //! - [`net`]: addresses, sockets, TLS, receive buffers.
 //! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each; `duckdb` with the cargo feature of that name.
+//! - [`dry`]: sends nothing.
 //! - [`route`]: one driver for all nodes of a target.
 
 mod database;
 mod disclosure;
+pub mod dry;
 #[cfg(feature = "duckdb")]
 pub mod duckdb;
 pub mod mysql;

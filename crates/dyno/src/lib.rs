@@ -5,6 +5,7 @@ mod benchmarksql;
 mod choice;
 mod commands;
 mod fleet;
+mod levels;
 mod terminal;
 mod tpch;
 
@@ -176,10 +177,18 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         return exit_code(Err(failure));
     }
     if is_drop_in("sysbench") {
-        return sysbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
+        return sysbench::run(
+            arguments.into_iter().skip(1).collect(),
+            &TerminalStreams,
+            levels::run,
+        );
     }
     if is_drop_in("pgbench") {
-        return pgbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
+        return pgbench::run(
+            arguments.into_iter().skip(1).collect(),
+            &TerminalStreams,
+            levels::run,
+        );
     }
     let hidden = process_list::hide_values(&[]);
     let may_be_secret = |argument: &OsString| {
@@ -220,8 +229,12 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Completion(arguments) => commands::help::complete(&arguments),
         Verb::Cluster { command } => commands::cluster::run(&command),
         Verb::Tpch { command } => tpch::main(&command),
-        Verb::Sysbench { arguments } => return sysbench::run(arguments, &TerminalStreams),
-        Verb::Pgbench { arguments } => return pgbench::run(arguments, &TerminalStreams),
+        Verb::Sysbench { arguments } => {
+            return sysbench::run(arguments, &TerminalStreams, levels::run);
+        }
+        Verb::Pgbench { arguments } => {
+            return pgbench::run(arguments, &TerminalStreams, levels::run);
+        }
         Verb::Benchmarksql { command } => return benchmarksql::run(command),
     };
     exit_code(result.map(|()| 0))

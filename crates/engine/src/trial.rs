@@ -29,6 +29,9 @@ pub struct TrialSpec {
     /// Every transaction gets its own session, connected before it begins and closed after it. Only the latency of
     /// scheduled transactions includes that.
     pub connect_each: bool,
+    /// A worker's session is closed and opened anew after so many transactions; 0 never. The latency of the transaction
+    /// that follows includes it.
+    pub reconnect_every: u64,
     /// Transactions that could begin only this late are skipped, if they have a schedule. This long after the due time no
     /// attempt begins.
     pub late_limit: Option<Nanos>,
@@ -70,6 +73,7 @@ impl TrialSpec {
             finish_begun: false,
             watch_workers: false,
             connect_each: false,
+            reconnect_every: 0,
             late_limit: None,
             rate_per_s: None,
             even_rate: false,

@@ -73,8 +73,18 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     let mix =
         Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(shared.number(id))));
     let session = Some(session);
-    let mut worker =
-        Worker { shared, local, id, session, state, mix, job: None, at_once: None, counted: 0 };
+    let mut worker = Worker {
+        shared,
+        local,
+        id,
+        session,
+        state,
+        mix,
+        job: None,
+        at_once: None,
+        counted: 0,
+        on_session: 0,
+    };
     let error = worker.drive().await;
     local.stop_driving(shared.spec.finish_begun, now());
     Box::pin(worker.finish(error)).await;
@@ -159,6 +169,8 @@ struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     at_once: Option<Job>,
     /// Transactions that count and are over.
     counted: u64,
+    /// Transactions that have begun on this session, where that is bounded.
+    on_session: u64,
 }
 
 impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
@@ -166,6 +178,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     async fn drive(&mut self) -> Option<DbError> {
         let spec = self.shared.spec;
         let blocks = self.shared.driver.blocks();
+        let renews_sessions = spec.connect_each || spec.reconnect_every > 0;
         let mut stride = 0;
         let mut last = now();
         while !self.local.is_over(last) && !self.has_done_all() {
@@ -180,8 +193,8 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                 self.ended(kind, Outcome::Skipped, begin.until(last), 0, &Tally::default());
                 continue;
             }
-            if spec.connect_each {
-                match Box::pin(self.connect_for_one(begin)).await {
+            if renews_sessions {
+                match Box::pin(self.renewed(begin)).await {
                     Ok(connected) => begin = connected,
                     Err(error) => return self.leave(kind, error),
                 }
@@ -222,6 +235,22 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             self.shared.events_done.store(true, Ordering::Relaxed);
         }
         done
+    }
+
+    /// Replaces the session where it has had all its transactions.
+    async fn renewed(&mut self, begin: Begin) -> Result<Begin, DbError> {
+        let every = self.shared.spec.reconnect_every;
+        if every == 0 {
+            return self.connect_for_one(begin).await;
+        }
+        if self.on_session == every {
+            self.connect_for_one(begin).await?;
+            self.local.recorder.borrow_mut().reconnected(now());
+            self.on_session = 0;
+        }
+        self.on_session += 1;
+        // As in sysbench, connecting is a part of the event.
+        Ok(begin)
     }
 
     /// Replaces the session by one for a single transaction, which begins once it is connected.

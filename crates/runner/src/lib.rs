@@ -19,6 +19,7 @@ mod fault;
 mod fleet;
 mod footprint;
 mod joined;
+pub mod level_suite;
 pub mod muster;
 mod nodes;
 pub mod output;

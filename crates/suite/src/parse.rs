@@ -90,6 +90,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
         experiments: Vec::new(),
         retry_starved,
         text: Source::default(),
+        script_texts: Vec::new(),
     })
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn read(
     }
     let mut scripts = Vec::new();
     for entry in &named {
-        let script = read_one(&suite.text.file, &entry.value).map_err(|(message, hint)| {
+        let script = read_one(suite, &entry.value).map_err(|(message, hint)| {
             Problem::new(message).hint(hint).at(&suite.text, &entry.value_span)
         })?;
         scripts.push(script);
@@ -51,7 +51,7 @@ pub(crate) fn read(
 }
 
 /// `FILE` or `FILE@WEIGHT`; what is wrong comes with a remedy.
-fn read_one(suite_file: &str, written: &str) -> Result<ScriptFacts, (String, String)> {
+fn read_one(suite: &Suite, written: &str) -> Result<ScriptFacts, (String, String)> {
     let (name, weight) = match written.rsplit_once('@') {
         Some((name, weight)) => match weight.parse::<u32>() {
             Ok(weight) => (name, weight),
@@ -64,6 +64,13 @@ fn read_one(suite_file: &str, written: &str) -> Result<ScriptFacts, (String, Str
         },
         None => (written, 1),
     };
+    let sha256 = |text: &str| {
+        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    if let Some((_, text)) = suite.script_texts.iter().find(|(given, _)| given == name) {
+        let (name, text, sha256) = (name.to_owned(), text.clone(), sha256(text));
+        return Ok(ScriptFacts { name, weight, text, sha256 });
+    }
     let is_inside = |path: &Path| {
         path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
     };
@@ -75,9 +82,8 @@ fn read_one(suite_file: &str, written: &str) -> Result<ScriptFacts, (String, Str
                 .to_owned(),
         ));
     }
-    let text = text_of(suite_file, name)?;
-    let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(ScriptFacts { name: name.to_owned(), weight, text, sha256 })
+    let text = text_of(&suite.text.file, name)?;
+    Ok(ScriptFacts { name: name.to_owned(), weight, sha256: sha256(&text), text })
 }
 
 fn text_of(suite_file: &str, name: &str) -> Result<String, (String, String)> {

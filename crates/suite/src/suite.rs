@@ -36,6 +36,8 @@ pub struct Suite {
     pub targets: Vec<SuiteTarget>,
     pub experiments: Vec<SuiteExperiment>,
     pub(crate) text: Source,
+    /// Scripts that are no files beside the suite: names and texts.
+    pub(crate) script_texts: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -177,6 +179,12 @@ impl Suite {
             }
             _ => Err(SuiteError { problems }),
         }
+    }
+
+    /// Gives it the texts of scripts by their names: they are read from no file.
+    pub fn with_scripts(mut self, texts: &[(String, String)]) -> Suite {
+        self.script_texts = texts.to_vec();
+        self
     }
 
     pub fn target(&self, name: &str) -> Option<&SuiteTarget> {

@@ -115,6 +115,55 @@ fn a_list_of_threads_ends_with_one_table() {
     assert_eq!((&list[0]["workers"], &list[1]["workers"]), (&1.into(), &2.into()));
 }
 
+#[test]
+fn a_list_of_threads_or_clients_leaves_a_paper() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let of = |words: &[&str]| dyno(folder, words);
+    let database = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--table-size=50"];
+    let sysbench = |words: &[&str]| of(&[&database[..], words].concat());
+    assert_eq!(sysbench(&["oltp_point_select", "prepare"]).code, 0);
+    let swept = sysbench(&["--threads=1,2", "--time=1", "oltp_point_select", "run", "--paper"]);
+    assert_eq!(swept.code, 0, "{}", swept.all());
+    assert_levels(&folder.join("dyno-runs"), "oltp_point_select");
+    let kept = sysbench(&["--events=1", "oltp_point_select", "run"]);
+    assert_eq!(kept.code, 0, "the tables are still there: {}", kept.all());
+
+    fs::write(folder.join("own.lua"), "function event() sysbench.sql.driver() end")
+        .expect("a file");
+    fs::remove_dir_all(folder.join("dyno-runs")).expect("removed");
+    let swept = sysbench(&["--threads=1,2", "--time=1", "own.lua", "run", "--paper"]);
+    assert_eq!(swept.code, 0, "{}", swept.all());
+    assert_levels(&folder.join("dyno-runs"), "own.lua");
+
+    let made = of(&["pgbench", "-i", "-q", "sqlite:bank.db"]);
+    assert_eq!(made.code, 0, "{}", made.all());
+    fs::write(folder.join("own.sql"), "SELECT :n + 1;").expect("a file");
+    let scripts = ["-b", "select-only@2", "-f", "own.sql", "-D", "n=4"];
+    let pgbench = ["pgbench", "-n", "-T", "1", "-c", "1,2", "--paper", "sqlite:bank.db"];
+    fs::remove_dir_all(folder.join("dyno-runs")).expect("removed");
+    let swept = of(&[&pgbench[..], &scripts].concat());
+    assert_eq!(swept.code, 0, "{}", swept.all());
+    let paper = assert_levels(&folder.join("dyno-runs"), "script");
+    assert!(paper.contains("SELECT :n + 1;"), "the text of the script");
+    let refused = of(&["pgbench", "-c", "1,2", "--paper", "sqlite:bank.db"]);
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stderr.contains("--paper needs the length of a run"), "{}", refused.all());
+}
+
+/// Looks whether the only run has a trial at one and at two workers, and a paper of them; gives its text.
+fn assert_levels(runs: &std::path::Path, title: &str) -> String {
+    let path = only_run(runs).expect("a run");
+    let run = dyno_store::read(&path).expect("a run");
+    let workers: Vec<u32> = run.trials.iter().map(|trial| trial.summary.identity.workers).collect();
+    assert_eq!(workers, [1, 2]);
+    assert_eq!(run.header.status, RunStatus::Complete);
+    assert!(path.join("paper.json").is_file());
+    let paper = fs::read_to_string(path.join("paper.html")).expect("a paper");
+    assert!(paper.contains(title), "{title}");
+    paper
+}
+
 /// `dyno bench` of a URL that can't be benched: it ends before it has made anything.
 fn refused(url: &str) -> Ran {
     let scratch = Scratch::new();

@@ -83,6 +83,15 @@ impl TargetUrl {
         jdbc::parse(url)
     }
 
+    /// The URL with its password, for whoever opens it; Display hides that.
+    pub fn reveal(&self) -> Secret {
+        let mut password = String::new();
+        if let Some(secret) = &self.password {
+            text::push_encoded(&mut password, secret.reveal(), b"");
+        }
+        Secret(print::print(self, &password))
+    }
+
     pub fn scheme(&self) -> &'static str {
         let this = (self.dialect, self.embedded);
         let scheme =

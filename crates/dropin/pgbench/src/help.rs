@@ -86,6 +86,8 @@ Options of dyno (off by default, so that reports look as ever):
                            such a URL may also stand in the place of DBNAME
   --percentiles=LIST       add a line per percentile of the latency, such as 50,95,99.9
   --json=FILE              write the result as JSON (\"-\" is standard output)
+  --paper                  run each number of -c as `dyno run` does, checks and looks at the server
+                           included, and write a paper of them into a folder below dyno-runs; needs -T
   --hdr=FILE               write latencies as an HdrHistogram interval log
   --warmup=NUM             run NUM seconds before measuring
   --check-balances         after the run, check that accounts, tellers, branches and history

@@ -15,6 +15,7 @@ mod initialize;
 mod logs;
 mod numbers;
 mod open_files;
+mod paper;
 mod progress;
 mod refusal;
 mod report;
@@ -25,6 +26,7 @@ mod setup;
 
 use command_line::Stop;
 use dyno_runner::exit::Exit;
+use dyno_runner::level_suite::RunLevels;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_runner::sweep::{self, JsonList, SweepLevel};
@@ -36,8 +38,12 @@ use std::process::ExitCode;
 /// What runs are told that look for a version of pgbench.
 const VERSION: &str = concat!("15.20 (dyno ", env!("CARGO_PKG_VERSION"), ")");
 
-/// Does what pgbench would do with these arguments (without the program's name).
-pub fn run(arguments: Vec<OsString>, streams: &'static dyn Streams) -> ExitCode {
+/// Does what pgbench would do with these arguments (without the program's name). `--paper` has `run_levels` make it.
+pub fn run(
+    arguments: Vec<OsString>,
+    streams: &'static dyn Streams,
+    run_levels: RunLevels,
+) -> ExitCode {
     output::install(streams);
     let hidden = process_list::hide_values(&[]);
     let words: Vec<String> =
@@ -47,7 +53,12 @@ pub fn run(arguments: Vec<OsString>, streams: &'static dyn Streams) -> ExitCode 
             "pgbench: warning: the password can be seen in the process list: {error}"
         ));
     }
-    match main_of(&words) {
+    let done = match paper::wanted(&words) {
+        Ok(Some(levels)) => return run_levels(&levels),
+        Ok(None) => main_of(&words),
+        Err(refusal) => Err(refusal),
+    };
+    match done {
         Ok(exit) => exit.into(),
         Err(refusal) => {
             output::talk_unended(&refusal.to_string());
@@ -62,7 +73,7 @@ fn has_secret(word: &str) -> bool {
 }
 
 fn main_of(words: &[String]) -> Result<Exit, Refusal> {
-    let Some((at, levels)) = sweep_of(words) else { return main_of_one(words, &mut None) };
+    let Some(levels) = sweep_of(words) else { return main_of_one(words, &mut None) };
     if words.iter().any(|word| word.starts_with("--hdr")) {
         let message =
             "the file of --hdr holds one run: a list of clients would write it anew for each";
@@ -70,10 +81,8 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
     }
     let mut json = JsonList::of(words)?;
     let mut refused = None;
-    let (exit, table) = sweep::sweep("clients", &levels, |clients, measured| {
-        let mut own = words.to_vec();
-        let (option, _) = words[at].split_at(words[at].len() - list_of(&words[at]).len());
-        own[at] = format!("{option}{clients}");
+    let (exit, table) = sweep::sweep("clients", &levels.clients, |clients, measured| {
+        let mut own = levels.words(words, clients);
         if let Some(json) = &json {
             json.redirect(&mut own);
         }
@@ -88,13 +97,35 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
     refused.map_or(Ok(exit), Err)
 }
 
-/// The place of a list of clients, and its numbers.
-fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
+/// A list of clients.
+#[derive(Debug, PartialEq)]
+struct Levels {
+    /// The place of its word.
+    at: usize,
+    clients: Vec<u32>,
+}
+
+impl Levels {
+    /// The words with one number in place of the list.
+    fn words(&self, words: &[String], clients: u32) -> Vec<String> {
+        let mut own = words.to_vec();
+        let word = &words[self.at];
+        let (option, _) = word.split_at(word.len() - list_of(word).len());
+        own[self.at] = format!("{option}{clients}");
+        own
+    }
+
+    fn most(&self) -> u32 {
+        self.clients.iter().max().copied().unwrap_or(1)
+    }
+}
+
+fn sweep_of(words: &[String]) -> Option<Levels> {
     let of_word = |at: usize| {
         let is_value = at > 0 && matches!(words[at - 1].as_str(), "-c" | "--client");
         let is_whole = words[at].starts_with("-c") || words[at].starts_with("--client=");
         let levels = sweep::levels(list_of(&words[at])).filter(|_| is_value || is_whole);
-        levels.map(|levels| (at, levels))
+        levels.map(|clients| Levels { at, clients })
     };
     (0..words.len()).rev().find_map(of_word)
 }
@@ -150,9 +181,10 @@ mod tests {
         let sweep = |words: &[&str]| {
             sweep_of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
         };
-        assert_eq!(sweep(&["-T", "5", "-c", "1,2,4"]), Some((3, vec![1, 2, 4])));
-        assert_eq!(sweep(&["-c1,8", "-T", "5"]), Some((0, vec![1, 8])));
-        assert_eq!(sweep(&["--client=2,3"]), Some((0, vec![2, 3])));
+        let levels = |at, clients: &[u32]| Some(Levels { at, clients: clients.to_vec() });
+        assert_eq!(sweep(&["-T", "5", "-c", "1,2,4"]), levels(3, &[1, 2, 4]));
+        assert_eq!(sweep(&["-c1,8", "-T", "5"]), levels(0, &[1, 8]));
+        assert_eq!(sweep(&["--client=2,3"]), levels(0, &[2, 3]));
         assert_eq!(sweep(&["-c", "8", "-D", "1,2"]), None);
     }
 }

@@ -305,6 +305,7 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
         finish_begun: true,
         watch_workers: false,
         connect_each: settings.connect_each,
+        reconnect_every: 0,
         late_limit: late_limit(settings),
         rate_per_s: settings.rate_per_s,
         even_rate: false,

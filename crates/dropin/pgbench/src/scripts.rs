@@ -6,6 +6,7 @@ use super::refusal::Refusal;
 use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// At most this many scripts are taken.
 const SCRIPTS_MAX: usize = 128;
@@ -73,6 +74,14 @@ struct Loaded {
     script: Script,
 }
 
+/// Scripts as a suite has them.
+pub(super) struct TestOfScripts {
+    pub(super) test: String,
+    /// Each with its weight; none for a test of pgbench's own.
+    pub(super) named: Vec<String>,
+    pub(super) texts: Vec<(String, String)>,
+}
+
 #[derive(Default)]
 pub(super) struct Loader {
     loaded: Vec<Loaded>,
@@ -82,6 +91,33 @@ pub(super) struct Loader {
 impl Loader {
     pub(super) fn into_scripts(self) -> Vec<(Script, u32)> {
         self.loaded.into_iter().map(|loaded| (loaded.script, loaded.weight)).collect()
+    }
+
+    /// What a suite calls them.
+    pub(super) fn to_suite(&self) -> Result<TestOfScripts, Refusal> {
+        let builtin = |of: &Loaded| builtins().iter().find(|one| one.description == of.description);
+        if let [loaded] = &self.loaded[..]
+            && let Some(builtin) = builtin(loaded)
+        {
+            let test = builtin.name.to_owned();
+            return Ok(TestOfScripts { test, named: Vec::new(), texts: Vec::new() });
+        }
+        let (mut named, mut texts) = (Vec::new(), Vec::new());
+        for (number, loaded) in (1..).zip(&self.loaded) {
+            let path = Path::new(&loaded.description);
+            let file = match builtin(loaded) {
+                Some(builtin) => builtin.name.into(),
+                None => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(),
+            };
+            // Two may have the same name.
+            let name = format!("{number}/{file}");
+            let text = String::from_utf8(loaded.text.clone()).map_err(|_| {
+                Refusal::error(format_args!("the script {file} is not UTF-8, as --paper needs it"))
+            })?;
+            named.push(format!("{name}@{}", loaded.weight));
+            texts.push((name, text));
+        }
+        Ok(TestOfScripts { test: "script".to_owned(), named, texts })
     }
 
     /// True when a built-in script is among them: these need pgbench's tables.

@@ -71,6 +71,8 @@ pub(super) struct Settings {
     pub(super) check_balances: bool,
     pub(super) percentiles: Vec<f64>,
     pub(super) json: Option<PathBuf>,
+    /// The run is one of a suite and leaves a paper.
+    pub(super) paper: bool,
     pub(super) hdr: Option<PathBuf>,
 }
 

@@ -15,6 +15,7 @@ mod lua;
 mod notes;
 mod options;
 mod originals;
+mod paper;
 mod report;
 mod run;
 mod settings;
@@ -26,6 +27,8 @@ use console::{Console, Level};
 use dyno_core::nearest;
 use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
+use dyno_runner::failure::Failure;
+use dyno_runner::level_suite::RunLevels;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_runner::sweep::{self, JsonList, SweepLevel};
@@ -48,8 +51,12 @@ fn banner() -> String {
     format!("{VERSION} (using dyno {})\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// Does what sysbench would do with these arguments (without the program's name).
-pub fn run(arguments: Vec<OsString>, streams: &'static dyn Streams) -> ExitCode {
+/// Does what sysbench would do with these arguments (without the program's name). `--paper` has `run_levels` make it.
+pub fn run(
+    arguments: Vec<OsString>,
+    streams: &'static dyn Streams,
+    run_levels: RunLevels,
+) -> ExitCode {
     output::install(streams);
     let hidden = process_list::hide_values(&SECRETS);
     let words: Vec<String> =
@@ -58,7 +65,22 @@ pub fn run(arguments: Vec<OsString>, streams: &'static dyn Streams) -> ExitCode 
     if let (Err(error), true) = (hidden, has_secret) {
         output::talk(&format!("warning: the password can be seen in the process list: {error}"));
     }
-    main_of(&words).into()
+    match paper::wanted(&words) {
+        Ok(Some(levels)) => run_levels(&levels),
+        Ok(None) => main_of(&words).into(),
+        Err(refusal) => refused(refusal).into(),
+    }
+}
+
+/// A command line that can't be meant.
+fn refused(refusal: Failure) -> Exit {
+    let mut console = Console::new(Settings::new().verbosity, false);
+    console.notice(banner());
+    console.complain(refusal.message);
+    if let Some(hint) = refusal.hint {
+        console.hint(hint);
+    }
+    Exit::Failed
 }
 
 /// The part of a word up to the equals sign, if a secret follows.
@@ -128,15 +150,7 @@ fn swept(words: &[String], at: usize, levels: &[u32]) -> Exit {
 fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
     let line = match command_line::read(words) {
         Ok(line) => line,
-        Err(refusal) => {
-            let mut console = Console::new(Settings::new().verbosity, false);
-            console.notice(banner());
-            console.complain(refusal.message);
-            if let Some(hint) = refusal.hint {
-                console.hint(hint);
-            }
-            return Exit::Failed;
-        }
+        Err(refusal) => return refused(refusal),
     };
     let settings = &line.settings;
     let verbosity = if settings.debug { Level::Debug as u8 } else { settings.verbosity };
@@ -257,6 +271,23 @@ fn with_test(
         }
     };
     let settings = &line.settings;
+    let command_line = without_secrets(words);
+    let job = run::Job {
+        settings,
+        test: options.test.name().to_owned(),
+        command_line: &command_line,
+        reconnect_every: options.reconnect.into(),
+        script: None,
+    };
+    if settings.is_dry() {
+        return match load_command {
+            None => run::run_dry(options, &job, console),
+            Some(_) => {
+                console.fatal("--mysql-dry-run is for the command run: nothing else is worth it");
+                Exit::Failed
+            }
+        };
+    }
     let target = target::target(settings, |name| std::env::var(name).ok());
     let database = match Database::open(&target) {
         Ok(database) => database,
@@ -268,12 +299,7 @@ fn with_test(
     };
     match load_command {
         Some(command) => load::load(&database, command, settings, &options, console),
-        None => {
-            let command_line = without_secrets(words);
-            let test = options.test.name().to_owned();
-            let job = run::Job { settings, test, command_line: &command_line, script: None };
-            run::run(&database, options, &job, console)
-        }
+        None => run::run(&database, options, &job, console),
     }
 }
 

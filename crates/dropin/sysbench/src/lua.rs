@@ -39,6 +39,11 @@ fn executed(
     words: &[String],
     console: &mut Console,
 ) -> Result<Exit, String> {
+    if line.settings.is_dry() {
+        return Err(
+            "--mysql-dry-run is for built-in tests: scripts ask what they connect to".into()
+        );
+    }
     let script = LuaScript::read(path)?;
     let settings = script_settings(line, words)?;
     let command = line.command.as_deref().unwrap_or("run");
@@ -98,6 +103,7 @@ fn run(
         settings: &line.settings,
         test: script.name().to_owned(),
         command_line: &settings.words,
+        reconnect_every: 0,
         script: Some(script),
     };
     let json = match run::begin(&job, console) {

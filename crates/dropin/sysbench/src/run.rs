@@ -8,9 +8,12 @@ use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
-use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
+use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session};
+use dyno_drivers::dry::DryDriver;
 use dyno_drivers::{Database, with_driver};
-use dyno_engine::{Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats};
+use dyno_engine::{
+    Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats, drive,
+};
 use dyno_facts::SeriesRow;
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::{block_on, monotonic_now};
@@ -28,6 +31,8 @@ pub(super) struct Job<'a> {
     /// The name of the test or script.
     pub(super) test: String,
     pub(super) command_line: &'a [String],
+    /// A connection is replaced after so many events; 0 never.
+    pub(super) reconnect_every: u64,
     /// A script of the user's own.
     pub(super) script: Option<&'a LuaScript>,
 }
@@ -43,16 +48,25 @@ pub(super) fn run(
         Ok(json) => json,
         Err(exit) => return exit,
     };
-    let seed = match job.settings.rand_seed {
-        0 => time_as_seed(),
-        seed => seed,
-    };
+    let seed = job.seed();
     if let Err(exit) = look_before(database, &mut options, job, console) {
         return exit;
     }
     let workload = Sysbench::new(options, database.dialect());
     trial(job, json, seed, (console, None), |spec, control, observer| {
         DRIVE_ON(database, &workload, spec, control, observer)
+    })
+}
+
+/// A built-in test whose statements go nowhere.
+pub(super) fn run_dry(options: SysbenchOptions, job: &Job<'_>, console: &mut Console) -> Exit {
+    let json = match begin(job, console) {
+        Ok(json) => json,
+        Err(exit) => return exit,
+    };
+    let workload = Sysbench::new(options, Dialect::Mysql);
+    trial(job, json, job.seed(), (console, None), |spec, control, observer| {
+        drive(&workload, &DryDriver, spec, control, observer)
     })
 }
 
@@ -76,7 +90,7 @@ pub(super) fn trial(
     drive: impl FnOnce(&TrialSpec, &Control, &mut dyn Observer) -> Result<TrialResult, DriveError>,
 ) -> Exit {
     let settings = job.settings;
-    let spec = spec(settings, seed);
+    let spec = TrialSpec { reconnect_every: job.reconnect_every, ..spec(settings, seed) };
     let control = Arc::new(Control::new());
     if let Err(error) = dyno_runner::signals::stop_on_interrupt(Arc::clone(&control)) {
         console.warning(format_args!("Ctrl-C will not print a report: {error}."));
@@ -204,6 +218,13 @@ fn look_before(
 }
 
 impl Job<'_> {
+    fn seed(&self) -> u64 {
+        match self.settings.rand_seed {
+            0 => time_as_seed(),
+            seed => seed,
+        }
+    }
+
     /// False where no statement can have been counted.
     fn uses_database(&self) -> bool {
         self.script.is_none_or(LuaScript::uses_database)

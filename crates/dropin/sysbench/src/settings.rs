@@ -119,6 +119,7 @@ pub(super) struct MysqlSettings {
     pub(super) ssl_key: Option<PathBuf>,
     pub(super) ssl_cert: Option<PathBuf>,
     pub(super) ssl_ca: Option<PathBuf>,
+    pub(super) dry_run: bool,
     pub(super) ignore_errors: IgnoredErrors,
     /// The port was given: then `localhost` does not mean the unix socket.
     pub(super) port_given: bool,
@@ -169,6 +170,8 @@ pub(super) struct Settings {
     /// Where the result goes as JSON; `-` is stdout.
     pub(super) json: Option<PathBuf>,
     pub(super) errors: bool,
+    /// The run is one of a suite and leaves a paper.
+    pub(super) paper: bool,
     pub(super) warmup_s: u64,
     /// 0 is one per core.
     pub(super) loops: u32,
@@ -182,6 +185,11 @@ impl Settings {
     /// True when stdout is kept free for the result as JSON.
     pub(super) fn json_to_stdout(&self) -> bool {
         self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// True when nothing is sent to any server.
+    pub(super) fn is_dry(&self) -> bool {
+        self.mysql.dry_run && self.db_driver == DbDriver::Mysql
     }
 
     /// Rules that concern more than one option.

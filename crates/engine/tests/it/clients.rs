@@ -84,6 +84,25 @@ fn every_transaction_has_a_session_of_its_own() {
 }
 
 #[test]
+fn sessions_are_replaced_after_so_many_transactions() {
+    let driver = SimDriver::new(SimulatedAnswers {
+        connect_time: 9 * MS,
+        service: Service::Constant(MS),
+        ..SimulatedAnswers::default()
+    });
+    let spec = TrialSpec { reconnect_every: 10, finish_begun: true, ..closed(2, 1) };
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+    let counts = result.total.counts();
+    // 10 transactions of 1 ms and one reconnect of 9 ms take 19 ms: 53 times in a second on each session, less its end.
+    assert!((2 * 520..=2 * 540).contains(&counts.committed), "{counts:?}");
+    assert!((2 * 51..=2 * 53).contains(&counts.reconnects), "{counts:?}");
+    assert_eq!(u64::from(driver.connects()), counts.reconnects + 2);
+    let latency = result.total.latency();
+    assert_eq!((latency.min(), latency.max()), (MS, 10 * MS), "one in ten has the reconnect");
+    assert_eq!(result.ended, TrialEnd::Time);
+}
+
+#[test]
 fn late_slots_are_skipped() {
     // 500 a second are asked for and a single worker does 100: nothing that is done was late.
     let limit = 30 * MS;

@@ -98,6 +98,10 @@ impl Driven for SysbenchFamily {
     type Before = ();
     type Kept = ();
 
+    fn tune(&self, spec: &mut TrialSpec) {
+        spec.reconnect_every = self.options.reconnect.into();
+    }
+
     fn look_before<D: Driver>(
         &self,
         driver: &D,

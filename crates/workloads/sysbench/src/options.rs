@@ -187,6 +187,8 @@ pub struct SysbenchOptions {
     pub delete_inserts: u32,
     /// True leaves BEGIN and COMMIT out.
     pub skip_trx: bool,
+    /// A session is replaced after so many transactions; 0 never.
+    pub reconnect: u32,
     /// The server numbers inserted rows.
     pub auto_inc: bool,
     /// A secondary index on id in place of the primary key.

@@ -162,6 +162,9 @@ pub const OPTIONS: &[OptionSpec] = &[
         |o, v| o.secondary = switch(v)?),
     option!(Oltp Number "simple_ranges" ["1"] "Simple range queries per transaction",
         |o, v| o.simple_ranges = whole(v, 0, COUNT_MAX)?),
+    option!(Oltp Number "reconnect" ["0"]
+        "Close each connection after so many transactions and open another; 0 is never",
+        |o, v| o.reconnect = whole(v, 0, ROWS_MAX)?),
     option!(Oltp Switch "skip_trx" ["off"] "Send no BEGIN and COMMIT: every statement commits itself",
         |o, v| o.skip_trx = switch(v)?),
     option!(Oltp Number "sum_ranges" ["1"] "SELECT SUM() range queries per transaction",

@@ -56,7 +56,7 @@ fn mistakes_are_one_clear_error_each() {
             "FATAL: --histogram cannot be used with --percentile=0",
             "",
         ),
-        (&["--mysql-dry-run", "oltp_insert", "run"], "", "--mysql-dry-run=: the value must be off"),
+        (&["--mysql-dry-run", "oltp_insert", "prepare"], "FATAL: --mysql-dry-run is for", ""),
         (&["bulk_insert", "help"], "", "'bulk_insert' test does not implement the 'help' command."),
         (&["--config-file=/nowhere", "oltp_insert", "run"], "", "/nowhere: "),
         (
@@ -69,6 +69,23 @@ fn mistakes_are_one_clear_error_each() {
         assert_eq!(ran.code, 1, "{arguments:?}: {}", ran.all());
         assert!(ran.stdout.contains(stdout), "{arguments:?}: {}", ran.all());
         assert!(ran.stderr.contains(stderr), "{arguments:?}: {}", ran.all());
+    }
+}
+
+/// As in the original, all of them count as others.
+#[test]
+fn a_dry_run_makes_and_counts_statements_without_a_server() {
+    let nowhere = ["--mysql-dry-run", "--mysql-host=host.invalid", "--threads=2", "--reconnect=10"];
+    for (length, at_least) in [("--events=1000", 1_000.0), ("--time=1", 10_000.0)] {
+        let test = [length, if length == "--time=1" { "--events=0" } else { "--time=0" }];
+        let ran = run(&[&nowhere[..], &test, &["oltp_read_write", "run"]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        let transactions = number(&ran, "transactions:");
+        assert!(transactions >= at_least, "{}", ran.all());
+        assert_eq!((number(&ran, "read:"), number(&ran, "write:")), (0.0, 0.0), "{}", ran.all());
+        assert!((number(&ran, "other:") - 20.0 * transactions).abs() < 0.5, "{}", ran.all());
+        let reconnects = number(&ran, "reconnects:");
+        assert!((reconnects - transactions / 10.0).abs() <= 2.0, "{}", ran.all());
     }
 }
 

@@ -75,6 +75,22 @@ fn rolled_back_work_is_in_no_count() {
 }
 
 #[test]
+fn connections_are_replaced_on_demand() {
+    let server = server_or_skip!(MariaDb, "connections_are_replaced_on_demand");
+    let test = ["--table-size=100", "oltp_read_write"];
+    good(on(&server, &[&test[..], &["prepare"]].concat()));
+    let connections = || {
+        let answer = server.sql("SHOW GLOBAL STATUS LIKE 'Connections'").expect("a status");
+        answer.split_whitespace().last().and_then(|n| n.parse::<u32>().ok()).expect("a number")
+    };
+    let before = connections();
+    let run = ["--time=0", "--events=100", "--reconnect=10", "run"];
+    let ran = good(on(&server, &[&test[..], &run].concat()));
+    assert_eq!((number(&ran, "transactions:"), number(&ran, "reconnects:")), (100.0, 9.0));
+    assert!(connections() - before >= 10, "{}", connections() - before);
+}
+
+#[test]
 fn the_seed_governs_prepare() {
     let server = server_or_skip!(MariaDb, "the_seed_governs_prepare");
     let checksum = |seed: &str, threads: &str| {

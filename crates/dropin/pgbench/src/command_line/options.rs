@@ -86,7 +86,7 @@ const fn newer(word: OptionWord<Meaning>) -> OptionWord<Meaning> {
 
 /// All options, those of pgbench 15 in its order: complaints list them so.
 #[rustfmt::skip]
-pub(super) static OPTIONS: [OptionWord<Meaning>; 52] = [
+pub(super) static OPTIONS: [OptionWord<Meaning>; 53] = [
     short(Run, "builtin", 'b', Act(|r, v| r.builtin(v))),
     short(Run, "client", 'c', Value(|s, v| {
         s.clients = at_least(v, "-c/--client", 1)?;
@@ -152,6 +152,7 @@ pub(super) static OPTIONS: [OptionWord<Meaning>; 52] = [
     newer(long(Run, "check-balances", Flag(|s| s.check_balances = true))),
     newer(long(Run, "percentiles", Value(|s, v| percentiles(v).map(|list| s.percentiles = list)))),
     newer(long(Run, "json", Text(|s, v| s.json = Some(v.into())))),
+    newer(long(Run, "paper", Flag(|s| s.paper = true))),
     newer(long(Run, "hdr", Text(|s, v| s.hdr = Some(v.into())))),
     newer(long(Initialize, "resume", Flag(|s| s.init.resume = true))),
 ];

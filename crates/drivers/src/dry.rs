@@ -1,0 +1,106 @@
+//! A driver that sends nothing: each statement is made, and has succeeded without an answer. It measures what the load
+//! costs without I/O.
+
+use dyno_core::{
+    BulkMethod, BulkReport, DbResult, Dialect, Driver, Executed, FlightAnswers, Param, ParamType,
+    Product, RowSource, RowWriter, Rows, Session, Statement,
+};
+
+/// MySQL's statements, without a server.
+#[derive(Clone, Copy, Debug)]
+pub struct DryDriver;
+
+#[derive(Debug)]
+pub struct DrySession {
+    product: Product,
+    prepared: u32,
+    queued: usize,
+}
+
+impl Driver for DryDriver {
+    type Session = DrySession;
+
+    async fn connect(&self, _number: u32) -> DbResult<DrySession> {
+        let product = Product { name: "none".to_owned(), version: "dry run".to_owned() };
+        Ok(DrySession { product, prepared: 0, queued: 0 })
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql
+    }
+
+    /// Nothing is waited for, so nothing else would run on a loop.
+    fn blocks(&self) -> bool {
+        true
+    }
+}
+
+impl Session for DrySession {
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql
+    }
+
+    fn product(&self) -> &Product {
+        &self.product
+    }
+
+    async fn prepare(&mut self, _sql: &str, _params: &[ParamType]) -> DbResult<Statement> {
+        self.prepared += 1;
+        Ok(Statement(self.prepared - 1))
+    }
+
+    #[inline]
+    async fn execute<R: Rows>(
+        &mut self,
+        _statement: Statement,
+        _params: &[Param<'_>],
+        _rows: &mut R,
+    ) -> DbResult<Executed> {
+        Ok(Executed::default())
+    }
+
+    #[inline]
+    async fn query<R: Rows>(&mut self, _sql: &str, _rows: &mut R) -> DbResult<Executed> {
+        Ok(Executed::default())
+    }
+
+    #[inline]
+    fn queue(&mut self, _statement: Statement, _params: &[Param<'_>]) -> DbResult<()> {
+        self.queued += 1;
+        Ok(())
+    }
+
+    async fn flush<R: Rows>(&mut self, _rows: &mut R, results: &mut FlightAnswers) -> DbResult<()> {
+        results.extend((0..std::mem::take(&mut self.queued)).map(|_| Ok(Executed::default())));
+        Ok(())
+    }
+
+    async fn rollback(&mut self) -> DbResult<()> {
+        self.queued = 0;
+        Ok(())
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        _table: &str,
+        _columns: &[&str],
+        rows: &mut R,
+    ) -> DbResult<BulkReport> {
+        let mut made = 0;
+        while rows.next_row(&mut Nowhere) {
+            made += 1;
+        }
+        Ok(BulkReport { rows: made, method: BulkMethod::LoadData, fallback: None })
+    }
+
+    async fn close(self) {}
+}
+
+struct Nowhere;
+
+impl RowWriter for Nowhere {
+    fn int(&mut self, _value: i64) {}
+    fn double(&mut self, _value: f64) {}
+    fn text(&mut self, _value: &[u8]) {}
+    fn null(&mut self) {}
+}
