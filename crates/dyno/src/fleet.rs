@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct NatsArguments {
     /// NATS server through which load generators are reached, such as nats://HOST:4222 or
-    /// tls://HOST:4222; several servers of one cluster are joined by commas.
+    /// tls://HOST:4222; separate the servers of a cluster by commas.
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
     /// Name of the fleet: load generators and runs of the same name find each other.
@@ -22,16 +22,16 @@ pub(crate) struct NatsArguments {
     /// made then.
     #[arg(long, value_name = "FILE")]
     nats_ca: Option<PathBuf>,
-    /// File with the own certificate (PEM), where the NATS server asks for one.
+    /// File with the client certificate (PEM), if the NATS server asks for one.
     #[arg(long, value_name = "FILE", requires = "nats_key")]
     nats_cert: Option<PathBuf>,
-    /// File with the key of the own certificate (PEM).
+    /// File with the key of the client certificate (PEM).
     #[arg(long, value_name = "FILE", requires = "nats_cert")]
     nats_key: Option<PathBuf>,
     /// File with the fleet's key, as `dyno fleet key` has made it; DYNO_FLEET_KEY may hold the key instead.
     #[arg(long, value_name = "FILE")]
     fleet_key: Option<PathBuf>,
-    /// Do without a key: anybody who may publish to the NATS server can order load and forge results.
+    /// Work without a fleet key: anybody who may publish to the NATS server can then order load and forge results.
     #[arg(long, conflicts_with = "fleet_key")]
     insecure: bool,
 }

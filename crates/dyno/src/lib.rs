@@ -66,13 +66,13 @@ enum Verb {
     Quickstart(commands::quickstart::Arguments),
     /// Measure one or two databases with a load of each kind, within ten minutes.
     Bench(commands::bench::BenchArguments),
-    /// Run a suite: a TOML file, or the name of a bundled one. Goes on with an interrupted run.
+    /// Run a suite (a TOML file or the name of a bundled one), or continue its interrupted run.
     Run(Box<commands::run::Arguments>),
     /// List the bundled suites: what each needs and how long it takes.
     Suites(commands::suites::Arguments),
     /// Execute the plan of a run again and compare both runs.
     Reproduce(commands::reproduce::Arguments),
-    /// Print the paper of one or several runs.
+    /// Write the paper of one or several runs.
     Paper(commands::paper::Arguments),
     /// Report which of two targets or runs is faster, by how much and how certainly, and judge gates.
     Compare(commands::compare::Arguments),
@@ -118,9 +118,9 @@ enum Verb {
     },
     /// Explain a verb, or list the options of a workload in suites.
     Help(commands::help::Arguments),
-    /// Print the completion of a shell.
+    /// Print the completion script of a shell.
     Completion(commands::help::Shell),
-    /// Make, look at and take down local clusters of real servers.
+    /// Start, inspect and remove local clusters of real servers.
     #[command(after_help = commands::cluster::HELP, arg_required_else_help = true)]
     Cluster {
         /// What is to be done.

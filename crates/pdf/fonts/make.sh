@@ -27,7 +27,7 @@ P
 
 subset() { # from to options
   # The order of tables and the time stamp are fixed, so that the bytes are.
-  pyftsubset "$1" --output-file="$work/out.ttf" --unicodes="$signs" --no-hinting --layout-features=kern,ccmp,locl,mark --no-recalc-timestamp --name-IDs=0,1,2,3,4,5,6,13,14 --drop-tables+=DSIG,STAT,vhea,vmtx,VORG,BASE "${@:3}"
+  pyftsubset "$1" --output-file="$work/out.ttf" --unicodes="$signs" --no-hinting --layout-features=kern,ccmp,locl,mark,pwid --no-recalc-timestamp --name-IDs=0,1,2,3,4,5,6,13,14 --drop-tables+=DSIG,STAT,vhea,vmtx,VORG,BASE "${@:3}"
   gzip -9 -n -c "$work/out.ttf" >"$2.gz"
 }
 for weight in 400Regular:Regular 700Bold:Bold; do

@@ -143,7 +143,7 @@ impl Paper {
         write::terminal(&sections::of_verdicts(self, lang), lang)
     }
 
-    /// Writes `paper.html`, `paper.md`, `paper.csv` and `paper.json` into `dir`; returns their
+    /// Writes `paper.html`, `paper.md`, `paper.csv`, `paper.json` and the publisher's logo into `dir`; returns their
     /// paths in this order.
     ///
     /// # Errors
@@ -155,9 +155,12 @@ impl Paper {
             ("csv", self.csv()),
             ("json", self.json()?),
         ];
-        let write = |(extension, text): &(&str, String)| {
-            let path = dir.join(format!("paper.{extension}"));
-            write_atomically(&path, text.as_bytes()).map_err(|error| {
+        let named = |(extension, text): (&str, String)| (format!("paper.{extension}"), text.into());
+        let mut files: Vec<(String, Vec<u8>)> = texts.map(named).into();
+        files.extend(self.logo());
+        let write = |(name, bytes): &(String, Vec<u8>)| {
+            let path = dir.join(name);
+            write_atomically(&path, bytes).map_err(|error| {
                 let failed = ReportError::new(error.to_string());
                 error
                     .hint()
@@ -165,7 +168,7 @@ impl Paper {
             })?;
             Ok(path)
         };
-        texts.iter().map(write).collect()
+        files.iter().map(write).collect()
     }
 }
 

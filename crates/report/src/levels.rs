@@ -7,6 +7,9 @@ use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_statistics::Metric;
 
+/// Statements of a transaction that has more than one.
+const SEVERAL: f64 = 1.5;
+
 /// The throughput that an experiment is about.
 pub(crate) struct Measure {
     /// Of the y axis.
@@ -30,6 +33,18 @@ impl Measure {
             _ => (say!(transactions_per_second), say!(throughput)),
         };
         Measure { label, name, of: Point::throughput, metric }
+    }
+
+    /// Statements beside transactions of several; papers of sysbench give both.
+    pub(crate) fn beside(&self, experiment: &Experiment) -> Option<Measure> {
+        let has_several = |point: &Point| point.qps.median > SEVERAL * point.tps.median;
+        let is_apart = self.metric == Metric::Tps && experiment.points.iter().all(has_several);
+        is_apart.then(|| Measure {
+            label: say!(statements_per_second),
+            name: say!(statements_per_second_2),
+            of: |point| point.qps,
+            metric: Metric::Qps,
+        })
     }
 }
 

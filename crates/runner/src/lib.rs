@@ -92,6 +92,16 @@ pub struct RunOutcome {
     pub denied: u32,
 }
 
+/// What a run is executed with.
+pub struct RunTerms {
+    /// The load generators, where it isn't this process.
+    pub fleet: Option<RunFleet>,
+    /// Whether other runs may work on the same tables.
+    pub shares_targets: bool,
+    /// Said as soon as all targets have been reached: what is to come is no news where nothing can begin.
+    pub begins: Vec<String>,
+}
+
 /// Executes what is left of `plan` in `run`.
 ///
 /// # Errors
@@ -103,9 +113,9 @@ pub fn execute(
     plan: &Plan,
     run: Run,
     control: &Control,
-    fleet: Option<RunFleet>,
-    shares_targets: bool,
+    terms: RunTerms,
 ) -> Result<RunOutcome, Failure> {
+    let RunTerms { fleet, shares_targets, begins } = terms;
     let environment = &run.header().environment;
     let locks = TargetLocks::new(&plan.suite.name, &environment.host);
     let mut runner = Runner {
@@ -137,6 +147,7 @@ pub fn execute(
             false => failure,
         });
     }
+    begins.iter().for_each(|line| output::talk(line));
     let (status, failure) = match runner.steps() {
         Ok(status) => (status, None),
         Err(failure) => {

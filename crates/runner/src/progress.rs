@@ -5,6 +5,7 @@ use crate::output::{self, ProgressView, streams};
 use crate::remaining;
 use crate::signals;
 use crate::watched::{self, WatchedNode};
+use dyno_core::counted;
 use dyno_facts::format::short;
 use dyno_load::{LoadError, LoadObserver, NodeSight};
 use dyno_record::{MeasuredInterval, Phase};
@@ -284,7 +285,7 @@ impl TrialProgress {
         let phase = if interval.phase == Phase::WarmUp { "warm-up, " } else { "" };
         let errors = match interval.frame.errors.total() {
             0 => String::new(),
-            errors => format!(", {errors} errors"),
+            errors => format!(", {}", counted(errors, "error")),
         };
         let done = (interval.begins_s + warmup_s + interval.length_s).max(0.0);
         let message = format!("{phase}{} tx/s, p95 {} ms{errors}", short(tps), short(p95_ms));

@@ -449,9 +449,30 @@ fn filled_title(planned: &ExperimentFacts, text: &str) -> Result<String, Problem
             }
         };
         title.extend([before, &value]);
-        rest = after;
+        rest = match value.as_str() {
+            "1" => {
+                let (noun, after) = singular(after);
+                title.push_str(noun);
+                after
+            }
+            _ => after,
+        };
     }
     Ok(title + rest)
+}
+
+/// The noun behind a number of one without the `s` of its plural, and what follows it: ` warehouse` and ` more`
+/// of ` warehouses more`. Other languages and short words stay as they are.
+fn singular(text: &str) -> (&str, &str) {
+    const SHORTEST: usize = 5;
+    let noun = text.strip_prefix(' ').unwrap_or_default();
+    let noun = &noun[..noun.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(noun.len())];
+    match noun.strip_suffix('s') {
+        Some(one) if noun.len() >= SHORTEST && !one.ends_with('s') => {
+            (&text[..=one.len()], &text[noun.len() + 1..])
+        }
+        _ => ("", text),
+    }
 }
 
 /// `16 to 256`.

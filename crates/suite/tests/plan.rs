@@ -286,6 +286,12 @@ fn polardb_x_stands_beside_the_published_editions() {
     // Titles state what runs.
     let title = &plan.experiment("standard").expect("the experiment").title;
     assert_eq!(title, "Standard edition: 2 warehouses, 20 terminals");
+    let smallest = Overrides { max_workers: Some(1), ..small };
+    let suite = Suite::open("tpcc", WORKLOADS).expect("a suite");
+    let smallest =
+        Overrides { targets: vec![("a".into(), SecretUrl::new("mysql://a/d"))], ..smallest };
+    let plan = build(&suite, &smallest);
+    assert_eq!(plan.experiments[0].title, "1 warehouse, 1 terminal");
 }
 
 #[test]

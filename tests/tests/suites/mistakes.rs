@@ -144,7 +144,13 @@ fn log_ins(kind: &Kind, denied: [&str; 2], unknown: [&str; 2]) {
     one_error(&run(folder, &kind.url(WRONG, "sbtest")), 1, denied[0], "check");
     let nobody = free_port();
     let refused = format!("127.0.0.1:{nobody} can't be reached: Connection refused");
-    one_error(&run(folder, &kind.url_at(nobody, RIGHT, "sbtest")), 1, &refused, "is the server");
+    let ran = run(folder, &kind.url_at(nobody, RIGHT, "sbtest"));
+    one_error(&ran, 1, &refused, "is the server");
+    assert!(
+        ran.stderr.starts_with("error:"),
+        "what would be done is said before it: {}",
+        ran.all()
+    );
     one_error(&run(folder, &kind.url(RIGHT, "nodb")), 1, unknown[0], "create the database");
     no_run(folder);
 

@@ -9,7 +9,7 @@ use super::scripts::{Loader, words};
 use super::settings::{Length, Settings};
 use super::setup::{Tables, set_up};
 use super::{Exit, VERSION, figures, has_secret};
-use dyno_core::{Address, Dialect, ErrorClass, Nanos, SECOND};
+use dyno_core::{Address, Dialect, ErrorClass, Nanos, SECOND, counted};
 use dyno_drivers::Database;
 use dyno_drivers::target::TargetUrl;
 use dyno_engine::{
@@ -186,8 +186,9 @@ impl Job<'_> {
         let mut summary = summarise(identity, &kinds, spec, result, false);
         let stopped = stopped(result);
         if stopped > 0 {
-            summary.status =
-                TrialStatus::Failed(format!("{stopped} clients stopped after an error.").into());
+            summary.status = TrialStatus::Failed(
+                format!("{} stopped after an error.", counted(stopped, "client")).into(),
+            );
         }
         let percentiles = &self.settings.percentiles;
         Ok(json.write(&self.command_line, summary, &result.total, percentiles, rows)?)

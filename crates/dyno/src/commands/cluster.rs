@@ -29,7 +29,7 @@ Examples:
   dyno cluster down
 
 Servers are found on this machine and listen on 127.0.0.1 only, on ports of their own. Their settings are
-templates in the size of this machine; --set changes them. The account `dyno` and its database `dyno` are made;
+templates sized for this machine; --set changes them. The account `dyno` and its database `dyno` are created;
 the password is in the file `password` of the folder, which only its owner can read. `down` stops everything
 and removes the folder, also after an `up` that was killed.";
 
@@ -128,7 +128,7 @@ pub(crate) struct Up {
     /// Tables of sysbench that a sharded cluster spreads.
     #[arg(long, value_name = "N", default_value_t = endpoint::EndpointOptions::default().sysbench_tables)]
     sysbench_tables: u32,
-    /// How a sharded cluster commits what lies on several shards: by XA, in two phases (the usual one), or one shard after the
+    /// How a sharded cluster commits what lies on several shards: by XA, in two phases (the default), or one shard after the
     /// other, as `sharded-postgres` always does.
     #[arg(long, value_name = "KIND", value_parser = choice(COMMITS))]
     transactions: Option<CrossShardCommit>,

@@ -25,8 +25,9 @@ Ratios are B by A, of the experiments, load levels and targets that both runs ha
 interleaved: what has drifted between them looks like a difference, so no ratio of two runs is a verdict, and
 they end with 3; `dyno run --compare A B` measures both in pairs. At most 15 lines are printed: who is
 compared, a line for each metric of each comparison (direction, ratio with its 95 % interval, medians,
-deviations of the trials, pairs), which checks forbid the claim, gates, and what the exit code means. What is
-decided comes first, also where throughput is not: a line by another metric says how throughput stands.
+deviations of the trials, pairs), which checks forbid the claim, gates, and what the exit code means. Decided
+metrics come first, even where throughput is undecided: the line of another metric then says how throughput
+stands.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage or nothing to compare, 3 inconclusive, 4 acknowledged work was
 lost or a denied check has found something, 5 a regression is proven. With --gate the gates decide, else

@@ -24,26 +24,29 @@ Examples:
   dyno generator --nats tls://nats.example:4222 --nats-ca ca.pem --nats-creds dyno.creds --fleet-key fleet.key
   dyno generator --nats nats://10.0.0.1:4222 --fleet-key fleet.key --only-hosts 10.0.0.9:3306     loads only that server
 
-It waits for runs, drives its part of their trials and waits again, until Ctrl-C. It answers only who has the fleet's
-key. It finds passwords of targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; as soon as it has some that belong
-to no address, --only-hosts must say to which HOST:PORT they may go. A run sends passwords only where both of them are
-connected to NATS by TLS, each for its own address. It takes only plans of its own version of dyno, executes no commands
-of theirs, no Lua scripts unless --allow-scripts is given, and writes only to a temporary folder of its own; of this machine's files a run can name only the
-certificates of a target's URL. DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't, DYNO_FLEET_KEY
-what --fleet-key would name.")]
+It waits for runs, drives its part of each trial and waits again, until Ctrl-C. It answers only those who have the
+fleet's key. It finds passwords of targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; as soon as it has some
+that belong to no address, --only-hosts must say to which HOST:PORT they may go. A run sends passwords only where both
+of them are connected to NATS by TLS, each for its own address.
+
+It takes only plans of its own version of dyno. It executes no command of a plan, and no Lua script unless
+--allow-scripts is given. It writes only to a temporary folder of its own, and of this machine's files a run can name
+only the certificates of a target's URL. DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold the credentials that the URL of
+NATS lacks; DYNO_FLEET_KEY holds the key where --fleet-key is not given.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     nats: NatsArguments,
     /// Name in the paper; the host's name unless given.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Drive only databases at these addresses, joined by commas: HOST, HOST:PORT, the path of a socket, or
-    /// cluster:FOLDER for a cluster of `dyno cluster` on this machine, whose password is known then. Trials of
-    /// others are refused. Without it every host may be named by a run, but no socket.
+    /// Drive only databases at these addresses, separated by commas: HOST, HOST:PORT, the path of a socket, or
+    /// cluster:FOLDER for a cluster of `dyno cluster` on this machine, whose password is read from that
+    /// folder. Trials on other databases are refused. Without this option a run may name any host, but no
+    /// socket.
     #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',')]
     only_hosts: Vec<String>,
-    /// Execute Lua scripts of runs (`workload = "lua"`), which may do on this machine what its user may. Without it
-    /// their trials are refused.
+    /// Execute Lua scripts of runs (`workload = "lua"`), which may do on this machine whatever its user may.
+    /// Without this option their trials are refused.
     #[arg(long)]
     allow_scripts: bool,
 }

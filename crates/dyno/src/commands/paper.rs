@@ -242,6 +242,7 @@ pub(crate) fn write_paper(
             if has(Format::Md) {
                 let text = markdown(&paper, forms, lang);
                 write(&name("md"), text.as_bytes())?;
+                paper.logo().map_or(Ok(()), |(name, bytes)| write(&name, &bytes))?;
             }
             if has(Format::Docx) {
                 write(&name("docx"), &docx(&paper, &forms.templates, lang)?)?;
@@ -331,7 +332,7 @@ fn docx(paper: &Paper, templates: &Templates, lang: Lang) -> Result<Vec<u8>, Fai
     let svgs: Vec<(&str, f64)> =
         charts.iter().map(|chart| (chart.svg.as_str(), chart.width)).collect();
     let pngs = dyno_pdf::pngs(&svgs).unwrap_or_else(|error| {
-        output::talk(&format!("note: The document has no charts. {error}"));
+        output::talk(&format!("note: The document has no pictures. {error}"));
         error.hint.iter().for_each(|hint| output::talk(&format!("hint: {hint}")));
         Vec::new()
     });

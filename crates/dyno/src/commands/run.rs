@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     /// machine unless an address is given.
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true, default_missing_value = LISTEN)]
     serve: Option<String>,
-    /// Measure also where another run works on the same tables of a target; the paper says so.
+    /// Measure even while another run works on the same tables of a target; the paper says so.
     #[arg(long)]
     share_target: bool,
     /// Print all tables at the end, as `dyno show` does.
@@ -161,8 +161,8 @@ struct Comparing {
     /// With --compare: stop when the verdict is certain. The verdict stays valid however often you look, stop and continue.
     #[arg(long, requires = "compare")]
     until_decided: bool,
-    /// Go on with an earlier run of the same comparison, on another day too: its pairs count, and those of the runs
-    /// that it went on with. Both have to be made until decided. Needs the same suite, targets and options.
+    /// Continue an earlier run of the same comparison, even on another day: its pairs count, and so do those of the
+    /// runs that it continued. Both runs need --until-decided and the same suite, targets and options.
     #[arg(id = "earlier", long = "continue", value_name = "RUN")]
     earlier: Option<String>,
     /// With --compare: begin no further pair after this time of an experiment, such as 30m or 2h.
@@ -333,7 +333,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         }
         None => None,
     };
-    let run = open_run(plan, keeping)?;
+    let (run, begins) = open_run(plan, keeping)?;
     let figures = runner::TrialFigures {
         figure_of,
         bound_of,
@@ -348,15 +348,14 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         plan,
         run,
         &control,
-        fleet,
-        keeping.shares_targets,
+        runner::RunTerms { fleet, shares_targets: keeping.shares_targets, begins },
     )?;
     let path = outcome.path.clone();
     Ok(StoredRun { path, verdict: ending::report(outcome, keeping.length)? })
 }
 
-/// The interrupted run of the same plan, or a new one.
-fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
+/// The interrupted run of the same plan, or a new one, and what is said when it begins.
+fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Failure> {
     let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
     let fill = |header: &mut RunHeader| {
         plan.store(header);
@@ -374,10 +373,10 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
             0 => String::new(),
             last => format!(", which was interrupted between trials {last} and {}", last + 1),
         };
-        output::talk(&format!("Going on with {}{between}.", path.display()));
+        let begins = format!("Going on with {}{between}.", path.display());
         // What does not decide what is executed may have changed: gates, titles, accepted checks.
         run.update(fill)?;
-        return Ok(run);
+        return Ok((run, vec![begins]));
     }
     // Those of a search that may not be needed aren't counted.
     let steps = match plan.steps.iter().filter(|step| step.estimated_s > 0.0).count() {
@@ -398,12 +397,11 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         ));
         output::talk("hint: give it in a file such as ~/.my.cnf or ~/.pgpass");
     }
-    output::talk(&format!("{}: {steps}, {most}about {about}{beside}.", plan.suite.title));
-    if let Some(why) = &dyno_reactor::chosen_io().refused {
-        output::talk(&format!(
-            "note: loops use epoll, which costs more CPU: io_uring is refused: {why}."
-        ));
-    }
+    let mut begins = vec![format!("{}: {steps}, {most}about {about}{beside}.", plan.suite.title)];
+    let refused = dyno_reactor::chosen_io().refused.as_ref();
+    begins.extend(refused.map(|why| {
+        format!("note: loops use epoll, which costs more CPU: io_uring is refused: {why}.")
+    }));
     let environment = dyno_observe::environment();
     let mut header = RunHeader {
         effects: Calibration::of(&environment).map(|known| known.effects).unwrap_or_default(),
@@ -411,7 +409,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
     fill(&mut header);
-    Ok(Run::create_for(keeping.access, keeping.dir, header)?)
+    Ok((Run::create_for(keeping.access, keeping.dir, header)?, begins))
 }
 
 /// The interrupted run of the same plan.

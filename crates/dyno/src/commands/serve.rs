@@ -21,8 +21,8 @@ Examples:
   curl -H \"Authorization: Bearer $DYNO_SERVE_TOKEN\" http://127.0.0.1:8000/metrics
 
 The address that is printed holds a token; the browser keeps it in a cookie. Without the token nothing is
-shown. The page reads run folders and changes nothing. It shows the run that is executed, then the next one.
-There is no encryption: over a network that you don't trust, come by `ssh -L`.")]
+shown. The page reads run folders and changes nothing. It shows the current run, then the next one. Nothing
+is encrypted: over a network that you do not trust, use `ssh -L`.")]
 pub(crate) struct Arguments {
     /// Folder in which runs are kept.
     #[arg(long, value_name = "FOLDER", default_value = RUNS)]

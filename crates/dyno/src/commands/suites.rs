@@ -16,12 +16,12 @@ Examples:
   dyno suites polardb-mysql-oltp           its targets and experiments
   dyno suites rds-mysql-5.6 --toml > my-suite.toml
 
-Times are guesses: windows and warm-ups as the suite states them, loads at the pace of a small server.
+Times are estimates: windows and warm-ups as the suite states them, loads at the pace of a small server.
 Rows of pgbench, TPC-C and TPC-H are those of the largest table.")]
 pub(crate) struct Arguments {
     /// A suite, to see its targets and experiments.
     suite: Option<String>,
-    /// Share for which a second time is printed.
+    /// Share of the full size for which a second duration is printed.
     #[arg(long, value_name = "F", default_value_t = 0.01)]
     shrink: f64,
     /// Print the file of the suite.

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// How rows are written: as dbgen does, or as CSV with the columns' names in the first line.
     #[arg(long, value_name = "FORMAT", default_value = "tbl", value_parser = choice(FORMATS))]
     format: LineFormat,
-    /// Only these tables, with commas between.
+    /// Only these tables, separated by commas.
     #[arg(short = 'T', long, value_name = "TABLES", value_delimiter = ',')]
     tables: Vec<String>,
     /// Split every table into this many files; region and nation stay whole and come with part 1.

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Without the 14 secondary indexes.
     #[arg(long)]
     no_indexes: bool,
-    /// Only these steps, with commas between; the load is complete when all are done.
+    /// Only these steps, separated by commas; the load is complete when all are done.
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     steps: Vec<String>,
     /// Read all tables and indexes into memory at the end, as the paper does before its queries.

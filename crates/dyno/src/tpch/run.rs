@@ -17,8 +17,8 @@ const TARGET: &str = "target";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Executes Q1 to Q22 in order and times each whole, at each degree; holds every answer against the right
-one. Prints a table and ends with a line such as `answers: 22 of 22 correct`; the exit code is 4 when one
+Executes Q1 to Q22 in order at each degree, times each query as a whole, and compares every answer
+with the right one. Prints a table and ends with a line such as `answers: 22 of 22 correct`; the exit code is 4 when one
 is wrong.
 
 Examples:
@@ -93,7 +93,7 @@ pub(crate) struct RefreshArguments {
 
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// Scale factor of the data that are there (`dyno tpch load` makes them).
+    /// Scale factor of the data that `dyno tpch load` has loaded.
     #[arg(long, value_name = "S")]
     scale: f64,
     /// The database; NAME= tells several apart.
@@ -112,13 +112,13 @@ struct Place {
 
 #[derive(Debug, clap::Args)]
 struct Queries {
-    /// Parallel degrees, with commas between; 0 is off.
+    /// Parallel degrees, separated by commas; 0 is off.
     #[arg(long, value_name = "DEGREES", value_delimiter = ',', default_value = "0")]
     degree: Vec<u32>,
     /// Seconds after which a query is cancelled; it counts with this time.
     #[arg(long, value_name = "S")]
     timeout: Option<f64>,
-    /// What the caches hold at the begin: warm, cold or as-is.
+    /// What the caches hold at the beginning: warm, cold or as-is.
     #[arg(long, value_name = "STATE")]
     cache: Option<String>,
     /// With --cache cold: the command of the shell that empties them.
@@ -130,7 +130,7 @@ struct Queries {
     /// How plans are taken, in a pass that isn't timed: executed, estimated or none.
     #[arg(long, value_name = "HOW", default_value = "executed")]
     plans: String,
-    /// How the degree is set: the name of a rule; without it what fits the product.
+    /// How the degree is set: the name of a rule; without this option, the one that fits the product.
     #[arg(long, value_name = "NAME")]
     degree_rule: Option<String>,
     /// A rule of your own: a statement that sets the degree, {degree} in its place.

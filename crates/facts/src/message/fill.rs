@@ -63,7 +63,7 @@ impl Filling {
             Key::Known(entry) => entry,
             Key::Unknown { en, .. } => return self.push(en),
         };
-        let is_one = args.get("n") == Some(&Arg::Count(1));
+        let is_one = args.get("n").is_some_and(Arg::is_one);
         self.pattern(
             match self.lang {
                 Lang::En => entry.one.filter(|_| is_one).unwrap_or(entry.en),

@@ -177,6 +177,16 @@ pub enum Arg {
     Message(Message),
 }
 
+impl Arg {
+    /// A count of one, or the figure 1.
+    fn is_one(&self) -> bool {
+        match self {
+            Arg::Count(count) => *count == 1,
+            Arg::Message(message) => matches!(&*message.0, Form::Verbatim(text) if text == "1"),
+        }
+    }
+}
+
 impl Message {
     /// What is the same in all languages: a name, a figure, a server's own words.
     pub fn verbatim(text: impl Into<String>) -> Message {

@@ -22,6 +22,9 @@ fn zh(message: &Message) -> String {
 #[test]
 fn places_are_filled_and_counts_choose_the_plural() {
     assert_eq!(trials(1, "a"), "1 trial on a");
+    let of_text = |n: &str| Message::of(&ENTRIES[0], [("n", n.into()), ("target", "a".into())]);
+    assert_eq!(of_text("1"), "1 trial on a");
+    assert_eq!(of_text("1 to 8"), "1 to 8 trials on a");
     assert_eq!(trials(1200, "{n}"), "1,200 trials on {n}");
     assert_eq!(zh(&trials(1200, "a")), "在 a 上 1,200 次试验");
 }

@@ -1,11 +1,11 @@
 //! What each target reached at the only load level, beside the published rows: classes on the axis.
 
-use super::{Drawing, PUBLISHED, WIDE, colour, figure, linear_axis, targets_of};
-use crate::evidence::{Comparison, ComparisonRow, Experiment, Paper, Point, Spread};
+use super::{Drawing, WIDE, colour, figure, linear_axis, targets_of};
+use crate::evidence::{Comparison, ComparisonRow, Experiment, KeyRow, Paper, Point, Spread};
 use crate::findings::comparison::{counterpart, published_metric};
 use crate::format;
 use crate::levels::Measure;
-use crate::svg::{Bar, BarColumn, BarColumns, BarGroup, NARROW, bars};
+use crate::svg::{BarColumn, BarColumns, BarGroup};
 use crate::text::{Lang, Message};
 use dyno_facts::{PublishedRow, say};
 
@@ -37,6 +37,39 @@ pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
         let metric_title = published_metric(metric);
         let what = say!(metric_by_class, metric = &metric_title, experiment = &experiment.title);
         drawing(paper, &classes(paper, experiment, metric), &metric_title, what, lang)
+    });
+    drawn.collect()
+}
+
+/// The best load level of each target where these differ in the class of their nodes.
+pub(super) fn of_targets(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
+    let rows: Vec<KeyRow<'_>> = paper.result_rows();
+    let rows = rows.iter().filter(|row| row.experiment.name == experiment.name);
+    let class = |row: &KeyRow<'_>| {
+        let target = paper.targets.iter().find(|target| target.label == row.point.target)?;
+        Some(target.facts.class.clone()).filter(|class| !class.is_empty())
+    };
+    let Some(rows) = rows.map(|row| Some((class(row)?, row.point))).collect::<Option<Vec<_>>>()
+    else {
+        return Vec::new();
+    };
+    if format::unique(rows.iter().map(|(class, _)| class.as_str()).collect()).len() < 2 {
+        return Vec::new();
+    }
+    let measure = Measure::of(experiment);
+    let beside = measure.beside(experiment);
+    let drawn = [measure].into_iter().chain(beside).filter_map(|measure| {
+        let class = |(class, point): &(String, &Point)| Class {
+            name: class.clone(),
+            detail: point.target.clone(),
+            target: point.target.clone(),
+            measured: Some(((measure.of)(point), point.repeats)),
+            marks: forbidding(paper, &point.checks),
+            ..Class::default()
+        };
+        let classes: Vec<Class> = rows.iter().map(class).collect();
+        let what = say!(metric_by_class, metric = &measure.label, experiment = &experiment.title);
+        drawing(paper, &classes, &measure.label, what, lang)
     });
     drawn.collect()
 }
@@ -143,32 +176,8 @@ fn drawing(
         mark_names: Vec::new(),
         groups: groups.collect(),
     };
-    let narrow = bars(NARROW, &what.render(lang), &narrow_bars(&chart));
     let drawing = figure(vec![chart.svg()], Vec::new(), &[what], lang);
-    Some(Drawing { narrow: vec![narrow], ..drawing })
-}
-
-/// The same as bars from left to right.
-fn narrow_bars(chart: &BarColumns) -> Vec<Bar> {
-    let is_paired = chart.names.len() > 1;
-    let of_group = |group: &BarGroup| -> Vec<Bar> {
-        let bar = |(place, column): (usize, &BarColumn)| {
-            let parts = [&group.name, &group.detail].into_iter();
-            let parts = parts.chain(chart.names.get(place).filter(|_| is_paired));
-            let parts: Vec<&str> =
-                parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
-            let class: &str = if is_paired && place == 0 { PUBLISHED } else { &chart.class };
-            Some(Bar {
-                name: parts.join(", "),
-                class: class.to_owned(),
-                value: column.value?,
-                low_high: column.low_high,
-                text: column.title.clone(),
-            })
-        };
-        group.columns.iter().enumerate().filter_map(bar).collect()
-    };
-    chart.groups.iter().flat_map(of_group).collect()
+    Some(Drawing { narrow: vec![chart.lying()], ..drawing })
 }
 
 fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: bool) -> BarColumn {
@@ -177,6 +186,7 @@ fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: boo
         value: Some(value),
         low_high: spread.filter(|(_, n)| *n > 1).map(|(spread, _)| (spread.min, spread.max)),
         text: if is_crowded { String::new() } else { shown.clone() },
+        figure: shown.clone(),
         title: shown,
         ..BarColumn::default()
     }

@@ -16,7 +16,7 @@ const BETWEEN: f64 = 40.0;
 const HEIGHT: f64 = 44.0;
 
 /// The nodes of one target.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Nodes {
     /// Who takes the load and hands it on: an endpoint, else the primary. Empty where all are alike.
     first: Vec<DrawnNode>,
@@ -26,6 +26,7 @@ pub(super) struct Nodes {
     is_endpoint: bool,
 }
 
+#[derive(Clone)]
 struct DrawnNode {
     name: String,
     address: String,
@@ -104,7 +105,9 @@ impl DrawnNode {
         let place = place(left, top, width, HEIGHT);
         let _ = write!(out, "<rect class=\"block\" {place} rx=\"3\"/>");
         for (class, down, line) in [("name", 18.0, &self.name), ("tick", 34.0, &self.address)] {
-            let line = super::topology::shortened(line, width - 14.0);
+            // Names are bold, and wider than what is measured.
+            let room = (width - 14.0) * if class == "name" { 0.82 } else { 1.0 };
+            let line = super::topology::shortened(line, room);
             text(out, class, left + 7.0, top + down, Anchor::Start, &line);
         }
     }

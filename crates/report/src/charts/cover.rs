@@ -2,7 +2,7 @@
 
 use super::classes::{forbidding, of_comparison};
 use super::{Drawing, WIDE, colour, figure, of_experiment, verdict};
-use crate::evidence::{KeyRow, Paper, metric_name};
+use crate::evidence::{Experiment, KeyRow, Paper, Point, Spread, metric_name};
 use crate::format;
 use crate::svg::{Bar, NARROW, bars};
 use crate::text::{Lang, Message};
@@ -49,10 +49,62 @@ fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
     if rows.len() < 2 {
         return None;
     }
+    let metric = match most {
+        Metric::Tps => say!(transactions_per_second_2),
+        other => metric_name(other),
+    };
+    let caption = say!(best_of_each_experiment, metric = metric);
+    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    let more = (rows.len() > shown.len())
+        .then(|| say!(further_results_in_section_6, n = rows.len() - shown.len()));
+    Some(bars_of(paper, shown, Point::throughput, caption, more, lang))
+}
+
+/// Its name, and where it is found.
+type Quantity = (Message, fn(&Point) -> Spread);
+
+/// Experiments with one point have no chart of their own: statements and transactions of all of them.
+pub(crate) fn totals(
+    paper: &Paper,
+    experiments: &[(usize, &Experiment)],
+    lang: Lang,
+) -> Vec<Drawing> {
+    let is_alone = |row: &KeyRow<'_>| {
+        let own = row.experiment;
+        own.points.len() == 1 && own.published.is_empty() && row.point.main.is_none()
+    };
+    let all = paper.result_rows().into_iter();
+    let is_here = |row: &KeyRow<'_>| experiments.iter().any(|(index, _)| *index == row.index);
+    let rows: Vec<KeyRow<'_>> = all.filter(|row| is_here(row) && is_alone(row)).collect();
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    let is_same = rows.iter().all(|row| row.point.qps.median < 1.01 * row.point.tps.median);
+    let quantities: [Quantity; 2] = [
+        (say!(transactions_per_second_2), |point| point.tps),
+        (say!(statements_per_second_2), |point| point.qps),
+    ];
+    let shown = quantities.into_iter().take(if is_same { 1 } else { 2 });
+    let drawn = shown.map(|(metric, of)| {
+        let caption = say!(total_of_experiments_with_one_level, metric = metric);
+        bars_of(paper, &rows, of, caption, None, lang)
+    });
+    drawn.collect()
+}
+
+/// A bar for each row, which says as much of its place as tells it apart.
+fn bars_of(
+    paper: &Paper,
+    rows: &[KeyRow<'_>],
+    of: impl Fn(&Point) -> Spread,
+    caption: Message,
+    more: Option<Message>,
+    lang: Lang,
+) -> Drawing {
     let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);
     let has_experiments = rows.iter().any(|row| row.index != rows[0].index);
     let bar = |row: &KeyRow<'_>| {
-        let (point, spread) = (row.point, row.point.throughput());
+        let (point, spread) = (row.point, of(row.point));
         let name = match (has_experiments, has_targets) {
             (true, true) => {
                 let parts = [row.experiment.title.clone(), Message::verbatim(&point.target)];
@@ -70,18 +122,20 @@ fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
             text: format::short(spread.median) + &forbidding(paper, &point.checks),
         }
     };
-    let shown: Vec<Bar> = rows.iter().take(MOST_ROWS).map(bar).collect();
-    let metric = match most {
-        Metric::Tps => say!(transactions_per_second_2),
-        other => metric_name(other),
-    };
-    let caption = say!(best_of_each_experiment, metric = metric);
+    let shown: Vec<Bar> = rows.iter().map(bar).collect();
+    of_bars(&shown, caption, more, lang)
+}
+
+/// Bars, and the same for a small screen.
+pub(crate) fn of_bars(
+    shown: &[Bar],
+    caption: Message,
+    more: Option<Message>,
+    lang: Lang,
+) -> Drawing {
     let described = caption.render(lang);
-    let [drawn, narrow] = [WIDE.0, NARROW].map(|width| bars(width, &described, &shown));
-    let mut caption = vec![caption];
-    if rows.len() > shown.len() {
-        caption.push(say!(further_results_in_section_6, n = rows.len() - shown.len()));
-    }
+    let [drawn, narrow] = [WIDE.0, NARROW].map(|width| bars(width, &described, shown));
+    let caption: Vec<Message> = [caption].into_iter().chain(more).collect();
     let drawing = figure(vec![drawn], Vec::new(), &caption, lang);
-    Some(Drawing { narrow: vec![narrow], ..drawing })
+    Drawing { narrow: vec![narrow], ..drawing }
 }

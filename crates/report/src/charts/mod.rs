@@ -39,7 +39,11 @@ pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<
         figures.extend(classes::figures(paper, experiment, lang));
         return figures;
     }
-    figures.push(throughput(paper, experiment, &levels, lang));
+    let measure = Measure::of(experiment);
+    figures.push(throughput(paper, experiment, &levels, &measure, lang));
+    let beside = measure.beside(experiment);
+    figures.extend(beside.map(|own| throughput(paper, experiment, &levels, &own, lang)));
+    figures.extend(classes::of_targets(paper, experiment, lang));
     figures.extend(latency(paper, experiment, &levels, lang));
     figures.extend(latency_against_throughput(paper, experiment, &levels, lang));
     figures
@@ -115,11 +119,18 @@ fn targets_of(experiment: &Experiment) -> Vec<&str> {
     targets
 }
 
-fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Drawing {
-    let measure = Measure::of(experiment);
-    let published = published_points(experiment, levels, &measure);
+fn throughput(
+    paper: &Paper,
+    experiment: &Experiment,
+    levels: &Levels,
+    measure: &Measure,
+    lang: Lang,
+) -> Drawing {
+    let published = published_points(experiment, levels, measure);
     let mut series: Vec<Series> = Vec::new();
-    let interval = |point: &Point| verdict::throughput_interval(paper, point);
+    // Intervals and curves are of what an experiment is ranked by.
+    let is_main = measure.metric == Measure::of(experiment).metric;
+    let interval = |point: &Point| verdict::throughput_interval(paper, point).filter(|_| is_main);
     let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
     for target in targets_of(experiment) {
         let own: Vec<&Point> = swept(experiment).filter(|point| point.target == target).collect();
@@ -129,7 +140,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         let band = own.iter().map(|point| {
             let (low, high) = if has_intervals { interval(point) } else { None }
                 .unwrap_or((y(point).min, y(point).max));
-            (x(point), low, high)
+            (x(point), low.max(0.0), high)
         });
         let points = own.iter().map(|point| (x(point), Some(y(point).median))).collect();
         series.push(Series {
@@ -138,7 +149,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
             end_label: Some(target.to_owned()),
             ..Series::line(target.to_owned(), colour(paper, target), points)
         });
-        if levels.is_clients {
+        if levels.is_clients && is_main {
             series.extend(verdict::curve_of(paper, &experiment.name, target, lang));
         }
     }
@@ -154,8 +165,9 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         });
     }
     let spread = |point: &Point| (measure.of)(point);
-    let own: Vec<f64> =
-        experiment.points.iter().flat_map(|p| [spread(p).min, spread(p).max]).collect();
+    let bands = series.iter().flat_map(|series| &series.band).map(|(_, _, high)| *high);
+    let ends = experiment.points.iter().flat_map(|p| [spread(p).min, spread(p).max]);
+    let own: Vec<f64> = ends.chain(bands).collect();
     let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
     let description = say!(
         measure_of_experiment_against_levels,
@@ -170,7 +182,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         has_curve,
         has_published: !published.is_empty(),
     };
-    let caption = throughput_caption(&measure, levels, shown);
+    let caption = throughput_caption(measure, levels, shown);
     wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
 }
 
@@ -193,7 +205,7 @@ fn wide(
 }
 
 /// As wide as a hand. Where there are several lines, the legend above names them.
-fn narrowed(chart: Chart) -> Chart {
+pub fn narrowed(chart: Chart) -> Chart {
     let is_alone = chart.series.len() == 1;
     let fits = |name: &String| is_alone && name.chars().count() <= LONGEST_NARROW;
     let line = |series: Series| Series { end_label: series.end_label.filter(fits), ..series };

@@ -4,7 +4,7 @@ use super::cluster::Nodes;
 use super::{Drawing, colour};
 use crate::evidence::{Paper, PaperTarget, RunFacts, Trial};
 use crate::format;
-use crate::svg::{Anchor, Svg, open, place, text, width_of};
+use crate::svg::{Anchor, NARROW, Svg, open, place, text, width_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{Environment, NodeConditions, ReplicaFacts, Role, Route, say};
 use std::collections::BTreeMap;
@@ -15,9 +15,11 @@ const LINE: f64 = 17.0;
 const LEFT_WIDTH: f64 = 250.0;
 const RIGHT_WIDTH: f64 = 430.0;
 const GAP: f64 = 18.0;
+/// Of the layout for a small screen: how far boxes stand from the line that joins them.
+const INDENT: f64 = 22.0;
 
 /// A box with its lines, the first of which is its name, and the nodes in it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Block {
     lines: Vec<String>,
     class: String,
@@ -54,51 +56,127 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Drawing> {
     }
     let shown: Vec<&PaperTarget> =
         paper.targets.iter().filter(|target| !is_part(paper, target)).collect();
-    let (machines, owners): (Vec<Block>, Vec<usize>) =
-        paper.runs.iter().flat_map(|run| generators_of(run, lang)).unzip();
-    let generators = stacked(machines.into_iter());
-    let targets = stacked(shown.iter().map(|target| node(paper, target, lang)));
-    let bottom = |blocks: &[Block]| blocks.last().map_or(0.0, |last| last.top + last.height());
-    let height = bottom(&generators).max(bottom(&targets)) + 4.0;
-    let description = say!(load_generators_and_targets_and_how);
-    let mut out = open(WIDTH, height, description.render(lang).as_str(), "");
-    let right = WIDTH - RIGHT_WIDTH - 2.0;
-    // Few generators stand in the middle of many targets.
-    let shift = (bottom(&targets) - bottom(&generators)).max(0.0) / 2.0;
-    let generators: Vec<Block> =
-        generators.into_iter().map(|block| Block { top: block.top + shift, ..block }).collect();
-    let pairs = shown.iter().zip(&targets).flat_map(|(target, block)| {
-        let is_own = |(_, run): &(&Block, &usize)| **run == target.run;
-        let own = generators.iter().zip(&owners).filter(is_own);
-        own.enumerate().map(move |(place, (from, _))| (*target, block, from, place == 0))
-    });
-    for (target, block, from, is_first) in pairs {
-        let (x1, y1, x2, y2) = (LEFT_WIDTH + 2.0, from.middle(), right, block.middle());
-        let way = (x2 - x1) * 0.35;
-        let (class, a, b) = (&block.class, x1 + way, x2 - way);
-        let _ = write!(
-            out,
-            "<path class=\"flow {class}\" d=\"M{x1:.1},{y1:.1}C{a:.1},{y1:.1} {b:.1},{y2:.1} {x2:.1},{y2:.1}\"/>"
-        );
-        let words = if is_first { connection(paper, target, lang) } else { String::new() };
-        text(&mut out, "tick", x2 - 8.0, y2 - 6.0, Anchor::End, &words);
-    }
-    for block in &generators {
-        block.write(&mut out, 2.0, LEFT_WIDTH);
-    }
-    for block in &targets {
-        block.write(&mut out, right, RIGHT_WIDTH);
-    }
-    out.push_str("</svg>");
+    let generators: Vec<(Block, usize)> =
+        paper.runs.iter().flat_map(|run| generators_of(run, lang)).collect();
+    let targets: Vec<TargetBlock> = shown
+        .iter()
+        .map(|target| TargetBlock {
+            block: node(paper, target, lang),
+            run: target.run,
+            way: connection(paper, target, lang),
+        })
+        .collect();
+    let caption = say!(load_generators_and_targets_and_how).render(lang);
     let has_copies = shown.iter().any(|target| has_copies(target));
     let note = if has_copies { say!(dashed_copies_of_the_primary) } else { Message::default() };
     Some(Drawing {
         note: note.render(lang),
-        caption: say!(load_generators_and_targets_and_how).render(lang),
-        narrow: Vec::new(),
-        svgs: vec![Svg::plain(out)],
+        narrow: vec![Svg::plain(below_each_other(&generators, &targets, &caption))],
+        svgs: vec![Svg::plain(side_by_side(generators, targets, &caption))],
+        caption,
         legend: Vec::new(),
     })
+}
+
+/// A target as it is drawn, the number of its run, and how it is reached.
+struct TargetBlock {
+    block: Block,
+    run: usize,
+    way: String,
+}
+
+/// Load generators on the left, targets on the right.
+fn side_by_side(
+    generators: Vec<(Block, usize)>,
+    targets: Vec<TargetBlock>,
+    description: &str,
+) -> String {
+    let (machines, owners): (Vec<Block>, Vec<usize>) = generators.into_iter().unzip();
+    let generators = stacked(machines.into_iter());
+    let blocks = stacked(targets.iter().map(|target| target.block.clone()));
+    let bottom = |blocks: &[Block]| blocks.last().map_or(0.0, |last| last.top + last.height());
+    let height = bottom(&generators).max(bottom(&blocks)) + 4.0;
+    let mut out = open(WIDTH, height, description, "");
+    let right = WIDTH - RIGHT_WIDTH - 2.0;
+    // Few generators stand in the middle of many targets.
+    let shift = (bottom(&blocks) - bottom(&generators)).max(0.0) / 2.0;
+    let generators: Vec<Block> =
+        generators.into_iter().map(|block| Block { top: block.top + shift, ..block }).collect();
+    for (target, block) in targets.iter().zip(&blocks) {
+        let own = generators.iter().zip(&owners).filter(|(_, run)| **run == target.run);
+        for (from, _) in own {
+            let (x1, y1, x2, y2) = (LEFT_WIDTH + 2.0, from.middle(), right, block.middle());
+            let way = (x2 - x1) * 0.35;
+            let (class, a, b) = (&block.class, x1 + way, x2 - way);
+            let _ = write!(
+                out,
+                "<path class=\"flow {class}\" d=\"M{x1:.1},{y1:.1}C{a:.1},{y1:.1} {b:.1},{y2:.1} {x2:.1},{y2:.1}\"/>"
+            );
+        }
+    }
+    // On the side of its end that a line does not come from.
+    for (target, block) in targets.iter().zip(&blocks) {
+        let end = block.middle();
+        let is_above = |(from, run): (&Block, &usize)| *run == target.run && from.middle() < end;
+        let comes_from_above = generators.iter().zip(&owners).any(is_above);
+        let y = if comes_from_above { end + 15.0 } else { end - 6.0 };
+        text(&mut out, "tick over", right - 8.0, y, Anchor::End, &target.way);
+    }
+    for block in &generators {
+        block.write(&mut out, 2.0, LEFT_WIDTH);
+    }
+    for block in &blocks {
+        block.write(&mut out, right, RIGHT_WIDTH);
+    }
+    out + "</svg>"
+}
+
+/// The load generators of a run, below them its targets; a line on the left joins them.
+fn below_each_other(
+    generators: &[(Block, usize)],
+    targets: &[TargetBlock],
+    description: &str,
+) -> String {
+    const WAY: f64 = 16.0;
+    let mut body = String::new();
+    let mut top = 2.0;
+    for run in crate::format::unique(targets.iter().map(|target| target.run).collect()) {
+        let mut from = f64::INFINITY;
+        let mut placed = |block: &Block, left: f64, top: &mut f64| {
+            let block = Block { top: *top, ..block.clone() };
+            block.write(&mut body, left, NARROW - 2.0 - left);
+            *top += block.height() + GAP;
+            from = from.min(block.middle());
+            block.middle()
+        };
+        let own = generators.iter().filter(|(_, own)| *own == run);
+        let mut joined: Vec<(String, f64)> =
+            own.map(|(block, _)| (String::new(), placed(block, INDENT, &mut top))).collect();
+        let mut ways: Vec<(&str, f64)> = Vec::new();
+        for target in targets.iter().filter(|target| target.run == run) {
+            if !target.way.is_empty() {
+                ways.push((&target.way, top));
+                top += WAY;
+            }
+            let middle = placed(&target.block, INDENT, &mut top);
+            joined.push((target.block.class.clone(), middle));
+        }
+        for (class, y) in joined {
+            let _ =
+                write!(body, "<path class=\"flow {class}\" d=\"M{INDENT},{y:.1}H8V{from:.1}\"/>");
+        }
+        for (way, y) in ways {
+            text(
+                &mut body,
+                "tick",
+                INDENT,
+                y + 8.0,
+                Anchor::Start,
+                &shortened(way, NARROW - INDENT),
+            );
+        }
+    }
+    open(NARROW, top - GAP + 4.0, description, "") + &body + "</svg>"
 }
 
 fn stacked(blocks: impl Iterator<Item = Block>) -> Vec<Block> {
@@ -132,7 +210,7 @@ fn generators_of(run: &RunFacts, lang: Lang) -> Vec<(Block, usize)> {
 fn generator(env: &Environment, member: &str, lang: Lang) -> Block {
     let size = say!(
         cores_cores_memory_gib,
-        cores = env.cores.to_string(),
+        n = env.cores as u64,
         memory = format::plain(env.memory_mib / 1024.0)
     );
     let known = [member, &env.host].into_iter().filter(|name| !name.is_empty());

@@ -27,6 +27,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Bloc
         let none = say!(no_figures_no_trial_of_this);
         blocks.paragraph(none);
     }
+    blocks.figures(nodes::figures(paper, experiment, lang));
     nodes::blocks(paper, experiment, &mut blocks);
     fleet::blocks(paper, experiment, &mut blocks);
     blocks

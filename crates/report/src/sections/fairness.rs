@@ -236,7 +236,12 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
     }
     let disclosed = found.iter().filter(|check| check.level == Level::I).count();
     let is_shown = |check: &&Check| !paper.is_short() || check.level < Level::I;
-    let most = if paper.is_short() { MOST_LINES_SHORT } else { MOST_LINES };
+    let most = match (paper.is_short(), paper.runs.len()) {
+        (false, _) => MOST_LINES,
+        (true, 1) => MOST_LINES_SHORT,
+        // Runs that are put together repeat their findings.
+        _ => 1,
+    };
     blocks.table(findings(found.into_iter().filter(is_shown).collect(), most));
     if paper.is_short() && disclosed > 0 {
         blocks.fine(say!(further_checks_disclose, n = disclosed));

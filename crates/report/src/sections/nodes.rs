@@ -2,26 +2,22 @@
 //! whether what was written could be read at once.
 
 use super::sum_or;
-use crate::blocks::{Blocks, PaperRows};
+use crate::blocks::{Blocks, Drawing, PaperRows};
+use crate::charts;
 use crate::evidence::{Experiment, Paper, Point, Spread, Trial, node_role, place_of_role};
 use crate::format::{
     self,
     NumberFormat::{Percent, Short, Whole},
 };
-use crate::text::Message;
+use crate::svg::Bar;
+use crate::text::{Lang, Message};
 use dyno_facts::{Freshness, NodeConditions, say};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     let tables = of_levels(paper, experiment);
-    let rank = |point: &Point| (point.status == "complete", point.throughput().median);
-    let is_best = |own: &Level<'_>| {
-        let others = experiment.points.iter().filter(|point| point.target == own.point.target);
-        let best = others.reduce(|best, other| if rank(other) > rank(best) { other } else { best });
-        best.is_some_and(|best| std::ptr::eq(best, own.point))
-    };
     let is_any = !tables.is_empty();
     let (best, mut others): (Vec<Level<'_>>, Vec<Level<'_>>) =
-        tables.into_iter().partition(is_best);
+        tables.into_iter().partition(|level| is_best(experiment, level));
     for level in &best {
         blocks.table(nodes(level));
         blocks.paragraph(Message::sentences(&words(level)));
@@ -48,6 +44,45 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
         blocks.table(freshness(looked));
         blocks.fine(say!(a_read_is_stale_when_it));
     }
+}
+
+/// Statements per second of each node, and their sum.
+pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
+    let figure = |level: &Level<'_>| {
+        let bar = |node: &NodeWork<'_>| {
+            let value = node.qps?;
+            let name = match node.node {
+                "" => say!(all_nodes),
+                name => Message::from(name),
+            };
+            Some(Bar {
+                name: name.render(lang),
+                class: charts::colour(paper, &level.point.target),
+                value,
+                low_high: None,
+                text: format::short(value),
+            })
+        };
+        let nodes: Vec<Bar> = counted(&level.nodes).chain([&level.sum]).filter_map(bar).collect();
+        let (target, load) = (&level.point.target, level.point.load_words());
+        let caption = say!(statements_of_each_node, target = target, load = load);
+        // Two that have worked, and their sum.
+        let are_several = nodes.iter().filter(|bar| bar.value > 0.0).count() > 2;
+        are_several.then(|| charts::cover::of_bars(&nodes, caption, None, lang))
+    };
+    of_levels(paper, experiment)
+        .iter()
+        .filter(|level| is_best(experiment, level))
+        .filter_map(figure)
+        .collect()
+}
+
+/// True of the load level of a target at which it did most.
+fn is_best(experiment: &Experiment, own: &Level<'_>) -> bool {
+    let rank = |point: &Point| (point.status == "complete", point.throughput().median);
+    let others = experiment.points.iter().filter(|point| point.target == own.point.target);
+    let best = others.reduce(|best, other| if rank(other) > rank(best) { other } else { best });
+    best.is_some_and(|best| std::ptr::eq(best, own.point))
 }
 
 /// True where some target has several nodes that tell what they did.

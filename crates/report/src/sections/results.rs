@@ -2,6 +2,7 @@
 
 use super::{experiment, notes, yes_or_no};
 use crate::blocks::{Blocks, PaperRows, link, spread};
+use crate::charts;
 use crate::evidence::{Cost, CostRow};
 use crate::evidence::{Experiment, KeyRow, Paper, metric_name};
 use crate::families::{KnownFamily, families};
@@ -23,6 +24,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     for (place, (title, experiments)) in chapters(paper).into_iter().enumerate() {
         blocks.heading(3, &next(), title, &format!("chapter-{}", place + 1));
         blocks.listed();
+        blocks.figures(charts::cover::totals(paper, &experiments, lang));
         for (index, own) in experiments {
             blocks.heading(4, "", &own.title, &format!("experiment-{}", index + 1));
             blocks.extend(experiment::blocks(paper, own, lang));

@@ -14,6 +14,8 @@ use dyno_facts::say;
 
 /// Sections that only the full edition has.
 pub(super) const FULL_ONLY: [&str; 2] = ["resources", "appendix"];
+/// Higher charts are drawn as wide as the page.
+const HIGHEST_SMALL: f64 = 400.0;
 /// So many charts stand in a chapter.
 const MOST_CHARTS: usize = 6;
 /// Where a chapter has more rows, only the best load level of each target stands there.
@@ -111,14 +113,22 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
             }
             None => charts::of_experiment(paper, own, lang),
         };
-        charts.extend(made.into_iter().next().map(|chart| small(chart, own, is_alone, lang)));
+        let named = |chart| if is_alone { chart } else { named(chart, own, lang) };
+        charts.extend(made.into_iter().next().map(named));
     }
     blocks.extend(disclosed);
     charts.truncate(MOST_CHARTS);
-    match charts.len() {
-        1 => blocks.figures(charts),
-        _ => blocks.grid(charts),
-    }
+    // Two that are laid out for small screens have room side by side.
+    let is_small = |chart: &Drawing| {
+        let high: f64 = chart.narrow.iter().map(|svg| svg.size().1).sum();
+        !chart.narrow.is_empty() && high <= HIGHEST_SMALL
+    };
+    let are_alone = charts.iter().filter(|chart| is_small(chart)).count() < 2;
+    let (small, large): (Vec<Drawing>, Vec<Drawing>) =
+        charts.into_iter().partition(|chart| !are_alone && is_small(chart));
+    blocks.figures(large);
+    let shrunk = |chart: Drawing| Drawing { svgs: chart.narrow, narrow: Vec::new(), ..chart };
+    blocks.grid(small.into_iter().map(shrunk).collect());
     let others = experiments.iter().filter(|(index, own)| !shown.contains(index) && !own.is_pass());
     blocks.table(levels(paper, others.copied()));
     let scalings = experiments.iter().map(|(_, own)| experiment::scaling_of(own));
@@ -126,21 +136,13 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
     blocks.extend(tables);
 }
 
-/// A chart as it is drawn for small screens, with the name of what it shows.
-fn small(chart: Drawing, own: &Experiment, is_alone: bool, lang: Lang) -> Drawing {
-    if is_alone {
+/// A chart with the name of what it shows.
+fn named(chart: Drawing, own: &Experiment, lang: Lang) -> Drawing {
+    if chart.caption.contains(&own.title.render(lang)) {
         return chart;
     }
-    let caption = match chart.caption.contains(&own.title.render(lang)) {
-        true => chart.caption.clone(),
-        false => {
-            say!(what_of_experiment, experiment = &own.title, what = &chart.caption).render(lang)
-        }
-    };
-    match chart.narrow.is_empty() {
-        true => Drawing { caption, ..chart },
-        false => Drawing { caption, svgs: chart.narrow, narrow: Vec::new(), ..chart },
-    }
+    let caption = say!(what_of_experiment, experiment = &own.title, what = &chart.caption);
+    Drawing { caption: caption.render(lang), ..chart }
 }
 
 /// What is disclosed, the first tables, and the figures.

@@ -1,6 +1,8 @@
 //! Groups of upright bars on one axis, with marks of others beside them.
 
-use super::{Anchor, Axis, Datum, LETTER, Svg, across, escape, open, place, text, width_of};
+use super::{
+    Anchor, Axis, Datum, LETTER, Svg, across, escape, fitted, open, place, text, width_of,
+};
 use std::fmt::Write;
 
 #[derive(Clone, Debug, Default)]
@@ -13,8 +15,10 @@ pub struct BarColumn {
     pub is_bound: bool,
     /// Instead of a bar that has no value.
     pub absent: Option<&'static str>,
-    /// At its end.
+    /// At its end, where bars stand.
     pub text: String,
+    /// The same where they lie: there each of them has room for its figure.
+    pub figure: String,
     /// What it says when pointed at.
     pub title: String,
 }
@@ -31,7 +35,7 @@ pub struct BarGroup {
 
 /// A chart of such groups. Of several bars the first is hollow and the last is solid, those between
 /// are shaded, so that they can be told apart without colours; so are the marks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BarColumns {
     pub width: f64,
     pub height: f64,
@@ -56,19 +60,30 @@ pub struct BarColumns {
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 24.0;
 const LINE: f64 = 15.0;
+/// A sample in the legend and what parts it from its words and from the next one.
+const SAMPLE: f64 = 18.0;
+const APART: f64 = 20.0;
 const RADIUS: f64 = 3.1;
 
 /// From hollow (0) to solid (1).
-fn shade(place: usize, of: usize) -> f64 {
+pub(super) fn shade(place: usize, of: usize) -> f64 {
     if of < 2 { 1.0 } else { place as f64 / (of - 1) as f64 }
+}
+
+/// What stands before a name in the legend: a bar or a mark of this shade, or the arrow.
+enum Sample {
+    Bar(f64),
+    Mark(f64),
+    Bound,
 }
 
 impl BarColumns {
     pub fn svg(&self) -> Svg {
-        Svg {
-            markup: self.markup(),
-            data: self.groups.iter().flat_map(|group| self.numbers(group)).collect(),
-        }
+        Svg { markup: self.markup(), data: self.data() }
+    }
+
+    pub(super) fn data(&self) -> Vec<Datum> {
+        self.groups.iter().flat_map(|group| self.numbers(group)).collect()
     }
 
     fn numbers(&self, group: &BarGroup) -> Vec<Datum> {
@@ -92,9 +107,10 @@ impl BarColumns {
         let left = self.y.letters() as f64 * LETTER + 14.0;
         let right = self.width - 8.0;
         let bottom = self.bottom();
-        let y = |value: f64| bottom - self.y.scale.position(value) * (bottom - TOP);
         let mut out = open(self.width, self.height, &self.description, "");
-        self.write_legend(&mut out, left);
+        let lines = self.write_legend(&mut out, left, right);
+        let top = TOP + LINE * lines.saturating_sub(1) as f64;
+        let y = |value: f64| bottom - self.y.scale.position(value) * (bottom - top);
         self.y.across(&mut out, left, right, y);
         let step = (right - left) / self.groups.len().max(1) as f64;
         for (place, group) in self.groups.iter().enumerate() {
@@ -104,7 +120,7 @@ impl BarColumns {
             across(&mut out, "bound", left, right, y(limit));
         }
         across(&mut out, "axis", left, right, y(self.base));
-        text(&mut out, "label", 0.0, TOP - 14.0, Anchor::Start, &self.y.label);
+        text(&mut out, "label", 0.0, top - 14.0, Anchor::Start, &self.y.label);
         out.push_str("</svg>");
         out
     }
@@ -186,7 +202,7 @@ impl BarColumns {
             );
         }
         if column.is_bound {
-            write_arrow(out, middle, high.min(end) - 3.0);
+            arrow(out, middle, high.min(end) - 3.0, (0.0, -1.0));
         }
     }
 
@@ -209,40 +225,53 @@ impl BarColumns {
         text(out, "value small", middle, place, Anchor::Middle, &column.text);
     }
 
-    fn write_legend(&self, out: &mut String, left: f64) {
-        let mut x = left;
-        let mut next = |words: &str| {
-            let at = x;
-            x += width_of(words) + 38.0;
-            at
-        };
-        let words = |out: &mut String, at: f64, words: &str| {
-            text(out, "tick", at + 18.0, 11.0, Anchor::Start, words);
-        };
-        for (place, name) in self.names.iter().enumerate() {
-            let at = next(name);
-            let solid = shade(place, self.names.len());
-            let _ = write!(
-                out,
-                "<g class=\"series {}\"><rect class=\"column\" x=\"{at:.1}\" y=\"1.5\" width=\"12\" height=\"10\" fill-opacity=\"{solid:.2}\"/></g>",
-                self.class
-            );
-            words(out, at, name);
-        }
-        for (place, name) in self.mark_names.iter().enumerate() {
-            let at = next(name);
-            write_mark(out, at + 6.0, 6.5, shade(place, self.mark_names.len()));
-            words(out, at, name);
-        }
+    fn samples(&self) -> Vec<(Sample, &str)> {
+        let shaded = |names: &[String], place: usize| shade(place, names.len());
+        let bars = self.names.iter().enumerate();
+        let mut samples: Vec<(Sample, &str)> = bars
+            .map(|(place, name)| (Sample::Bar(shaded(&self.names, place)), name.as_str()))
+            .collect();
+        let marks = self.mark_names.iter().enumerate();
+        samples.extend(
+            marks.map(|(place, name)| {
+                (Sample::Mark(shaded(&self.mark_names, place)), name.as_str())
+            }),
+        );
         if self.groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound) {
-            let at = next(&self.bound_name);
-            write_arrow(out, at + 6.0, 11.0);
-            words(out, at, &self.bound_name);
+            samples.push((Sample::Bound, &self.bound_name));
         }
+        samples
+    }
+
+    /// The names of bars and marks at the top; returns in how many lines.
+    pub(super) fn write_legend(&self, out: &mut String, left: f64, right: f64) -> usize {
+        let (mut x, mut lines) = (left, 0);
+        for (sample, words) in self.samples() {
+            let wide = SAMPLE + width_of(words);
+            if lines == 0 || x + wide > right {
+                (x, lines) = (left, lines + 1);
+            }
+            let y = LINE * (lines - 1) as f64;
+            match sample {
+                Sample::Bar(solid) => {
+                    let (class, place) = (&self.class, place(x, y + 1.5, 12.0, 10.0));
+                    let _ = write!(
+                        out,
+                        "<g class=\"series {class}\"><rect class=\"column\" {place} fill-opacity=\"{solid:.2}\"/></g>"
+                    );
+                }
+                Sample::Mark(solid) => write_mark(out, x + 6.0, y + 6.5, solid),
+                Sample::Bound => arrow(out, x + 6.0, y + 11.0, (0.0, -1.0)),
+            }
+            let words = fitted(words, right - x - SAMPLE);
+            text(out, "tick", x + SAMPLE, y + 11.0, Anchor::Start, &words);
+            x += wide + APART;
+        }
+        lines
     }
 }
 
-fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
+pub(super) fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
     let _ = write!(
         out,
         "<g class=\"theirs\"><circle class=\"under\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{:.1}\"/><circle class=\"over\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" fill-opacity=\"{solid:.2}\"/></g>",
@@ -250,8 +279,19 @@ fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
     );
 }
 
-fn write_arrow(out: &mut String, x: f64, y: f64) {
-    let _ = write!(out, "<path class=\"beyond\" d=\"M{:.1},{y:.1}h8l-4,-7z\"/>", x - 4.0);
+/// A tip from its middle on in a direction: something goes on there.
+pub(super) fn arrow(out: &mut String, x: f64, y: f64, (right, down): (f64, f64)) {
+    let (side_x, side_y) = (4.0 * down, 4.0 * right);
+    let _ = write!(
+        out,
+        "<path class=\"beyond\" d=\"M{:.1},{:.1}L{:.1},{:.1}L{:.1},{:.1}Z\"/>",
+        x - side_x,
+        y - side_y,
+        x + side_x,
+        y + side_y,
+        x + 7.0 * right,
+        y + 7.0 * down
+    );
 }
 
 #[cfg(test)]

@@ -30,6 +30,14 @@ impl Svg {
     pub fn plain(markup: String) -> Svg {
         Svg { markup, data: Vec::new() }
     }
+
+    /// Width and height of its view box.
+    pub(crate) fn size(&self) -> (f64, f64) {
+        let inside = self.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
+        let sizes = inside.and_then(|(both, _)| both.split_once(' '));
+        let parsed = sizes.and_then(|(wide, high)| Some((wide.parse().ok()?, high.parse().ok()?)));
+        parsed.unwrap_or((960.0, 360.0))
+    }
 }
 
 impl Deref for Svg {

@@ -70,7 +70,7 @@ fn wide(
     let bottom = TOP + ROW * lines as f64;
     let x = |value: f64| left + axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
     let mut out = open(width, bottom + 36.0, description, "");
-    axis.down(&mut out, [TOP, bottom, 15.0], x);
+    axis.down(&mut out, [TOP, bottom, width], x);
     let one = x(1.0);
     across(&mut out, "axis", left, right, bottom);
     let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
@@ -162,12 +162,10 @@ fn narrow(
     let x = |value: f64| left + axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
     let mut out = open(width, bottom + 36.0, description, "");
     let one = x(1.0);
+    axis.down(&mut out, [TOP, bottom, width], x);
     across(&mut out, "axis", left, right, bottom);
     let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
     name_sides(&mut out, one, width, sides);
-    for (value, words) in axis.ticks.iter().step_by(2) {
-        text(&mut out, "tick", x(*value), bottom + 15.0, Anchor::Middle, words);
-    }
     text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
     let mut top = TOP;
     for group in groups {

@@ -1,6 +1,6 @@
 //! Rows of marks on one common scale: several figures of each of several things, and a limit.
 
-use super::{Anchor, Axis, Datum, Svg, across, open, text, widest, width_of};
+use super::{Anchor, Axis, Datum, NARROW, Svg, across, fitted, open, text, widest, width_of};
 use std::fmt::Write;
 
 /// What a mark looks like.
@@ -25,6 +25,9 @@ pub struct MarkRow {
 
 const ROW: f64 = 26.0;
 const TOP: f64 = 30.0;
+/// Of a row whose name and words stand above it, and of a line of the legend.
+const HIGH_ROW: f64 = 42.0;
+const LINE: f64 = 18.0;
 
 /// The rows as an `<svg>` element; `legend` names the marks and the limit.
 pub fn marks(
@@ -60,19 +63,39 @@ fn drawn(
     legend: &[(Option<Mark>, &str)],
     rows: &[MarkRow],
 ) -> String {
-    let left = (widest(rows.iter().map(|row| &row.name)) + 14.0).min(width / 2.0);
-    let right = width - widest(rows.iter().map(|row| &row.text)) - 18.0;
+    let is_narrow = width <= NARROW;
+    let texts = widest(rows.iter().map(|row| &row.text));
+    let (left, right, high) = match is_narrow {
+        true => (6.0, width - 6.0, HIGH_ROW),
+        false => {
+            let names = widest(rows.iter().map(|row| &row.name));
+            ((names + 14.0).min(width / 2.0), width - texts - 18.0, ROW)
+        }
+    };
     let x = |value: f64| left + axis.scale.position(value) * (right - left);
-    let bottom = TOP + ROW * rows.len() as f64;
+    let more_lines = if is_narrow { legend.len().saturating_sub(1) } else { 0 };
+    let top = TOP + LINE * more_lines as f64;
+    let bottom = top + high * rows.len() as f64;
     let mut out = open(width, bottom + 38.0, description, "");
-    write_legend(&mut out, left, legend);
-    axis.down(&mut out, [TOP, bottom, 16.0], x);
+    write_legend(&mut out, left, legend, is_narrow);
+    axis.down(&mut out, [top, bottom, width], x);
     across(&mut out, "axis", left, right, bottom);
     text(&mut out, "label", right, bottom + 33.0, Anchor::End, &axis.label);
     for (index, row) in rows.iter().enumerate() {
-        let middle = TOP + ROW * (index as f64 + 0.5);
+        let row_top = top + high * index as f64;
+        let middle = row_top + high - ROW / 2.0;
         let _ = write!(out, "<g class=\"series {}\">", row.class);
-        text(&mut out, "tick", left - 9.0, middle + 4.0, Anchor::End, &row.name);
+        match is_narrow {
+            true => {
+                let name = fitted(&row.name, width - texts - 12.0);
+                text(&mut out, "tick over", 0.0, row_top + 14.0, Anchor::Start, &name);
+                text(&mut out, "value over", width, row_top + 14.0, Anchor::End, &row.text);
+            }
+            false => {
+                text(&mut out, "tick", left - 9.0, middle + 4.0, Anchor::End, &row.name);
+                text(&mut out, "value", right + 14.0, middle + 4.0, Anchor::Start, &row.text);
+            }
+        }
         let places: Vec<f64> = row.marks.iter().map(|(_, value)| x(*value)).collect();
         let from = places.iter().copied().fold(f64::INFINITY, f64::min);
         let to = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -85,24 +108,27 @@ fn drawn(
         if let Some(limit) = row.limit {
             draw_limit(&mut out, x(limit), middle);
         }
-        text(&mut out, "value", right + 14.0, middle + 4.0, Anchor::Start, &row.text);
         out.push_str("</g>");
     }
     out.push_str("</svg>");
     out
 }
 
-fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)]) {
-    let mut x = left + 4.0;
+/// In a line, or an entry below the other.
+fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)], is_stacked: bool) {
+    let (mut x, mut y) = (left + 4.0, 10.0);
     for (mark, words) in legend {
         out.push_str("<g class=\"series key-marks\">");
         match mark {
-            Some(mark) => draw(out, *mark, x, 10.0),
-            None => draw_limit(out, x, 10.0),
+            Some(mark) => draw(out, *mark, x, y),
+            None => draw_limit(out, x, y),
         }
-        text(out, "tick", x + 9.0, 14.0, Anchor::Start, words);
+        text(out, "tick", x + 9.0, y + 4.0, Anchor::Start, words);
         out.push_str("</g>");
-        x += width_of(words) + 40.0;
+        match is_stacked {
+            true => y += LINE,
+            false => x += width_of(words) + 40.0,
+        }
     }
 }
 

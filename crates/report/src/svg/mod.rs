@@ -5,6 +5,7 @@
 mod columns;
 mod data;
 mod forest;
+mod lying;
 mod marks;
 mod scale;
 
@@ -24,7 +25,7 @@ pub(crate) fn letters(text: &str) -> usize {
 }
 
 /// An axis with its ticks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Axis {
     /// What it shows, with the unit.
     pub label: String,
@@ -45,6 +46,20 @@ impl Axis {
         self.ticks.iter().map(|(_, text)| letters(text)).max().unwrap_or(0)
     }
 
+    /// Where the texts of its ticks stand on a horizontal axis; those that would touch are left out.
+    fn free_ticks(&self, x: impl Fn(f64) -> f64) -> Vec<(f64, &str)> {
+        let mut free_from = f64::NEG_INFINITY;
+        let mut free = Vec::new();
+        for (value, words) in &self.ticks {
+            let (x, half) = (x(*value), width_of(words) / 2.0);
+            if x - half >= free_from {
+                free_from = x + half + 6.0;
+                free.push((x, words.as_str()));
+            }
+        }
+        free
+    }
+
     /// Its ticks as lines from left to right, for a vertical axis.
     fn across(&self, out: &mut String, left: f64, right: f64, y: impl Fn(f64) -> f64) {
         for (value, words) in &self.ticks {
@@ -54,12 +69,16 @@ impl Axis {
         }
     }
 
-    /// Its ticks as lines from top to bottom, for a horizontal axis; `below` is where their texts stand.
-    fn down(&self, out: &mut String, [top, bottom, below]: [f64; 3], x: impl Fn(f64) -> f64) {
-        for (value, words) in &self.ticks {
+    /// Its ticks as lines from top to bottom, for a horizontal axis, and their texts in a drawing of this width.
+    fn down(&self, out: &mut String, [top, bottom, width]: [f64; 3], x: impl Fn(f64) -> f64) {
+        for (value, _) in &self.ticks {
             let x = x(*value);
             let _ = write!(out, "<path class=\"grid\" d=\"M{x:.1},{top:.1}V{bottom:.1}\"/>");
-            text(out, "tick", x, bottom + below, Anchor::Middle, words);
+        }
+        for (at, words) in self.free_ticks(x) {
+            let half = width_of(words) / 2.0;
+            let at = at.min(width - half).max(half);
+            text(out, "tick", at, bottom + 15.0, Anchor::Middle, words);
         }
     }
 }
@@ -231,16 +250,12 @@ impl Chart {
 
     fn axes(&self, out: &mut String, plot: &Plot, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) {
         self.y.across(out, plot.left, plot.right, y);
-        let mut free_from = f64::NEG_INFINITY;
-        for (value, words) in &self.x.ticks {
+        for (value, _) in &self.x.ticks {
             let x = x(*value);
             let _ = write!(out, "<path class=\"axis\" d=\"M{x:.1},{:.1}v4\"/>", plot.bottom);
-            let half = width_of(words) / 2.0;
-            // Labels that would touch are left out; their tick stays.
-            if x - half >= free_from {
-                free_from = x + half + 6.0;
-                text(out, "tick", x, plot.bottom + 17.0, Anchor::Middle, words);
-            }
+        }
+        for (x, words) in self.x.free_ticks(x) {
+            text(out, "tick", x, plot.bottom + 17.0, Anchor::Middle, words);
         }
         across(out, "axis", plot.left, plot.right, plot.bottom);
         text(out, "label", 0.0, 11.0, Anchor::Start, &self.y.label);
@@ -368,7 +383,7 @@ fn bars_beside_names(width: f64, description: &str, bars: &[Bar]) -> String {
 }
 
 /// Drawings that are not wider have names above what they name.
-pub(crate) const NARROW: f64 = 360.0;
+pub const NARROW: f64 = 360.0;
 
 /// Bars with their names above them.
 fn stacked_bars(width: f64, description: &str, bars: &[Bar]) -> String {

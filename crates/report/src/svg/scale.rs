@@ -7,6 +7,12 @@ pub enum AxisScale {
     Log { from: f64, to: f64 },
 }
 
+impl Default for AxisScale {
+    fn default() -> Self {
+        AxisScale::Linear { from: 0.0, to: 1.0 }
+    }
+}
+
 impl AxisScale {
     /// A linear scale from 0 (or `lowest`, when that is below) to the tick above `highest`, for
     /// about `ticks` ticks.

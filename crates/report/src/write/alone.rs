@@ -10,7 +10,7 @@ use crate::text::Lang;
 use std::fmt::Write;
 
 /// A chart that needs nothing but itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChartFile {
     /// Of its files, without extension: number in the paper and the section it stands in.
     pub name: String,
@@ -74,7 +74,7 @@ fn for_each_drawing<'a>(
 
 /// A drawing in one `<svg>`: caption, legend, its parts below each other, note.
 pub(crate) fn alone(drawing: &Drawing, name: String, style: &str) -> ChartFile {
-    let sizes: Vec<(f64, f64)> = drawing.svgs.iter().map(size).collect();
+    let sizes: Vec<(f64, f64)> = drawing.svgs.iter().map(Svg::size).collect();
     let inner = sizes.iter().map(|(width, _)| *width).fold(320.0, f64::max);
     let width = inner + 2.0 * MARGIN;
     let mut body = String::new();
@@ -128,14 +128,6 @@ fn csv(svgs: &[Svg]) -> String {
         let _ = writeln!(out, "{},{},{}", number(datum.value), number(low), number(high));
     }
     out
-}
-
-/// Of the view box of a drawing.
-fn size(svg: &Svg) -> (f64, f64) {
-    let inside = svg.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
-    let sizes = inside.and_then(|(both, _)| both.split_once(' '));
-    let parsed = sizes.and_then(|(wide, high)| Some((wide.parse().ok()?, high.parse().ok()?)));
-    parsed.unwrap_or((960.0, 360.0))
 }
 
 /// Names of lines with samples of them; returns where they end.

@@ -3,13 +3,13 @@
 //! It is written here and not by a crate: what a paper needs of the format is paragraphs, runs, tables and pictures,
 //! and the same paper has to give the same bytes.
 
-use super::{alone::alone, coded, each, ends, groups, shown, told};
+use super::{alone::alone, coded, each, ends, groups, kept, logo_of, set, shown, told};
 use crate::blocks::{
     Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
 };
 use crate::evidence::Paper;
 use crate::format::NumberFormat;
-use crate::svg::escape;
+use crate::svg::{escape, letters};
 use crate::templates::Templates;
 use crate::text::Lang;
 use crate::write::ChartFile;
@@ -34,13 +34,15 @@ pub struct Picture {
 /// English Metric Units of a pixel, and of the width between the margins of A4.
 const PIXEL: f64 = 9525.0;
 const PAGE: f64 = 6_120_000.0;
+/// The most that logos may have, in pixels.
+const LOGO: (f64, f64) = (190.0, 48.0);
 
 const NAMESPACES: &str = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" xmlns:r=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships\" xmlns:wp=\"http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing\" xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\" xmlns:pic=\"http://schemas.openxmlformats.org/drawingml/2006/picture\"";
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n";
 const STYLES: &str = include_str!("../../templates/styles.xml");
 
 impl Paper {
-    /// The charts of the document in their order, without captions: these are text there.
+    /// The pictures of the document in their order: the logo, and charts without captions, which are text there.
     pub fn docx_charts(&self, templates: &Templates, lang: Lang) -> Vec<ChartFile> {
         let style = self.standalone_style(templates);
         let bare = |drawing: &Drawing| {
@@ -50,7 +52,11 @@ impl Paper {
         let mut charts = Vec::new();
         let blocks = self.blocks(templates, lang);
         each(&blocks, &mut |block| match block {
-            Block::Cover(cover) => charts.extend(cover.chart.as_ref().map(bare)),
+            Block::Cover(cover) => {
+                let is_drawn = cover.logo.starts_with("data:image/svg");
+                charts.extend(is_drawn.then(|| drawn_logo(&cover.logo)));
+                charts.extend(cover.chart.as_ref().map(bare));
+            }
             Block::Figures { figures, .. } => charts.extend(figures.iter().map(bare)),
             _ => {}
         });
@@ -64,7 +70,9 @@ impl Paper {
         lang: Lang,
         pictures: &[Picture],
     ) -> Vec<DocxFile> {
-        let mut docx = Docx { out: String::new(), lang, pictures, drawn: 0 };
+        let logo = png_logo(&self.texts.logo).into_iter();
+        let pictures: Vec<Picture> = logo.chain(pictures.iter().cloned()).collect();
+        let mut docx = Docx { out: String::new(), lang, pictures: &pictures, drawn: 0 };
         docx.blocks(&self.blocks(templates, lang));
         let body = docx.out;
         let document = format!(
@@ -100,6 +108,25 @@ impl Paper {
         }));
         parts
     }
+}
+
+/// A logo that is a PNG, as large as it may be.
+fn png_logo(url: &str) -> Option<Picture> {
+    let (_, png) = logo_of(url).filter(|(kind, _)| *kind == "png")?;
+    // Its header has both sizes behind eight bytes of signature and eight of the chunk.
+    let size = |at: usize| Some(f64::from(u32::from_be_bytes(*png.get(at..)?.first_chunk()?)));
+    let (width, height) = (size(16)?.max(1.0), size(20)?.max(1.0));
+    let scale = (LOGO.0 / width).min(LOGO.1 / height).min(1.0);
+    Some(Picture { width: width * scale, height: height * scale, png })
+}
+
+/// A logo that is an SVG as a drawing like the charts: readers of documents know no SVG.
+fn drawn_logo(url: &str) -> ChartFile {
+    let (width, height) = LOGO;
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\"><image href=\"{url}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"xMinYMid meet\"/></svg>"
+    );
+    ChartFile { svg, width, height, ..ChartFile::default() }
 }
 
 fn content_types() -> String {
@@ -140,7 +167,7 @@ impl Docx<'_> {
             Block::Heading(heading) => {
                 let number = heading.number.as_str();
                 let blank = if number.is_empty() { "" } else { " " };
-                let title = format!("{number}{blank}{}", told(&heading.title, self.lang));
+                let title = format!("{number}{blank}{}", set(&heading.title, self.lang));
                 let level = heading.level.saturating_sub(1).clamp(1, 4);
                 self.words(&format!("Heading{level}"), &title);
             }
@@ -150,7 +177,7 @@ impl Docx<'_> {
             }
             Block::Terms { terms } => {
                 for (word, meaning) in terms {
-                    let (word, meaning) = (told(word, self.lang), told(meaning, self.lang));
+                    let (word, meaning) = (set(word, self.lang), set(meaning, self.lang));
                     let runs = run("<w:b/>", &word) + &run("", &format!("  {meaning}"));
                     self.paragraph("", &runs);
                 }
@@ -187,30 +214,33 @@ impl Docx<'_> {
 
     fn cover(&mut self, cover: &Cover) {
         let lang = self.lang;
-        self.words("Subtle", &told(&cover.kicker, lang));
-        self.words("Title", &told(&cover.title, lang));
+        if !cover.logo.is_empty() {
+            self.picture("");
+        }
+        self.words("Subtle", &set(&cover.kicker, lang));
+        self.words("Title", &set(&cover.title, lang));
         for (class, words) in cover.lines() {
             let style = match class {
                 "verdict" => "Lead",
                 "banner" => "Banner",
                 _ => "Subtle",
             };
-            self.words(style, &told(words, lang));
+            self.words(style, &set(words, lang));
         }
         cover.chart.iter().for_each(|chart| self.figure(chart));
         for fact in &cover.facts {
             let mut runs =
-                run("<w:b/>", &told(&fact.name, lang)) + &run("", "  ") + &self.runs(&fact.value);
+                run("<w:b/>", &set(&fact.name, lang)) + &run("", "  ") + &self.runs(&fact.value);
             for below in &fact.below {
-                runs += &run("<w:color w:val=\"5B6168\"/>", &format!("  {}", told(below, lang)));
+                runs += &run("<w:color w:val=\"5B6168\"/>", &format!("  {}", set(below, lang)));
             }
             self.paragraph("", &runs);
         }
         let warnings = &cover.warnings;
-        let head = run("<w:b/>", &told(&warnings.title, lang));
+        let head = run("<w:b/>", &set(&warnings.title, lang));
         self.paragraph(
             "Disclosure",
-            &(head + &run("", &format!("  {}", told(&warnings.verdict, lang)))),
+            &(head + &run("", &format!("  {}", set(&warnings.verdict, lang)))),
         );
         warnings.items.iter().for_each(|item| self.line("ListBullet", item));
     }
@@ -221,21 +251,24 @@ impl Docx<'_> {
 
     fn span(&self, span: &Span) -> String {
         let text = told(&span.text, self.lang);
+        let plain = kept(&text);
         let runs = match span.look {
             Look::Break => return "<w:r><w:br/></w:r>".to_owned(),
             Look::Swatch(_) => return String::new(),
             Look::Coded => {
                 let parts = coded(&text).into_iter().enumerate();
-                parts
-                    .map(|(place, part)| run(if place % 2 == 0 { "" } else { CODE }, part))
-                    .collect()
+                let looks = parts.map(|(place, part)| match place % 2 {
+                    0 => run("", &kept(part)),
+                    _ => run(CODE, part),
+                });
+                looks.collect()
             }
-            Look::Plain => run("", &text),
+            Look::Plain => run("", &plain),
             Look::Code => run(CODE, &text),
-            Look::Emphasis => run("<w:i/>", &text),
-            Look::Strong | Look::Count => run("<w:b/>", &text),
-            Look::Bad => run("<w:b/><w:color w:val=\"B3261E\"/>", &text),
-            Look::Caveat => run("<w:b/><w:color w:val=\"8A5A00\"/>", &text),
+            Look::Emphasis => run("<w:i/>", &plain),
+            Look::Strong | Look::Count => run("<w:b/>", &plain),
+            Look::Bad => run("<w:b/><w:color w:val=\"B3261E\"/>", &plain),
+            Look::Caveat => run("<w:b/><w:color w:val=\"8A5A00\"/>", &plain),
             Look::Note(_) => run("<w:b/>", &format!("{text} ")),
         };
         match span.to.as_deref() {
@@ -248,27 +281,32 @@ impl Docx<'_> {
     }
 
     fn figure(&mut self, figure: &Drawing) {
-        self.words("Caption", &figure.caption);
+        self.words("Caption", &kept(&figure.caption));
+        self.picture(&figure.caption);
+        if !figure.note.is_empty() {
+            self.words("Subtle", &kept(&figure.note));
+        }
+    }
+
+    /// The next picture, if there are any.
+    fn picture(&mut self, described: &str) {
         if let Some(picture) = self.pictures.get(self.drawn) {
             self.drawn += 1;
             let number = self.drawn;
             let scale = (PAGE / (picture.width * PIXEL)).min(1.0) * PIXEL;
             let (wide, high) = ((picture.width * scale) as u64, (picture.height * scale) as u64);
-            let described = escape(&figure.caption);
+            let described = escape(described);
             let _ = write!(
                 self.out,
                 "<w:p><w:r><w:drawing><wp:inline distT=\"0\" distB=\"0\" distL=\"0\" distR=\"0\"><wp:extent cx=\"{wide}\" cy=\"{high}\"/><wp:docPr id=\"{number}\" name=\"{number}\" descr=\"{described}\"/><a:graphic><a:graphicData uri=\"http://schemas.openxmlformats.org/drawingml/2006/picture\"><pic:pic><pic:nvPicPr><pic:cNvPr id=\"{number}\" name=\"{number}\"/><pic:cNvPicPr/></pic:nvPicPr><pic:blipFill><a:blip r:embed=\"p{number}\"/><a:stretch><a:fillRect/></a:stretch></pic:blipFill><pic:spPr><a:xfrm><a:off x=\"0\" y=\"0\"/><a:ext cx=\"{wide}\" cy=\"{high}\"/></a:xfrm><a:prstGeom prst=\"rect\"><a:avLst/></a:prstGeom></pic:spPr></pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r></w:p>"
             );
-        }
-        if !figure.note.is_empty() {
-            self.words("Subtle", &figure.note);
         }
     }
 
     fn table(&mut self, table: &PaperTable) {
         self.line("Caption", &table.caption);
         let columns = &table.columns;
-        let grid = "<w:gridCol/>".repeat(columns.len());
+        let grid = self.grid(table);
         let _ = write!(
             self.out,
             "<w:tbl><w:tblPr><w:tblStyle w:val=\"Figures\"/><w:tblW w:w=\"5000\" w:type=\"pct\"/></w:tblPr><w:tblGrid>{grid}</w:tblGrid>"
@@ -276,15 +314,15 @@ impl Docx<'_> {
         if columns.iter().any(|column| !column.group.is_empty()) {
             self.out += "<w:tr><w:trPr><w:tblHeader/></w:trPr>";
             for (title, _, count) in groups(columns) {
-                let title = run("<w:b/>", &told(title, self.lang));
+                let title = run("<w:b/>", &set(title, self.lang));
                 self.cell(&title, count, "", false);
             }
             self.out += "</w:tr>";
         }
         self.out += "<w:tr><w:trPr><w:tblHeader/></w:trPr>";
         for (place, column) in columns.iter().enumerate() {
-            let below = told(&column.below, self.lang);
-            let mut title = run("<w:b/>", &told(&column.title, self.lang));
+            let below = set(&column.below, self.lang);
+            let mut title = run("<w:b/>", &set(&column.title, self.lang));
             if !below.is_empty() {
                 title += &run("", &format!(" {below}"));
             }
@@ -318,6 +356,33 @@ impl Docx<'_> {
         }
         // Between two tables there has to be a paragraph.
         self.out += "</w:tbl><w:p/>";
+    }
+
+    /// Columns as wide as their longest words need, with more for those that have much to say: not every reader fits
+    /// them to their content.
+    fn grid(&self, table: &PaperTable) -> String {
+        // Twentieths of a point between the margins, and letters beyond which a word may be broken or a text goes on
+        // in another line.
+        const ROOM: f64 = 9638.0;
+        const LONGEST: (usize, usize) = (16, 60);
+        let weight = |place: usize| {
+            let column = &table.columns[place];
+            let rows = table.rows.iter().filter_map(|row| row.cells.get(place));
+            let own = rows.filter(|cell| cell.columns <= 1).map(|cell| self.content(cell, column));
+            let title =
+                format!("{} {}", set(&column.title, self.lang), set(&column.below, self.lang));
+            let (mut word, mut all) = (2, 2);
+            for text in own.map(|runs| bare_text(&runs)).chain([title]) {
+                let words = text.split(' ').map(letters);
+                word = word.max(words.max().unwrap_or(0).min(LONGEST.0));
+                all = all.max(letters(&text).min(LONGEST.1));
+            }
+            word as f64 + 2.0 + 0.2 * all as f64
+        };
+        let weights: Vec<f64> = (0..table.columns.len()).map(weight).collect();
+        let sum: f64 = weights.iter().sum();
+        let column = |weight: &f64| format!("<w:gridCol w:w=\"{:.0}\"/>", weight / sum * ROOM);
+        weights.iter().map(column).collect()
     }
 
     fn cell(&mut self, runs: &str, wide: usize, merge: &str, is_right: bool) {
@@ -364,6 +429,16 @@ fn style_name(style: Style) -> &'static str {
         Style::Fine => "Subtle",
         Style::Disclosure => "Disclosure",
     }
+}
+
+/// The text of runs; a line break is a blank.
+fn bare_text(runs: &str) -> String {
+    let parts = runs.split('<').map(|part| match part.split_once('>') {
+        Some((tag, _)) if tag.starts_with("w:br") => " ",
+        Some((_, text)) => text,
+        None => part,
+    });
+    parts.collect()
 }
 
 /// A run of text that looks alike.

@@ -1,6 +1,6 @@
 //! Blocks as the body of a page.
 
-use super::{coded, ends, groups, shown, told};
+use super::{coded, ends, groups, kept, set, shown, told};
 use crate::blocks::{
     Block, Cell, CellValue, Cover, Drawing, Heading, Look, PaperTable, Span, Style, TableColumn,
     TableRow, TextLine,
@@ -49,7 +49,7 @@ impl Html {
             Block::Terms { terms } => {
                 self.put("<dl class=\"terms\">\n");
                 for (word, meaning) in terms {
-                    let (word, meaning) = (told(word, self.lang), told(meaning, self.lang));
+                    let (word, meaning) = (set(word, self.lang), set(meaning, self.lang));
                     self.put(&format!(
                         "  <dt>{}</dt><dd>{}</dd>\n",
                         escape(&word),
@@ -77,7 +77,7 @@ impl Html {
 
     fn cover(&mut self, cover: &Cover) {
         let lang = self.lang;
-        let text = |text| whole_names(&escape(&told(text, lang)));
+        let text = |text| whole_names(&escape(&set(text, lang)));
         let (kicker, title) = (text(&cover.kicker), text(&cover.title));
         self.put("<header>\n");
         if !cover.logo.is_empty() {
@@ -100,8 +100,8 @@ impl Html {
             }
             self.put("</dd></div>\n");
         }
-        let [title, verdict] = [&cover.warnings.title, &cover.warnings.verdict]
-            .map(|words| escape(&told(words, lang)));
+        let [title, verdict] =
+            [&cover.warnings.title, &cover.warnings.verdict].map(|words| escape(&set(words, lang)));
         self.put(&format!("  </dl>\n  <section class=\"quoting\" aria-label=\"{title}\">\n  <p><strong>{title}</strong> {verdict}</p>\n"));
         self.items("", &cover.warnings.items);
         self.put("  </section>\n</header>\n");
@@ -150,7 +150,7 @@ impl Html {
     }
 
     fn numbered(&self, heading: &Heading) -> String {
-        let title = escape(&told(&heading.title, self.lang));
+        let title = escape(&set(&heading.title, self.lang));
         match heading.number.as_str() {
             "" => title,
             number => format!("{number} {title}"),
@@ -178,19 +178,19 @@ impl Html {
 
     fn span(&mut self, span: &Span) {
         let text = told(&span.text, self.lang);
-        let plain = escape(&text);
+        let plain = escape(&kept(&text));
         let shown = match span.look {
             Look::Break => "<br>".to_owned(),
             Look::Plain => plain,
             Look::Coded => {
                 let parts = coded(&text).into_iter().enumerate();
                 let tagged = parts.map(|(place, part)| match place % 2 {
-                    0 => escape(part),
+                    0 => escape(&kept(part)),
                     _ => format!("<code>{}</code>", escape(part)),
                 });
                 tagged.collect()
             }
-            Look::Code => format!("<code>{plain}</code>"),
+            Look::Code => format!("<code>{}</code>", escape(&text)),
             Look::Emphasis => format!("<em>{plain}</em>"),
             Look::Strong => format!("<strong>{plain}</strong>"),
             Look::Bad => format!("<strong class=\"bad\">{plain}</strong>"),
@@ -220,7 +220,7 @@ impl Html {
         for figure in figures {
             self.put(&format!(
                 "<figure>\n  <figcaption>{}</figcaption>\n",
-                escape(&figure.caption)
+                escape(&kept(&figure.caption))
             ));
             if figure.legend.len() > 1 {
                 self.put("  <ul class=\"legend\">");
@@ -243,7 +243,7 @@ impl Html {
                 self.put("</div>");
             }
             if !figure.note.is_empty() {
-                self.put(&format!("\n  <p class=\"fine\">{}</p>", escape(&figure.note)));
+                self.put(&format!("\n  <p class=\"fine\">{}</p>", escape(&kept(&figure.note))));
             }
             self.put("\n</figure>\n");
         }
@@ -281,7 +281,7 @@ impl Html {
                 true => self.title(&columns[place], has_groups),
                 false => {
                     let grey = if columns[place].class.contains("theirs") { " grey" } else { "" };
-                    let title = escape(&told(title, self.lang));
+                    let title = escape(&set(title, self.lang));
                     self.put(&format!("<th scope=\"colgroup\" colspan=\"{count}\" class=\"group{grey}\">{title}</th>"));
                 }
             }
@@ -304,10 +304,10 @@ impl Html {
             }
         }
         let high = if is_high { " rowspan=\"2\"" } else { "" };
-        let title = escape(&told(&column.title, self.lang));
+        let title = escape(&set(&column.title, self.lang));
         self.put(&format!("<th scope=\"col\"{high}{}>{title}", class_of(class.trim())));
         if !column.below.is_empty() {
-            self.put(&format!("<small>{}</small>", escape(&told(&column.below, self.lang))));
+            self.put(&format!("<small>{}</small>", escape(&set(&column.below, self.lang))));
         }
         self.put("</th>");
     }

@@ -1,6 +1,6 @@
 //! Blocks as Markdown. Drawings are images where they are files beside it; what is too long for a text is left out.
 
-use super::{coded, ends, shown, told, whole_title};
+use super::{coded, ends, logo_name, shown, told, whole_title};
 use crate::blocks::{
     Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
 };
@@ -76,6 +76,9 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
 
 fn cover_page(out: &mut String, cover: &Cover, lang: Lang) {
     let text = |text| escaped(&told(text, lang));
+    if let Some(file) = logo_name(&cover.logo) {
+        *out += &format!("![]({file})\n\n");
+    }
     *out += &format!("# {}\n\n", text(&cover.title));
     for words in [&cover.subtitle, &cover.byline].into_iter().filter(|words| !words.is_empty()) {
         *out += &format!("{}\n\n", text(words));

@@ -19,6 +19,7 @@ pub(crate) use terminal::terminal;
 pub(crate) use typst::{quoted, typst};
 
 use crate::blocks::{Block, Cell, CellValue, Look, Span, Spread, TableColumn};
+use crate::evidence::Paper;
 use crate::format::{DASH, NumberFormat};
 use crate::text::{Lang, Message};
 use base64::Engine as _;
@@ -33,9 +34,49 @@ fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
     Some((kind, BASE64_STANDARD.decode(data).ok()?))
 }
 
+/// The name of the file of a logo, beside a paper that can't hold it.
+fn logo_name(url: &str) -> Option<String> {
+    logo_of(url).map(|(kind, _)| format!("logo.{kind}"))
+}
+
+impl Paper {
+    /// The publisher's logo as the file that the Markdown shows.
+    pub fn logo(&self) -> Option<(String, Vec<u8>)> {
+        Some((logo_name(&self.texts.logo)?, logo_of(&self.texts.logo)?.1))
+    }
+}
+
 /// A text as a writer puts it down.
 fn told(text: &Message, lang: Lang) -> String {
     text.render(lang)
+}
+
+/// The same where lines break: none breaks between a number and what it counts.
+fn set(text: &Message, lang: Lang) -> String {
+    kept(&told(text, lang))
+}
+
+/// A text whose numbers keep together with the words behind them.
+fn kept(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut word = "";
+    for part in text.split_inclusive(' ') {
+        let begins = part.starts_with(|c: char| c.is_alphabetic() || c == '%');
+        if begins && is_number(word) && out.ends_with(' ') {
+            out.pop();
+            out.push('\u{a0}');
+        }
+        out.push_str(part);
+        word = part;
+    }
+    out
+}
+
+/// Digits, perhaps with a sign, separators, or a bracket or a quote before them.
+fn is_number(word: &str) -> bool {
+    let word = word.trim_end();
+    let is_part = |c: char| c.is_ascii_digit() || !c.is_alphanumeric() && c != '`';
+    word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part)
 }
 
 /// A sentence in parts: every other one, from the second on, is code.
@@ -112,6 +153,27 @@ fn each<'a>(blocks: &'a [Block], look: &mut dyn FnMut(&'a Block)) {
         look(block);
         if let Block::Details { blocks, .. } = block {
             each(blocks, look);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_together_with_what_they_count() {
+        for (text, wanted) in [
+            ("with 8 workers", "with 8~workers"),
+            ("(1,000 warehouses, 24 % more)", "(1,000~warehouses, 24~% more)"),
+            ("2.1–2.3 times", "2.1–2.3~times"),
+            ("8 个线程", "8~个线程"),
+            ("3 (of 4)", "3 (of 4)"),
+            ("Q1 is, 8. Next 9, then v1 is", "Q1 is, 8. Next 9, then v1 is"),
+            ("`--tables 10` is", "`--tables 10` is"),
+            (" 7 ", " 7 "),
+        ] {
+            assert_eq!(kept(text).replace('\u{a0}', "~"), wanted);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Blocks as calls of the functions that the document's theme defines. How they look is the theme's
 //! business; what they say and their order are the paper's.
 
-use super::{coded, each, ends, groups, shown, told};
+use super::{coded, each, ends, groups, kept, set, shown, told};
 use crate::blocks::{
     Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TableRow,
     TextLine,
@@ -52,7 +52,7 @@ impl<'a> Typst<'a> {
                 if !heading.number.is_empty() {
                     self.put(&format!("{} ", markup(&heading.number)));
                 }
-                let title = markup(&told(&heading.title, self.lang));
+                let title = markup(&set(&heading.title, self.lang));
                 self.put(&format!("{title}]\n"));
             }
             Block::Paragraph { style, text } => self.paragraph(style_class(*style), text),
@@ -67,7 +67,7 @@ impl<'a> Typst<'a> {
             Block::Terms { terms } => {
                 self.put("\n#terms-of(\"\"");
                 for (word, meaning) in terms {
-                    let (word, meaning) = (told(word, self.lang), told(meaning, self.lang));
+                    let (word, meaning) = (set(word, self.lang), set(meaning, self.lang));
                     let both = (markup(&word), markup(&meaning));
                     self.put(&format!(", (\"dt\", [{}]), (\"dd\", [{}])", both.0, both.1));
                 }
@@ -110,7 +110,7 @@ impl<'a> Typst<'a> {
 
     fn cover(&mut self, cover: &Cover) {
         let lang = self.lang;
-        let text = |text| markup(&told(text, lang));
+        let text = |text| markup(&set(text, lang));
         self.put("\n#cover(\"\")[");
         if let Some((kind, bytes)) = super::logo_of(&cover.logo) {
             let data = match kind {
@@ -161,7 +161,7 @@ impl<'a> Typst<'a> {
 
     fn span(&mut self, span: &Span) {
         let text = told(&span.text, self.lang);
-        let plain = markup(&text);
+        let plain = markup(&kept(&text));
         let note = if let Look::Note(level) = span.look {
             format!("note {level:?}")
         } else {
@@ -176,12 +176,12 @@ impl<'a> Typst<'a> {
             Look::Coded => {
                 let parts = coded(&text).into_iter().enumerate();
                 let marked = parts.map(|(place, part)| match place % 2 {
-                    0 => markup(part),
+                    0 => markup(&kept(part)),
                     _ => format!("#code[{}];", markup(part)),
                 });
                 marked.collect()
             }
-            Look::Code => format!("#code[{plain}];"),
+            Look::Code => format!("#code[{}];", markup(&text)),
             Look::Emphasis => format!("#stressed(\"\")[{plain}];"),
             Look::Strong => format!("#bold(\"\")[{plain}];"),
             Look::Bad => format!("#bold(\"bad\")[{plain}];"),
@@ -210,7 +210,7 @@ impl<'a> Typst<'a> {
 
     fn figure(&mut self, figure: &Drawing) {
         self.put("\n#drawing(\"\")[");
-        self.put(&format!("\n#drawing-caption[{}]\n", markup(&figure.caption)));
+        self.put(&format!("\n#drawing-caption[{}]\n", markup(&kept(&figure.caption))));
         if figure.legend.len() > 1 {
             self.put("#legend(");
             for (name, class) in &figure.legend {
@@ -228,7 +228,7 @@ impl<'a> Typst<'a> {
             self.put(&format!("#chart({head}, {}, {described})\n", quoted(inside)));
         }
         if !figure.note.is_empty() {
-            self.put(&format!("#paragraph(\"fine\")[{}]\n", markup(&figure.note)));
+            self.put(&format!("#paragraph(\"fine\")[{}]\n", markup(&kept(&figure.note))));
         }
         self.put("]\n");
     }
@@ -248,7 +248,7 @@ impl<'a> Typst<'a> {
                 self.title(&table.columns[place], place, 0, heads);
                 continue;
             }
-            let title = markup(&told(title, self.lang));
+            let title = markup(&set(title, self.lang));
             self.put(&format!("  c({place}, 0, \"group head\", [{title}], w: {count}, h: 1),\n"));
             for x in place..place + count {
                 self.title(&table.columns[x], x, 1, 1);
@@ -263,10 +263,10 @@ impl<'a> Typst<'a> {
 
     fn title(&mut self, column: &TableColumn, x: usize, y: usize, high: usize) {
         let right = if column.format.is_right() && x > 0 { "n " } else { "" };
-        let title = markup(&told(&column.title, self.lang));
+        let title = markup(&set(&column.title, self.lang));
         self.put(&format!("  c({x}, {y}, \"{right}head\", [{title}"));
         if !column.below.is_empty() {
-            let below = markup(&told(&column.below, self.lang));
+            let below = markup(&set(&column.below, self.lang));
             self.put(&format!("#below(\"\")[{below}];"));
         }
         self.put(&format!("], h: {high}),\n"));

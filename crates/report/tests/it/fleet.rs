@@ -1,6 +1,6 @@
 //! What papers say of several load generators.
 
-use crate::support::{number, table};
+use crate::support::{number, table, texts_of};
 use crate::synthetic::cluster::cluster;
 use dyno_facts::NodeConditions;
 use dyno_report::blocks::{Block, PaperTable, english};
@@ -85,7 +85,7 @@ fn pages_have_the_machines_and_the_parts_in_both_languages() {
     ] {
         assert!(english.contains(text), "{text}");
     }
-    let chinese = paper.html(Lang::Zh).expect("rendered");
+    let chinese = texts_of(&paper.html(Lang::Zh).expect("rendered"));
     assert!(chinese.contains("负载由 2 台压测机共同产生，合计 64 个并发。"));
     let markdown = paper.markdown(Lang::En);
     assert!(markdown.contains("| **All together** |"), "{markdown}");

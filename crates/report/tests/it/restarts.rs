@@ -1,5 +1,6 @@
 //! Restarts before pairs in papers, and what a comparison of a system with itself is made with.
 
+use crate::support::texts_of;
 use crate::synthetic::pairs::{comparing, paired};
 use crate::verdict::around;
 use dyno_facts::{ComparisonFacts, RenewalFacts, Renewed};
@@ -58,7 +59,7 @@ fn pairs_of_one_start_count_as_one() {
     ] {
         assert!(text.contains(words), "no `{words}` in: {text}");
     }
-    let html = paper.html(Lang::En).expect("rendered");
+    let html = texts_of(&paper.html(Lang::En).expect("rendered"));
     for words in
         ["before every 2 pairs", "The intervals cover differences between starts of the servers"]
     {

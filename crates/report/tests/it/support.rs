@@ -86,6 +86,8 @@ pub(crate) fn texts_of(html: &str) -> String {
         }
     }
     text += rest;
+    // Numbers keep together with what they count.
+    text = text.replace('\u{a0}', " ");
     for (entity, letter) in [("&#x27;", "'"), ("&#x2f;", "/"), ("&quot;", "\""), ("&amp;", "&")] {
         text = text.replace(entity, letter);
     }

@@ -1,6 +1,6 @@
 //! Verdicts, gates, scaling and steadiness of made-up runs.
 
-use crate::support::elements;
+use crate::support::{elements, texts_of};
 use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
 use dyno_facts::{
@@ -240,7 +240,7 @@ fn a_stall_is_told_with_what_the_server_did_then() {
     let [stall] = slow.stalls.as_slice() else { panic!("{slow:?}") };
     assert_eq!((stall.from_s, stall.to_s), (20.0, 22.0));
     assert_eq!(stall.events, ["checkpoint"]);
-    let html = paper.html(Lang::En).expect("rendered");
+    let html = texts_of(&paper.html(Lang::En).expect("rendered"));
     assert!(html.contains("20 to 22 s, lowest ") && html.contains("checkpoint"));
 }
 

@@ -31,7 +31,7 @@ Examples:
   dyno bench postgres://me@10.0.0.5/test mysql://me@10.0.0.6/test --budget 30m --yes
 
 The database of each URL must exist; one schema of it is all that the user needs. Nothing is done before the
-question is answered. The tables are removed in the end, and those that were there before are not touched.
+question is answered. The tables are removed at the end; tables that were there before are not touched.
 An interrupted run goes on when the same command is given again.
 
 Passwords are taken from the URL, from DYNO_PASSWORD_A and DYNO_PASSWORD_B, from ~/.pgpass or ~/.my.cnf, or
@@ -40,7 +40,7 @@ pub(crate) struct BenchArguments {
     /// The database; two are compared in pairs, the first one being the baseline.
     #[arg(required = true, num_args = 1..=2, value_name = "URL")]
     urls: Vec<String>,
-    /// About how long it may take, such as 10m or 2h: decides how much data there is and how long it is measured.
+    /// About how long the whole may take, such as 10m or 2h: this sets the size of the data and the length of the windows.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     budget: String,
     /// Do not ask.

@@ -35,17 +35,17 @@ Examples:
   dyno calibrate --effects 2%,5% --target mysql://root@db:3306/test --budget 10m
 
 The load generator runs point selects against a server in the same process that answers at once with
-canned rows, over TCP. It reaches less than against a server on another machine,
-because both share the CPUs: a lower bound. It is kept in $XDG_STATE_HOME/dyno/calibration.json
-(~/.local/state without that) for this binary and machine. Every later trial is held against it: below
-three times the rate of the trial, the load generator may have been the limit.
+canned rows, over TCP. Both share the CPUs, so the result is a lower bound of what it reaches
+against a server on another machine. The result is kept in $XDG_STATE_HOME/dyno/calibration.json
+(~/.local/state without that) for this binary and machine. Every later trial is compared with it:
+where it is less than three times the rate of the trial, the load generator may have been the limit.
 
-With --effects known effects pass through the whole chain from load to verdict instead: pairs of trials with and
+With --effects, known effects pass through the whole chain from load to verdict instead: pairs of trials with and
 without each effect in balanced order, judged as `dyno run --until-decided` judges. The table says which
 are found on this machine, today, after how many pairs, by throughput and by the server's CPU time for a
-transaction, and what is found where there is none. It is kept in the same file, and papers of later runs
-have it among their limits. The null server makes each answer late; a target computes digests in each
-statement, which reads a table of dyno's own: it is dropped at the end, also after Ctrl-C.")]
+transaction, and what is found where there is none. The table is kept in the same file, and papers of
+later runs list it among their limits. The null server delays each answer. A target computes digests in each
+statement, on a table of dyno's own, which is dropped at the end and after Ctrl-C.")]
 pub(crate) struct Arguments {
     /// Numbers of workers, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64], value_parser = clap::value_parser!(u32).range(1..=10_000))]

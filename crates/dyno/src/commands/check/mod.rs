@@ -24,10 +24,11 @@ use target::ShardArguments;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Of TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
-what violates them is listed by key; where the shards behind an endpoint are known, also whether every row lies
-on its shard and the endpoint finds it there (`shard-placement`). Of pgbench's, the sums of the balances and the numbers of rows.
-Nobody may write meanwhile. Tables are read as a whole: seconds for each warehouse.
+On TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
+violations are listed by key. Where the shards behind an endpoint are known, it is also checked that every
+row lies on its shard and that the endpoint finds it there (`shard-placement`). On pgbench's tables, the sums
+of the balances and the numbers of rows are checked. Nothing else may write meanwhile. Whole tables are read,
+which takes seconds for each warehouse.
 
 With --ledger, every order that a run has recorded as acknowledged must be there with all its lines,
 those of unknown outcome (commit sent, never answered) are looked up one by one, and the districts' next
@@ -65,8 +66,8 @@ pub(crate) struct Arguments {
     /// Check only these: conditions by their names, `ledger` and `shard-placement`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Compare rows of different warehouses in dyno instead of joining them in the database. Done by
-    /// itself where the database refuses such a join.
+    /// Compare rows of different warehouses in dyno instead of joining them in the database. This
+    /// happens by itself where the database refuses such a join.
     #[arg(long)]
     driver_side: bool,
     #[command(flatten)]

@@ -151,7 +151,7 @@ fn parts_up_to(texts: impl ExactSizeIterator<Item = Message>, most: usize) -> Op
 fn rows(pair: &TargetPair<'_>) -> Option<Message> {
     let ((tables_a, rows_a), (tables_b, rows_b)) = (pair.baseline.rows()?, pair.candidate.rows()?);
     let (least, most) = (rows_a.min(rows_b) as f64, rows_a.max(rows_b) as f64);
-    let told = |tables: usize, rows: u64| say!(tables_with_rows, tables = tables, rows = rows);
+    let told = |tables: usize, rows: u64| say!(tables_with_rows, n = tables, rows = rows);
     (tables_a != tables_b || most - least > ROWS_SHARE * most)
         .then(|| say!(a_against_b, a = told(tables_a, rows_a), b = told(tables_b, rows_b)))
 }

@@ -61,8 +61,8 @@ fn of_machines(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
 fn of_load(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
     let workers = unlike(Some(here.point.load()), row.workers()).map(|(own, there)| {
         match here.point.terminals() {
-            Some(_) => say!(terminals_instead_of, here = own, there = there),
-            None => say!(workers_instead_of, here = own, there = there),
+            Some(_) => say!(terminals_instead_of, n = own, there = there),
+            None => say!(workers_instead_of, n = own, there = there),
         }
     });
     let length = unlike(here.window_s, row.number("duration_s"))
@@ -88,7 +88,7 @@ fn of_data(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
     let told = [
         scale,
         unlike(option("tables"), row.number("tables"))
-            .map(|(here, there)| say!(tables_instead_of, here = here, there = there)),
+            .map(|(here, there)| say!(tables_instead_of, n = here, there = there)),
         unlike(option("table_size"), row.number("table_size"))
             .map(|(here, there)| say!(rows_per_table_instead_of, here = here, there = there)),
         unlike(data.and_then(|data| count(data.rows)), row.number("rows"))

@@ -75,7 +75,7 @@ fn words(fit: &Usl, peak: Option<ScalingPeak>) -> Message {
     match peak {
         Some(peak) => say!(
             throughput_peaks_at_workers_measured,
-            peak = format::whole(peak.workers),
+            n = format::whole(peak.workers),
             most = format::whole(fit.most_workers),
             lost = format::percent(1.0 - peak.left)
         ),

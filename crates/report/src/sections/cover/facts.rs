@@ -121,8 +121,8 @@ fn load(paper: &Paper) -> Vec<Message> {
         let range = between(format::whole(low), format::whole(high));
         let has_terminals = measured().filter(|own| !own.is_pass()).all(|own| own.has_terminals());
         lines.push(match has_terminals {
-            true => say!(range_of_terminals, range = range),
-            false => say!(range_of_workers, range = range),
+            true => say!(range_of_terminals, n = range),
+            false => say!(range_of_workers, n = range),
         });
     }
     let windows = paper.trials.iter().map(|trial| trial.summary.window_s).filter(|s| *s > 0.0);

@@ -242,9 +242,7 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
     });
     let text = paper.checks_text(Lang::En);
     let lines: Vec<&str> = text.lines().collect();
-    assert!(
-        lines[0].contains("1 make figures unusable (E), 1 are caveats (W), 1 are disclosed (I)")
-    );
+    assert!(lines[0].contains("figures unusable (E): 1, caveats (W): 1, disclosures (I): 1"));
     let check = check(&paper, "errors-1");
     assert_eq!(lines[1], format!("E errors-1: {}", check.rule));
     assert!(lines[2].starts_with("    trial"), "{}", lines[2]);

@@ -109,7 +109,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "pairs-missing",
-        evidence: "1 pairs without both trials",
+        evidence: "1 pair without both trials",
         fires: |runs| {
             runs[0].trials[3].summary.status = TrialStatus::Failed("It has failed.".into());
         },

@@ -7,7 +7,7 @@ use dyno_facts::{Lang, Message};
 use dyno_facts::{SeriesRow, say};
 use dyno_report::charts::{self, Drawing, Rate};
 use dyno_report::format;
-use dyno_report::svg::{Axis, AxisScale, Mark, MarkRow, Series, Stroke, marks};
+use dyno_report::svg::{Axis, AxisScale, Mark, MarkRow, NARROW, Series, Stroke, marks};
 use dyno_report::{Experiment, Paper, Trial};
 
 /// tpmC over time, a chart per trial.
@@ -87,8 +87,12 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
         note: String::new(),
         caption: Message::sentences(&caption).render(lang),
         legend: charts::legend(&chart),
-        narrow: Vec::new(),
         svgs: vec![chart.svg()],
+        // Small ones stand in a grid that has a column there.
+        narrow: match width < charts::WIDE.0 {
+            true => Vec::new(),
+            false => vec![charts::narrowed(chart).svg()],
+        },
     })
 }
 
@@ -155,18 +159,14 @@ pub(super) fn responses(
         false => say!(response_times_beside_the_limits_of_their),
     };
     let description = say!(response_times_of, experiment = &experiment.title);
+    let description = description.render(lang);
+    let made = |width: f64| marks(width, &description, &axis, &legend, &drawn);
     Some(Drawing {
         note: String::new(),
         caption: caption.render(lang),
         legend: Vec::new(),
-        narrow: Vec::new(),
-        svgs: vec![marks(
-            charts::WIDE.0,
-            description.render(lang).as_str(),
-            &axis,
-            &legend,
-            &drawn,
-        )],
+        narrow: vec![made(NARROW)],
+        svgs: vec![made(charts::WIDE.0)],
     })
 }
 

@@ -194,7 +194,7 @@ fn figure(rows: &[EditionRow<'_>], lang: Lang) -> Option<Drawing> {
     Some(Drawing {
         caption: say!(tpmc_and_tpmtotal_by_edition).render(lang),
         note: Message::sentences(&note).render(lang),
-        narrow: Vec::new(),
+        narrow: vec![tpmc.lying(), total.lying()],
         svgs: vec![tpmc.svg(), total.svg()],
         legend: Vec::new(),
     })
@@ -213,10 +213,12 @@ fn chart(
         let column = |terminals: &u32| {
             let at = |row: &&EditionRow<'_>| row.terminals == f64::from(*terminals);
             let value = same.iter().find(at).and_then(|row| Some(of(&row.measured.as_ref()?.own)));
+            let text = value.map_or(String::new(), |value| format::short(value.median));
             BarColumn {
                 value: value.map(|value| value.median).filter(|median| *median > 0.0),
                 low_high: value.filter(|value| value.min > 0.0).map(|value| (value.min, value.max)),
-                text: value.map_or(String::new(), |value| format::short(value.median)),
+                figure: text.clone(),
+                text,
                 title: words::terminals(*terminals).render(lang),
                 ..BarColumn::default()
             }

@@ -22,9 +22,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
-        let (terminals, warehouses) = (facts.terminals, facts.warehouses);
-        let most = words::TERMINALS_PER_WAREHOUSE * warehouses.max(1);
-        (terminals > most)
+        let most = words::TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1);
+        let (terminals, warehouses) =
+            (words::terminals(facts.terminals), words::warehouses(facts.warehouses));
+        (facts.terminals > most)
             .then(|| say!(terminals_on_warehouses, terminals = terminals, warehouses = warehouses))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_audit_not_made, |trial| {
@@ -248,14 +249,14 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
                 is_other(setup.warehouses, loaded).map(|there| {
                     say!(
                         warehouses_instead_of,
-                        here = whole(setup.warehouses.into()),
+                        n = whole(setup.warehouses.into()),
                         there = whole(there)
                     )
                 }),
                 is_other(setup.terminals, row.workers()).map(|there| {
                     say!(
                         terminals_instead_of,
-                        here = whole(setup.terminals.into()),
+                        n = whole(setup.terminals.into()),
                         there = whole(there)
                     )
                 }),

@@ -113,7 +113,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     Some(Drawing {
         caption: said(say!(seconds_of_each_query, place = place(table)), lang),
         note: said(Message::sentences(&note), lang),
-        narrow: Vec::new(),
+        narrow: vec![chart.lying()],
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
@@ -153,6 +153,7 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> BarColumn {
         is_bound: cell.timed_out > 0,
         absent: (cell.failed > 0).then_some("\u{d7}"),
         text: String::new(),
+        figure: cell.seconds.map_or_else(String::new, |seconds| format::short(seconds.median)),
         title: said(title, lang),
     }
 }
@@ -216,7 +217,7 @@ fn speedups(
     Some(Drawing {
         caption: said(caption, lang),
         note: said(Message::sentences(&note), lang),
-        narrow: Vec::new(),
+        narrow: vec![chart.lying()],
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
@@ -260,16 +261,14 @@ fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang)
         degree = degree.to_string(),
         factor = words::speedup(&speedup)
     );
+    let figure = format!("{sign}{}", format::plain(speedup.median));
     BarColumn {
         value: Some(speedup.median),
         low_high: speedup.is_spread.then_some((speedup.min, speedup.max)),
         is_bound: false,
         absent: None,
-        text: if is_alone {
-            format!("{sign}{}", format::plain(speedup.median))
-        } else {
-            sign.to_owned()
-        },
+        text: if is_alone { figure.clone() } else { sign.to_owned() },
+        figure,
         title: said(title, lang),
     }
 }
