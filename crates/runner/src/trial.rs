@@ -150,8 +150,7 @@ pub fn drive_trial<F: Driven, D: Driver>(
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
     let parts =
         TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving };
-    let is_whole = parts.measured.status == TrialStatus::Complete;
-    let is_owed = is_away || is_whole && are_cut_off(&parts.after.checks);
+    let is_owed = is_away || are_cut_off(&parts);
     let done = store(writer, parts, progress, &place)?;
     let owed = ledger.filter(|_| is_owed);
     match owed.map(|ledger| owed::note(run, step, &ledger, &nodes)).transpose()? {
@@ -160,9 +159,11 @@ pub fn drive_trial<F: Driven, D: Driver>(
     }
 }
 
-/// Whether the user has stopped the run within the checks of a trial. What was measured stays.
-fn are_cut_off(checks: &[DataCheck]) -> bool {
-    signals::has_come() && checks.iter().any(|check| check.verdict == CheckVerdict::NotMade)
+/// Whether the user has stopped the run within the checks of a whole trial. What was measured stays.
+fn are_cut_off(TrialParts { measured, after, .. }: &TrialParts) -> bool {
+    let not_made = |check: &DataCheck| check.verdict == CheckVerdict::NotMade;
+    let is_whole = measured.status == TrialStatus::Complete;
+    signals::has_come() && is_whole && after.checks.iter().any(not_made)
 }
 
 /// What the family finds before a trial; `None` where the run was stopped meanwhile.
@@ -206,6 +207,7 @@ pub(crate) struct TrialParts {
 
 /// The summary of a trial, judged by its checks. True when a check of the data failed.
 fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
+    let is_cut_off = are_cut_off(&parts);
     let TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving } =
         parts;
     let (fault, no_fault) = fault.unzip();
@@ -216,7 +218,7 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let status = gone.or(fleet.lost).map_or(measured.status, TrialStatus::Failed);
     let died = if fault.is_none() && !is_gone { died(&surroundings) } else { None };
     let is_about_a_server = died.is_some();
-    let unproven = || unproven(&after).filter(|_| !are_cut_off(&after.checks));
+    let unproven = || unproven(&after).filter(|_| !is_cut_off);
     let failure = no_fault.flatten().or(died).or(denial).or_else(unproven);
     let has_failed = is_lost || failure.is_some();
     let status = match (status, failure) {

@@ -43,7 +43,7 @@ impl Soak {
         let text = format!(
             "[suite]\nname = \"soak\"\n[target.main]\nurl = \"{url}\"\n[[experiment]]\nname = \"soak\"\n\
              workload = \"pgbench\"\ntest = \"script\"\noptions = {{ scripts = [\"soak.sql\"], scale = 1 }}\n\
-             workers = {WORKERS}\nrate = {}\nwarmup_s = 1\nduration_s = {}\nstage_s = {}\ncleanup = false\n",
+             workers = {WORKERS}\nrate = {}\nwarmup_s = 1\nduration_s = {}\nstage_s = {}\nretry_starved = 2\ncleanup = false\n",
             self.rate, self.seconds, self.stage_s
         );
         fs::write(folder.join("soak.toml"), text).expect("a suite can be written");
