@@ -21,7 +21,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::family::{Families, FamilyEntry};
 use dyno_runner::{output, process_list};
 use serde::Serialize;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -162,6 +162,19 @@ fn register_catalogues(families: Families) {
     dyno_facts::register(&of_families.collect::<Vec<_>>());
 }
 
+/// Runs as the original where the program was called by its name.
+fn drop_in(called: &OsStr, arguments: &[OsString]) -> Option<ExitCode> {
+    let run = match called.to_str()? {
+        "sysbench" => sysbench::run,
+        "pgbench" => pgbench::run,
+        _ => return None,
+    };
+    Some(match choose_io_of(None) {
+        Err(failure) => exit_code(Err(failure)),
+        Ok(()) => run(arguments[1..].to_vec(), &TerminalStreams, levels::run),
+    })
+}
+
 /// The whole program, with these families of workloads and what papers say of them.
 pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     let _ = FAMILIES.set(families);
@@ -170,25 +183,8 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     output::install(&TerminalStreams);
-    let is_drop_in = |name| called.is_some_and(|called| called == name);
-    if (is_drop_in("sysbench") || is_drop_in("pgbench"))
-        && let Err(failure) = choose_io_of(None)
-    {
-        return exit_code(Err(failure));
-    }
-    if is_drop_in("sysbench") {
-        return sysbench::run(
-            arguments.into_iter().skip(1).collect(),
-            &TerminalStreams,
-            levels::run,
-        );
-    }
-    if is_drop_in("pgbench") {
-        return pgbench::run(
-            arguments.into_iter().skip(1).collect(),
-            &TerminalStreams,
-            levels::run,
-        );
+    if let Some(ended) = called.and_then(|name| drop_in(name, &arguments)) {
+        return ended;
     }
     let hidden = process_list::hide_values(&[]);
     let may_be_secret = |argument: &OsString| {

@@ -84,7 +84,7 @@ mod tests {
 
     const OFFER: WorkloadOffer = WorkloadOffer {
         name: "w",
-        tests: &[dyno_core::offer::TestOffer { name: "script", size: None }],
+        tests: &[dyno_core::offer::TestOffer { name: "mix", size: None }],
         levels: dyno_core::offer::Levels::Workers,
         workers_alias: None,
         options: Vec::new,
@@ -98,7 +98,7 @@ mod tests {
         let suite = LevelSuite {
             front_end: "pgbench",
             workload: "w",
-            test: "script".to_owned(),
+            test: "mix".to_owned(),
             target: "sqlite:x.db".parse().expect("a URL"),
             workers: vec![1, 4],
             keys: vec![("duration_s", 2.into()), ("percentiles", vec![95].into())],

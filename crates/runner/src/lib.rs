@@ -445,11 +445,7 @@ impl Runner<'_> {
         // Fields are borrowed one by one: a trial writes to the run folder.
         let (experiment, reached) =
             parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
-        let seed = match experiment.writes() {
-            true => self.seeds.next(owner, planned.seed, &place),
-            false => planned.seed,
-        };
-        let planned = &PlannedTrial { seed, ..planned.clone() };
+        let planned = &self.seeds.sow(planned, experiment.writes(), owner, &place);
         let (mut tables, idle) = (experiment.tables(), experiment.idle_tables());
         tables.retain(|table| !idle.contains(&table.as_str()));
         let planned_target = self.plan.target(&step.target);

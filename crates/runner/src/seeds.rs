@@ -1,6 +1,7 @@
 //! Seeds of trials that write. None is used twice on the same data: rows would be given the values that they have, which
 //! costs a server nearly nothing.
 
+use dyno_facts::PlannedTrial;
 use dyno_store::Run;
 use dyno_suite::{Plan, fnv1a};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,9 +30,21 @@ impl UsedSeeds {
         self.0.insert(owner.to_owned(), BTreeSet::new());
     }
 
+    /// The trial with the seed that it gets; one that only reads has the planned one, as others that it is compared with.
+    pub(crate) fn sow(
+        &mut self,
+        planned: &PlannedTrial,
+        writes: bool,
+        owner: &str,
+        trial: &str,
+    ) -> PlannedTrial {
+        let seed = if writes { self.next(owner, planned.seed, trial) } else { planned.seed };
+        PlannedTrial { seed, ..planned.clone() }
+    }
+
     /// The seed of the next trial on these data: as planned, unless it was used there, or data were found that another
     /// run may have used. `trial` is its place: the folder of the run and its number there.
-    pub(crate) fn next(&mut self, owner: &str, planned: u64, trial: &str) -> u64 {
+    fn next(&mut self, owner: &str, planned: u64, trial: &str) -> u64 {
         match self.0.get_mut(owner).is_some_and(|used| used.insert(planned)) {
             true => planned,
             false => (planned ^ fnv1a(trial.as_bytes())) & BITS_OF_SEEDS,

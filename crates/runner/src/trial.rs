@@ -107,8 +107,7 @@ pub fn drive_trial<F: Driven, D: Driver>(
     let calibration = Calibration::of(&run.header().environment);
     let start = started(identity.clone(), &spec, kinds(&workload));
     let mut writer = run.begin_trial(start)?;
-    let title =
-        format!("{place}, {}{}", what(&spec, purpose), stage.map(of_trial).unwrap_or_default());
+    let title = format!("{place}, {}{}", what(&spec, purpose), of_trial(stage));
     let client = Client::new(family.rolls_back_reads());
     let is_recorded = ledger.is_some();
     let parties = Parties {
@@ -309,8 +308,8 @@ pub(crate) fn figures(summary: &TrialSummary, headline: Option<String>) -> Strin
 }
 
 /// `, stage 2 of 4`.
-fn of_trial(stage: StageOf) -> String {
-    format!(", stage {} of {}", stage.number, stage.of)
+fn of_trial(stage: Option<StageOf>) -> String {
+    stage.map_or(String::new(), |stage| format!(", stage {} of {}", stage.number, stage.of))
 }
 
 /// Rates and the 95th percentile of the latency, as they are shown when a trial has ended.

@@ -155,7 +155,10 @@ mod tests {
         let postgres = named("postgres").unwrap();
         let mariadb = named("mariadb").unwrap();
         let said = |asked, got, rule| remark(asked, got, rule).unwrap_or_default().to_string();
-        assert_eq!(said(16, Some(2), Some(&postgres)), "Asked for 16 workers, got at most 2.");
+        assert_eq!(
+            said(16, Some(2), Some(&postgres)),
+            "Parallel workers asked for: 16; got: at most 2."
+        );
         assert!(said(2, Some(0), Some(&postgres)).ends_with("no effect."));
         assert_eq!(said(2, Some(2), Some(&postgres)), "");
         assert_eq!(said(0, Some(0), Some(&postgres)), "");
