@@ -4,6 +4,7 @@ use dyno_facts::{Purpose, RunStatus, TrialStatus};
 use dyno_store::RunData;
 use dyno_testkit::{MariaDb, Ran, RunningDyno, Scratch, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -260,4 +261,24 @@ fn a_server_does_not_differ_from_itself() {
     // At 95 % one comparison in twenty finds a difference where there is none; two in a row would
     // be one in four hundred.
     assert!(!differs("first") || !differs("second"), "the server differs from itself twice");
+}
+
+/// With the seed of the first side, the second one would give each row the value that it has.
+#[test]
+fn no_trial_writes_what_another_has_written() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, "targets = \"old\"\nworkers = 1\nevents = 50\ncleanup = false");
+    let text = fs::read_to_string(folder.join("s.toml")).expect("a suite");
+    let text = text.replace("oltp_point_select", "oltp_update_non_index");
+    fs::write(folder.join("s.toml"), text).expect("a suite");
+    // The second run finds what the first one has left.
+    let seeds = ["first", "second"].map(|dir| {
+        let ran = run(folder, dir, &["--compare", "old", "old", "--pairs", "2"]);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        let run = data(folder, dir);
+        run.trials.iter().map(|trial| trial.summary.seed).collect::<Vec<u64>>()
+    });
+    let all: BTreeSet<u64> = seeds.iter().flatten().copied().collect();
+    assert_eq!(all.len(), 8, "{seeds:?}");
 }
