@@ -415,8 +415,9 @@ fn finish<W: Workload, D: Driver>(
     let mut conditions = collected.conditions;
     conditions.run_delay_s =
         (!delays.is_empty()).then(|| delays.iter().sum::<Nanos>() as f64 / 1e9);
-    // A stop after the end of the window takes nothing from it.
-    let is_cut = ended_at < shared.spec.ends(window.opens);
+    let unfinished = ends.iter().map(|end| end.unfinished).sum();
+    // A stop after the end of the window takes nothing from it, unless it cuts transactions off.
+    let is_cut = ended_at < shared.spec.ends(window.opens) || unfinished > 0;
     let ended = match error {
         Some(error) => TrialEnd::Aborted(error),
         None if is_cut && shared.control.is_stopped() => TrialEnd::Interrupted,
@@ -431,7 +432,7 @@ fn finish<W: Workload, D: Driver>(
         ended,
         offered: offered.map(|taken| taken + untaken),
         in_flight: ends.iter().map(|end| end.in_flight).sum(),
-        unfinished: ends.iter().map(|end| end.unfinished).sum(),
+        unfinished,
         retired: ends.iter().map(|end| end.retired).sum(),
         retired_transactions: ends.iter().map(|end| end.retired_transactions).sum(),
         loops_cpu: ends.iter().map(|end| end.cpu).collect(),
