@@ -302,7 +302,11 @@ fn degrees(driver: &PostgresDriver) {
         assert_eq!(facts.statements[0], first);
         let remark = facts.remark.unwrap_or_default();
         let remark = remark.to_string();
-        assert_eq!(remark.contains("Asked for 64 workers, got at most"), degree == 64, "{remark}");
+        assert_eq!(
+            remark.contains("Parallel workers asked for: 64; got: at most"),
+            degree == 64,
+            "{remark}"
+        );
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
     let other = RunOptions { rule: degree::named("tidb"), ..options(TpchTest::Queries) };
