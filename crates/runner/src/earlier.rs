@@ -1,7 +1,7 @@
 //! What servers said in the part of a run that this process goes on with.
 
 use dyno_facts::{Message, NodeFacts, PlanStep, ServerFacts};
-use dyno_store::Run;
+use dyno_store::{Run, RunData};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -14,12 +14,12 @@ pub(crate) struct EarlierLooks(BTreeMap<(String, String), NodeFacts>);
 
 impl EarlierLooks {
     /// Those of the run's own trials and of the runs that it continues. What can't be read is named by its paper.
-    pub(crate) fn of(run: &Run) -> Self {
+    pub(crate) fn of(run: &Run, own: Option<RunData>) -> Self {
         let folder = run.path().parent().unwrap_or(Path::new("."));
         let sessions = run.header().continues.iter().map(|session| folder.join(&session.folder));
-        let own = (run.last_trial() > 0).then(|| run.path().to_owned());
+        let sessions = sessions.filter_map(|path| dyno_store::read(&path).ok());
         let mut looks = BTreeMap::new();
-        for data in sessions.chain(own).filter_map(|path| dyno_store::read(&path).ok()) {
+        for data in sessions.chain(own) {
             for trial in data.trials.into_iter().filter(|trial| !trial.before.is_empty()) {
                 let key = (trial.summary.experiment.clone(), trial.summary.target.clone());
                 looks.insert(key, trial.before);

@@ -117,12 +117,14 @@ pub fn execute(
 ) -> Result<RunOutcome, Failure> {
     let RunTerms { fleet, shares_targets, begins } = terms;
     let environment = &run.header().environment;
+    // What can't be read is named by the paper.
+    let own = (run.last_trial() > 0).then(|| dyno_store::read(run.path()).ok()).flatten();
     let locks = TargetLocks::new(&plan.suite.name, &environment.host);
     let mut runner = Runner {
         locks,
         shares_targets,
-        earlier: EarlierLooks::of(&run),
-        seeds: UsedSeeds::of(plan, &run),
+        seeds: UsedSeeds::of(plan, own.as_ref()),
+        earlier: EarlierLooks::of(&run, own),
         families,
         plan,
         run,
@@ -280,11 +282,10 @@ impl Runner<'_> {
                 }
             }
         }
-        let is_stopped = self.control.is_stopped();
-        match self.run.header().owed.is_empty() {
-            false if is_stopped => return Ok(RunStatus::Interrupted),
-            _ => self.hold_owed(|_| true)?,
+        if self.control.is_stopped() && !self.run.header().owed.is_empty() {
+            return Ok(RunStatus::Interrupted);
         }
+        self.hold_owed(|_| true)?;
         Ok(match failed {
             0 => RunStatus::Complete,
             failed => RunStatus::Failed(say!(trials_failed, n = failed)),

@@ -2,7 +2,7 @@
 //! costs a server nearly nothing.
 
 use dyno_facts::PlannedTrial;
-use dyno_store::Run;
+use dyno_store::RunData;
 use dyno_suite::{Plan, fnv1a};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,9 @@ pub(crate) struct UsedSeeds(BTreeMap<String, BTreeSet<u64>>);
 
 impl UsedSeeds {
     /// Those of the trials that the run's folder has, also of such that were cut off.
-    pub(crate) fn of(plan: &Plan, run: &Run) -> Self {
+    pub(crate) fn of(plan: &Plan, own: Option<&RunData>) -> Self {
         let mut used = UsedSeeds::default();
-        let stored = (run.last_trial() > 0).then(|| dyno_store::read(run.path()).ok()).flatten();
-        for trial in stored.iter().flat_map(|data| &data.trials) {
+        for trial in own.iter().flat_map(|data| &data.trials) {
             let owner = plan.owner(&trial.summary.target).to_owned();
             used.0.entry(owner).or_default().insert(trial.summary.seed);
         }

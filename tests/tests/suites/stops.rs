@@ -176,17 +176,23 @@ fn term_ends_the_first_look_at_a_server_that_takes_connections_and_says_nothing(
     }
 }
 
-#[test]
-fn int_ends_the_conditions_on_a_server_that_hangs() {
-    let server = server_or_skip!(MariaDb, "int_ends_the_conditions_on_a_server_that_hangs");
-    let scratch = Scratch::new();
-    let folder = scratch.path();
-    suite(folder, &server.url(), TPCC);
+/// Starts TPC-C, and waits for the end of its window.
+fn beyond_the_window(folder: &Path, url: &str) -> RunningDyno {
+    suite(folder, url, TPCC);
     let mut running = start(folder);
     let runs = folder.join("dyno-runs");
     running.wait_until("the end of the window", |_| {
         only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= 3)
     });
+    running
+}
+
+#[test]
+fn int_ends_the_conditions_on_a_server_that_hangs() {
+    let server = server_or_skip!(MariaDb, "int_ends_the_conditions_on_a_server_that_hangs");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let mut running = beyond_the_window(folder, &server.url());
     let frozen = Frozen::new(server.server.process().expect("it runs"));
     std::thread::sleep(Duration::from_secs(2));
     ends(&mut running, Signal::INT);
@@ -199,16 +205,11 @@ fn int_in_the_checks_keeps_what_was_measured() {
     let server = server_or_skip!(MariaDb, "int_in_the_checks_keeps_what_was_measured");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &server.url(), TPCC);
-    let mut running = start(folder);
-    let runs = folder.join("dyno-runs");
-    running.wait_until("the end of the window", |_| {
-        only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= 3)
-    });
+    let mut running = beyond_the_window(folder, &server.url());
     let said = ends(&mut running, Signal::INT);
     let not_made = "not made: The check was stopped by the user.";
     assert_eq!(said.matches(not_made).count(), 1, "one line for all of them: {said}");
-    let trials = only_run(&runs).expect("a run").join("trials");
+    let trials = only_run(&folder.join("dyno-runs")).expect("a run").join("trials");
     let text = fs::read_to_string(trials.join("1.json")).expect("a summary");
     assert!(text.contains("\"status\": \"complete\"") && text.contains("\"not_made\""), "{text}");
     goes_on(folder);
