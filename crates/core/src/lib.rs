@@ -41,7 +41,7 @@ pub use session::{
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
 pub use target::{Dialect, Product, is_shardingsphere};
-pub use text::{counted, push_int};
+pub use text::{counted, hex, push_int};
 pub use value::{Param, ParamType};
 pub use workload::{
     EndedTransaction, Errand, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,

@@ -19,6 +19,15 @@ pub fn push_int(out: &mut String, value: i64) {
     }
     out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
+
+/// Two lower-case hexadecimal digits for each byte.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
+    bytes.iter().flat_map(digits).collect()
+}
+
 /// `1 warehouse`, `2 warehouses`: a count with its noun, whose plural ends with an s.
 pub fn counted(count: impl Into<u64>, noun: &str) -> String {
     match count.into() {

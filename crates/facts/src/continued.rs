@@ -1,6 +1,6 @@
 //! What a run knows of the runs that it goes on with.
 
-use crate::Environment;
+use crate::{Environment, NodeFacts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ pub struct EarlierSession {
     /// By target: product and version, as the server stated them.
     pub versions: BTreeMap<String, String>,
     pub comparisons: Vec<SessionPairs>,
+    /// By target: settings and tables of its nodes before its first trial.
+    pub looks: BTreeMap<String, NodeFacts>,
 }
 
 /// The pairs of two targets at one load level.

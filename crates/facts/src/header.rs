@@ -5,7 +5,7 @@ use crate::{
     TargetFacts,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,6 +123,9 @@ pub struct RunHeader {
     /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, Message>,
+    /// Trials that count for nothing: the other one of their pair failed or was cut off, and both are made again.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub set_aside: BTreeSet<u32>,
     /// Servers that were restarted and data that were restored before pairs, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renewals: Vec<RenewalFacts>,

@@ -61,6 +61,8 @@ pub struct Fleet {
     kept: Arc<Mutex<Vec<String>>>,
     /// Ids of load generators that were lost, and why others were left out: the user hears of each once.
     refused: BTreeSet<String>,
+    /// Why those who answered the last call were left out.
+    unfit: Vec<String>,
     events: Receiver<&'static str>,
 }
 
@@ -96,6 +98,7 @@ impl Fleet {
             known: Vec::new(),
             kept: Arc::default(),
             refused: BTreeSet::new(),
+            unfit: Vec::new(),
             events,
         };
         fleet.keep();
@@ -125,13 +128,18 @@ impl Fleet {
 
     fn too_few(&self, options: &FleetOptions) -> FleetError {
         let (found, wanted) = (self.members.len(), self.wanted);
-        FleetError::new(format!(
+        let mut message = format!(
             "Only {found} of {wanted} load generators of the fleet `{}` came within {} s.",
             self.fleet,
             options.wait.as_secs()
-        ))
-        .with_hint(format!(
-            "Start more: `dyno generator --nats {}`, one on each machine, with the same --fleet-key as here; --wait \
+        );
+        for why in &self.unfit {
+            message.push(' ');
+            message.push_str(why);
+        }
+        let begin = if self.unfit.is_empty() { "Start" } else { "Free those, or start" };
+        FleetError::new(message).with_hint(format!(
+            "{begin} more: `dyno generator --nats {}`, one on each machine, with the same --fleet-key as here; --wait \
              waits longer.",
             options.nats.shown()
         ))
@@ -144,6 +152,11 @@ impl Fleet {
 
     pub fn names(&self) -> Vec<String> {
         self.members.iter().map(|member| member.hello.name.clone()).collect()
+    }
+
+    /// What they said of themselves, in the order in which trials are shared out.
+    pub fn hellos(&self) -> impl Iterator<Item = &Hello> {
+        self.members.iter().map(|member| &member.hello)
     }
 
     pub fn wanted(&self) -> usize {
@@ -164,6 +177,7 @@ impl Fleet {
             .filter(|why| self.refused.insert(why.clone()))
             .for_each(|why| tell(&why));
         found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        self.unfit.clear();
         for (hello, _) in found {
             if self.members.len() >= self.wanted {
                 break;
@@ -177,6 +191,7 @@ impl Fleet {
                 if self.refused.insert(why.clone()) {
                     tell(&why);
                 }
+                self.unfit.push(why);
                 continue;
             }
             self.join(hello);

@@ -5,9 +5,9 @@
 //! its question. So nothing that was heard can be said again, to another load generator or to another question.
 
 use crate::error::{FleetError, FleetResult};
+use dyno_core::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
@@ -87,7 +87,7 @@ impl FleetKey {
 
     /// Writes the key to a new file that only its owner can read.
     pub fn write(&self, path: &Path) -> FleetResult<()> {
-        let mut text = digits(&self.0);
+        let mut text = hex(&self.0);
         text.push('\n');
         let mut options = OpenOptions::new();
         let made = options.write(true).create_new(true).mode(0o600).open(path);
@@ -126,7 +126,7 @@ impl FleetKey {
 
 /// A number that is used once.
 pub(crate) fn nonce() -> FleetResult<String> {
-    Ok(digits(&random::<16>()?))
+    Ok(hex(&random::<16>()?))
 }
 
 fn random<const N: usize>() -> FleetResult<[u8; N]> {
@@ -136,13 +136,6 @@ fn random<const N: usize>() -> FleetResult<[u8; N]> {
         Ok(count) if count == N => Ok(bytes),
         _ => Err(FleetError::new("The system has no random bytes.")),
     }
-}
-
-fn digits(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

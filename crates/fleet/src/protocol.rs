@@ -13,7 +13,7 @@ use dyno_facts::Environment;
 use dyno_record::{MeasuredInterval, Window};
 use serde::{Deserialize, Serialize};
 
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 /// The name of a fleet without a name.
 pub const FLEET: &str = "default";
 
@@ -69,6 +69,9 @@ pub struct Hello {
     pub is_tls: bool,
     pub environment: Environment,
     pub addresses: Vec<String>,
+    /// Where alone its user lets it go (`--only-hosts`); empty where nothing is named. It looks at that itself with each
+    /// order: here it spares a run a load that leads to nothing.
+    pub only_hosts: Vec<String>,
     /// Processes that want a processor there, on average over a minute.
     pub load: f32,
 }

@@ -52,7 +52,7 @@ fn binary_sha256() -> Option<String> {
         let length = part.len();
         file.consume(length);
     }
-    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(dyno_core::hex(&hash.finalize()))
 }
 
 #[cfg(test)]

@@ -117,8 +117,8 @@ fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
     failure.at(format!("target {}", target.name)).with_hint(hint)
 }
 
-/// Drives the part that [`Assist`] describes; `None` when it was stopped before it began.
-/// Drives a part of a trial; for families that are not [`Driven`] themselves.
+/// Drives the part that [`Assist`] describes, for families that are not [`Driven`] themselves; `None` when it was stopped
+/// before it began.
 ///
 /// # Errors
 /// As [`drive`], or that there is no part.

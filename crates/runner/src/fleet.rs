@@ -10,6 +10,7 @@ use super::family::{AnyFamily, Driven};
 use crate::failure::Failure;
 use crate::muster::{Muster, OnLostGenerator, secrets};
 use crate::output;
+use crate::permits::Permits;
 use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{GeneratorMember, Message, PlanStep, PlannedTrial, Route, TargetFacts};
@@ -26,10 +27,27 @@ pub struct RunFleet {
 
 impl RunFleet {
     /// Waits for the load generators; `None` when the user has stopped it.
-    pub fn gather(muster: &Muster, control: &Control) -> Result<Option<Self>, Failure> {
+    ///
+    /// # Errors
+    /// Too few come, or the user of one of them does not let it reach a target of the plan.
+    pub fn gather(
+        muster: &Muster,
+        plan: &Plan,
+        control: &Control,
+    ) -> Result<Option<Self>, Failure> {
         let gathered = Fleet::gather(&muster.options, &output::talk, &|| control.is_stopped())?;
         let Some(generators) = gathered else { return Ok(None) };
         output::talk(&format!("load generators: {}", generators.names().join(", ")));
+        let members = generators.names().len() as u32;
+        for (number, hello) in (0..).zip(generators.hellos()) {
+            let permits = Permits::told(&hello.only_hosts)?;
+            for target in &plan.targets {
+                let checked = permits.check(&target.of_generator(number, members));
+                checked.map_err(|failure| {
+                    failure.at(format!("target {}: load generator {}", target.name, hello.name))
+                })?;
+            }
+        }
         Ok(Some(RunFleet { generators, lost: muster.lost, last_lost: Vec::new() }))
     }
 

@@ -13,6 +13,7 @@ pub mod databases;
 mod earlier;
 pub mod exit;
 mod facts;
+mod failing;
 pub mod failure;
 pub mod family;
 mod fault;
@@ -58,6 +59,7 @@ pub use summary::{identity, kinds, summarise};
 
 use crate::databases::{ReachedDatabase, reach_planned};
 use crate::earlier::EarlierLooks;
+use crate::failing::Failing;
 use crate::failure::Failure;
 use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
@@ -132,6 +134,7 @@ pub fn execute(
         fleet,
         targets: BTreeMap::new(),
         denied: 0,
+        failing: Failing::default(),
         experiments: BTreeMap::new(),
         fresh: BTreeSet::new(),
         renewed: BTreeSet::new(),
@@ -180,6 +183,7 @@ struct Runner<'a> {
     targets: BTreeMap<String, ReachedDatabase>,
     /// Trials after which a check of the data failed.
     denied: u32,
+    failing: Failing,
     /// By their names.
     experiments: BTreeMap<String, Box<dyn AnyFamily>>,
     /// Targets whose data this process has loaded and no trial has touched.
@@ -250,6 +254,7 @@ impl Runner<'_> {
     }
 
     fn steps(&mut self) -> Result<RunStatus, Failure> {
+        self.set_half_pairs_aside()?;
         let complete = self.run.complete().map(|trial| trial.step.clone()).collect();
         let skipped = self.run.header().skipped.keys().cloned().collect();
         let mut failed = 0u32;
@@ -274,6 +279,7 @@ impl Runner<'_> {
                 Some(TrialDone::Ended { status, is_denied }) => {
                     remaining.took(step, begun.elapsed().as_secs_f64());
                     self.denied += u32::from(is_denied);
+                    self.give_up(step, &status);
                     match status {
                         TrialStatus::Complete | TrialStatus::Starved | TrialStatus::Stage => {}
                         TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
@@ -292,12 +298,57 @@ impl Runner<'_> {
         })
     }
 
+    /// Of a pair of which one trial failed or was cut off, both are made again, one right after the other: made alone, the
+    /// second one would meet whatever has changed since.
+    fn set_half_pairs_aside(&mut self) -> Result<(), Failure> {
+        let mut halves = BTreeSet::new();
+        for step in &self.plan.steps {
+            let StepAction::Trial(trial) = &step.action else { continue };
+            let is_left = !self.run.is_complete(&step.id)
+                && !self.run.header().skipped.contains_key(&step.id);
+            if !is_left || !self.is_compared(step) || trial.purpose != Purpose::Measure {
+                continue;
+            }
+            let others = repetition::round(self.plan, step, trial);
+            let made = others.filter_map(|other| self.run.complete_trial(&other.id));
+            // What was added up from stages has its stages still.
+            let whole = made.filter(|made| made.stages.is_empty());
+            halves.extend(whole.map(|made| made.step.clone()));
+        }
+        if !halves.is_empty() {
+            self.run.set_aside(&halves)?;
+        }
+        Ok(())
+    }
+
+    fn is_compared(&self, step: &PlanStep) -> bool {
+        let experiment = self.plan.experiment(&step.experiment);
+        experiment.is_some_and(|planned| planned.comparison.is_some())
+    }
+
+    /// Notes how a trial has ended, and says so where its point is given up.
+    fn give_up(&mut self, step: &PlanStep, status: &TrialStatus) {
+        if let StepAction::Trial(trial) = &step.action
+            && self.failing.ended(step, trial, status)
+        {
+            output::talk(&format!(
+                "{}: three trials in a row failed, so its others are left out. The same command makes them again.",
+                trial.point
+            ));
+        }
+    }
+
+    fn is_given_up(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
+        self.failing.is_given_up(step, trial, self.is_compared(step))
+    }
+
     /// Does a step; `None` where it is no trial, or one that is over.
     fn step(&mut self, step: &PlanStep) -> Result<Option<TrialDone>, Failure> {
         self.hold_owed_before(step)?;
         match &step.action {
             StepAction::Prepare => self.prepare(step).map(|()| None),
             StepAction::Cleanup => self.cleanup(step).map(|()| None),
+            StepAction::Trial(trial) if self.is_given_up(step, trial) => Ok(None),
             StepAction::Trial(trial) => match self.decide(step, trial) {
                 NextTrial::Run(trial, purpose) => self.made(step, &trial, purpose).map(Some),
                 NextTrial::Skip(why) => Ok(Some(TrialDone::Skipped(why))),

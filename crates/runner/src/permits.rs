@@ -6,6 +6,7 @@ use crate::failure::{Failure, sentence};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::TargetUrl;
 use dyno_facts::{SecretUrl, TargetFacts};
+use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,18 @@ impl Permits {
             permits.places = Some(places);
         }
         Ok(permits)
+    }
+
+    /// Reads what [`Permits::named`] has written on another machine.
+    pub(super) fn told(named: &[String]) -> Result<Self, Failure> {
+        let places: Vec<Place> =
+            named.iter().map(|text| Place::parse(text)).collect::<Result<_, _>>()?;
+        Ok(Permits { places: (!places.is_empty()).then_some(places), ..Permits::default() })
+    }
+
+    /// The addresses.
+    pub fn named(&self) -> Vec<String> {
+        self.places.iter().flatten().map(Place::to_string).collect()
     }
 
     /// Whether Lua scripts of runs are executed, which may do what the process may.
@@ -138,6 +151,17 @@ impl Permits {
                  else on its machine or here changes that."
             ),
         )
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tcp(host, None) => f.write_str(host),
+            Place::Tcp(host, Some(port)) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Place::Tcp(host, Some(port)) => write!(f, "{host}:{port}"),
+            Place::Socket(path) => write!(f, "{}", path.display()),
+        }
     }
 }
 
@@ -228,6 +252,9 @@ mod tests {
     fn only_what_was_named_may_be_reached() {
         let named =
             permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
+        let told = Permits::told(&named.named()).expect("addresses");
+        assert_eq!(told.places, named.places);
+        assert!(Permits::told(&["cluster:x".to_owned()]).is_err(), "no folder of this machine");
         let may = |url: &str| named.check(&target(url)).is_ok();
         for url in [
             "mysql://u@DB.example/d",

@@ -6,6 +6,7 @@
 
 use crate::ServeError;
 use axum::http::{HeaderMap, Uri, header};
+use dyno_core::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
@@ -37,7 +38,7 @@ impl Token {
                 )
             },
         )?;
-        Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Token(hex(&bytes)))
     }
 
     /// A token of the user's own.
@@ -151,7 +152,7 @@ impl Gate {
 
     fn cookie_until(&self, until: u64) -> String {
         let seal = self.seal(until).finalize().into_bytes();
-        let digits: String = seal.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = hex(&seal);
         format!("{until}.{digits}")
     }
 

@@ -6,9 +6,11 @@ use crate::{ServeError, Token};
 use axum::Router;
 use futures_util::future::{Either, select};
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,10 +18,12 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 use tokio::net::{TcpListener as TokioListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
 
 /// How long the open pages have to take the last news when the server ends.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -90,7 +94,8 @@ impl BoundServer {
         self.address
     }
 
-    /// The address of the page with its token: whoever knows it may look.
+    /// The address of the page, with the token that was drawn: whoever knows it may look. A token of the user's own is
+    /// not repeated.
     pub fn url(&self) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
@@ -99,13 +104,14 @@ impl BoundServer {
                 SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
             });
         }
-        format!("http://{address}/?token={}", self.token.expose())
+        let token = if self.settings.token.is_some() { "" } else { self.token.expose() };
+        format!("http://{address}/?token={token}")
     }
 
     /// Answers in a thread of its own until [`RunningServer`] is dropped.
     pub fn start(self) -> Result<RunningServer, ServeError> {
         let (stop, stopped) = watch::channel(false);
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("serve".to_owned())
             .spawn(move || self.answer(stopped))
             .map_err(|error| no_thread(&error))?;
@@ -142,18 +148,31 @@ fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED)
 }
 
+/// A connection that has a place.
+struct Guest {
+    /// A request of it has come whole. Strangers get one answer and are closed.
+    has_asked: Arc<AtomicBool>,
+    attended: JoinHandle<()>,
+}
+
 /// Attends to who comes, until it is stopped; then whoever keeps a connection open for long is cut off.
 async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Receiver<bool>) {
     let (seats, descriptors) = (Arc::new(Semaphore::new(CONNECTIONS)), descriptors());
     let accepting = async {
-        while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
+        let mut silent = VecDeque::new();
+        loop {
             match listener.accept().await {
                 Ok((stream, _)) if (stream.as_raw_fd() as u64) < descriptors => {
-                    let (router, stopped) = (router.clone(), stopped.clone());
-                    tokio::spawn(async move {
-                        attend(stream, router, stopped).await;
+                    make_room(&mut silent, &seats);
+                    let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+                    let has_asked = Arc::new(AtomicBool::new(false));
+                    let attending =
+                        attend(stream, router.clone(), Arc::clone(&has_asked), stopped.clone());
+                    let attended = tokio::spawn(async move {
+                        attending.await;
                         drop(seat);
                     });
+                    silent.push_back(Guest { has_asked, attended });
                 }
                 Ok(_) => {}
                 // Such as no descriptor left: somebody has to close one first.
@@ -165,12 +184,33 @@ async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Recei
     let _ = tokio::time::timeout(GOODBYE, seats.acquire_many(CONNECTIONS as u32)).await;
 }
 
+/// Where all places are taken, whoever has said nothing for longest loses his.
+fn make_room(silent: &mut VecDeque<Guest>, seats: &Semaphore) {
+    silent
+        .retain(|guest| !guest.attended.is_finished() && !guest.has_asked.load(Ordering::Relaxed));
+    if seats.available_permits() == 0
+        && let Some(guest) = silent.pop_front()
+    {
+        guest.attended.abort();
+    }
+}
+
 /// Answers what one connection asks.
-async fn attend(stream: TcpStream, router: Router, mut stopped: watch::Receiver<bool>) {
+async fn attend(
+    stream: TcpStream,
+    router: Router,
+    has_asked: Arc<AtomicBool>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let answers = TowerToHyperService::new(router);
+    let asked = service_fn(move |request| {
+        has_asked.store(true, Ordering::Relaxed);
+        answers.call(request)
+    });
     let answered = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_WITHIN)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), asked);
     let mut answered = pin!(answered);
     if let Either::Right(_) = select(answered.as_mut(), pin!(ended(&mut stopped))).await {
         answered.as_mut().graceful_shutdown();
@@ -201,13 +241,13 @@ fn no_thread(error: &io::Error) -> ServeError {
 #[derive(Debug)]
 pub struct RunningServer {
     stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<Result<(), ServeError>>>,
+    thread: Option<thread::JoinHandle<Result<(), ServeError>>>,
 }
 
 impl RunningServer {
     /// Waits until it fails or another thread ends the process.
     pub fn wait(mut self) -> Result<(), ServeError> {
-        match self.thread.take().map(JoinHandle::join) {
+        match self.thread.take().map(thread::JoinHandle::join) {
             Some(Ok(answered)) => answered,
             // It has panicked; the panic's message is on the terminal already.
             Some(Err(_)) => Err(ServeError::new("The page's server ended.", "Start it again.")),
@@ -229,5 +269,31 @@ impl Drop for RunningServer {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_of_those_who_say_nothing_makes_room() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let guest = |asked| Guest {
+                has_asked: Arc::new(AtomicBool::new(asked)),
+                attended: tokio::spawn(std::future::pending()),
+            };
+            let mut silent = VecDeque::from([guest(true), guest(false), guest(false)]);
+            let handles: Vec<_> =
+                silent.iter().map(|guest| guest.attended.abort_handle()).collect();
+            let rest = || handles.iter().map(|of| of.is_finished()).collect::<Vec<_>>();
+            make_room(&mut silent, &Semaphore::new(1));
+            tokio::task::yield_now().await;
+            assert_eq!((silent.len(), rest()), (2, vec![false; 3]), "there is room");
+            make_room(&mut silent, &Semaphore::new(0));
+            tokio::task::yield_now().await;
+            assert_eq!((silent.len(), rest()), (1, vec![false, true, false]));
+        });
     }
 }

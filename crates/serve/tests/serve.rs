@@ -24,7 +24,11 @@ fn settings(runs: &Path, listen: &str) -> Settings {
 
 fn serve(runs: &Path) -> (SocketAddr, RunningServer) {
     let server = BoundServer::bind(settings(runs, "127.0.0.1:0")).expect("a free port");
-    assert!(server.url().ends_with(&format!("/?token={TOKEN}")), "{}", server.url());
+    assert!(
+        server.url().ends_with("/?token="),
+        "one's own token is not repeated: {}",
+        server.url()
+    );
     (server.address(), server.start().expect("a thread"))
 }
 
@@ -319,7 +323,12 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
     assert!(error.to_string().contains("can't listen on") && error.hint().contains("--listen"));
     let drawn = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
     let (one, two) = (BoundServer::bind(drawn.clone()), BoundServer::bind(drawn));
-    assert_ne!(one.expect("bound").url(), two.expect("bound").url());
+    let token = |bound: Result<BoundServer, _>| {
+        let url = bound.expect("bound").url();
+        url.split_once("/?token=").expect("a token").1.to_owned()
+    };
+    let (one, two) = (token(one), token(two));
+    assert!(one != two && one.len() >= 16, "{one} {two}");
 }
 
 /// Who says nothing, or half of it, is sent away, so that others get in; strangers keep no place either.
@@ -332,13 +341,14 @@ fn item_9_half_open_requests_starve_nobody() {
         stream.write_all(b"GET / HTTP/1.1\r\nHo").expect("sent");
         stream
     };
-    let strangers: Vec<TcpStream> = (0..80).map(|_| half_open()).collect();
+    let strangers: Vec<TcpStream> = (0..200).map(|_| half_open()).collect();
     assert_eq!(status(&ask(address, "/metrics", &welcome(address))), "200");
     let mut first = &strangers[0];
     first.set_read_timeout(Some(PATIENCE)).expect("set");
     let mut said = String::new();
-    first.read_to_string(&mut said).expect("it was closed");
-    assert!(!said.contains("200"), "{said}");
+    // Cut off: closed, or reset as it has bytes that nobody read.
+    let _ = first.read_to_string(&mut said);
+    assert_eq!(said, "");
     // Kept alive by who has the token only.
     let mut kept = TcpStream::connect(address).expect("it listens");
     kept.set_read_timeout(Some(PATIENCE)).expect("set");

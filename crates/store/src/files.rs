@@ -184,8 +184,7 @@ impl FileHash {
     fn of(mut file: File) -> io::Result<FileSeal> {
         let mut hash = FileHash::default();
         io::copy(&mut file, &mut hash)?;
-        let digits = hash.sha256.finalize();
-        let sha256 = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = dyno_core::hex(&hash.sha256.finalize());
         Ok(FileSeal { bytes: hash.bytes, sha256 })
     }
 }

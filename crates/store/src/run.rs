@@ -9,7 +9,7 @@ use dyno_facts::{
     Event, RunHeader, RunStatus, SCHEMA_VERSION, StageOf, TrialStart, TrialStatus, TrialSummary,
 };
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -112,6 +112,7 @@ impl Run {
         for trial in data.trials {
             match trial.is_partial {
                 true => run.store_summary(trial.summary)?,
+                false if run.header.set_aside.contains(&trial.summary.trial) => {}
                 false => run.note_ended(&trial.summary),
             }
         }
@@ -158,6 +159,13 @@ impl Run {
     /// names.
     pub fn complete(&self) -> impl Iterator<Item = &TrialSummary> {
         self.complete.values()
+    }
+
+    /// Has the complete trials of these steps count for nothing; they will be made again.
+    pub fn set_aside(&mut self, steps: &BTreeSet<String>) -> Result<(), StoreError> {
+        let numbers: Vec<u32> =
+            steps.iter().filter_map(|step| Some(self.complete.remove(step)?.trial)).collect();
+        self.update(|header| header.set_aside.extend(numbers))
     }
 
     /// What the names of the next trial's files begin with: `trials/<n>`. Files of other extensions

@@ -64,9 +64,7 @@ fn read_one(suite: &Suite, written: &str) -> Result<ScriptFacts, (String, String
         },
         None => (written, 1),
     };
-    let sha256 = |text: &str| {
-        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
-    };
+    let sha256 = |text: &str| dyno_core::hex(&Sha256::digest(text.as_bytes()));
     if let Some((_, text)) = suite.script_texts.iter().find(|(given, _)| given == name) {
         let (name, text, sha256) = (name.to_owned(), text.clone(), sha256(text));
         return Ok(ScriptFacts { name, weight, text, sha256 });

@@ -57,7 +57,7 @@ pub(crate) fn random_hex(bytes: usize) -> Result<String> {
     if got < bytes {
         return Err(ClusterError::new("The kernel gives too few random bytes."));
     }
-    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(dyno_core::hex(&buffer))
 }
 
 #[derive(Debug)]

@@ -13,10 +13,11 @@ use dyno_fleet::{
 };
 use dyno_record::{MeasuredInterval, Phase, Window};
 use dyno_testkit::{Nats, server_or_skip};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A statement for each transaction.
 struct Selects([TransactionKind; 1]);
@@ -111,7 +112,8 @@ impl Member {
         let end: &'static AtomicBool = Box::leak(Box::default());
         let (sender, results) = channel();
         let versions = Versions::this(version);
-        let generator = Generator::open(nats, FLEET, Some(name), versions).expect("it opens");
+        let generator =
+            Generator::open(nats, FLEET, Some(name), versions, Vec::new()).expect("it opens");
         let thread = std::thread::spawn(move || work(generator, fate, end, &sender));
         Member { thread: Some(thread), end, results }
     }
@@ -205,17 +207,19 @@ impl Seen {
     }
 }
 
-fn gather(nats: &NatsOptions, generators: u32) -> Fleet {
-    let versions = Versions::this("1.0");
-    let options = FleetOptions {
+fn options(nats: &NatsOptions, generators: u32, wait: Duration) -> FleetOptions {
+    FleetOptions {
         nats: nats.clone(),
         fleet: FLEET.to_owned(),
         generators,
-        versions,
-        wait: WAIT,
-    };
-    let fleet = Fleet::gather(&options, &|_| {}, &|| false).expect("NATS answers");
-    fleet.expect("nobody stops it")
+        versions: Versions::this("1.0"),
+        wait,
+    }
+}
+
+fn gather(nats: &NatsOptions, generators: u32) -> Fleet {
+    let fleet = Fleet::gather(&options(nats, generators, WAIT), &|_| {}, &|| false);
+    fleet.expect("NATS answers").expect("nobody stops it")
 }
 
 fn run(
@@ -239,6 +243,27 @@ fn run(
         Ok(DrivenTogether::Interrupted) => Err("interrupted".to_owned()),
         Err(error) => Err(format!("{} {}", error.message, error.hint.unwrap_or_default())),
     }
+}
+
+#[test]
+fn who_is_busy_is_named_and_asked_again() {
+    let nats = server_or_skip!(Nats, "a busy load generator");
+    let nats = NatsOptions::new(nats.url(""));
+    let _member = Member::start(&nats, "a", Fate::Works, "1.0");
+    let first = RefCell::new(Some(gather(&nats, 1)));
+    let hurried = options(&nats, 1, Duration::ZERO);
+    let error = Fleet::gather(&hurried, &|_| {}, &|| false).expect_err("it is busy");
+    assert!(error.message.contains("a is busy with the run "), "{}", error.message);
+    let hint = error.hint.unwrap_or_default();
+    assert!(hint.starts_with("Free those, or start more: "), "{hint}");
+    // The first run ends as soon as the second one has heard of it.
+    let tell = |said: &str| {
+        if said.contains("a is busy with the run ") {
+            first.borrow_mut().take();
+        }
+    };
+    let second = Fleet::gather(&options(&nats, 1, WAIT), &tell, &|| false);
+    assert_eq!(second.expect("it is free").expect("nobody stops it").names(), ["a"]);
 }
 
 #[test]

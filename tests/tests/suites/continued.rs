@@ -135,3 +135,37 @@ fn a_run_with_one_pair_or_a_fixed_number_is_not_continued() {
     let ran = run(folder, &["--until-decided", "--continue", &fixed]);
     refused(&ran, &format!("{fixed} can't be continued: it does not compare `e` until decided."));
 }
+
+#[test]
+fn half_a_pair_is_made_again_as_a_whole() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, "s.toml", "s");
+    let begin = [&["run"], &COMPARE[..], &["--pairs", "2"]].concat();
+    let mut running = RunningDyno::start(folder, &begin);
+    let second = |folder: &Path| {
+        let trials = only_run(&folder.join("runs")).map(|path| path.join("trials"));
+        trials.is_some_and(|path| path.join("1.json").exists() && path.join("2.csv").exists())
+    };
+    running.wait_until("the second trial of the pair", |_| second(folder));
+    running.signal(Signal::KILL);
+    running.end();
+    let ran = dyno(folder, &begin);
+    assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
+    let run = data(folder, &newest(folder));
+    let set_aside: Vec<u32> = run.header.set_aside.iter().copied().collect();
+    assert_eq!(set_aside, [1], "{}", ran.all());
+    let complete =
+        |trial: &&dyno_store::TrialData| trial.summary.status == dyno_facts::TrialStatus::Complete;
+    let repeats: Vec<u32> =
+        run.trials.iter().filter(complete).map(|trial| trial.summary.repeat).collect();
+    assert_eq!(repeats, [1, 1, 1, 2, 2]);
+    let paper = fs::read_to_string(run.path.join("paper.json")).expect("a paper");
+    let paper: serde_json::Value = serde_json::from_str(&paper).expect("JSON");
+    assert_eq!(paper["verdicts"][0]["order"], "interleaved", "{}", paper["verdicts"][0]);
+    assert!(
+        ran.stderr.contains("made-again") || ran.stdout.contains("made-again"),
+        "{}",
+        ran.all()
+    );
+}

@@ -1,7 +1,8 @@
 //! Loads and targets of people's own: statements, scripts, plans that are only shown, `dyno bench`.
 
 use dyno_facts::{RunStatus, TrialStatus};
-use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno, only_run, server_or_skip};
+use rustix::process::Signal;
 use std::fs;
 
 const SUITE: &str = r#"
@@ -90,6 +91,41 @@ fn a_bench_does_nothing_before_it_is_allowed_to() {
     assert_eq!(refused.code, 1, "{}", refused.all());
     assert!(refused.stderr.contains("the names that are needed: sbtest1."), "{}", refused.all());
     assert!(!folder.join("dyno-runs").exists());
+}
+
+/// It says where its tables are, and `--remove` drops them and no others.
+#[test]
+fn an_interrupted_bench_leaves_no_table_unsaid() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let other = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--tables=12"];
+    let other = [&other[..], &["--table-size=10", "oltp_read_only", "prepare"]].concat();
+    let bench = ["bench", "sqlite:own.db", "--yes", "--budget", "60s"];
+    let mut running = RunningDyno::start(folder, &bench);
+    running.wait_until("a trial has begun", |it| it.stderr().contains("16 workers"));
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 130, "{}", ran.all());
+    let left = "has left tables on sqlite:own.db: sbtest1";
+    assert!(ran.stderr.contains(left) && ran.stderr.contains("--remove"), "{}", ran.all());
+    // Another command of another size meets them, and says whose they are.
+    let another = dyno(folder, &["bench", "sqlite:own.db", "--yes", "--budget", "90s"]);
+    assert_eq!(another.code, 1, "{}", another.all());
+    assert!(another.stderr.contains(left), "{}", another.all());
+    let asked = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);
+    assert_eq!(asked.code, 1, "{}", asked.all());
+    let removed = dyno(folder, &["bench", "sqlite:own.db", "--remove", "--yes"]);
+    assert_eq!(removed.code, 0, "{}", removed.all());
+    let named = "These tables are dropped on sqlite:own.db: sbtest1";
+    assert!(removed.stderr.contains(named), "{}", removed.all());
+    // All tables can be made anew: none is left. Now they are somebody else's.
+    let made = dyno(folder, &other);
+    assert_eq!(made.code, 0, "{}", made.all());
+    let again = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);
+    assert_eq!(again.code, 0, "{}", again.all());
+    assert!(again.stderr.contains("No interrupted run has left tables there."), "{}", again.all());
+    let kept = [&other[..4], &["--events=1", "oltp_read_only", "run"]].concat();
+    assert_eq!(dyno(folder, &kept).code, 0, "they are still there");
 }
 
 #[test]

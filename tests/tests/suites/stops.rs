@@ -1,10 +1,14 @@
 //! Servers that hang: dyno says what it waits for, and Ctrl-C ends it at any moment. The same command goes on.
 
+use dyno_facts::TrialStatus;
+use dyno_store::TrialData;
 use dyno_testkit::{
     MariaDb, Postgres, RunningDyno, Scratch, commits, dyno, dyno_command, only_run, server_or_skip,
+    skipped,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -174,6 +178,82 @@ fn term_ends_the_first_look_at_a_server_that_takes_connections_and_says_nothing(
         let said = ends(&mut running, Signal::TERM);
         assert!(said.contains("stopped by the user"), "{said}");
     }
+}
+
+/// It logs everybody in as a PostgreSQL does, and is silent from then on.
+fn mute_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut heard = [0; 1024];
+                // A request for TLS is refused; what follows is the start-up.
+                if stream.read(&mut heard).is_ok_and(|count| count == 8) {
+                    let _ = stream.write_all(b"N");
+                    let _ = stream.read(&mut heard);
+                }
+                let _ = stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I");
+                while stream.read(&mut heard).is_ok_and(|count| count > 0) {}
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_server_that_logs_in_and_says_nothing_ends_the_first_look() {
+    let scratch = Scratch::new();
+    let url = format!("postgres://u@127.0.0.1:{}/d?connect_timeout_s=1", mute_server());
+    suite(scratch.path(), &url, SYSBENCH);
+    let ran = start(scratch.path()).end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let why = "it takes the log-in, and answers no question within 1 s";
+    assert!(ran.stderr.contains("target main") && ran.stderr.contains(why), "{}", ran.all());
+}
+
+#[test]
+fn a_lost_terminal_ends_a_run_as_ctrl_c_does() {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask, 16).ok()).expect("a mask");
+    if ignored & 1 != 0 {
+        return skipped("a_lost_terminal_ends_a_run_as_ctrl_c_does", "SIGHUP is ignored here");
+    }
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, "sqlite:main.db", SYSBENCH);
+    let mut running = start(folder);
+    let runs = folder.join("dyno-runs");
+    running.wait_until("commits", |_| {
+        only_run(&runs).is_some_and(|run| commits(&run, 1).iter().any(|&count| count > 0))
+    });
+    ends(&mut running, Signal::HUP);
+    goes_on(folder);
+}
+
+#[test]
+fn a_trial_that_failed_is_made_again_by_the_same_command() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let script = "function event() if io.open('broken') then error('it is broken') end end\n";
+    fs::write(folder.join("own.lua"), script).expect("a script");
+    fs::write(folder.join("broken"), "").expect("a file");
+    let experiment =
+        "workload = \"lua\"\nscript = \"own.lua\"\nworkers = 1\nevents = 10\nrepeats = 5";
+    suite(folder, "sqlite:main.db", experiment);
+    let ran = dyno(folder, &["run", "stops.toml"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("it is broken"), "{}", ran.all());
+    assert!(ran.stderr.contains("three trials in a row failed"), "{}", ran.all());
+    fs::remove_file(folder.join("broken")).expect("removed");
+    goes_on(folder);
+    let run = only_run(&folder.join("dyno-runs")).expect("one run");
+    let trials = dyno_store::read(&run).expect("a run").trials;
+    let is_complete = |trial: &&TrialData| trial.summary.status == TrialStatus::Complete;
+    assert_eq!(trials.iter().filter(is_complete).count(), 5);
+    let failed = |trial: &&TrialData| matches!(trial.summary.status, TrialStatus::Failed(_));
+    assert_eq!(trials.iter().filter(failed).count(), 3, "no more were tried, and they are kept");
 }
 
 /// Starts TPC-C, and waits for the end of its window.

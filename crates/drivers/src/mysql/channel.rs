@@ -2,6 +2,7 @@
 
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows};
+use dyno_wire::mysql::compression::Compression;
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 
@@ -32,11 +33,16 @@ pub(super) enum Reply {
 impl Channel {
     pub(super) fn new(transport: Transport, capabilities: CapabilityFlags) -> Self {
         let deprecate_eof = capabilities.has(CapabilityFlags::DEPRECATE_EOF);
+        let mut answer =
+            Answer::new(deprecate_eof, capabilities.has(CapabilityFlags::CACHE_METADATA));
+        if Compression::ALL.iter().any(|way| capabilities.has(way.flag())) {
+            answer.allow_any_sequence();
+        }
         Channel {
             transport,
             inbox: Inbox::new(INBOX_BYTES),
             out: Vec::with_capacity(512),
-            answer: Answer::new(deprecate_eof, capabilities.has(CapabilityFlags::CACHE_METADATA)),
+            answer,
             deprecate_eof,
             idle: true,
         }

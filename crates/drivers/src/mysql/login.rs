@@ -1,6 +1,7 @@
 //! The log-in, from the server's greeting on.
 
 use super::channel::malformed;
+use super::compression::CompressionWish;
 use crate::disclosure::{Disclosure, OptIns};
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
 use dyno_core::{Cause, DbError, DbResult};
@@ -23,6 +24,7 @@ pub(super) struct Account<'a> {
     pub(super) database: &'a str,
     pub(super) opt_ins: OptIns,
     pub(super) public_key: Option<&'a PublicKey>,
+    pub(super) compression: &'a CompressionWish,
 }
 
 pub(super) struct Login<'a> {
@@ -70,6 +72,11 @@ impl<'a> Login<'a> {
         if self.account.database.is_empty() {
             capabilities = capabilities.without(CapabilityFlags::CONNECT_WITH_DB);
         }
+        let compression =
+            self.account.compression.choose(greeting.capabilities, self.account.address)?;
+        if let Some(compression) = compression {
+            capabilities = capabilities.with(compression.flag());
+        }
         if self.wants_tls(tls.mode(), greeting.capabilities)? {
             capabilities = capabilities.with(CapabilityFlags::SSL);
             let request = self.login_packet(capabilities, "", &[]);
@@ -96,6 +103,9 @@ impl<'a> Login<'a> {
         self.authenticate().await?;
         if !self.inbox.filled().is_empty() {
             return Err(malformed(Malformed("it sent more after the log-in")));
+        }
+        if let Some(compression) = compression {
+            self.transport.start_compression(compression)?;
         }
         Ok((greeting, capabilities))
     }

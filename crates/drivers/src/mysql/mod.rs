@@ -2,6 +2,7 @@
 
 mod bulk;
 mod channel;
+mod compression;
 mod login;
 mod session;
 
@@ -12,6 +13,7 @@ use crate::disclosure::OptIns;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, TargetError};
 use channel::Channel;
+use compression::CompressionWish;
 use dyno_core::{DbError, DbResult, Dialect, Discard, Driver, Product, SECOND, Session};
 use dyno_reactor::now;
 use dyno_wire::mysql::CapabilityFlags;
@@ -30,6 +32,7 @@ pub struct MysqlDriver {
     opt_ins: OptIns,
     /// The server's RSA key, if the URL names it.
     public_key: Option<PublicKey>,
+    compression: CompressionWish,
     variables: Vec<(String, String)>,
     connect_timeout_s: u64,
 }
@@ -45,6 +48,7 @@ impl MysqlDriver {
             database: target.database.clone().unwrap_or_default(),
             opt_ins: OptIns::of(target),
             public_key: target.options.get("server_public_key").map(read_key).transpose()?,
+            compression: CompressionWish::of(target)?,
             variables: Vec::new(),
             connect_timeout_s: target.connect_timeout_s(),
         };
@@ -101,6 +105,7 @@ impl Driver for MysqlDriver {
                 database: &self.database,
                 opt_ins: self.opt_ins,
                 public_key: self.public_key.as_ref(),
+                compression: &self.compression,
             };
             let (transport, greeting, capabilities, method) =
                 Login::new(transport, &account).run(&self.tls).await?;

@@ -3,6 +3,7 @@
 
 mod address;
 mod inbox;
+mod packed;
 mod tls;
 mod transport;
 

@@ -2,9 +2,11 @@
 
 use super::address::Resolved;
 use super::inbox::Inbox;
+use super::packed::Packed;
 use super::tls::{TlsConfig, explain};
 use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND, SessionTls};
 use dyno_reactor::{EventSource, SocketStream, now, sleep_until, timeout};
+use dyno_wire::mysql::compression::{Compression, Frames};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
@@ -31,10 +33,11 @@ pub struct Transport {
 }
 
 #[derive(Debug)]
-enum Layer {
+pub(super) enum Layer {
     Plain,
     // Boxed to spare plain connections the kilobyte of TLS state.
     Tls(Box<ClientConnection>),
+    Packed(Box<Packed>),
 }
 
 impl Transport {
@@ -114,27 +117,12 @@ impl Transport {
 
     #[inline]
     fn poll_recv(&mut self, inbox: &mut Inbox) -> Poll<DbResult<()>> {
-        match &mut self.layer {
-            Layer::Plain => {
-                self.socket.poll_recv(inbox.space()?).map(|it| took(it, inbox).map(drop))
-            }
-            Layer::Tls(tls) => poll_recv_tls(&self.socket, tls, inbox),
-        }
+        self.layer.poll_recv(&self.socket, inbox)
     }
 
     /// Receives without waiting; false when nothing has arrived.
     pub fn try_recv(&mut self, inbox: &mut Inbox) -> DbResult<bool> {
-        match &mut self.layer {
-            Layer::Plain => try_recv_plain(&self.socket, inbox),
-            Layer::Tls(tls) => loop {
-                if try_recv_tls(tls, inbox)? {
-                    return Ok(true);
-                }
-                if !take_tls(&self.socket, tls, "the server")? {
-                    return Ok(false);
-                }
-            },
-        }
+        self.layer.try_recv(&self.socket, inbox)
     }
 
     /// Sends all of `bytes`; whenever the send queue is full, receives into `inbox`. Otherwise a server that waits
@@ -153,36 +141,31 @@ impl Transport {
     /// Sends from the front of `rest` until all is sent (true) or the send queue is full.
     #[inline]
     fn try_send(&mut self, rest: &mut &[u8]) -> DbResult<bool> {
-        match &mut self.layer {
-            Layer::Plain => try_send_plain(&self.socket, rest),
-            Layer::Tls(tls) => loop {
-                if !try_flush_tls(&self.socket, tls)? {
-                    return Ok(false);
-                }
-                if rest.is_empty() {
-                    return Ok(true);
-                }
-                let taken = tls.writer().write(rest).map_err(|error| broken(&error))?;
-                *rest = &rest[taken..];
-            },
-        }
+        self.layer.try_send(&self.socket, rest)
+    }
+
+    /// Sends and receives frames of MySQL's compressed protocol from now on. From here on, what is sent at once are whole
+    /// packets.
+    pub(crate) fn start_compression(&mut self, compression: Compression) -> DbResult<()> {
+        let frames = Frames::new(compression);
+        let frames = frames.map_err(|error| DbError::unreachable(format!("{error}.")))?;
+        let below = std::mem::replace(&mut self.layer, Layer::Plain);
+        self.layer = Layer::Packed(Box::new(Packed::new(below, frames)));
+        Ok(())
     }
 
     pub fn is_tls(&self) -> bool {
-        matches!(self.layer, Layer::Tls(_))
+        self.layer.tls().is_some()
     }
 
     /// The certificate that the server has shown, in DER.
     pub fn certificate(&self) -> Option<&[u8]> {
-        match &self.layer {
-            Layer::Plain => None,
-            Layer::Tls(tls) => tls.peer_certificates()?.first().map(AsRef::as_ref),
-        }
+        self.layer.tls()?.peer_certificates()?.first().map(AsRef::as_ref)
     }
 
     /// What TLS has proven.
     pub fn tls(&self) -> Option<SessionTls> {
-        let Layer::Tls(tls) = &self.layer else { return None };
+        let tls = self.layer.tls()?;
         let version = match tls.protocol_version() {
             Some(rustls::ProtocolVersion::TLSv1_2) => "TLS 1.2",
             _ => "TLS 1.3",
@@ -199,6 +182,62 @@ impl Transport {
     /// was checked.
     pub fn is_private(&self) -> bool {
         self.is_local || self.is_loopback || self.is_verified
+    }
+}
+
+impl Layer {
+    fn tls(&self) -> Option<&ClientConnection> {
+        match self {
+            Layer::Plain => None,
+            Layer::Tls(tls) => Some(tls),
+            Layer::Packed(packed) => packed.below.tls(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn poll_recv(
+        &mut self,
+        socket: &SocketStream,
+        inbox: &mut Inbox,
+    ) -> Poll<DbResult<()>> {
+        match self {
+            Layer::Plain => socket.poll_recv(inbox.space()?).map(|it| took(it, inbox).map(drop)),
+            Layer::Tls(tls) => poll_recv_tls(socket, tls, inbox),
+            Layer::Packed(packed) => packed.poll_recv(socket, inbox),
+        }
+    }
+
+    pub(super) fn try_recv(&mut self, socket: &SocketStream, inbox: &mut Inbox) -> DbResult<bool> {
+        match self {
+            Layer::Plain => try_recv_plain(socket, inbox),
+            Layer::Tls(tls) => loop {
+                if try_recv_tls(tls, inbox)? {
+                    return Ok(true);
+                }
+                if !take_tls(socket, tls, "the server")? {
+                    return Ok(false);
+                }
+            },
+            Layer::Packed(packed) => packed.try_recv(socket, inbox),
+        }
+    }
+
+    #[inline]
+    pub(super) fn try_send(&mut self, socket: &SocketStream, rest: &mut &[u8]) -> DbResult<bool> {
+        match self {
+            Layer::Plain => try_send_plain(socket, rest),
+            Layer::Tls(tls) => loop {
+                if !try_flush_tls(socket, tls)? {
+                    return Ok(false);
+                }
+                if rest.is_empty() {
+                    return Ok(true);
+                }
+                let taken = tls.writer().write(rest).map_err(|error| broken(&error))?;
+                *rest = &rest[taken..];
+            },
+            Layer::Packed(packed) => packed.try_send(socket, rest),
+        }
     }
 }
 

@@ -32,11 +32,15 @@ enum Meaning {
     /// `primary`, `preferSecondary` ...
     ServerType,
     Balance,
+    /// `true` or `false`.
+    Compression,
     /// For this reason.
     Ignored(&'static str),
 }
 
-use Meaning::{Balance, ConnectMs, ConnectS, Ignored, Same, ServerType, SessionVariables, Tls};
+use Meaning::{
+    Balance, Compression, ConnectMs, ConnectS, Ignored, Same, ServerType, SessionVariables, Tls,
+};
 
 const KEY_STORE: &str = "a Java key store can't be read; give PEM files to dyno's own URL (ca=, \
                          cert=, key=)";
@@ -61,7 +65,7 @@ const MYSQL: &[(&str, Meaning)] = &[
     ("sockettimeout", Ignored(TIMEOUT)), ("querytimeout", Ignored(TIMEOUT)),
     ("rewritebatchedstatements", Ignored(BATCHES)), ("usebulkstmts", Ignored(BATCHES)),
     ("allowmultiqueries", Ignored("no statement of TPC-C is several")),
-    ("usecompression", Ignored("connections are not compressed")),
+    ("usecompression", Compression),
     ("autoreconnect", Ignored(RECONNECT)), ("autoreconnectforpools", Ignored(RECONNECT)),
     ("useserverprepstmts", Ignored("statements are prepared in any case")),
     ("characterencoding", Ignored("texts are sent in UTF-8")),
@@ -262,6 +266,8 @@ impl JdbcReader {
             SessionVariables => self.session_variables(value),
             ServerType => self.server_type(value),
             Balance => self.is_balanced = value.eq_ignore_ascii_case("true"),
+            Compression if value.eq_ignore_ascii_case("true") => self.push("compression", "zlib"),
+            Compression => {}
             Ignored(why) => {
                 self.notes.push(format!("The JDBC parameter {name} is ignored: {why}."));
             }

@@ -47,7 +47,7 @@ impl fmt::Debug for Secret {
 /// ```text
 /// mysql://user:password@host:port,[::1]:3307/database?tls=require&ca=/x.pem&cert=..&key=..
 ///     &socket=/path&connect_timeout_s=5&set.NAME=VALUE          (mariadb:// is the same)
-///     &allow_cleartext=true&get-server-public-key=true&server_public_key=/x.pem
+///     &allow_cleartext=true&get-server-public-key=true&server_public_key=/x.pem&compression=zlib
 /// postgres://user:password@host:port/database?sslmode=require&sslrootcert=/x.pem&sslcert=..&sslkey=..
 ///     &host=/socket/folder&options=..&connect_timeout_s=5&target_session_attrs=read-write
 ///     &application_name=..&passfile=/path&require_auth=scram-sha-256&channel_binding=require

@@ -59,6 +59,7 @@ const KEYS: &[Key] = &[
     key(&["allow_cleartext"], NETWORK, KeyPlace::Option(Value::OneOf(SWITCH))),
     key(&["get_server_public_key", "get-server-public-key"], MYSQL, KeyPlace::Option(Value::OneOf(SWITCH))),
     key(&["server_public_key", "server-public-key-path"], MYSQL, KeyPlace::Option(Value::Text)),
+    key(&["compression", "compression-algorithms"], MYSQL, KeyPlace::Option(Value::Text)),
     key(&["require_auth"], POSTGRES, KeyPlace::Option(Value::Text)),
     key(&["channel_binding"], POSTGRES, KeyPlace::Option(Value::OneOf(CHANNEL_BINDINGS))),
     key(&["options"], POSTGRES, KeyPlace::Option(Value::Text)),

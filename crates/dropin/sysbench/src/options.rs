@@ -75,15 +75,6 @@ impl Settings {
 const THREADS_MAX: u64 = 100_000;
 const SECONDS_MAX: u64 = 100_000_000;
 
-/// Options that are known to sysbench and mean something that dyno can't do.
-fn only_off(value: &str, why: &str) -> Result<(), String> {
-    match switch(value) {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(format!("off: {why}")),
-        Err(expected) => Err(expected),
-    }
-}
-
 fn secret(value: &str) -> Option<Secret> {
     (!value.is_empty()).then(|| Secret::new(value))
 }
@@ -94,6 +85,16 @@ fn path(value: &str) -> Option<std::path::PathBuf> {
 
 fn texts(value: &str) -> Vec<String> {
     list(value).map(str::to_owned).collect()
+}
+
+fn compressions(value: &str) -> Result<String, String> {
+    let is_known = |name: &str| ["zlib", "zstd", "uncompressed"].contains(&name);
+    match texts(value) {
+        names if !names.is_empty() && names.iter().all(|name| is_known(name)) => {
+            Ok(names.join(","))
+        }
+        _ => Err("zlib, zstd or uncompressed, or several of them with commas".to_owned()),
+    }
 }
 
 fn mysql_errors(value: &str) -> Result<IgnoredErrors, String> {
@@ -213,8 +214,12 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
     |_s, v| if !v.is_empty() {
         return Err("left out: dyno chooses the cipher itself".to_owned());
     }),
-    option!(Mysql Switch "mysql-compression" ["off"] "Known from sysbench; must be off",
-        |_s, v| only_off(v, "dyno does not compress the protocol")?),
+    option!(Mysql Switch "mysql-compression" ["off"] "Compress the protocol",
+        |s, v| s.mysql.compression = switch(v)?),
+    option!(Mysql List "mysql-compression-algorithms" ["zlib"]
+        "With --mysql-compression: zlib, zstd (of MySQL only) and uncompressed, of which the first is taken that the \
+         server has",
+        |s, v| s.mysql.compression_algorithms = compressions(v)?),
     option!(Mysql Switch "mysql-debug" ["off"] "Accepted for old scripts; without effect",
         |_s, v| switch(v)?),
     option!(Mysql List "mysql-ignore-errors" ["1213,1020,1205"]
@@ -317,10 +322,9 @@ mod tests {
             let option = OPTIONS.iter().find(|option| option.name == name).expect(name);
             (option.set)(&mut Settings::new(), value)
         };
-        assert_eq!(set("mysql-compression", "off"), Ok(()));
-        assert!(
-            set("mysql-compression", "on").is_err_and(|expected| expected.starts_with("off: "))
-        );
+        assert_eq!(set("mysql-compression-algorithms", "zstd,uncompressed"), Ok(()));
+        assert!(set("mysql-compression-algorithms", "lz4").is_err());
+        assert!(set("mysql-compression-algorithms", "").is_err());
         assert!(set("mysql-ssl-cipher", "AES128-SHA").is_err());
         assert!(set("mysql-ignore-errors", "1213,x").is_err());
         assert_eq!(set("pgsql-ignore-errors", "40001,57P01"), Ok(()));

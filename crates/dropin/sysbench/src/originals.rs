@@ -40,7 +40,7 @@ fn digest(script: &str) -> String {
             hash.update("\n");
         }
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    dyno_core::hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -120,6 +120,9 @@ pub(super) struct MysqlSettings {
     pub(super) ssl_cert: Option<PathBuf>,
     pub(super) ssl_ca: Option<PathBuf>,
     pub(super) dry_run: bool,
+    pub(super) compression: bool,
+    /// With commas between them.
+    pub(super) compression_algorithms: String,
     pub(super) ignore_errors: IgnoredErrors,
     /// The port was given: then `localhost` does not mean the unix socket.
     pub(super) port_given: bool,

@@ -28,7 +28,10 @@ pub(super) fn target(
 ) -> TargetUrl {
     // A server that does not answer is given up when the time of --thread-init-timeout is over.
     let seconds = settings.thread_init_timeout_s.to_string();
-    let options = BTreeMap::from([("connect_timeout_s".to_owned(), seconds)]);
+    let mut options = BTreeMap::from([("connect_timeout_s".to_owned(), seconds)]);
+    if settings.db_driver == DbDriver::Mysql && settings.mysql.compression {
+        options.insert("compression".to_owned(), settings.mysql.compression_algorithms.clone());
+    }
     let password_from = |given: &Option<Secret>, name: &str| {
         given.clone().or_else(|| environment(name).map(Secret::new))
     };

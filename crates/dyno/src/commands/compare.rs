@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// One run or two: their folders, names, beginnings of names, or `last`.
     #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
     runs: Vec<String>,
-    /// A condition on the results, such as `tps.ratio.low > 0.97`.
+    /// A condition on the results, such as `tps.ratio.low > 0.97`; takes the place of the run's own.
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<String>,
     /// Print everything: tables, checks and a sentence for each comparison.
@@ -100,7 +100,7 @@ pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
     Ok(())
 }
 
-/// The paper of one run or two, with gates beside those of their suites.
+/// The paper of one run or two, with gates in place of those of their suites, if there are any.
 pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
     Paper::gated(runs, &published_of(runs), gates)
 }

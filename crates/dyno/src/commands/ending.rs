@@ -5,7 +5,7 @@ use super::paper::{Forms, paper_of, write_paper};
 use crate::{Done, families};
 use dyno_core::nearest;
 use dyno_facts::RunStatus;
-use dyno_report::{Lang, Paper, check_ids};
+use dyno_report::{Call, Lang, PairedComparison, Paper, check_ids};
 use dyno_runner::RunOutcome;
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, signals};
@@ -63,6 +63,14 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
         // Others measure what there is: a difference is no failure of theirs.
         let claims = || judge_claims(&paper, Lang::En, |of| of.stop.is_until_decided);
         judged = truth.clone().and_then(|()| claims());
+        let is_regression = |of: &PairedComparison| {
+            !of.is_aa && of.rows.first().is_some_and(|row| row.call == Call::Slower)
+        };
+        if judged.is_ok() && paper.verdicts.comparisons.iter().any(is_regression) {
+            output::talk(
+                "This run does not end with 5: without a gate it measures, and `dyno compare last` judges.",
+            );
+        }
         let tell = |file: &Path| {
             if length != EndLength::Screen {
                 output::talk(&format!("written: {}", file.display()));

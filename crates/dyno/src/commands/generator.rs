@@ -86,7 +86,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     })
     .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     let fleet = &arguments.nats.fleet;
-    let generator = Generator::open(&nats, fleet, arguments.name.as_deref(), versions())?;
+    let name = arguments.name.as_deref();
+    let generator = Generator::open(&nats, fleet, name, versions(), permits.named())?;
     output::talk(&format!(
         "load generator {} of the fleet {fleet} at {}: waiting for work. Ctrl-C ends it.",
         generator.name(),

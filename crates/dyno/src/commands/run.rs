@@ -325,7 +325,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
     let fleet = match &keeping.muster {
         Some(muster) => {
             runner::refuse_fleet(crate::families(), plan)?;
-            let Some(fleet) = runner::RunFleet::gather(muster, &control)? else {
+            let Some(fleet) = runner::RunFleet::gather(muster, plan, &control)? else {
                 let message = "Stopped before there were enough load generators.";
                 return Err(Failure::interrupted(message));
             };
@@ -368,9 +368,13 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     if !keeping.new
         && let Some(path) = find_unfinished(plan, keeping)?
     {
+        let status = dyno_store::read(&path)?.status();
         let mut run = Run::open(&path)?;
         let between = match run.last_trial() {
             0 => String::new(),
+            last if matches!(status, RunStatus::Failed(_)) => {
+                format!(", in which trials failed, with trial {}", last + 1)
+            }
             last => format!(", which was interrupted between trials {last} and {}", last + 1),
         };
         let begins = format!("Going on with {}{between}.", path.display());

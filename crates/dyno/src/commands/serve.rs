@@ -20,7 +20,7 @@ Examples:
   DYNO_SERVE_TOKEN=$(openssl rand -hex 24) dyno serve --listen 0.0.0.0:8000
   curl -H \"Authorization: Bearer $DYNO_SERVE_TOKEN\" http://127.0.0.1:8000/metrics
 
-The address that is printed holds a token; the browser keeps it in a cookie. Without the token nothing is
+The address that is printed holds a token, unless you gave one; the browser keeps it in a cookie. Without the token nothing is
 shown. The page reads run folders and changes nothing. It shows the current run, then the next one. Nothing
 is encrypted: over a network that you do not trust, use `ssh -L`.")]
 pub(crate) struct Arguments {
@@ -61,7 +61,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     signals::on_interrupt(running.stopper())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     output::data(&format!("{url}\n"));
-    output::talk("Open it in a browser. Ctrl-C ends the page; runs go on.");
+    let add = if url.ends_with('=') { ", with your token at its end" } else { "" };
+    output::talk(&format!("Open it in a browser{add}. Ctrl-C ends the page; runs go on."));
     running.wait().map_err(failure)
 }
 

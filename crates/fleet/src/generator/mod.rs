@@ -86,11 +86,13 @@ enum Start {
 
 impl Generator {
     /// Connects and begins to listen. Without a `name` it takes the host's, with a number where that is taken.
+    /// `only_hosts`: where alone it goes, for coordinators to know.
     pub fn open(
         nats: &NatsOptions,
         fleet: &str,
         name: Option<&str>,
         versions: Versions,
+        only_hosts: Vec<String>,
     ) -> FleetResult<Generator> {
         check_name("fleet", fleet)?;
         if let Some(name) = name {
@@ -108,6 +110,7 @@ impl Generator {
             is_tls: nats.is_tls(),
             environment,
             addresses: addresses(),
+            only_hosts,
             load: load(),
         };
         let (sender, events) = channel();

@@ -12,6 +12,7 @@ fn desk() -> (Arc<Desk>, Receiver<GeneratorEvent>, Hello) {
         is_tls: false,
         environment: dyno_facts::Environment::default(),
         addresses: Vec::new(),
+        only_hosts: Vec::new(),
         load: 0.0,
     };
     (Arc::new(desk), told, hello)

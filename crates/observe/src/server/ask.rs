@@ -174,6 +174,11 @@ pub(super) fn trigger(row: &[Option<String>], state: &str) -> (String, String) {
     (name, format!("{}, body {}{state}", cell(row, 2), cell(row, 3)))
 }
 
+/// What a row defines that begins with its table (NULL where it belongs to none), its name and its definition.
+pub(super) fn property(row: &[Option<String>]) -> (String, String) {
+    (cell(row, 1).to_owned(), cell(row, 2).to_owned())
+}
+
 /// A checksum of rows (FNV-1a, 64 bits): equal for equal rows in the same order. It tells
 /// differences apart; it is no proof against intent.
 pub(super) fn checksum<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Option<String> {

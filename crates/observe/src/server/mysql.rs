@@ -3,7 +3,7 @@
 //! Names of counters are those of the reference manuals of MySQL 5.6 to 9 and MariaDB 10 and 11; where
 //! the two differ, both are looked for.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum, column, trigger};
+use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
 use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
@@ -207,6 +207,14 @@ async fn without_statistics<S: Session>(
     Ok(own.map(|row| cell(row, 0).to_owned()).filter(|name| !is_known(name)).collect())
 }
 
+/// What decides plans and costs beside columns, indexes and triggers: how tables are kept, and routines.
+const PROPERTIES: &str = "\
+SELECT table_name, CONCAT('table ', table_name), CONCAT_WS(', ', engine, row_format, NULLIF(create_options, '')) \
+FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' \
+UNION ALL SELECT NULL, CONCAT(LOWER(routine_type), ' ', routine_name), \
+CONCAT('body ', LEFT(MD5(CONCAT_WS(' ', routine_definition, is_deterministic, sql_data_access)), 8)) \
+FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER BY 2";
+
 async fn schema<S: Session>(
     asker: &mut Asker<'_, S>,
     tables: &Tables<'_>,
@@ -225,6 +233,8 @@ async fn schema<S: Session>(
     let mut columns = asker.rows(say!(asked_columns), columns).await?;
     let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
     let mut triggers = asker.rows(say!(asked_triggers), triggers).await?;
+    let mut properties = asker.rows(say!(asked_properties), PROPERTIES).await?;
+    properties.retain(|row| cell(row, 0).is_empty() || is_own(row));
     columns.retain(is_own);
     indexes.retain(is_own);
     triggers.retain(is_own);
@@ -236,7 +246,9 @@ async fn schema<S: Session>(
         *definition = format!("{definition} {}", cell(row, 3));
     }
     schema.extend(triggers.iter().map(|row| trigger(row, "")));
-    Ok((checksum(columns.iter().chain(&indexes).chain(&triggers)), schema))
+    schema.extend(properties.iter().map(|row| property(row)));
+    let parts = columns.iter().chain(&indexes).chain(&triggers).chain(&properties);
+    Ok((checksum(parts), schema))
 }
 
 /// Members of a replication group that are there, where the server belongs to one.

@@ -3,7 +3,7 @@
 //! Views move between versions: checkpoints went from `pg_stat_bgwriter` to `pg_stat_checkpointer` in 17,
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum, column, trigger};
+use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
@@ -61,7 +61,7 @@ AS last, pg_wal_lsn_diff(redo_lsn, '0/0') AS redo, \
 FROM pg_settings WHERE name = 'max_wal_size') AS most FROM pg_control_checkpoint()";
 
 const BACKGROUND: &str = "SELECT CASE backend_type WHEN 'autovacuum worker' THEN query \
-ELSE 'maintenance: ' || split_part(query, ' ', 1) || ' ' || split_part(query, ' ', 2) END \
+ELSE 'maintenance: ' || left(regexp_replace(query, '\\s+', ' ', 'g'), 60) END \
 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'active' \
 AND (backend_type = 'autovacuum worker' \
 OR query ~* '^\\s*(vacuum|analyze|create (unique )?index|reindex|cluster|checkpoint|alter table)')";
@@ -243,6 +243,27 @@ async fn dirty_share<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> DbRe
     asker.number(say!(asked_dirty_pages), share).await
 }
 
+/// What decides plans and costs beside columns, indexes and triggers: how tables are kept, statistics that were asked
+/// for, and functions, as far as somebody has set them. Those of extensions come with their version.
+const PROPERTIES: &str = "\
+SELECT c.relname, 'table ' || c.relname, concat_ws(', ', CASE c.relpersistence WHEN 'u' THEN 'unlogged' END, \
+array_to_string(c.reloptions, ', ')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+WHERE c.relkind IN ('r', 'p') AND (c.relpersistence = 'u' OR c.reloptions IS NOT NULL) \
+AND n.nspname = ANY (current_schemas(false)) \
+UNION ALL SELECT c.relname, 'statistics of ' || c.relname || '.' || a.attname, 'target ' || a.attstattarget \
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+WHERE a.attnum > 0 AND a.attstattarget >= 0 AND c.relkind IN ('r', 'p') \
+AND n.nspname = ANY (current_schemas(false)) \
+UNION ALL SELECT c.relname, 'statistics ' || s.stxname, \
+regexp_replace(pg_get_statisticsobjdef(s.oid), '^CREATE STATISTICS \\S+ ', '') \
+FROM pg_statistic_ext s JOIN pg_class c ON c.oid = s.stxrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+WHERE n.nspname = ANY (current_schemas(false)) \
+UNION ALL SELECT NULL, 'function ' || p.oid::regprocedure, \
+'body ' || left(md5(concat(p.prosrc, p.provolatile, p.proparallel, p.procost, p.proconfig)), 8) \
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ANY (current_schemas(false)) \
+AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid \
+AND d.deptype = 'e') ORDER BY 2";
+
 struct Described {
     without_statistics: Vec<String>,
     rows: BTreeMap<String, u64>,
@@ -280,6 +301,8 @@ impl Described {
         let mut columns = asker.rows(say!(asked_columns), columns).await?;
         let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
         let mut triggers = asker.rows(say!(asked_triggers), triggers).await?;
+        let mut properties = asker.rows(say!(asked_properties), PROPERTIES).await?;
+        properties.retain(|row| cell(row, 0).is_empty() || is_own(row));
         columns.retain(is_own);
         indexes.retain(is_own);
         triggers.retain(is_own);
@@ -294,7 +317,8 @@ impl Described {
             _ => column(&row[..3]),
         });
         let triggers_told = triggers.iter().map(|row| trigger(row, cell(row, 4)));
-        let schema = of_columns.chain(indexes.iter().map(index)).chain(triggers_told).collect();
+        let schema = of_columns.chain(indexes.iter().map(index)).chain(triggers_told);
+        let schema = schema.chain(properties.iter().map(|row| property(row))).collect();
         let own = || known.iter().filter(|row| tables.has(cell(row, 0)));
         let rows = |row: &Vec<Option<String>>| {
             let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;
@@ -306,7 +330,7 @@ impl Described {
                 .map(|row| cell(row, 0).to_owned())
                 .collect(),
             rows: own().filter_map(rows).collect(),
-            checksum: checksum(columns.iter().chain(&indexes).chain(&triggers)),
+            checksum: checksum(columns.iter().chain(&indexes).chain(&triggers).chain(&properties)),
             schema,
         })
     }

@@ -9,7 +9,7 @@ mod naming;
 mod nodes;
 pub(crate) mod points;
 mod published;
-mod runs;
+pub(crate) mod runs;
 pub(crate) mod scaling;
 pub(crate) mod settings;
 pub(crate) mod statements;
@@ -43,7 +43,7 @@ pub use verdicts::{
     VerdictRow, Veto, VetoReach,
 };
 
-use dyno_facts::{NodeConditions, PublishedTable, Purpose, TrialStatus};
+use dyno_facts::{NodeConditions, PublishedTable, Purpose};
 use dyno_store::RunData;
 
 impl Evidence {
@@ -64,7 +64,7 @@ impl Evidence {
         let published = &published::merged(published);
         let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
         let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
-            all.partition(|trial| trial.summary.status == TrialStatus::Starved);
+            all.partition(|trial| runs::is_set_aside(&runs[trial.run - 1], &trial.summary));
         let (stages, trials) = runs::stages(trials);
         let experiments = experiments::experiments(runs, &targets, &trials, published);
         let is_elsewhere = |table: &&PublishedTable| {

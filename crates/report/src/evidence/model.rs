@@ -30,7 +30,8 @@ pub struct Evidence {
     pub targets: Vec<PaperTarget>,
     pub experiments: Vec<Experiment>,
     pub trials: Vec<Trial>,
-    /// Trials that were made again because the load generator was starved: shown, and in no figure, check or verdict.
+    /// Trials that were made again (the load generator was starved, they failed, or the other trial of their pair did):
+    /// shown, and in no figure, check or verdict.
     pub set_aside: Vec<Trial>,
     /// Stages of long trials, which count within their sum, and attempts at them that were cut off or failed.
     pub stages: Vec<Trial>,

@@ -8,8 +8,10 @@ use crate::evidence::settings;
 use crate::evidence::{Counter, Gap, PaperTarget, RunFacts, TargetPlace, Trial};
 use crate::families::{KnownFamily, completed};
 use crate::format::shell_word;
+use crate::text::Message;
 use dyno_facts::{
-    EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, say,
+    EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, TrialSummary,
+    say,
 };
 use dyno_statistics::knee::{self, Tried};
 use dyno_statistics::objective::Objective;
@@ -85,6 +87,30 @@ pub(super) fn targets(
         }
     };
     known.into_iter().map(target).collect()
+}
+
+/// Whether a trial was made again and counts for nothing: its load generator was starved, it failed, or the other trial
+/// of its pair did.
+pub(super) fn is_set_aside(run: &RunData, trial: &TrialSummary) -> bool {
+    let is_again = |other: &TrialData| {
+        other.summary.step == trial.step
+            && other.summary.trial > trial.trial
+            && other.summary.status == TrialStatus::Complete
+    };
+    match trial.status {
+        TrialStatus::Starved => true,
+        TrialStatus::Failed(_) => trial.stage.is_none() && run.trials.iter().any(is_again),
+        _ => run.header.set_aside.contains(&trial.trial),
+    }
+}
+
+/// Why it does, in a sentence.
+pub(crate) fn why_set_aside(trial: &TrialSummary) -> Message {
+    match (&trial.status, &trial.conditions.generator.starved) {
+        (TrialStatus::Failed(why), _) => why.clone(),
+        (TrialStatus::Starved, Some(why)) => why.clone(),
+        _ => say!(other_trial_of_its_pair),
+    }
 }
 
 pub(super) fn trials(

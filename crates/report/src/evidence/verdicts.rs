@@ -4,7 +4,7 @@ use super::{Paper, Spot, SpotKind, Spread};
 use crate::text::Message;
 use dyno_facts::StopRule;
 use dyno_statistics::ratio::Judging;
-use dyno_statistics::{Metric, sequential};
+use dyno_statistics::{Better, Metric, sequential};
 use serde::Serialize;
 
 /// Two targets held against each other at one load level.
@@ -72,14 +72,16 @@ pub struct Veto {
 pub enum VetoReach {
     #[default]
     AnyFar,
-    /// By this factor at most, as a logarithm; percentiles and the longest times any far.
-    Log(f64),
+    /// The side that was held up can be better than its ratio says, by this factor as a logarithm: the candidate where
+    /// it is positive, the baseline where it is negative. Percentiles and the longest times any far. CPU per
+    /// transaction to either side: what others took may be work of a server that was not counted as its own.
+    HeldUp(f64),
     /// By what the pairs of some trials can: see [`VerdictRow::withstood`].
     Pairs,
 }
 
 impl VetoReach {
-    /// The interval of a ratio, moved so far to either side; `None` where that may be anywhere. `withstood`: that of the
+    /// The interval of a ratio, moved so far as it reaches; `None` where that may be anywhere. `withstood`: that of the
     /// verdict on the same ratio.
     pub(crate) fn moved(
         self,
@@ -87,15 +89,26 @@ impl VetoReach {
         interval: Option<Bounds>,
         withstood: Option<Bounds>,
     ) -> Option<(f64, f64)> {
-        let is_tail = Metric::of_name(metric).is_some_and(Metric::is_percentile);
         match (self, interval) {
-            (VetoReach::Log(log), Some(both)) if !is_tail => {
-                Some((both.low * (-log).exp(), both.high * log.exp()))
+            (VetoReach::HeldUp(log), Some(both)) => {
+                Some(held_up(log, Metric::of_name(metric)?, both))
             }
             (VetoReach::Pairs, _) => withstood.map(|both| (both.low, both.high)),
             _ => None,
         }
     }
+}
+
+fn held_up(log: f64, metric: Metric, interval: Bounds) -> (f64, f64) {
+    let is_tail = metric.is_percentile() || metric == Metric::MaxMs;
+    let factor = if is_tail { f64::INFINITY } else { log.abs().exp() };
+    let is_candidate_better = log > 0.0;
+    let is_either_side = metric == Metric::ServerCpuUs;
+    let goes_up = is_either_side || is_candidate_better == (metric.better() == Better::More);
+    let goes_down = is_either_side || !goes_up;
+    let low = if goes_down { interval.low / factor } else { interval.low };
+    let high = if goes_up { interval.high * factor } else { interval.high };
+    (low, high)
 }
 
 /// One session of a comparison that went on over several runs.

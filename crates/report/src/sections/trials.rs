@@ -4,6 +4,7 @@ use super::summary::no_trial;
 use super::{ended, notes, verdict_of};
 use crate::blocks::{Blocks, Look, PaperRows, Span, TextLine, bad, coded};
 use crate::charts;
+use crate::evidence::runs::why_set_aside;
 use crate::evidence::{Paper, Trial};
 use crate::families::{families, is_pass};
 use crate::format::NumberFormat::{Right, Tenth, Whole};
@@ -65,7 +66,7 @@ pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
 fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
     ended_trials(say!(trials_made_again), &paper.set_aside)
         .look("text")
-        .text(say!(starved_by), |t| t.summary.conditions.generator.starved.clone())
+        .text(say!(why_again), |t| why_set_aside(&t.summary))
         .each(|t, row| {
             row.anchor = format!("trial-{}", t.label);
             row.class = "grey";

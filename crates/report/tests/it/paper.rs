@@ -223,6 +223,7 @@ fn a_trial_that_was_made_again_is_shown_in_grey_and_counts_for_nothing() {
     let paper = |run: &dyno_store::RunData| Paper::new(std::slice::from_ref(run), &[]);
     let without = two_targets(&[8], 3, 12);
     let mut run = without.clone();
+    let without_it = without.clone();
     let mut starved = run.trials[0].clone();
     starved.summary.trial = 99;
     (starved.summary.tps, starved.summary.latency.max_us) = (1e9, 1e12);
@@ -237,7 +238,7 @@ fn a_trial_that_was_made_again_is_shown_in_grey_and_counts_for_nothing() {
     elements(&html);
     assert_eq!(html.matches("<tr id=\"trial-99\" class=\"grey\">").count(), 1);
     let markdown = paper.markdown(Lang::En);
-    assert!(markdown.contains("1 trial was repeated because the load generator was starved"));
+    assert!(markdown.contains("1 trial was repeated"));
     let csv = paper.csv();
     assert!(csv.lines().any(|line| line.contains(",99,") && line.contains("starved")), "{csv}");
     let told = |text: &str| {
@@ -245,6 +246,27 @@ fn a_trial_that_was_made_again_is_shown_in_grey_and_counts_for_nothing() {
     };
     assert_eq!(told(&markdown)[1], 1);
     assert_eq!(told(&paper.terminal(Lang::En))[1], 1);
+    // So do one that failed and was made again, and the other half of its pair.
+    let mut run = without_it;
+    let mut failed = run.trials[0].clone();
+    failed.summary.status = TrialStatus::Failed("no such table".into());
+    (failed.summary.trial, failed.summary.tps) = (0, 0.0);
+    let mut half = run.trials[1].clone();
+    half.summary.trial = 98;
+    half.summary.tps = 1e9;
+    run.header.set_aside = [98].into();
+    run.trials.splice(0..0, [failed, half]);
+    let paper = Paper::new(&[run], &[]);
+    assert_eq!(paper.experiments, without.experiments, "they are in no figure");
+    let again = paper.checks.iter().find(|check| check.id == "made-again").expect("the check");
+    let found: Vec<String> = again.lines.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].contains("no such table") && found[1].contains("The other trial of its pair"),
+        "{found:?}"
+    );
+    let others = paper.checks.iter().filter(|check| check.id == "trial-failed");
+    assert!(others.flat_map(|check| &check.findings).next().is_none());
 }
 
 #[test]

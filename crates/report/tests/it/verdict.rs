@@ -4,7 +4,8 @@ use crate::support::{elements, texts_of};
 use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
 use dyno_facts::{
-    ComparisonFacts, Event, EventKind, Message, NodeConditions, Purpose, TrialStatus,
+    ComparisonFacts, Event, EventKind, Message, NodeConditions, NodeFacts, Purpose, ServerFacts,
+    TrialStatus,
 };
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of};
 use dyno_store::RunData;
@@ -490,7 +491,9 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
         comparison.stop.is_until_decided = true;
         run
     };
-    let first = until_decided(&around(1.03, 4));
+    // Another day has another level.
+    let halves: Vec<_> = around(1.03, 4).iter().map(|(a, b)| (a / 2.0, b / 2.0)).collect();
+    let first = until_decided(&halves);
     assert_eq!(call(&paper(first.clone())), Call::TooFewPairs);
     let mut second = until_decided(&around(1.03, 5));
     second.header.experiments[0].gates = vec!["tps.ratio.low > 0.99".to_owned()];
@@ -505,6 +508,30 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
     let sentence = of.sentence.to_string();
     assert!(sentence.contains("9 pairs. The pairs are of 2 sessions"), "{sentence}");
     assert!(!sentence.contains("The sessions differ"), "{sentence}");
+    // A server that was changed between the sessions takes the verdict of both away.
+    let mut changed = second.clone();
+    for (session, cost) in [(true, "4"), (false, "1")] {
+        let facts = ServerFacts {
+            settings: [("random_page_cost".to_owned(), cost.to_owned())].into(),
+            ..ServerFacts::default()
+        };
+        let looks: NodeFacts = [("postgres".to_owned(), facts)].into();
+        match session {
+            true => {
+                changed.header.continues[0].looks.insert("postgres".to_owned(), looks);
+            }
+            false => changed.trials.iter_mut().for_each(|trial| trial.before = looks.clone()),
+        }
+    }
+    let changed = paper(changed);
+    assert_eq!(call(&changed), Call::Explained);
+    assert_eq!(changed.verdicts.gate_result(), Some(GateResult::Inconclusive));
+    let why = "target-changed (comparison read_only workers=8: postgres / maria: postgres by trial";
+    let said = changed.digest(Lang::En, 3, &[]);
+    assert!(said.contains(why) && said.contains("random_page_cost was 4, is 1"), "{said}");
+    // Medians are of all sessions, as the number of pairs.
+    let all = of.rows[0].baseline;
+    assert!(all.min < 0.6 * all.median && all.median > 0.8 * all.max, "{all:?}");
     // Another version of a server is said.
     second.header.continues[0].versions.insert("maria".to_owned(), "MariaDB 10.6".to_owned());
     let unlike = paper(second);

@@ -3,7 +3,7 @@
 use crate::support::elements;
 use crate::synthetic::pairs::paired;
 use crate::verdict::{around, call, paper};
-use dyno_facts::NodeConditions;
+use dyno_facts::{CommitWait, NodeConditions};
 use dyno_report::{Call, GateResult, Lang, Paper};
 use dyno_store::RunData;
 
@@ -51,16 +51,35 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
             }
         }
     };
+    // What forbids to quote a result forbids a verdict, too.
+    let acknowledged = |run: &mut RunData| {
+        for trial in &mut run.trials {
+            let waits = match trial.summary.target.as_str() {
+                "maria" => CommitWait::Local("async".into()),
+                _ => CommitWait::Copies("2 of 3".into()),
+            };
+            let node = NodeConditions { acknowledged_by: Some(waits), ..NodeConditions::default() };
+            trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
+        }
+    };
     type Spoil<'a> = &'a dyn Fn(&mut RunData);
-    let cases: [(&str, Spoil<'_>, &str); 5] = [
-        ("uneven-foreign-load", &|run| foreign_load(run, [0.0, 0.5]), "maria 0 %, postgres 5"),
-        ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11"),
-        ("uneven-foreign-cpu", &|run| foreign_cpu(run, [0.1, 0.5]), "from maria and 5"),
-        ("target-changed", &changed, "maria by trial 12: fsync was on, is off"),
-        ("generator-stopped", &stopped, "trial 4: dyno was stopped for 3.10 s"),
+    let all: &[f64] = &[0.9, 1.0, 1.1];
+    let cases: [(&str, Spoil<'_>, &str, &[f64]); 7] = [
+        ("uneven-foreign-load", &|run| foreign_load(run, [0.0, 0.5]), "maria 0 %, postgres 5", all),
+        ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11", all),
+        ("uneven-foreign-cpu", &|run| foreign_cpu(run, [0.1, 0.5]), "from maria and 5", &[0.9]),
+        ("durability", &acknowledged, "async against 2 of 3", all),
+        (
+            "uneven-foreign-cpu",
+            &|run| foreign_cpu(run, [0.5, 0.1]),
+            "from maria and 1",
+            &[1.0, 1.1],
+        ),
+        ("target-changed", &changed, "maria by trial 12: fsync was on, is off", all),
+        ("generator-stopped", &stopped, "trial 4: dyno was stopped for 3.10 s", all),
     ];
-    for (id, spoil, found) in cases {
-        for ratio in [0.9, 1.0, 1.1] {
+    for (id, spoil, found, ratios) in cases {
+        for &ratio in ratios {
             let paper = vetoed(ratio, spoil);
             let comparison = &paper.verdicts.comparisons[0];
             assert!(comparison.rows.iter().all(|row| row.call == Call::Explained), "{id} {ratio}");
@@ -110,6 +129,13 @@ fn what_meets_both_sides_or_is_accepted_or_too_small_takes_nothing_away() {
     assert_eq!(calls(&vetoed(0.33, |run| foreign_cpu(run, [0.1, 0.13]))), broken);
     let paper = vetoed(0.95, |run| foreign_cpu(run, [0.1, 0.13]));
     assert_eq!(calls(&paper), (Call::Explained, GateResult::Inconclusive));
+    // Who was held up and is faster would be faster still; who was not and is slower would be slower still.
+    let better = (Call::Faster, GateResult::Pass);
+    assert_eq!(calls(&vetoed(1.1, |run| foreign_cpu(run, [0.1, 0.5]))), better);
+    assert_eq!(calls(&vetoed(0.9, |run| foreign_cpu(run, [0.5, 0.1]))), broken);
+    // Equal although it was held up: it may be faster, and is not slower.
+    let open = (Call::Explained, GateResult::Pass);
+    assert_eq!(calls(&vetoed(1.0, |run| foreign_cpu(run, [0.1, 0.5]))), open);
     let accepted = vetoed(0.9, |run| {
         foreign_cpu(run, [0.1, 0.5]);
         run.header.allowed = vec!["uneven-foreign-cpu".to_owned()];

@@ -86,6 +86,11 @@ impl Answer {
         Answer { framing: Framing::default(), state }
     }
 
+    /// See [`Framing::allow_any_sequence`].
+    pub fn allow_any_sequence(&mut self) {
+        self.framing.allow_any_sequence();
+    }
+
     /// Begins an answer whose first packet has this sequence number.
     #[inline]
     pub fn begin(&mut self, encoding: Encoding, sequence: u8) {

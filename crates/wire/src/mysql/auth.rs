@@ -107,10 +107,7 @@ fn ed25519(password: &[u8], message: &[u8]) -> [u8; 64] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
+    use dyno_core::hex;
 
     /// The vectors were computed with Python's hashlib and, for Ed25519, with the reference code
     /// of RFC 8032; the public key of "secret" is the one in MariaDB's manual.

@@ -2,6 +2,7 @@
 
 use super::{
     Malformed, Scanned,
+    compression::ZSTD_LEVEL,
     packet::{begin_packet, finish_packet},
     reader::{PacketReader, push_lenenc, push_lenenc_bytes},
 };
@@ -14,6 +15,7 @@ impl CapabilityFlags {
     /// Set by MySQL; MariaDB omits it to announce extended flags.
     pub const LONG_PASSWORD: Self = Self(1);
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
+    pub const COMPRESS: Self = Self(1 << 5);
     pub const LOCAL_FILES: Self = Self(1 << 7);
     /// The protocol of 4.1 and later.
     pub const PROTOCOL_41: Self = Self(1 << 9);
@@ -31,6 +33,8 @@ impl CapabilityFlags {
     pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
     /// Result sets end with an OK packet.
     pub const DEPRECATE_EOF: Self = Self(1 << 24);
+    /// MySQL: packets may be compressed by zstd.
+    pub const ZSTD: Self = Self(1 << 26);
     /// MariaDB: column definitions are not repeated.
     pub const CACHE_METADATA: Self = Self(1 << 36);
 
@@ -185,6 +189,9 @@ impl Login<'_> {
             }
             push_lenenc(out, attributes.len() as u64);
             out.extend_from_slice(&attributes);
+        }
+        if self.capabilities.has(CapabilityFlags::ZSTD) {
+            out.push(ZSTD_LEVEL);
         }
         finish_packet(out, start, sequence)
     }

@@ -57,6 +57,8 @@ fn split_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
 #[derive(Debug, Default)]
 pub struct Framing {
     next_sequence: u8,
+    /// Packets may have any number: see [`Framing::allow_any_sequence`].
+    is_any_sequence: bool,
     joined: Vec<u8>,
     joining: bool,
 }
@@ -93,6 +95,12 @@ impl Framing {
         self.joining = false;
     }
 
+    /// On a compressed connection a server numbers the packets of each further result anew, after the frame that they
+    /// stand in; the original clients don't look at the number there.
+    pub fn allow_any_sequence(&mut self) {
+        self.is_any_sequence = true;
+    }
+
     #[inline]
     pub fn next_sequence(&self) -> u8 {
         self.next_sequence
@@ -106,7 +114,7 @@ impl Framing {
 
     #[inline]
     pub fn advance(&mut self, sequence: u8) -> Scanned<()> {
-        if sequence != self.next_sequence {
+        if sequence != self.next_sequence && !self.is_any_sequence {
             return Err(Malformed("packets are out of order"));
         }
         self.next_sequence = sequence.wrapping_add(1);

@@ -138,8 +138,7 @@ cHmnveVQRORgmYgnUwIDAQAB
         let key = PublicKey::from_pem(PEM.as_bytes()).unwrap();
         let seed = *b"abcdefghijklmnopqrst";
         let cipher = key.encrypt_password(b"secret", &[0; 20], seed).unwrap();
-        let hex: String = cipher.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, CIPHER);
+        assert_eq!(dyno_core::hex(&cipher), CIPHER);
     }
 
     #[test]

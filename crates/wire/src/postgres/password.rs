@@ -1,20 +1,12 @@
 //! The md5 password of PostgreSQL 7.2 to 18.
 
+use dyno_core::hex;
 use md5::{Digest, Md5};
-use std::fmt::Write;
 
 /// The answer to a request for an md5 password: `md5` and 32 hexadecimal digits.
 pub fn md5_password(user: &str, password: &str, salt: [u8; 4]) -> String {
     let inner = hex(&Md5::new().chain_update(password).chain_update(user).finalize());
     format!("md5{}", hex(&Md5::new().chain_update(inner).chain_update(salt).finalize()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -323,6 +323,7 @@ impl PgbenchFamily {
             defines: options.defines.clone(),
             statement_latencies: true,
             continue_on_error: true,
+            executes_unprepared: false,
             reconnects: spec.errors.reconnect,
             history_of: match self.has_fault {
                 true => options.all_texts().to_vec(),

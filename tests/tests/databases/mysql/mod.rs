@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bulk_loads;
+mod compression;
 mod other_server;
 mod scripts;
 mod statements;

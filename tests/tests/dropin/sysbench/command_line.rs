@@ -57,6 +57,11 @@ fn mistakes_are_one_clear_error_each() {
             "",
         ),
         (&["--mysql-dry-run", "oltp_insert", "prepare"], "FATAL: --mysql-dry-run is for", ""),
+        (
+            &["--mysql-compression-algorithms=lz4", "oltp_insert", "run"],
+            "",
+            "the value must be zlib, zstd or uncompressed",
+        ),
         (&["bulk_insert", "help"], "", "'bulk_insert' test does not implement the 'help' command."),
         (&["--config-file=/nowhere", "oltp_insert", "run"], "", "/nowhere: "),
         (

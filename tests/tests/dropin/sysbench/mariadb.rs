@@ -75,19 +75,23 @@ fn rolled_back_work_is_in_no_count() {
 }
 
 #[test]
-fn connections_are_replaced_on_demand() {
-    let server = server_or_skip!(MariaDb, "connections_are_replaced_on_demand");
+fn connections_are_replaced_and_compressed_on_demand() {
+    let server = server_or_skip!(MariaDb, "connections_are_replaced_and_compressed_on_demand");
     let test = ["--table-size=100", "oltp_read_write"];
-    good(on(&server, &[&test[..], &["prepare"]].concat()));
+    good(on(&server, &[&test[..], &["--mysql-compression", "prepare"]].concat()));
     let connections = || {
         let answer = server.sql("SHOW GLOBAL STATUS LIKE 'Connections'").expect("a status");
         answer.split_whitespace().last().and_then(|n| n.parse::<u32>().ok()).expect("a number")
     };
     let before = connections();
-    let run = ["--time=0", "--events=100", "--reconnect=10", "run"];
+    let run = ["--time=0", "--events=100", "--reconnect=10", "--mysql-compression=on", "run"];
     let ran = good(on(&server, &[&test[..], &run].concat()));
     assert_eq!((number(&ran, "transactions:"), number(&ran, "reconnects:")), (100.0, 9.0));
     assert!(connections() - before >= 10, "{}", connections() - before);
+    let refused = ["--mysql-compression", "--mysql-compression-algorithms=zstd", "run"];
+    let refused = on(&server, &[&test[..], &refused].concat());
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.all().contains("does not compress by zstd"), "{}", refused.all());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `dyno bench URL [URL]`: the suite `mixed` on one database or two, with nothing else to know.
 
+mod leftovers;
 mod preflight;
 
 use super::RUNS;
@@ -19,8 +20,10 @@ use dyno_suite::{Overrides, Plan, Suite};
 use preflight::BenchNeed;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+/// The suite that is run.
+const SUITE: &str = "mixed";
 /// How targets are called, in their order.
 const NAMES: [&str; 2] = ["a", "b"];
 
@@ -32,7 +35,8 @@ Examples:
 
 The database of each URL must exist; one schema of it is all that the user needs. Nothing is done before the
 question is answered. The tables are removed at the end; tables that were there before are not touched.
-An interrupted run goes on when the same command is given again.
+An interrupted run leaves its tables and says so. It goes on, and drops them in the end, when the same command is
+given again; with --remove that only drops them.
 
 Passwords are taken from the URL, from DYNO_PASSWORD_A and DYNO_PASSWORD_B, from ~/.pgpass or ~/.my.cnf, or
 asked for. Exit codes: 0 fine, 1 failed or refused, 2 wrong usage, 4 a check of the data failed.")]
@@ -46,6 +50,9 @@ pub(crate) struct BenchArguments {
     /// Do not ask.
     #[arg(long, short)]
     yes: bool,
+    /// Drop the tables that interrupted runs of `dyno bench` have left on these databases, and measure nothing.
+    #[arg(long)]
+    remove: bool,
     /// Folder in which runs are kept.
     #[arg(long, value_name = "FOLDER", default_value = RUNS)]
     dir: PathBuf,
@@ -58,7 +65,10 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
         budget_s: seconds("budget", Some(&arguments.budget))?,
         ..Overrides::default()
     };
-    let mut plan = Plan::build(&Suite::open("mixed", &crate::offers())?, &overrides)?;
+    if arguments.remove {
+        return drop_leftovers(arguments, &overrides);
+    }
+    let mut plan = Plan::build(&Suite::open(SUITE, &crate::offers())?, &overrides)?;
     runner::check_options(families(), &mut plan)?;
     let keeping = Keeping { length: EndLength::Sentences, ..Keeping::of(&arguments.dir, false) };
     let goes_on = find_unfinished(&plan, &keeping)?;
@@ -74,23 +84,78 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     }
     if !missing.is_empty() {
         let message = format!("Nothing was done: {}", missing.join(" "));
-        return Err(Failure::new(message).with_hint("Put that right, or name another database."));
+        let left = leftovers_in_words(&arguments.dir, &overrides)?;
+        let hint = "Put that right, or name another database.".to_owned();
+        return Err(Failure::new(message).with_hint(left.unwrap_or(hint)));
     }
     tell(&plan, &need, &families);
-    if !arguments.yes && !is_agreed()? {
-        return Err(Failure::new("Nothing was done.").with_hint("`--yes` answers the question."));
-    }
+    agree(arguments)?;
     for (name, target) in &reached {
         preflight::try_rights(name, &target.database)?;
     }
     let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
+    let Err(failure) = done else { return Ok(()) };
     // What an interruption leaves is gone on with; a failure leaves nothing.
-    if done.is_err() && !runner::signals::has_come() {
-        for (_, target) in &reached {
-            remove(target, &families)?;
+    if runner::signals::has_come() {
+        let left = leftovers_in_words(&arguments.dir, &overrides)?;
+        return Err(failure.hinted(left));
+    }
+    for (_, target) in &reached {
+        for family in &families {
+            remove_tables(target, &**family, &family.tables())?;
         }
     }
-    done
+    Err(failure)
+}
+
+/// Where tables of interrupted runs are, and what becomes of them.
+fn leftovers_in_words(dir: &Path, overrides: &Overrides) -> Result<Option<String>, Failure> {
+    let mut words = Vec::new();
+    for (_, url) in &overrides.targets {
+        for left in leftovers::on(dir, url)? {
+            let (run, tables) = (left.run.display(), left.tables.join(", "));
+            words.push(format!("The run {run} has left tables on {}: {tables}.", url.redacted()));
+        }
+    }
+    if words.is_empty() {
+        return Ok(None);
+    }
+    words.push(
+        "The command of that run goes on with it and drops them in the end; with `--remove` it only drops them."
+            .to_owned(),
+    );
+    Ok(Some(words.join(" ")))
+}
+
+/// `--remove`.
+fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
+    let mut found = Vec::new();
+    for (name, url) in &overrides.targets {
+        for left in leftovers::on(&arguments.dir, url)? {
+            let tables = left.tables.join(", ");
+            output::talk(&format!("These tables are dropped on {}: {tables}.", url.redacted()));
+            found.push((name, left));
+        }
+    }
+    if found.is_empty() {
+        output::talk("No interrupted run has left tables there.");
+        return Ok(());
+    }
+    agree(arguments)?;
+    let reached = reach_all(overrides)?;
+    for (name, left) in found {
+        let target = reached.iter().find(|(other, _)| other == name);
+        target.map_or(Ok(()), |(_, target)| left.drop_from(target))?;
+    }
+    Ok(())
+}
+
+/// Asks, unless `--yes` has answered.
+fn agree(arguments: &BenchArguments) -> Done {
+    if arguments.yes || is_agreed()? {
+        return Ok(());
+    }
+    Err(Failure::new("Nothing was done.").with_hint("`--yes` answers the question."))
 }
 
 fn reach_all(overrides: &Overrides) -> Result<Vec<(String, ReachedDatabase)>, Failure> {
@@ -148,13 +213,12 @@ fn is_agreed() -> Result<bool, Failure> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
 }
 
-/// Drops the tables that a failed run has left. None of them was there before it.
-fn remove(target: &ReachedDatabase, families: &[Box<dyn AnyFamily>]) -> Done {
-    for family in families {
-        let left: Vec<String> = family.existing(&target.database)?.into_iter().collect();
-        if !left.is_empty() {
-            family.remove(&target.database, &left, &LoadProgress::new("remove tables"))?;
-        }
+/// Drops those of `tables` that are a family's and are there. None of them was there before the run that made them.
+fn remove_tables(target: &ReachedDatabase, family: &dyn AnyFamily, tables: &[String]) -> Done {
+    let existing = family.existing(&target.database)?.into_iter();
+    let left: Vec<String> = existing.filter(|table| tables.contains(table)).collect();
+    if left.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    family.remove(&target.database, &left, &LoadProgress::new("remove tables"))
 }

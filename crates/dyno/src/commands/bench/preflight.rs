@@ -51,6 +51,8 @@ struct Limits {
     /// Why no table can be made, in a sentence.
     no_tables: Option<String>,
     data_folder: Option<String>,
+    /// A pooler gives the server's sessions to other clients between transactions.
+    is_pooled: bool,
 }
 
 /// What is missing on a target, in sentences.
@@ -91,6 +93,13 @@ fn sentences(
     if limits.is_read_only {
         missing.push(format!("{name} is read-only."));
     }
+    if limits.is_pooled {
+        missing.push(format!(
+            "{name} is a pooler that gives the sessions of its server to other clients between transactions \
+             (PgBouncer's pool_mode = transaction or statement): settings and prepared statements of a session get \
+             lost. Name the server itself, or a pool by sessions."
+        ));
+    }
     missing.extend(limits.no_tables.as_ref().map(|why| format!("{name}: {why}")));
     if let Some(free) = free_bytes.filter(|free| *free < need.disk_bytes) {
         let (free, wanted) = (bytes(free), bytes(need.disk_bytes));
@@ -103,11 +112,34 @@ fn limits<D: Driver>(driver: &D) -> Result<Limits, Failure> {
     ask(driver, async |session| {
         let limits = match session.dialect() {
             Dialect::Mysql => of_mysql(session).await,
+            Dialect::Postgres if session.product().name == "PostgreSQL" => {
+                let is_pooled = is_pooled(driver, session).await;
+                match is_pooled {
+                    // What it says of itself would come through the pool.
+                    Ok(true) => Ok(Limits { is_pooled: true, ..Limits::default() }),
+                    Ok(false) => of_postgres(session).await,
+                    Err(error) => Err(error),
+                }
+            }
             Dialect::Postgres => of_postgres(session).await,
             Dialect::Sqlite => Ok(Limits::default()),
         };
         limits.map_err(|error| Failure::from(&error))
     })
+}
+
+/// Whether this session and another one that is in a transaction are, one after the other, the same process of the
+/// server: each session of a server's own has a process for itself.
+async fn is_pooled<D: Driver>(driver: &D, session: &mut D::Session) -> Result<bool, DbError> {
+    const PROCESS: &str = "SELECT pg_backend_pid()";
+    let own = answer(session, PROCESS).await?;
+    let mut other = driver.connect(1).await?;
+    answer(&mut other, "BEGIN").await?;
+    let of_other = answer(&mut other, PROCESS).await?;
+    let now = answer(session, PROCESS).await?;
+    answer(&mut other, "ROLLBACK").await?;
+    other.close().await;
+    Ok(own == of_other || own != now)
 }
 
 /// The first row as integers; what is no integer is `None`.
@@ -141,6 +173,7 @@ async fn of_mysql<S: Session>(session: &mut S) -> Result<Limits, DbError> {
         is_read_only: read_only == Some(1),
         no_tables: (homeless == Some(1)).then(|| "the URL names no database.".to_owned()),
         data_folder: folder.and_then(|answer| answer.rows.first()?.first()?.clone()),
+        is_pooled: false,
     })
 }
 
@@ -172,6 +205,7 @@ async fn of_postgres<S: Session>(session: &mut S) -> Result<Limits, DbError> {
         is_read_only: recovery == Some(1),
         no_tables: no_tables.map(str::to_owned),
         data_folder: folder.and_then(|answer| answer.rows.first()?.first()?.clone()),
+        is_pooled: false,
     })
 }
 
@@ -238,12 +272,14 @@ mod tests {
             is_read_only: true,
             no_tables: Some("the URL names no database.".to_owned()),
             data_folder: None,
+            is_pooled: true,
         };
         let said = sentences("a", &limits, Some(1e9), &NEED).join("\n");
         for part in [
             "takes 0 more sessions, 22 are needed",
             "takes 100 more prepared statements, 1920 are needed",
             "a is read-only.",
+            "a is a pooler that gives the sessions of its server to other clients",
             "a: the URL names no database.",
             "of disk left",
         ] {

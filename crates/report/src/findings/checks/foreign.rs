@@ -3,7 +3,7 @@
 
 use super::{Case, Rule, arithmetic, percent};
 use crate::evidence::{
-    Bounds, Evidence, Finding, Group, Level, PairedComparison, Spot, Trial, VetoReach,
+    Bounds, Evidence, Finding, Group, Level, PairedComparison, Spot, Trial, Verdicts, VetoReach,
 };
 use crate::findings::verdict::veto;
 use crate::messages::checks;
@@ -11,8 +11,7 @@ use crate::text::Message;
 use dyno_facts::say;
 use dyno_statistics::{mean, mean_interval};
 
-pub(crate) const UNEVEN_LOAD: &str = "uneven-foreign-load";
-pub(crate) const UNEVEN_CPU: &str = "uneven-foreign-cpu";
+pub(crate) const UNEVEN_CPU_SECONDARY: &str = "uneven-foreign-cpu-secondary";
 /// What programs take from others is more than their CPU time: cold caches, and locks held by who doesn't run.
 const CPU_COUNTS: f64 = 2.0;
 /// A smaller change of throughput is less than what comparisons look for.
@@ -22,11 +21,16 @@ pub(super) const RULES: &[Rule] = &[
     Rule::case(Group::C, Level::E, checks::uneven_foreign_load, |case| {
         each_comparison(case, |of| Some((uneven_load(case.evidence, of)?, VetoReach::AnyFar)))
     }),
+    Rule::case(Group::C, Level::E, checks::uneven_background, |case| {
+        each_comparison(case, |of| Some((uneven_background(case.evidence, of)?, VetoReach::AnyFar)))
+    }),
     Rule::case(Group::C, Level::E, checks::uneven_foreign_cpu, |case| {
-        each_comparison(case, |of| {
-            let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
-            let reach = VetoReach::Log(uneven.log_reach);
-            veto::explains_any(reach, of, case.verdicts).then(|| (uneven.told(of), reach))
+        uneven_cpu(case, veto::explains_the_deciding)
+    }),
+    Rule::case(Group::C, Level::W, checks::uneven_foreign_cpu_secondary, |case| {
+        uneven_cpu(case, |reach, of, verdicts| {
+            veto::explains_any(reach, of, verdicts)
+                && !veto::explains_the_deciding(reach, of, verdicts)
         })
     }),
 ];
@@ -80,6 +84,51 @@ fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
     })
 }
 
+/// What others have a server do in a trial that is no load: `VACUUM`, `CREATE INDEX` and the like. What the server begins
+/// by itself follows from the load.
+fn maintenance(trial: &Trial) -> Option<&String> {
+    let nodes = trial.summary.conditions.nodes.values();
+    nodes.flat_map(|node| &node.background).find(|work| !work.starts_with("autovacuum"))
+}
+
+/// Found where a fifth of the pairs, and two at least, had it on one side alone, three times as many as on the other.
+fn uneven_background(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
+    let pairs: Vec<[&Trial; 2]> = pairs(evidence, of).collect();
+    let alone = |side: usize| {
+        let is_alone = |pair: &&[&Trial; 2]| {
+            maintenance(pair[side]).is_some() && maintenance(pair[1 - side]).is_none()
+        };
+        pairs.iter().filter(is_alone).count()
+    };
+    let both = [alone(0), alone(1)];
+    let (more, fewer) = (both[0].max(both[1]), both[0].min(both[1]));
+    let what = pairs.iter().flatten().find_map(|trial| maintenance(trial))?;
+    let is_uneven = more >= 2 && more * 5 >= pairs.len() && more >= 3 * fewer;
+    is_uneven.then(|| {
+        say!(
+            maintenance_on_sides,
+            a = &of.baseline,
+            of_a = both[0].to_string(),
+            b = &of.candidate,
+            of_b = both[1].to_string(),
+            n = pairs.len() as u64,
+            what = what
+        )
+    })
+}
+
+/// Comparisons whose verdicts fall, as `explains` says, by what other programs took from one side.
+fn uneven_cpu(
+    case: &Case<'_>,
+    explains: fn(VetoReach, &PairedComparison, &Verdicts) -> bool,
+) -> Vec<Finding> {
+    each_comparison(case, |of| {
+        let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
+        let reach = VetoReach::HeldUp(uneven.log_reach);
+        explains(reach, of, case.verdicts).then(|| (uneven.told(of), reach))
+    })
+}
+
 /// The share of the CPUs that other programs took in both trials of each pair in which that is known.
 fn cpu_of_pairs(evidence: &Evidence, of: &PairedComparison) -> Vec<[f64; 2]> {
     let share = |trial: &Trial| trial.summary.conditions.generator.foreign_cpu_share;
@@ -93,6 +142,7 @@ struct UnevenCpu {
     shares: [f64; 2],
     /// 95 % t interval of the difference over the pairs.
     difference: Bounds,
+    /// See [`VetoReach::HeldUp`].
     log_reach: f64,
 }
 
@@ -107,9 +157,9 @@ impl UnevenCpu {
         let shares = [side(0)?, side(1)?];
         let left = 1.0 - shares[0].min(shares[1]);
         let most = both.low.abs().max(both.high.abs()).min(left);
-        let log_reach = CPU_COUNTS * (left / (left - most)).ln();
+        let log_reach = (CPU_COUNTS * (left / (left - most)).ln()).copysign(both.low);
         let difference = Bounds { low: both.low, high: both.high };
-        (log_reach > LEAST_CHANGE).then_some(UnevenCpu { shares, difference, log_reach })
+        (log_reach.abs() > LEAST_CHANGE).then_some(UnevenCpu { shares, difference, log_reach })
     }
 
     fn told(&self, of: &PairedComparison) -> Message {
@@ -122,7 +172,7 @@ impl UnevenCpu {
             of_b = percent(self.shares[1]),
             low = points(self.difference.low),
             high = points(self.difference.high),
-            reach = match self.log_reach.exp_m1() {
+            reach = match self.log_reach.abs().exp_m1() {
                 times if times < 10.0 => percent(times),
                 _ => say!(any_difference),
             }

@@ -3,6 +3,7 @@
 use super::case::{Case, each_generator, each_member, generator};
 use super::{Rule, above, parts, percent};
 use crate::evidence::points;
+use crate::evidence::runs::why_set_aside;
 use crate::evidence::{
     Finding, Group, Level, Spot, TargetPlace, Trial, VetoReach, nodes_of, start_spread_ms,
 };
@@ -66,10 +67,10 @@ pub(super) const RULES: &[Rule] = &[
         stopped(trial).filter(|_| !is_withstood(case, trial))
     }),
     Rule::evidence(Group::A, Level::I, checks::made_again, |evidence| {
-        let again = evidence.set_aside.iter().filter_map(|trial| {
-            let value = trial.summary.conditions.generator.starved.clone()?;
-            Some(Finding::new(Spot::trial(&trial.label), value))
-        });
+        let again = evidence
+            .set_aside
+            .iter()
+            .map(|trial| Finding::new(Spot::trial(&trial.label), why_set_aside(&trial.summary)));
         again.collect()
     }),
     Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),

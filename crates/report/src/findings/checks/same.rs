@@ -13,7 +13,7 @@ use crate::evidence::{
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
-use dyno_facts::{Environment, ServerFacts, say};
+use dyno_facts::{Environment, NodeFacts, ServerFacts, say};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Round trips that differ by less are alike: the smallest difference between two hosts of one rack,
@@ -24,7 +24,6 @@ const ROUND_TRIP_SHARE: f64 = 0.20;
 const ROWS_SHARE: f64 = 0.10;
 /// Of columns, indexes and settings that differ so many are named.
 const MOST_NAMED: usize = 12;
-pub(crate) const TARGET_CHANGED: &str = "target-changed";
 /// Statements of one transaction: more than this is no single statement.
 const SINGLE_STATEMENT: f64 = 1.5;
 
@@ -206,7 +205,8 @@ fn differing(
     findings
 }
 
-/// What a server said otherwise before a trial of a comparison than before its first one, and before which.
+/// What a server said otherwise before a trial of a comparison than before its first one, also where that belongs to an
+/// earlier session, and before which.
 fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
     let of_side = |side: usize| {
         let own = foreign::pairs(case.evidence, of).map(|pair| pair[side]);
@@ -216,13 +216,22 @@ fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
         });
         let mut trials: Vec<_> = with_data.collect();
         trials.sort_by_key(|(trial, _)| (trial.run, trial.summary.trial));
-        let (_, first) = *trials.first()?;
+        let (own, first) = *trials.first()?;
+        let sessions = &case.run(own.run)?.header.continues;
+        let mut earlier =
+            sessions.iter().filter_map(|session| session.looks.get(&own.summary.target));
+        let first = earlier.next().unwrap_or(&first.before);
+        let change = |now: &NodeFacts| {
+            let mut changes =
+                now.iter().filter_map(|(name, now)| server_changed(first.get(name)?, now));
+            changes.next()
+        };
+        if let Some(value) = earlier.find_map(change) {
+            return Some(say!(changed_between_sessions, target = &own.target, value = value));
+        }
         trials.iter().find_map(|(trial, data)| {
-            let looks = [&data.before, &data.after].into_iter();
-            let changes = looks
-                .flatten()
-                .filter_map(|(name, now)| server_changed(first.before.get(name)?, now));
-            let value = changes.take(1).next()?;
+            let looks = [&data.before, &data.after];
+            let value = looks.into_iter().find_map(change)?;
             Some(say!(
                 changed_by_trial,
                 target = &trial.target,

@@ -226,14 +226,15 @@ fn row(
     let ratio = ratio_of(&summaries, metric, duel.stop, (duel.unit(), &earlier))?;
     let whole = |units: usize| units * duel.unit() as usize;
     let values = values(pairs, metric);
+    let all: Vec<(f64, f64)> = earlier.iter().flatten().chain(&values).copied().collect();
     let bounds = |interval: ConfidenceInterval| Bounds { low: interval.low, high: interval.high };
     let call = called(ratio.verdict(metric.better(), duel.margin));
     Some(VerdictRow {
         metric: metric.name(),
         name: metric_name(metric),
         is_less_better: metric.better() == Better::Less,
-        baseline: Spread::of(values.iter().map(|pair| pair.0).collect())?,
-        candidate: Spread::of(values.iter().map(|pair| pair.1).collect())?,
+        baseline: Spread::of(all.iter().map(|pair| pair.0).collect())?,
+        candidate: Spread::of(all.iter().map(|pair| pair.1).collect())?,
         pairs: match earlier.is_empty() {
             true => values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count(),
             // Only what has a pair in a unit goes on with earlier sessions.
@@ -349,6 +350,7 @@ fn gated(evidence: &Evidence, experiment_index: usize, more: &[String]) -> Vec<M
     let name = evidence.experiments.get(experiment_index).map(|experiment| &experiment.name);
     let facts = evidence.runs.iter().flat_map(|run| &run.header.experiments);
     let own = facts.filter(|facts| Some(&facts.name) == name).flat_map(|facts| &facts.gates);
+    let own = own.filter(|_| more.is_empty());
     let gates = own.chain(more).filter_map(|text| text.parse::<Gate>().ok());
     gates.filter(|gate| gate.figure != GateFigure::Value).map(|gate| gate.metric).collect()
 }

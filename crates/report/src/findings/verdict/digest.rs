@@ -13,6 +13,8 @@ const MOST_GATES: usize = 4;
 const MOST_TARGETS: usize = 3;
 /// Checks that are named with what they found.
 const MOST_FORBIDDING: usize = 2;
+/// Checks whose finding is told before others are named.
+const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
 /// A line that is longer is cut.
 const MOST_CHARACTERS: usize = 240;
 
@@ -21,7 +23,7 @@ impl Paper {
     /// code means, and where papers are: at most 13 lines, the gravest where there are more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
         let mut lines = self.compared_targets();
-        let mut last = self.objections();
+        let mut last = Vec::new();
         let mut gates: Vec<_> = self.verdicts.gates.iter().collect();
         gates.sort_by_key(|gate| std::cmp::Reverse(gate.result));
         last.extend(fit(gates.into_iter().map(words::gate).collect(), MOST_GATES));
@@ -31,8 +33,13 @@ impl Paper {
             true => say!(no_paper_yet),
             false => say!(papers_are_in, files = papers.join(", ")),
         });
-        let room = MOST_LINES.saturating_sub(lines.len() + last.len());
-        lines.extend(self.compared_rows(room));
+        // Objections take two lines.
+        let room = MOST_LINES.saturating_sub(lines.len() + last.len() + 2);
+        let rows = self.compared_rows(room);
+        let facts = self.facts_that_differ(room.saturating_sub(rows.len()));
+        lines.extend(rows);
+        lines.extend(self.objections(&facts));
+        lines.extend(facts.into_iter().map(|(_, line)| line));
         lines.extend(last);
         lines.into_iter().map(|line| cut(line.render(lang)) + "\n").collect()
     }
@@ -104,8 +111,19 @@ impl Paper {
         lines
     }
 
-    /// Which checks forbid to claim the result, and what is to be said beside it.
-    fn objections(&self) -> Vec<Message> {
+    /// What a reader of the verdict asks first, as far as there is room: how sides and sessions differ, and whether they
+    /// are known as well as was wanted.
+    fn facts_that_differ(&self, room: usize) -> Vec<(&'static str, Message)> {
+        let found = TOLD_WITH_FACTS.iter().filter_map(|id| {
+            let check = self.checks.iter().find(|check| check.id == *id && !check.is_accepted)?;
+            let first = check.lines.first()?;
+            Some((*id, say!(check_with_finding, id = *id, found = first)))
+        });
+        found.take(room).collect()
+    }
+
+    /// Which checks forbid to claim the result, and what is to be said beside it but for what has a line of its own.
+    fn objections(&self, told_elsewhere: &[(&'static str, Message)]) -> Vec<Message> {
         let found = |level: Level| {
             let open = move |check: &&Check| {
                 check.level == level && !check.findings.is_empty() && !check.is_accepted
@@ -119,8 +137,11 @@ impl Paper {
             _ => Message::verbatim(check.id),
         };
         let forbidding: Vec<Message> = found(Level::E).enumerate().map(told).collect();
-        let mut caveats: Vec<Message> =
-            found(Level::W).map(|check| Message::verbatim(check.id)).collect();
+        let is_elsewhere = |check: &&Check| told_elsewhere.iter().any(|(id, _)| *id == check.id);
+        let mut caveats: Vec<Message> = found(Level::W)
+            .filter(|check| !is_elsewhere(check))
+            .map(|check| Message::verbatim(check.id))
+            .collect();
         let accepted = |check: &&Check| check.level < Level::I && check.is_accepted;
         caveats.extend(
             self.checks.iter().filter(accepted).map(|check| say!(check_accepted, id = check.id)),
@@ -129,10 +150,13 @@ impl Paper {
             caveats.insert(0, say!(unlike_sessions));
         }
         let joined = |all: &[Message]| Message::joined(all, ", ", "、");
-        let mut lines = vec![match forbidding.is_empty() {
-            true => say!(no_check_forbids),
-            false => say!(checks_forbid, checks = joined(&forbidding)),
-        }];
+        let mut rows = self.verdicts.comparisons.iter().flat_map(|of| &of.rows);
+        let mut lines = Vec::new();
+        if !forbidding.is_empty() {
+            lines.push(say!(checks_forbid, checks = joined(&forbidding)));
+        } else if rows.any(|row| !row.call.is_undecided()) {
+            lines.push(say!(no_check_forbids));
+        }
         if !caveats.is_empty() {
             lines.push(say!(caveats_are, checks = joined(&caveats)));
         }

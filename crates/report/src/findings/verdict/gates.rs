@@ -14,7 +14,7 @@ use dyno_statistics::Metric;
 use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
 use dyno_statistics::ratio::{FigureBound, PairedRatio};
 
-/// Every gate of the suite at every load level of its experiment, then those given beside.
+/// Every gate at every load level of its experiment: those of the suite, or those given in their place.
 pub(super) fn all(
     evidence: &Evidence,
     comparisons: &[PairedComparison],
@@ -26,7 +26,7 @@ pub(super) fn all(
         let own =
             facts.filter(|facts| facts.name == experiment.name).flat_map(|facts| &facts.gates);
         let mut gates: Vec<&String> = Vec::new();
-        for gate in own.chain(more) {
+        for gate in own.filter(|_| more.is_empty()).chain(more) {
             if !gates.contains(&gate) {
                 gates.push(gate);
             }

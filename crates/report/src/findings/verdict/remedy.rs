@@ -64,6 +64,9 @@ impl Verdicts {
                 let pairs = format::whole(pairs as f64);
                 say!(pairs_would_show_margin, pairs = pairs, margin = format::percent(margin))
             }
+            Some((pairs, Call::TooFewPairs, _)) => {
+                say!(verdict_needs_pairs, pairs = format::whole(pairs as f64))
+            }
             Some((pairs, ..)) => {
                 say!(pairs_would_decide_it, pairs = format::whole(pairs as f64))
             }

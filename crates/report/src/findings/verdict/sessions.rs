@@ -6,7 +6,8 @@ use crate::evidence::{
 };
 use crate::format;
 use dyno_facts::{
-    EarlierSession, Environment, RunHeader, SessionPairs, TargetFacts, earlier_pairs,
+    EarlierSession, Environment, NodeFacts, RunHeader, ServerFacts, SessionPairs, TargetFacts,
+    earlier_pairs,
 };
 use dyno_statistics::{Metric, mean};
 use dyno_store::RunData;
@@ -26,8 +27,23 @@ pub fn sessions_of(run: &RunData) -> Result<Vec<EarlierSession>, String> {
         }
         comparisons.extend(pairs_of(&paper.trials, of).map_err(|why| format!("{folder}: {why}"))?);
     }
-    let own = session(&run.header, &folder, comparisons);
+    let own = EarlierSession { looks: looks(run), ..session(&run.header, &folder, comparisons) };
     Ok(run.header.continues.iter().cloned().chain([own]).collect())
+}
+
+/// What the servers of a run said before the first trial of each target: settings and tables, by which a later session
+/// sees whether they are still the same.
+fn looks(run: &RunData) -> BTreeMap<String, NodeFacts> {
+    let mut looks = BTreeMap::new();
+    for trial in run.trials.iter().filter(|trial| !trial.before.is_empty()) {
+        let kept = |(node, facts): (&String, &ServerFacts)| {
+            let (settings, schema) = (facts.settings.clone(), facts.schema.clone());
+            (node.clone(), ServerFacts { settings, schema, ..ServerFacts::default() })
+        };
+        let own = || trial.before.iter().map(kept).collect();
+        looks.entry(trial.summary.target.clone()).or_insert_with(own);
+    }
+    looks
 }
 
 /// `None` where no pair counts.
@@ -73,6 +89,7 @@ fn session(header: &RunHeader, folder: &str, comparisons: Vec<SessionPairs>) -> 
         environment: header.environment.clone(),
         versions: header.targets.iter().map(version).collect(),
         comparisons,
+        looks: BTreeMap::new(),
     }
 }
 

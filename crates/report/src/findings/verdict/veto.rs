@@ -1,35 +1,24 @@
 //! What takes verdicts away: the one place that says which checks do, and which verdicts.
 //!
-//! **The rule.** A statistical test excludes chance and nothing else. A check of [`VETOES`] finds another cause that
-//! can make a difference all by itself, or hide one. Each comparison that it concerns (its place is the comparison, one
+//! **The rule.** A statistical test excludes chance and nothing else. What a check of level E finds forbids to quote a
+//! result, mostly because it can make a difference all by itself, or hide one. Each comparison that it concerns (its place is the comparison, one
 //! of its trials or its targets) is then undecided in every metric, and every gate on its ratios inconclusive, unless
-//! the check knows how far it reaches: what it found can have moved a ratio by at most that much, and a verdict that
-//! holds also when its interval is moved so far to either side stands. How far, and from when on sides are taken for
+//! the check knows how far it reaches: what it found can have moved a ratio by at most that much, perhaps to one side
+//! only, and a verdict that holds also when its interval is moved so far stands. How far, and from when on sides are taken for
 //! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
 
 use crate::evidence::{
-    Call, Check, Finding, GateResult, GateRow, PairedComparison, Paper, VerdictRow, Verdicts, Veto,
-    VetoReach,
+    Call, Check, Finding, GateResult, GateRow, Level, PairedComparison, Paper, VerdictRow,
+    Verdicts, Veto, VetoReach,
 };
-use crate::findings::checks::{foreign, same};
+use crate::findings::checks::foreign::UNEVEN_CPU_SECONDARY;
 use crate::text::Message;
 use dyno_facts::say;
 use dyno_statistics::gate::Gate;
 use dyno_store::RunData;
 
-/// Checks whose findings can explain a difference by themselves.
-const VETOES: [&str; 5] = [
-    // The order of the trials is a difference between the sides.
-    "block-order",
-    // Others worked on the server of one side only, or more on one.
-    foreign::UNEVEN_LOAD,
-    // Other programs took the CPU from one side more than from the other.
-    foreign::UNEVEN_CPU,
-    // The trials of one side were not all made with the same server.
-    same::TARGET_CHANGED,
-    // A trial that counts was held up by dyno itself.
-    STOPPED,
-];
+/// Says itself how a comparison stands.
+const AA_DIFFERS: &str = "aa-differs";
 /// The only one that more pairs help against.
 pub(super) const STOPPED: &str = "generator-stopped";
 
@@ -55,32 +44,53 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
     }
 }
 
-/// What takes the verdict of this level of an experiment away as a run stands, and whether further pairs help against it:
-/// the rule that ends pairs asks before it takes them for decided.
+/// What takes the verdict of this level of an experiment away as a run stands, or which gate on it is open that until
+/// decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for decided.
 pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Message, bool)> {
     let paper = Paper::gated(std::slice::from_ref(run), &[], &[]);
     let name = format!("{experiment} {level}: ");
-    let mut own = paper.verdicts.comparisons.iter().filter(|of| of.name.starts_with(&name));
-    own.find_map(|of| {
+    let own: Vec<&PairedComparison> =
+        paper.verdicts.comparisons.iter().filter(|of| of.name.starts_with(&name)).collect();
+    let veto = own.iter().find_map(|of| {
         of.rows.first().filter(|row| row.call == Call::Explained)?;
         let is_final = |veto: &&Veto| veto.reach == VetoReach::AnyFar;
         let veto = of.vetoes.iter().find(is_final).or(of.vetoes.first())?;
         let told = say!(check_with_finding, id = veto.check, found = &veto.found);
         Some((told, !is_final(&veto)))
-    })
+    });
+    let is_open = |gate: &&GateRow| {
+        let of = own.iter().find(|of| gate.comparison == Some(of.number));
+        gate.result == GateResult::Inconclusive
+            && of.is_some_and(|of| of.stop.is_until_decided && of.vetoes.is_empty())
+    };
+    let gate = || paper.verdicts.gates.iter().find(is_open);
+    veto.or_else(|| gate().map(|gate| (Message::verbatim(&gate.gate), true)))
 }
 
 /// Whether a verdict or a gate of a comparison falls by what reaches so far.
 pub(crate) fn explains_any(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
-    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
     of.rows.iter().any(|row| explains(reach, row, of.margin))
+        || explains_the_deciding(reach, of, verdicts)
+}
+
+/// The same of the metric that decides and of the gates.
+pub(crate) fn explains_the_deciding(
+    reach: VetoReach,
+    of: &PairedComparison,
+    verdicts: &Verdicts,
+) -> bool {
+    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
+    of.rows.first().is_some_and(|row| explains(reach, row, of.margin))
         || gates.any(|gate| explains_gate(reach, gate, &of.rows))
 }
 
 fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
-    let is_open = |check: &&Check| {
-        VETOES.contains(&check.id) && !check.is_accepted && of.checks.contains(&check.number)
+    let forbids = |check: &Check| {
+        // The one caveat that takes away what it reaches.
+        check.level == Level::E && check.id != AA_DIFFERS || check.id == UNEVEN_CPU_SECONDARY
     };
+    let is_open =
+        |check: &&Check| forbids(check) && !check.is_accepted && of.checks.contains(&check.number);
     let veto = |check: &Check| {
         let own = |finding: &&Finding| of.has(&finding.place);
         let first = check.findings.iter().find(own)?;

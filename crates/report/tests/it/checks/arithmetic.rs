@@ -1,7 +1,7 @@
 //! G: arithmetic.
 
 use super::quiet::BASELINE;
-use super::{AS_IT_IS, Case, candidate, generator, trials};
+use super::{AS_IT_IS, Case, candidate, candidate_nodes, generator, nodes, trials};
 use dyno_facts::{FaultFacts, GeneratorMember, TrialSummary};
 use dyno_store::RunData;
 
@@ -110,11 +110,26 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| commits(runs, 101_100),
     },
     Case {
+        id: "uneven-background",
+        evidence: "pairs, maintenance on one side alone: old 0, new ",
+        fires: |runs| {
+            candidate_nodes(runs, |node| node.background = vec!["maintenance: vacuum t".into()])
+        },
+        silent: |runs| nodes(runs, |node| node.background = vec!["maintenance: vacuum t".into()]),
+    },
+    Case {
         id: "uneven-foreign-cpu",
-        evidence: "other programs took 10 % of the CPUs from old and 40 % from new (difference 30 to 30 points)",
-        fires: |runs| foreign_cpu(runs, [0.1, 0.4]),
+        evidence: "other programs took 40 % of the CPUs from old and 10 % from new (difference -30 to -30 points)",
+        fires: |runs| foreign_cpu(runs, [0.4, 0.1]),
+        // Held up, and faster nevertheless.
+        silent: |runs| foreign_cpu(runs, [0.1, 0.4]),
+    },
+    Case {
+        id: "uneven-foreign-cpu-secondary",
+        evidence: "from old and 10 % from new (difference -2 to -2 points), which can make a difference of 4.",
+        fires: |runs| foreign_cpu(runs, [0.12, 0.1]),
         // Less than comparisons look for.
-        silent: |runs| foreign_cpu(runs, [0.1, 0.103]),
+        silent: |runs| foreign_cpu(runs, [0.103, 0.1]),
     },
     Case {
         id: "shared-target",

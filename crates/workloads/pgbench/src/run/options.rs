@@ -44,6 +44,9 @@ pub struct PgbenchOptions {
     /// Whether a client goes on after an error of the server that isn't worth a retry: then it is
     /// not said that it aborted.
     pub continue_on_error: bool,
+    /// As the original: what can't be prepared is executed all the same, and the server's answer to that ends the client.
+    /// Else the error is that of the preparation.
+    pub executes_unprepared: bool,
     /// A client whose session is lost gets another one, so nothing has ended it: pgbench's words for that are not said.
     pub reconnects: bool,
     /// Whether errors are told that lead to a retry or a failed transaction.
@@ -82,6 +85,7 @@ impl PgbenchOptions {
             seed,
             statement_latencies: false,
             continue_on_error: false,
+            executes_unprepared: true,
             reconnects: false,
             verbose_errors: None,
             debug: false,

@@ -208,8 +208,8 @@ async fn prepare<S: Session>(session: &mut S, statement: &Statement) -> Result<P
     session.prepare(&statement.text, &types).await
 }
 
-/// Prepares a statement when it is first used. As the original, it says why that fails, and then
-/// executes what is not there: the server's answer to that ends the client.
+/// Prepares a statement when it is first used. As the original, it may say why that fails, and then
+/// execute what is not there: the server's answer to that ends the client.
 #[cold]
 async fn prepare_unprepared<S: Session>(
     run: &PgBench,
@@ -221,7 +221,7 @@ async fn prepare_unprepared<S: Session>(
         Err(error) if error.is_from_server() && !error.is_fatal() => error,
         other => return other,
     };
-    if run.dialect != Dialect::Postgres {
+    if run.dialect != Dialect::Postgres || !run.options().executes_unprepared {
         return Err(error);
     }
     run.say(&server_text(&error, &statement.text));

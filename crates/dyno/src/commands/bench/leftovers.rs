@@ -1,0 +1,61 @@
+//! What interrupted runs of `dyno bench` have left on a database.
+
+use super::{all_families, remove_tables};
+use crate::Done;
+use dyno_facts::{RunHeader, RunStatus, SecretUrl, TableOrigin};
+use dyno_runner::databases::ReachedDatabase;
+use dyno_runner::failure::Failure;
+use dyno_store::Run;
+use dyno_suite::Plan;
+use std::path::{Path, PathBuf};
+
+/// Tables that a run has made on one database and has not dropped.
+pub(super) struct Leftover {
+    pub(super) run: PathBuf,
+    header: RunHeader,
+    /// How the run calls the target.
+    target: String,
+    pub(super) tables: Vec<String>,
+}
+
+/// What runs of `dyno bench` in `dir` that nobody executes any more have left on the database of `url`.
+pub(super) fn on(dir: &Path, url: &SecretUrl) -> Result<Vec<Leftover>, Failure> {
+    let mut all = Vec::new();
+    for entry in dyno_store::list(dir)? {
+        let is_left = matches!(entry.status(), Some(RunStatus::Interrupted | RunStatus::Failed(_)));
+        let Ok(header) = entry.header else { continue };
+        if header.suite != super::SUITE || !is_left {
+            continue;
+        }
+        let here = header.targets.iter().filter(|target| target.url.redacted() == url.redacted());
+        let names: Vec<String> = here.map(|target| target.name.clone()).collect();
+        for target in names {
+            let known = header.tables.get(&target).into_iter().flatten();
+            let made = known.filter(|(_, origin)| **origin == TableOrigin::Made);
+            let tables: Vec<String> = made.map(|(table, _)| table.clone()).collect();
+            if !tables.is_empty() {
+                let (run, header) = (entry.path.clone(), header.clone());
+                all.push(Leftover { run, header, target, tables });
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl Leftover {
+    /// Drops them. The run still goes on when its command is given again: it loads anew.
+    pub(super) fn drop_from(&self, reached: &ReachedDatabase) -> Done {
+        let mut run = Run::open(&self.run)?;
+        let plan = Plan::of_run(&self.header);
+        for family in plan.iter().map(all_families).collect::<Result<Vec<_>, _>>()?.iter().flatten()
+        {
+            remove_tables(reached, &**family, &self.tables)?;
+        }
+        run.update(|header| {
+            let known = header.tables.entry(self.target.clone()).or_default();
+            known.extend(self.tables.iter().map(|name| (name.clone(), TableOrigin::Dropped)));
+        })?;
+        run.finish(RunStatus::Interrupted)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Points whose trials fail one after the other: a statement that no server takes, a table that isn't there. What has
+//! failed so often fails again, and a comparison would try it for all the pairs that it may take.
+
+use crate::repetition::level;
+use dyno_facts::{PlanStep, PlannedTrial, Purpose, TrialStatus};
+use std::collections::BTreeMap;
+
+/// Failures of a point in a row after which it is given up.
+const FAILURES: u32 = 3;
+
+/// Failures in a row by experiment, load level and target.
+#[derive(Debug, Default)]
+pub(super) struct Failing(BTreeMap<(String, Level), BTreeMap<String, u32>>);
+
+type Level = (u32, Option<u32>, Option<u64>);
+
+impl Failing {
+    /// Notes how a trial has ended; true where its point is given up from now on.
+    pub(super) fn ended(
+        &mut self,
+        step: &PlanStep,
+        trial: &PlannedTrial,
+        status: &TrialStatus,
+    ) -> bool {
+        // A search goes to where trials fail.
+        if trial.purpose == Purpose::Search {
+            return false;
+        }
+        let of_level = self.0.entry((step.experiment.clone(), level(trial))).or_default();
+        let failures = of_level.entry(step.target.clone()).or_default();
+        match status {
+            TrialStatus::Failed(_) => *failures += 1,
+            TrialStatus::Complete => *failures = 0,
+            _ => return false,
+        }
+        *failures == FAILURES
+    }
+
+    /// Whether a trial belongs to a point that is given up; where targets are compared, to one on any of them.
+    pub(super) fn is_given_up(
+        &self,
+        step: &PlanStep,
+        trial: &PlannedTrial,
+        is_compared: bool,
+    ) -> bool {
+        let Some(of_level) = self.0.get(&(step.experiment.clone(), level(trial))) else {
+            return false;
+        };
+        let mut own = of_level.iter().filter(|(target, _)| is_compared || **target == step.target);
+        trial.purpose != Purpose::Search && own.any(|(_, failures)| *failures >= FAILURES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_facts::StepAction;
+
+    fn step(target: &str, workers: u32) -> (PlanStep, PlannedTrial) {
+        let trial = PlannedTrial { workers, ..PlannedTrial::default() };
+        let step = PlanStep {
+            id: String::new(),
+            experiment: "e".to_owned(),
+            target: target.to_owned(),
+            estimated_s: 1.0,
+            action: StepAction::Trial(trial.clone()),
+        };
+        (step, trial)
+    }
+
+    #[test]
+    fn three_failures_in_a_row_end_a_point_and_its_comparison() {
+        let mut failing = Failing::default();
+        let failed = TrialStatus::Failed("no table".into());
+        let (old, trial) = step("old", 2);
+        let (new, _) = step("new", 2);
+        let mut ended = |status: &TrialStatus| failing.ended(&old, &trial, status);
+        let all = [&failed, &failed, &TrialStatus::Complete, &failed, &failed, &failed, &failed];
+        assert_eq!(all.map(&mut ended), [false, false, false, false, false, true, false]);
+        assert!(failing.is_given_up(&old, &trial, false));
+        assert!(!failing.is_given_up(&new, &trial, false), "the other target may do");
+        assert!(failing.is_given_up(&new, &trial, true), "alone it is no pair");
+        let (other, level) = step("old", 4);
+        assert!(!failing.is_given_up(&other, &level, true), "another level");
+        let search = PlannedTrial { purpose: Purpose::Search, ..trial.clone() };
+        assert!(!failing.is_given_up(&old, &search, true));
+        assert!((0..4).all(|_| !failing.ended(&other, &search, &failed)));
+    }
+}
