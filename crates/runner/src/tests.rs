@@ -89,7 +89,10 @@ fn store(
     summary.window_s = 10.0;
     summary.offered = trial.rate.map(|rate| (rate * 10.0) as u64);
     summary.counts.committed = (tps * 10.0) as u64;
+    // Adds up, with all workers inside transactions all the time.
+    summary.counts.started = summary.counts.committed;
     summary.latency.count = summary.counts.committed;
+    summary.latency.sum_us = f64::from(trial.workers) * summary.window_s * 1e6;
     summary.latency.p99_us = p99_us;
     let writer =
         run.begin_trial(TrialStart { identity, ..TrialStart::default() }).expect("a trial");
@@ -253,7 +256,9 @@ fn a_verdict_is_proven_among_all_load_levels_before_it_ends_pairs() {
         });
         let path = run.finish(dyno_facts::RunStatus::Complete).expect("ended");
         let paper = dyno_report::Paper::new(&[dyno_store::read(&path).expect("a run")], &[]);
-        paper.verdicts.comparisons.iter().map(|of| (of.pairs.len(), of.rows[0].call)).collect()
+        let comparisons = &paper.verdicts.comparisons;
+        assert!(comparisons.iter().all(|of| of.vetoes.is_empty()), "{:?}", comparisons[0].vetoes);
+        comparisons.iter().map(|of| (of.pairs.len(), of.rows[0].call)).collect()
     };
     let [one, many]: [Vec<_>; 2] = [ended("workers = 1"), ended("workers = [1, 2, 4, 8]")];
     assert_eq!(many.len(), 4);

@@ -11,6 +11,7 @@ use crate::format::{
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, RunStatus, say};
 use dyno_statistics::Metric;
+use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -157,10 +158,20 @@ pub(super) fn extent(paper: &Paper) -> Message {
     let is_measured =
         |target: &&PaperTarget| paper.trials.iter().any(|trial| trial.target == target.label);
     let targets: Vec<Message> = paper.targets.iter().filter(is_measured).map(describe).collect();
-    let points: usize = paper.experiments.iter().map(|experiment| experiment.points.len()).sum();
     let points = match paper.experiments.iter().any(Experiment::is_pass) {
-        true => say!(n_points, n = points),
-        false => say!(n_load_levels, n = points),
+        true => {
+            let points = paper.experiments.iter().map(|experiment| experiment.points.len());
+            say!(n_points, n = points.sum::<usize>())
+        }
+        false => {
+            let levels = paper.experiments.iter().enumerate().flat_map(|(place, experiment)| {
+                experiment
+                    .points
+                    .iter()
+                    .map(move |point| (place, point.workers, point.rate_per_s.map(f64::to_bits)))
+            });
+            say!(n_load_levels, n = levels.collect::<BTreeSet<_>>().len())
+        }
     };
     say!(
         dyno_measured_at_on,

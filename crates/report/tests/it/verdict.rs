@@ -7,7 +7,7 @@ use dyno_facts::{
     ComparisonFacts, Event, EventKind, Message, NodeConditions, NodeFacts, Purpose, ServerFacts,
     TrialStatus,
 };
-use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of};
+use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of, veto_of_level};
 use dyno_store::RunData;
 
 /// Pairs around this ratio, with trials that vary by about 1 %.
@@ -541,6 +541,16 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
     for lang in Lang::ALL {
         elements(&unlike.html(lang).expect("rendered"));
     }
+    // Until decided means the gates, too: pairs go on while one is open.
+    let mut gated = until_decided(&around(0.975, 9));
+    let kept_open = |run: &RunData| veto_of_level(run, "read_only", "workers=8");
+    assert_eq!(call(&paper(gated.clone())), Call::Slower);
+    assert_eq!(kept_open(&gated), None);
+    gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.974".to_owned()];
+    let open = kept_open(&gated).expect("its bound lies inside the interval");
+    assert_eq!((open.0.to_string().as_str(), open.1), ("tps.ratio.low > 0.974", true));
+    gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.9".to_owned()];
+    assert_eq!(kept_open(&gated), None);
     // Blocks of trials prove nothing that another session may add to.
     let blocks = two_targets(&[8], 4, 12);
     assert!(sessions_of(&blocks).is_err_and(|why| why.contains("did not interleave")));
