@@ -110,7 +110,7 @@ fn a_regression_is_proven_a_gain_passes_and_few_pairs_are_inconclusive() {
     let few = compare(900.0, 3, &[], &[]);
     assert_eq!(few.code, 3);
     assert!(few.stdout.contains("B undecided: too few pairs, B/A 0.9"), "{few:?}");
-    assert!(few.stderr.contains("hint: About 6 pairs would decide it"), "{few:?}");
+    assert!(few.stderr.contains("hint: A verdict needs at least 6 pairs: `--pairs 6`."), "{few:?}");
 }
 
 #[test]
