@@ -1,9 +1,13 @@
-//! Points whose trials fail one after the other: a statement that no server takes, a table that isn't there. What has
-//! failed so often fails again, and a comparison would try it for all the pairs that it may take.
+//! Trials that fail. Of a pair both are made again. A point whose trials fail one after the other is given up: a statement
+//! that no server takes, a table that isn't there. What has failed so often fails again, and a comparison would try it for
+//! all the pairs that it may take.
 
-use crate::repetition::level;
-use dyno_facts::{PlanStep, PlannedTrial, Purpose, TrialStatus};
-use std::collections::BTreeMap;
+use super::Runner;
+use crate::failure::Failure;
+use crate::output;
+use crate::repetition::{self, level};
+use dyno_facts::{PlanStep, PlannedTrial, Purpose, StepAction, TrialStatus};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Failures of a point in a row after which it is given up.
 const FAILURES: u32 = 3;
@@ -51,10 +55,55 @@ impl Failing {
     }
 }
 
+impl Runner<'_> {
+    /// Of a pair of which one trial failed or was cut off, both are made again, one right after the other: made alone, the
+    /// second one would meet whatever has changed since.
+    pub(super) fn set_half_pairs_aside(&mut self) -> Result<(), Failure> {
+        let mut halves = BTreeSet::new();
+        for step in &self.plan.steps {
+            let StepAction::Trial(trial) = &step.action else { continue };
+            let is_left = !self.run.is_complete(&step.id)
+                && !self.run.header().skipped.contains_key(&step.id);
+            if !is_left || !self.is_compared(step) || trial.purpose != Purpose::Measure {
+                continue;
+            }
+            let others = repetition::round(self.plan, step, trial);
+            let made = others.filter_map(|other| self.run.complete_trial(&other.id));
+            // What was added up from stages has its stages still.
+            let whole = made.filter(|made| made.stages.is_empty());
+            halves.extend(whole.map(|made| made.step.clone()));
+        }
+        if !halves.is_empty() {
+            self.run.set_aside(&halves)?;
+        }
+        Ok(())
+    }
+
+    fn is_compared(&self, step: &PlanStep) -> bool {
+        let experiment = self.plan.experiment(&step.experiment);
+        experiment.is_some_and(|planned| planned.comparison.is_some())
+    }
+
+    /// Notes how a trial has ended, and says so where its point is given up.
+    pub(super) fn give_up(&mut self, step: &PlanStep, status: &TrialStatus) {
+        if let StepAction::Trial(trial) = &step.action
+            && self.failing.ended(step, trial, status)
+        {
+            output::talk(&format!(
+                "{}: three trials in a row failed, so its others are left out. The same command makes them again.",
+                trial.point
+            ));
+        }
+    }
+
+    pub(super) fn is_given_up(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
+        self.failing.is_given_up(step, trial, self.is_compared(step))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_facts::StepAction;
 
     fn step(target: &str, workers: u32) -> (PlanStep, PlannedTrial) {
         let trial = PlannedTrial { workers, ..PlannedTrial::default() };

@@ -298,50 +298,6 @@ impl Runner<'_> {
         })
     }
 
-    /// Of a pair of which one trial failed or was cut off, both are made again, one right after the other: made alone, the
-    /// second one would meet whatever has changed since.
-    fn set_half_pairs_aside(&mut self) -> Result<(), Failure> {
-        let mut halves = BTreeSet::new();
-        for step in &self.plan.steps {
-            let StepAction::Trial(trial) = &step.action else { continue };
-            let is_left = !self.run.is_complete(&step.id)
-                && !self.run.header().skipped.contains_key(&step.id);
-            if !is_left || !self.is_compared(step) || trial.purpose != Purpose::Measure {
-                continue;
-            }
-            let others = repetition::round(self.plan, step, trial);
-            let made = others.filter_map(|other| self.run.complete_trial(&other.id));
-            // What was added up from stages has its stages still.
-            let whole = made.filter(|made| made.stages.is_empty());
-            halves.extend(whole.map(|made| made.step.clone()));
-        }
-        if !halves.is_empty() {
-            self.run.set_aside(&halves)?;
-        }
-        Ok(())
-    }
-
-    fn is_compared(&self, step: &PlanStep) -> bool {
-        let experiment = self.plan.experiment(&step.experiment);
-        experiment.is_some_and(|planned| planned.comparison.is_some())
-    }
-
-    /// Notes how a trial has ended, and says so where its point is given up.
-    fn give_up(&mut self, step: &PlanStep, status: &TrialStatus) {
-        if let StepAction::Trial(trial) = &step.action
-            && self.failing.ended(step, trial, status)
-        {
-            output::talk(&format!(
-                "{}: three trials in a row failed, so its others are left out. The same command makes them again.",
-                trial.point
-            ));
-        }
-    }
-
-    fn is_given_up(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
-        self.failing.is_given_up(step, trial, self.is_compared(step))
-    }
-
     /// Does a step; `None` where it is no trial, or one that is over.
     fn step(&mut self, step: &PlanStep) -> Result<Option<TrialDone>, Failure> {
         self.hold_owed_before(step)?;

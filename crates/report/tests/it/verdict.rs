@@ -477,39 +477,40 @@ fn a_load_level_whose_pairs_all_failed_has_a_row() {
     assert!(sentence.contains("At 1 of them no pair of trials counts."), "{sentence}");
 }
 
-#[test]
-fn sessions_that_go_on_with_each_other_are_judged_together() {
-    let until_decided = |pairs: &[(f64, f64)]| {
-        let mut run = paired(pairs);
-        let facts = ComparisonFacts {
-            baseline: "maria".to_owned(),
-            candidates: vec!["postgres".to_owned()],
-            ..ComparisonFacts::default()
-        };
-        comparing(&mut run, facts);
-        let comparison = run.header.experiments[0].comparison.as_mut().expect("a comparison");
-        comparison.stop.is_until_decided = true;
-        run
+/// A run that compares until decided.
+fn until_decided(pairs: &[(f64, f64)]) -> RunData {
+    let mut run = paired(pairs);
+    let facts = ComparisonFacts {
+        baseline: "maria".to_owned(),
+        candidates: vec!["postgres".to_owned()],
+        ..ComparisonFacts::default()
     };
-    // Another day has another level.
-    let halves: Vec<_> = around(1.03, 4).iter().map(|(a, b)| (a / 2.0, b / 2.0)).collect();
-    let first = until_decided(&halves);
-    assert_eq!(call(&paper(first.clone())), Call::TooFewPairs);
-    let mut second = until_decided(&around(1.03, 5));
-    second.header.experiments[0].gates = vec!["tps.ratio.low > 0.99".to_owned()];
-    second.header.continues = sessions_of(&first).expect("pairs that count");
-    let together = paper(second.clone());
-    let of = &together.verdicts.comparisons[0];
-    assert_eq!((of.rows[0].call, of.rows[0].pairs), (Call::Faster, 9));
-    assert_eq!(of.sessions.iter().map(|own| own.pairs).collect::<Vec<_>>(), [4, 5]);
-    assert_eq!(together.verdicts.gate_result(), Some(GateResult::Pass));
-    let html = together.html(Lang::En).expect("rendered");
-    assert!(html.contains("Sessions of comparisons that went on over several runs"));
-    let sentence = of.sentence.to_string();
-    assert!(sentence.contains("9 pairs. The pairs are of 2 sessions"), "{sentence}");
-    assert!(!sentence.contains("The sessions differ"), "{sentence}");
-    // A server that was changed between the sessions takes the verdict of both away.
-    let mut changed = second.clone();
+    comparing(&mut run, facts);
+    let comparison = run.header.experiments[0].comparison.as_mut().expect("a comparison");
+    comparison.stop.is_until_decided = true;
+    run
+}
+
+/// Pairs go on while a gate is open.
+#[test]
+fn until_decided_means_the_gates_too() {
+    let mut gated = until_decided(&around(0.975, 9));
+    let kept_open = |run: &RunData| veto_of_level(run, "read_only", "workers=8");
+    assert_eq!(call(&paper(gated.clone())), Call::Slower);
+    assert_eq!(kept_open(&gated), None);
+    gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.974".to_owned()];
+    let open = kept_open(&gated).expect("its bound lies inside the interval");
+    assert_eq!((open.0.to_string().as_str(), open.1), ("tps.ratio.low > 0.974", true));
+    gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.9".to_owned()];
+    assert_eq!(kept_open(&gated), None);
+}
+
+#[test]
+fn a_server_that_was_changed_between_sessions_takes_the_verdict_of_both_away() {
+    let first = until_decided(&around(1.03, 4));
+    let mut changed = until_decided(&around(1.03, 5));
+    changed.header.experiments[0].gates = vec!["tps.ratio.low > 0.99".to_owned()];
+    changed.header.continues = sessions_of(&first).expect("pairs that count");
     for (session, cost) in [(true, "4"), (false, "1")] {
         let facts = ServerFacts {
             settings: [("random_page_cost".to_owned(), cost.to_owned())].into(),
@@ -529,6 +530,27 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
     let why = "target-changed (comparison read_only workers=8: postgres / maria: postgres by trial";
     let said = changed.digest(Lang::En, 3, &[]);
     assert!(said.contains(why) && said.contains("random_page_cost was 4, is 1"), "{said}");
+}
+
+#[test]
+fn sessions_that_go_on_with_each_other_are_judged_together() {
+    // Another day has another level.
+    let halves: Vec<_> = around(1.03, 4).iter().map(|(a, b)| (a / 2.0, b / 2.0)).collect();
+    let first = until_decided(&halves);
+    assert_eq!(call(&paper(first.clone())), Call::TooFewPairs);
+    let mut second = until_decided(&around(1.03, 5));
+    second.header.experiments[0].gates = vec!["tps.ratio.low > 0.99".to_owned()];
+    second.header.continues = sessions_of(&first).expect("pairs that count");
+    let together = paper(second.clone());
+    let of = &together.verdicts.comparisons[0];
+    assert_eq!((of.rows[0].call, of.rows[0].pairs), (Call::Faster, 9));
+    assert_eq!(of.sessions.iter().map(|own| own.pairs).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(together.verdicts.gate_result(), Some(GateResult::Pass));
+    let html = together.html(Lang::En).expect("rendered");
+    assert!(html.contains("Sessions of comparisons that went on over several runs"));
+    let sentence = of.sentence.to_string();
+    assert!(sentence.contains("9 pairs. The pairs are of 2 sessions"), "{sentence}");
+    assert!(!sentence.contains("The sessions differ"), "{sentence}");
     // Medians are of all sessions, as the number of pairs.
     let all = of.rows[0].baseline;
     assert!(all.min < 0.6 * all.median && all.median > 0.8 * all.max, "{all:?}");
@@ -541,16 +563,6 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
     for lang in Lang::ALL {
         elements(&unlike.html(lang).expect("rendered"));
     }
-    // Until decided means the gates, too: pairs go on while one is open.
-    let mut gated = until_decided(&around(0.975, 9));
-    let kept_open = |run: &RunData| veto_of_level(run, "read_only", "workers=8");
-    assert_eq!(call(&paper(gated.clone())), Call::Slower);
-    assert_eq!(kept_open(&gated), None);
-    gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.974".to_owned()];
-    let open = kept_open(&gated).expect("its bound lies inside the interval");
-    assert_eq!((open.0.to_string().as_str(), open.1), ("tps.ratio.low > 0.974", true));
-    gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.9".to_owned()];
-    assert_eq!(kept_open(&gated), None);
     // Blocks of trials prove nothing that another session may add to.
     let blocks = two_targets(&[8], 4, 12);
     assert!(sessions_of(&blocks).is_err_and(|why| why.contains("did not interleave")));

@@ -86,7 +86,7 @@ impl Answer {
         Answer { framing: Framing::default(), state }
     }
 
-    /// See [`Framing::allow_any_sequence`].
+    /// Packets may have any number from now on, as on compressed connections: [`Framing::allow_any_sequence`].
     pub fn allow_any_sequence(&mut self) {
         self.framing.allow_any_sequence();
     }

@@ -142,7 +142,7 @@ struct UnevenCpu {
     shares: [f64; 2],
     /// 95 % t interval of the difference over the pairs.
     difference: Bounds,
-    /// See [`VetoReach::HeldUp`].
+    /// Positive where the candidate was held up, as [`VetoReach::HeldUp`] has it.
     log_reach: f64,
 }
 
