@@ -356,12 +356,14 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     sentences.insert(place, by_first);
     let vetoes = || all.iter().flat_map(|of| &of.vetoes);
     for id in format::unique(vetoes().map(|veto| veto.check).collect()) {
+        // Where only secondary metrics fall, the verdict stands.
+        let is_first_taken =
+            |of: &PairedComparison| of.rows.first().is_some_and(|row| row.call == Call::Explained);
         let own = all.iter().filter(|of| of.vetoes.iter().any(|veto| veto.check == id));
-        let first = vetoes().find(|veto| veto.check == id);
+        let n = own.filter(|of| is_first_taken(of)).count();
+        let first = vetoes().find(|veto| veto.check == id).filter(|_| n > 0);
         sentences.extend(
-            first.map(|veto| {
-                say!(check_takes_verdicts, id = id, found = &veto.found, n = own.count())
-            }),
+            first.map(|veto| say!(check_takes_verdicts, id = id, found = &veto.found, n = n)),
         );
     }
     let without = all.iter().filter(|of| of.rows.is_empty()).count();
