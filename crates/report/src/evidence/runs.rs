@@ -64,8 +64,10 @@ pub(super) fn targets(
         }
     }
     let target = |facts: TargetFacts| {
-        let own = run.trials.iter().filter(|trial| trial.summary.target == facts.name);
-        let node = own.filter_map(before_of_primary).next();
+        let own = || run.trials.iter().filter(|trial| trial.summary.target == facts.name);
+        // Of a trial that counts: what was wrong before may have been put right.
+        let complete = own().filter(|trial| trial.summary.status == TrialStatus::Complete);
+        let node = complete.chain(own()).filter_map(before_of_primary).next();
         let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
         if let Some(own) = naming.target(run, &facts.name) {
             facts.class = own.class.clone().unwrap_or(facts.class);
