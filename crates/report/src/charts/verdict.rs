@@ -4,6 +4,7 @@ use super::{Drawing, WIDE, colour};
 use crate::evidence::{PairedComparison, VerdictRow, figure_of};
 use crate::evidence::{Paper, Point};
 use crate::findings::verdict::{bounds, ratio_of_row};
+use crate::format;
 use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, NARROW, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -31,6 +32,9 @@ fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Drawing> {
     (!chosen.is_empty()).then(|| plot(paper, of_times, &chosen, Message::default(), lang))
 }
 
+/// Results that a chart has no room for and names.
+const MOST_NAMED: usize = 3;
+
 type RowOf<'a> = (&'a PairedComparison, &'a VerdictRow);
 
 /// The metric that decides of each of these comparisons; what is decided comes first where not all have room.
@@ -51,9 +55,18 @@ pub(super) fn of_first_rows(
         shown.truncate(most);
         shown.sort_by_key(|(of, _)| of.number);
     }
-    let more = match all - shown.len() {
-        0 => Message::default(),
-        n => say!(further_results_in_section_6, n = n),
+    let is_shown = |of: &PairedComparison| shown.iter().any(|(own, _)| own.number == of.number);
+    let others = firsts.iter().filter(|(of, _)| !is_shown(of));
+    let others: Vec<Message> =
+        others.map(|(of, _)| say!(quoted_title, title = &of.title)).collect();
+    let others = format::unique(others.iter().collect());
+    let more = match (all - shown.len(), others.len()) {
+        (0, _) => Message::default(),
+        (_, ..=MOST_NAMED) => {
+            let others: Vec<Message> = others.into_iter().cloned().collect();
+            say!(results_not_drawn, results = Message::list(&others))
+        }
+        (n, _) => say!(further_results_in_section_6, n = n),
     };
     Some(plot(paper, of_times, &shown, more, lang))
 }
@@ -89,7 +102,10 @@ fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: 
     };
     let caption = Message::sentences(&[
         say!(what, what = &what),
-        say!(marks_are_geometric_means_over_the),
+        match shown.iter().any(|row| row.call.is_undecided()) {
+            true => say!(marks_are_pseudo_medians),
+            false => say!(marks_are_pseudo_medians_all_decided),
+        },
         more,
     ]);
     let has_noise = shown.iter().any(|row| row.noise_floor.is_some());

@@ -1,7 +1,7 @@
 //! The box "Read this before quoting": every finding that forbids or qualifies a figure, in words.
 
 use crate::blocks::{CoverWarnings, Level, Look, Span, TextLine};
-use crate::evidence::{Check, Paper};
+use crate::evidence::{Check, Experiment, Paper, Spot, SpotKind};
 use crate::text::{Lang, Message, first_sentence};
 use dyno_facts::say;
 
@@ -11,7 +11,7 @@ pub(super) fn warnings(paper: &Paper) -> CoverWarnings {
         paper.checks.iter().filter(is)
     };
     let items: Vec<TextLine> =
-        of(Level::E).map(in_full).chain(of(Level::W).map(in_brief)).collect();
+        of(Level::E).map(in_full).chain(of(Level::W).map(|check| in_brief(paper, check))).collect();
     let [forbidding, caveats, _] = paper.check_counts();
     let verdict = match (forbidding, caveats) {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
@@ -37,11 +37,43 @@ fn in_full(check: &Check) -> TextLine {
     line
 }
 
-fn in_brief(check: &Check) -> TextLine {
+/// What qualifies a figure, and the results that it concerns where these are not all.
+fn in_brief(paper: &Paper, check: &Check) -> TextLine {
     let mut line = vec![note(check)];
     line.extend(accepted(check));
-    line.push(Span::plain(first_sentence(&check.meaning)));
+    let meaning = first_sentence(&check.meaning);
+    let own = experiments_of(paper, check);
+    line.push(Span::plain(match own.len() {
+        0 => meaning,
+        all if all == paper.experiments.len() => meaning,
+        _ => say!(caveat_concerns, caveat = meaning, results = Message::list(&own)),
+    }));
     line
+}
+
+/// The titles of the experiments in which it found something; none where it concerns targets or runs.
+fn experiments_of(paper: &Paper, check: &Check) -> Vec<Message> {
+    let is_of = |experiment: &Experiment, spot: &Spot| {
+        let has = |name: &String| match spot.kind {
+            SpotKind::Trial => paper
+                .trials
+                .iter()
+                .any(|trial| trial.label == *name && trial.summary.experiment == experiment.name),
+            SpotKind::Comparison => paper
+                .verdicts
+                .comparisons
+                .iter()
+                .any(|of| of.name == *name && of.experiment == experiment.name),
+            SpotKind::Experiment => *name == experiment.name,
+            SpotKind::Target | SpotKind::Run => false,
+        };
+        spot.names.iter().any(has)
+    };
+    let found = |experiment: &&Experiment| {
+        check.findings.iter().any(|finding| is_of(experiment, &finding.place))
+    };
+    let own = paper.experiments.iter().filter(found);
+    own.map(|experiment| say!(quoted_title, title = &experiment.title)).collect()
 }
 
 fn note(check: &Check) -> Span {
