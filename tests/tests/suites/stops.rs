@@ -133,16 +133,22 @@ fn a_load_on_a_server_that_hangs_for_long_ends_by_itself() {
     goes_on(folder);
 }
 
-/// A trial on a server that hangs ends with INT, is kept as interrupted, and is repeated.
-fn trial_on_a_server_that_hangs(url: &str, process: u32) {
-    let scratch = Scratch::new();
-    let folder = scratch.path();
+/// Starts a run, and waits until its trial commits.
+fn amid_a_trial(folder: &Path, url: &str) -> RunningDyno {
     suite(folder, url, SYSBENCH);
     let mut running = start(folder);
     let runs = folder.join("dyno-runs");
     running.wait_until("commits", |_| {
         only_run(&runs).is_some_and(|run| commits(&run, 1).iter().any(|&count| count > 0))
     });
+    running
+}
+
+/// A trial on a server that hangs ends with INT, is kept as interrupted, and is repeated.
+fn trial_on_a_server_that_hangs(url: &str, process: u32) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let mut running = amid_a_trial(folder, url);
     let frozen = Frozen::new(process);
     // Until after the end of its window, which begun transactions outlast.
     std::thread::sleep(Duration::from_secs(5));
@@ -222,12 +228,7 @@ fn a_lost_terminal_ends_a_run_as_ctrl_c_does() {
     }
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "sqlite:main.db", SYSBENCH);
-    let mut running = start(folder);
-    let runs = folder.join("dyno-runs");
-    running.wait_until("commits", |_| {
-        only_run(&runs).is_some_and(|run| commits(&run, 1).iter().any(|&count| count > 0))
-    });
+    let mut running = amid_a_trial(folder, "sqlite:main.db");
     ends(&mut running, Signal::HUP);
     goes_on(folder);
 }

@@ -368,7 +368,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     if !keeping.new
         && let Some(path) = find_unfinished(plan, keeping)?
     {
-        let status = dyno_store::read(&path)?.status();
+        let status = dyno_store::read_header(&path)?.status;
         let mut run = Run::open(&path)?;
         let between = match run.last_trial() {
             0 => String::new(),

@@ -46,10 +46,10 @@ impl Leftover {
     /// Drops them. The run still goes on when its command is given again: it loads anew.
     pub(super) fn drop_from(&self, reached: &ReachedDatabase) -> Done {
         let mut run = Run::open(&self.run)?;
-        let plan = Plan::of_run(&self.header);
-        for family in plan.iter().map(all_families).collect::<Result<Vec<_>, _>>()?.iter().flatten()
-        {
-            remove_tables(reached, &**family, &self.tables)?;
+        if let Some(plan) = Plan::of_run(&self.header) {
+            for family in all_families(&plan)? {
+                remove_tables(reached, &*family, &self.tables)?;
+            }
         }
         run.update(|header| {
             let known = header.tables.entry(self.target.clone()).or_default();

@@ -113,8 +113,7 @@ fn limits<D: Driver>(driver: &D) -> Result<Limits, Failure> {
         let limits = match session.dialect() {
             Dialect::Mysql => of_mysql(session).await,
             Dialect::Postgres if session.product().name == "PostgreSQL" => {
-                let is_pooled = is_pooled(driver, session).await;
-                match is_pooled {
+                match is_pooled(driver, session).await {
                     // What it says of itself would come through the pool.
                     Ok(true) => Ok(Limits { is_pooled: true, ..Limits::default() }),
                     Ok(false) => of_postgres(session).await,

@@ -70,7 +70,7 @@ pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Me
 /// Whether a verdict or a gate of a comparison falls by what reaches so far.
 pub(crate) fn explains_any(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
     of.rows.iter().any(|row| explains(reach, row, of.margin))
-        || explains_the_deciding(reach, of, verdicts)
+        || explains_a_gate(reach, of, verdicts)
 }
 
 /// The same of the metric that decides and of the gates.
@@ -79,9 +79,13 @@ pub(crate) fn explains_the_deciding(
     of: &PairedComparison,
     verdicts: &Verdicts,
 ) -> bool {
-    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
     of.rows.first().is_some_and(|row| explains(reach, row, of.margin))
-        || gates.any(|gate| explains_gate(reach, gate, &of.rows))
+        || explains_a_gate(reach, of, verdicts)
+}
+
+fn explains_a_gate(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
+    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
+    gates.any(|gate| explains_gate(reach, gate, &of.rows))
 }
 
 fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
