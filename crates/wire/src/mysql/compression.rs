@@ -48,7 +48,8 @@ pub struct Frames {
 }
 
 enum Method {
-    Zlib(Compress, Decompress),
+    /// Boxed, as what flate2 keeps depends on the features of all crates that a build has.
+    Zlib(Box<(Compress, Decompress)>),
     Zstd(Compressor<'static>, Decompressor<'static>),
 }
 
@@ -63,10 +64,10 @@ impl Frames {
     /// There is no memory for zstd.
     pub fn new(compression: Compression) -> io::Result<Self> {
         let method = match compression {
-            Compression::Zlib => Method::Zlib(
+            Compression::Zlib => Method::Zlib(Box::new((
                 Compress::new(flate2::Compression::default(), true),
                 Decompress::new(true),
-            ),
+            ))),
             Compression::Zstd => {
                 Method::Zstd(Compressor::new(i32::from(ZSTD_LEVEL))?, Decompressor::new()?)
             }
@@ -135,7 +136,8 @@ impl Method {
         out.resize(start + content.len(), 0);
         let room = &mut out[start..];
         let length = match self {
-            Method::Zlib(compress, _) => {
+            Method::Zlib(both) => {
+                let compress = &mut both.0;
                 compress.reset();
                 match compress.compress(content, room, FlushCompress::Finish) {
                     Ok(flate2::Status::StreamEnd) => Some(compress.total_out() as usize),
@@ -153,7 +155,8 @@ impl Method {
         packets.resize(start + whole, 0);
         let room = &mut packets[start..];
         let length = match self {
-            Method::Zlib(_, decompress) => {
+            Method::Zlib(both) => {
+                let decompress = &mut both.1;
                 decompress.reset(true);
                 match decompress.decompress(body, room, FlushDecompress::Finish) {
                     Ok(flate2::Status::StreamEnd) => Some(decompress.total_out() as usize),
