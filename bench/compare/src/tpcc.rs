@@ -15,6 +15,11 @@ use std::process::Command;
 const WAREHOUSES: u32 = 2;
 const SESSIONS: u32 = 4;
 const TERMINALS: u32 = 16;
+/// Of a transaction of dyno's, on average, where each statement waits for its answer.
+const ROUND_TRIPS: f64 = 19.4;
+/// Rows of the stock that a statement of the bare loop adds up: it then takes the server about as long as TPC-C's
+/// average statement.
+const SUMMED_ROWS: u32 = 120;
 /// Warehouses of the many terminals, ten each, and the sessions that they share.
 const HOMES: u32 = 10_000;
 const MANY_SESSIONS: u32 = 1_000;
@@ -87,6 +92,24 @@ impl Server {
         self.command(bench, who, &verb, &options)
     }
 
+    /// The bare loop over as many connections, with a statement that reads dyno's tables.
+    fn floor(&self, bench: &Bench, seconds: u64) -> Command {
+        let mut command = Command::new(&bench.programs.floor);
+        let (server, port, key) = match self {
+            Server::Postgres(server) => ("--postgres", server.port, "$1"),
+            Server::MariaDb(server) => ("--mysql-host", server.port, "?"),
+        };
+        let sql = format!(
+            "SELECT sum(q) FROM (SELECT s_quantity AS q FROM bmsql_stock WHERE s_w_id = 1 AND s_i_id >= {key} \
+             ORDER BY s_i_id LIMIT {SUMMED_ROWS}) AS summed"
+        );
+        command.arg(format!("{server}=127.0.0.1")).arg(format!("--port={port}"));
+        command.arg(format!("--database={}", database_of(Who::Dyno)));
+        command.args(["--statement", &sql, "--rows=99000"]);
+        command.arg(format!("--clients={TERMINALS}")).arg(format!("--time={seconds}"));
+        command
+    }
+
     fn rows(&self, who: Who) -> Result<u32, String> {
         let (database, prefix) = (database_of(who), if who == Who::Dyno { "bmsql_" } else { "" });
         let order = if who == Who::Dyno { "oorder" } else { "orders" };
@@ -147,13 +170,19 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar
         server.renew(who)?;
         bench.run(server.load(bench, who)?, None)?;
     }
-    let rounds = bench.pairs(name, Who::GoTpc, |who| {
+    let mut programs = vec![Who::Dyno, Who::GoTpc];
+    programs.extend((flight == Flight::Statement).then_some(Who::Floor));
+    let rounds = bench.rounds(name, &programs, |who| {
         let peak_kib = Cell::new(0);
         let steady = bench.steady(|seconds| {
-            let ended = bench.run(server.run(bench, who, flight, seconds)?, None)?;
+            let command = match who {
+                Who::Floor => server.floor(bench, seconds),
+                _ => server.run(bench, who, flight, seconds)?,
+            };
+            let ended = bench.run(command, None)?;
             peak_kib.set(peak_kib.get().max(ended.peak_kib));
-            let statements = transactions(who, &ended.output)? as f64;
-            Ok(Cost { cpu_s: ended.cpu_s, statements })
+            let transactions = transactions(who, &ended.output)?;
+            Ok(Cost { cpu_s: ended.cpu_s, statements: transactions })
         })?;
         Ok((steady, peak_kib.get() as f64 / 1024.0))
     })?;
@@ -216,12 +245,14 @@ fn late_p99_ms(output: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("the terminals do not say how late they were:\n{output}"))
 }
 
-/// Transactions in a report, without failed ones but those that go-tpc's end cut off.
-fn transactions(who: Who, output: &str) -> Result<u64, String> {
+/// Transactions in a report, without failed ones but those that go-tpc's end cut off. The bare loop's answers make as many
+/// transactions as their round trips would be.
+fn transactions(who: Who, output: &str) -> Result<f64, String> {
     let mut sum = 0;
     for line in output.lines() {
         let count = match who {
             Who::Dyno => line.strip_prefix("transactions "),
+            Who::Floor => line.strip_prefix("total: "),
             _ => line
                 .strip_prefix("[Summary] ")
                 .filter(|line| !line.split(' ').next().is_some_and(|kind| kind.ends_with("_ERR")))
@@ -235,7 +266,11 @@ fn transactions(who: Who, output: &str) -> Result<u64, String> {
             return Err(format!("transactions of dyno {line}"));
         }
     }
-    if sum == 0 { Err(format!("{who} reports no transactions:\n{output}")) } else { Ok(sum) }
+    match who {
+        _ if sum == 0 => Err(format!("{who} reports no transactions:\n{output}")),
+        Who::Floor => Ok(sum as f64 / ROUND_TRIPS),
+        _ => Ok(sum as f64),
+    }
 }
 
 #[cfg(test)]
@@ -245,15 +280,17 @@ mod tests {
     #[test]
     fn transactions_are_read_from_both_reports() {
         let dyno = "transactions 1620\nfailed 0\ncpu_us_per_transaction 509.3\n";
-        assert_eq!(transactions(Who::Dyno, dyno), Ok(1620));
+        assert_eq!(transactions(Who::Dyno, dyno), Ok(1620.0));
         assert!(transactions(Who::Dyno, "transactions 7\nfailed 2\n").is_err());
         let go_tpc = "Finished\n\
                       [Summary] DELIVERY - Takes(s): 7.8, Count: 111, TPM: 853.8, Sum(ms): 9.1\n\
                       [Summary] NEW_ORDER - Takes(s): 7.9, Count: 1135, TPM: 8598.9\n\
                       [Summary] NEW_ORDER_ERR - Takes(s): 7.9, Count: 5, TPM: 8598.9\n\
                       tpmC: 8598.6, tpmTotal: 19456.4, efficiency: 33431.8%\n";
-        assert_eq!(transactions(Who::GoTpc, go_tpc), Ok(1246));
+        assert_eq!(transactions(Who::GoTpc, go_tpc), Ok(1246.0));
         assert!(transactions(Who::GoTpc, "Finished\n").is_err());
+        let floor = "number of transactions actually processed: 388\ntotal: 388\n";
+        assert_eq!(transactions(Who::Floor, floor), Ok(20.0));
     }
 
     #[test]

@@ -14,6 +14,25 @@ pub(crate) enum Server {
     MysqlTcp(String, u16),
 }
 
+impl Server {
+    pub(crate) fn point_select(&self) -> &'static str {
+        match self {
+            Server::PostgresSocket(_) | Server::PostgresTcp(..) => {
+                "SELECT abalance FROM pgbench_accounts WHERE aid = $1"
+            }
+            Server::MysqlSocket(_) | Server::MysqlTcp(..) => "SELECT c FROM sbtest1 WHERE id=?",
+        }
+    }
+}
+
+/// What all connections execute, with keys from 1 to `rows`.
+#[derive(Clone, Copy)]
+pub(crate) struct Statement<'a> {
+    pub(crate) database: &'a str,
+    pub(crate) sql: &'a str,
+    pub(crate) rows: u32,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Postgres,
@@ -32,7 +51,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(server: &Server, number: u32, rows: u32) -> io::Result<Self> {
+    pub(crate) fn open(server: &Server, number: u32, statement: Statement<'_>) -> io::Result<Self> {
         let tcp = |host: &str, port: u16| {
             let stream = TcpStream::connect((host, port))?;
             stream.set_nodelay(true)?;
@@ -40,13 +59,14 @@ impl Connection {
         };
         let (protocol, (fd, request, key_at)) = match server {
             Server::PostgresSocket(path) => {
-                (Protocol::Postgres, postgres(UnixStream::connect(path)?)?)
+                (Protocol::Postgres, postgres(UnixStream::connect(path)?, statement)?)
             }
-            Server::PostgresTcp(host, port) => (Protocol::Postgres, postgres(tcp(host, *port)?)?),
-            Server::MysqlSocket(path) => (Protocol::Mysql, mysql(UnixStream::connect(path)?)?),
-            Server::MysqlTcp(host, port) => (Protocol::Mysql, mysql(tcp(host, *port)?)?),
+            Server::PostgresTcp(host, port) => (Protocol::Postgres, postgres(tcp(host, *port)?, statement)?),
+            Server::MysqlSocket(path) => (Protocol::Mysql, mysql(UnixStream::connect(path)?, statement)?),
+            Server::MysqlTcp(host, port) => (Protocol::Mysql, mysql(tcp(host, *port)?, statement)?),
         };
         rustix::io::ioctl_fionbio(&fd, true)?;
+        let rows = statement.rows;
         let random = number.wrapping_mul(0x9e37_79b9) ^ std::process::id();
         let mut connection =
             Connection { fd, protocol, request, key_at, rows, random, sent: Instant::now() };
@@ -98,12 +118,16 @@ fn refused(what: &[u8]) -> io::Error {
     io::Error::other(format!("the server refuses: {}", String::from_utf8_lossy(what)))
 }
 
-fn postgres<S: Read + Write + Into<OwnedFd>>(mut stream: S) -> io::Result<Prepared> {
-    let body = [&196_608_u32.to_be_bytes()[..], b"user\0postgres\0database\0sbtest\0\0"].concat();
+fn postgres<S: Read + Write + Into<OwnedFd>>(
+    mut stream: S,
+    Statement { database, sql, .. }: Statement<'_>,
+) -> io::Result<Prepared> {
+    let start = format!("user\0postgres\0database\0{database}\0\0");
+    let body = [&196_608_u32.to_be_bytes()[..], start.as_bytes()].concat();
     stream.write_all(&[&(body.len() as u32 + 4).to_be_bytes()[..], &body].concat())?;
     until_ready(&mut stream)?;
-    let select = b"s\0SELECT abalance FROM pgbench_accounts WHERE aid = $1\0\0\0";
-    stream.write_all(&[message(b'P', select), message(b'S', b"")].concat())?;
+    let parse = message(b'P', format!("s\0{sql}\0\0\0").as_bytes());
+    stream.write_all(&[parse, message(b'S', b"")].concat())?;
     until_ready(&mut stream)?;
     let head = b"\0s\0\0\0\0\x01\0\0\0\x07";
     let bind = message(b'B', &[&head[..], b"0000001", b"\0\0"].concat());
@@ -136,12 +160,15 @@ const CAPABILITIES: u32 = 0x200 | 8 | 0x2000 | 0x8000 | 0x8_0000 | 1;
 const EXECUTE: u8 = 0x17;
 const PREPARE: u8 = 0x16;
 
-fn mysql<S: Read + Write + Into<OwnedFd>>(mut stream: S) -> io::Result<Prepared> {
+fn mysql<S: Read + Write + Into<OwnedFd>>(
+    mut stream: S,
+    Statement { database, sql, .. }: Statement<'_>,
+) -> io::Result<Prepared> {
     packet(&mut stream)?;
     let mut login = [CAPABILITIES.to_le_bytes(), (1_u32 << 24).to_le_bytes()].concat();
     login.push(45);
     login.extend([0; 23]);
-    login.extend(b"root\0\0sbtest\0mysql_native_password\0");
+    login.extend(format!("root\0\0{database}\0mysql_native_password\0").bytes());
     send(&mut stream, 1, &login)?;
     let (number, mut answer) = packet(&mut stream)?;
     if answer.first() == Some(&0xfe) {
@@ -151,7 +178,7 @@ fn mysql<S: Read + Write + Into<OwnedFd>>(mut stream: S) -> io::Result<Prepared>
     if answer.first() != Some(&0) {
         return Err(refused(&answer));
     }
-    send(&mut stream, 0, &[&[PREPARE], &b"SELECT c FROM sbtest1 WHERE id=?"[..]].concat())?;
+    send(&mut stream, 0, &[&[PREPARE], sql.as_bytes()].concat())?;
     let (_, answer) = packet(&mut stream)?;
     let [0, id @ .., _, _, _, _, _] = answer.as_slice() else { return Err(refused(&answer)) };
     let (id, counts) = id.split_at_checked(4).ok_or_else(|| refused(&answer))?;

@@ -7,7 +7,7 @@ mod epoll;
 mod ring;
 
 use clap::{Parser, ValueEnum};
-use connection::{Connection, Server};
+use connection::{Connection, Server, Statement};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,6 +36,11 @@ struct Options {
     time: u64,
     #[arg(long, value_enum, default_value_t = Io::Uring)]
     io: Io,
+    #[arg(long, default_value = "sbtest")]
+    database: String,
+    /// A statement in place of the point select: one integer as its parameter, one short row as its answer.
+    #[arg(long, value_name = "SQL")]
+    statement: Option<String>,
     /// Largest key that is asked for.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=9_999_999))]
     rows: u32,
@@ -92,7 +97,12 @@ fn measure(options: &Options) -> io::Result<String> {
             ));
         }
     };
-    let connect = |number| Connection::open(&server, u32::from(number), options.rows);
+    let statement = Statement {
+        database: &options.database,
+        sql: options.statement.as_deref().unwrap_or(server.point_select()),
+        rows: options.rows,
+    };
+    let connect = |number| Connection::open(&server, u32::from(number), statement);
     let mut connections: Vec<_> = (0..options.clients).map(connect).collect::<Result<_, _>>()?;
     let end = Instant::now() + Duration::from_secs(options.time);
     let mut run = Run { end, answers: 0, waited_ns: 0 };

@@ -3,5 +3,19 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    share_arenas();
     dyno::main(dyno_families::FAMILIES, dyno_families::PAPERS)
 }
+
+/// glibc makes up to eight arenas for each core, one for each thread that comes first. Each stage of a soak has new
+/// threads, and memory would grow with the stages until all arenas are there.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "the allocator is asked by a call of C")]
+fn share_arenas() {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    // SAFETY: it takes two numbers, and no other thread runs yet. A refusal leaves the default.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, cores as libc::c_int) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn share_arenas() {}
