@@ -17,9 +17,17 @@ const SESSIONS: u32 = 4;
 const TERMINALS: u32 = 16;
 /// Of a transaction of dyno's, on average, where each statement waits for its answer.
 const ROUND_TRIPS: f64 = 19.4;
-/// Rows of the stock that a statement of the bare loop adds up: it then takes the server about as long as TPC-C's
-/// average statement.
-const SUMMED_ROWS: u32 = 120;
+/// Statements of a transaction of dyno's, and how many of them are sent at once, about, where flights are shared.
+const STATEMENTS: f64 = 28.0;
+const TOGETHER: u32 = 8;
+/// Rows of the stock that a statement of the bare loop adds up: a transaction then takes the server about as long as one of
+/// TPC-C's.
+const fn summed_rows(flight: Flight) -> u32 {
+    match flight {
+        Flight::Statement => 120,
+        Flight::Pipelined => 83,
+    }
+}
 /// Warehouses of the many terminals, ten each, and the sessions that they share.
 const HOMES: u32 = 10_000;
 const MANY_SESSIONS: u32 = 1_000;
@@ -93,7 +101,7 @@ impl Server {
     }
 
     /// The bare loop over as many connections, with a statement that reads dyno's tables.
-    fn floor(&self, bench: &Bench, seconds: u64) -> Command {
+    fn floor(&self, bench: &Bench, flight: Flight, seconds: u64) -> Command {
         let mut command = Command::new(&bench.programs.floor);
         let (server, port, key) = match self {
             Server::Postgres(server) => ("--postgres", server.port, "$1"),
@@ -101,12 +109,16 @@ impl Server {
         };
         let sql = format!(
             "SELECT sum(q) FROM (SELECT s_quantity AS q FROM bmsql_stock WHERE s_w_id = 1 AND s_i_id >= {key} \
-             ORDER BY s_i_id LIMIT {SUMMED_ROWS}) AS summed"
+             ORDER BY s_i_id LIMIT {}) AS summed",
+            summed_rows(flight)
         );
         command.arg(format!("{server}=127.0.0.1")).arg(format!("--port={port}"));
         command.arg(format!("--database={}", database_of(Who::Dyno)));
         command.args(["--statement", &sql, "--rows=99000"]);
         command.arg(format!("--clients={TERMINALS}")).arg(format!("--time={seconds}"));
+        if flight == Flight::Pipelined {
+            command.arg(format!("--flight={TOGETHER}"));
+        }
         command
     }
 
@@ -170,18 +182,16 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar
         server.renew(who)?;
         bench.run(server.load(bench, who)?, None)?;
     }
-    let mut programs = vec![Who::Dyno, Who::GoTpc];
-    programs.extend((flight == Flight::Statement).then_some(Who::Floor));
-    let rounds = bench.rounds(name, &programs, |who| {
+    let rounds = bench.rounds(name, &[Who::Dyno, Who::GoTpc, Who::Floor], |who| {
         let peak_kib = Cell::new(0);
         let steady = bench.steady(|seconds| {
             let command = match who {
-                Who::Floor => server.floor(bench, seconds),
+                Who::Floor => server.floor(bench, flight, seconds),
                 _ => server.run(bench, who, flight, seconds)?,
             };
             let ended = bench.run(command, None)?;
             peak_kib.set(peak_kib.get().max(ended.peak_kib));
-            let transactions = transactions(who, &ended.output)?;
+            let transactions = transactions(who, flight, &ended.output)?;
             Ok(Cost { cpu_s: ended.cpu_s, statements: transactions })
         })?;
         Ok((steady, peak_kib.get() as f64 / 1024.0))
@@ -245,9 +255,9 @@ fn late_p99_ms(output: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("the terminals do not say how late they were:\n{output}"))
 }
 
-/// Transactions in a report, without failed ones but those that go-tpc's end cut off. The bare loop's answers make as many
-/// transactions as their round trips would be.
-fn transactions(who: Who, output: &str) -> Result<f64, String> {
+/// Transactions in a report, without failed ones but those that go-tpc's end cut off; of the bare loop its answers, divided
+/// by those of a transaction.
+fn transactions(who: Who, flight: Flight, output: &str) -> Result<f64, String> {
     let mut sum = 0;
     for line in output.lines() {
         let count = match who {
@@ -268,6 +278,7 @@ fn transactions(who: Who, output: &str) -> Result<f64, String> {
     }
     match who {
         _ if sum == 0 => Err(format!("{who} reports no transactions:\n{output}")),
+        Who::Floor if flight == Flight::Pipelined => Ok(sum as f64 / STATEMENTS),
         Who::Floor => Ok(sum as f64 / ROUND_TRIPS),
         _ => Ok(sum as f64),
     }
@@ -279,18 +290,19 @@ mod tests {
 
     #[test]
     fn transactions_are_read_from_both_reports() {
+        let of = |who, output| transactions(who, Flight::Statement, output);
         let dyno = "transactions 1620\nfailed 0\ncpu_us_per_transaction 509.3\n";
-        assert_eq!(transactions(Who::Dyno, dyno), Ok(1620.0));
-        assert!(transactions(Who::Dyno, "transactions 7\nfailed 2\n").is_err());
+        assert_eq!(of(Who::Dyno, dyno), Ok(1620.0));
+        assert!(of(Who::Dyno, "transactions 7\nfailed 2\n").is_err());
         let go_tpc = "Finished\n\
                       [Summary] DELIVERY - Takes(s): 7.8, Count: 111, TPM: 853.8, Sum(ms): 9.1\n\
                       [Summary] NEW_ORDER - Takes(s): 7.9, Count: 1135, TPM: 8598.9\n\
                       [Summary] NEW_ORDER_ERR - Takes(s): 7.9, Count: 5, TPM: 8598.9\n\
                       tpmC: 8598.6, tpmTotal: 19456.4, efficiency: 33431.8%\n";
-        assert_eq!(transactions(Who::GoTpc, go_tpc), Ok(1246.0));
-        assert!(transactions(Who::GoTpc, "Finished\n").is_err());
+        assert_eq!(of(Who::GoTpc, go_tpc), Ok(1246.0));
+        assert!(of(Who::GoTpc, "Finished\n").is_err());
         let floor = "number of transactions actually processed: 388\ntotal: 388\n";
-        assert_eq!(transactions(Who::Floor, floor), Ok(20.0));
+        assert_eq!(of(Who::Floor, floor), Ok(20.0));
     }
 
     #[test]

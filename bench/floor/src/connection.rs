@@ -31,6 +31,8 @@ pub(crate) struct Statement<'a> {
     pub(crate) database: &'a str,
     pub(crate) sql: &'a str,
     pub(crate) rows: u32,
+    /// So many are sent at once.
+    pub(crate) flight: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,8 +45,12 @@ pub(crate) struct Connection {
     fd: OwnedFd,
     protocol: Protocol,
     request: Vec<u8>,
-    /// Where the key begins: 7 digits in PostgreSQL, 4 bytes in MySQL.
-    key_at: usize,
+    /// Where the keys begin: 7 digits in PostgreSQL, 4 bytes in MySQL.
+    keys_at: Vec<usize>,
+    /// Answers of MySQL that are still to come of those that were asked for at once.
+    answers_left: usize,
+    /// Bytes of the end of an answer that the last bytes were.
+    end_bytes: usize,
     rows: u32,
     random: u32,
     pub(crate) sent: Instant,
@@ -57,19 +63,34 @@ impl Connection {
             stream.set_nodelay(true)?;
             Ok::<_, io::Error>(stream)
         };
-        let (protocol, (fd, request, key_at)) = match server {
+        let (protocol, Prepared { fd, request, last, key_at }) = match server {
             Server::PostgresSocket(path) => {
                 (Protocol::Postgres, postgres(UnixStream::connect(path)?, statement)?)
             }
-            Server::PostgresTcp(host, port) => (Protocol::Postgres, postgres(tcp(host, *port)?, statement)?),
-            Server::MysqlSocket(path) => (Protocol::Mysql, mysql(UnixStream::connect(path)?, statement)?),
+            Server::PostgresTcp(host, port) => {
+                (Protocol::Postgres, postgres(tcp(host, *port)?, statement)?)
+            }
+            Server::MysqlSocket(path) => {
+                (Protocol::Mysql, mysql(UnixStream::connect(path)?, statement)?)
+            }
             Server::MysqlTcp(host, port) => (Protocol::Mysql, mysql(tcp(host, *port)?, statement)?),
         };
         rustix::io::ioctl_fionbio(&fd, true)?;
-        let rows = statement.rows;
+        let Statement { rows, flight, .. } = statement;
+        let keys_at = (0..flight).map(|at| at * request.len() + key_at).collect();
+        let request = [request.repeat(flight), last].concat();
         let random = number.wrapping_mul(0x9e37_79b9) ^ std::process::id();
-        let mut connection =
-            Connection { fd, protocol, request, key_at, rows, random, sent: Instant::now() };
+        let mut connection = Connection {
+            fd,
+            protocol,
+            request,
+            keys_at,
+            answers_left: flight,
+            end_bytes: 0,
+            rows,
+            random,
+            sent: Instant::now(),
+        };
         connection.renew(Instant::now());
         Ok(connection)
     }
@@ -85,34 +106,70 @@ impl Connection {
     /// The next request, sent `now`.
     #[inline]
     pub(crate) fn renew(&mut self, now: Instant) {
-        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let mut key = ((u64::from(self.random) * u64::from(self.rows)) >> 32) as u32 + 1;
-        let place = &mut self.request[self.key_at..];
-        match self.protocol {
-            Protocol::Postgres => {
-                for digit in place[..7].iter_mut().rev() {
-                    *digit = b'0' + (key % 10) as u8;
-                    key /= 10;
+        for &at in &self.keys_at {
+            self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let mut key = ((u64::from(self.random) * u64::from(self.rows)) >> 32) as u32 + 1;
+            let place = &mut self.request[at..];
+            match self.protocol {
+                Protocol::Postgres => {
+                    for digit in place[..7].iter_mut().rev() {
+                        *digit = b'0' + (key % 10) as u8;
+                        key /= 10;
+                    }
                 }
+                Protocol::Mysql => place[..4].copy_from_slice(&key.to_le_bytes()),
             }
-            Protocol::Mysql => place[..4].copy_from_slice(&key.to_le_bytes()),
         }
+        self.answers_left = self.keys_at.len();
         self.sent = now;
     }
 
-    /// An answer ends with these bytes. One answer is in flight at a time.
+    /// Statements of a request.
+    pub(crate) fn flight(&self) -> usize {
+        self.keys_at.len()
+    }
+
+    /// Whether these bytes end the answers of a request. One request is in flight at a time.
     #[inline]
-    pub(crate) fn is_complete(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn is_complete(&mut self, bytes: &[u8]) -> bool {
         match (self.protocol, bytes) {
             (Protocol::Postgres, [.., b'Z', 0, 0, 0, 5, _]) => true,
-            // The second end-of-rows packet: number 5 after count, column, end of columns and row.
+            (Protocol::Postgres, _) => false,
+            (Protocol::Mysql, _) if self.keys_at.len() > 1 => self.ends_all(bytes),
             (Protocol::Mysql, [.., 5, 0, 0, 5, 0xfe, _, _, _, _]) => true,
-            _ => false,
+            (Protocol::Mysql, _) => false,
         }
+    }
+
+    /// Looks for [`MYSQL_END`], which may lie in two pieces.
+    fn ends_all(&mut self, bytes: &[u8]) -> bool {
+        for &byte in bytes {
+            self.end_bytes = match self.end_bytes {
+                known if byte == MYSQL_END[known] => known + 1,
+                // The fourth byte is like the first.
+                4 if byte == 0 => 2,
+                _ => usize::from(byte == MYSQL_END[0]),
+            };
+            if self.end_bytes == MYSQL_END.len() {
+                self.end_bytes = 0;
+                self.answers_left = self.answers_left.saturating_sub(1);
+            }
+        }
+        self.answers_left == 0
     }
 }
 
-type Prepared = (OwnedFd, Vec<u8>, usize);
+/// The second end-of-rows packet of an answer with one row: number 5 after count, column, end of columns and row.
+const MYSQL_END: [u8; 5] = [5, 0, 0, 5, 0xfe];
+
+struct Prepared {
+    fd: OwnedFd,
+    /// One execution.
+    request: Vec<u8>,
+    /// What follows the last one.
+    last: Vec<u8>,
+    key_at: usize,
+}
 
 fn refused(what: &[u8]) -> io::Error {
     io::Error::other(format!("the server refuses: {}", String::from_utf8_lossy(what)))
@@ -131,8 +188,9 @@ fn postgres<S: Read + Write + Into<OwnedFd>>(
     until_ready(&mut stream)?;
     let head = b"\0s\0\0\0\0\x01\0\0\0\x07";
     let bind = message(b'B', &[&head[..], b"0000001", b"\0\0"].concat());
-    let request = [bind, message(b'E', b"\0\0\0\0\0"), message(b'S', b"")].concat();
-    Ok((stream.into(), request, 5 + head.len()))
+    let request = [bind, message(b'E', b"\0\0\0\0\0")].concat();
+    let last = message(b'S', b"");
+    Ok(Prepared { fd: stream.into(), request, last, key_at: 5 + head.len() })
 }
 
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -197,7 +255,7 @@ fn mysql<S: Read + Write + Into<OwnedFd>>(
     let key_at = request.len();
     request.extend([0; 4]);
     request[0] = (request.len() - 4) as u8;
-    Ok((stream.into(), request, key_at))
+    Ok(Prepared { fd: stream.into(), request, last: Vec::new(), key_at })
 }
 
 fn packet(stream: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
@@ -224,7 +282,9 @@ mod tests {
             fd: own.into(),
             protocol: Protocol::Mysql,
             request: vec![0; 4],
-            key_at: 0,
+            keys_at: vec![0],
+            answers_left: 1,
+            end_bytes: 0,
             rows: 100,
             random: 1,
             sent: Instant::now(),
@@ -234,6 +294,11 @@ mod tests {
         connection.renew(Instant::now());
         let key = u32::from_le_bytes(connection.request()[..4].try_into().unwrap());
         assert!((1..=100).contains(&key));
+        connection.keys_at = vec![0, 0];
+        connection.renew(Instant::now());
+        assert!(!connection.is_complete(b"row\x05\0\0\x05\xfe\0\0\x02\0"), "one of two");
+        assert!(!connection.is_complete(b"\x05\0\0\x05\0\0"), "no end, and a part of one");
+        assert!(connection.is_complete(b"\x05\xfe\0\0\x02\0"), "an end in two pieces");
         connection.protocol = Protocol::Postgres;
         assert!(connection.is_complete(b"C\0\0\0\rSELECT 1\0Z\0\0\0\x05I"));
         assert!(!connection.is_complete(b"C\0\0\0\rSELECT 1\0"));

@@ -1,4 +1,4 @@
-//! `dyno-floor`: prepared point selects over many connections, and nothing else: no protocol but the answer's last
+//! `dyno-floor`: prepared point selects, or another statement, over many connections, and nothing else: no protocol but the answer's last
 //! bytes, no statistics but one clock read and one addition an answer. What it costs is what the kernel asks of any
 //! client that waits for all its connections in one thread.
 
@@ -41,6 +41,9 @@ struct Options {
     /// A statement in place of the point select: one integer as its parameter, one short row as its answer.
     #[arg(long, value_name = "SQL")]
     statement: Option<String>,
+    /// Statements that are sent at once; the next ones follow when all are answered.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    flight: u16,
     /// Largest key that is asked for.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=9_999_999))]
     rows: u32,
@@ -60,12 +63,12 @@ struct Run {
 }
 
 impl Run {
-    /// Counts an answer; false when time is over.
+    /// Counts the answers of a request; false when time is over.
     #[inline]
     fn answered(&mut self, connection: &mut Connection) -> bool {
         let now = Instant::now();
-        self.answers += 1;
-        self.waited_ns += (now - connection.sent).as_nanos();
+        self.answers += connection.flight() as u64;
+        self.waited_ns += (now - connection.sent).as_nanos() * connection.flight() as u128;
         connection.renew(now);
         now < self.end
     }
@@ -101,6 +104,7 @@ fn measure(options: &Options) -> io::Result<String> {
         database: &options.database,
         sql: options.statement.as_deref().unwrap_or(server.point_select()),
         rows: options.rows,
+        flight: usize::from(options.flight),
     };
     let connect = |number| Connection::open(&server, u32::from(number), statement);
     let mut connections: Vec<_> = (0..options.clients).map(connect).collect::<Result<_, _>>()?;

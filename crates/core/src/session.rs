@@ -35,6 +35,11 @@ pub trait Driver: Sync {
         false
     }
 
+    /// What the first session is opened to, in sentences.
+    fn place(&self) -> String {
+        "the server".to_owned()
+    }
+
     /// The driver for sessions that load, look and check, which need the node that takes writes.
     fn primary(&self) -> &Self {
         self

@@ -83,7 +83,7 @@ impl Database {
                 let message =
                     format!("{target} can't be opened: this dyno was built without DuckDB.");
                 return Err(dyno_core::DbError::unreachable(message)
-                    .with_hint("the README says how to build it with the cargo feature duckdb"));
+                    .with_hint("doc/builds.md says how to build it with the cargo feature duckdb"));
             }
         })
     }

@@ -80,7 +80,7 @@ fn clear_text_goes_only_where_nobody_listens() {
 }
 
 #[test]
-fn texts_of_a_server_are_bounded_before_and_after_the_log_in() {
+fn item_6_texts_of_a_server_are_bounded_before_and_after_the_log_in() {
     // Longer than a message may be before the log-in.
     let (error, _) = Hostile::on_loopback(vec![error_message(1 << 20)]).log_in();
     assert!(error.message().len() < 500, "{}", error.message().len());

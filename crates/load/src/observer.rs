@@ -66,6 +66,10 @@ pub trait LoadObserver: Sync {
     fn lost_node(&self) -> Option<NodeSight> {
         None
     }
+    /// Whether nodes are watched, so that [`Self::lost_node`] may tell of one a moment after its sessions are lost.
+    fn watches_nodes(&self) -> bool {
+        false
+    }
     /// Looks at all nodes, where they are known; else only the way to the target is looked at. Takes a while.
     fn nodes(&self) -> Vec<NodeSight> {
         Vec::new()

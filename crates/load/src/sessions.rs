@@ -21,6 +21,7 @@ pub struct LoadSessions<'a, D> {
     at_first_node: bool,
     activity: Arc<Activity>,
     is_watched: AtomicBool,
+    has_failed: AtomicBool,
 }
 
 impl<'a, D: Driver> LoadSessions<'a, D> {
@@ -34,6 +35,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             at_first_node: false,
             activity: Arc::default(),
             is_watched: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
         }
     }
 
@@ -82,14 +84,14 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         let sessions = seats.len() as u32;
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let loops = if self.driver.blocks() { sessions } else { cores as u32 };
+        self.has_failed.store(false, Ordering::Relaxed);
         let next: Vec<AtomicUsize> = places.iter().map(|_| AtomicUsize::new(0)).collect();
-        let has_failed = AtomicBool::new(false);
         let one = async |number: u32| {
             let place = seats[number as usize];
             let (driver, pieces) = places[place];
             let turns = async |session: &mut D::Session| {
                 let context = set_up(session).await?;
-                while !has_failed.load(Ordering::Relaxed)
+                while !self.has_failed()
                     && let Some(piece) = pieces.get(next[place].fetch_add(1, Ordering::Relaxed))
                 {
                     // A session that blocks its thread is not asked while it works.
@@ -101,7 +103,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
                 Ok(())
             };
             let done = self.session(driver, number, turns).await;
-            has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            self.has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
             done
         };
         self.watched(|| {
@@ -124,7 +126,8 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
     fn explained(&self, error: LoadError) -> LoadError {
         let Some(db_error) = error.db_error() else { return error };
         let began = Instant::now();
-        let is_lost = db_error.is_fatal() || db_error.is_connect();
+        let is_lost =
+            self.observer.watches_nodes() && (db_error.is_fatal() || db_error.is_connect());
         loop {
             if let Some(NodeSight { name, evidence, health }) = self.observer.lost_node() {
                 let problem = format!("{name} {evidence}");
@@ -154,9 +157,11 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             Some(Err(error)) => Err(while_doing("connecting to the database")(error)),
             Some(Ok(mut session)) => {
                 self.activity.opened(number, &session);
-                match unless(|| self.is_over(), noted(&self.activity, number, work(&mut session)))
-                    .await
-                {
+                let working = async {
+                    doing("waiting for an answer");
+                    work(&mut session).await
+                };
+                match unless(|| self.is_over(), noted(&self.activity, number, working)).await {
                     Some(done) => {
                         // A server that hangs takes no good-bye either.
                         unless(|| self.is_over(), session.close()).await;
@@ -172,6 +177,11 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         };
         self.activity.left(number);
         done
+    }
+
+    /// Whether a session of the present [`LoadSessions::each`] has failed, so that the others end after what they are doing.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
     }
 
     fn is_over(&self) -> bool {

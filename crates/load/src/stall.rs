@@ -112,6 +112,8 @@ fn watch(
         }
         let mut sights: Vec<NodeSight> = observer.lost_node().into_iter().collect();
         let idle = activity.idle();
+        // A look takes a while, in which a session may give up: it is said what was waited for before.
+        let waits = activity.waits();
         if idle < patience.says_after {
             if due > patience.says_after {
                 observer.note(&format!("{} goes on", observer.work()));
@@ -119,13 +121,11 @@ fn watch(
             due = patience.says_after;
         } else if idle >= due && sights.is_empty() {
             due = (2 * due).min(idle + 4 * patience.says_after);
-            // A look takes a while, in which a session may give up: it is said what was waited for before.
-            let waits = activity.waits();
             sights = look();
             observer.note(&stalled(idle, &waits, &sights));
         }
         if let Some(node) = patience.lost(idle, &sights) {
-            let problem = lost(node, idle, &patience, observer.work());
+            let problem = lost(node, idle, &patience, (observer.work(), &waits));
             let _ = activity.verdict.set((problem, remedy(node.health).to_owned()));
         }
     }
@@ -135,7 +135,7 @@ fn watch(
 pub(crate) fn look_at_all<D: Driver>(driver: &D, observer: &dyn LoadObserver) -> Vec<NodeSight> {
     let sights = observer.nodes();
     match sights.is_empty() && !driver.blocks() {
-        true => vec![look_at(driver, "the server", observer.patience().answer_within)],
+        true => vec![look_at(driver, &driver.place(), observer.patience().answer_within)],
         false => sights,
     }
 }
@@ -207,11 +207,13 @@ fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
     text
 }
 
-fn lost(node: &NodeSight, idle: Nanos, patience: &Patience, work: &str) -> String {
+/// `waits` is what the sessions of `work` wait for.
+fn lost(node: &NodeSight, idle: Nanos, patience: &Patience, (work, waits): (&str, &str)) -> String {
     let NodeSight { name, health, evidence } = node;
-    let since = match health {
-        NodeHealth::Dead | NodeHealth::Starved => String::new(),
-        _ => format!(", and {work} made no progress for {} s", idle / SECOND),
+    let since = match (health, waits) {
+        (NodeHealth::Dead | NodeHealth::Starved, _) => String::new(),
+        (_, "") => format!(", and {work} made no progress for {} s", idle / SECOND),
+        _ => format!(", and {work} made no progress for {} s: {waits}", idle / SECOND),
     };
     let bound = match health {
         NodeHealth::Stuck => {
@@ -263,14 +265,30 @@ mod tests {
             Patience::saying_after(30 * SECOND).lost(200 * SECOND, &sights).expect("one is dead");
         assert_eq!(worst.health, NodeHealth::Dead);
         assert_eq!(
-            lost(worst, SECOND, &Patience::saying_after(30 * SECOND), "the load"),
+            lost(
+                worst,
+                SECOND,
+                &Patience::saying_after(30 * SECOND),
+                ("the load", "session 0: COMMIT")
+            ),
             "n1 says so"
         );
-        let stuck =
-            lost(&sights[0], 200 * SECOND, &Patience::saying_after(30 * SECOND), "the load");
+        let stuck = |waits| {
+            lost(
+                &sights[0],
+                200 * SECOND,
+                &Patience::saying_after(30 * SECOND),
+                ("the load", waits),
+            )
+        };
         assert_eq!(
-            stuck,
+            stuck(""),
             "n1 says so, and the load made no progress for 200 s (it waits 60 s for such a node)"
+        );
+        assert_eq!(
+            stuck("session 0: COMMIT (200 s)"),
+            "n1 says so, and the load made no progress for 200 s: session 0: COMMIT (200 s) \
+             (it waits 60 s for such a node)"
         );
     }
 }

@@ -69,6 +69,7 @@ fn a_server_that_hangs_is_named_with_what_is_waited_for_and_ends_the_load() {
         "{text}"
     );
     assert!(text.contains("the load made no progress for"), "{text}");
+    assert!(text.contains("session 0: loading piece "), "{text}");
     let notes = seen.notes.lock().expect("no panic");
     assert!(notes[0].starts_with("no progress for"), "{notes:?}");
     for piece in 1..=3 {

@@ -43,7 +43,9 @@ pub(crate) fn pngs(
 }
 
 fn failed(error: std::io::Error) -> PdfError {
-    PdfError::new(format!("The file can't be made in a temporary folder: {error}."))
+    let folder = std::env::temp_dir();
+    PdfError::new(format!("No PDF or PNG can be made in {}: {error}.", folder.display()))
+        .with_hint("Make room there, or name another folder by the environment variable TMPDIR.")
 }
 
 fn folder_with(fonts: &[Font]) -> Result<tempfile::TempDir, PdfError> {

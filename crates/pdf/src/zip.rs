@@ -17,7 +17,7 @@ const DAY: u16 = 1 << 5 | 1;
 /// # Errors
 /// When it is larger than 4 GiB or has more than 65,535 files.
 pub fn zip<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Result<Vec<u8>, PdfError> {
-    let large = |_| PdfError::new("The document is too large for its format.");
+    let large = |_| PdfError::new("The docx is too large for its format (4 GiB, 65,535 files).");
     let mut out = Vec::new();
     let mut directory = Vec::new();
     let mut count = 0_usize;

@@ -38,7 +38,7 @@ impl Templates {
         for (name, text) in files(folder)? {
             if Templates::own(&name).is_none() {
                 let error = ReportError::new(format!(
-                    "{} replaces no template.",
+                    "{} is not named like a template, so it replaces none.",
                     folder.join(&name).display()
                 ));
                 let known: Vec<&str> = Templates::names().collect();
@@ -57,11 +57,13 @@ impl Templates {
                 langs.unwrap_or(name)
             });
             if !sections::slots().any(|slot| Some(slot.as_str()) == known) {
-                let error =
-                    ReportError::new(format!("{} is no slot.", slots.join(&name).display()));
+                let error = ReportError::new(format!(
+                    "{} is named like no slot.",
+                    slots.join(&name).display()
+                ));
                 let all: Vec<String> = sections::slots().map(|slot| slot + ".md").collect();
                 return Err(error.with_hint(format!(
-                    "Slots are {}; with .zh.md for Chinese papers alone.",
+                    "Slots are {}; their names end with .zh.md where the text is for Chinese papers alone.",
                     all.join(", ")
                 )));
             }
@@ -113,9 +115,9 @@ impl Templates {
                 let line = text[..text.len() - inside.len()].lines().count().max(1);
                 let known: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
                 let error = ReportError::new(format!(
-                    "The paper can't be written (template {name}, line {line}): there is no `{wanted}`."
+                    "The template {name}, line {line}, has the place `{wanted}`, which dyno can't fill."
                 ));
-                return Err(error.with_hint(format!("A place is one of {}.", known.join(", "))));
+                return Err(error.with_hint(format!("Its places are {}.", known.join(", "))));
             };
             out += &rest[..at];
             out += value;
@@ -128,7 +130,10 @@ impl Templates {
 /// Names and texts of the files in a folder, hidden ones left out.
 fn files(folder: &Path) -> Result<Vec<(String, String)>, ReportError> {
     let failed = |path: &Path, error: std::io::Error| {
-        ReportError::new(format!("{} can't be read: {error}.", path.display()))
+        let message = format!("{}, of `--template`, can't be read: {error}.", path.display());
+        ReportError::new(message).with_hint(
+            "Name a folder of text files; `dyno paper --templates FOLDER` writes dyno's own into a new one.",
+        )
     };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| failed(folder, error))? {

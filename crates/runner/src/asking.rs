@@ -1,11 +1,12 @@
 //! Questions to servers outside the engine: checks, proofs, looks, passes of TPC-H. Where no answer comes, the user hears
 //! which session waits for what and how the nodes are; where a node is lost, nobody waits any longer.
 
-use crate::databases::ReachedDatabase;
+use crate::databases::{ReachedDatabase, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::signals;
 use crate::watched::{self, WatchedNode};
+use dyno_core::Driver;
 use dyno_facts::TargetFacts;
 use dyno_load::{Activity, LoadObserver, NodeSight, remedy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,7 +91,7 @@ pub(crate) fn guarded<T>(
     })
 }
 
-/// The same for a target that `dyno check` looks at; `planned` names its nodes where there are several.
+/// The same for a target that `dyno check` or `dyno bench` looks at; `planned` names its nodes where there are several.
 ///
 /// # Errors
 /// Those of `ask`, or that a node is lost.
@@ -102,7 +103,8 @@ pub fn asking<T>(
 ) -> Result<T, Failure> {
     let mut nodes = watched::watched(planned, reached);
     if nodes.is_empty() {
-        nodes.push(WatchedNode::only("the server", &reached.database));
+        let place = with_driver!(&reached.database, driver => driver.place());
+        nodes.push(WatchedNode::only(&place, &reached.database));
     }
     guarded(place, "the check", &nodes, ask)
 }
@@ -128,6 +130,10 @@ impl LoadObserver for AskedNodes {
 
     fn lost_node(&self) -> Option<NodeSight> {
         watched::lost(&now()?.nodes)
+    }
+
+    fn watches_nodes(&self) -> bool {
+        true
     }
 
     fn nodes(&self) -> Vec<NodeSight> {

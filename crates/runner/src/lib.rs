@@ -259,7 +259,7 @@ impl Runner<'_> {
         let skipped = self.run.header().skipped.keys().cloned().collect();
         let mut failed = 0u32;
         let left = self.plan.remaining(&self.plan.settled(&complete, &skipped));
-        let mut remaining = Remaining::new();
+        let mut remaining = Remaining::new(&self.plan.experiments);
         for (at, &step) in left.iter().enumerate() {
             if self.control.is_stopped() {
                 return Ok(RunStatus::Interrupted);

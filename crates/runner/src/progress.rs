@@ -203,7 +203,7 @@ impl LoadObserver for LoadProgress {
         if all_s >= WORTH_TELLING_S {
             let (title, rate, time) = (&self.progress.title, short(rate), about(all_s));
             self.progress.note(&format!(
-                "{title}: {time} for {planned} rows, at the {rate} rows/s of its first {} s",
+                "{title}: {time} for the {planned} rows alone, at the {rate} rows/s of its first {} s",
                 PROBE.as_secs()
             ));
         }
@@ -219,6 +219,10 @@ impl LoadObserver for LoadProgress {
 
     fn lost_node(&self) -> Option<NodeSight> {
         watched::lost(&self.nodes)
+    }
+
+    fn watches_nodes(&self) -> bool {
+        !self.nodes.is_empty()
     }
 
     fn nodes(&self) -> Vec<NodeSight> {

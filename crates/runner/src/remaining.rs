@@ -1,7 +1,8 @@
 //! How long the rest of a run will take: by the guesses of its plan, corrected by how long its steps took so far.
 
 use crate::progress::about;
-use dyno_facts::{PlanStep, StepAction};
+use dyno_facts::{ExperimentFacts, PlanStep, StepAction};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -42,22 +43,29 @@ impl Taken {
     }
 }
 
-pub(crate) struct Remaining {
+pub(crate) struct Remaining<'a> {
+    experiments: &'a [ExperimentFacts],
     loads: Taken,
     trials: Taken,
+    /// What the trials of an experiment have taken, of its budget.
+    spent_s: BTreeMap<String, f64>,
     told: Option<Instant>,
 }
 
-impl Remaining {
-    pub(crate) fn new() -> Self {
-        Remaining { loads: Taken::default(), trials: Taken::default(), told: None }
+impl<'a> Remaining<'a> {
+    pub(crate) fn new(experiments: &'a [ExperimentFacts]) -> Self {
+        let (loads, trials) = (Taken::default(), Taken::default());
+        Remaining { experiments, loads, trials, spent_s: BTreeMap::new(), told: None }
     }
 
     /// A step has been done.
     pub(crate) fn took(&mut self, step: &PlanStep, seconds: f64) {
         let taken = match step.action {
             StepAction::Prepare => &mut self.loads,
-            StepAction::Trial(_) => &mut self.trials,
+            StepAction::Trial(_) => {
+                *self.spent_s.entry(step.experiment.clone()).or_default() += seconds;
+                &mut self.trials
+            }
             StepAction::Cleanup => return,
         };
         taken.guessed_s += step.estimated_s;
@@ -65,12 +73,14 @@ impl Remaining {
     }
 
     pub(crate) fn left_s(&self, steps: &[&PlanStep]) -> f64 {
-        let of = |step: &&PlanStep| match step.action {
+        let of = |step: &PlanStep| match step.action {
             StepAction::Prepare => step.estimated_s * self.loads.factor(),
             StepAction::Trial(_) => step.estimated_s * self.trials.factor(),
             StepAction::Cleanup => step.estimated_s,
         };
-        steps.iter().map(of).sum()
+        let each: Vec<_> = steps.iter().map(|&step| (step, of(step))).collect();
+        let spent_s = |experiment: &str| self.spent_s.get(experiment).copied().unwrap_or(0.0);
+        dyno_suite::estimate(self.experiments, &each, spent_s)
     }
 
     /// Shows what is left with the bars of the next step, and now and then says it in a line.
@@ -88,7 +98,7 @@ impl Remaining {
     }
 }
 
-impl Drop for Remaining {
+impl Drop for Remaining<'_> {
     fn drop(&mut self) {
         if let Ok(mut rest) = REST.lock() {
             *rest = None;
@@ -99,7 +109,7 @@ impl Drop for Remaining {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_facts::PlannedTrial;
+    use dyno_facts::{ComparisonFacts, PlannedTrial, StopRule};
 
     fn step(action: StepAction, estimated_s: f64) -> PlanStep {
         let (id, experiment, target) = (String::new(), String::new(), String::new());
@@ -111,7 +121,7 @@ mod tests {
         let load = step(StepAction::Prepare, 15.0);
         let trial = step(StepAction::Trial(PlannedTrial::default()), 10.0);
         let cleanup = step(StepAction::Cleanup, 1.0);
-        let mut remaining = Remaining::new();
+        let mut remaining = Remaining::new(&[]);
         assert_eq!(remaining.left_s(&[&load, &trial, &cleanup]), 26.0);
         // (35 + 5) / (15 + 5): twice as long; trials are another matter.
         remaining.took(&load, 35.0);
@@ -120,5 +130,32 @@ mod tests {
         let told = remaining.show(&[&load, &trial, &cleanup], 5);
         assert_eq!(told.as_deref(), Some("step 3 of 5: about 41 s left"));
         assert_eq!(remaining.show(&[&trial], 5), None, "told a moment ago");
+    }
+
+    #[test]
+    fn pairs_take_what_is_left_of_their_budget_at_most() {
+        let pair = |repeat| {
+            let trial = PlannedTrial { repeat, ..PlannedTrial::default() };
+            step(StepAction::Trial(trial), 10.0)
+        };
+        let pairs: Vec<PlanStep> = (1..=200).map(pair).collect();
+        let all: Vec<&PlanStep> = pairs.iter().collect();
+        let stop = StopRule {
+            pairs_least: 2,
+            pairs_most: 200,
+            budget_s: Some(60.0),
+            ..StopRule::default()
+        };
+        let comparison = Some(ComparisonFacts { stop, ..ComparisonFacts::default() });
+        let experiments = [ExperimentFacts { comparison, ..ExperimentFacts::default() }];
+        let mut remaining = Remaining::new(&experiments);
+        assert_eq!(remaining.left_s(&all), 60.0);
+        remaining.took(&pairs[0], 10.0);
+        assert_eq!(remaining.left_s(&all[1..]), 50.0);
+        // The budget is nearly spent, and a pair of the fewest is left.
+        remaining.took(&pairs[2], 45.0);
+        assert_eq!(remaining.left_s(&all[2..]), 5.0);
+        // (55 + 5) / (20 + 5) times as long as guessed.
+        assert_eq!(remaining.left_s(&all[1..]), 24.0);
     }
 }

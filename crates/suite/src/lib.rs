@@ -43,6 +43,7 @@ pub use plan::{Overrides, Plan};
 pub use problem::{Problem, SuiteError, SuitePlace};
 pub use publication::publication;
 pub use resume::fnv1a;
+pub use steps::estimate;
 pub use suite::{
     Link, Node, OptionEntry, OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan,
 };

@@ -213,27 +213,38 @@ impl Maker<'_> {
     }
 }
 
-/// A guess of the whole time in seconds. A comparison takes its budget at most, unless the fewest pairs
-/// take longer.
-pub(crate) fn estimate(experiments: &[ExperimentFacts], steps: &[PlanStep]) -> f64 {
+/// A guess of the seconds that steps take, given what each takes by itself. A comparison takes
+/// what is left of its budget at most, unless the fewest pairs take longer; `spent_s` of an experiment is gone.
+pub fn estimate(
+    experiments: &[ExperimentFacts],
+    steps: &[(&PlanStep, f64)],
+    spent_s: impl Fn(&str) -> f64,
+) -> f64 {
     let of = |experiment: &ExperimentFacts| {
         let (mut others_s, mut least_s, mut trials_s) = (0.0, 0.0, 0.0);
         let stop = experiment.comparison.as_ref().map(|comparison| comparison.stop);
-        for step in steps.iter().filter(|step| step.experiment == experiment.name) {
+        for &(step, own_s) in steps.iter().filter(|(step, _)| step.experiment == experiment.name) {
             match (&step.action, stop) {
                 (StepAction::Trial(trial), Some(stop)) if trial.purpose == Purpose::Measure => {
-                    trials_s += step.estimated_s;
+                    trials_s += own_s;
                     if trial.repeat <= stop.pairs_least {
-                        least_s += step.estimated_s;
+                        least_s += own_s;
                     }
                 }
-                _ => others_s += step.estimated_s,
+                _ => others_s += own_s,
             }
         }
-        let budget_s = stop.and_then(|stop| stop.budget_s).unwrap_or(f64::INFINITY);
-        others_s + trials_s.min(budget_s.max(least_s))
+        let left_s = match stop.and_then(|stop| stop.budget_s) {
+            Some(budget_s) => budget_s - spent_s(&experiment.name),
+            None => f64::INFINITY,
+        };
+        others_s + trials_s.min(left_s.max(least_s))
     };
-    experiments.iter().map(of).sum()
+    let is_of_none = |(step, _): &&(&PlanStep, f64)| {
+        experiments.iter().all(|experiment| experiment.name != step.experiment)
+    };
+    let of_none = steps.iter().filter(is_of_none).map(|(_, own_s)| own_s);
+    experiments.iter().map(of).sum::<f64>() + of_none.sum::<f64>()
 }
 
 /// What a point differs in from the others of its experiment on its target.

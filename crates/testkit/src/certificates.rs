@@ -2,6 +2,7 @@
 
 use crate::Scratch;
 use crate::binary::output_of;
+use crate::server::hand_over;
 use std::process::Command;
 
 /// Two CAs, and a server certificate for localhost and 127.0.0.1 of the first.
@@ -37,10 +38,16 @@ impl Certificates {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(folder.join("server.key"), PermissionsExt::from_mode(0o644))
             .map_err(|error| error.to_string())?;
+        let own = folder.join("own.key");
+        std::fs::copy(folder.join("server.key"), &own)
+            .and_then(|_| std::fs::set_permissions(&own, PermissionsExt::from_mode(0o600)))
+            .map_err(|error| error.to_string())?;
+        hand_over(&own)?;
         Ok(Certificates(scratch))
     }
 
-    /// The path of a file: `ca.pem`, `other.pem`, `server.pem`, `server.key`.
+    /// The path of a file: `ca.pem`, `other.pem`, `server.pem`, `server.key`; `own.key` is the same for the server alone, as
+    /// PostgreSQL wants it.
     pub fn file(&self, name: &str) -> std::path::PathBuf {
         self.0.file(name)
     }

@@ -33,8 +33,13 @@ impl MariaDb {
     /// Starts a small server of a later version, which `tests/fetch-servers mariadb` has unpacked; an error says that it
     /// has not.
     pub fn start_fetched() -> Result<Self, String> {
+        Self::start_fetched_with(&[])
+    }
+
+    /// The same with further options.
+    pub fn start_fetched_with(options: &[&str]) -> Result<Self, String> {
         let fetched = Fetched::find("mariadb")?;
-        Ok(Self::launch_fetched(&fetched)
+        Ok(Self::launch_fetched(&fetched, options)
             .unwrap_or_else(|why| panic!("MariaDB is there but doesn't start: {why}")))
     }
 
@@ -54,7 +59,7 @@ impl MariaDb {
     }
 
     /// The installer is a script that looks for programs of this machine: what it does is done here.
-    fn launch_fetched(fetched: &Fetched) -> Result<Self, String> {
+    fn launch_fetched(fetched: &Fetched, options: &[&str]) -> Result<Self, String> {
         let scratch = Scratch::new();
         hand_over(scratch.path())?;
         let (loader, mut arguments) = fetched.program("usr/sbin/mariadbd", "usr/lib")?;
@@ -86,7 +91,7 @@ impl MariaDb {
                 .arg(format!("--tmpdir={}", scratch.path().display()))
                 .stdin(script),
         )?;
-        Self::on_data(scratch, &loader, arguments, &[])
+        Self::on_data(scratch, &loader, arguments, options)
     }
 
     /// Starts a server on the folder `data` of `scratch`; `arguments` come first, `options` last.

@@ -20,12 +20,17 @@ impl MySql {
 
     /// Starts a small server. An error is that of [`Self::folder`]; panics when one that is there doesn't start.
     pub fn start() -> Result<Self, String> {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with further options.
+    pub fn start_with(options: &[&str]) -> Result<Self, String> {
         let fetched = Fetched::find("mysql")?;
-        Ok(Self::launch(&fetched)
+        Ok(Self::launch(&fetched, options)
             .unwrap_or_else(|why| panic!("MySQL is there but doesn't start: {why}")))
     }
 
-    fn launch(fetched: &Fetched) -> Result<Self, String> {
+    fn launch(fetched: &Fetched, options: &[&str]) -> Result<Self, String> {
         let scratch = Scratch::new();
         hand_over(scratch.path())?;
         let (loader, mut arguments) =
@@ -52,6 +57,7 @@ impl MySql {
             "--innodb-buffer-pool-size=128M".to_owned(),
             "--innodb-flush-log-at-trx-commit=2".to_owned(),
         ]);
+        arguments.extend(options.iter().map(|&option| option.to_owned()));
         let mut mysql = MySql { server: TestServer::new(scratch, &loader, arguments), port };
         let administrator = format!("mysql://root@127.0.0.1:{port}/mysql");
         mysql.server.launch(|| ask(&administrator, "SELECT 1").is_ok())?;

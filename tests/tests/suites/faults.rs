@@ -269,7 +269,17 @@ fn a_full_disk_is_one_error_and_nothing_written_is_lost() {
     assert!(ran.stderr.contains("hint: Free some space there"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
     assert!(commits(&run, 2).starts_with(&before), "whole lines stay");
+    fill();
+    let paper = dyno(folder, &["paper", "last"]);
+    assert_eq!((paper.code, error_lines(&paper.stderr)), (1, 1), "{}", paper.stderr);
+    assert!(paper.stderr.contains("No space left on device"), "{}", paper.stderr);
+    assert!(paper.stderr.contains("hint: "), "{}", paper.stderr);
+    for part in ["paper.html", "paper.html.tmp"] {
+        assert!(!run.join(part).exists(), "no part of a paper stays");
+    }
     fs::remove_file(&filler).expect("removed");
+    let _ = dyno(folder, &["paper", "last"]).good();
+    assert!(run.join("paper.html").exists());
     let shown = dyno(folder, &["show"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert!(!shown.stderr.contains("damaged"), "{}", shown.stderr);

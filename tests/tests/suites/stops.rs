@@ -1,5 +1,6 @@
 //! Servers that hang: dyno says what it waits for, and Ctrl-C ends it at any moment. The same command goes on.
 
+use super::silent::mute_server;
 use dyno_facts::TrialStatus;
 use dyno_store::TrialData;
 use dyno_testkit::{
@@ -8,7 +9,6 @@ use dyno_testkit::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,11 +22,11 @@ fn signal(process: u32, signal: Signal) {
 }
 
 /// A server that is stopped in its tracks while this lives.
-struct Frozen(Vec<u32>);
+pub(crate) struct Frozen(Vec<u32>);
 
 impl Frozen {
     /// All processes of a server: those of PostgreSQL's sessions answer without the first.
-    fn new(first: u32) -> Self {
+    pub(crate) fn new(first: u32) -> Self {
         let mut all = vec![first];
         let children = format!("/proc/{first}/task/{first}/children");
         let children = fs::read_to_string(children).unwrap_or_default();
@@ -186,35 +186,14 @@ fn term_ends_the_first_look_at_a_server_that_takes_connections_and_says_nothing(
     }
 }
 
-/// It logs everybody in as a PostgreSQL does, and is silent from then on.
-fn mute_server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("bound").port();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut heard = [0; 1024];
-                // A request for TLS is refused; what follows is the start-up.
-                if stream.read(&mut heard).is_ok_and(|count| count == 8) {
-                    let _ = stream.write_all(b"N");
-                    let _ = stream.read(&mut heard);
-                }
-                let _ = stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I");
-                while stream.read(&mut heard).is_ok_and(|count| count > 0) {}
-            });
-        }
-    });
-    port
-}
-
 #[test]
 fn a_server_that_logs_in_and_says_nothing_ends_the_first_look() {
     let scratch = Scratch::new();
-    let url = format!("postgres://u@127.0.0.1:{}/d?connect_timeout_s=1", mute_server());
+    let url = format!("postgres://u@127.0.0.1:{}/d?connect_timeout_s=1", mute_server("postgres"));
     suite(scratch.path(), &url, SYSBENCH);
     let ran = start(scratch.path()).end();
     assert_eq!(ran.code, 1, "{}", ran.all());
-    let why = "it takes the log-in, and answers no question within 1 s";
+    let why = "takes the log-in, and answers no question within 1 s";
     assert!(ran.stderr.contains("target main") && ran.stderr.contains(why), "{}", ran.all());
 }
 

@@ -128,6 +128,10 @@ impl Driver for MysqlDriver {
     fn dialect(&self) -> Dialect {
         Dialect::Mysql
     }
+
+    fn place(&self) -> String {
+        format!("the server at {}", self.hosts.pick(0).address())
+    }
 }
 
 fn read_key(path: &String) -> DbResult<PublicKey> {

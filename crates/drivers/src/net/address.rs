@@ -1,6 +1,7 @@
 //! Name resolution before the first connection.
 
 use dyno_core::{Address, DbError, DbResult};
+use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,13 @@ impl Hosts {
         }
         let hosts = self.0.iter().cloned().map(Resolved::new).collect::<Result<_, _>>()?;
         Ok(ResolvedHosts(hosts))
+    }
+}
+
+impl fmt::Display for Hosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(Address::to_string).collect();
+        f.write_str(&all.join(", "))
     }
 }
 

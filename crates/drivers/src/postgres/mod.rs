@@ -174,6 +174,10 @@ impl Driver for PostgresDriver {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
     }
+
+    fn place(&self) -> String {
+        format!("the server at {}", self.settings.hosts.pick(0).address())
+    }
 }
 
 /// libpq trusts `~/.postgresql/root.crt` when the URL names no certificate.

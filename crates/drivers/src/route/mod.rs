@@ -241,6 +241,10 @@ impl<D: Driver + Send> Driver for Routed<D> {
         self.view.nodes[0].blocks()
     }
 
+    fn place(&self) -> String {
+        self.view.nodes[self.view.reads_at(0)].place()
+    }
+
     fn primary(&self) -> &Self {
         self.primary.as_deref().unwrap_or(self)
     }

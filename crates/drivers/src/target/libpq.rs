@@ -9,6 +9,9 @@ use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The time limit of a connection where libpq has none: an hour comes to the same.
+pub const UNLIMITED_CONNECT_S: u64 = 3_600;
+
 /// Command-line options of a libpq program beside the database name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LibpqOptions<'a> {
@@ -287,16 +290,18 @@ impl ConnectionWords {
         })
     }
 
-    /// libpq waits without a limit by default; an hour comes to the same.
+    /// libpq waits without a limit by default.
     fn connect_timeout_s(&mut self) -> Result<u64, TargetError> {
-        const LONGEST_S: u64 = 3_600;
-        let Some(text) = self.take("connect_timeout") else { return Ok(LONGEST_S) };
+        let Some(text) = self.take("connect_timeout") else { return Ok(UNLIMITED_CONNECT_S) };
         let seconds: i32 = text.trim().parse().map_err(|_| {
             TargetError::new(format!(
                 "invalid integer value \"{text}\" for connection option \"connect_timeout\""
             ))
         })?;
-        Ok(u64::try_from(seconds).ok().filter(|&s| s > 0).map_or(LONGEST_S, |s| s.min(LONGEST_S)))
+        Ok(u64::try_from(seconds)
+            .ok()
+            .filter(|&s| s > 0)
+            .map_or(UNLIMITED_CONNECT_S, |s| s.min(UNLIMITED_CONNECT_S)))
     }
 }
 

@@ -2,8 +2,12 @@
 
 use super::refusal::Refusal;
 use super::settings::{Connection, Settings};
-use dyno_core::{DbError, Product, Session};
-use dyno_drivers::target::{LibpqOptions, TargetError, TargetUrl, find_password};
+use dyno_core::{DbError, Nanos, Product, SECOND, Session};
+use dyno_drivers::target::{
+    LibpqOptions, TargetError, TargetUrl, UNLIMITED_CONNECT_S, find_password,
+};
+use dyno_load::Patience;
+use dyno_reactor::{monotonic_now, timeout};
 use dyno_runner::databases::{self, Database, with_driver};
 use dyno_runner::output;
 
@@ -73,9 +77,23 @@ fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
 
 fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
     let database = Database::open(target)?;
-    let product = with_driver!(&database, driver => databases::run(databases::in_session(
-        driver,
-        async |session| Ok(session.product().clone()),
-    )))?;
+    // libpq would wait for ever for a server that takes the connection and says nothing.
+    let patience = Patience::default().gives_up_after;
+    let due = match target.connect_timeout_s() {
+        UNLIMITED_CONNECT_S => monotonic_now() + patience,
+        _ => Nanos::MAX,
+    };
+    let silent = || {
+        let (hosts, seconds) = (&target.hosts, patience / SECOND);
+        DbError::unreachable(format!("The server at {hosts} did not answer within {seconds} s."))
+            .with_hint(
+                "check host and port; connect_timeout or PGCONNECT_TIMEOUT set another limit",
+            )
+    };
+    let product = with_driver!(&database, driver => databases::run(async {
+        let asked =
+            databases::in_session(driver, async |session| Ok(session.product().clone()));
+        timeout(due, asked).await.unwrap_or_else(|_| Err(silent()))
+    }))?;
     Ok((database, product))
 }

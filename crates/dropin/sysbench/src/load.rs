@@ -123,7 +123,8 @@ fn summary(report: &LoadReport) -> String {
     format!("{} rows loaded{method}{found}", report.rows_loaded)
 }
 
-fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
+/// An error of what is done as a load is.
+pub(super) fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
     match error {
         LoadError::Session { doing, sql, error, hint } => {
             let error = match sql {

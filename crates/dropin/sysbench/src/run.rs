@@ -4,19 +4,21 @@ use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::histogram::histogram;
 use super::intervals::{Intervals, ReportHooks, whole_stat};
+use super::load;
 use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
-use super::target::error_policy;
-use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session};
+use super::target::{error_policy, target};
+use dyno_core::{DbError, Dialect, Nanos, SECOND, Session};
 use dyno_drivers::dry::DryDriver;
 use dyno_drivers::{Database, with_driver};
 use dyno_engine::{
     Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats, drive,
 };
 use dyno_facts::SeriesRow;
+use dyno_load::{LoadError, LoadSessions, Unobserved, doing};
 use dyno_lua::{LuaScript, ReportStat};
-use dyno_reactor::{block_on, monotonic_now};
+use dyno_reactor::monotonic_now;
 use dyno_record::{MeasuredInterval, Window};
 use dyno_runner::exit::Exit;
 use dyno_runner::sweep::SweepLevel;
@@ -184,23 +186,23 @@ fn look_before(
 ) -> Result<(), Exit> {
     let threads = job.settings.threads;
     let begun = monotonic_now();
-    let looked = with_driver!(database, driver => block_on(async {
-        let mut session = driver.connect(0).await?;
-        let looked = preflight(&mut session, options, threads).await;
-        let numbers_itself = options.test.is_insert() && !options.auto_inc;
-        if looked.is_ok() && numbers_itself {
-            options.unique_start = first_free_unique(&mut session, options).await?;
-        }
-        session.close().await;
-        looked
-    }));
+    // Watched as a load is: a server that says nothing is given up.
+    let looked = with_driver!(database, driver => {
+        LoadSessions::new(driver, &Unobserved, 1).one(async |session| {
+            Ok(look(session, options, threads).await)
+        })
+    });
     let error = match looked {
         Ok(Ok(notes)) => {
             notes.iter().for_each(|note| console.warning(note));
             return Ok(());
         }
         Ok(Err(error)) => error,
-        Err(error) => SysbenchPreflightError::Db(DbError::unreachable(error.to_string())),
+        Err(LoadError::Session { error, .. }) => SysbenchPreflightError::Db(error),
+        Err(error) => {
+            load::print(console, &error, job.settings);
+            return Err(Exit::Failed);
+        }
     };
     match &error {
         SysbenchPreflightError::Db(_) if job.is_too_late(begun) => {
@@ -215,6 +217,20 @@ fn look_before(
         }
     }
     Err(Exit::Failed)
+}
+
+async fn look<S: Session>(
+    session: &mut S,
+    options: &mut SysbenchOptions,
+    threads: u32,
+) -> Result<Vec<String>, SysbenchPreflightError> {
+    doing("looking at the tables of the test");
+    let notes = preflight(session, options, threads).await?;
+    if options.test.is_insert() && !options.auto_inc {
+        let free = first_free_unique(session, options).await;
+        options.unique_start = free.map_err(SysbenchPreflightError::Db)?;
+    }
+    Ok(notes)
 }
 
 impl Job<'_> {
@@ -237,8 +253,9 @@ impl Job<'_> {
 
     fn say_too_late(&self, console: &mut Console) {
         console.fatal(format_args!(
-            "Worker threads could not be connected and prepared within {} seconds \
+            "Worker threads could not be connected to {} and prepared within {} seconds \
              (--thread-init-timeout)",
+            target(self.settings, |_| None).hosts,
             self.settings.thread_init_timeout_s
         ));
     }

@@ -25,9 +25,9 @@ Ratios are B by A, of the experiments, load levels and targets that both runs ha
 interleaved: what has drifted between them looks like a difference, so no ratio of two runs is a verdict, and
 they end with 3; `dyno run --compare A B` measures both in pairs. At most 15 lines are printed: who is
 compared, a line for each metric of each comparison (direction, ratio with its 95 % interval, medians,
-deviations of the trials, pairs), which checks forbid the claim, gates, and what the exit code means. Decided
-metrics come first, even where throughput is undecided: the line of another metric then says how throughput
-stands.
+deviations of the trials, pairs), the statement or kind of transaction whose mean latency changed most, which
+checks forbid the claim, gates, and what the exit code means. Decided metrics come first, even where
+throughput is undecided: the line of another metric then says how throughput stands.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage or nothing to compare, 3 inconclusive, 4 acknowledged work was
 lost or a denied check has found something, 5 a regression is proven. With --gate the gates decide, else
@@ -65,8 +65,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let judged = judge(&paper, &runs, arguments.lang)?;
     let mut papers: Vec<PathBuf> = Vec::new();
     if let Some(out) = &arguments.out {
-        std::fs::create_dir_all(out)
-            .map_err(|error| Failure::new(format!("{} can't be made: {error}.", out.display())))?;
+        std::fs::create_dir_all(out).map_err(|error| {
+            Failure::new(format!("The folder {} can't be made: {error}.", out.display()))
+                .with_hint("Name another folder with `--out FOLDER`.")
+        })?;
         papers.extend(paper.write_all(out).map_err(report_failure)?.into_iter().next());
     } else {
         let own = runs.iter().map(|run| run.path.join("paper.html"));
@@ -168,7 +170,10 @@ fn nothing_in_common(runs: &[RunData]) -> Failure {
         _ => "It compares no two targets.",
     };
     Failure::usage(format!("Nothing can be compared: {}. {why}", each.join(", ")))
-        .with_hint("Compare two runs of the same suite, or run one with `--compare A B`.")
+        .with_hint(
+            "Compare two runs of the same suite with the same options, or measure two targets in one run: \
+             `dyno run SUITE --compare A B`.",
+        )
 }
 
 fn judge_gates(paper: &Paper, lang: Lang) -> Done {

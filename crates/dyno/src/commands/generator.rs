@@ -85,6 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         }
     })
     .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    assist::remove_stale_folders();
     let fleet = &arguments.nats.fleet;
     let name = arguments.name.as_deref();
     let generator = Generator::open(&nats, fleet, name, versions(), permits.named())?;

@@ -152,8 +152,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(format!("{} can't be read: {error}.", file.display())))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::new(format!("The file of `--paper`, {}, can't be read: {error}.", file.display()))
+            .with_hint("It is a TOML file with the keys of `[paper]`: see suites/README.md.")
+    })?;
     let texts = dyno_suite::publication(&file.to_string_lossy(), &text)?;
     let targets = runs.iter().flat_map(|run| &run.header.targets);
     let known: Vec<&str> = targets.map(|target| target.name.as_str()).collect();
@@ -163,18 +165,20 @@ fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
         Some(name) => {
             let message =
                 format!("{} names the target `{name}`, which no run has.", file.display());
-            Err(Failure::usage(message).with_hint(format!("Targets: {}.", known.join(", "))))
+            Err(Failure::usage(message).with_hint(format!("The runs have: {}.", known.join(", "))))
         }
     }
 }
 
 fn write_templates(folder: &Path) -> Done {
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    const REMEDY: &str = "Name another folder: `dyno paper --templates FOLDER`.";
+    std::fs::create_dir_all(folder)
+        .map_err(|error| unwritable(folder, &error).with_hint(REMEDY))?;
     for name in Templates::names() {
         let file = folder.join(name);
         if file.exists() {
             return Err(Failure::new(format!("{} exists already.", file.display()))
-                .with_hint("Name a new folder: nothing is written over."));
+                .with_hint(format!("No file is written over. {REMEDY}")));
         }
         let text = Templates::own(name).unwrap_or_default();
         dyno_store::write_atomically(&file, text.as_bytes())?;
@@ -185,7 +189,7 @@ fn write_templates(folder: &Path) -> Done {
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{} can't be written: {error}.", file.display()))
-        .with_hint("Make room or name another folder with `dyno paper RUN --out FOLDER`.")
+        .with_hint("Make room there, or name another folder: `dyno paper RUN --out FOLDER`.")
 }
 
 /// The paper of these runs, beside the published figures that their plans name.

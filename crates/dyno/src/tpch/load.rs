@@ -15,7 +15,8 @@ The steps are those of the paper: create, load, primary-keys, foreign-keys, inde
 database is created first. Then all rows are counted and added up, and compared with what was sent. A
 load that was interrupted goes on when the same command is given again: what is stored is kept.
 
-Data: a line for each step, its seconds and rows, with tabs between.
+Data: a line for each step, its seconds and rows, with tabs between. On PostgreSQL keys and indexes of a table
+are made while others are still filled, so that seconds of steps overlap; --serial prevents that.
 
 Examples:
   dyno tpch load --scale 1 --target postgres://bench@db:5432/tpch --sessions 8
@@ -38,6 +39,10 @@ pub(crate) struct Arguments {
     /// Without the 14 secondary indexes.
     #[arg(long)]
     no_indexes: bool,
+    /// Each step waits for the one before, as in the paper; otherwise PostgreSQL makes keys and indexes of a table while
+    /// others are still filled.
+    #[arg(long)]
+    serial: bool,
     /// Only these steps, separated by commas; the load is complete when all are done.
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     steps: Vec<String>,
@@ -86,6 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         foreign_keys: !arguments.no_foreign_keys,
         indexes: !arguments.no_indexes,
         steps,
+        serial: arguments.serial,
         warm_up: arguments.warm_up,
         database_s,
         same_host,
@@ -115,7 +121,11 @@ fn told(report: &TpchLoadReport) -> String {
     let size = report.load.size_bytes.map_or(String::new(), |bytes| {
         format!(", {} MB with its indexes", short(bytes as f64 / 1e6))
     });
-    format!("{text}, all counted and added up in {:.1} s{size}", report.verify_s)
+    let all_s = report
+        .load
+        .seconds
+        .map_or(String::new(), |seconds| format!("; the steps took {seconds:.1} s in all"));
+    format!("{text}, all counted and added up in {:.1} s{size}{all_s}", report.verify_s)
 }
 
 fn table(report: &TpchLoadReport) -> String {

@@ -89,12 +89,14 @@ fn pdf(document: &PagedDocument) -> SourceResult<Vec<u8>> {
 /// The first error, with its line.
 fn explain(desk: &Desk, errors: &[SourceDiagnostic]) -> PdfError {
     let Some(error) = errors.first() else {
-        return PdfError::new("The PDF can't be made.");
+        return PdfError::new("The PDF can't be made: the compiler gives no reason.");
     };
     let line = desk.range(error.span).and_then(|range| {
         let text = desk.source.text().get(..range.start)?;
         Some(text.matches('\n').count() + 1)
     });
     let place = line.map_or(String::new(), |line| format!(" (line {line} of the typst source)"));
-    PdfError::new(format!("The PDF can't be made{place}: {}.", error.message))
+    PdfError::new(format!("The PDF can't be made{place}: {}.", error.message)).with_hint(
+        "The typst source is written beside the paper; look into paper.typ of `--template` where you have one.",
+    )
 }

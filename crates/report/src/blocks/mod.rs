@@ -79,8 +79,11 @@ pub struct Cover {
     /// Across the page where the suite was shrunk: such figures are a rehearsal.
     #[serde(skip_serializing_if = "Message::is_empty")]
     pub banner: Message,
-    /// What came out, in a sentence or two.
+    /// What came out, in a sentence or two, or the head of a list; empty where the list needs none.
     pub answer: Message,
+    /// What came out, line by line, where it is more than a sentence or two.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Message>,
     /// The chart that carries it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chart: Option<Drawing>,

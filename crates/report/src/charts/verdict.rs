@@ -163,12 +163,16 @@ fn axis(rows: &[&VerdictRow], label: &str) -> Axis {
     let low = values.iter().copied().fold(0.98, f64::min).max(marks(f64::min).min(1.0 / LONGEST));
     let high = values.iter().copied().fold(1.02, f64::max).min(marks(f64::max).max(LONGEST));
     let (low, high) = (low / (high / low).powf(0.03), high * (high / low).powf(0.03));
-    let scale = AxisScale::log(low, high);
-    let places = match high / low < 3.0 {
-        true => AxisScale::Linear { from: low, to: high }.ticks(6),
-        false => scale.ticks(6),
-    };
-    Axis::of(label.to_owned(), scale, places)
+    Axis::of(label.to_owned(), AxisScale::log(low, high), round_ratios(low, high))
+}
+
+/// Round ratios between these, 1 among them: some three to nine.
+fn round_ratios(low: f64, high: f64) -> Vec<f64> {
+    const WANTED: usize = 8;
+    match high / low < 5.0 {
+        true => AxisScale::Linear { from: low, to: high }.ticks(WANTED),
+        false => AxisScale::log(low, high).ticks(WANTED),
+    }
 }
 
 /// The fitted curve of a target, for the chart of its throughput; `None` where none was fitted.
@@ -198,4 +202,36 @@ pub(super) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, 
     let values: Vec<f64> = own.filter_map(|trial| figure_of(&trial.summary, metric)).collect();
     let interval = mean_interval(&values).filter(|_| values.len() >= 4)?;
     Some((interval.low, interval.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::width_of;
+
+    #[test]
+    fn an_axis_of_ratios_has_at_least_three_ticks_and_1_among_them() {
+        for low in [0.25, 0.33, 0.5, 0.62, 0.7, 0.9, 0.98] {
+            for high in [1.02, 1.1, 1.56, 1.85, 2.0, 3.0, 4.0] {
+                let found = round_ratios(low, high);
+                assert!((3..=9).contains(&found.len()), "{low} to {high}: {found:?}");
+                assert!(found.iter().any(|at| (at - 1.0).abs() < 1e-9), "{low} to {high}");
+            }
+        }
+    }
+
+    #[test]
+    fn ticks_of_a_narrow_plot_do_not_touch() {
+        let axis = Axis::of(String::new(), AxisScale::log(0.33, 1.56), round_ratios(0.33, 1.56));
+        let rows = [ForestGroup { name: String::new(), rows: Vec::new() }];
+        let svg = forest(NARROW, "", &axis, ["", ""], &rows).markup;
+        let ticks = svg.split("<text class=\"tick\" x=\"").skip(1).map(|part| {
+            let x = part.split('"').next().and_then(|x| x.parse::<f64>().ok()).expect("a place");
+            let words = part.split(['>', '<']).nth(1).expect("a text");
+            (x, width_of(words) / 2.0)
+        });
+        let ticks: Vec<(f64, f64)> = ticks.collect();
+        assert!(ticks.len() >= 4, "{ticks:?}");
+        assert!(ticks.windows(2).all(|two| two[0].0 + two[0].1 < two[1].0 - two[1].1), "{ticks:?}");
+    }
 }

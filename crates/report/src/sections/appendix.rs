@@ -1,7 +1,7 @@
 //! Settings, schema, trials, histograms, glossary.
 
 use super::{names, separated, trials};
-use crate::blocks::{Block, Blocks, Cell, PaperRows, Span, TextLine, code};
+use crate::blocks::{Block, Blocks, PaperRows, Span, TextLine, code};
 use crate::charts;
 use crate::evidence::{LatencyDistribution, Paper, PaperTarget, Trial};
 use crate::format::{
@@ -27,14 +27,20 @@ fn inside(paper: &Paper, lang: Lang) -> Blocks {
     }
     for targets in &groups {
         let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
-        let (rows, differing) = settings(targets);
-        let n = rows.len().to_string();
+        let (differing, same) = settings(targets);
+        let n = (differing.len() + same.len()).to_string();
         let summary = match targets.len() {
             1 => say!(target_n_settings, target = labels[0], n = n),
-            _ => say!(targets_n_settings, targets = names(&labels), n = n, differing = differing),
+            _ => say!(
+                targets_n_settings,
+                targets = names(&labels),
+                n = n,
+                differing = differing.len().to_string()
+            ),
         };
         let mut inner = Blocks::default();
-        inner.table(settings_table(targets, rows));
+        inner.table(differing_settings(targets, differing));
+        inner.fine(same_settings(targets, &same));
         blocks.details(summary, false, inner);
         blocks.bulky();
     }
@@ -68,36 +74,45 @@ fn by_product(paper: &Paper) -> Vec<Vec<&PaperTarget>> {
     groups
 }
 
-/// The names of all settings, those that differ first, and how many these are.
-fn settings<'a>(targets: &[&'a PaperTarget]) -> (Vec<&'a String>, usize) {
+/// The names of the settings that differ, and of those that are the same on all of these targets.
+fn settings<'a>(targets: &[&'a PaperTarget]) -> (Vec<&'a String>, Vec<&'a String>) {
     let all: BTreeSet<&String> =
         targets.iter().flat_map(|target| target.all_settings.keys()).collect();
-    let (mut differ, same): (Vec<&String>, Vec<&String>) =
-        all.into_iter().partition(|name| !is_same(targets, name));
-    let differing = differ.len();
-    differ.extend(same);
-    (differ, differing)
+    let is_same = |two: &[&PaperTarget], name: &str| {
+        two[0].all_settings.get(name) == two[1].all_settings.get(name)
+    };
+    all.into_iter().partition(|name| !targets.windows(2).all(|two| is_same(two, name)))
 }
 
-fn is_same(targets: &[&PaperTarget], name: &str) -> bool {
-    targets.windows(2).all(|two| two[0].all_settings.get(name) == two[1].all_settings.get(name))
-}
-
-/// A column for each target; what is the same on all stands once.
-fn settings_table<'a>(
+/// A column for each target.
+fn differing_settings<'a>(
     targets: &[&'a PaperTarget],
     names_of_all: Vec<&'a String>,
 ) -> PaperRows<&'a String> {
     let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
-    let title = say!(all_settings_of, target = names(&labels));
+    let title = say!(settings_that_differ_between, targets = names(&labels));
     let rows = PaperRows::new(title, names_of_all).look("text").text(say!(setting), |name| name);
-    targets.iter().enumerate().fold(rows, |rows, (place, target)| {
-        rows.text(&target.label, |name| match (is_same(targets, name), place) {
-            (true, 0) => Cell::from(target.all_settings.get(name)).over(targets.len()),
-            (true, _) => Cell::covered(),
-            (false, _) => Cell::from(target.all_settings.get(name)),
-        })
-    })
+    targets
+        .iter()
+        .fold(rows, |rows, target| rows.text(&target.label, |name| target.all_settings.get(name)))
+}
+
+/// One after another: as a table of some thousand rows they would be an eighth of a PDF.
+fn same_settings(targets: &[&PaperTarget], names_of_all: &[&String]) -> TextLine {
+    let mut line = TextLine::new();
+    if targets.len() > 1 && !names_of_all.is_empty() {
+        line.push(Span::plain(say!(the_same_on_all)));
+    }
+    for (place, name) in names_of_all.iter().enumerate() {
+        let before = match (line.is_empty(), place) {
+            (true, _) => "",
+            (_, 0) => " ",
+            _ => "; ",
+        };
+        let value = targets[0].all_settings.get(*name).map_or("", String::as_str);
+        line.extend([Span::plain(before), code(*name), Span::plain(format!(" = {value}"))]);
+    }
+    line
 }
 
 /// Tables of a node before the first trial of an experiment on a target.

@@ -31,8 +31,9 @@ impl AxisScale {
 
     /// A logarithmic scale that ends at 1, 2 or 5 times a power of ten.
     pub fn round_log(lowest: f64, highest: f64) -> Self {
-        let below = ladder(lowest, lowest * 10.0).into_iter().rfind(|at| *at <= lowest);
-        let above = ladder(highest / 10.0, highest * 10.0).into_iter().find(|at| *at >= highest);
+        let below = ladder(&ROUND, lowest, lowest * 10.0).into_iter().rfind(|at| *at <= lowest);
+        let above =
+            ladder(&ROUND, highest / 10.0, highest * 10.0).into_iter().find(|at| *at >= highest);
         AxisScale::log(below.unwrap_or(lowest), above.unwrap_or(highest))
     }
 
@@ -65,17 +66,16 @@ impl AxisScale {
             }
             AxisScale::Log { .. } => {
                 let near = 1e-9;
-                let mut ticks = ladder(from, to);
-                ticks.retain(|at| *at >= from * (1.0 - near) && *at <= to * (1.0 + near));
-                if ticks.len() > wanted {
-                    // Powers of ten alone.
-                    let is_power = |at: &f64| (at.log10() - at.log10().round()).abs() < near;
-                    let powers: Vec<f64> = ticks.iter().copied().filter(is_power).collect();
-                    if powers.len() > 1 {
-                        return powers;
-                    }
+                let is_within = |at: &f64| *at >= from * (1.0 - near) && *at <= to * (1.0 + near);
+                let ladders: [&[f64]; 3] = [&[1.0], &ROUND, &FINE];
+                let [powers, round, fine] = ladders.map(|factors| {
+                    ladder(factors, from, to).into_iter().filter(is_within).collect::<Vec<f64>>()
+                });
+                match round.len() {
+                    few if few < FEWEST => fine,
+                    many if many > wanted && powers.len() > 1 => powers,
+                    _ => round,
                 }
-                ticks
             }
         }
     }
@@ -92,11 +92,18 @@ fn step(rough: f64) -> f64 {
     round.unwrap_or(10.0) * power
 }
 
-/// 1, 2, 5 times powers of ten from one decade below `from` to one above `to`.
-fn ladder(from: f64, to: f64) -> Vec<f64> {
+/// Factors of the ticks of a logarithmic scale.
+const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
+/// The same where fewer than [`FEWEST`] of those lie on it: fewer say nothing of what lies between them.
+const FINE: [f64; 6] = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0];
+const FEWEST: usize = 4;
+
+/// These factors times powers of ten from one decade below `from` to one above `to`.
+fn ladder(factors: &[f64], from: f64, to: f64) -> Vec<f64> {
     let decade = |value: f64| value.max(f64::MIN_POSITIVE).log10().floor() as i32;
     let decades = decade(from) - 1..=decade(to) + 1;
-    decades.flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power))).collect()
+    let of_decade = |power| factors.iter().map(move |factor| factor * 10_f64.powi(power));
+    decades.flat_map(of_decade).collect()
 }
 
 #[cfg(test)]
@@ -142,6 +149,11 @@ mod tests {
             &[0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0],
         );
         assert!((AxisScale::log(1.0, 100.0).position(10.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_short_log_scale_has_ticks_between_them() {
+        near(&AxisScale::log(0.25, 4.0).ticks(8), &[0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]);
     }
 
     #[test]

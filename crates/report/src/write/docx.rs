@@ -227,6 +227,7 @@ impl Docx<'_> {
             };
             self.words(style, &set(words, lang));
         }
+        cover.answers.iter().for_each(|answer| self.words("ListBullet", &set(answer, lang)));
         cover.chart.iter().for_each(|chart| self.figure(chart));
         for fact in &cover.facts {
             let mut runs =

@@ -88,6 +88,12 @@ impl Html {
         for (class, words) in cover.lines() {
             self.put(&format!("  <p class=\"{class}\">{}</p>\n", text(words)));
         }
+        if !cover.answers.is_empty() {
+            self.put("  <ul class=\"verdict\">\n");
+            let item = |answer| format!("    <li>{}</li>\n", text(answer));
+            cover.answers.iter().for_each(|answer| self.put(&item(answer)));
+            self.put("  </ul>\n");
+        }
         if let Some(chart) = &cover.chart {
             self.figures(std::slice::from_ref(chart), false);
         }

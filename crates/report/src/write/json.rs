@@ -66,7 +66,8 @@ pub fn schema() -> Result<String, ReportError> {
 }
 
 fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| ReportError::new(format!("No JSON can be written: {error}.")))?;
+    let text = serde_json::to_string_pretty(value).map_err(|error| {
+        ReportError::new(format!("The paper can't be written as JSON: {error}."))
+    })?;
     Ok(text + "\n")
 }

@@ -86,6 +86,11 @@ fn cover_page(out: &mut String, cover: &Cover, lang: Lang) {
     for words in [&cover.banner, &cover.answer].into_iter().filter(|words| !words.is_empty()) {
         *out += &format!("**{}**\n\n", text(words));
     }
+    // Another sign than that of the facts: two lists with one sign would be one.
+    cover.answers.iter().for_each(|answer| *out += &format!("* {}\n", text(answer)));
+    if !cover.answers.is_empty() {
+        out.push('\n');
+    }
     for fact in &cover.facts {
         let mut value = line(&fact.value, lang);
         for below in fact.below.iter().map(&text) {

@@ -11,7 +11,11 @@ pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
     for block in blocks {
         match block {
             Block::Cover(cover) => {
-                out += &format!("{}\n{}\n", told(&cover.title, lang), told(&cover.answer, lang));
+                out += &format!("{}\n", told(&cover.title, lang));
+                if !cover.answer.is_empty() {
+                    out += &format!("{}\n", told(&cover.answer, lang));
+                }
+                cover.answers.iter().for_each(|own| out += &format!("- {}\n", told(own, lang)));
             }
             Block::Heading(heading) => out += &format!("\n{}\n", told(&heading.title, lang)),
             Block::Paragraph { text, .. } => out += &format!("{}\n", line(text, lang)),

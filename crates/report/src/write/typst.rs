@@ -127,6 +127,10 @@ impl<'a> Typst<'a> {
         for (class, words) in cover.lines() {
             self.put(&format!("\n#paragraph({})[{}]", quoted(class), text(words)));
         }
+        if !cover.answers.is_empty() {
+            let items = cover.answers.iter().map(|answer| format!(", [{}]", text(answer)));
+            self.put(&format!("\n#items(\"verdict\", false{})", items.collect::<String>()));
+        }
         if let Some(chart) = &cover.chart {
             self.figure(chart);
         }

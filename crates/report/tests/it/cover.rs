@@ -47,10 +47,76 @@ fn the_answer_says_who_is_faster_by_how_much_in_products() {
     let faster = cover(&compared(1.2, |_| {})).answer.to_string();
     assert!(faster.starts_with("Compared with MariaDB 10.11, PostgreSQL 15 is "), "{faster}");
     assert!(faster.contains(" % faster at “Read only” (8 workers)"), "{faster}");
+    assert!(faster.contains(" (8 workers): medians 1,") && faster.contains(" against 1,00"));
+    assert!(faster.ends_with(" transactions per second."), "{faster}");
     let slower = cover(&compared(0.8, |_| {})).answer.to_string();
     assert!(slower.contains(" % slower at “Read only” (8 workers)"), "{slower}");
     let chinese = cover(&compared(0.8, |_| {})).answer.render(Lang::Zh);
     assert!(chinese.contains("与 MariaDB 10.11 相比，PostgreSQL 15"), "{chinese}");
+}
+
+/// Five experiments: faster, slower, equivalent, and two of three pairs, which decide nothing.
+fn of_five_experiments() -> Paper {
+    let ratios = [("a", 1.2), ("b", 0.8), ("c", 1.0)];
+    let few = [("d", 1.2), ("e", 1.1)];
+    let mut run = paired(&[]);
+    let all = ratios.map(|own| (own, 8)).into_iter().chain(few.map(|own| (own, 3)));
+    for ((name, ratio), pairs) in all {
+        let mut facts = run.header.experiments[0].clone();
+        name.clone_into(&mut facts.name);
+        name.clone_into(&mut facts.title);
+        facts.title_zh = String::new();
+        "sysbench".clone_into(&mut facts.workload);
+        name.clone_into(&mut facts.test);
+        let candidates = vec!["postgres".to_owned()];
+        let baseline = "maria".to_owned();
+        facts.comparison = Some(ComparisonFacts { baseline, candidates, ..Default::default() });
+        for mut trial in paired(&around(ratio, pairs)).trials {
+            trial.summary.trial = u32::try_from(run.trials.len()).expect("few") + 1;
+            name.clone_into(&mut trial.summary.experiment);
+            trial.summary.step = format!("{name}/{}", trial.summary.trial);
+            run.trials.push(trial);
+        }
+        run.header.experiments.push(facts);
+    }
+    run.header.experiments.remove(0);
+    for_readers(run)
+}
+
+#[test]
+fn an_answer_of_many_parts_is_a_list_with_medians() {
+    let paper = of_five_experiments();
+    let page = cover(&paper);
+    assert_eq!(page.answer.to_string(), "PostgreSQL 15 compared with MariaDB 10.11:");
+    let lines: Vec<String> = page.answers.iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines[0].contains(" % faster at “a” (8 workers): medians 1,"), "{lines:?}");
+    assert!(lines[1].contains(" % slower at “b” (8 workers): medians "), "{lines:?}");
+    assert!(lines[2].contains("equivalent within "), "{lines:?}");
+    assert!(lines[3].starts_with("no verdict at “d” (8 workers) and “e” (8 workers), because "));
+    let chinese = page.answers[0].render(Lang::Zh);
+    assert!(chinese.contains("中位数 1,") && chinese.contains(" 对 "), "{chinese}");
+    // Every form has every line.
+    let html = paper.html(Lang::En).expect("a page");
+    let typst = paper.typst(Lang::En).expect("a source");
+    assert_eq!(html.matches("<ul class=\"verdict\">").count(), 1);
+    assert!(typst.contains("#items(\"verdict\", false, ["), "print has the list");
+    let text = paper.markdown(Lang::En);
+    let docx = paper.docx_with(&Templates::default(), Lang::En, &[]);
+    let docx = docx.iter().find(|part| part.name == "word/document.xml").expect("there");
+    let docx = String::from_utf8_lossy(&docx.bytes);
+    for form in [html.as_str(), typst.as_str(), text.as_str(), &*docx] {
+        let form = form.replace('\u{a0}', " ");
+        assert!(form.contains("faster at “a”") && form.contains("no verdict at “d”"), "{form}");
+    }
+}
+
+#[test]
+fn page_one_counts_the_experiments_that_it_names() {
+    let page = cover(&of_five_experiments());
+    let load = page.facts.iter().find(|fact| fact.name == "Load").expect("a fact");
+    let shown = load.value[0].text.to_string();
+    assert!(shown.starts_with("5 experiments: "), "{shown}");
 }
 
 #[test]

@@ -288,6 +288,22 @@ fn several_runs_and_empty_runs_have_papers() {
 }
 
 #[test]
+fn settings_stand_in_a_table_where_they_differ_and_else_one_after_another() {
+    let mut second = two_targets(&[8], 1, 6);
+    second.path = "dyno-runs/another".into();
+    for facts in second.trials.iter_mut().flat_map(|trial| trial.before.values_mut()) {
+        facts.settings.insert("max_connections".to_owned(), "99".to_owned());
+    }
+    let paper = Paper::new(&[two_targets(&[8], 1, 6), second], &[]);
+    let html = paper.html(Lang::En).expect("rendered");
+    let (_, appendix) = html.split_once("id=\"appendix\"").expect("an appendix");
+    let row = "The same on all: <code>innodb_buffer_pool_size</code> = 8589934592; <code>";
+    assert!(appendix.contains(row) && appendix.contains("<code>tx_isolation</code> = REPEATABLE"));
+    assert!(appendix.contains(">max_connections</th>"), "a row of the table");
+    assert!(!appendix.contains("<code>max_connections</code> ="), "once");
+}
+
+#[test]
 fn a_trial_that_measured_nothing_has_a_paper() {
     let mut run = two_targets(&[8], 1, 6);
     for trial in &mut run.trials {

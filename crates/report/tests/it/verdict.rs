@@ -5,7 +5,7 @@ use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
 use dyno_facts::{
     ComparisonFacts, Event, EventKind, Message, NodeConditions, NodeFacts, Purpose, ServerFacts,
-    TrialStatus,
+    StatementLatency, TrialStatus,
 };
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of, veto_of_level};
 use dyno_store::RunData;
@@ -450,6 +450,33 @@ fn what_is_decided_comes_first_where_throughput_is_open() {
         "{digest}"
     );
     assert!(digest.contains("undecided by the metric that decides"), "{digest}");
+}
+
+/// The statement of a script that made a server slower is named, with what the others did.
+#[test]
+fn the_part_that_changed_most_is_named_where_the_verdict_is_decided() {
+    let slower = |mean_us: [f64; 3]| {
+        let mut run = paired(&around(0.9, 6));
+        for data in &mut run.trials {
+            let texts = ["BEGIN;", "UPDATE accounts SET b = 1;", "SELECT b FROM accounts;"];
+            let of = |(at, text): (usize, &&str)| StatementLatency {
+                script: "own.sql".to_owned(),
+                number: at as u32 + 1,
+                text: (*text).to_owned(),
+                count: 500,
+                mean_us: if data.summary.target == "postgres" { mean_us[at] } else { 100.0 },
+                ..StatementLatency::default()
+            };
+            data.summary.statement_latencies = texts.iter().enumerate().map(of).collect();
+        }
+        paper(run).digest(Lang::En, 5, &[])
+    };
+    let found = slower([101.0, 150.0, 103.0]);
+    let line = "changed most: `UPDATE accounts SET b = 1;` (own.sql 2), mean latency B/A 1.500 (median of the other parts 1.020)";
+    assert!(found.contains(line), "{found}");
+    assert!(!slower([101.0, 102.0, 101.0]).contains("changed most"), "nothing to look at");
+    let undecided = paper(paired(&around(1.0, 6))).digest(Lang::En, 3, &[]);
+    assert!(!undecided.contains("changed most"), "{undecided}");
 }
 
 #[test]

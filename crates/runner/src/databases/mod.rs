@@ -205,7 +205,8 @@ fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let within = answers + target.connect_timeout_s() * SECOND;
     let silent = || {
         DbError::unreachable(format!(
-            "it takes the log-in, and answers no question within {} s",
+            "The server at {} takes the log-in, and answers no question within {} s.",
+            target.hosts,
             answers / SECOND
         ))
     };

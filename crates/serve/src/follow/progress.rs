@@ -1,6 +1,6 @@
 //! How far a suite has come, and how long the rest will take.
 
-use dyno_facts::{PlanStep, Purpose, StepAction};
+use dyno_facts::{ExperimentFacts, PlanStep, Purpose, StepAction};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use time::OffsetDateTime;
@@ -36,6 +36,7 @@ pub(crate) struct Known<'a> {
     pub(crate) current: Option<(&'a str, &'a str)>,
     /// When what runs now began, if it is no trial.
     pub(crate) since: &'a str,
+    pub(crate) experiments: &'a [ExperimentFacts],
     /// Experiments that end as soon as they know enough.
     pub(crate) sequential: BTreeSet<&'a str>,
     pub(crate) is_running: bool,
@@ -56,6 +57,13 @@ impl Known<'_> {
             StepAction::Trial(_) => self.complete.contains(&step.id),
             _ => is_before || self.prepared.contains(&step.id),
         }
+    }
+
+    /// What an experiment has taken of its budget, as its plan guesses it.
+    fn spent_s(&self, plan: &[PlanStep], experiment: &str) -> f64 {
+        let is_own =
+            |step: &&PlanStep| step.experiment == experiment && self.complete.contains(&step.id);
+        plan.iter().filter(is_own).map(|step| step.estimated_s).sum()
     }
 
     fn may_end_sooner(&self, step: &PlanStep) -> bool {
@@ -99,11 +107,13 @@ pub(crate) fn of(plan: &[PlanStep], known: &Known<'_>, now: OffsetDateTime) -> P
         StepAction::Trial(_) => "trial",
         StepAction::Cleanup => "cleanup",
     });
-    let rest_s = left.iter().map(|(at, step)| match Some(*at) == now_at {
-        true => (step.estimated_s - gone_s).max(0.0),
-        false => step.estimated_s,
+    let rest_s = left.iter().map(|&(at, step)| match Some(at) == now_at {
+        true => (step, (step.estimated_s - gone_s).max(0.0)),
+        false => (step, step.estimated_s),
     });
-    progress.remaining_s = Some(rest_s.sum());
+    let rest_s: Vec<_> = rest_s.collect();
+    let spent_s = |experiment: &str| known.spent_s(plan, experiment);
+    progress.remaining_s = Some(dyno_suite::estimate(known.experiments, &rest_s, spent_s));
     progress.is_at_most = left.iter().any(|(_, step)| known.may_end_sooner(step));
     progress
 }

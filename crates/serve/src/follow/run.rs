@@ -233,6 +233,7 @@ impl RunFollower {
             current: running
                 .map(|current| (current.view.identity.step.as_str(), current.began_at.as_str())),
             since: &self.since,
+            experiments: &self.header.experiments,
             sequential: sequential.map(|facts| facts.name.as_str()).collect(),
             is_running: grows && self.header.status == RunStatus::Running,
         };

@@ -143,7 +143,7 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
             &["before", "suffix", "after", "item_before", "item_suffix", "item_after"],
             TpccSettings::set_shard,
         ),
-        "what a distributed database is told of each table: statements `before` and `after` its CREATE TABLE and the \
+        "what a distributed database has to know of each table: statements `before` and `after` its CREATE TABLE and the \
          text `suffix` at its end; `item_before`, `item_suffix` and `item_after` are those of the catalogue. `{table}` \
          and `{column}` (its warehouse) are filled in: \
          `shard = { suffix = \"dbpartition by hash({column})\", item_suffix = \"broadcast\" }`",
@@ -193,7 +193,7 @@ pub struct TpccSettings {
     /// `None` is the default of the dialect.
     pub keys: Option<KeyTime>,
     pub foreign_keys: bool,
-    /// What a distributed database is told of each table.
+    /// What a distributed database has to know of each table.
     pub shard: Option<Shard>,
     /// Deferred Deliveries are noted in the run folder.
     pub delivery_log: bool,

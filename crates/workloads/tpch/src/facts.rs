@@ -179,6 +179,9 @@ pub struct TpchLoad {
     pub finished_at: String,
     /// The steps in order.
     pub steps: Vec<LoadStep>,
+    /// Seconds in which at least one step but the warm-up was being done: less than their sum where steps overlapped. `None` where the
+    /// database does not say.
+    pub seconds: Option<f64>,
     /// Data and indexes, bytes; `None` where the server does not say.
     pub size_bytes: Option<u64>,
     /// Pairs of refresh functions applied since: answers are only valid at 0.

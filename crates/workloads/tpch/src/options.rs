@@ -118,7 +118,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         OptionValues::Text("executed, estimated or none", |o, value| plans(value).map(|p| o.plans = p)),
         "the plans of all queries are taken in a pass of their own, which is not timed, and stored in the run \
          (`trials/<n>.plans/`): `executed` executes each query once more for them where the product can, so that \
-         workers and pages are told, `estimated` does not, `none` takes no plans",
+         workers and pages are counted, `estimated` does not, `none` takes no plans",
     )
     .of(QUERIES),
     Row::new(
@@ -160,6 +160,13 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "true",
         OptionValues::Flag(|o, on| o.indexes = on),
         "the 14 secondary indexes of the white paper, after the keys",
+    ),
+    Row::new(
+        "serial",
+        "false",
+        OptionValues::Flag(|o, on| o.serial = on),
+        "each step of the load waits for the one before, as in the white paper; without it PostgreSQL makes keys and \
+         indexes of a table while others are still filled",
     ),
     Row::new(
         "force",
@@ -207,6 +214,8 @@ pub struct TpchSettings {
     /// `None` is wherever the dialect can have them.
     pub foreign_keys: Option<bool>,
     pub indexes: bool,
+    /// No step of the load overlaps another.
+    pub serial: bool,
     /// Loads what doesn't fit by the estimate.
     pub force: bool,
     values: Values,

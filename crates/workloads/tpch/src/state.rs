@@ -19,6 +19,7 @@ const FOREIGN_KEYS: &str = "foreign_keys";
 const INDEXES: &str = "indexes";
 const ATTEMPTS: &str = "attempts";
 const FINISHED_AT: &str = "finished_at";
+const SECONDS: &str = "load_seconds";
 const SIZE_BYTES: &str = "size_bytes";
 const REFRESH_PAIRS: &str = "refresh_pairs";
 
@@ -171,6 +172,7 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<LoadState, LoadE
     let load = TpchLoad {
         finished_at: finished_at.clone(),
         steps: steps.collect(),
+        seconds: number(&facts, SECONDS),
         size_bytes: number(&facts, SIZE_BYTES),
         refresh_pairs: number(&facts, REFRESH_PAIRS).unwrap_or(0),
         attempts: number(&facts, ATTEMPTS).unwrap_or(1),
@@ -247,9 +249,8 @@ pub(crate) async fn complete<S: Session>(session: &mut S, load: &TpchLoad) -> Re
         note_step(session, position, step).await?;
     }
     let mut values = vec![(FINISHED_AT, load.finished_at.clone())];
-    if let Some(bytes) = load.size_bytes {
-        values.push((SIZE_BYTES, bytes.to_string()));
-    }
+    values.extend(load.seconds.map(|seconds| (SECONDS, seconds.to_string())));
+    values.extend(load.size_bytes.map(|bytes| (SIZE_BYTES, bytes.to_string())));
     set(session, &values).await?;
     session.query("COMMIT", &mut Discard).await.map(drop)
 }

@@ -1,8 +1,9 @@
-//! The same on PostgreSQL 18, and each family's whole way.
+//! The same on PostgreSQL 18, its log-in methods, and each family's whole way.
 
 use super::statements::{every_end, every_statement};
+use dyno_core::Cause;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_testkit::{Postgres, skipped, target};
+use dyno_testkit::{Postgres, ask, skipped, target, wait_until};
 
 #[test]
 fn postgres_18_answers_cancels_and_runs() {
@@ -11,9 +12,37 @@ fn postgres_18_answers_cancels_and_runs() {
         Err(why) => return skipped("postgres_18_answers_cancels_and_runs", &why),
     };
     assert!(server.sql("SHOW server_version").unwrap().starts_with("18."));
+    every_log_in(&server);
     every_statement(&server);
     let driver = PostgresDriver::new(&target(&server.url())).unwrap();
     crate::sysbench::whole_way(&driver);
     crate::pgbench::books_are_compared(&driver);
     every_end(&mut server);
+}
+
+fn every_log_in(server: &Postgres) {
+    // Roles are named as their methods; what is stored for the others is a SCRAM verifier.
+    let methods = ["scram-sha-256", "md5", "password"];
+    let file = server.server.folder().join("data/pg_hba.conf");
+    let rules = std::fs::read_to_string(&file).unwrap();
+    let own = methods.map(|method| format!("host all \"{method}\" 127.0.0.1/32 {method}\n"));
+    std::fs::write(&file, own.concat() + &rules).unwrap();
+    for method in methods {
+        let stored = if method == "md5" { "md5" } else { "scram-sha-256" };
+        let create = format!("CREATE ROLE \"{method}\" LOGIN PASSWORD 'pass wörd'");
+        server.sql(&format!("SET password_encryption = '{stored}'; {create}")).unwrap();
+    }
+    server.sql("SELECT pg_reload_conf()").unwrap();
+    for method in methods {
+        let url = |password: &str| {
+            format!("postgres://{method}:{password}@127.0.0.1:{}/sbtest", server.port)
+        };
+        let wrong = url("hunter2");
+        wait_until("the rules", || ask(&wrong, "SELECT 1").is_err());
+        let error = ask(&wrong, "SELECT 1").unwrap_err();
+        assert_eq!((error.cause(), error.sqlstate()), (Cause::Rejected, "28P01"), "{method}");
+        let right = format!("{}?require_auth={method}", url("pass%20w%C3%B6rd"));
+        let user = ask(&right, "SELECT current_user").unwrap();
+        assert_eq!(user.single(), Some(method));
+    }
 }

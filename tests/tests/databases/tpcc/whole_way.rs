@@ -7,7 +7,9 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_engine::{Control, TrialEnd, TrialSpec, drive};
 use dyno_load::Unobserved;
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target, with_session};
+use dyno_testkit::{
+    MariaDb, MySql, Postgres, Scratch, server_or_skip, skipped, target, with_session,
+};
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};
 use dyno_tpcc::ledger_file::LedgerFile;
@@ -200,7 +202,6 @@ fn run<D: Driver>(
 ) -> u64 {
     let loaded =
         with_session(driver, async |session: &mut D::Session| loaded(session).await.unwrap());
-    assert_eq!(loaded.warehouses, WAREHOUSES);
     let options = TpccOptions { flight, ..TpccOptions::new(profile, &loaded, seed) };
     let before = snapshot(driver);
     let file = LedgerFile::open(ledger, "here", &loaded, seed, &before).unwrap();
@@ -289,4 +290,38 @@ fn postgres_goes_the_whole_way() {
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
     let options = TpccLoadOptions { keys: Some(KeyTime::AfterLoad), ..options() };
     whole_way(&driver, &options, || {});
+}
+
+/// One warehouse, on servers beside those that the deep tests are made on.
+fn short_way<D: Driver>(driver: &D) {
+    let one = TpccLoadOptions { warehouses: 1, ..options() };
+    assert!(!load(driver, &one, &Unobserved).unwrap().was_complete);
+    assert_consistent(driver, Stage::Fresh);
+    let scratch = Scratch::new();
+    let orders = run(driver, (SPEC, FlightMode::Pipelined), 700, 2, &scratch.file("ledger"));
+    assert!(orders > 100, "{orders} orders");
+    assert_consistent(driver, Stage::Used);
+    destroy(driver, &Unobserved).unwrap();
+}
+
+#[test]
+fn mysql_goes_a_short_way() {
+    let server = server_or_skip!(MySql, "mysql_goes_a_short_way");
+    short_way(&MysqlDriver::new(&target(&server.url())).unwrap());
+}
+
+#[test]
+fn mariadb_11_8_goes_a_short_way() {
+    match MariaDb::start_fetched() {
+        Ok(server) => short_way(&MysqlDriver::new(&target(&server.url())).unwrap()),
+        Err(why) => skipped("mariadb_11_8_goes_a_short_way", &why),
+    }
+}
+
+#[test]
+fn postgres_18_goes_a_short_way() {
+    match Postgres::start_fetched() {
+        Ok(server) => short_way(&PostgresDriver::new(&target(&server.url())).unwrap()),
+        Err(why) => skipped("postgres_18_goes_a_short_way", &why),
+    }
 }

@@ -9,7 +9,9 @@ use dyno_facts::Message;
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
 use dyno_tpch::generate::row_count;
-use dyno_tpch::load::{LoadError, TpchLoadOptions, TpchStep, destroy, estimate, load};
+use dyno_tpch::load::{
+    LoadError, TpchLoadOptions, TpchLoadReport, TpchStep, destroy, estimate, load,
+};
 use dyno_tpch::schema::SchemaTable;
 use dyno_tpch::state::{TpchDatabase, loaded, note_refresh_pair};
 use dyno_tpch::warm::warm;
@@ -257,6 +259,33 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
     assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     go_on(&driver);
+}
+
+fn sum_of_steps_s(report: &TpchLoadReport) -> f64 {
+    let steps = report.load.steps.iter().filter(|step| !step.name.contains('/'));
+    steps.map(|step| step.seconds).sum()
+}
+
+/// Pages that are not marked make each index-only scan read the table.
+#[test]
+fn a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it() {
+    let name = "a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it";
+    let server = server_or_skip!(Postgres, name);
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    let broken = interrupt(|| panic!("the test ends the load here"));
+    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver, &options(), &broken)));
+    assert!(ended.is_err(), "the other sessions don't wait for what the lost one did");
+    let report = load(&driver, &options(), &Unobserved).unwrap();
+    assert!(report.load.seconds.unwrap() <= sum_of_steps_s(&report) + 0.001, "{report:?}");
+    let hidden = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace \
+                  AND relname NOT LIKE 'dyno%' AND relallvisible < relpages";
+    assert_eq!(number(&driver, hidden), 0);
+    destroy(&driver, &Unobserved).unwrap();
+    let serial = TpchLoadOptions { serial: true, ..options() };
+    let report = load(&driver, &serial, &Unobserved).unwrap();
+    let apart_s = report.load.seconds.unwrap() - sum_of_steps_s(&report);
+    assert!(apart_s.abs() < 0.001, "no step overlaps another: {report:?}");
+    assert_complete(&driver);
 }
 
 /// A load of a little more than a server is given memory for.

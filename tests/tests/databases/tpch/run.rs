@@ -8,7 +8,8 @@ use dyno_facts::CheckVerdict;
 use dyno_load::LoadError;
 use dyno_load::Unobserved;
 use dyno_testkit::{
-    MariaDb, MySql, Postgres, Scratch, number, server_or_skip, target, wait_until, with_session,
+    MariaDb, MySql, Postgres, Scratch, number, server_or_skip, skipped, target, wait_until,
+    with_session,
 };
 use dyno_tpch::degree;
 use dyno_tpch::facts::{QueryFacts, QueryOutcome, TpchFacts};
@@ -364,6 +365,30 @@ fn mysql_passes() {
     let driver = MysqlDriver::new(&target(&server.url())).unwrap();
     fill(&driver);
     passes(&driver);
+}
+
+#[test]
+fn mariadb_11_8_passes() {
+    match MariaDb::start_fetched() {
+        Ok(server) => {
+            let driver = MysqlDriver::new(&target(&server.url())).unwrap();
+            fill(&driver);
+            passes(&driver);
+        }
+        Err(why) => skipped("mariadb_11_8_passes", &why),
+    }
+}
+
+#[test]
+fn postgres_18_passes() {
+    match Postgres::start_fetched() {
+        Ok(server) => {
+            let driver = PostgresDriver::new(&target(&server.url())).unwrap();
+            fill(&driver);
+            passes(&driver);
+        }
+        Err(why) => skipped("postgres_18_passes", &why),
+    }
 }
 
 #[test]

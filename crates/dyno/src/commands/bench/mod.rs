@@ -11,6 +11,7 @@ use crate::{Done, families};
 use dyno_facts::SecretUrl;
 use dyno_facts::format::bytes;
 use dyno_runner as runner;
+use dyno_runner::asking::asking;
 use dyno_runner::databases::{ReachedDatabase, reach};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{self, AnyFamily};
@@ -77,9 +78,10 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     let need = BenchNeed::of(&plan);
     let mut missing = Vec::new();
     for (name, target) in &reached {
-        missing.extend(preflight::missing(name, &target.database, target.same_host, &need)?);
+        let look = || preflight::missing(name, &target.database, target.same_host, &need);
+        missing.extend(asking(name, None, target, look)?);
         if goes_on.is_none() {
-            missing.extend(in_the_way(name, target, &families)?);
+            missing.extend(asking(name, None, target, || in_the_way(name, target, &families))?);
         }
     }
     if !missing.is_empty() {
@@ -91,7 +93,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     tell(&plan, &need, &families);
     agree(arguments)?;
     for (name, target) in &reached {
-        preflight::try_rights(name, &target.database)?;
+        asking(name, None, target, || preflight::try_rights(name, &target.database))?;
     }
     let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
     let Err(failure) = done else { return Ok(()) };

@@ -11,6 +11,8 @@ const MOST_LINES: usize = 13;
 const MOST_GATES: usize = 4;
 /// Beyond so many targets they share a line.
 const MOST_TARGETS: usize = 3;
+/// Lines about parts of the load.
+const MOST_PARTS: usize = 2;
 /// Checks that are named with what they found.
 const MOST_FORBIDDING: usize = 2;
 /// Checks whose finding is told before others are named.
@@ -19,8 +21,9 @@ const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
 const MOST_CHARACTERS: usize = 240;
 
 impl Paper {
-    /// Who is compared, what is faster by how much and how sure, which checks forbid the claim, the gates, what the exit
-    /// code means, and where papers are: at most 13 lines, the gravest where there are more.
+    /// Who is compared, what is faster by how much and how sure, which statement changed most, which checks forbid the
+    /// claim, the gates, what the exit code means, and where papers are: at most 13 lines, the gravest where there are
+    /// more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
         let mut lines = self.compared_targets();
         let mut last = Vec::new();
@@ -36,8 +39,13 @@ impl Paper {
         // Objections take two lines.
         let room = MOST_LINES.saturating_sub(lines.len() + last.len() + 2);
         let rows = self.compared_rows(room);
-        let facts = self.facts_that_differ(room.saturating_sub(rows.len()));
+        let room = room.saturating_sub(rows.len());
+        let facts = self.facts_that_differ(room);
+        // What may explain the difference comes before what only describes it.
+        let mut parts = self.parts_that_changed(self.duel().map(|_| ["A", "B"]));
+        parts.truncate(room.saturating_sub(facts.len()).min(MOST_PARTS));
         lines.extend(rows);
+        lines.extend(parts);
         lines.extend(self.objections(&facts));
         lines.extend(facts.into_iter().map(|(_, line)| line));
         lines.extend(last);

@@ -11,6 +11,7 @@ mod digest;
 mod gates;
 mod levels;
 mod pairs;
+mod parts;
 mod remedy;
 mod scaling;
 mod sessions;

@@ -1,4 +1,4 @@
-//! The suite's question, answered in a sentence or two.
+//! The suite's question, answered in a sentence or two, or line by line.
 
 use crate::evidence::{Call, Level, PairedComparison, Paper, PaperTarget, VerdictRow};
 use crate::format;
@@ -13,28 +13,42 @@ const MOST_REACHED: usize = 3;
 const MOST_DUELS: usize = 3;
 /// So many places are named with what holds there.
 const MOST_PLACES: usize = 4;
+/// An answer with more parts is a list.
+const MOST_IN_TEXT: usize = 2;
 /// From this ratio on a difference is told as so many times.
 const TIMES: f64 = 2.0;
 
-pub(super) fn answer(paper: &Paper) -> Message {
+/// The answer as a text, or as a list with its head; where each line names what it is about the head is empty.
+pub(super) fn answer(paper: &Paper) -> (Message, Vec<Message>) {
     if paper.trials.is_empty() {
-        return summary::no_trial(paper);
+        return (summary::no_trial(paper), Vec::new());
     }
     let duels = duels(paper);
-    let mut sentences: Vec<Message> =
-        duels.iter().take(MOST_DUELS).flat_map(|duel| duel.sentences(paper)).collect();
+    let said: Vec<Said> = duels.iter().take(MOST_DUELS).map(|duel| duel.said(paper)).collect();
+    let is_list = said.iter().map(|own| own.parts().count()).sum::<usize>() > MOST_IN_TEXT;
+    let (head, mut lines) = match said.as_slice() {
+        [] => (Message::default(), reached(paper)),
+        [only] if is_list => (only.head(), only.parts().cloned().collect()),
+        all if is_list => (Message::default(), all.iter().flat_map(Said::lines).collect()),
+        all => (Message::default(), all.iter().flat_map(Said::sentences).collect()),
+    };
     if duels.len() > MOST_DUELS {
-        sentences.push(say!(further_comparisons, n = duels.len() - MOST_DUELS));
+        lines.push(say!(further_comparisons, n = duels.len() - MOST_DUELS));
     }
-    if duels.is_empty() {
-        let (told, has_more) = summary::told(paper, MOST_REACHED);
-        sentences.extend(told);
-        sentences.extend(has_more.then(|| match paper.is_short() {
-            true => say!(section_6_has_the_others),
-            false => say!(section_1_lists_the_others),
-        }));
+    match lines.len() > MOST_IN_TEXT {
+        true => (head, lines),
+        false => (Message::sentences(&lines), Vec::new()),
     }
-    Message::sentences(&sentences)
+}
+
+/// Where nothing is compared: what was reached.
+fn reached(paper: &Paper) -> Vec<Message> {
+    let (told, has_more) = summary::told(paper, MOST_REACHED);
+    let more = has_more.then(|| match paper.is_short() {
+        true => say!(section_6_has_the_others),
+        false => say!(section_1_lists_the_others),
+    });
+    told.into_iter().chain(more).collect()
 }
 
 /// Two targets with all their comparisons.
@@ -80,43 +94,128 @@ fn outcome(paper: &Paper, of: &PairedComparison) -> Outcome {
 }
 
 impl Duel<'_> {
-    fn sentences(&self, paper: &Paper) -> Vec<Message> {
-        let [a, b] = [self.baseline, self.candidate].map(|label| name(paper, label));
+    fn said(&self, paper: &Paper) -> Said {
+        let [baseline, candidate] = [self.baseline, self.candidate].map(|label| name(paper, label));
         let of = |wanted: Outcome| -> Vec<&PairedComparison> {
             self.of.iter().copied().filter(|of| outcome(paper, of) == wanted).collect()
         };
-        let mut parts = Vec::new();
-        for wanted in [Outcome::Faster, Outcome::Slower] {
-            parts.extend(by_experiment(&of(wanted)).iter().map(|own| difference(own)));
-        }
-        let alike = of(Outcome::Alike);
-        if let Some(first) = alike.first() {
-            let margin = format::percent(first.margin);
-            parts.push(say!(as_fast_within, margin = margin, places = places(&alike)));
+        let decided: [(Outcome, Clause); 3] =
+            [(Outcome::Faster, difference), (Outcome::Slower, difference), (Outcome::Alike, alike)];
+        let mut parts: Vec<Message> = Vec::new();
+        for (wanted, clause) in decided {
+            parts.extend(of_each_experiment(&of(wanted), clause));
         }
         let open = of(Outcome::Open);
-        let mut sentences = Vec::new();
-        if !parts.is_empty() {
-            let parts = clauses(&parts);
-            sentences.push(say!(compared_with, baseline = &a, candidate = &b, parts = parts));
-            if !open.is_empty() {
-                let why = reasons(paper, &open);
-                sentences.push(say!(no_verdict_at_places, places = places(&open), why = why));
-            }
-        } else if !open.is_empty() {
+        let mut nothing = None;
+        if !open.is_empty() {
             let why = reasons(paper, &open);
-            sentences.push(match open.len() {
-                1 => say!(no_verdict_at_the_level, candidate = b, baseline = a, why = why),
-                n => say!(no_verdict_at_any, n = n, candidate = b, baseline = a, why = why),
-            });
+            let (a, b) = (&baseline, &candidate);
+            match (parts.is_empty(), open.len()) {
+                (false, _) => {
+                    parts.push(say!(no_verdict_at_places, places = places(&open), why = why));
+                }
+                (true, 1) => {
+                    nothing =
+                        Some(say!(no_verdict_at_the_level, candidate = b, baseline = a, why = why));
+                }
+                (true, n) => {
+                    nothing = Some(say!(
+                        no_verdict_at_any,
+                        n = n,
+                        candidate = b,
+                        baseline = a,
+                        why = why
+                    ));
+                }
+            }
         }
         let forbidden = of(Outcome::Forbidden);
-        if let Some(first) = forbidden.first() {
+        let forbidden = forbidden.first().map(|first| {
             let why = why_forbidden(paper, &first.checks);
-            sentences.push(say!(not_comparable_at, places = places(&forbidden), why = why));
-        }
-        sentences
+            say!(not_comparable_at, places = places(&forbidden), why = why)
+        });
+        Said { baseline, candidate, clauses: parts, nothing, forbidden }
     }
+}
+
+/// What is said of two targets.
+struct Said {
+    baseline: Message,
+    candidate: Message,
+    /// Their subject is the candidate.
+    clauses: Vec<Message>,
+    /// That there is no verdict at all: a sentence with both names.
+    nothing: Option<Message>,
+    /// Sentences on what a check forbids.
+    forbidden: Option<Message>,
+}
+
+impl Said {
+    fn head(&self) -> Message {
+        say!(candidate_against_baseline, candidate = &self.candidate, baseline = &self.baseline)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Message> {
+        self.clauses.iter().chain(&self.nothing).chain(&self.forbidden)
+    }
+
+    /// The parts, each with both names.
+    fn lines(&self) -> Vec<Message> {
+        let named = self.clauses.iter().chain(&self.forbidden);
+        let named = named.map(|part| Message::sentences(&[self.head(), part.clone()]));
+        self.nothing.iter().cloned().chain(named).collect()
+    }
+
+    /// All clauses in one.
+    fn sentences(&self) -> Vec<Message> {
+        let compared = (!self.clauses.is_empty()).then(|| {
+            say!(
+                compared_with,
+                baseline = &self.baseline,
+                candidate = &self.candidate,
+                parts = clauses(&self.clauses)
+            )
+        });
+        let others = self.nothing.iter().chain(&self.forbidden).cloned();
+        compared.into_iter().chain(others).collect()
+    }
+}
+
+/// What holds for comparisons of one outcome.
+type Clause = fn(&[&PairedComparison]) -> Message;
+
+/// A clause with medians for each experiment, and one without for those beyond the most.
+fn of_each_experiment(all: &[&PairedComparison], clause: Clause) -> Vec<Message> {
+    let groups = by_experiment(all);
+    let shown = if groups.len() > MOST_PLACES { MOST_PLACES - 1 } else { groups.len() };
+    let rest: Vec<&PairedComparison> = groups[shown..].concat();
+    let own = groups[..shown].iter().map(|own| with_medians(clause(own), own));
+    own.chain((!rest.is_empty()).then(|| clause(&rest))).collect()
+}
+
+/// With the medians of both, at the last level where there are several; a figure that is only a bound is no median.
+fn with_medians(said: Message, own: &[&PairedComparison]) -> Message {
+    let Some((of, row)) = own.last().and_then(|of| Some((of, of.rows.first()?))) else {
+        return said;
+    };
+    if !row.bound.is_empty() {
+        return said;
+    }
+    let [a, b] = [row.candidate, row.baseline].map(|side| format::short(side.median));
+    let metric = &row.name;
+    let medians = match row.is_less_better {
+        true => say!(medians_of_a_time, candidate = a, baseline = b, metric = metric),
+        false => say!(medians_of_a_rate, candidate = a, baseline = b, metric = metric),
+    };
+    match own.len() {
+        1 => say!(said_with_medians, said = said, medians = medians),
+        _ => say!(said_with_medians_at, said = said, medians = medians, level = &of.level),
+    }
+}
+
+fn alike(own: &[&PairedComparison]) -> Message {
+    let margin = own.iter().map(|of| of.margin).fold(0.0, f64::max);
+    say!(as_fast_within, margin = format::percent(margin), places = places(own))
 }
 
 /// What the paper calls it, with product and version where that is a name of the command line only.
@@ -161,8 +260,7 @@ fn difference(own: &[&PairedComparison]) -> Message {
         false => say!(low_to_high, low = a, high = b),
     };
     let is_faster = rows().next().is_some_and(|row| row.call == Call::Faster);
-    let metric = rows().next().map(|row| row.metric).unwrap_or_default();
-    let is_cost = metric == Metric::ServerCpuUs.name();
+    let is_cost = rows().all(|row| row.metric == Metric::ServerCpuUs.name());
     match is_faster {
         true if low >= TIMES => {
             let range = range(format::short(low), format::short(high));

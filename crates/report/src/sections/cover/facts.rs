@@ -1,7 +1,7 @@
 //! The strip of four facts: systems, data against memory, load, durability.
 
 use crate::blocks::{Fact, Span};
-use crate::evidence::{DISK_BOUND, IN_MEMORY, Paper, PaperTarget};
+use crate::evidence::{DISK_BOUND, Experiment, IN_MEMORY, Paper, PaperTarget};
 use crate::format::{self, unique};
 use crate::sections::{clauses, listed, names};
 use crate::text::Message;
@@ -111,7 +111,15 @@ fn load(paper: &Paper) -> Vec<Message> {
     match tests.as_slice() {
         [] => {}
         few if few.len() <= 3 => lines.push(names(few)),
-        [first, rest @ ..] => lines.push(say!(test_and_others, test = first, n = rest.len())),
+        // As many as have a name on this page.
+        _ => {
+            let title = |own: &Experiment| {
+                own.family.map_or_else(|| say!(other_workloads), |family| family.title())
+            };
+            let families = listed(&unique(measured().map(title).collect()));
+            let n = measured().count();
+            lines.push(say!(experiments_of_families, n = n, families = families));
+        }
     }
     let clients = measured().filter(|own| !own.is_pass()).flat_map(|own| &own.points);
     let (low, high) = clients.fold((f64::INFINITY, 0.0_f64), |(low, high), point| {

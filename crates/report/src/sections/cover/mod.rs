@@ -14,6 +14,7 @@ use crate::text::{Lang, Message};
 use dyno_facts::{RunStatus, say};
 
 pub(super) fn cover(paper: &Paper, lang: Lang) -> Cover {
+    let (answer, answers) = answer::answer(paper);
     Cover {
         logo: paper.texts.logo.clone(),
         kicker: say!(database_performance_white_paper),
@@ -21,7 +22,8 @@ pub(super) fn cover(paper: &Paper, lang: Lang) -> Cover {
         subtitle: paper.subtitle.clone(),
         byline: byline(paper),
         banner: rehearsal(paper).unwrap_or_default(),
-        answer: answer::answer(paper),
+        answer,
+        answers,
         chart: charts::cover::figure_of(paper, lang).or_else(|| of_family(paper, lang)),
         facts: facts::facts(paper),
         warnings: warnings::warnings(paper),

@@ -147,6 +147,7 @@ fn load(case: &Case) -> TpchLoad {
     TpchLoad {
         finished_at: "2026-11-21T20:58:01Z".to_owned(),
         steps,
+        seconds: (case.target == "postgres").then_some(104.9),
         size_bytes: Some(2_254_857_830),
         refresh_pairs: if case.test == "throughput" { 1 } else { 0 },
         attempts: 1,

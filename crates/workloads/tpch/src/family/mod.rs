@@ -143,6 +143,7 @@ impl TpchFamily {
             sessions: options.load_sessions.unwrap_or_else(default_sessions),
             foreign_keys: options.foreign_keys.unwrap_or(true),
             indexes: options.indexes,
+            serial: options.serial,
             same_host: order.same_host,
             force: options.force,
             ..TpchLoadOptions::new(options.scale)
@@ -156,7 +157,12 @@ impl TpchFamily {
         }
         let steps = report.load.steps.iter().filter(|step| !step.name.contains('/'));
         let steps = steps.map(|step| format!("{} {:.1} s", step.name, step.seconds).into());
-        let parts: Vec<Message> = [report.rows.sentence()].into_iter().chain(steps).collect();
+        let all = report
+            .load
+            .seconds
+            .map(|seconds| say!(all_steps_took, seconds = format!("{seconds:.1}")));
+        let parts: Vec<Message> =
+            [report.rows.sentence()].into_iter().chain(steps).chain(all).collect();
         Message::joined(&parts, ", ", "，")
     }
 }

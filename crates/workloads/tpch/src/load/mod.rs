@@ -4,12 +4,13 @@
 //! A step consists of pieces: about 100,000 rows, the key of a table, an index. The database itself
 //! remembers each piece that is done, in the same transaction where it has one.
 //!
-//! - `steps`, `ddl`: what is done, and by which statements. `work`: the parallel work.
+//! - `steps`, `ddl`: what is done, and by which statements. `work`: the parallel work. `order`: what of it overlaps.
 //! - `sums`: whether what is stored is what was sent. `times`, `size`: what is told of it.
 //! - `estimate`: whether it will fit.
 
 mod ddl;
 mod estimate;
+mod order;
 mod size;
 mod steps;
 mod sums;
@@ -47,6 +48,9 @@ pub struct TpchLoadOptions {
     pub indexes: bool,
     /// The steps to be done now; a load is complete when all are done.
     pub steps: Vec<TpchStep>,
+    /// Each step begins when the one before has ended, as in the paper. Otherwise PostgreSQL makes keys and indexes of a
+    /// table while others are still filled.
+    pub serial: bool,
     /// Reads all into memory at the end, as a step of its own.
     pub warm_up: bool,
     /// Seconds that making the database itself took, where that was done for this load.
@@ -66,6 +70,7 @@ impl TpchLoadOptions {
             foreign_keys: true,
             indexes: true,
             steps: TpchStep::ALL.to_vec(),
+            serial: false,
             warm_up: false,
             database_s: None,
             same_host: false,
@@ -103,13 +108,21 @@ pub fn load<D: Driver>(
     let plan = Plan::new(options, driver.dialect(), &found)?;
     let stored = StoredRows::new(observer);
     let worker = Worker { scale: options.scale, sessions: options.sessions, observer, stored };
-    for (step, pieces) in &plan.steps {
-        if *step == TpchStep::Load {
-            // Once in a process, whatever the scale factor: no table is to be blamed for it.
-            crate::generate::prepare();
-            observer.rows_planned(steps::row_count(pieces, options.scale));
-        }
+    for (_, pieces) in plan.steps.iter().filter(|(step, _)| *step == TpchStep::Load) {
+        // Once in a process, whatever the scale factor: no table is to be blamed for it.
+        crate::generate::prepare();
+        observer.rows_planned(steps::row_count(pieces, options.scale));
+    }
+    // DuckDB speaks PostgreSQL's dialect; its statements have all cores for themselves.
+    let overlaps = !options.serial && driver.dialect() == Dialect::Postgres && !driver.blocks();
+    // Every other piece needs a table.
+    let first = plan.steps.partition_point(|(step, _)| !overlaps || *step == TpchStep::Create);
+    let (serial, overlapped) = plan.steps.split_at(first);
+    for (step, pieces) in serial {
         worker.step(driver, *step, pieces)?;
+    }
+    if !overlapped.is_empty() {
+        worker.overlapped(driver, overlapped.iter().flat_map(|(_, pieces)| pieces))?;
     }
     let rows_found = found.iter().map(|done| done.rows).sum();
     let rows = worker.stored.report(rows_found);
@@ -278,6 +291,7 @@ fn finish<D: Driver>(
 ) -> Result<(), LoadError> {
     let done = loader.one(async |session: &mut D::Session| state::done(session).await)?;
     report.load.steps = times::steps(&done);
+    report.load.seconds = Some(times::seconds(&done));
     if !is_complete {
         return Ok(());
     }

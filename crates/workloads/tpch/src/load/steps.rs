@@ -40,7 +40,10 @@ pub(crate) struct Piece {
     /// Such as `load/lineitem.7`: the step, the table, and where a table has several pieces of a
     /// step, something that tells them apart.
     pub(crate) name: String,
+    pub(crate) step: TpchStep,
     pub(crate) table: SchemaTable,
+    /// The table that a foreign key refers to, where each has a statement of its own.
+    pub(crate) parent: Option<SchemaTable>,
     pub(crate) work: Work,
 }
 
@@ -66,7 +69,8 @@ impl Piece {
     fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String, made: &str) -> Piece {
         let name = format!("{}/{}{suffix}", step.name(), table.name());
         let made = format!("{}.{made}", table.name());
-        Piece { name, table, work: Work::Sql { sql, made, proofs: Vec::new() } }
+        let work = Work::Sql { sql, made, proofs: Vec::new() };
+        Piece { name, step, table, parent: None, work }
     }
 
     fn proven_by(mut self, keys: impl Iterator<Item = &'static ForeignKey>) -> Piece {
@@ -100,16 +104,18 @@ fn parts(table: SchemaTable, scale: f64) -> u32 {
     (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32
 }
 
-/// The pieces of rows, mixed so that all tables are filled at the same time: sessions meet in one
-/// table as late as possible, and all tables end together.
+/// The pieces of rows, mixed so that all tables are filled at the same time where no other step overlaps: sessions meet in
+/// one table as late as possible, and all tables end together.
 fn rows(scale: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for table in SchemaTable::ALL {
         let parts = parts(table, scale);
         for part in 1..=parts {
-            let name = format!("{}/{}.{part}", TpchStep::Load.name(), table.name());
+            let step = TpchStep::Load;
+            let name = format!("{}/{}.{part}", step.name(), table.name());
             let place = (f64::from(part) - 0.5) / f64::from(parts);
-            pieces.push((place, Piece { name, table, work: Work::Rows { part, parts } }));
+            let work = Work::Rows { part, parts };
+            pieces.push((place, Piece { name, step, table, parent: None, work }));
         }
     }
     pieces.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -140,7 +146,9 @@ pub(crate) fn pieces(step: TpchStep, dialect: Dialect, wanted: &LoadRequest) -> 
         TpchStep::Analyze => large_first()
             .map(|table| Piece {
                 name: format!("{}/{}", step.name(), table.name()),
+                step,
                 table,
+                parent: None,
                 work: Work::Outside { sql: ddl::analyze(table, dialect) },
             })
             .collect(),
@@ -156,7 +164,8 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
     if dialect == Dialect::Postgres {
         let piece = |key: &ForeignKey| {
             let suffix = format!(".{}", key.name);
-            Piece::sql(step, key.table, &suffix, ddl::foreign_key(key), key.name)
+            let piece = Piece::sql(step, key.table, &suffix, ddl::foreign_key(key), key.name);
+            Piece { parent: Some(key.parent), ..piece }
         };
         return FOREIGN_KEYS.iter().rev().map(piece).collect();
     }

@@ -16,9 +16,9 @@ pub(crate) fn now_s() -> f64 {
 
 /// Seconds in which at least one of the pieces was being done. What an interruption has lost, and
 /// the time until the load went on, are not among them.
-fn seconds(pieces: &[&Done]) -> f64 {
+pub(super) fn seconds<'a>(pieces: impl IntoIterator<Item = &'a Done>) -> f64 {
     let mut spans: Vec<(f64, f64)> =
-        pieces.iter().map(|done| (done.began_s, done.began_s + done.seconds)).collect();
+        pieces.into_iter().map(|done| (done.began_s, done.began_s + done.seconds)).collect();
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut covered = 0.0;
     let mut until = f64::NEG_INFINITY;
@@ -36,7 +36,7 @@ pub(crate) fn steps(done: &[Done]) -> Vec<LoadStep> {
         let pieces: Vec<&Done> = done.iter().filter(|done| is_part(done)).collect();
         if !pieces.is_empty() {
             let rows = pieces.iter().map(|done| done.rows).sum();
-            steps.push(LoadStep { name, seconds: seconds(&pieces), rows });
+            steps.push(LoadStep { name, seconds: seconds(pieces), rows });
         }
     };
     add(CREATE_DATABASE.to_owned(), &|done| done.name == CREATE_DATABASE);

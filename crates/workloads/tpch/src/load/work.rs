@@ -1,19 +1,24 @@
 //! Does the pieces of a step on several sessions.
 
 use super::RESUME;
+use super::order::{NextPiece, Order};
 use super::steps::{OrphanQuery, Piece, TpchStep, Work};
 use super::sums::{Summed, to_text};
 use super::times::now_s;
 use crate::generate::{TableRows, part_row_count};
 use crate::schema::SchemaTable;
 use crate::state::{self, Done};
-use dyno_core::{AnswerTable as Answer, DbError, Dialect, Discard, Driver, Session};
+use dyno_core::{
+    AnswerTable as Answer, DbError, Dialect, Discard, Driver, MILLISECOND, Nanos, Session,
+};
 use dyno_load::query::{analyze_error, answer, execute};
 use dyno_load::{
     LoadError, LoadObserver, LoadSessions, StoredRows, bulk_load, doing as note, retrying,
     while_doing,
 };
+use dyno_reactor::{now, sleep_until};
 use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a load's sessions share.
 pub(super) struct Worker<'a> {
@@ -21,6 +26,30 @@ pub(super) struct Worker<'a> {
     pub(super) sessions: u32,
     pub(super) observer: &'a dyn LoadObserver,
     pub(super) stored: StoredRows<'a>,
+}
+
+/// How long a session waits before it asks again for something to do.
+const WAIT: Nanos = 5 * MILLISECOND;
+
+/// A piece that a session is doing. However that ends, the others hear of it.
+struct Taken<'o, 'p> {
+    order: &'o Mutex<Order<'p>>,
+    piece: &'p Piece,
+    is_good: bool,
+}
+
+impl Drop for Taken<'_, '_> {
+    fn drop(&mut self) {
+        let mut order = locked(self.order);
+        if !self.is_good {
+            order.stop();
+        }
+        order.done(self.piece);
+    }
+}
+
+fn locked<'l, 'p>(order: &'l Mutex<Order<'p>>) -> MutexGuard<'l, Order<'p>> {
+    order.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How much memory SQLite may use for its pages while it loads and sorts, in KiB.
@@ -73,16 +102,57 @@ impl Worker<'_> {
             }
         };
         let work = async |session: &mut D::Session, made: &HashSet<String>, piece: &Piece| {
-            self.tell(step, piece);
+            self.tell(piece);
             retrying(session, async |session| self.piece(session, piece, made).await).await
         };
         let done = LoadSessions::new(driver, self.observer, sessions).each(pieces, set_up, work);
         done.map_err(|error| error.with_resume_hint(RESUME))
     }
 
-    fn tell(&self, step: TpchStep, piece: &Piece) {
+    /// Does pieces of several steps, those of a table while other tables are still filled.
+    pub(super) fn overlapped<'p, D: Driver>(
+        &self,
+        driver: &D,
+        pieces: impl IntoIterator<Item = &'p Piece>,
+    ) -> Result<(), LoadError> {
+        let order = Mutex::new(Order::new(pieces));
+        let set_up =
+            async |session: &mut D::Session| set_up(session, TpchStep::Load, self.sessions).await;
+        let loader = LoadSessions::new(driver, self.observer, self.sessions);
+        let take = |order: &Mutex<Order<'p>>| match loader.has_failed() {
+            true => NextPiece::End,
+            false => locked(order).take(),
+        };
+        let work = async |session: &mut D::Session, (): &(), (): &()| {
+            let mut waits = false;
+            loop {
+                match take(&order) {
+                    NextPiece::Take(piece) => {
+                        waits = false;
+                        self.tell(piece);
+                        let mut taken = Taken { order: &order, piece, is_good: false };
+                        let none = HashSet::new();
+                        retrying(session, async |it| self.piece(it, piece, &none).await).await?;
+                        taken.is_good = true;
+                    }
+                    NextPiece::Wait => {
+                        // Once: each note counts as progress.
+                        if !std::mem::replace(&mut waits, true) {
+                            note("waiting for the pieces of other sessions");
+                        }
+                        sleep_until(now() + WAIT).await;
+                    }
+                    NextPiece::End => return Ok(()),
+                }
+            }
+        };
+        let seats = vec![(); self.sessions as usize];
+        loader.each(&seats, set_up, work).map_err(|error| error.with_resume_hint(RESUME))
+    }
+
+    fn tell(&self, piece: &Piece) {
         let table = piece.table.name();
-        match step {
+        match piece.step {
             TpchStep::Create => self.observer.creating_table(table),
             TpchStep::PrimaryKeys | TpchStep::Indexes => self.observer.creating_index(table),
             TpchStep::Load | TpchStep::ForeignKeys | TpchStep::Analyze => {}

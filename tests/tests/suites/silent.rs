@@ -1,0 +1,210 @@
+//! Servers that take connections and say nothing, or take the log-in and answer no question: each verb ends with an error
+//! that names the server, and TERM ends it at once.
+
+use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno_command, server_or_skip};
+use rustix::process::Signal;
+use std::io::{Read, Write, pipe};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// More than the ten seconds that are promised, for machines that are busy.
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Time limits of a second, or of an hour.
+const SHORT: &str = "1";
+const LONG: &str = "3600";
+
+/// Logs everybody in as a PostgreSQL does.
+fn log_in_to_postgres(stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut heard = [0; 1024];
+    // A request for TLS is refused; what follows is the start-up.
+    if stream.read(&mut heard)? == 8 {
+        stream.write_all(b"N")?;
+        let _ = stream.read(&mut heard)?;
+    }
+    stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")
+}
+
+/// Logs everybody in as a MySQL without TLS does.
+fn log_in_to_mysql(stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut greeting = b"\x0a8.0.36\0\x01\0\0\0abcdefgh\0".to_vec();
+    // CONNECT_WITH_DB, PROTOCOL_41, TRANSACTIONS and SECURE_CONNECTION; LONG_PASSWORD marks MySQL.
+    greeting.extend_from_slice(&0xa209_u16.to_le_bytes());
+    greeting.extend_from_slice(&[45, 2, 0]);
+    // MULTI_RESULTS, PS_MULTI_RESULTS, PLUGIN_AUTH, CONNECT_ATTRS, PLUGIN_AUTH_LENENC and DEPRECATE_EOF.
+    greeting.extend_from_slice(&0x013e_u16.to_le_bytes());
+    greeting.push(21);
+    greeting.extend_from_slice(&[0; 10]);
+    greeting.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
+    let mut packet = (greeting.len() as u32).to_le_bytes().to_vec();
+    packet.extend_from_slice(&greeting);
+    stream.write_all(&packet)?;
+    let _ = stream.read(&mut [0; 1024])?;
+    stream.write_all(b"\x07\0\0\x02\0\0\0\x02\0\0\0")
+}
+
+/// Takes log-ins, and is silent from then on.
+pub(crate) fn mute_server(scheme: &str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let log_in: fn(&mut TcpStream) -> std::io::Result<()> = match scheme {
+        "mysql" => log_in_to_mysql,
+        _ => log_in_to_postgres,
+    };
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                if log_in(&mut stream).is_ok() {
+                    while stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {}
+                }
+            });
+        }
+    });
+    port
+}
+
+/// The verbs on a server of this port, with time limits of so many seconds.
+fn verbs(scheme: &str, port: u16, limit_s: &str) -> Vec<Vec<String>> {
+    let url = format!("{scheme}://u@127.0.0.1:{port}/d?connect_timeout_s={limit_s}");
+    let driver = if scheme == "mysql" { "mysql" } else { "pgsql" };
+    let sysbench = |command: &str| {
+        format!(
+            "sysbench --db-driver={driver} --{driver}-host=127.0.0.1 --{driver}-port={port} \
+             --{driver}-user=u --thread-init-timeout={limit_s} oltp_read_write {command}"
+        )
+    };
+    let mut lines = vec![
+        sysbench("prepare"),
+        sysbench("run"),
+        sysbench("cleanup"),
+        format!("pgbench -i --target {url}"),
+        format!("check {url}"),
+        format!("bench {url} --yes"),
+    ];
+    if scheme == "postgres" {
+        // Without a time limit, as libpq has none.
+        lines.push(format!("pgbench -i -h 127.0.0.1 -p {port} -U u d"));
+    }
+    let words = |line: String| line.split_whitespace().map(str::to_owned).collect();
+    lines.into_iter().map(words).collect()
+}
+
+fn command(folder: &Scratch, words: &[String], patience_s: &str) -> Command {
+    let mut command = dyno_command(folder.path());
+    command.env("DYNO_LOAD_PATIENCE_S", patience_s).env_remove("PGCONNECT_TIMEOUT").args(words);
+    command
+}
+
+/// Each verb fails in time, with an error that has all these words.
+fn fails_with(verbs: Vec<Vec<String>>, expected: impl Fn(&[String]) -> Vec<String>) {
+    // At the same time: they only wait.
+    let verbs: Vec<_> = verbs
+        .into_iter()
+        .map(|words| {
+            std::thread::spawn(move || {
+                let folder = Scratch::new();
+                let ran = RunningDyno::spawn(folder.path(), command(&folder, &words, SHORT)).end();
+                (words, ran)
+            })
+        })
+        .collect();
+    for verb in verbs {
+        let (words, ran) = verb.join().expect("it ends");
+        assert!(ran.code > 0, "{words:?}: {}", ran.all());
+        for part in expected(&words) {
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains(&part), "{words:?} does not say `{part}`: {}", ran.all());
+        }
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_is_named_by_each_verb() {
+    for scheme in ["mysql", "postgres"] {
+        // Nobody takes the connections, which the kernel has accepted.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        fails_with(verbs(scheme, port, SHORT), |words| {
+            let is = |word: &str| words.iter().any(|other| other == word);
+            let limit = if is("run") {
+                "within 1 seconds (--thread-init-timeout)"
+            } else if is("-h") {
+                "did not answer within 2 s"
+            } else {
+                "did not answer within 1.0 seconds"
+            };
+            vec![format!("127.0.0.1:{port}"), limit.to_owned()]
+        });
+    }
+}
+
+#[test]
+fn a_server_that_logs_in_and_says_nothing_is_named_by_each_verb() {
+    for scheme in ["mysql", "postgres"] {
+        let port = mute_server(scheme);
+        fails_with(verbs(scheme, port, SHORT), |words| match words[0].as_str() {
+            "check" | "bench" => vec![format!(
+                "The server at 127.0.0.1:{port} takes the log-in, and answers no question within 1 s"
+            )],
+            _ => vec![
+                format!("the server at 127.0.0.1:{port} does not answer a new connection"),
+                "made no progress for ".to_owned(),
+                " s: session 0: ".to_owned(),
+                "(it waits 2 s for such a node)".to_owned(),
+            ],
+        });
+    }
+}
+
+#[test]
+fn term_ends_each_verb_on_a_server_that_never_answers() {
+    for scheme in ["mysql", "postgres"] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        for words in verbs(scheme, port, LONG) {
+            let folder = Scratch::new();
+            let mut running = RunningDyno::spawn(folder.path(), command(&folder, &words, LONG));
+            let _taken = listener.accept().expect("dyno connects");
+            std::thread::sleep(Duration::from_millis(100));
+            let asked = Instant::now();
+            running.signal(Signal::TERM);
+            let Ran { code, .. } = running.end();
+            assert_ne!(code, 0, "{words:?}");
+            let took = asked.elapsed();
+            assert!(took < ENDED_WITHIN, "{words:?} ended after {took:?}");
+        }
+    }
+}
+
+/// `dyno bench` on a server that falls silent while its user reads the question.
+fn bench_on_a_server_that_falls_silent(url: &str, process: u32) {
+    let scratch = Scratch::new();
+    let (answers, mut user) = pipe().expect("a pipe");
+    let mut command = dyno_command(scratch.path());
+    command.env("DYNO_LOAD_PATIENCE_S", SHORT).args(["bench", url]).stdin(answers);
+    let mut running = RunningDyno::spawn(scratch.path(), command);
+    running.wait_until("the question", |running| running.stderr().contains("Begin?"));
+    let frozen = super::stops::Frozen::new(process);
+    writeln!(user, "y").expect("it reads");
+    let ran = running.end();
+    drop(frozen);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let error = ran.stderr.lines().find(|line| line.contains("error: ")).unwrap_or_default();
+    assert!(error.contains("he server at 127.0.0.1:"), "{}", ran.all());
+    assert!(error.contains("does not answer a new connection"), "{}", ran.all());
+}
+
+#[test]
+fn a_mariadb_that_falls_silent_ends_bench_before_it_has_begun() {
+    let test = "a_mariadb_that_falls_silent_ends_bench_before_it_has_begun";
+    let server = server_or_skip!(MariaDb, test);
+    bench_on_a_server_that_falls_silent(&server.url(), server.server.process().expect("it runs"));
+}
+
+#[test]
+fn a_postgres_that_falls_silent_ends_bench_before_it_has_begun() {
+    let test = "a_postgres_that_falls_silent_ends_bench_before_it_has_begun";
+    let server = server_or_skip!(Postgres, test);
+    bench_on_a_server_that_falls_silent(&server.url(), server.server.process().expect("it runs"));
+}
