@@ -82,8 +82,9 @@ impl Database {
                 let target = &nodes[0];
                 let message =
                     format!("{target} can't be opened: this dyno was built without DuckDB.");
-                return Err(dyno_core::DbError::unreachable(message)
-                    .with_hint("doc/builds.md says how to build it with the cargo feature duckdb"));
+                return Err(dyno_core::DbError::unreachable(message).with_hint(
+                    "doc/builds.md says how to build it with the cargo feature duckdb",
+                ));
             }
         })
     }

@@ -269,7 +269,10 @@ fn of_postgres(workload: &str) -> (String, String) {
 }
 
 fn of_mysql(order: &LockOrder, workload: &str) -> (String, String) {
-    let lock = format!("CONCAT('dyno:', MD5(CONCAT(DATABASE(), ':', {})))", quoted(workload));
+    let lock = format!(
+        "CONCAT('dyno:', LEFT(SHA2(CONCAT(DATABASE(), ':', {}), 256), 32))",
+        quoted(workload)
+    );
     let own: Vec<String> =
         (0..order.number).map(|number| format!("IS_USED_LOCK({})", order.own(number))).collect();
     let own = if own.is_empty() { "0".to_owned() } else { own.join(", ") };

@@ -121,6 +121,7 @@ fn a_suite_knows_the_server(server: &UsedServer) {
     fs::write(folder.join("matrix.toml"), text).expect("the suite can be written");
     let ran = dyno(folder, &["run", "matrix.toml"]);
     assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(!ran.all().contains("no lock keeps other runs away"), "{}", ran.all());
     let run = only_run(&folder.join("dyno-runs")).expect("a run");
     let data = dyno_store::read(&run).expect("it can be read");
     let trial = &data.trials[0];

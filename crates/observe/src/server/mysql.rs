@@ -212,7 +212,7 @@ const PROPERTIES: &str = "\
 SELECT table_name, CONCAT('table ', table_name), CONCAT_WS(', ', engine, row_format, NULLIF(create_options, '')) \
 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' \
 UNION ALL SELECT NULL, CONCAT(LOWER(routine_type), ' ', routine_name), \
-CONCAT('body ', LEFT(MD5(CONCAT_WS(' ', routine_definition, is_deterministic, sql_data_access)), 8)) \
+CONCAT('body ', LEFT(SHA2(CONCAT_WS(' ', routine_definition, is_deterministic, sql_data_access), 256), 8)) \
 FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER BY 2";
 
 async fn schema<S: Session>(
@@ -226,7 +226,7 @@ async fn schema<S: Session>(
                    FROM information_schema.statistics WHERE table_schema = DATABASE() \
                    ORDER BY table_name, index_name, seq_in_index";
     let triggers = "SELECT event_object_table, trigger_name, \
-                    CONCAT(action_timing, ' ', event_manipulation), LEFT(MD5(action_statement), 8) \
+                    CONCAT(action_timing, ' ', event_manipulation), LEFT(SHA2(action_statement, 256), 8) \
                     FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
                     ORDER BY event_object_table, trigger_name";
     let is_own = |row: &Vec<Option<String>>| tables.has(cell(row, 0));

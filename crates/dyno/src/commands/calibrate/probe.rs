@@ -21,7 +21,7 @@ impl Probe {
     pub(super) fn new(dialect: Dialect, digests: u64) -> Option<Self> {
         let sql = match dialect {
             Dialect::Mysql => {
-                format!("SELECT v, BENCHMARK({digests}, MD5(v)) FROM {TABLE} WHERE id = ?")
+                format!("SELECT v, BENCHMARK({digests}, SHA2(v, 256)) FROM {TABLE} WHERE id = ?")
             }
             Dialect::Postgres => format!(
                 "SELECT v, (SELECT count(md5(n::text)) FROM generate_series(1, {digests}) n) FROM {TABLE} \
