@@ -15,17 +15,22 @@ use std::process::Command;
 const WAREHOUSES: u32 = 2;
 const SESSIONS: u32 = 4;
 const TERMINALS: u32 = 16;
-/// Of a transaction of dyno's, on average, where each statement waits for its answer.
-const ROUND_TRIPS: f64 = 19.4;
-/// Statements of a transaction of dyno's, and how many of them are sent at once, about, where flights are shared.
-const STATEMENTS: f64 = 28.0;
-const TOGETHER: u32 = 8;
-/// Rows of the stock that a statement of the bare loop adds up: a transaction then takes the server about as long as one of
-/// TPC-C's.
-const fn summed_rows(flight: Flight) -> u32 {
-    match flight {
-        Flight::Statement => 120,
-        Flight::Pipelined => 83,
+/// What the bare loop does in place of a transaction of dyno's.
+struct FloorShape {
+    /// Answers that count as a transaction: round trips, or where flights are shared statements, on average.
+    answers: f64,
+    /// Statements that are sent at once, about.
+    together: u32,
+    /// Rows of the stock that a statement adds up: a transaction then takes the server about as long as one of TPC-C's.
+    summed_rows: u32,
+}
+
+impl Flight {
+    const fn floor_shape(self) -> FloorShape {
+        match self {
+            Flight::Statement => FloorShape { answers: 19.4, together: 1, summed_rows: 120 },
+            Flight::Pipelined => FloorShape { answers: 28.0, together: 8, summed_rows: 83 },
+        }
     }
 }
 /// Warehouses of the many terminals, ten each, and the sessions that they share.
@@ -107,18 +112,17 @@ impl Server {
             Server::Postgres(server) => ("--postgres", server.port, "$1"),
             Server::MariaDb(server) => ("--mysql-host", server.port, "?"),
         };
+        let shape = flight.floor_shape();
         let sql = format!(
             "SELECT sum(q) FROM (SELECT s_quantity AS q FROM bmsql_stock WHERE s_w_id = 1 AND s_i_id >= {key} \
              ORDER BY s_i_id LIMIT {}) AS summed",
-            summed_rows(flight)
+            shape.summed_rows
         );
         command.arg(format!("{server}=127.0.0.1")).arg(format!("--port={port}"));
         command.arg(format!("--database={}", database_of(Who::Dyno)));
         command.args(["--statement", &sql, "--rows=99000"]);
         command.arg(format!("--clients={TERMINALS}")).arg(format!("--time={seconds}"));
-        if flight == Flight::Pipelined {
-            command.arg(format!("--flight={TOGETHER}"));
-        }
+        command.arg(format!("--flight={}", shape.together));
         command
     }
 
@@ -278,8 +282,7 @@ fn transactions(who: Who, flight: Flight, output: &str) -> Result<f64, String> {
     }
     match who {
         _ if sum == 0 => Err(format!("{who} reports no transactions:\n{output}")),
-        Who::Floor if flight == Flight::Pipelined => Ok(sum as f64 / STATEMENTS),
-        Who::Floor => Ok(sum as f64 / ROUND_TRIPS),
+        Who::Floor => Ok(sum as f64 / flight.floor_shape().answers),
         _ => Ok(sum as f64),
     }
 }

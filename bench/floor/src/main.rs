@@ -1,6 +1,6 @@
-//! `dyno-floor`: prepared point selects, or another statement, over many connections, and nothing else: no protocol but the answer's last
-//! bytes, no statistics but one clock read and one addition an answer. What it costs is what the kernel asks of any
-//! client that waits for all its connections in one thread.
+//! `dyno-floor`: prepared point selects, or another statement, over many connections, and nothing else: no protocol but
+//! the answer's last bytes, no statistics but one clock read and one addition an answer. What it costs is what the kernel
+//! asks of any client that waits for all its connections in one thread.
 
 mod connection;
 mod epoll;
