@@ -7,8 +7,9 @@ use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger
 use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
-use dyno_core::{DbResult, Session};
+use dyno_core::{DbResult, SECOND, Session};
 use dyno_facts::{CommitWait, ReplicaFacts, say};
+use dyno_reactor::now;
 use std::collections::BTreeMap;
 
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
@@ -104,9 +105,14 @@ pub(super) async fn sample<S: Session>(
     is_replica: &mut Option<bool>,
 ) -> DbResult<Sample> {
     let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
+    let asked_s = clock_s();
     let status: BTreeMap<_, _> =
         asker.rows(say!(asked_counters), STATUS).await?.iter().map(pair).collect();
+    let answered_s = clock_s();
     let mut sample = sample_of(&status);
+    // It says whole seconds, and an answer may have waited.
+    sample.started_s =
+        sample.uptime_s.map(|uptime_s| (asked_s - uptime_s - 1.0, answered_s - uptime_s));
     let work = asker.rows(say!(asked_background_work), BACKGROUND).await?;
     sample.background = work.iter().map(|row| shortened(cell(row, 0))).collect();
     if *is_replica != Some(false) {
@@ -117,6 +123,10 @@ pub(super) async fn sample<S: Session>(
         sample.lag_s.extend(lag.map(|lag| ("itself".to_owned(), lag)));
     }
     Ok(sample)
+}
+
+fn clock_s() -> f64 {
+    now() as f64 / SECOND as f64
 }
 
 fn sample_of(status: &BTreeMap<String, String>) -> Sample {

@@ -192,7 +192,7 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         rows_fetched: count(texts, "fetched"),
         rows_written: count(texts, "changed"),
         counts_own_commits: true,
-        started_s: number(texts, "started"),
+        started_s: number(texts, "started").map(|at_s| (at_s, at_s)),
         ..Sample::default()
     }
 }

@@ -44,8 +44,9 @@ pub struct Sample {
     /// Replicas and how far they are behind, seconds; of a replica itself, under its own name.
     pub lag_s: BTreeMap<String, f64>,
     pub background: Vec<String>,
-    /// When the server was started, in seconds on any clock; `None` when only `uptime_s` is known.
-    pub started_s: Option<f64>,
+    /// The server was started between these two moments, in seconds on a clock that is the same for all
+    /// samples of a node; `None` when only `uptime_s` is known.
+    pub started_s: Option<(f64, f64)>,
     pub uptime_s: Option<f64>,
 }
 
@@ -135,7 +136,7 @@ impl Sample {
     }
 
     pub fn was_restarted(&self, before: &Sample) -> bool {
-        let later = |(new, old): (f64, f64)| new > old + 1.0;
+        let later = |(new, old): ((f64, f64), (f64, f64))| new.0 > old.1 + 1.0;
         let shorter = |(new, old): (f64, f64)| new < old;
         self.started_s.zip(before.started_s).is_some_and(later)
             || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
@@ -183,7 +184,7 @@ mod tests {
             last_checkpoint: Some("10".to_owned()),
             checkpoint_age_share: Some(0.5),
             lag_s: BTreeMap::from([("s1".to_owned(), 0.1)]),
-            started_s: Some(100.0),
+            started_s: Some((100.0, 100.0)),
             ..Sample::default()
         };
         assert_eq!(calm.events(&calm), Vec::<Message>::new());
@@ -210,8 +211,15 @@ mod tests {
         let before = Sample { uptime_s: Some(50.0), checkpoints: Some(1), ..Sample::default() };
         let after = Sample { uptime_s: Some(2.0), checkpoints: Some(9), ..Sample::default() };
         assert_eq!(after.events(&before), ["The server was restarted."]);
-        let later = Sample { started_s: Some(200.0), ..Sample::default() };
-        let earlier = Sample { started_s: Some(100.0), ..Sample::default() };
-        assert_eq!(later.events(&earlier), ["The server was restarted."]);
+        let started = |from_s, to_s, uptime_s| Sample {
+            started_s: Some((from_s, to_s)),
+            uptime_s: Some(uptime_s),
+            ..Sample::default()
+        };
+        // Back so late that it is up for longer than it was before.
+        let earlier = started(99.0, 100.5, 5.0);
+        assert_eq!(started(110.0, 111.0, 8.0).events(&earlier), ["The server was restarted."]);
+        // An answer that came late says only that the start was not later.
+        assert_eq!(started(99.2, 120.0, 6.0).events(&earlier), Vec::<Message>::new());
     }
 }
