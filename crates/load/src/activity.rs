@@ -105,8 +105,9 @@ impl Activity {
 
     /// What is waited for, the longest first: `session 3: loading the rows stock.7 (31 s)`.
     pub(crate) fn waits(&self) -> String {
-        let now = monotonic_now();
         let sessions = self.sessions();
+        // Read with the lock held: what sessions noted is older.
+        let now = monotonic_now();
         let mut waiting: Vec<_> = sessions.iter().collect();
         waiting.sort_by_key(|(_, doing)| doing.since);
         let told = waiting.iter().take(NAMED).map(|(number, doing)| {

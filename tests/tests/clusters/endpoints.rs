@@ -112,7 +112,8 @@ fn pgpool_spreads_reads_and_leaves_writes_to_the_primary() {
         ["n1", "n2", "n3"].map(|node| {
             mine.number(
                 node,
-                "SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'pgbench_accounts'",
+                "SELECT coalesce(max(idx_tup_fetch), 0) FROM pg_stat_user_tables \
+                 WHERE relname = 'pgbench_accounts'",
             )
         })
     };
