@@ -1,7 +1,7 @@
 //! Servers that flood, stall, lie, or say things in the wrong order, in both protocols. Each case has a limit of time
 //! and of memory, and is played on epoll and on io_uring.
 
-use dyno_core::{AnswerTable, DbResult, Discard, Driver, Nanos, Session};
+use dyno_core::{AnswerTable, DbResult, Discard, Driver, Nanos, RowSource, RowWriter, Session};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
@@ -69,9 +69,30 @@ fn serve(acts: Vec<Act>) -> (u16, JoinHandle<()>) {
     (port, thread)
 }
 
-async fn query<D: Driver>(driver: DbResult<D>, is_kept: bool) -> DbResult<()> {
+/// A row of a load.
+struct OneRow {
+    is_sent: bool,
+}
+
+impl RowSource for OneRow {
+    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        if !self.is_sent {
+            out.int(1);
+        }
+        !std::mem::replace(&mut self.is_sent, true)
+    }
+
+    fn restart(&mut self) {
+        self.is_sent = false;
+    }
+}
+
+/// What `name` says: a load, a query whose answer is kept, or one whose is not.
+async fn query<D: Driver>(driver: DbResult<D>, name: &str) -> DbResult<()> {
     let mut session = driver?.connect(0).await?;
-    if is_kept {
+    if name.contains("a load") {
+        session.bulk_load("t", &[], &mut OneRow { is_sent: false }).await.map(drop)
+    } else if name.contains("kept") {
         session.query("SELECT 1", &mut AnswerTable::default()).await.map(drop)
     } else {
         session.query("SELECT 1", &mut Discard).await.map(drop)
@@ -79,14 +100,14 @@ async fn query<D: Driver>(driver: DbResult<D>, is_kept: bool) -> DbResult<()> {
 }
 
 /// What the client says at the end.
-fn play(io: Io, url: &str, is_kept: bool) -> String {
+fn play(io: Io, url: &str, name: &str) -> String {
     let task = async {
         let target: TargetUrl = url.parse().unwrap();
         let due = now() + LIMIT;
         let ended = if url.starts_with("mysql") {
-            timeout(due, query(MysqlDriver::new(&target), is_kept)).await
+            timeout(due, query(MysqlDriver::new(&target), name)).await
         } else {
-            timeout(due, query(PostgresDriver::new(&target), is_kept)).await
+            timeout(due, query(PostgresDriver::new(&target), name)).await
         };
         match ended {
             Err(_) => "elapsed".to_owned(),
@@ -111,7 +132,7 @@ fn check(case: Case, io: Io) {
     // The peak begins anew.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let (quiet, began) = (memory_bytes("VmRSS:"), Instant::now());
-    let ended = play(io, &url, name.contains("kept"));
+    let ended = play(io, &url, name);
     let (took, peak) = (began.elapsed(), memory_bytes("VmHWM:"));
     assert!(ended.contains(end), "{name} on {io:?}: {ended}");
     assert!(!ended.contains("s3cr3t") && ended.len() < 16 << 10, "{name} on {io:?}: {ended}");
@@ -208,6 +229,8 @@ fn postgres() -> Vec<Case> {
         ("a huge error", plain, at_query([Say(error(20 << 20)), Say(ready())]), "error: "),
         ("a huge row, kept", plain, at_query([Say(message(b'T', COLUMN)), Say([&b"D\x01\x40\0\0"[..], &vec![0; 21 << 20]].concat())]), "error: "),
         ("a COPY that nobody wants", plain, at_query([Say(message(b'G', b"\0\0\0")), Hear]), "elapsed"),
+        ("a load that is not asked for its rows", plain, at_query([Say([message(b'C', b"SELECT 0\0"), ready()].concat())]), "did not ask for the rows"),
+        ("a load that is answered with rows", plain, at_query([Say([rows(3), message(b'C', b"SELECT 3\0"), ready()].concat())]), "did not ask for the rows"),
         ("an unknown message", plain, at_query([Say(message(b'?', b""))]), "no place"),
         ("more commands than one", plain, at_query([Say([rows(1), message(b'C', b"SELECT 1\0").repeat(9), ready()].concat())]), "done"),
     ]
@@ -296,6 +319,7 @@ fn mysql() -> Vec<Case> {
         ("endless results", plain, logged_in([Flood((1..=255).chain([0]).flat_map(|n| packet(n, b"\0\xfe\xff\xff\xff\xff\xff\xff\xff\xff\0\x0a\0\0\0")).collect())]), "elapsed"),
         ("an answer of 32 MiB", plain, logged_in([Say(full(1)), Say(full(2))]), "longer than a packet"),
         ("a file is asked for", plain, logged_in([Say(packet(1, b"\xfb/etc/passwd")), Hear, Say(packet(3, OK))]), "was refused"),
+        ("a load that is not asked for its rows", plain, logged_in([Say(packet(1, OK)), Hear, Say(packet(1, OK))]), "did not ask for the rows"),
         ("a huge error", plain, logged_in([Say(packet(1, &[&b"\xff\x10\x04#42000"[..], &vec![b'x'; 8 << 20]].concat()))]), "error: "),
     ]
     .map(|(name, options, acts, end)| Case { name, url: ("mysql", options), acts, end })
@@ -348,7 +372,7 @@ proptest! {
         };
         let (port, server) = serve(acts);
         let url = format!("{scheme}://me:s3cr3t@127.0.0.1:{port}/d?sslmode=disable");
-        let ended = play(Io::Epoll, &url, is_kept);
+        let ended = play(Io::Epoll, &url, if is_kept { "kept" } else { "" });
         prop_assert!(!ended.contains("s3cr3t"));
         server.join().unwrap();
     }

@@ -56,6 +56,7 @@ pub use fleet::RunFleet;
 pub use permits::Permits;
 pub use repetition::TrialFigures;
 pub use summary::{identity, kinds, summarise};
+pub use target_lock::{lock_holder, locked_tables, refuse_locked, shared_warning};
 
 use crate::databases::{ReachedDatabase, reach_planned};
 use crate::earlier::EarlierLooks;

@@ -3,7 +3,8 @@
 use dyno_core::Workload;
 use dyno_engine::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use dyno_facts::{
-    Conditions, GeneratorSummary, Message, TrialIdentity, TrialStatus, TrialSummary, say,
+    Conditions, ErrorSummary, GeneratorSummary, Message, TrialIdentity, TrialStatus, TrialSummary,
+    say,
 };
 use dyno_reactor::monotonic_now;
 use time::OffsetDateTime;
@@ -61,6 +62,18 @@ fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatu
         return TrialStatus::Failed(dyno_store::no_commit());
     }
     TrialStatus::Complete
+}
+
+/// Why a trial measures something else than its workload, however many errors its workers survive: a table was missing.
+pub(crate) fn missing_table(errors: &[ErrorSummary]) -> Option<Message> {
+    let is_missing = |error: &&ErrorSummary| {
+        // PostgreSQL, MySQL and SQLite.
+        matches!(error.sqlstate.as_str(), "42P01" | "42S02")
+            || error.errno == 1146
+            || error.message.to_string().contains("no such table")
+    };
+    let error = errors.iter().find(is_missing)?;
+    Some(say!(table_missing, why = crate::failure::sentence(&error.message.to_string())))
 }
 
 /// That the offered rate was missed, in a sentence.
@@ -131,6 +144,27 @@ mod tests {
     use dyno_engine::Joined;
     use dyno_facts::Counts;
     use dyno_record::Window;
+
+    #[test]
+    fn a_table_that_is_missing_is_seen_in_each_dialect() {
+        let error = |errno, sqlstate: &str, message: &'static str| ErrorSummary {
+            class: "other".to_owned(),
+            errno,
+            sqlstate: sqlstate.to_owned(),
+            message: message.into(),
+            count: 1,
+        };
+        let deadlock = error(1213, "40001", "Deadlock found");
+        assert_eq!(missing_table(std::slice::from_ref(&deadlock)), None);
+        for missing in [
+            error(0, "42P01", "relation \"sbtest1\" does not exist"),
+            error(1146, "42S02", "Table 'd.sbtest1' doesn't exist"),
+            error(1, "00000", "no such table: sbtest1"),
+        ] {
+            let why = missing_table(&[deadlock.clone(), missing]).expect("a table").to_string();
+            assert!(why.contains("sbtest1"), "{why}");
+        }
+    }
 
     #[test]
     fn a_miscounted_trial_has_failed_and_keeps_its_counts() {

@@ -6,12 +6,16 @@
 //! endpoint may answer from another server each time: behind it the servers that take writes are locked themselves, where
 //! the plan knows them. Load generators of a fleet take none, the run that they belong to does. A run whose targets are
 //! one database under two names finds its own lock and goes on.
+//!
+//! Verbs of the front ends take no lock, since of their originals many may work at once. They ask who has it: what
+//! changes or drops tables is refused then, and a load is warned.
 
 use crate::databases::{Database, ReachedDatabase, with_driver};
 use crate::failure::Failure;
 use crate::output;
 use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
 use dyno_facts::Role;
+use dyno_load::{LoadError, LoadSessions, Unobserved, doing};
 use dyno_observe::LOCK_CLASS;
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
 use std::collections::BTreeMap;
@@ -138,6 +142,54 @@ fn places(reached: &ReachedDatabase) -> Vec<&Database> {
     nodes.map(|node| &node.database).collect()
 }
 
+/// The run that has locked the tables of a workload, in words, by one question. `None` also where the server knows no
+/// such locks.
+pub async fn lock_holder<S: Session>(session: &mut S, workload: &str) -> Option<String> {
+    let (_, holder) = match session.dialect() {
+        _ if !session.capabilities().server_views => return None,
+        Dialect::Postgres => of_postgres(workload),
+        Dialect::Mysql => of_mysql(NO_SESSION, workload),
+        Dialect::Sqlite => return None,
+    };
+    doing("asking who has locked the tables");
+    // Where the connection is lost by it, the next statement says so.
+    let who = text(session, &holder).await.ok().flatten();
+    // A server that answers whatever it is asked has no lock.
+    who.filter(|who| who.contains("session "))
+}
+
+/// Why a verb that changes or drops tables does not begin; `None` where no run has locked them.
+///
+/// # Errors
+/// Those of [`LoadSessions`]: the server can't be reached, or hangs.
+pub fn locked_tables(database: &Database, workload: &str) -> Result<Option<Failure>, LoadError> {
+    if database.blocks() {
+        return Ok(None);
+    }
+    let who = with_driver!(database, driver => {
+        LoadSessions::new(driver, &Unobserved, 1)
+            .at_first_node()
+            .one(async |session| Ok(lock_holder(session, workload).await))
+    })?;
+    Ok(who.map(|who| {
+        Failure::new(format!("A run works on these tables: {who}."))
+            .with_hint("wait for its end, or use another database")
+    }))
+}
+
+/// Fails where a run has locked the tables of a workload.
+///
+/// # Errors
+/// As [`locked_tables`].
+pub fn refuse_locked(database: &Database, workload: &str) -> Result<(), Failure> {
+    locked_tables(database, workload)?.map_or(Ok(()), Err)
+}
+
+/// The warning for a load beside the run that has the lock.
+pub fn shared_warning(who: &str) -> String {
+    format!("a run works on the same tables, each measures the other's load: {who}")
+}
+
 fn unlocked(target: &str, why: &str) {
     let note =
         format!("note: target {target}: no lock keeps other runs away from its tables: {why}");
@@ -237,7 +289,7 @@ async fn take<S: Session>(
     let dialect = session.dialect();
     let (lock, holder) = match dialect {
         Dialect::Postgres => of_postgres(workload),
-        _ => of_mysql(order, workload),
+        _ => of_mysql(&order.own_sessions(), workload),
     };
     let answer = text(session, &lock).await?;
     match answer.as_deref() {
@@ -254,6 +306,8 @@ async fn take<S: Session>(
 
 /// What a session of the same run is called by [`of_mysql`].
 const OWN: &str = "this run";
+/// The number of no session.
+const NO_SESSION: &str = "0";
 
 /// The statement that tries a lock, and the one that asks for its holder.
 fn of_postgres(workload: &str) -> (String, String) {
@@ -268,14 +322,12 @@ fn of_postgres(workload: &str) -> (String, String) {
     (format!("SELECT pg_try_advisory_lock({LOCK_CLASS}, {key})"), holder)
 }
 
-fn of_mysql(order: &LockOrder, workload: &str) -> (String, String) {
+/// `own` are the numbers of sessions of the same run.
+fn of_mysql(own: &str, workload: &str) -> (String, String) {
     let lock = format!(
         "CONCAT('dyno:', LEFT(SHA2(CONCAT(DATABASE(), ':', {}), 256), 32))",
         quoted(workload)
     );
-    let own: Vec<String> =
-        (0..order.number).map(|number| format!("IS_USED_LOCK({})", order.own(number))).collect();
-    let own = if own.is_empty() { "0".to_owned() } else { own.join(", ") };
     let holder = format!(
         "SELECT CASE WHEN IS_USED_LOCK({lock}) IN ({own}) THEN '{OWN}' ELSE \
          CONCAT('session ', IS_USED_LOCK({lock}), COALESCE((SELECT CONCAT(' of ', user, ' from ', host) \
@@ -288,6 +340,13 @@ impl LockOrder {
     fn application(&self) -> String {
         let name: String = self.name.chars().take(60 - self.nonce.len().min(40)).collect();
         format!("{name} {}", self.nonce)
+    }
+
+    /// The numbers of the sessions before this one.
+    fn own_sessions(&self) -> String {
+        let number = |number: u32| format!("IS_USED_LOCK({})", self.own(number));
+        let own: Vec<String> = (0..self.number).map(number).collect();
+        if own.is_empty() { NO_SESSION.to_owned() } else { own.join(", ") }
     }
 
     /// The name of a lock that only one session of this run has.
@@ -326,7 +385,9 @@ mod tests {
         assert!(order.own(1).len() <= 66, "{}", order.own(1));
         assert_eq!(quoted("it's \\"), "'its '");
         assert_ne!(key("pgbench"), key("sysbench"));
-        assert!(of_mysql(&order, "tpcc").1.contains(&order.own(1)));
+        assert!(of_mysql(&order.own_sessions(), "tpcc").1.contains(&order.own(1)));
+        let first = LockOrder { number: 0, ..order };
+        assert_eq!(first.own_sessions(), NO_SESSION);
     }
 
     #[test]
@@ -337,6 +398,7 @@ mod tests {
         let mut locks = TargetLocks::new("s", "h");
         let taken = locks.take("main", &reached, &["tpcc".to_owned()], false);
         assert_eq!(taken.map_err(|failure| failure.message), Ok(None));
+        assert!(refuse_locked(&reached.database, "tpcc").is_ok());
         locks.release("main");
         let mut count = |roles: &[Role]| {
             let node = |role: &Role| ReachedNode {

@@ -12,7 +12,7 @@ use crate::owed;
 use crate::progress::{ProgressBar, TrialProgress};
 use crate::signals;
 use crate::starving::Starving;
-use crate::summary::{self, kinds, summarise};
+use crate::summary::{self, kinds, missing_table, summarise};
 use crate::watchdog::{self, Watchdog};
 use crate::watched;
 use dyno_core::{Driver, Nanos, counted};
@@ -217,8 +217,10 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let status = gone.or(fleet.lost).map_or(measured.status, TrialStatus::Failed);
     let died = if fault.is_none() && !is_gone { died(&surroundings) } else { None };
     let is_about_a_server = died.is_some();
+    // Before what the checks say, which is a consequence.
+    let no_table = missing_table(&measured.errors);
     let unproven = || unproven(&after).filter(|_| !is_cut_off);
-    let failure = no_fault.flatten().or(died).or(denial).or_else(unproven);
+    let failure = no_fault.flatten().or(died).or(no_table).or(denial).or_else(unproven);
     let has_failed = is_lost || failure.is_some();
     let status = match (status, failure) {
         (TrialStatus::Complete, Some(why)) => TrialStatus::Failed(why),

@@ -1,4 +1,5 @@
-//! Somebody else on the same tables: a second run is refused, and foreign transactions are found.
+//! Somebody else on the same tables: a second run is refused, as are front ends that would change or drop them, and
+//! foreign transactions are found.
 
 use dyno_testkit::{
     MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
@@ -30,6 +31,41 @@ fn measuring(folder: &Path, dir: &str) -> RunningDyno {
     running
 }
 
+/// `dyno sysbench` on the tables of [`SYSBENCH`].
+fn sysbench(folder: &Path, url: &str, command: &str) -> Ran {
+    let (kind, user) = match url.starts_with("mysql") {
+        true => ("mysql", "root"),
+        false => ("pgsql", "postgres"),
+    };
+    let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next());
+    let place = [
+        format!("--db-driver={kind}"),
+        format!("--{kind}-host=127.0.0.1"),
+        format!("--{kind}-port={}", port.expect("a port")),
+        format!("--{kind}-user={user}"),
+    ];
+    let test = ["--tables=1", "--table-size=1000", "--events=5", "oltp_point_select", command];
+    let place = place.iter().map(String::as_str);
+    let words: Vec<&str> = ["sysbench"].into_iter().chain(place).chain(test).collect();
+    dyno(folder, &words)
+}
+
+/// While a run has the tables: what would change or drop them does not begin, a load is warned.
+fn front_ends_keep_off(folder: &Path, url: &str, who: &str) {
+    for command in ["prepare", "cleanup"] {
+        let ran = sysbench(folder, url, command);
+        assert_eq!(ran.code, 1, "{}", ran.all());
+        assert!(ran.stdout.contains("FATAL: A run works on these tables: "), "{}", ran.all());
+        assert!(ran.stdout.contains(who), "no `{who}` in: {}", ran.all());
+        assert!(ran.stderr.contains("hint: wait for its end"), "{}", ran.all());
+    }
+    let ran = sysbench(folder, url, "run");
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let warned = ran.stderr.lines().filter(|line| line.contains("a run works on the same tables"));
+    assert_eq!(warned.count(), 1, "{}", ran.all());
+    assert!(!ran.stdout.contains("works on the same"), "{}", ran.all());
+}
+
 fn a_second_run_is_refused(url: &str, who: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
@@ -43,6 +79,7 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     assert!(said.contains(who), "no `{who}` in: {}", second.all());
     assert!(said.contains("hint: Wait for its end"), "{}", second.all());
     assert!(only_run(&folder.join("second")).is_none(), "nothing was begun");
+    front_ends_keep_off(folder, url, who);
     // Behind an endpoint, whichever server it would answer from, the primary is locked.
     let behind = format!(
         "[suite]\nname = \"s\"\n[target.main]\nroute = \"endpoint\"\nnodes = [{{ name = \"proxy\", role = \
@@ -69,7 +106,11 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     );
     assert!(shared.stdout.contains("shared-target"), "{}", shared.all());
     assert_eq!(first.end().code, 0, "{}", first.stderr());
-    // The lock has ended with its run; two names of one database are one run's own.
+    // The lock has ended with its run.
+    let free = sysbench(folder, url, "run");
+    assert_eq!(free.code, 0, "{}", free.all());
+    assert!(!free.all().contains("works on the same tables"), "{}", free.all());
+    // Two names of one database are one run's own.
     let unprepared = format!("{SYSBENCH}prepare = false\n");
     suite(folder, &[("a", url), ("b", url)], &unprepared, 1);
     let after = dyno(folder, &["run", "s.toml", "--dir", "after"]);
@@ -93,10 +134,22 @@ fn a_second_run_on_the_tables_of_postgres_is_refused() {
 fn foreign_transactions_are_found(url: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[("main", url)], PGBENCH, 6);
+    suite(folder, &[("main", url)], PGBENCH, 8);
     let mut run = measuring(folder, "runs");
+    let anew = dyno(folder, &["pgbench", "-i", url]);
+    assert_eq!(anew.code, 1, "{}", anew.all());
+    assert!(
+        anew.stderr.contains("pgbench: error: A run works on these tables: "),
+        "{}",
+        anew.all()
+    );
     let other = dyno(folder, &["pgbench", "-n", "-c", "1", "-t", "50", url]);
     assert_eq!(other.code, 0, "{}", other.all());
+    assert!(
+        other.stderr.contains("pgbench: warning: a run works on the same tables"),
+        "{}",
+        other.all()
+    );
     let ran: Ran = run.end();
     assert_eq!(ran.code, 4, "{}", ran.all());
     assert!(ran.stderr.contains("of them come from other clients"), "{}", ran.all());
@@ -116,4 +169,32 @@ fn foreign_transactions_on_mariadb_are_found() {
 fn foreign_transactions_on_postgres_are_found() {
     let server = server_or_skip!(Postgres, "foreign_transactions_on_postgres_are_found");
     foreign_transactions_are_found(&server.url());
+}
+
+/// Whatever dropped it: without its table nothing of the workload is measured.
+fn a_dropped_table_fails_the_trial(url: &str, drop_table: impl Fn()) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &[("main", url)], SYSBENCH, 20);
+    let mut run = measuring(folder, "runs");
+    drop_table();
+    let ran: Ran = run.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("sbtest1"), "{}", ran.all());
+}
+
+#[test]
+fn a_table_of_mariadb_that_is_dropped_fails_the_trial() {
+    let server = server_or_skip!(MariaDb, "a_table_of_mariadb_that_is_dropped_fails_the_trial");
+    a_dropped_table_fails_the_trial(&server.url(), || {
+        server.sql("DROP TABLE sbtest.sbtest1").expect("dropped");
+    });
+}
+
+#[test]
+fn a_table_of_postgres_that_is_dropped_fails_the_trial() {
+    let server = server_or_skip!(Postgres, "a_table_of_postgres_that_is_dropped_fails_the_trial");
+    a_dropped_table_fails_the_trial(&server.url(), || {
+        server.sbtest("DROP TABLE sbtest1").expect("dropped");
+    });
 }

@@ -34,7 +34,8 @@ pub(super) async fn copy_in<R: RowSource>(
     };
     let mut stop = link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?;
     sent?;
-    if stop == Stop::CopyIn {
+    let is_wanted = stop == Stop::CopyIn;
+    if is_wanted {
         stop = match stream(link, rows, &mut progress, &mut done).await? {
             Some(stop) => stop,
             None => link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?,
@@ -42,7 +43,11 @@ pub(super) async fn copy_in<R: RowSource>(
     }
     match (progress.error, stop) {
         (Some(error), _) => Err(error),
-        (None, Stop::Ready) => Ok(stored),
+        (None, Stop::Ready) if is_wanted => Ok(stored),
+        (None, Stop::Ready) => Err(DbError::protocol(
+            "The server did not ask for the rows of a COPY.",
+        )
+        .with_hint("no row was sent: what answers there, perhaps a proxy, does not know COPY")),
         (None, Stop::CopyIn) => {
             Err(DbError::protocol("The server asked for the rows of a COPY a second time."))
         }

@@ -8,9 +8,10 @@ use dyno_core::Dialect;
 use dyno_facts::format::whole;
 use dyno_runner::databases::{ReachedDatabase, reach_target, with_driver};
 use dyno_runner::failure::Failure;
-use dyno_runner::output;
 use dyno_runner::progress::{LoadProgress, follow_load};
+use dyno_runner::{output, refuse_locked};
 use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load, write_csv};
+use dyno_tpcc::options::OFFER;
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 
 /// What `build` takes.
@@ -158,6 +159,7 @@ fn files(options: &TpccLoadOptions, dialect: Dialect, csv: &Csv) -> Done {
 fn tables(options: &TpccLoadOptions, place: Place) -> Done {
     let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
+    refuse_locked(&database, OFFER.name)?;
     let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, options, progress));
     follow_load(load, told).map(drop)
 }

@@ -4,8 +4,9 @@ use super::settings::Reader;
 use super::{PropertiesSource, warn};
 use crate::Done;
 use dyno_runner::databases::{reach_target, with_driver};
-use dyno_runner::output;
 use dyno_runner::progress::DroppedTables;
+use dyno_runner::{output, refuse_locked};
+use dyno_tpcc::options::OFFER;
 
 pub(super) fn run(source: &PropertiesSource) -> Done {
     let properties = source.read()?;
@@ -14,6 +15,7 @@ pub(super) fn run(source: &PropertiesSource) -> Done {
     warn(&reader.warnings);
     let shown = place.target.to_string();
     let reached = reach_target(place.target, None)?;
+    refuse_locked(&reached.database, OFFER.name)?;
     let dropped = with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &DroppedTables))?;
     output::talk(&match dropped.len() {
         0 => format!("{shown} has no tables of BenchmarkSQL: nothing was dropped."),

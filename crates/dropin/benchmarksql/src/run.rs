@@ -16,7 +16,7 @@ use dyno_runner::databases::{Database, ReachedDatabase, reach_target, with_drive
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
 use dyno_runner::trial_json::JsonFile;
-use dyno_runner::{identity, kinds, summarise};
+use dyno_runner::{identity, kinds, lock_holder, shared_warning, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
@@ -25,7 +25,7 @@ use dyno_tpcc::family::{
 };
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::TpccDatabase;
-use dyno_tpcc::options::CheckTime;
+use dyno_tpcc::options::{CheckTime, OFFER};
 use dyno_tpcc::profile::{DeliveryMode, Profile};
 use dyno_tpcc::{DRIVE_ON, FlightMode, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
@@ -297,6 +297,9 @@ impl Job<'_> {
             foreign_keys: None,
         };
         let found = ask(driver, async |session| {
+            if let Some(who) = lock_holder(session, OFFER.name).await {
+                warn(&[shared_warning(&who)]);
+            }
             preflight(session, &need).await.map_err(|error| match error {
                 TpccPreflightError::TooFew { asked, loaded } => Failure::usage(format!(
                     "numWarehouses cannot be greater than the warehouses loaded in the database: \

@@ -2,12 +2,14 @@
 
 use super::refusal::Refusal;
 use super::settings::Settings;
+use dyno_core::{Cause, DbError};
 use dyno_drivers::target::TargetUrl;
 use dyno_load::{LoadError, LoadObserver};
 use dyno_pgbench::init::{InitReport, canceled, initialize};
+use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
 use dyno_runner::databases::with_driver;
-use dyno_runner::output;
+use dyno_runner::{locked_tables, output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +21,11 @@ const QUIET_LINE_S: u64 = 5;
 
 pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     let reached = super::connection::reach(settings, "initialization")?;
+    let locked = locked_tables(&reached.database, OFFER.name);
+    if let Some(refusal) = locked.map_err(|error| failed(&error, &reached.target))? {
+        let refused = Refusal::error(refusal.message);
+        return Err(refused.with_hint(refusal.hint.unwrap_or_default()));
+    }
     let is_canceled = Arc::new(AtomicBool::new(false));
     let lines = Lines {
         quiet: settings.quiet,
@@ -145,17 +152,24 @@ fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
         }
         Some(db_error) => {
             let text = server_text(db_error, error.sql().unwrap_or_default());
-            let refusal = Refusal::error(format_args!("query failed: {text}"));
-            match error.sql() {
-                Some(sql) => refusal.with_detail(format_args!("Query was: {sql}")),
-                None => refusal,
+            // The server has answered COPY with something that no COPY is answered with.
+            let is_no_copy = db_error.cause() == Cause::Protocol
+                && error.sql().is_some_and(|sql| sql.starts_with("copy "));
+            if is_no_copy {
+                Refusal::error(format_args!("unexpected copy in result: {text}"))
+            } else {
+                let refusal = Refusal::error(format_args!("query failed: {text}"));
+                match error.sql() {
+                    Some(sql) => refusal.with_detail(format_args!("Query was: {sql}")),
+                    None => refusal,
+                }
             }
         }
         None => Refusal::error(error),
     };
     // What the server itself advises is among its words.
-    match error.hint().filter(|hint| error.db_error().and_then(|error| error.hint()) != Some(hint))
-    {
+    let said = error.db_error().filter(|error| error.is_from_server()).and_then(DbError::hint);
+    match error.hint().filter(|hint| said != Some(hint)) {
         Some(hint) => refusal.with_hint(hint),
         None => refusal,
     }

@@ -7,10 +7,11 @@ use dyno_core::{DbError, Driver, Session};
 use dyno_pgbench::init::{
     TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run,
 };
+use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
 use dyno_runner::databases::with_driver;
-use dyno_runner::output;
+use dyno_runner::{lock_holder, output, shared_warning};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tables {
@@ -47,6 +48,9 @@ async fn on_session<D: Driver>(
     let scale = settings.scale.map_or(1, i64::from);
     let mut tables = Tables { scale, partitions: None };
     if has_builtin {
+        if let Some(who) = lock_holder(&mut session, OFFER.name).await {
+            output::talk(&format!("pgbench: warning: {}", shared_warning(&who)));
+        }
         let found = table_info(&mut session).await.map_err(|error| no_tables(&error, reached))?;
         tables = Tables { scale: found.scale, partitions: partitions(&found) };
         if settings.scale.is_some() {

@@ -6,8 +6,9 @@ use super::settings::{DbDriver, Settings};
 use dyno_drivers::{Database, with_driver};
 use dyno_load::{LoadError, LoadObserver, LoadReport};
 use dyno_runner::exit::Exit;
+use dyno_runner::locked_tables;
 use dyno_runner::progress::LoadProgress;
-use dyno_sysbench::{SysbenchOptions, cleanup, prepare, prewarm};
+use dyno_sysbench::{OFFER, SysbenchOptions, cleanup, prepare, prewarm};
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 
@@ -80,6 +81,9 @@ pub(super) fn load(
         console.fatal(format_args!("`{function}' function failed: {why}"));
         return Exit::Failed;
     }
+    if command != LoadCommand::Prewarm && !may_change(database, settings, console) {
+        return Exit::Failed;
+    }
     // The original makes the tables of bulk_insert one after the other.
     let is_parallel = command != LoadCommand::Cleanup && !options.test.is_bulk_insert();
     if settings.threads > 1 && is_parallel {
@@ -112,6 +116,21 @@ pub(super) fn load(
             Exit::Failed
         }
     }
+}
+
+/// False, which has been said, where a run measures on the tables or the database can't be asked.
+fn may_change(database: &Database, settings: &Settings, console: &mut Console) -> bool {
+    match locked_tables(database, OFFER.name) {
+        Ok(None) => return true,
+        Ok(Some(refusal)) => {
+            console.fatal(refusal.message);
+            if let Some(hint) = refusal.hint {
+                console.hint(hint);
+            }
+        }
+        Err(error) => print(console, &error, settings),
+    }
+    false
 }
 
 fn summary(report: &LoadReport) -> String {

@@ -23,9 +23,9 @@ use dyno_record::{MeasuredInterval, Window};
 use dyno_runner::exit::Exit;
 use dyno_runner::sweep::SweepLevel;
 use dyno_runner::trial_json::JsonFile;
-use dyno_runner::{identity, summarise};
+use dyno_runner::{identity, lock_holder, shared_warning, summarise};
 use dyno_sysbench::check::{SysbenchPreflightError, first_free_unique, preflight};
-use dyno_sysbench::{DRIVE_ON, Sysbench, SysbenchOptions};
+use dyno_sysbench::{DRIVE_ON, OFFER, Sysbench, SysbenchOptions};
 use std::sync::Arc;
 
 pub(super) struct Job<'a> {
@@ -193,8 +193,12 @@ fn look_before(
         })
     });
     let error = match looked {
-        Ok(Ok(notes)) => {
+        Ok(Ok((notes, holder))) => {
             notes.iter().for_each(|note| console.warning(note));
+            if let Some(who) = holder {
+                let warning = format!("warning: {}\n", shared_warning(&who));
+                console.talk(Level::Warning, warning);
+            }
             return Ok(());
         }
         Ok(Err(error)) => error,
@@ -219,18 +223,20 @@ fn look_before(
     Err(Exit::Failed)
 }
 
+/// Warnings, and the run that has locked the tables.
 async fn look<S: Session>(
     session: &mut S,
     options: &mut SysbenchOptions,
     threads: u32,
-) -> Result<Vec<String>, SysbenchPreflightError> {
+) -> Result<(Vec<String>, Option<String>), SysbenchPreflightError> {
+    let holder = lock_holder(session, OFFER.name).await;
     doing("looking at the tables of the test");
     let notes = preflight(session, options, threads).await?;
     if options.test.is_insert() && !options.auto_inc {
         let free = first_free_unique(session, options).await;
         options.unique_start = free.map_err(SysbenchPreflightError::Db)?;
     }
-    Ok(notes)
+    Ok((notes, holder))
 }
 
 impl Job<'_> {

@@ -116,7 +116,7 @@ async fn check_size<S: Session>(
     options: &SysbenchOptions,
     table: &str,
 ) -> Result<Option<String>, SysbenchPreflightError> {
-    let size_option = if options.test.is_legacy() { "oltp-table-size" } else { "table-size" };
+    let size_option = options.size_option();
     let size = i64::from(options.table_size);
     if size == 0 {
         let problem = format!("--{size_option}=0 leaves no rows to work on");

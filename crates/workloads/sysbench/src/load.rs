@@ -5,7 +5,7 @@
 //! what it holds depends only on the seed, the table and the chunk. So the database itself says
 //! what is missing.
 
-use crate::catalog;
+use crate::catalog::{self, ChunkCount};
 use crate::options::SysbenchOptions;
 use crate::rows::{COLUMNS, ChunkRows};
 use crate::schema::{self, Index};
@@ -201,27 +201,46 @@ async fn complete_chunks<S: Session>(
         catalog::chunk_counts(session, table, CHUNK_ROWS).await.map_err(while_doing(doing))?;
     let rows = options.rows_to_load();
     let mut complete = HashSet::new();
-    for count in counts {
+    for count in &counts {
         let chunk = u32::try_from(count.number - 1).ok();
-        let Some(chunk) = chunk.filter(|&chunk| chunk < rows.div_ceil(CHUNK_ROWS)) else {
-            let problem = format!(
-                "has rows that this data set does not have: {} with ids from {} to {}",
-                count.rows, count.lowest, count.highest
-            );
-            return Err(other_contents(options, table, problem));
+        let Some(chunk) = chunk.filter(|&chunk| is_whole(count, chunk, rows)) else {
+            return Err(other_rows(options, table, &counts));
         };
-        let (first, last) = chunk_ids(chunk, rows);
-        if count.rows != i64::from(last - first + 1) || count.highest > i64::from(last) {
-            let problem = format!(
-                "holds {} rows with ids from {} to {}, where this data set has the ids {first} to \
-                 {last}",
-                count.rows, count.lowest, count.highest
-            );
-            return Err(other_contents(options, table, problem));
-        }
         complete.insert(chunk);
     }
     Ok(complete)
+}
+
+/// True when all rows of this chunk are there, and no other ones.
+fn is_whole(count: &ChunkCount, chunk: u32, rows: u32) -> bool {
+    if chunk >= rows.div_ceil(CHUNK_ROWS) {
+        return false;
+    }
+    let (first, last) = chunk_ids(chunk, rows);
+    count.rows == i64::from(last - first + 1) && count.highest <= i64::from(last)
+}
+
+/// A table of which not all chunks are those of this data set: what all of it holds.
+fn other_rows(options: &SysbenchOptions, table: &str, counts: &[ChunkCount]) -> LoadError {
+    let found: i64 = counts.iter().map(|count| count.rows).sum();
+    let lowest = counts.iter().map(|count| count.lowest).min().unwrap_or_default();
+    let highest = counts.iter().map(|count| count.highest).max().unwrap_or_default();
+    let rows = options.rows_to_load();
+    let wanted = match rows {
+        0 => "none".to_owned(),
+        rows => format!("{rows} rows with ids from 1 to {rows}"),
+    };
+    let problem = format!(
+        "holds {found} rows with ids from {lowest} to {highest}, where this data set has {wanted}"
+    );
+    if rows == 0 || (lowest, highest) != (1, found) {
+        return other_contents(options, table, problem);
+    }
+    let hint = format!(
+        "give --{}={found} to use the table as it is, or run cleanup first, then prepare again",
+        options.size_option()
+    );
+    LoadError::data(format!("table '{table}' {problem}"), hint)
 }
 
 /// A unit of work for one session.

@@ -247,6 +247,11 @@ impl SysbenchOptions {
         }
     }
 
+    /// How the command line calls the number of rows of a table.
+    pub(crate) fn size_option(&self) -> &'static str {
+        if self.test.is_legacy() { "oltp-table-size" } else { "table-size" }
+    }
+
     pub fn table_names(&self, workers: u32) -> Vec<String> {
         match self.test {
             SysbenchTest::Legacy(LegacyTest::BulkInsert) => numbered(0, workers),

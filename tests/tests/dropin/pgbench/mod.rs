@@ -1,6 +1,7 @@
 //! `dyno pgbench` as a script sees it, beside the original where that is installed.
 
 mod command_line;
+mod copy;
 mod extras;
 mod manual;
 pub(crate) mod shape;

@@ -105,6 +105,7 @@ async fn load_at_once<D: Driver>(
         doing(filling(ACCOUNTS));
         let copied = session.copy_in(&sql, &mut noting(&mut source)).await;
         let rows = copied.map_err(|error| failed(STEP, filling(ACCOUNTS))(error).with_sql(&sql))?;
+        all_taken(ACCOUNTS, rows, total)?;
         BulkReport { rows, method: BulkMethod::Copy, fallback: None }
     } else {
         bulk_load(session, ACCOUNTS, &ACCOUNT_COLUMNS, total, &mut source).await?
@@ -169,11 +170,15 @@ async fn bulk_load<S: Session>(
     doing(filling(table));
     let stored = session.bulk_load(table, columns, &mut noting(source)).await;
     let report = stored.map_err(failed(STEP, filling(table)))?;
-    if report.rows == rows as u64 {
-        return Ok(report);
+    all_taken(table, report.rows, rows).map(|()| report)
+}
+
+fn all_taken(table: &str, taken: u64, rows: i64) -> Result<(), LoadError> {
+    if taken == rows as u64 {
+        return Ok(());
     }
     Err(LoadError::data(
-        format!("{STEP}: table {table} took {} of {rows} rows of a load", report.rows),
+        format!("{STEP}: table {table} took {taken} of {rows} rows of a load"),
         "look for triggers and rules on the table, or begin with step d",
     ))
 }

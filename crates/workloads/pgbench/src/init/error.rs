@@ -1,7 +1,7 @@
 //! What a step failed at, and the remedy.
 
 use super::options::InitStep;
-use dyno_core::DbError;
+use dyno_core::{Cause, DbError};
 use dyno_load::{LoadError, while_doing};
 use std::fmt::Display;
 
@@ -37,7 +37,7 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
     if is_missing_table(error) {
         return Some("create the tables first: step t");
     }
-    if error.is_fatal() {
+    if error.is_fatal() && error.cause() != Cause::Protocol {
         return Some("look into the server's log why it left");
     }
     let remedy = match (error.sqlstate(), error.errno()) {
@@ -105,6 +105,7 @@ mod tests {
             (InitStep::CreateTables, server(1, b"00000", "table x already exists"), "step d"),
             (InitStep::PrimaryKeys, server(1, b"00000", "no such table: x"), "step t"),
             (InitStep::Vacuum, DbError::lost("The server went away."), "log"),
+            (InitStep::ClientData, DbError::protocol("No COPY.").with_hint("a proxy"), "a proxy"),
         ];
         for (step, error, words) in cases {
             let error = failed(step, "working")(error);

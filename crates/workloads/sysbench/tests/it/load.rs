@@ -119,12 +119,25 @@ fn a_table_with_other_contents_is_refused_with_a_remedy() {
     };
     let driver = FakeDriver::new(Dialect::Mysql);
     prepare(&driver, &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
-    let hint = refused(&driver, &options(1, 25_000), "ids from 20001 to 30000");
-    assert!(hint.contains("cleanup"), "{hint}");
-    refused(&driver, &options(1, 20_000), "rows that this data set does not have");
-    refused(&driver, &options(1, 40_000), "holds 10000 rows");
+    // Whatever chunk does not fit: all of the table counts, and its size is the remedy.
+    for (asked, has) in [(25_000, "25000 rows"), (20_000, "20000 rows"), (1_000, "1000 rows")] {
+        let holds = format!(
+            "holds 30000 rows with ids from 1 to 30000, where this data set has {has} with ids from 1 to"
+        );
+        let hint = refused(&driver, &options(1, asked), &holds);
+        assert!(hint.starts_with("give --table-size=30000 "), "{hint}");
+        assert!(hint.contains("cleanup"), "{hint}");
+    }
+    refused(&driver, &options(1, 40_000), "holds 30000 rows");
+    let other_size = SysbenchOptions {
+        table_size: 1_000,
+        ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp))
+    };
+    let hint = refused(&driver, &other_size, "holds 30000 rows");
+    assert!(hint.starts_with("give --oltp-table-size=30000 "), "{hint}");
     driver.database().tables.get_mut("sbtest1").unwrap().rows.remove(&7);
-    refused(&driver, &options(1, 30_000), "holds 19999 rows");
+    let hint = refused(&driver, &options(1, 30_000), "holds 29999 rows with ids from 1 to 30000");
+    assert!(hint.starts_with("run cleanup first"), "{hint}");
     driver.database().tables.get_mut("sbtest1").unwrap().columns.pop();
     refused(&driver, &options(1, 30_000), "other columns: it has id, k, c, this");
 }
