@@ -8,6 +8,8 @@ use dyno_testkit::Scratch;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Server and client have their own cores, so neither takes time from the other.
 pub(crate) const SERVER_CORE: usize = 1;
@@ -24,6 +26,8 @@ pub(crate) struct Bench {
     pub(crate) short_seconds: u64,
     pub(crate) scratch: Scratch,
     pub(crate) quiet: Quiet,
+    /// Set by a signal.
+    pub(crate) is_interrupted: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,9 +81,10 @@ impl Bench {
             order.sort_by_key(|&who| RandomState::new().hash_one(who as u8));
             let mut values = Vec::new();
             for who in order {
+                self.go_on()?;
                 values.push((who, measure(who)?));
             }
-            if repeats < ATTEMPTS && !self.quiet.is_still() {
+            if !self.quiet.accepts(repeats < ATTEMPTS) {
                 repeats += 1;
                 continue;
             }
@@ -87,6 +92,14 @@ impl Bench {
             rounds.push(values.into_iter().map(|(_, value)| value).collect());
         }
         Ok(rounds)
+    }
+
+    /// An error when a signal has asked for the end.
+    pub(crate) fn go_on(&self) -> Result<(), String> {
+        if self.is_interrupted.load(Ordering::Relaxed) {
+            return Err("interrupted".to_owned());
+        }
+        Ok(())
     }
 
     /// Rounds of dyno and a peer.

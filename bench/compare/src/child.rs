@@ -17,12 +17,19 @@ pub(crate) struct Ended {
     pub(crate) wall_s: f64,
     /// Largest resident memory (VmHWM), as last read before it ended.
     pub(crate) peak_kib: u64,
+    /// The most memory of its own (RssAnon) at a look: without pages of programs and libraries, which the kernel maps from
+    /// its cache.
+    pub(crate) own_kib: u64,
     pub(crate) output: String,
 }
 
 impl Ended {
     pub(crate) fn peak_mib(&self) -> f64 {
         self.peak_kib as f64 / 1024.0
+    }
+
+    pub(crate) fn own_mib(&self) -> f64 {
+        self.own_kib as f64 / 1024.0
     }
 }
 
@@ -67,15 +74,15 @@ pub(crate) fn run(
     let began = Instant::now();
     let mut child = spawn(command, core)?;
     let number = child.id();
-    let (status, wall_s, peak_kib) = std::thread::scope(|scope| {
+    let (status, wall_s, [peak_kib, own_kib]) = std::thread::scope(|scope| {
         let peak = scope.spawn(move || peak_memory_kib(number));
         let status = child.wait();
-        (status, began.elapsed().as_secs_f64(), peak.join().unwrap_or(0))
+        (status, began.elapsed().as_secs_f64(), peak.join().unwrap_or_default())
     });
     let cpu_s = children_cpu_s()? - before_s;
     let output = std::fs::read_to_string(&out).unwrap_or_default();
     match status {
-        Ok(status) if status.success() => Ok(Ended { cpu_s, wall_s, peak_kib, output }),
+        Ok(status) if status.success() => Ok(Ended { cpu_s, wall_s, peak_kib, own_kib, output }),
         Ok(status) => {
             let said = std::fs::read_to_string(&err).unwrap_or_default();
             Err(format!("{command:?} ended with {status}:\n{output}{said}"))
@@ -112,18 +119,33 @@ fn children_cpu_s() -> Result<f64, String> {
     Ok(microseconds as f64 / 1e6)
 }
 
-/// Reads VmHWM until the process is gone; a dead one has none.
-fn peak_memory_kib(process: u32) -> u64 {
-    let mut peak = 0;
+/// Reads VmHWM and RssAnon until the process is gone; a dead one has none.
+fn peak_memory_kib(process: u32) -> [u64; 2] {
+    let mut peak = [0; 2];
     loop {
-        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
-        let line = status.as_deref().unwrap_or_default().lines().find_map(|line| {
-            line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
-        });
-        match line {
-            Some(kib) => peak = peak.max(kib),
-            None => return peak,
-        }
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let [Some(resident), Some(own)] = ["VmHWM:", "RssAnon:"].map(|name| kib(&status, name))
+        else {
+            return peak;
+        };
+        peak = [peak[0].max(resident), peak[1].max(own)];
         std::thread::sleep(LOOK);
+    }
+}
+
+fn kib(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_from_the_status() {
+        let status = "VmPeak:\t  900 kB\nVmHWM:\t    14700 kB\nRssAnon:\t    8076 kB\n";
+        assert_eq!((kib(status, "VmHWM:"), kib(status, "RssAnon:")), (Some(14_700), Some(8_076)));
+        assert_eq!(kib("State:\tZ (zombie)\n", "VmHWM:"), None);
     }
 }

@@ -58,6 +58,8 @@ pub(crate) struct Programs {
     pub(crate) dyno_terminals: PathBuf,
     /// dyno's TPC-H without a front end: loads, and prints psql's commands that do the same.
     pub(crate) dyno_tpch: PathBuf,
+    /// Built before, so perhaps from older sources.
+    pub(crate) are_older: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -275,6 +277,7 @@ mod tests {
             dyno_tpch: "tpch_load".into(),
             go_tpc: Some("go-tpc".into()),
             tpchgen_cli: None,
+            are_older: false,
         }
     }
 

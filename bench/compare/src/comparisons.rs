@@ -12,6 +12,8 @@ use serde_json::Value;
 use std::process::Command;
 
 const OPEN_LOOP_PER_S: u32 = 20_000;
+/// The most that dyno may cost, of the bare loop's client CPU.
+const FLOOR_GOAL: f64 = 1.25;
 /// Tables and sessions of a load.
 pub(crate) const LOAD_TABLES: u32 = 4;
 /// Rows of all these tables.
@@ -117,8 +119,13 @@ fn memory(name: &str, way: NullWay, load: Load, bar: Bar) -> Comparison {
         let rounds = bench.pairs(name, load.peer(), |who| {
             Ok(bench.on_null(who, way, &load, bench.short_seconds)?.1)
         })?;
-        let what = format!("{name}: resident memory, {} connections, MiB", load.workers);
-        Ok(vec![Line::of_rounds(what, &rounds, Ended::peak_mib, bar)])
+        let (workers, peer) = (load.workers, load.peer());
+        let what = |text| format!("{name}: {text}, {workers} connections, beside {peer}, MiB");
+        let own = what("memory of its own (RssAnon)");
+        Ok(vec![
+            Line::of_rounds(what("resident memory"), &rounds, Ended::peak_mib, bar),
+            Line::of_rounds(own, &rounds, Ended::own_mib, Bar::None),
+        ])
     })
 }
 
@@ -250,6 +257,7 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
     let (mut delivered, mut peer_delivered) = (Vec::new(), Vec::new());
     for round in 1..=bench.pairs {
         say(&format!("{name}: round {round} of {}", bench.pairs));
+        bench.go_on()?;
         let json = open_loop_once(bench, &load)?;
         let lateness = &json["lateness"];
         let number = |value: &Value| value.as_f64().ok_or("the JSON lacks a number");
@@ -270,8 +278,8 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
         Line::of_values(what("lateness of starts, median, us"), &p50, Bar::None),
         Line::of_values(what("lateness of starts, p99, us"), &p99, Bar::Value(60.0)),
         Line::of_values(what("lateness of starts, p99.9, us"), &p999, Bar::None),
-        Line::of_values(what("share delivered"), &delivered, Bar::None),
-        Line::of_peer(what("share delivered"), &peer_delivered),
+        Line::of_values(what("share delivered, beside sysbench"), &delivered, Bar::None)
+            .beside(&peer_delivered),
     ])
 }
 
@@ -323,10 +331,12 @@ pub(crate) fn steady_lines(
     Bars { cpu, rate }: Bars,
 ) -> Vec<Line> {
     let peer = load.peer();
-    let what =
-        |text| format!("{name}: {}, {} connections, {peer}, {text}", load.test, load.workers);
+    let what = |text| {
+        format!("{name}: {}, {} connections, beside {peer}, {text}", load.test, load.workers)
+    };
     vec![
-        Line::of_rounds(what("client CPU us/query"), rounds, |one| one.cpu_us_per_statement, cpu),
+        Line::of_rounds(what("client CPU us/query"), rounds, |one| one.cpu_us_per_statement, cpu)
+            .near_floor(FLOOR_GOAL),
         Line::of_rounds(what("queries/s"), rounds, |one| one.statements_per_s, rate),
     ]
 }
@@ -346,14 +356,16 @@ impl Loading {
 
 /// Lines about sysbench's tables.
 pub(crate) fn prepare_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar) -> Vec<Line> {
-    let what = format!("{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads");
+    let what = format!(
+        "{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads, beside sysbench"
+    );
     loading_lines(&what, rounds, rate, Bar::Value(0.5))
 }
 
 /// Lines about pgbench's tables.
 pub(crate) fn init_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar, cpu: Bar) -> Vec<Line> {
     let what = format!(
-        "{name}: pgbench -i --init-steps=dtg at scale {PGBENCH_SCALE}, dyno over {INIT_CONNECTIONS} connections"
+        "{name}: pgbench -i --init-steps=dtg at scale {PGBENCH_SCALE}, dyno over {INIT_CONNECTIONS} connections, beside pgbench"
     );
     loading_lines(&what, rounds, rate, cpu)
 }

@@ -31,35 +31,57 @@ mod tpch_gen;
 use bench::Bench;
 use clap::Parser;
 use client::Programs;
-use comparisons::Comparison;
+use comparisons::{Comparison, Section};
 use dyno_testkit::{Scratch, peer};
 use page::Page;
 use quiet::Quiet;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use table::Line;
 
-/// Compares dyno with sysbench, pgbench, go-tpc and tpchgen-cli: client CPU per query, throughput, memory, loading.
-/// Prints the page `bench/RESULTS.md` to stdout, and each line to stderr as soon as it is measured. Exits with 1 when a run fails or its figures can't be right; a missed bar is no
-/// failure.
+/// Compares dyno with sysbench, pgbench, go-tpc, psql and tpchgen-cli: client CPU per query, throughput, memory, loading.
+///
+/// Prints a page like `bench/RESULTS.md` to stdout, or into that file with --into, and each line to stderr as soon as it is
+/// measured. Servers are started for each comparison and end with it. All comparisons with five rounds take about two
+/// hours, one takes one to three minutes, a load of TPC-H ten. Nothing else may use the machine meanwhile.
+///
+/// Peers are looked for in PATH: sysbench, PostgreSQL with pgbench and psql, MariaDB (Debian packages `sysbench`,
+/// `postgresql`, `mariadb-server`), go-tpc and tpchgen-cli (`bench/method.md`). What lacks its peer is skipped.
+///
+/// Exits with 1 when a run fails, when its figures can't be right, or when nothing could be measured; a missed bar is no
+/// failure. After Ctrl-C the page has what was measured until then.
 #[derive(Parser)]
 #[command(version)]
 struct Options {
-    /// Pairs of runs per comparison.
+    /// Rounds per comparison; in each one dyno, its peer and the bare loop run one after the other.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     pairs: u32,
     /// Length of a long run in seconds; a short one takes a fifth of it, but at least one second.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(2..=600))]
     seconds: u64,
-    /// Only comparisons whose name contains one of these.
+    /// Only comparisons of these names, or whose name contains one of these; --list prints all.
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Measures programs as they were built before.
+    /// Prints the names of all comparisons and ends.
+    #[arg(long)]
+    list: bool,
+    /// The page: rows of what is measured now replace those that it has, the others stay with their dates.
+    #[arg(long, value_name = "FILE")]
+    into: Option<PathBuf>,
+    /// A document, such as README.md, whose marked list of claims becomes that of the page.
+    #[arg(long, value_name = "FILE", requires = "into")]
+    claims: Option<PathBuf>,
+    /// Measures programs as they were built before, perhaps from older sources.
     #[arg(long)]
     built: bool,
-    /// One pair of two seconds each: shows that all comparisons work, measures little.
-    #[arg(long)]
+    /// One round of two seconds each: shows that all comparisons work, measures little.
+    #[arg(long, conflicts_with_all = ["pairs", "seconds", "into"])]
     quick: bool,
 }
 
@@ -78,39 +100,118 @@ fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+fn print(text: &str) -> Result<(), String> {
+    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
+}
+
 fn measure(options: &Options) -> Result<(), String> {
-    let (pairs, seconds) = if options.quick { (1, 2) } else { (options.pairs, options.seconds) };
-    let wanted =
-        |name: &str| options.only.is_empty() || options.only.iter().any(|only| name.contains(only));
-    let comparisons: Vec<_> =
-        comparisons::all().into_iter().filter(|comparison| wanted(&comparison.name)).collect();
-    if comparisons.is_empty() {
-        let names: Vec<_> = comparisons::all().into_iter().map(|one| one.name).collect();
-        return Err(format!("no comparison has that name; there are {}", names.join(", ")));
+    if options.list {
+        return print(&listed());
     }
+    let comparisons = wanted(comparisons::all(), &options.only)?;
+    let old = match &options.into {
+        Some(path) if path.exists() => read(path)?,
+        _ => String::new(),
+    };
+    let (pairs, seconds) = if options.quick { (1, 2) } else { (options.pairs, options.seconds) };
     raise_file_limit();
-    let short_seconds = (seconds / 5).max(1);
-    let scratch = Scratch::new();
-    let programs = programs(&comparisons, options.built)?;
-    let quiet = Quiet::default();
-    let bench = Bench { programs, pairs, seconds, short_seconds, scratch, quiet };
-    let mut page = Page::new(&bench);
-    for comparison in comparisons {
-        match comparison.lines(&bench) {
+    let bench = Bench {
+        programs: programs(&comparisons, options.built)?,
+        pairs,
+        seconds,
+        short_seconds: (seconds / 5).max(1),
+        scratch: Scratch::new(),
+        quiet: Quiet::default(),
+        is_interrupted: interruptions()?,
+    };
+    let mut page = Page::new(&bench, &old)?;
+    let (mut failed, mut skipped, mut measured) = (Vec::new(), Vec::new(), 0);
+    let all = comparisons.len();
+    for (place, comparison) in comparisons.into_iter().enumerate() {
+        let name = comparison.name.clone();
+        say(&format!("{name} ({} of {all})", place + 1));
+        match bench.go_on().and_then(|()| comparison.lines(&bench)) {
             Ok(lines) => {
-                // An hour later a failure must not have cost them.
                 lines.iter().for_each(|line| say(&line.to_string()));
-                page.add(&comparison, lines);
+                page.add(&name, &lines);
+                match lines.iter().all(Line::is_note) {
+                    true => skipped.push(name),
+                    false => measured += 1,
+                }
             }
+            // Whatever the signal has ended is no failure of its own.
+            Err(_) if bench.go_on().is_err() => break,
             Err(error) => {
-                say(&format!("{} failed: {error}", comparison.name));
-                page.fail(comparison);
+                say(&format!("{name} failed: {error}"));
+                page.add(&name, &[Line::note(&name, "failed".to_owned())]);
+                failed.push(name);
             }
         }
+        // An hour later a failure must not have cost the lines.
+        if let Some(path) = &options.into {
+            write(path, &page.text(&bench))?;
+        }
     }
-    let text = page.text(&bench);
-    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
-    page.failed()
+    if options.into.is_none() {
+        print(&page.text(&bench))?;
+    }
+    if let Some(path) = &options.claims {
+        write(path, &page::with_claims(&read(path)?, &page.claims())?)?;
+    }
+    if !skipped.is_empty() {
+        say(&format!("skipped: {}", skipped.join(", ")));
+    }
+    bench.go_on()?;
+    match (failed.is_empty(), measured) {
+        (true, 0) => Err("nothing was measured".to_owned()),
+        (true, _) => Ok(()),
+        (false, _) => Err(format!("failed: {}", failed.join(", "))),
+    }
+}
+
+/// The names of all comparisons, by section of the page.
+fn listed() -> String {
+    let comparisons = comparisons::all();
+    let mut text = String::new();
+    for (section, title) in Section::ALL {
+        text.push_str(&format!("{title}\n"));
+        for one in comparisons.iter().filter(|one| one.section == section) {
+            text.push_str(&format!("  {}\n", one.name));
+        }
+    }
+    text
+}
+
+fn wanted(all: Vec<Comparison>, only: &[String]) -> Result<Vec<Comparison>, String> {
+    let fits = |one: &Comparison, text: &String| match all.iter().any(|any| any.name == *text) {
+        true => one.name == *text,
+        false => one.name.contains(text.as_str()),
+    };
+    if let Some(text) = only.iter().find(|text| !all.iter().any(|one| fits(one, text))) {
+        return Err(format!("no comparison's name contains {text:?}; there are\n{}", listed()));
+    }
+    let is_wanted: Vec<bool> =
+        all.iter().map(|one| only.is_empty() || only.iter().any(|text| fits(one, text))).collect();
+    Ok(all.into_iter().zip(is_wanted).filter_map(|(one, is)| is.then_some(one)).collect())
+}
+
+/// The first signal lets a comparison end where it can, a second one ends the program.
+fn interruptions() -> Result<Arc<AtomicBool>, String> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag))
+            .and_then(|_| register(signal, Arc::clone(&flag)))
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(flag)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Finds the measured programs, built anew so that none is stale, and their peers. dyno as a whole takes minutes: TPC-C and
@@ -119,13 +220,14 @@ fn programs(comparisons: &[Comparison], built: bool) -> Result<Programs, String>
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().ok_or("this program lies in no folder")?;
     if folder.file_name() != Some("release".as_ref()) {
-        return Err("run with --release: a debug build measures nothing".to_owned());
+        let place = "run it by `cargo run --release`, from its place beside dyno";
+        return Err(format!("{} is no release build: {place}", own.display()));
     }
     if !built {
         build(comparisons)?;
     }
     let find = |name: &str| peer(name).map(|path| Path::new(&path).to_owned());
-    Ok(Programs {
+    let programs = Programs {
         dyno: folder.join("dyno"),
         null_server: folder.join("dyno-nullserver"),
         floor: folder.join("dyno-floor"),
@@ -136,7 +238,30 @@ fn programs(comparisons: &[Comparison], built: bool) -> Result<Programs, String>
         dyno_tpcc: folder.join("examples/cost"),
         dyno_terminals: folder.join("examples/terminals"),
         dyno_tpch: folder.join("examples/tpch_load"),
-    })
+        are_older: built,
+    };
+    let (tpcc, tpch) = (comparisons.iter().any(is_tpcc), comparisons.iter().any(is_tpch));
+    let others = comparisons.iter().any(|one| !is_tpcc(one) && !is_tpch(one));
+    let needed = [
+        (true, &programs.null_server),
+        (true, &programs.floor),
+        (others, &programs.dyno),
+        (tpcc, &programs.dyno_tpcc),
+        (tpcc, &programs.dyno_terminals),
+        (tpch, &programs.dyno_tpch),
+    ];
+    if let Some((_, path)) = needed.iter().find(|(is_needed, path)| *is_needed && !path.exists()) {
+        return Err(format!("{} is not built: run without --built", path.display()));
+    }
+    Ok(programs)
+}
+
+fn is_tpcc(one: &Comparison) -> bool {
+    one.name.starts_with("tpcc-")
+}
+
+fn is_tpch(one: &Comparison) -> bool {
+    one.name.ends_with("-load")
 }
 
 fn build(comparisons: &[Comparison]) -> Result<(), String> {
@@ -150,8 +275,6 @@ fn build(comparisons: &[Comparison]) -> Result<(), String> {
         "--package=dyno-floor",
         "--bins",
     ]);
-    let is_tpcc = |one: &Comparison| one.name.starts_with("tpcc-");
-    let is_tpch = |one: &Comparison| one.name.ends_with("-load");
     if comparisons.iter().any(is_tpcc) {
         cargo.args(["--package=dyno-tpcc", "--example=cost", "--example=terminals"]);
     }
@@ -174,4 +297,27 @@ fn raise_file_limit() {
     limit.current = limit.maximum;
     // Without permission the old limit stays, and a client reports its error.
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(only: &[&str]) -> Result<Vec<String>, String> {
+        let only: Vec<_> = only.iter().map(|&text| text.to_owned()).collect();
+        Ok(wanted(comparisons::all(), &only)?.into_iter().map(|one| one.name).collect())
+    }
+
+    #[test]
+    fn a_whole_name_means_that_comparison_alone() {
+        assert_eq!(names(&["shared-postgres-unix-1"]).unwrap(), ["shared-postgres-unix-1"]);
+        assert_eq!(names(&["tpch-gen"]).unwrap(), ["tpch-gen-1", "tpch-gen-2"]);
+        assert_eq!(names(&[]).unwrap().len(), comparisons::all().len());
+    }
+
+    #[test]
+    fn a_name_that_fits_nothing_is_an_error_beside_others_that_do() {
+        let error = names(&["open-loop", "opne-loop"]).unwrap_err();
+        assert!(error.contains("\"opne-loop\"") && error.contains("\n  init-null\n"), "{error}");
+    }
 }

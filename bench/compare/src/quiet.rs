@@ -17,6 +17,7 @@ const STILL_QUIET: f64 = 0.2;
 #[derive(Debug, Default)]
 pub(crate) struct Quiet {
     repeated: Cell<u32>,
+    disturbed: Cell<u32>,
     never_quiet: Cell<u32>,
 }
 
@@ -31,18 +32,33 @@ impl Quiet {
         self.never_quiet.set(self.never_quiet.get() + 1);
     }
 
-    /// False when the round that has just ended is to be repeated.
-    pub(crate) fn is_still(&self) -> bool {
-        let is_still = busy_share() <= STILL_QUIET;
-        self.repeated.set(self.repeated.get() + u32::from(!is_still));
-        is_still
+    /// Whether the round that has just ended counts: not if something else took the CPU, unless it was repeated often
+    /// enough.
+    pub(crate) fn accepts(&self, may_repeat: bool) -> bool {
+        let busy = busy_share();
+        if busy <= STILL_QUIET {
+            return true;
+        }
+        let (count, end) = if may_repeat {
+            (&self.repeated, "it is repeated")
+        } else {
+            (&self.disturbed, "it counts, as it was repeated often enough")
+        };
+        count.set(count.get() + 1);
+        crate::say(&format!(
+            "the cores are {:.0} % busy although the round has ended: {end}",
+            busy * 100.0
+        ));
+        !may_repeat
     }
 
     pub(crate) fn description(&self) -> String {
         format!(
-            "rounds repeated because something else took the CPU: {}; rounds that began on a busy machine: {}",
+            "rounds that began on a busy machine {}, repeated because something else took the CPU {}, counted \
+             nevertheless {}",
+            self.never_quiet.get(),
             self.repeated.get(),
-            self.never_quiet.get()
+            self.disturbed.get()
         )
     }
 }

@@ -13,16 +13,18 @@ pub(crate) enum Bar {
     RatioAtLeast(f64),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Line {
     what: String,
     dyno: String,
-    pub(crate) peer: String,
+    peer: String,
     ratio: String,
     /// The bare loop's figure, and dyno's ratio to it.
     floor: String,
+    floor_ratio: Option<f64>,
     bar: String,
-    met: &'static str,
+    met: Option<bool>,
+    is_note: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,13 +71,9 @@ impl Line {
         let floor = floor
             .zip(to_floor)
             .map_or(String::new(), |(floor, ratio)| format!("{floor}: {:.2} x", ratio.median));
+        let floor_ratio = to_floor.map(|all| all.median);
         let (peer, judged) = (text(peer), Line::judged(bar, dyno, ratio));
-        Line { what, dyno: text(dyno), peer, ratio: text(ratio), floor, ..judged }
-    }
-
-    /// The median of the ratios, as printed.
-    pub(crate) fn ratio(&self) -> &str {
-        self.ratio.split(' ').next().unwrap_or_default()
+        Line { what, dyno: text(dyno), peer, ratio: text(ratio), floor, floor_ratio, ..judged }
     }
 
     pub(crate) fn of_values(what: String, values: &[f64], bar: Bar) -> Self {
@@ -83,13 +81,28 @@ impl Line {
         Line { what, dyno: text(dyno), ..Line::judged(bar, dyno, None) }
     }
 
-    pub(crate) fn of_peer(what: String, values: &[f64]) -> Self {
-        Line { what, peer: text(Spread::of(values.iter().copied())), ..Line::default() }
+    /// The peer's figure beside dyno's, where the two are no pairs.
+    pub(crate) fn beside(self, values: &[f64]) -> Self {
+        Line { peer: text(Spread::of(values.iter().copied())), ..self }
+    }
+
+    /// Asks dyno's figure to be at most `limit` times the bare loop's too, where that was measured.
+    pub(crate) fn near_floor(mut self, limit: f64) -> Self {
+        if let Some(ratio) = self.floor_ratio {
+            let and = if self.bar.is_empty() { "" } else { ", " };
+            self.bar = format!("{}{and}<= {limit} x bare loop", self.bar);
+            self.met = Some(self.met != Some(false) && ratio <= limit);
+        }
+        self
     }
 
     /// A line with a text in place of figures.
     pub(crate) fn note(what: &str, dyno: String) -> Self {
-        Line { what: what.to_owned(), dyno, ..Line::default() }
+        Line { what: what.to_owned(), dyno, is_note: true, ..Line::default() }
+    }
+
+    pub(crate) fn is_note(&self) -> bool {
+        self.is_note
     }
 
     fn judged(bar: Bar, dyno: Option<Spread>, ratio: Option<Spread>) -> Self {
@@ -97,12 +110,11 @@ impl Line {
         let (bar, met) = match bar {
             Bar::None => (String::new(), None),
             Bar::Value(limit) => (format!("<= {limit}"), at_most(limit, dyno)),
-            Bar::Ratio(limit) => (format!("<= {limit} x"), at_most(limit, ratio)),
+            Bar::Ratio(limit) => (format!("<= {limit} x peer"), at_most(limit, ratio)),
             Bar::RatioAtLeast(limit) => {
-                (format!(">= {limit} x"), ratio.map(|all| all.median >= limit))
+                (format!(">= {limit} x peer"), ratio.map(|all| all.median >= limit))
             }
         };
-        let met = met.map_or("", |met| if met { "yes" } else { "**no**" });
         Line { bar, met, ..Line::default() }
     }
 }
@@ -112,12 +124,13 @@ fn text(spread: Option<Spread>) -> String {
 }
 
 pub(crate) const HEAD: &str = "\
-| what | dyno | peer | dyno / peer | bare loop: dyno / bare loop | bar | met |
-|---|---|---|---|---|---|---|";
+| what is measured | dyno | peer | dyno / peer | bare loop: dyno / bare loop | bar | met | run (UTC) |
+|---|---|---|---|---|---|---|---|";
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Line { what, dyno, peer, ratio, floor, bar, met } = self;
+        let Line { what, dyno, peer, ratio, floor, bar, .. } = self;
+        let met = self.met.map_or("", |met| if met { "yes" } else { "**no**" });
         write!(f, "| {what} | {dyno} | {peer} | {ratio} | {floor} | {bar} | {met} |")
     }
 }
@@ -132,7 +145,7 @@ mod tests {
         let line = Line::of_rounds("x".to_owned(), &rounds, |one| *one, Bar::Ratio(0.3));
         assert_eq!(
             line.to_string(),
-            "| x | 3.00 (1.00..20.00) | 10.00 (10.00..40.00) | 0.30 (0.10..0.50) |  | <= 0.3 x | yes |"
+            "| x | 3.00 (1.00..20.00) | 10.00 (10.00..40.00) | 0.30 (0.10..0.50) |  | <= 0.3 x peer | yes |"
         );
     }
 
@@ -142,8 +155,11 @@ mod tests {
             |rounds: &[Vec<f64>]| Line::of_rounds("x".to_owned(), rounds, |one| *one, Bar::None);
         let line = of(&[vec![3.0, 6.0, 2.0], vec![4.0, 8.0, 2.0]]);
         let text = "| x | 3.50 (3.00..4.00) | 7.00 (6.00..8.00) | 0.50 (0.50..0.50) | 2.00 (2.00..2.00): 1.75 x |  |  |";
-        assert_eq!((line.ratio(), line.to_string().as_str()), ("0.50", text));
-        assert_eq!(of(&[vec![3.0, 6.0]]).floor, "");
+        assert_eq!(line.to_string(), text);
+        let judged = line.near_floor(1.25).to_string();
+        assert!(judged.ends_with("1.75 x | <= 1.25 x bare loop | **no** |"), "{judged}");
+        let without = of(&[vec![3.0, 6.0]]);
+        assert_eq!(without.clone().near_floor(1.25), without);
     }
 
     #[test]
@@ -152,12 +168,19 @@ mod tests {
         assert_eq!(line.to_string(), "| y | 60.60 (60.20..61.00) |  |  |  | <= 60 | **no** |");
         let slower =
             Line::of_rounds("z".to_owned(), &[vec![9.0, 10.0]], |one| *one, Bar::RatioAtLeast(1.0));
-        assert_eq!(slower.met, "**no**");
+        assert_eq!(slower.met, Some(false));
+        // Near the floor, but not within the bar that was missed.
+        let rounds = [vec![9.0, 10.0, 9.0]];
+        let missed = Line::of_rounds("z".to_owned(), &rounds, |one| *one, Bar::Ratio(0.5));
+        assert_eq!(missed.near_floor(1.25).met, Some(false));
     }
 
     #[test]
     fn nothing_measured_meets_nothing() {
-        assert_eq!(Line::of_rounds(String::new(), &[], |one: &f64| *one, Bar::Ratio(1.0)).met, "");
+        assert_eq!(
+            Line::of_rounds(String::new(), &[], |one: &f64| *one, Bar::Ratio(1.0)).met,
+            None
+        );
         let line = Line::note("z", "skipped: sysbench is not installed".to_owned()).to_string();
         assert_eq!(line, "| z | skipped: sysbench is not installed |  |  |  |  |  |");
     }

@@ -168,7 +168,7 @@ pub(crate) fn build(bench: &Bench, name: &str, database: &str, bar: f64) -> Line
         }
         Ok(Loading::new(rows, &ended))
     })?;
-    let what = format!("{name}: {WAREHOUSES} warehouses, {SESSIONS} connections, go-tpc");
+    let what = format!("{name}: {WAREHOUSES} warehouses, {SESSIONS} connections, beside go-tpc");
     Ok(loading_lines(&what, &rounds, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar
         })?;
         Ok((steady, peak_kib.get() as f64 / 1024.0))
     })?;
-    let what = |text: &str| format!("{name}: {TERMINALS} terminals, go-tpc, {text}");
+    let what = |text: &str| format!("{name}: {TERMINALS} terminals, beside go-tpc, {text}");
     let cpu = |(steady, _): &(Steady, f64)| steady.cpu_us_per_statement;
     let rate = |(steady, _): &(Steady, f64)| steady.statements_per_s;
     Ok(vec![
@@ -221,6 +221,7 @@ pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay, flight: &str) -
     let seconds = bench.seconds.max(if bench.pairs > 1 { TERMINALS_SECONDS } else { 0 });
     for round in 1..=bench.pairs {
         crate::say(&format!("{name}: round {round} of {}", bench.pairs));
+        bench.go_on()?;
         let null = bench.null(false)?;
         let mut command = Command::new(&bench.programs.dyno_terminals);
         command.arg(match way.to(&null) {

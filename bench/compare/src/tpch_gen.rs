@@ -23,7 +23,7 @@ pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Lines {
         ended
     })?;
     let what = |text: &str| {
-        format!("{name}: files at scale {SCALE}, {threads} threads, tpchgen-cli, {text}")
+        format!("{name}: files at scale {SCALE}, {threads} threads, beside tpchgen-cli, {text}")
     };
     let bar = Bar::Ratio(1.0);
     Ok(vec![

@@ -1,6 +1,6 @@
 //! Errors of a database or of the way to it.
 
-use crate::Address;
+use crate::{Address, in_one_line};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -79,6 +79,9 @@ pub struct ErrorParts {
     /// Where the server was, such as in a function: lines that begin with `QUERY:` or `CONTEXT:`.
     pub context: Option<String>,
 }
+
+const POOLER_HINT: &str = "is a pooler in between that gives the server's sessions to other clients (PgBouncer's \
+                           pool_mode = transaction or statement)? Name the server itself, or a pool by sessions";
 
 impl From<ErrorParts> for DbError {
     fn from(parts: ErrorParts) -> Self {
@@ -262,6 +265,23 @@ impl DbError {
         self.0.origin == ErrorOrigin::Server
     }
 
+    /// Whether a pooler is the likely cause, which gives the server's sessions to other clients: the remedy.
+    pub fn pooler_hint(&self) -> Option<&'static str> {
+        if !self.is_from_server() {
+            return None;
+        }
+        match self.sqlstate() {
+            // A prepared statement is another session's, or is there already.
+            "26000" | "42P05" => Some(POOLER_HINT),
+            "08P01" if self.message().contains("pooling mode") => Some(POOLER_HINT),
+            "08P01" if self.message() == "query_wait_timeout" => Some(
+                "the pooler had no session of its server for this client (PgBouncer's query_wait_timeout): raise its \
+                 pool size, or use fewer clients",
+            ),
+            _ => None,
+        }
+    }
+
     /// True when the session is lost and must be connected again.
     pub fn is_fatal(&self) -> bool {
         self.0.class == ErrorClass::ConnectionLost
@@ -272,10 +292,14 @@ impl DbError {
         matches!(self.0.cause, Cause::Unreachable | Cause::Tls | Cause::Rejected)
     }
 
-    /// The error in dyno's words, without codes.
+    /// The error in dyno's words, without codes. What a server has written is one line of it.
     pub fn sentence(&self) -> Cow<'_, str> {
         let ErrorParts { cause, origin, address, message, .. } = &*self.0;
-        let Some(address) = address else { return Cow::Borrowed(message) };
+        let message = match origin {
+            ErrorOrigin::Server => in_one_line(message),
+            ErrorOrigin::System(_) | ErrorOrigin::Dyno => Cow::Borrowed(message.as_str()),
+        };
+        let Some(address) = address else { return message };
         match (cause, origin) {
             (_, ErrorOrigin::System(errno)) => {
                 format!("The server at {address} can't be reached: {message} (os error {errno}).")
@@ -284,7 +308,7 @@ impl DbError {
             (Cause::Rejected, ErrorOrigin::Server) => {
                 format!("The server at {address} refused the log-in: {message}.").into()
             }
-            _ => Cow::Borrowed(message),
+            _ => message,
         }
     }
 }
@@ -335,6 +359,33 @@ mod tests {
         for (error, text) in cases {
             assert_eq!(error.to_string(), text);
         }
+    }
+
+    #[test]
+    fn item_21_what_a_server_writes_forges_no_line() {
+        let text = "It failed.\r\nOK: everything passed\n";
+        let server = DbError::server(ErrorClass::Other, 5, *b"00000", text);
+        assert_eq!(server.to_string(), "It failed. OK: everything passed (error 5)");
+        assert_eq!(server.message(), text, "the drop-ins say it as their originals do");
+        let own = DbError::workload("script.lua: it failed\ntraceback");
+        assert_eq!(own.to_string(), "script.lua: it failed\ntraceback");
+    }
+
+    #[test]
+    fn a_pooler_is_named_where_it_is_the_likely_cause() {
+        let server = |state, text: &str| DbError::server(ErrorClass::Other, 0, state, text);
+        for error in [
+            server(*b"26000", "prepared statement \"d2\" does not exist"),
+            server(*b"42P05", "prepared statement \"d1\" already exists"),
+            DbError::closed(0, *b"08P01", "not allowed in statement pooling mode"),
+        ] {
+            let hint = error.pooler_hint().unwrap_or_default();
+            assert!(hint.contains("Name the server itself"), "{error}: {hint}");
+        }
+        let waited = DbError::closed(0, *b"08P01", "query_wait_timeout");
+        assert!(waited.pooler_hint().is_some_and(|hint| hint.contains("raise its pool size")));
+        assert_eq!(server(*b"08P01", "invalid message format").pooler_hint(), None);
+        assert_eq!(DbError::protocol("in no pooling mode").pooler_hint(), None, "dyno's own");
     }
 
     #[test]

@@ -8,11 +8,13 @@
 //! - [`ShardRule`], [`ShardMap`], [`Shards`]: what stands behind an endpoint, and which rows lie where.
 //! - [`offer`], [`options`]: tests and options of workloads, as tables.
 //! - [`named`]: enums whose variants have names.
+//! - [`is_command`], [`harmless`], [`in_one_line`]: texts of others, which nothing must obey.
 //! - [`nearest`]: the known name closest to a misspelt one.
 
 mod address;
 mod capabilities;
 mod error;
+mod foreign;
 mod hinted;
 mod named;
 mod nearest;
@@ -30,6 +32,7 @@ mod workload;
 pub use address::Address;
 pub use capabilities::{Capabilities, PlanForm};
 pub use error::{Cause, DbError, DbResult, ErrorClass, ErrorOrigin, ErrorParts};
+pub use foreign::{harmless, harmless_json, in_one_line, is_command};
 pub use hinted::HintedError;
 pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};

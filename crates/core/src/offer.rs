@@ -26,12 +26,21 @@ pub struct UsualPace {
     pub checked: f64,
     /// By a pass over the queries.
     pub queried: f64,
+    /// How many times as fast loads and passes are on PostgreSQL.
+    pub postgres: f64,
 }
 
 impl UsualPace {
     /// Of rows that are loaded and never looked at as a whole.
     pub const fn loading(loaded: f64) -> Self {
-        UsualPace { loaded, checked: f64::INFINITY, queried: f64::INFINITY }
+        UsualPace { loaded, checked: f64::INFINITY, queried: f64::INFINITY, postgres: 1.0 }
+    }
+
+    /// The same on a target of this URL.
+    #[must_use]
+    pub fn at(self, url: &str) -> Self {
+        let times = if url.starts_with("postgres") { self.postgres } else { 1.0 };
+        UsualPace { loaded: self.loaded * times, queried: self.queried * times, ..self }
     }
 }
 

@@ -12,6 +12,7 @@ mod disclosure;
 pub mod dry;
 #[cfg(feature = "duckdb")]
 pub mod duckdb;
+mod endless;
 pub mod mysql;
 pub mod net;
 pub mod postgres;

@@ -1,7 +1,9 @@
 //! Servers that flood, stall, lie, or say things in the wrong order, in both protocols. Each case has a limit of time
 //! and of memory, and is played on epoll and on io_uring.
 
-use dyno_core::{AnswerTable, DbResult, Discard, Driver, Nanos, RowSource, RowWriter, Session};
+use dyno_core::{
+    AnswerTable, DbResult, Discard, Driver, Nanos, RowSource, RowWriter, SECOND, Session,
+};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// What a client waits for an answer in a case.
 const LIMIT: Nanos = 150_000_000;
+/// The same where much has to come before it can be refused.
+const LONG: Nanos = 5 * SECOND;
 /// How much later it may be back.
 const LATE: Duration = Duration::from_secs(1);
 /// What it may take above the quiet run.
@@ -100,10 +104,10 @@ async fn query<D: Driver>(driver: DbResult<D>, name: &str) -> DbResult<()> {
 }
 
 /// What the client says at the end.
-fn play(io: Io, url: &str, name: &str) -> String {
+fn play(io: Io, url: &str, name: &str, limit: Nanos) -> String {
     let task = async {
         let target: TargetUrl = url.parse().unwrap();
-        let due = now() + LIMIT;
+        let due = now() + limit;
         let ended = if url.starts_with("mysql") {
             timeout(due, query(MysqlDriver::new(&target), name)).await
         } else {
@@ -132,23 +136,66 @@ fn check(case: Case, io: Io) {
     // The peak begins anew.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let (quiet, began) = (memory_bytes("VmRSS:"), Instant::now());
-    let ended = play(io, &url, name);
+    let limit = if name.contains("too large") { LONG } else { LIMIT };
+    let ended = play(io, &url, name, limit);
     let (took, peak) = (began.elapsed(), memory_bytes("VmHWM:"));
     assert!(ended.contains(end), "{name} on {io:?}: {ended}");
     assert!(!ended.contains("s3cr3t") && ended.len() < 16 << 10, "{name} on {io:?}: {ended}");
-    assert!(took < Duration::from_nanos(LIMIT) + LATE, "{name} on {io:?} took {took:?}");
+    assert!(took < Duration::from_nanos(limit) + LATE, "{name} on {io:?} took {took:?}");
     assert!(peak < quiet + MEMORY_BYTES, "{name} on {io:?} took {} KiB", (peak - quiet) >> 10);
     server.join().unwrap();
 }
 
-#[test]
-fn hostile_servers_cost_neither_time_nor_memory() {
+fn ways() -> Vec<Io> {
     let mut ways = vec![Io::Epoll];
     match Io::Uring.probe() {
         Ok(()) => ways.push(Io::Uring),
         Err(error) => dyno_testkit::skipped("hostile servers on io_uring", &error.to_string()),
     }
-    for io in ways {
+    ways
+}
+
+/// Why the answer to a query is waited for no longer.
+async fn given_up<D: Driver>(driver: DbResult<D>) -> String {
+    let mut session = driver.unwrap().connect(0).await.unwrap();
+    let answered = timeout(now() + LIMIT, session.query("SELECT 1", &mut Discard)).await;
+    assert!(answered.is_err(), "{answered:?}");
+    session.unanswered("SELECT 1", 30 * SECOND).await.to_string()
+}
+
+#[test]
+fn a_server_that_answers_without_end_is_told_from_a_silent_one() {
+    let notice = message(b'N', b"SWARNING\0C01000\0Mx\0\0");
+    let rows = || [Say(one_column()), Flood(round_of_rows(3, b"\x01x"))];
+    let silent = "takes the log-in, and answers no question within 30 s.";
+    let endless = "answers without end: its answer to `SELECT 1` did not end within 30 s.";
+    for io in ways() {
+        let cases = [
+            ("postgres", at_query([]), silent),
+            ("postgres", at_query([Flood(notice.clone())]), endless),
+            ("mysql", logged_in([]), silent),
+            ("mysql", logged_in(rows()), endless),
+        ];
+        for (scheme, acts, words) in cases {
+            let (port, server) = serve(acts);
+            let url = format!("{scheme}://me@127.0.0.1:{port}/d?sslmode=disable");
+            let task = async {
+                let target: TargetUrl = url.parse().unwrap();
+                match scheme {
+                    "mysql" => given_up(MysqlDriver::new(&target)).await,
+                    _ => given_up(PostgresDriver::new(&target)).await,
+                }
+            };
+            let said = Loop::new(Clock::Monotonic(io), [task]).unwrap().finish().unwrap().remove(0);
+            assert_eq!(said, format!("The server at 127.0.0.1:{port} {words}"), "{io:?}");
+            server.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn hostile_servers_cost_neither_time_nor_memory() {
+    for io in ways() {
         postgres().into_iter().chain(mysql()).for_each(|case| check(case, io));
     }
 }
@@ -217,6 +264,8 @@ fn postgres() -> Vec<Case> {
         ("no answer to a query", plain, at_query([]), "elapsed"),
         ("hang-up in a query", plain, at_query([Say(rows(3)), Leave]), "error: "),
         ("a flood of rows", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "elapsed"),
+        ("a flood of short rows, kept, too large", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "to `SELECT 1` is larger than 32 MiB"),
+        ("a flood of long rows, kept, too large", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', &[&b"\0\x01\0\0\x03\xe8"[..], &[b'x'; 1000]].concat()))]), "to `SELECT 1` is larger than 32 MiB"),
         ("a flood of names in a query", plain, at_query([Flood(names)]), "elapsed"),
         ("a flood of ends", plain, at_query([Flood(message(b'C', b"UPDATE 18446744073709551615\0"))]), "elapsed"),
         ("a flood of notifications", plain, at_query([Flood(message(b'A', b"\0\0\0\x01c\0p\0"))]), "elapsed"),
@@ -279,8 +328,8 @@ fn one_column() -> Vec<u8> {
 }
 
 /// Rows whose numbers go on from `sequence`, as often as the numbers take to come round.
-fn round_of_rows(sequence: u8) -> Vec<u8> {
-    (0..=255_u8).flat_map(|n| packet(sequence.wrapping_add(n), b"\x01x")).collect()
+fn round_of_rows(sequence: u8, row: &[u8]) -> Vec<u8> {
+    (0..=255_u8).flat_map(|n| packet(sequence.wrapping_add(n), row)).collect()
 }
 
 #[rustfmt::skip]
@@ -310,7 +359,9 @@ fn mysql() -> Vec<Case> {
         ("an answer before the question", plain, greeted([Say([packet(2, OK), packet(1, OK)].concat())]), "after the log-in"),
         ("no answer to a query", plain, logged_in([]), "elapsed"),
         ("hang-up in a query", plain, logged_in([Say(one_column()), Leave]), "error: "),
-        ("a flood of rows", plain, logged_in([Say(one_column()), Flood(round_of_rows(3))]), "elapsed"),
+        ("a flood of rows", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, b"\x01x"))]), "elapsed"),
+        ("a flood of short rows, kept, too large", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, b"\x01x"))]), "to `SELECT 1` is larger than 32 MiB"),
+        ("a flood of long rows, kept, too large", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, &[&b"\xfc\xe8\x03"[..], &[b'x'; 1000]].concat()))]), "to `SELECT 1` is larger than 32 MiB"),
         ("too many columns", plain, logged_in([Say(packet(1, &[0xfc, 0xff, 0xff]))]), "error: "),
         ("columns that do not come", plain, logged_in([Say(packet(1, &[0xfc, 0, 0x10]))]), "elapsed"),
         ("a column that is none, kept", plain, logged_in([Say(packet(1, &[1])), Say(packet(2, &[9, 9]))]), "error: "),
@@ -372,7 +423,7 @@ proptest! {
         };
         let (port, server) = serve(acts);
         let url = format!("{scheme}://me:s3cr3t@127.0.0.1:{port}/d?sslmode=disable");
-        let ended = play(Io::Epoll, &url, if is_kept { "kept" } else { "" });
+        let ended = play(Io::Epoll, &url, if is_kept { "kept" } else { "" }, LIMIT);
         prop_assert!(!ended.contains("s3cr3t"));
         server.join().unwrap();
     }

@@ -10,6 +10,7 @@ mod terminal;
 mod tpch;
 
 use clap::{Parser, Subcommand};
+use dyno_core::harmless_json;
 use dyno_core::offer::WorkloadOffer;
 use dyno_dropin_benchmarksql::verb_of_script;
 use dyno_dropin_pgbench as pgbench;
@@ -253,5 +254,5 @@ type Done = Result<(), Failure>;
 fn pretty(document: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(document);
     let text = text.map_err(|error| Failure::new(format!("No JSON can be made: {error}.")))?;
-    Ok(text + "\n")
+    Ok(harmless_json(&text) + "\n")
 }

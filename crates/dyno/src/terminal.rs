@@ -1,5 +1,6 @@
 //! The two streams: data to standard output, talk and bars to standard error.
 
+use dyno_core::in_one_line;
 use dyno_runner::output::{ProgressView, Streams};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::{Signal, getpid, kill_process};
@@ -14,8 +15,7 @@ pub(crate) struct TerminalStreams;
 impl Streams for TerminalStreams {
     fn data(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
-        let bytes = if stdout.is_terminal() { harmless(bytes) } else { bytes.into() };
-        stdout.write_all(&bytes).and_then(|()| stdout.flush())
+        stdout.write_all(&harmless(bytes)).and_then(|()| stdout.flush())
     }
 
     fn redraw(&self, shown: usize, text: &str) {
@@ -44,7 +44,7 @@ impl Streams for TerminalStreams {
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let target = ProgressDrawTarget::stderr_with_hz(5);
         let bar = ProgressBar::with_draw_target(Some(length), target);
-        let bar = bar.with_style(style.progress_chars("=> ")).with_prefix(harmless_text(title));
+        let bar = bar.with_style(style.progress_chars("=> ")).with_prefix(bar_text(title));
         Some(Box::new(TerminalBar(bar)))
     }
 
@@ -119,18 +119,17 @@ const CTRL_U: u8 = 0x15;
 const CTRL_BACKSLASH: u8 = 0x1c;
 const DELETE: u8 = 0x7f;
 
-/// The text without what would command a terminal: servers, other machines and run folders have a say in it.
-fn harmless_text(text: &str) -> String {
-    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    text.replace(commands, "\u{fffd}")
-}
-
-/// As [`harmless_text`], in UTF-8 whatever it was before.
+/// What is printed, in UTF-8 whatever it was before: a file or a pipe may end at a terminal, too.
 fn harmless(bytes: &[u8]) -> Cow<'_, [u8]> {
     if bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return bytes.into();
     }
-    harmless_text(&String::from_utf8_lossy(bytes)).into_bytes().into()
+    let text = String::from_utf8_lossy(bytes);
+    dyno_core::harmless(&text).into_owned().into_bytes().into()
+}
+
+fn bar_text(text: &str) -> String {
+    dyno_core::harmless(&in_one_line(text)).into_owned()
 }
 
 struct TerminalBar(ProgressBar);
@@ -142,7 +141,7 @@ impl ProgressView for TerminalBar {
 
     fn set(&self, position: u64, message: &str) {
         self.0.set_position(position);
-        self.0.set_message(harmless_text(message));
+        self.0.set_message(bar_text(message));
     }
 
     fn suspend(&self, print: &mut dyn FnMut()) {
@@ -172,6 +171,7 @@ mod tests {
             (b"safe\rfalse\x08\x7f\0", "safe\u{fffd}false\u{fffd}\u{fffd}\u{fffd}"),
             ("\u{9b}31m".as_bytes(), "\u{fffd}31m"),
             (b"\x9b31m", "\u{fffd}31m"),
+            ("\u{202e}tropper\u{2028}\u{2066}".as_bytes(), "\u{fffd}tropper\u{fffd}\u{fffd}"),
         ] {
             assert_eq!(harmless(written), shown.as_bytes(), "{written:?}");
         }

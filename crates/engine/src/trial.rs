@@ -117,11 +117,14 @@ pub enum TrialEnd {
 }
 
 impl TrialEnd {
-    /// The failure of the trial, in a sentence.
+    /// The failure of the trial, in a sentence, with the remedy where a pooler is the likely cause.
     pub fn failure(&self) -> Option<String> {
         match self {
             TrialEnd::Time | TrialEnd::Events | TrialEnd::Interrupted => None,
-            TrialEnd::Aborted(error) => Some(error.to_string()),
+            TrialEnd::Aborted(error) => Some(match error.pooler_hint() {
+                Some(hint) => format!("{error}; {hint}"),
+                None => error.to_string(),
+            }),
             TrialEnd::Miscounted { started, ended, in_flight } => Some(format!(
                 "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load \
                  generator has miscounted."

@@ -1,12 +1,15 @@
 //! Tables of text for terminals.
 
+use dyno_core::{harmless, in_one_line};
 use unicode_width::UnicodeWidthStr;
 
 /// Texts wider than this are broken into lines.
 const WIDEST_TEXT: usize = 60;
+/// Before the further lines of a first column, which are no rows.
+const SET_IN: &str = "  ";
 
-/// Lays out rows below their titles, in columns that are aligned left or right. Long texts are broken into lines;
-/// Chinese characters take two places.
+/// Lays out rows below their titles, in columns that are aligned left or right. Long texts are broken into lines, but
+/// have none of their own: names may come from anywhere. Chinese characters take two places.
 pub fn text_table(
     titles: &[impl AsRef<str>],
     rows: &[Vec<String>],
@@ -16,7 +19,10 @@ pub fn text_table(
     let broken: Vec<Vec<Vec<String>>> = [&titles]
         .into_iter()
         .chain(rows)
-        .map(|row| row.iter().map(|cell| wrapped(cell)).collect())
+        .map(|row| {
+            let set_in = |place: usize| if place == 0 { SET_IN } else { "" };
+            row.iter().enumerate().map(|(place, cell)| wrapped(cell, set_in(place))).collect()
+        })
         .collect();
     let width = |place: usize| {
         let cells = broken.iter().filter_map(|row| row.get(place)).flatten();
@@ -43,19 +49,11 @@ pub fn text_table(
     out
 }
 
-/// The text in lines of at most [`WIDEST_TEXT`], broken at blanks and where it has lines of its own, as errors of servers
-/// have.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = text.lines().flat_map(wrapped_line).collect();
-    if lines.is_empty() {
-        lines.push(String::new());
-    }
-    lines
-}
-
-fn wrapped_line(text: &str) -> Vec<String> {
+/// The text in lines of at most [`WIDEST_TEXT`], broken at blanks.
+fn wrapped(text: &str, set_in: &str) -> Vec<String> {
+    let line = in_one_line(text);
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for word in harmless(&line).split(' ') {
         let last = lines.last_mut().expect("there is one");
         if last.is_empty() || last.width() + 1 + word.width() <= WIDEST_TEXT {
             if !last.is_empty() {
@@ -63,7 +61,7 @@ fn wrapped_line(text: &str) -> Vec<String> {
             }
             last.push_str(word);
         } else {
-            lines.push(word.to_owned());
+            lines.push(format!("{set_in}{word}"));
         }
     }
     lines
@@ -85,16 +83,25 @@ mod tests {
         let rows = [vec![format!("{} {}", "a".repeat(50), "b".repeat(20)), "1".to_owned()]];
         let text = text_table(&["text", "n"], &rows, |place| place > 0);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!((lines.len(), lines[2]), (3, "b".repeat(20).as_str()));
+        assert_eq!((lines.len(), lines[2]), (3, format!("{SET_IN}{}", "b".repeat(20)).as_str()));
     }
 
     #[test]
-    fn lines_of_a_text_stay_in_its_column() {
-        let rows = [vec!["1".to_owned(), "deadlock\nDETAIL:  it waits".to_owned(), "x".to_owned()]];
-        let text = text_table(&["n", "text", "of"], &rows, |_| false);
+    fn item_21_no_cell_is_taken_for_a_row_or_obeyed() {
+        let wide = "a".repeat(60);
+        let rows = [
+            vec![format!("{wide} total  1"), "x\nOK: all passed".to_owned()],
+            vec!["b\r\ntotal".to_owned(), "\u{1b}[2J\u{202e}c".to_owned()],
+        ];
+        let text = text_table(&["name", "of"], &rows, |_| false);
+        let lines: Vec<&str> = text.lines().skip(1).map(str::trim_end).collect();
         assert_eq!(
-            text,
-            "n  text               of\n1  deadlock           x\n   DETAIL:  it waits\n"
+            lines,
+            [
+                &*format!("{wide}  x OK: all passed"),
+                "  total  1",
+                &*format!("{:60}  \u{fffd}[2J\u{fffd}c", "b total"),
+            ]
         );
     }
 }

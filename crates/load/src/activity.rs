@@ -186,6 +186,8 @@ struct NotedRows<'a, R> {
 }
 
 impl<R: RowSource> RowSource for NotedRows<'_, R> {
+    const IS_BINARY: bool = R::IS_BINARY;
+
     #[inline]
     fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
         self.unnoted += 1;

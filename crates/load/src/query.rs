@@ -1,11 +1,11 @@
 //! Small questions and commands.
 
 use crate::{LoadError, doing as note, while_doing};
-use dyno_core::{AnswerTable, DbError, Discard, Session};
+use dyno_core::{AnswerTable, DbError, Dialect, Driver, Session};
 use std::collections::HashMap;
 use std::str::FromStr;
 
-/// Executes a statement whose rows don't matter.
+/// Executes a statement that has few rows, if any, and they don't matter.
 pub async fn execute<S: Session>(
     session: &mut S,
     doing: impl Into<String>,
@@ -13,7 +13,9 @@ pub async fn execute<S: Session>(
 ) -> Result<(), LoadError> {
     let doing = doing.into();
     note(&*doing);
-    session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(doing))
+    // Whatever comes without end ends the session.
+    let rows = &mut AnswerTable::default();
+    session.query(sql, rows).await.map(drop).map_err(while_doing(doing))
 }
 
 /// # Errors
@@ -40,6 +42,37 @@ pub async fn answer_if_any<S: Session>(
         Err(error) if !error.is_fatal() => Ok(None),
         answered => answered.map(Some),
     }
+}
+
+/// Whether a pooler gives this session's server to other clients between transactions, or takes none: whether this session
+/// and another one that is in a transaction are, one after the other, the same process of the server. Each session of a
+/// server's own has a process for itself.
+///
+/// # Errors
+/// The server can't be reached or asked.
+pub async fn is_pooled<D: Driver>(driver: &D, session: &mut D::Session) -> Result<bool, DbError> {
+    const PROCESS: &str = "SELECT pg_backend_pid()";
+    if session.dialect() != Dialect::Postgres || session.product().name != "PostgreSQL" {
+        return Ok(false);
+    }
+    let Some(own) = answer_if_any(session, PROCESS).await? else { return Ok(false) };
+    // The log-in has named the process, where no pooler made another one up.
+    let named = session.proof().and_then(|proof| proof.process).map(|process| process.to_string());
+    if named.is_some() && named.as_deref() == own.single() {
+        return Ok(false);
+    }
+    // The same number, and so the same host.
+    let mut other = driver.connect(0).await?;
+    match answer(&mut other, "BEGIN").await {
+        Err(error) if error.message().contains("pooling mode") => return Ok(true),
+        began => began?,
+    };
+    // Where both are one process, a question of this session would wait for the other's transaction.
+    let is_pooled =
+        answer(&mut other, PROCESS).await? == own || answer(session, PROCESS).await? != own;
+    answer(&mut other, "ROLLBACK").await?;
+    other.close().await;
+    Ok(is_pooled)
 }
 
 /// The first column of an answer; NULL is left out.

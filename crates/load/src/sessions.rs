@@ -202,7 +202,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
 /// Ends a session whose statement is not waited for any more.
 pub async fn cancel<S: Session>(session: S) {
     // A server that hangs never notes that a statement is canceled.
-    const WITHIN: Nanos = 2 * SECOND;
+    const WITHIN: Nanos = SECOND;
     let _ = timeout(now() + WITHIN, session.cancel()).await;
 }
 

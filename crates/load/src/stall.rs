@@ -1,10 +1,10 @@
 //! Work without progress says what it waits for, looks at the nodes, and ends where one is lost.
 
 use crate::activity::Activity;
-use crate::query::answer;
+use crate::query::answer_if_any;
 use crate::{LoadObserver, NodeHealth, NodeSight};
-use dyno_core::{Cause, Dialect, Driver, Nanos, SECOND, Session, counted};
-use dyno_reactor::{block_on, now, timeout};
+use dyno_core::{Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND, Session, counted};
+use dyno_reactor::{Elapsed, block_on, now, timeout, unless};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -43,6 +43,21 @@ impl Patience {
     pub fn of_trial() -> Self {
         let given = std::env::var("DYNO_TRIAL_PATIENCE_S").ok().and_then(seconds);
         Patience::saying_after(given.unwrap_or(10 * SECOND))
+    }
+
+    /// When the look that is `due` begins. A server that was `seen` to be stuck will take all the time that it is given:
+    /// work is given up when its time is over, not a look later.
+    fn begins_look(&self, due: Nanos, seen: &[NodeSight]) -> Nanos {
+        match seen.iter().any(|sight| sight.health == NodeHealth::Stuck) {
+            true => due.saturating_sub(self.answer_within).max(self.says_after),
+            false => due,
+        }
+    }
+
+    /// Whether work would end for what was `seen` some time ago: a server that refused connections then may be back.
+    fn gives_up_on_old(&self, idle: Nanos, seen_at: Nanos, seen: &[NodeSight]) -> bool {
+        let is_stuck = |node: &NodeSight| node.health == NodeHealth::Stuck;
+        seen_at + SECOND < idle && self.lost(idle, seen).is_some_and(is_stuck)
     }
 
     /// The node for which work without progress for `idle` had better end.
@@ -104,27 +119,43 @@ fn watch(
     let patience = observer.patience();
     let step = LOOK.min(Duration::from_nanos(patience.says_after / 4));
     let mut due = patience.says_after;
+    let mut sights: Vec<NodeSight> = Vec::new();
+    let mut seen_at = 0;
     while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
         observer.rows_sent(activity.rows_sent());
         if observer.is_canceled() || activity.verdict.get().is_some() {
             activity.interrupt();
             continue;
         }
-        let mut sights: Vec<NodeSight> = observer.lost_node().into_iter().collect();
         let idle = activity.idle();
         // A look takes a while, in which a session may give up: it is said what was waited for before.
-        let waits = activity.waits();
+        let mut waits = activity.waits();
         if idle < patience.says_after {
             if due > patience.says_after {
                 observer.note(&format!("{} goes on", observer.work()));
             }
             due = patience.says_after;
-        } else if idle >= due && sights.is_empty() {
+            sights.clear();
+        }
+        if let Some(node) = observer.lost_node() {
+            sights = vec![node];
+        } else if idle >= patience.begins_look(due, &sights) {
             due = (2 * due).min(idle + 4 * patience.says_after);
             sights = look();
             observer.note(&stalled(idle, &waits, &sights));
+            seen_at = activity.idle();
+        }
+        // The look was a part of the wait.
+        let idle = activity.idle().max(idle);
+        if patience.gives_up_on_old(idle, seen_at, &sights) {
+            sights = look();
+            seen_at = idle;
         }
         if let Some(node) = patience.lost(idle, &sights) {
+            let still = activity.waits();
+            if !still.is_empty() {
+                waits = still;
+            }
             let problem = lost(node, idle, &patience, (observer.work(), &waits));
             let _ = activity.verdict.set((problem, remedy(node.health).to_owned()));
         }
@@ -135,65 +166,91 @@ fn watch(
 pub(crate) fn look_at_all<D: Driver>(driver: &D, observer: &dyn LoadObserver) -> Vec<NodeSight> {
     let sights = observer.nodes();
     match sights.is_empty() && !driver.blocks() {
-        true => vec![look_at(driver, &driver.place(), observer.patience().answer_within)],
+        true => {
+            let within = observer.patience().answer_within;
+            vec![look_at(driver, &driver.place(), within, || observer.is_canceled())]
+        }
         false => sights,
     }
 }
 
-/// Asks a server on a connection of its own what its sessions do.
-pub fn look_at<D: Driver>(driver: &D, name: &str, answer_within: Nanos) -> NodeSight {
+/// Asks a server on a connection of its own what its sessions do; nobody waits for that once `is_over`.
+pub fn look_at<D: Driver>(
+    driver: &D,
+    name: &str,
+    answer_within: Nanos,
+    is_over: impl Fn() -> bool,
+) -> NodeSight {
     let asked = block_on(async {
-        timeout(now() + answer_within, async {
+        let ask = async {
             let mut session = driver.connect(0).await?;
             let listed = busy(&mut session).await;
             session.close().await;
-            Ok::<_, dyno_core::DbError>(listed)
-        })
-        .await
+            Ok::<_, DbError>(listed)
+        };
+        unless(is_over, timeout(now() + answer_within, ask)).await
     });
     let (health, evidence) = match asked {
-        Ok(Ok(Ok(listed))) => (NodeHealth::Works, format!("answers a new connection{listed}")),
-        Ok(Ok(Err(error))) if error.cause() == Cause::Rejected => {
-            (NodeHealth::Works, format!("answers, and refuses a new connection: {error}"))
-        }
-        Ok(Ok(Err(error))) => (NodeHealth::Stuck, format!("takes no new connection: {error}")),
-        Ok(Err(_)) => {
-            let within_s = answer_within as f64 / SECOND as f64;
-            (NodeHealth::Stuck, format!("does not answer a new connection within {within_s} s"))
-        }
+        Ok(Some(asked)) => seen(asked, answer_within),
+        Ok(None) => (NodeHealth::Works, "was not asked to the end".to_owned()),
         Err(error) => (NodeHealth::Works, format!("could not be asked: {error}")),
     };
     NodeSight { name: name.to_owned(), health, evidence }
 }
 
+/// What an attempt to connect and to ask says of a server.
+fn seen(
+    asked: Result<DbResult<DbResult<String>>, Elapsed>,
+    answer_within: Nanos,
+) -> (NodeHealth, String) {
+    match asked {
+        Ok(Ok(Ok(listed))) => (NodeHealth::Works, format!("answers a new connection{listed}")),
+        Ok(Ok(Err(error)) | Err(error)) if error.cause() == Cause::Rejected => {
+            (NodeHealth::Works, format!("answers, and refuses a new connection: {error}"))
+        }
+        Ok(Ok(Err(error))) => {
+            let error = error.to_string();
+            let why = error.trim_end_matches('.');
+            (NodeHealth::Stuck, format!("takes a new connection, and answers nothing sound: {why}"))
+        }
+        Ok(Err(error)) => (NodeHealth::Stuck, format!("takes no new connection: {error}")),
+        Err(Elapsed) => {
+            let within_s = answer_within as f64 / SECOND as f64;
+            (NodeHealth::Stuck, format!("does not answer a new connection within {within_s} s"))
+        }
+    }
+}
+
 /// What the sessions of a server do, as far as it tells.
-async fn busy<S: Session>(session: &mut S) -> String {
+///
+/// # Errors
+/// The session is lost.
+async fn busy<S: Session>(session: &mut S) -> DbResult<String> {
     let sql = match session.dialect() {
         Dialect::Mysql => {
-            "SELECT time, coalesce(state, ''), info FROM information_schema.processlist WHERE command <> 'Sleep' \
-             AND info IS NOT NULL AND id <> connection_id() ORDER BY time DESC"
+            "SELECT time, coalesce(state, ''), left(info, 60) FROM information_schema.processlist \
+             WHERE command <> 'Sleep' AND info IS NOT NULL AND id <> connection_id() ORDER BY time DESC"
         }
         Dialect::Postgres => {
-            "SELECT floor(extract(epoch FROM clock_timestamp() - query_start)), coalesce(wait_event, ''), query \
-             FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() \
+            "SELECT floor(extract(epoch FROM clock_timestamp() - query_start)), coalesce(wait_event, ''), \
+             left(query, 60) FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() \
              AND backend_type = 'client backend' ORDER BY query_start"
         }
-        Dialect::Sqlite => return String::new(),
+        Dialect::Sqlite => return Ok(String::new()),
     };
-    let Ok(found) = answer(session, sql).await else { return String::new() };
+    let Some(found) = answer_if_any(session, sql).await? else { return Ok(String::new()) };
     if found.rows.is_empty() {
-        return ", and executes no statement".to_owned();
+        return Ok(", and executes no statement".to_owned());
     }
     let told = found.rows.iter().take(LISTED).map(|row| {
         let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        let statement: String = cell(2).chars().take(60).collect();
         let state = Some(cell(1)).filter(|state| !state.is_empty());
         let state = state.map(|state| format!(" in state {state}")).unwrap_or_default();
-        format!("`{}` for {} s{state}", statement.escape_debug(), cell(0))
+        format!("`{}` for {} s{state}", cell(2).escape_debug(), cell(0))
     });
     let told: Vec<String> = told.collect();
     let statements = counted(found.rows.len() as u64, "statement");
-    format!(", and executes {statements}: {}", told.join(", "))
+    Ok(format!(", and executes {statements}: {}", told.join(", ")))
 }
 
 fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
@@ -246,6 +303,15 @@ mod tests {
         for (health, expected) in cases {
             assert_eq!([0, 30, 60].map(|idle_s| ends(idle_s, health)), expected, "{health:?}");
         }
+    }
+
+    #[test]
+    fn the_look_at_a_stuck_node_ends_when_it_is_given_up() {
+        let patience = Patience::saying_after(30 * SECOND);
+        assert_eq!(patience.begins_look(30 * SECOND, &[]), 30 * SECOND);
+        let begins = |health| patience.begins_look(60 * SECOND, &[sight(health)]);
+        assert_eq!(begins(NodeHealth::Stuck) + patience.answer_within, patience.gives_up_after);
+        assert_eq!(begins(NodeHealth::Works), 60 * SECOND);
     }
 
     #[test]

@@ -131,9 +131,7 @@ impl Paper {
     /// A line for each comparison; where nothing is compared, one for what each target has reached in each experiment.
     pub fn results_text(&self, lang: Lang) -> String {
         match self.verdicts.comparisons.is_empty() {
-            true => {
-                sections::results_reached(self).iter().map(|it| it.render(lang) + "\n").collect()
-            }
+            true => sections::results_reached(self).iter().map(|it| it.line(lang) + "\n").collect(),
             false => self.verdicts.text(lang),
         }
     }

@@ -1,7 +1,8 @@
 //! The one error that ends a verb.
 
+use crate::databases::STOPPED;
 use crate::signals;
-use dyno_core::DbError;
+use dyno_core::{DbError, in_one_line};
 use dyno_engine::DriveError;
 use dyno_facts::{Message, say};
 use dyno_load::LoadError;
@@ -13,6 +14,8 @@ use dyno_topology::ClusterError;
 pub struct Failure {
     /// Full sentences; may have several lines.
     pub message: Message,
+    /// All its lines are dyno's own: a place in a suite, underlined.
+    pub is_laid_out: bool,
     pub hint: Option<String>,
     /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check, a check of the data or lost work, 5 a regression or
     /// a broken gate that is proven, 128 and a signal's number where that has ended it.
@@ -21,7 +24,7 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(message: impl Into<Message>) -> Self {
-        Failure { message: message.into(), hint: None, code: 1 }
+        Failure { message: message.into(), is_laid_out: false, hint: None, code: 1 }
     }
 
     /// The command can't be meant as it was given.
@@ -67,11 +70,15 @@ pub fn sentence(text: &str) -> String {
 impl From<&DbError> for Failure {
     fn from(error: &DbError) -> Self {
         let mut message = sentence(&error.to_string());
+        if signals::has_come() && error.message() == STOPPED {
+            return Failure::interrupted(message);
+        }
         if let Some(detail) = error.detail() {
             message.push(' ');
-            message.push_str(&sentence(detail));
+            message.push_str(&sentence(&in_one_line(detail)));
         }
-        Failure { hint: error.hint().map(str::to_owned), ..Failure::new(message) }
+        let hint = error.hint().or(error.pooler_hint()).map(str::to_owned);
+        Failure { hint, ..Failure::new(message) }
     }
 }
 
@@ -117,7 +124,7 @@ impl From<DbError> for Failure {
 impl From<SuiteError> for Failure {
     fn from(error: SuiteError) -> Self {
         // A suite's problems bring their places and hints along.
-        Failure::usage(error.to_string())
+        Failure { is_laid_out: true, ..Failure::usage(error.to_string()) }
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 /// Where words go, and who answers questions.
 pub trait Streams: Send + Sync {
-    /// Writes data (standard output); on a terminal it commands nothing.
+    /// Writes data (standard output), which nothing obeys that shows it.
     fn data(&self, bytes: &[u8]) -> io::Result<()>;
 
     /// Writes `text` in the place of the last `shown` bytes of data, for somebody who watches.
     fn redraw(&self, shown: usize, text: &str);
 
-    /// Writes talk (standard error), which commands no terminal. Nobody can be told when that is closed.
+    /// Writes talk (standard error), as harmless as data. Nobody can be told when that is closed.
     fn talk(&self, bytes: &[u8]);
 
     fn is_watched(&self) -> bool;
@@ -58,7 +58,18 @@ pub fn data(text: &str) {
     }
 }
 
+/// Prints a line of talk, and set in below it what it has of further lines.
 pub fn talk(text: &str) {
+    talk_lines(&set_in(text));
+}
+
+/// Lines below the first one may be a server's: set in, they are not taken for lines of dyno's.
+fn set_in(text: &str) -> String {
+    text.trim_end().replace('\n', "\n  ")
+}
+
+/// Prints talk whose lines are all dyno's own, or as an original has them.
+pub fn talk_lines(text: &str) {
     talk_unended(&format!("{text}\n"));
 }
 
@@ -97,9 +108,15 @@ pub fn talk_unended(text: &str) {
 }
 
 pub fn error(failure: &Failure) {
-    talk(&format!("error: {}", failure.message.to_string().trim_end()));
-    if let Some(hint) = &failure.hint {
-        talk(&format!("hint: {hint}"));
+    talk_lines(&error_lines(failure));
+}
+
+fn error_lines(failure: &Failure) -> String {
+    let text = format!("error: {}", failure.message);
+    let text = if failure.is_laid_out { text.trim_end().to_owned() } else { set_in(&text) };
+    match &failure.hint {
+        Some(hint) => text + "\n" + &set_in(&format!("hint: {hint}")),
+        None => text,
     }
 }
 
@@ -140,5 +157,20 @@ impl Write for TalkWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item_21_words_of_others_forge_no_line_of_talk() {
+        assert_eq!(set_in("note: no\nOK: all passed\n"), "note: no\n  OK: all passed");
+        let failure = Failure::new("It failed.\nOK: all passed").with_hint("a\nb");
+        let said = "error: It failed.\n  OK: all passed\nhint: a\n  b";
+        assert_eq!(error_lines(&failure), said);
+        let laid_out = Failure { is_laid_out: true, ..Failure::new("It failed.\n --> a.toml:1:1") };
+        assert_eq!(error_lines(&laid_out), "error: It failed.\n --> a.toml:1:1");
     }
 }

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
 use dyno_facts::Role;
+use dyno_load::query::is_pooled;
 use dyno_load::{LoadError, LoadSessions, Unobserved, doing};
 use dyno_observe::LOCK_CLASS;
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
@@ -29,6 +30,8 @@ const PATIENCE: Nanos = 10 * SECOND;
 const ATTEMPTS: u32 = 12;
 const ATTEMPT: Nanos = SECOND / 4;
 const CLOSED_WITHIN: Nanos = SECOND;
+const POOLED: &str = "a pooler in between gives the server's sessions to other clients between transactions; settings and \
+                      prepared statements of a session get lost, too";
 /// Servers end sessions that are idle for hours.
 const PING: Duration = Duration::from_secs(600);
 
@@ -223,7 +226,12 @@ fn hold<D: Driver>(driver: &D, order: &LockOrder, told: &Sender<LockAnswer>, unt
             Ok(session) => session,
             Err(error) => return told.send(LockAnswer::Unknown(error.to_string())),
         };
-        let answer = within(PATIENCE, patiently(&mut session, order)).await;
+        // There the lock would be one of the pooler's session, and outlive this run.
+        let answer = match within(PATIENCE, is_pooled(driver, &mut session)).await {
+            Ok(true) => Ok(LockAnswer::Unknown(POOLED.to_owned())),
+            Ok(false) => within(PATIENCE, patiently(&mut session, order)).await,
+            Err(error) => Err(error),
+        };
         let answer = answer.unwrap_or_else(|error| LockAnswer::Unknown(error.to_string()));
         let is_held = matches!(answer, LockAnswer::Held);
         let told = told.send(answer);

@@ -1,6 +1,7 @@
 //! `--json`: the result for programs.
 
 use crate::output::DataWriter;
+use dyno_core::harmless_json;
 use dyno_facts::{SeriesRow, TrialStatus, TrialSummary};
 use dyno_record::Frame;
 use serde::Serialize;
@@ -79,11 +80,10 @@ impl JsonFile {
     }
 
     fn put(&mut self, document: &Document<'_>) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(document)?;
-        text.push(b'\n');
+        let text = harmless_json(&serde_json::to_string_pretty(document)?) + "\n";
         match &mut self.file {
             None => {
-                DataWriter.write_all(&text)?;
+                DataWriter.write_all(text.as_bytes())?;
                 DataWriter.flush()
             }
             Some(file) => {
@@ -92,7 +92,7 @@ impl JsonFile {
                     file.set_len(0)?;
                 }
                 self.is_new = false;
-                file.write_all(&text)
+                file.write_all(text.as_bytes())
             }
         }
     }

@@ -119,21 +119,20 @@ pub(crate) fn are_back(nodes: &[WatchedNode], place: &str) -> bool {
             return true;
         }
         if !is_said {
-            output::talk(&format!("{place}: {}", waiting(&away, within)));
+            let (names, seconds) = (away.join(", "), within / SECOND);
+            output::talk(&format!(
+                "{place}: waiting up to {seconds} s for {names}: what was acknowledged is then held against the data"
+            ));
+            output::talk(&format!(
+                "hint: start it again (of a cluster of dyno: `dyno cluster start {}`), or press Ctrl-C: the next run of \
+                 the same command looks then",
+                away[0]
+            ));
             is_said = true;
         }
         std::thread::sleep(LOOK);
     }
     false
-}
-
-fn waiting(away: &[&str], within: Nanos) -> String {
-    let (names, seconds) = (away.join(", "), within / SECOND);
-    format!(
-        "waiting up to {seconds} s for {names}: what was acknowledged is then held against the data\nhint: start it again \
-         (of a cluster of dyno: `dyno cluster start {}`), or press Ctrl-C: the next run of the same command looks then",
-        away[0]
-    )
 }
 
 fn sentence(node: &NodeSight, idle: Nanos) -> Message {

@@ -1,6 +1,7 @@
 //! The nodes of a target that a load looks at.
 
 use crate::databases::{self, Database, ReachedDatabase, with_driver};
+use crate::signals;
 use dyno_core::{DbError, Discard, Driver, Nanos, Session};
 use dyno_facts::{Message, TargetFacts, say};
 use dyno_load::{NodeHealth, NodeSight, look_at};
@@ -106,7 +107,7 @@ impl WatchedNode {
             return seen;
         }
         let asked = with_driver!(&self.database, driver => {
-            (!driver.blocks()).then(|| look_at(driver, &self.name, answer_within))
+            (!driver.blocks()).then(|| look_at(driver, &self.name, answer_within, signals::has_come))
         })?;
         Some(match seen {
             None => asked,

@@ -6,6 +6,7 @@ use crate::routes::{App, not_found};
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
+use dyno_core::harmless;
 use dyno_facts::Bilingual;
 use dyno_report::{GateRow, Lang, PairedComparison, Paper};
 use dyno_store::{RunData, RunEntry, StoreError};
@@ -147,9 +148,13 @@ fn step_aside() {
     let _ = rustix::thread::sched_setaffinity(own, &one);
 }
 
+/// An answer for the page, which shows its texts as they are.
 pub(crate) fn json(value: &impl Serialize) -> Response {
     match serde_json::to_string(value) {
-        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Ok(text) => {
+            let text = harmless(&text).into_owned();
+            ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+        }
         Err(error) => broken(&error),
     }
 }

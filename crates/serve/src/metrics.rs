@@ -5,6 +5,7 @@ use crate::routes::App;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use dyno_core::harmless;
 use dyno_facts::{NodeRow, SeriesRow};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -46,7 +47,7 @@ impl Exposition {
 }
 
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    harmless(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 fn text(run: Option<&RunFollower>) -> String {
@@ -196,8 +197,9 @@ mod tests {
     #[test]
     fn labels_are_escaped_and_nothing_else_is_said_without_a_run() {
         let mut out = Exposition::default();
-        out.single("x", "gauge", "Help.", &[("a", "\"b\\\n"), ("c", "d")], 0.5);
-        assert_eq!(out.0, "# HELP x Help.\n# TYPE x gauge\nx{a=\"\\\"b\\\\\\n\",c=\"d\"} 0.5\n");
+        out.single("x", "gauge", "Help.", &[("a", "\"b\\\n\u{9b}"), ("c", "d")], 0.5);
+        let line = "x{a=\"\\\"b\\\\\\n\u{fffd}\",c=\"d\"} 0.5\n";
+        assert_eq!(out.0, format!("# HELP x Help.\n# TYPE x gauge\n{line}"));
         let nothing = text(None);
         assert_eq!(nothing.lines().count(), 3, "{nothing}");
     }

@@ -16,6 +16,34 @@ fn permissions(path: &Path) -> u32 {
     fs::metadata(folder.unwrap_or(Path::new("."))).map_or(0o700, |folder| folder.mode())
 }
 
+/// Whether a folder of this user may be written to: one's own, root's, that of who became root by sudo, and that of
+/// nobody known, as file systems of other machines and namespaces show theirs.
+fn is_trusted(owner: u32) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    let number = |text: String| text.trim().parse::<u32>().ok();
+    let by_sudo = || (me == 0).then(|| number(std::env::var("SUDO_UID").ok()?)).flatten();
+    let unknown = || number(fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?);
+    owner == me || owner == 0 || Some(owner) == by_sudo() || Some(owner) == unknown()
+}
+
+/// Refuses a folder, and a link to one, of another user: who owns it can replace what is written there, and lead it to
+/// other files.
+pub(crate) fn check_owner(path: &Path) -> Result<(), StoreError> {
+    // A slash at the end would follow the link.
+    let path: PathBuf = path.components().collect();
+    for (what, found) in [("link", fs::symlink_metadata(&path)), ("folder", fs::metadata(&path))] {
+        let owner = found.map_err(|error| StoreError::io("look at", &path, &error))?.uid();
+        if !is_trusted(owner) {
+            let path = path.display();
+            return Err(StoreError::new(format!(
+                "The {what} {path} belongs to another user (number {owner})."
+            ))
+            .hint_is("Act as that user (in a container with --user), give the folder away with chown, or choose another one with --dir."));
+        }
+    }
+    Ok(())
+}
+
 /// Makes a folder within a folder.
 pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     let made = DirBuilder::new().mode(permissions(path) & 0o777).create(path);

@@ -2,7 +2,7 @@
 
 use crate::StoreError;
 use crate::event;
-use crate::files::{LineFile, is_sealed, make_folder, seal, write_json};
+use crate::files::{LineFile, check_owner, is_sealed, make_folder, seal, write_json};
 use crate::read::{self, trial_numbers};
 use crate::trial::TrialWriter;
 use dyno_facts::{
@@ -71,6 +71,7 @@ impl Run {
             header.started_at = now_utc();
         }
         fs::create_dir_all(dir).map_err(|error| StoreError::io("make the folder", dir, &error))?;
+        check_owner(dir)?;
         let path = new_folder(access, dir, &header)?;
         for part in ["trials", "server"] {
             make_folder(&path.join(part))?;
@@ -92,11 +93,15 @@ impl Run {
     /// Opens an existing run to go on with it. A trial that was cut off is stored as interrupted.
     ///
     /// # Errors
-    /// When the folder is no run, was written by another version of dyno, is being written by another
-    /// process, or can't be written.
+    /// When the folder is no run, was written by another version of dyno, belongs to another user, is being written by
+    /// another process, or can't be written.
     pub fn open(path: &Path) -> Result<Run, StoreError> {
         // First: refuses what is no run before anything is written to it.
         read::header(path)?;
+        check_owner(path)?;
+        if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+            check_owner(dir)?;
+        }
         let events = claimed_events(path)?;
         let data = read::read(path)?;
         let last_trial = trial_numbers(path)?.last().copied().unwrap_or(0);

@@ -1,5 +1,6 @@
 //! `trials/<n>.csv`: a line per interval; `trials/<n>.nodes.csv`: a line per moment and node.
 
+use dyno_core::is_command;
 use dyno_facts::{NodeRow, SeriesRow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -67,7 +68,7 @@ pub(crate) fn node_header_line() -> String {
 }
 
 pub(crate) fn node_line(row: &NodeRow) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let plain = |c: char| if is_command(c) { ' ' } else { c };
     cells(&NODE_COLUMNS, &NodeRow { node: row.node.chars().map(plain).collect(), ..row.clone() })
 }
 

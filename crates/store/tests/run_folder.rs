@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 fn header() -> RunHeader {
@@ -467,6 +467,39 @@ fn a_place_that_can_not_be_written_is_one_error() {
     let error = Run::create(&file.join("runs"), header()).expect_err("a file is in the way");
     assert!(error.to_string().contains("file/runs"), "{error}");
     assert!(error.hint().is_some(), "{error:?}");
+}
+
+#[test]
+fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
+    if !rustix::process::geteuid().is_root() {
+        // Nobody else can give a folder away.
+        return;
+    }
+    const STRANGER: u32 = 54_321;
+    let dir = tempfile::tempdir().expect("a folder");
+    let (disk, runs) = (dir.path().join("disk"), dir.path().join("runs"));
+    fs::create_dir(&disk).expect("made");
+    symlink(&disk, &runs).expect("linked");
+    let path = Run::create(&runs, header()).expect("a link of one's own").path().to_owned();
+    drop(Run::open(&path).expect("goes on"));
+    let refused = |what: &str| {
+        let whose =
+            format!("The {what} {} belongs to another user (number 54321).", runs.display());
+        for error in [Run::create(&runs, header()).err(), Run::open(&path).err()] {
+            let error = error.expect("it is refused");
+            assert_eq!(error.to_string(), whose);
+            assert!(error.hint().is_some_and(|hint| hint.contains("--dir")), "{error:?}");
+        }
+    };
+    lchown(&runs, Some(STRANGER), None).expect("given away");
+    refused("link");
+    lchown(&runs, Some(0), None).expect("taken back");
+    chown(&disk, Some(STRANGER), None).expect("given away");
+    refused("folder");
+    chown(&disk, Some(0), None).expect("taken back");
+    chown(&path, Some(STRANGER), None).expect("given away");
+    let error = Run::open(&path).expect_err("a run of another user");
+    assert!(error.to_string().contains("belongs to another user"), "{error}");
 }
 
 #[test]

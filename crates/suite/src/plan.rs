@@ -202,12 +202,15 @@ impl Plan {
             let found = targets.iter().find(|target| target.name == name);
             found.map_or(name, |target| target.owner()).to_owned()
         };
-        let pace = |name: &str| {
+        let pace = |name: &str, target: &str| {
             let written = suite.experiments.iter().find(|written| written.name.value == name);
-            written.map_or(UsualPace::loading(f64::INFINITY), |written| written.pace)
+            let pace = written.map_or(UsualPace::loading(f64::INFINITY), |written| written.pace);
+            let target = targets.iter().find(|known| known.name == target);
+            target.map_or(pace, |target| pace.at(target.url.expose()))
         };
-        let expand =
-            |planned: &ExperimentFacts| steps::expand(planned, pace(&planned.name), seed, owner);
+        let expand = |planned: &ExperimentFacts| {
+            steps::expand(planned, |target| pace(&planned.name, target), seed, owner)
+        };
         let mut steps = steps::numbered(experiments.iter().flat_map(expand).collect());
         for step in steps.iter_mut().filter(|step| step.action == StepAction::Prepare) {
             if targets.iter().any(|target| target.name == step.target && is_behind(target)) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use dyno_core::nearest;
+use dyno_core::{in_one_line, nearest};
 
 use crate::source::{Source, Span};
 
@@ -69,12 +69,13 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
+        // Stored plans are suites of others, and their names stand in messages.
+        f.write_str(&in_one_line(&self.message))?;
         if let Some(place) = &self.place {
             write!(f, "\n{place}")?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\nhint: {hint}")?;
+            write!(f, "\nhint: {}", in_one_line(hint))?;
         }
         Ok(())
     }

@@ -158,7 +158,7 @@ mod tests {
             let target = planned.targets.iter().find(|target| target.name == name);
             target.expect("a target").owner().to_owned()
         };
-        let steps = expand(&planned.experiment, UsualPace::loading(1e5), 1, owner);
+        let steps = expand(&planned.experiment, |_| UsualPace::loading(1e5), 1, owner);
         let of = |wanted: &StepAction| -> Vec<&str> {
             let own = steps.iter().filter(|step| step.action == *wanted);
             own.map(|step| step.target.as_str()).collect()

@@ -27,10 +27,10 @@ const RESTART_S: f64 = 5.0;
 /// targets alike instead of looking like a difference between them. Orders are balanced: each target comes first equally
 /// often, and so does each load level, which follows every other equally often.
 ///
-/// `owner` says whose data a target has: they are loaded and removed once, under that name.
+/// `owner` says whose data a target has: they are loaded and removed once, under that name. `pace` is that of a target.
 pub(crate) fn expand(
     experiment: &ExperimentFacts,
-    pace: UsualPace,
+    pace: impl Fn(&str) -> UsualPace,
     seed: u64,
     owner: impl Fn(&str) -> String,
 ) -> Vec<PlanStep> {
@@ -48,7 +48,7 @@ pub(crate) fn expand(
             steps.push(maker.step(
                 target,
                 "prepare",
-                AROUND_LOAD_S + maker.load_s(),
+                AROUND_LOAD_S + maker.load_s(target),
                 StepAction::Prepare,
             ));
         }
@@ -80,13 +80,13 @@ pub(crate) fn expand(
     steps
 }
 
-struct Maker<'a> {
+struct Maker<'a, P> {
     experiment: &'a ExperimentFacts,
-    pace: UsualPace,
+    pace: P,
     seed: u64,
 }
 
-impl Maker<'_> {
+impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
     fn step(&self, target: &str, tail: &str, estimated_s: f64, action: StepAction) -> PlanStep {
         PlanStep {
             id: format!("{}/{target}/{tail}", self.experiment.name),
@@ -101,30 +101,30 @@ impl Maker<'_> {
         self.experiment.data.map_or(0.0, |size| size.tables as f64 * size.rows_per_table as f64)
     }
 
-    fn load_s(&self) -> f64 {
-        self.rows() / self.pace.loaded
+    fn load_s(&self, target: &str) -> f64 {
+        self.rows() / (self.pace)(target).loaded
     }
 
     /// A guess of the length of a trial, with what is done before it.
-    fn trial_s(&self, level: &Level) -> f64 {
-        let experiment = self.experiment;
+    fn trial_s(&self, target: &str, level: &Level) -> f64 {
+        let (experiment, pace) = (self.experiment, (self.pace)(target));
         let counted_s = experiment.events.map_or(0.0, |events| events as f64 / COUNTED_PER_S);
         let window_s = experiment.warmup_s + experiment.duration_s.unwrap_or(counted_s);
         let is_each_trial = experiment.restore == Restore::Reload && experiment.reload_each == 0;
-        let restored_s = if is_each_trial { self.load_s() } else { 0.0 };
+        let restored_s = if is_each_trial { self.load_s(target) } else { 0.0 };
         let fault_s = if experiment.fault.is_some() { AFTER_FAULT_S } else { 0.0 };
-        let around_s = AROUND_TRIAL_S + fault_s + self.rows() / self.pace.checked;
-        let passes_s = level.degree.map_or(window_s, |_| self.rows() / self.pace.queried);
+        let around_s = AROUND_TRIAL_S + fault_s + self.rows() / pace.checked;
+        let passes_s = level.degree.map_or(window_s, |_| self.rows() / pace.queried);
         restored_s + around_s + passes_s
     }
 
     /// A guess of what is made anew before a repeat of a level, where it is the first of some pairs.
-    fn renewal_s(&self, repeat: u32, is_first_level: bool) -> f64 {
+    fn renewal_s(&self, target: &str, repeat: u32, is_first_level: bool) -> f64 {
         let experiment = self.experiment;
         let is_due = |each: u32| each == 1 || (each > 1 && is_first_level && repeat % each == 1);
         let of = |each: u32, seconds: f64| if is_due(each) { seconds } else { 0.0 };
         let loads = experiment.restore == Restore::Reload;
-        let load_s = if loads { of(experiment.reload_each, self.load_s()) } else { 0.0 };
+        let load_s = if loads { of(experiment.reload_each, self.load_s(target)) } else { 0.0 };
         of(experiment.restart_each, RESTART_S) + load_s
     }
 
@@ -158,7 +158,8 @@ impl Maker<'_> {
             let point = format!("{}/{target}/{name}", experiment.name);
             let trial = self.trial(level, point, repeat, &work);
             let tail = format!("{name}/repeat={repeat}");
-            let estimated_s = self.trial_s(level) + self.renewal_s(repeat, is_first);
+            let estimated_s =
+                self.trial_s(target, level) + self.renewal_s(target, repeat, is_first);
             steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
         }
     }
@@ -182,7 +183,8 @@ impl Maker<'_> {
                     let point = format!("{}/{target}/workers={workers}/search", experiment.name);
                     let trial = self.trial(&level, point, number, &work);
                     let trial = PlannedTrial { purpose: Purpose::Search, ..trial };
-                    let estimated_s = if number <= usual { self.trial_s(&level) } else { 0.0 };
+                    let is_usual = number <= usual;
+                    let estimated_s = if is_usual { self.trial_s(target, &level) } else { 0.0 };
                     steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
                 }
             }
@@ -208,7 +210,8 @@ impl Maker<'_> {
             let trial = self.trial(&level, point, repeat, &work);
             let trial = PlannedTrial { purpose: Purpose::Confirm, ..trial };
             let tail = format!("confirm/repeat={repeat}");
-            steps.push(self.step(target, &tail, self.trial_s(&level), StepAction::Trial(trial)));
+            let estimated_s = self.trial_s(target, &level);
+            steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
         }
     }
 }

@@ -533,6 +533,22 @@ fn without_degrees_there_is_one_point_at_degree_0() {
 }
 
 #[test]
+fn the_pace_of_a_target_follows_from_its_product() {
+    let suite = "[suite]\nname = \"s\"\n\n[target.m]\nurl = \"mysql://u@h/d\"\n\n[target.p]\nurl = \"postgres://u@h/d\"\n\n\
+                 [[experiment]]\nname = \"e\"\nworkload = \"tpch\"\ntest = \"queries\"\noptions = { scale = 1 }\n\
+                 repeats = 1\n";
+    let suite = Suite::parse("s.toml", suite, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
+    let plan = build(&suite, &Overrides::default());
+    let seconds = |target: &str| {
+        let own = plan.steps.iter().filter(|step| step.target == target);
+        own.map(|step| step.estimated_s).sum::<f64>()
+    };
+    // About what MariaDB and PostgreSQL need at this scale factor where their memory holds some of it.
+    assert!((150.0..250.0).contains(&seconds("m")), "{} s", seconds("m"));
+    assert!((50.0..90.0).contains(&seconds("p")), "{} s", seconds("p"));
+}
+
+#[test]
 fn the_load_of_a_target_behind_a_proxy_is_not_guessed() {
     let suite = "[suite]\nname = \"s\"\n\n[target.direct]\nurl = \"mysql://u@h/d\"\n\n[target.proxy]\n\
                  nodes = [{ role = \"endpoint\", url = \"mysql://u@p/d\" }]\n\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\

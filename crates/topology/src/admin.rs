@@ -1,7 +1,7 @@
 //! Statements that arrange a cluster: one short session each, on an account of its own.
 
 use crate::{ClusterError, NodeProduct, Result, StateNode};
-use dyno_core::{AnswerRow, ColumnNames, DbError, Driver, Rows, SECOND, Session};
+use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbError, Driver, Rows, SECOND, Session};
 use dyno_drivers::target::Secret;
 use dyno_drivers::{Database, TargetUrl, with_driver};
 use dyno_reactor::{block_on, now, timeout};
@@ -14,7 +14,7 @@ pub(crate) const REPLICATION: &str = "dyno_repl";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     names: Vec<String>,
-    rows: Vec<Vec<Option<String>>>,
+    table: AnswerTable,
 }
 
 impl Rows for Answer {
@@ -25,14 +25,17 @@ impl Rows for Answer {
     }
 
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
+        self.table.row(row);
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        self.table.overflow()
     }
 }
 
 impl Answer {
     pub(crate) fn single(&self) -> &str {
-        let value = self.rows.first().and_then(|row| row.first()).and_then(Option::as_deref);
-        value.unwrap_or_default()
+        self.table.single().unwrap_or_default()
     }
 
     /// A column of the first row by the first of these names that exists; empty for NULL.
@@ -40,17 +43,20 @@ impl Answer {
         let column = names
             .iter()
             .find_map(|name| self.names.iter().position(|found| found.eq_ignore_ascii_case(name)));
-        let value = column.and_then(|column| self.rows.first()?.get(column)?.as_deref());
+        let value = column.and_then(|column| self.table.rows.first()?.get(column)?.as_deref());
         value.unwrap_or_default()
     }
 
     /// All rows, NULL as empty text.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
-        self.rows.iter().map(|row| row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect())
+        self.table
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.table.rows.is_empty()
     }
 }
 

@@ -12,7 +12,12 @@ fn trial(number: u32, level: [u32; 2], tps: f64) -> TrialSummary {
     trial_of("main", number, level, tps)
 }
 
-fn trial_of(target: &str, number: u32, [workers, repeat]: [u32; 2], tps: f64) -> TrialSummary {
+pub(crate) fn trial_of(
+    target: &str,
+    number: u32,
+    [workers, repeat]: [u32; 2],
+    tps: f64,
+) -> TrialSummary {
     let identity = TrialIdentity {
         experiment: "read".to_owned(),
         target: target.to_owned(),
@@ -23,7 +28,7 @@ fn trial_of(target: &str, number: u32, [workers, repeat]: [u32; 2], tps: f64) ->
     TrialSummary { trial: number, window_s: 60.0, tps, ..identity.summary(TrialStatus::Complete) }
 }
 
-fn store(dir: &Path, name: &str, experiment: ExperimentFacts, trials: &[TrialSummary]) {
+pub(crate) fn store(dir: &Path, name: &str, experiment: ExperimentFacts, trials: &[TrialSummary]) {
     let folder = dir.join(name);
     std::fs::create_dir_all(folder.join("trials")).expect("made");
     let mut header = RunHeader::new("suite", Vec::new(), 1);

@@ -1,11 +1,12 @@
-//! Servers that take connections and say nothing, or take the log-in and answer no question: each verb ends with an error
-//! that names the server, and TERM ends it at once.
+//! Servers that take connections and say nothing, or take the log-in and answer no question, or each one without end: each
+//! verb ends with an error that names the server, and a signal ends it at once.
 
 use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno_command, server_or_skip};
 use rustix::process::Signal;
 use std::io::{Read, Write, pipe};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// More than the ten seconds that are promised, for machines that are busy.
@@ -16,7 +17,7 @@ const SHORT: &str = "1";
 const LONG: &str = "3600";
 
 /// Logs everybody in as a PostgreSQL does.
-fn log_in_to_postgres(stream: &mut TcpStream) -> std::io::Result<()> {
+pub(crate) fn log_in_to_postgres(stream: &mut TcpStream) -> std::io::Result<()> {
     let mut heard = [0; 1024];
     // A request for TLS is refused; what follows is the start-up.
     if stream.read(&mut heard)? == 8 {
@@ -27,7 +28,7 @@ fn log_in_to_postgres(stream: &mut TcpStream) -> std::io::Result<()> {
 }
 
 /// Logs everybody in as a MySQL without TLS does.
-fn log_in_to_mysql(stream: &mut TcpStream) -> std::io::Result<()> {
+pub(crate) fn log_in_to_mysql(stream: &mut TcpStream) -> std::io::Result<()> {
     let mut greeting = b"\x0a8.0.36\0\x01\0\0\0abcdefgh\0".to_vec();
     // CONNECT_WITH_DB, PROTOCOL_41, TRANSACTIONS and SECURE_CONNECTION; LONG_PASSWORD marks MySQL.
     greeting.extend_from_slice(&0xa209_u16.to_le_bytes());
@@ -44,8 +45,8 @@ fn log_in_to_mysql(stream: &mut TcpStream) -> std::io::Result<()> {
     stream.write_all(b"\x07\0\0\x02\0\0\0\x02\0\0\0")
 }
 
-/// Takes log-ins, and is silent from then on.
-pub(crate) fn mute_server(scheme: &str) -> u16 {
+/// Takes log-ins, and does with each connection what is said here.
+fn server(scheme: &str, then: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
     let log_in: fn(&mut TcpStream) -> std::io::Result<()> = match scheme {
@@ -54,14 +55,57 @@ pub(crate) fn mute_server(scheme: &str) -> u16 {
     };
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
+            let then = then.clone();
             std::thread::spawn(move || {
                 if log_in(&mut stream).is_ok() {
-                    while stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {}
+                    then(stream);
                 }
             });
         }
     });
     port
+}
+
+/// Answers nothing until the client has left.
+fn hears(mut stream: TcpStream) {
+    while stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {}
+}
+
+/// Takes log-ins, and is silent from then on.
+pub(crate) fn mute_server(scheme: &str) -> u16 {
+    server(scheme, hears)
+}
+
+/// A message of PostgreSQL.
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
+}
+
+/// A packet of MySQL.
+fn packet(number: u8, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_le_bytes();
+    [&length[..3], &[number], payload].concat()
+}
+
+/// Takes log-ins, and answers any question by rows without end.
+fn flooding_server(scheme: &str) -> u16 {
+    let value = [b'x'; 1000];
+    let (head, rows) = if scheme == "mysql" {
+        let column = b"\x03def\0\0\0\x01c\0\x0c\x2d\0\xff\0\0\0\xfd\0\0\0\0\0";
+        let row = [&b"\xfc\xe8\x03"[..], &value].concat();
+        let rows: Vec<u8> = (0..=255_u8).flat_map(|n| packet(n.wrapping_add(3), &row)).collect();
+        ([packet(1, &[1]), packet(2, column)].concat(), rows)
+    } else {
+        let column = b"\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
+        let row = [&b"\0\x01\0\0\x03\xe8"[..], &value].concat();
+        (message(b'T', column), message(b'D', &row).repeat(256))
+    };
+    server(scheme, move |mut stream| {
+        let is_asked = stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0);
+        if is_asked && stream.write_all(&head).is_ok() {
+            while stream.write_all(&rows).is_ok() {}
+        }
+    })
 }
 
 /// The verbs on a server of this port, with time limits of so many seconds.
@@ -97,14 +141,19 @@ fn command(folder: &Scratch, words: &[String], patience_s: &str) -> Command {
 }
 
 /// Each verb fails in time, with an error that has all these words.
-fn fails_with(verbs: Vec<Vec<String>>, expected: impl Fn(&[String]) -> Vec<String>) {
+fn fails_with(
+    verbs: Vec<Vec<String>>,
+    patience_s: &'static str,
+    expected: impl Fn(&[String]) -> Vec<String>,
+) {
     // At the same time: they only wait.
     let verbs: Vec<_> = verbs
         .into_iter()
         .map(|words| {
             std::thread::spawn(move || {
                 let folder = Scratch::new();
-                let ran = RunningDyno::spawn(folder.path(), command(&folder, &words, SHORT)).end();
+                let ran =
+                    RunningDyno::spawn(folder.path(), command(&folder, &words, patience_s)).end();
                 (words, ran)
             })
         })
@@ -125,7 +174,7 @@ fn a_server_that_never_answers_is_named_by_each_verb() {
         // Nobody takes the connections, which the kernel has accepted.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();
-        fails_with(verbs(scheme, port, SHORT), |words| {
+        fails_with(verbs(scheme, port, SHORT), SHORT, |words| {
             let is = |word: &str| words.iter().any(|other| other == word);
             let limit = if is("run") {
                 "within 1 seconds (--thread-init-timeout)"
@@ -143,7 +192,12 @@ fn a_server_that_never_answers_is_named_by_each_verb() {
 fn a_server_that_logs_in_and_says_nothing_is_named_by_each_verb() {
     for scheme in ["mysql", "postgres"] {
         let port = mute_server(scheme);
-        fails_with(verbs(scheme, port, SHORT), |words| match words[0].as_str() {
+        let is_run = |words: &[String]| words.iter().any(|word| word == "run");
+        fails_with(verbs(scheme, port, SHORT), SHORT, |words| match words[0].as_str() {
+            _ if is_run(words) => vec![
+                format!("127.0.0.1:{port}"),
+                "within 1 seconds (--thread-init-timeout)".to_owned(),
+            ],
             "check" | "bench" => vec![format!(
                 "The server at 127.0.0.1:{port} takes the log-in, and answers no question within 1 s"
             )],
@@ -154,6 +208,49 @@ fn a_server_that_logs_in_and_says_nothing_is_named_by_each_verb() {
                 "(it waits 2 s for such a node)".to_owned(),
             ],
         });
+    }
+}
+
+#[test]
+fn a_server_that_answers_without_end_is_named_by_each_verb() {
+    for scheme in ["mysql", "postgres"] {
+        let port = flooding_server(scheme);
+        fails_with(verbs(scheme, port, LONG), LONG, |_| {
+            let server = format!("The answer of the server at 127.0.0.1:{port} to `");
+            vec![server, "` is larger than 32 MiB".to_owned()]
+        });
+    }
+}
+
+#[test]
+fn int_ends_a_question_that_is_never_answered_with_130() {
+    for scheme in ["mysql", "postgres"] {
+        let (tells, is_told) = mpsc::channel();
+        let port = server(scheme, move |stream| {
+            let _ = tells.send(());
+            hears(stream);
+        });
+        for words in verbs(scheme, port, LONG) {
+            let is_load = words[..2] == ["pgbench", "-i"];
+            if !is_load && words[0] != "check" {
+                continue;
+            }
+            let folder = Scratch::new();
+            let mut running = RunningDyno::spawn(folder.path(), command(&folder, &words, LONG));
+            if is_load {
+                running.wait_until("the first step", |running| {
+                    running.stderr().contains("dropping old tables")
+                });
+            } else {
+                is_told.recv_timeout(ENDED_WITHIN).expect("dyno logs in");
+            }
+            let asked = Instant::now();
+            running.signal(Signal::INT);
+            let ran = running.end();
+            assert_eq!(ran.code, 130, "{words:?}: {}", ran.all());
+            assert!(asked.elapsed() < ENDED_WITHIN, "{words:?}: {:?}", asked.elapsed());
+            while is_told.try_recv().is_ok() {}
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One command out, one answer in.
 
+use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows};
 use dyno_wire::mysql::compression::Compression;
@@ -107,6 +108,9 @@ impl Channel {
             let scanned = self.answer.scan(self.inbox.filled(), definitions, rows);
             let (taken, step) = scanned.map_err(malformed)?;
             self.inbox.consume(taken);
+            if let Some(kept_bytes) = rows.overflow() {
+                return Err(too_large(kept_bytes));
+            }
             match step {
                 AnswerStep::Done(executed) => {
                     self.idle = true;

@@ -14,7 +14,9 @@ use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, TargetError};
 use channel::Channel;
 use compression::CompressionWish;
-use dyno_core::{DbError, DbResult, Dialect, Discard, Driver, Product, SECOND, Session};
+use dyno_core::{
+    DbError, DbResult, Dialect, Discard, Driver, Product, SECOND, Session, in_one_line,
+};
 use dyno_reactor::now;
 use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::insert::push_literal;
@@ -111,11 +113,11 @@ impl Driver for MysqlDriver {
                 Login::new(transport, &account).run(&self.tls).await?;
             let product = Product {
                 name: greeting.product_name().to_owned(),
-                version: server_text(greeting.version.as_bytes()),
+                version: in_one_line(&server_text(greeting.version.as_bytes())).into_owned(),
             };
             let channel = Channel::new(transport, capabilities);
             let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
-            let mut session = MysqlSession::new(channel, product, files, method);
+            let mut session = MysqlSession::new(channel, product, files, method, host.address());
             if let Some(sql) = self.set_statement() {
                 session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
             }

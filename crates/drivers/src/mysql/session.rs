@@ -2,9 +2,11 @@
 
 use super::bulk;
 use super::channel::{Channel, malformed};
+use crate::endless;
 use dyno_core::{
-    BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
-    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, SessionProof, Statement,
+    Address, BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
+    FlightAnswers, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
+    Statement,
 };
 use dyno_wire::mysql::answer::STATUS_IN_TRANSACTION;
 use dyno_wire::mysql::command::{
@@ -32,6 +34,7 @@ pub struct MysqlSession {
     pub(super) local_files: bool,
     /// By which the user has logged in.
     method: &'static str,
+    address: Address,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,7 @@ impl MysqlSession {
         product: Product,
         local_files: bool,
         method: &'static str,
+        address: &Address,
     ) -> Self {
         MysqlSession {
             channel,
@@ -66,6 +70,7 @@ impl MysqlSession {
             product,
             local_files,
             method,
+            address: address.clone(),
         }
     }
 
@@ -141,7 +146,7 @@ impl Session for MysqlSession {
     }
 
     fn proof(&self) -> Option<SessionProof> {
-        Some(SessionProof { tls: self.channel.transport.tls(), method: self.method })
+        Some(SessionProof { tls: self.channel.transport.tls(), method: self.method, process: None })
     }
 
     fn capabilities(&self) -> &'static Capabilities {
@@ -194,7 +199,8 @@ impl Session for MysqlSession {
     }
 
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
-        self.query_bytes(sql.as_bytes(), rows).await
+        let answered = self.query_bytes(sql.as_bytes(), rows).await;
+        answered.map_err(|error| endless::named(error, rows, &self.address, sql))
     }
 
     /// Two round trips: the server numbers the statement before it can be executed.
@@ -302,6 +308,12 @@ impl Session for MysqlSession {
         rows: &mut R,
     ) -> DbResult<BulkReport> {
         bulk::load(self, table, columns, rows).await
+    }
+
+    async fn unanswered(&mut self, sql: &str, within: Nanos) -> DbError {
+        let Channel { transport, inbox, .. } = &mut self.channel;
+        let is_answering = transport.is_sent_to(inbox).await;
+        endless::unanswered(&self.address, sql, within, is_answering)
     }
 
     async fn close(mut self) {

@@ -125,6 +125,13 @@ impl Transport {
         self.layer.try_recv(&self.socket, inbox)
     }
 
+    /// True when bytes have come that nobody has taken, or come now: the peer has not fallen silent.
+    pub(crate) async fn is_sent_to(&mut self, inbox: &mut Inbox) -> bool {
+        const LISTENS_FOR: Nanos = SECOND / 2;
+        !inbox.filled().is_empty()
+            || matches!(timeout(now() + LISTENS_FOR, self.recv(inbox)).await, Ok(Ok(())))
+    }
+
     /// Sends all of `bytes`; whenever the send queue is full, receives into `inbox`. Otherwise a server that waits
     /// until its answers are read would stop both sides for ever.
     pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> DbResult<()> {

@@ -1,13 +1,16 @@
 //! Cancel requests, each on its own connection.
 
 use super::{Settings, connect};
-use crate::net::before;
-use dyno_core::{DbError, DbResult, ErrorClass};
-use dyno_reactor::now;
+use crate::net::{Address, before};
+use dyno_core::{DbError, DbResult, ErrorClass, Nanos, SECOND};
+use dyno_reactor::{now, timeout};
 use dyno_wire::postgres::backend::BackendKey;
 use dyno_wire::postgres::frontend;
 use std::fmt;
 use std::sync::Arc;
+
+/// How long a server may take to note a request that has been sent to it: one that hangs never does.
+const NOTES_WITHIN: Nanos = SECOND / 2;
 
 /// Cancels the statement of one session; valid while the session lives.
 #[derive(Clone)]
@@ -22,7 +25,12 @@ impl CancelToken {
         CancelToken { settings, number, key: key.map(Arc::new) }
     }
 
-    /// Asks the server to cancel, and waits until it has taken note. A cancelled statement ends with SQLSTATE 57014.
+    /// Of the server.
+    pub(super) fn address(&self) -> &Address {
+        self.settings.hosts.pick(self.number).address()
+    }
+
+    /// Asks the server to cancel, and waits until it has taken note, half a second at most. A cancelled statement ends with SQLSTATE 57014.
     pub async fn cancel(&self) -> DbResult<()> {
         let Some(key) = &self.key else {
             return Err(DbError::protocol(
@@ -37,7 +45,8 @@ impl CancelToken {
             frontend::cancel_request(&mut link.out, key.process, &key.secret);
             link.transport.send(&link.out).await?;
             // The server closes the connection silently after the signal.
-            while link.transport.recv(&mut link.inbox).await.is_ok() {}
+            let noted = async { while link.transport.recv(&mut link.inbox).await.is_ok() {} };
+            let _ = timeout(now() + NOTES_WITHIN, noted).await;
             Ok(())
         })
         .await

@@ -189,8 +189,11 @@ async fn login(
             tag::READY if matches!(login.step, Step::Accepted) => {
                 link.state.status = backend::ready(&body).map_err(broken)?;
                 link.inbox.raise_limit(MESSAGE_BYTES);
-                let proof = SessionProof { tls: link.transport.tls(), method: login.method };
-                link.proof = Some(proof);
+                link.proof = Some(SessionProof {
+                    tls: link.transport.tls(),
+                    method: login.method,
+                    process: key.as_ref().map(|key| key.process),
+                });
                 return Ok(key);
             }
             _ => link.state.aside(tag, &body).map_err(broken)?,

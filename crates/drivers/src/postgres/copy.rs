@@ -1,9 +1,10 @@
-//! Bulk load: `COPY ... FROM STDIN` in text format.
+//! Bulk load: `COPY ... FROM STDIN` in text format, or in binary format where the rows are written so.
 
 use super::answers::{Expect, Progress};
 use super::error::unsendable;
 use super::link::{Link, Stop};
 use dyno_core::{DbError, DbResult, Discard, ErrorClass, RowSource};
+use dyno_wire::postgres::binary_rows::{BinaryRows, HEADER, TRAILER};
 use dyno_wire::postgres::frontend;
 use dyno_wire::text_rows::TextRows;
 
@@ -61,11 +62,16 @@ async fn stream<R: RowSource>(
     progress: &mut Progress,
     done: &mut impl FnMut(DbResult<dyno_core::Executed>),
 ) -> DbResult<Option<Stop>> {
-    let mut more = true;
+    let (mut more, mut is_first) = (true, true);
     while more {
         link.out.clear();
         let start = frontend::begin_copy_data(&mut link.out);
-        more = TextRows::new(&mut link.out).fill(rows, PIECE_BYTES);
+        more = if R::IS_BINARY {
+            binary_piece(&mut link.out, rows, is_first)
+        } else {
+            TextRows::new(&mut link.out).fill(rows, PIECE_BYTES)
+        };
+        is_first = false;
         // Fails only for a row of more than 1 GiB.
         frontend::end_copy_data(&mut link.out, start)
             .map_err(|error| unsendable(error).with_class(ErrorClass::ConnectionLost))?;
@@ -84,4 +90,16 @@ async fn stream<R: RowSource>(
         }
     }
     Ok(None)
+}
+
+/// Appends rows with what the format has before the first and after the last one.
+fn binary_piece<R: RowSource>(out: &mut Vec<u8>, rows: &mut R, is_first: bool) -> bool {
+    if is_first {
+        out.extend_from_slice(&HEADER);
+    }
+    let more = BinaryRows::new(out).fill(rows, PIECE_BYTES);
+    if !more {
+        out.extend_from_slice(&TRAILER);
+    }
+    more
 }

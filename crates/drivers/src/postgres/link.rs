@@ -2,6 +2,7 @@
 
 use super::answers::{Expect, Prepared, Progress, Step};
 use super::error::{broken, notice_line, server_error};
+use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows, SessionProof};
 use dyno_wire::names::Names;
@@ -169,7 +170,11 @@ impl Link {
         done: &mut impl FnMut(DbResult<Executed>),
     ) -> DbResult<Stop> {
         loop {
-            if let Some(stop) = self.take(progress, expect, rows, done)? {
+            let stop = self.take(progress, expect, rows, done)?;
+            if let Some(kept_bytes) = rows.overflow() {
+                return Err(too_large(kept_bytes));
+            }
+            if let Some(stop) = stop {
                 return Ok(stop);
             }
             if let Err(lost) = self.transport.recv(&mut self.inbox).await {

@@ -5,9 +5,11 @@ use super::cancel::CancelToken;
 use super::copy::{copy_in, copy_sql};
 use super::error::unsendable;
 use super::link::Link;
+use crate::endless;
 use dyno_core::{
     BulkMethod, BulkReport, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
-    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, SessionProof, Statement,
+    FlightAnswers, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
+    Statement, in_one_line,
 };
 use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::TransactionStatus;
@@ -41,8 +43,8 @@ impl PostgresSession {
             product: Product { name: "PostgreSQL".to_owned(), version: String::new() },
             cancel,
         };
-        session.product.version =
-            session.parameter("server_version").unwrap_or("unknown").to_owned();
+        let version = session.parameter("server_version").unwrap_or("unknown");
+        session.product.version = in_one_line(version).into_owned();
         session
     }
 
@@ -173,8 +175,9 @@ impl Session for PostgresSession {
                 sum.affected = sum.affected.saturating_add(executed.affected);
             }
         };
-        let progress = self.link.exchange(Expect::Text, rows, add).await?;
-        progress.error.map_or(Ok(sum), Err)
+        let answered = self.link.exchange(Expect::Text, rows, add).await;
+        let named = |error| endless::named(error, rows, self.cancel.address(), sql);
+        answered.map_err(named)?.error.map_or(Ok(sum), Err)
     }
 
     #[inline]
@@ -263,6 +266,12 @@ impl Session for PostgresSession {
 
     fn take_notice_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.link.state.notices)
+    }
+
+    async fn unanswered(&mut self, sql: &str, within: Nanos) -> DbError {
+        let Link { transport, inbox, .. } = &mut self.link;
+        let is_answering = transport.is_sent_to(inbox).await;
+        endless::unanswered(self.cancel.address(), sql, within, is_answering)
     }
 
     /// A busy server doesn't notice a closed connection.

@@ -3,7 +3,8 @@
 use super::class::{Class, classify};
 use dyno_core::{
     BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, Executed, FlightAnswers,
-    Interrupter, Param, ParamType, Product, RowSource, Rows, Session, SessionProof, Statement,
+    Interrupter, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
+    Statement,
 };
 
 /// On one node, or on the node that takes writes and on one for reads.
@@ -304,6 +305,10 @@ impl<S: Session> Session for RoutedSession<S> {
             lines.extend(beside.reader.take_notice_lines());
         }
         lines
+    }
+
+    async fn unanswered(&mut self, sql: &str, within: Nanos) -> DbError {
+        self.main.unanswered(sql, within).await
     }
 
     async fn cancel(self) {

@@ -35,7 +35,7 @@ impl<'a> Console<'a> {
 
     fn put(&self, text: &str) {
         if self.to_stderr {
-            output::talk(text.trim_end_matches('\n'));
+            output::talk_lines(text.trim_end_matches('\n'));
         } else {
             output::data(text);
         }

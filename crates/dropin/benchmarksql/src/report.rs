@@ -3,11 +3,11 @@
 use super::clock::WallClock;
 use super::console::{Console, per_minute, session_time};
 use super::verdict::Worth;
-use dyno_core::MILLISECOND;
+use dyno_core::{MILLISECOND, in_one_line};
 use dyno_engine::TrialResult;
 use dyno_facts::format::short;
 use dyno_facts::text_table;
-use dyno_facts::{DataCheck, KindSummary, TrialSummary};
+use dyno_facts::{DataCheck, KindSummary, Lang, TrialSummary};
 use dyno_record::Frame;
 use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use dyno_tpcc::profile::TpccTransaction;
@@ -66,7 +66,7 @@ pub(super) fn details(summary: &TrialSummary, facts: &TpccFacts) -> String {
         ));
     }
     for error in &summary.errors {
-        let (count, class, message) = (error.count, &error.class, &error.message);
+        let (count, class, message) = (error.count, &error.class, error.message.line(Lang::En));
         text.push_str(&format!("{count} x {class} {}: {message}\n", error.sqlstate));
     }
     if let Some(lateness) = &summary.lateness {
@@ -74,7 +74,7 @@ pub(super) fn details(summary: &TrialSummary, facts: &TpccFacts) -> String {
         text.push_str(&format!("99 % of the transactions began at most {p99_ms:.1} ms late\n"));
     }
     for note in &summary.notes {
-        text.push_str(&format!("{note}\n"));
+        text.push_str(&format!("{}\n", note.line(Lang::En)));
     }
     text.push_str("This is TPC-C-like: not comparable with published TPC results.");
     text
@@ -83,9 +83,10 @@ pub(super) fn details(summary: &TrialSummary, facts: &TpccFacts) -> String {
 /// How the checks ended, and why the run can't be used, if so.
 pub(super) fn checks(summary: &TrialSummary, worth: &Worth) -> String {
     let check = |check: &DataCheck| {
-        format!("check {}: {}: {}", check.name, check.verdict.name(), check.evidence)
+        let evidence = check.evidence.line(Lang::En);
+        format!("check {}: {}: {evidence}", check.name, check.verdict.name())
     };
-    let problem = |problem: &String| format!("error: {problem}");
+    let problem = |problem: &String| format!("error: {}", in_one_line(problem));
     let lines = summary.checks.iter().map(check).chain(worth.problems.iter().map(problem));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -187,7 +187,7 @@ impl Job<'_> {
         let mut summary = self.summary(workload, spec, result);
         let load = TerminalLoad { terminals: self.settings.terminals, sessions: spec.workers };
         let mut facts = facts(workload, loaded, load, &summary.kinds, summary.window_s);
-        output::talk(&report::details(&summary, &facts));
+        output::talk_lines(&report::details(&summary, &facts));
         let left = workload.deliveries_left();
         if left > 0 {
             output::talk(&format!(
@@ -201,7 +201,7 @@ impl Job<'_> {
         facts.conditions = findings.conditions;
         (summary.checks, summary.own) = (findings.checks, Some(FamilyFacts::new(&facts)));
         let worth = worth(result, &summary.checks);
-        output::talk(&report::checks(&summary, &worth));
+        output::talk_lines(&report::checks(&summary, &worth));
         if let TrialEnd::Aborted(error) = &result.ended
             && let Some(hint) = error.hint()
         {

@@ -58,7 +58,7 @@ impl Books {
                  history meanwhile; else the server lost or invented changes.",
             ));
         }
-        output::talk(&format!("pgbench: balances agree: {}", verdict.evidence));
+        output::talk_lines(&format!("pgbench: balances agree: {}", verdict.evidence));
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase
     let mut target = target(&settings.connection).map_err(refused)?;
     let found = find_password(&target, None).map_err(refused)?;
     if let Some(warning) = &found.warning {
-        output::talk(&format!("pgbench: warning: {warning}"));
+        output::talk_lines(&format!("pgbench: warning: {warning}"));
     }
     target.password = found.password;
     target.user = target.user.take().or(found.user);

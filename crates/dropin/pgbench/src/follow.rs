@@ -92,7 +92,7 @@ impl Observer for Reporter<'_> {
         }
         let is_whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
         if self.settings.progress_s.is_some() && is_whole {
-            output::talk(&self.line(interval).to_string());
+            output::talk_lines(&self.line(interval).to_string());
         }
     }
 }

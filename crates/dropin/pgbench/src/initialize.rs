@@ -9,7 +9,8 @@ use dyno_pgbench::init::{InitReport, canceled, initialize};
 use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
 use dyno_runner::databases::with_driver;
-use dyno_runner::{locked_tables, output};
+use dyno_runner::exit::Exit;
+use dyno_runner::{locked_tables, output, signals};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ const LINE_ROWS: u64 = 100_000;
 /// Seconds between two lines with `-q`.
 const QUIET_LINE_S: u64 = 5;
 
-pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
+pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     let reached = super::connection::reach(settings, "initialization")?;
     let locked = locked_tables(&reached.database, OFFER.name);
     if let Some(refusal) = locked.map_err(|error| failed(&error, &reached.target))? {
@@ -37,12 +38,12 @@ pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     // One connection stores all rows or none.
     let is_stored = settings.init.resume || settings.init.connections > 1;
     let last_words = failed(&canceled(is_stored), &reached.target);
-    let watched = dyno_runner::signals::on_interrupt(move || {
+    let watched = signals::on_interrupt(move || {
         if blocks {
             // Nothing can be done within such a database meanwhile; its journal undoes what is not
             // committed.
-            output::talk(last_words.to_string().trim_end());
-            std::process::exit(1);
+            output::talk_lines(last_words.to_string().trim_end());
+            std::process::exit(i32::from(signals::exit_code()));
         }
         is_canceled.store(true, Ordering::Relaxed);
     });
@@ -52,9 +53,20 @@ pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     let done = with_driver!(&reached.database, driver => {
         initialize(driver, &settings.init, &lines)
     });
-    let report = done.map_err(|error| failed(&error, &reached.target))?;
-    output::talk(&summary(&report));
-    Ok(())
+    match done {
+        Ok(report) => {
+            output::talk_lines(&summary(&report));
+            Ok(Exit::Done)
+        }
+        Err(error) => {
+            let refusal = failed(&error, &reached.target);
+            if !matches!(error, LoadError::Canceled { .. }) {
+                return Err(refusal);
+            }
+            output::talk_unended(&refusal.to_string());
+            Ok(Exit::Interrupted)
+        }
+    }
 }
 
 struct Rows {
@@ -102,7 +114,7 @@ struct Lines {
 
 impl LoadObserver for Lines {
     fn line(&self, text: &str) {
-        output::talk(text);
+        output::talk_lines(text);
     }
 
     fn rows_planned(&self, rows: u64) {
@@ -120,7 +132,7 @@ impl LoadObserver for Lines {
         };
         if reached > rows.line || done == self.total {
             rows.line = reached;
-            output::talk(&rows.line(self.total, elapsed));
+            output::talk_lines(&rows.line(self.total, elapsed));
         }
     }
 
@@ -129,7 +141,7 @@ impl LoadObserver for Lines {
     }
 
     fn note(&self, text: &str) {
-        output::talk(&format!("pgbench: {text}"));
+        output::talk_lines(&format!("pgbench: {text}"));
     }
 }
 

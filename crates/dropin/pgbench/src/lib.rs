@@ -49,7 +49,7 @@ pub fn run(
     let words: Vec<String> =
         arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     if let (Err(error), true) = (hidden, words.iter().any(|word| has_secret(word))) {
-        output::talk(&format!(
+        output::talk_lines(&format!(
             "pgbench: warning: the password can be seen in the process list: {error}"
         ));
     }
@@ -155,17 +155,17 @@ fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Result<Ex
         Ok(settings) => settings,
         Err(Stop::Refused(refusal)) => return Err(refusal),
         Err(Stop::List) => {
-            output::talk(scripts::list().strip_suffix('\n').unwrap_or_default());
+            output::talk_lines(scripts::list().strip_suffix('\n').unwrap_or_default());
             return Ok(Exit::Done);
         }
         Err(Stop::Show(builtin)) => {
             let dyno_pgbench::script::Builtin { name, description, text } = builtin;
-            output::talk(&format!("-- {name}: {description}\n{text}"));
+            output::talk_lines(&format!("-- {name}: {description}\n{text}"));
             return Ok(Exit::Done);
         }
     };
     if settings.initialize {
-        return initialize::run(&settings).map(|()| Exit::Done);
+        return initialize::run(&settings);
     }
     let (exit, level) = self::run::run(&settings, loader, words)?;
     *measured = Some(level);

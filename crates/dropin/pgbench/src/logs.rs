@@ -187,7 +187,7 @@ impl LogFile {
         }
         self.write();
         if let Some(error) = &self.error {
-            dyno_runner::output::talk(&format!(
+            dyno_runner::output::talk_lines(&format!(
                 "pgbench: error: could not write logfile \"{}\": {}",
                 self.name,
                 words(error)

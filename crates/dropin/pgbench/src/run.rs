@@ -48,7 +48,7 @@ pub(super) fn run(
     };
     print(settings, &format!("pgbench ({VERSION}, server {name}{})\n", product.version));
     if settings.debug {
-        output::talk(&debug_line(settings, target));
+        output::talk_lines(&debug_line(settings, target));
     }
     let tables = set_up(&reached, settings, &scripts, has_builtin)?;
     let hide = |word: &String| match has_secret(word) {
@@ -62,7 +62,7 @@ pub(super) fn run(
 
 fn print(settings: &Settings, text: &str) {
     if settings.json_to_stdout() {
-        output::talk(text.trim_end_matches('\n'));
+        output::talk_lines(text.trim_end_matches('\n'));
     } else {
         output::data(text);
     }
@@ -127,7 +127,7 @@ impl Job<'_> {
                 if is_running.load(Ordering::Relaxed) {
                     let refusal = Refusal::unconnected(error, dialect);
                     let what = format!("client {number} aborted while establishing connection");
-                    output::talk(refusal.then(what).to_string().trim_end());
+                    output::talk_lines(refusal.then(what).to_string().trim_end());
                 }
             }
         })));
@@ -206,22 +206,22 @@ impl Job<'_> {
         let stopped = stopped(result);
         if result.ended == TrialEnd::Interrupted {
             if result.unfinished > 0 {
-                output::talk(&cut_line(settings, result.unfinished));
+                output::talk_lines(&cut_line(settings, result.unfinished));
             }
             return Exit::Interrupted;
         }
         if let (TrialEnd::Miscounted { .. }, Some(why)) = (&result.ended, result.ended.failure()) {
-            output::talk(&format!("pgbench: error: {why}"));
+            output::talk_lines(&format!("pgbench: error: {why}"));
             return Exit::Aborted;
         }
         if stopped > 0 {
-            output::talk(&stopped_line(settings, stopped, total.total()));
+            output::talk_lines(&stopped_line(settings, stopped, total.total()));
             output::talk("pgbench: error: Run was aborted; the above results are incomplete.");
             return Exit::Aborted;
         }
         if total.processed() + total.failed() == 0 {
-            output::talk("pgbench: error: No transaction was executed.");
-            output::talk(
+            output::talk_lines("pgbench: error: No transaction was executed.");
+            output::talk_lines(
                 "pgbench: hint: Run longer (-T), or raise the rate (-R) or the limit (-L).",
             );
             return Exit::Failed;
@@ -264,9 +264,9 @@ fn cut_line(settings: &Settings, cut: u32) -> String {
 
 fn talk(talk: Talk<'_>) {
     match talk {
-        Talk::Error(text) => output::talk(&format!("pgbench: error: {text}")),
-        Talk::Info(text) => output::talk(&format!("pgbench: {text}")),
-        Talk::Debug(text) => output::talk(text),
+        Talk::Error(text) => output::talk_lines(&format!("pgbench: error: {text}")),
+        Talk::Info(text) => output::talk_lines(&format!("pgbench: {text}")),
+        Talk::Debug(text) => output::talk_lines(text),
     }
 }
 

@@ -128,7 +128,7 @@ impl Loader {
 
 impl Host for Loader {
     fn say(&mut self, line: &str) {
-        dyno_runner::output::talk(line);
+        dyno_runner::output::talk_lines(line);
     }
 
     fn load(&mut self, source: Source, weight: u32) -> Result<(), Refusal> {

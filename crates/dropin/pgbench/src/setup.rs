@@ -54,7 +54,7 @@ async fn on_session<D: Driver>(
         let found = table_info(&mut session).await.map_err(|error| no_tables(&error, reached))?;
         tables = Tables { scale: found.scale, partitions: partitions(&found) };
         if settings.scale.is_some() {
-            output::talk(&format!(
+            output::talk_lines(&format!(
                 "pgbench: warning: scale option ignored, using count from pgbench_branches table \
                  ({})",
                 found.scale
@@ -103,7 +103,7 @@ async fn warn_of_scale<S: Session>(session: &mut S, script: &Script) {
     // Tables of one's own are no reason to warn.
     let Ok(TableInfo { scale: found, .. }) = table_info(session).await else { return };
     if found > 1 {
-        output::talk(&format!(
+        output::talk_lines(&format!(
             "pgbench: warning: script \"{}\" uses :scale, which is 1 without -s, but the tables \
              have scale {found}\npgbench: hint: give -s {found} to use all of the data",
             script.description()
@@ -126,10 +126,10 @@ fn begin(text: &str) {
 
 fn end(errors: &[DbError]) {
     for error in errors {
-        output::talk(&format!(
+        output::talk_lines(&format!(
             "pgbench: error: {}\npgbench: detail: (ignoring this error and continuing anyway)",
             server_text(error, "")
         ));
     }
-    output::talk("end.");
+    output::talk_lines("end.");
 }

@@ -129,7 +129,7 @@ pub(super) fn print(console: &mut Console, error: &DbError, place: Place, driver
     if place == Place::ThreadInit {
         console.fatal("Thread initialization failed!");
     }
-    if let Some(hint) = remedy(error, driver).or(error.hint()) {
+    if let Some(hint) = remedy(error, driver).or(error.hint()).or(error.pooler_hint()) {
         console.hint(hint);
     }
 }
@@ -166,6 +166,10 @@ fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
             "use fewer --threads, or raise max_connections on the server"
         }
         (_, 1146, _) | (_, _, "42P01") => "run the command prepare with the same options first",
+        (_, _, "26000" | "42P05") => {
+            "is a pooler in between that gives the server's sessions to other clients (PgBouncer's pool_mode = \
+             transaction)? Name the server itself, or add --db-ps-mode=disable"
+        }
         (Cause::Lost, ..) if mysql => {
             "with --mysql-ignore-errors=1213,1020,1205,2013 lost connections are made again"
         }

@@ -16,7 +16,7 @@ use dyno_engine::{
     Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats, drive,
 };
 use dyno_facts::SeriesRow;
-use dyno_load::{LoadError, LoadSessions, Unobserved, doing};
+use dyno_load::{LoadError, LoadObserver, LoadSessions, doing};
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::monotonic_now;
 use dyno_record::{MeasuredInterval, Window};
@@ -177,6 +177,17 @@ fn header(settings: &Settings) -> String {
     lines.join("\n")
 }
 
+/// Bounds the look before a run by the time in which workers have to be ready: a server that says nothing is given up.
+struct LookBefore {
+    due: Nanos,
+}
+
+impl LoadObserver for LookBefore {
+    fn is_canceled(&self) -> bool {
+        monotonic_now() >= self.due
+    }
+}
+
 /// Looks whether the database fits the options, so that a mistake is one sentence.
 fn look_before(
     database: &Database,
@@ -186,9 +197,10 @@ fn look_before(
 ) -> Result<(), Exit> {
     let threads = job.settings.threads;
     let begun = monotonic_now();
-    // Watched as a load is: a server that says nothing is given up.
+    // A second more for each ten tables, which are looked at one after another.
+    let bounded = LookBefore { due: job.due(begun) + u64::from(options.tables) / 10 * SECOND };
     let looked = with_driver!(database, driver => {
-        LoadSessions::new(driver, &Unobserved, 1).one(async |session| {
+        LoadSessions::new(driver, &bounded, 1).one(async |session| {
             Ok(look(session, options, threads).await)
         })
     });
@@ -203,6 +215,10 @@ fn look_before(
         }
         Ok(Err(error)) => error,
         Err(LoadError::Session { error, .. }) => SysbenchPreflightError::Db(error),
+        Err(LoadError::Canceled { .. }) => {
+            job.say_too_late(console);
+            return Err(Exit::Aborted);
+        }
         Err(error) => {
             load::print(console, &error, job.settings);
             return Err(Exit::Failed);
@@ -252,9 +268,13 @@ impl Job<'_> {
         self.script.is_none_or(LuaScript::uses_database)
     }
 
+    /// When workers that were begun at this moment have to be ready.
+    fn due(&self, begun: Nanos) -> Nanos {
+        begun + self.settings.thread_init_timeout_s * SECOND
+    }
+
     fn is_too_late(&self, begun: Nanos) -> bool {
-        let limit = self.settings.thread_init_timeout_s * SECOND;
-        monotonic_now().saturating_sub(begun) >= limit
+        monotonic_now() >= self.due(begun)
     }
 
     fn say_too_late(&self, console: &mut Console) {

@@ -15,7 +15,10 @@ impl Filling {
     }
 
     pub(super) fn finish(self) -> String {
-        self.text
+        match self.lang {
+            Lang::En => self.text,
+            Lang::Zh => nested(self.text),
+        }
     }
 
     pub(super) fn message(&mut self, message: &Message) {
@@ -116,6 +119,34 @@ impl Filling {
         }
         self.text.push_str(part);
     }
+}
+
+/// Brackets within brackets are square ones: an argument can't know where it is filled in.
+fn nested(text: String) -> String {
+    let mut depth = 0_usize;
+    let mut is_nested = false;
+    let square = |c: char| {
+        let is_outer = match c {
+            '（' => {
+                depth += 1;
+                depth == 1
+            }
+            '）' => {
+                depth = depth.saturating_sub(1);
+                depth == 0
+            }
+            _ => true,
+        };
+        is_nested |= !is_outer;
+        match c {
+            _ if is_outer => c,
+            '（' => '［',
+            _ => '］',
+        }
+    };
+    let made: String = text.chars().map(square).collect();
+    // Parts of a line may open a bracket that another one closes.
+    if is_nested && depth == 0 { made } else { text }
 }
 
 /// True of Chinese characters and full-width punctuation, which are as wide as two Latin letters.

@@ -7,6 +7,7 @@
 mod fill;
 mod form;
 
+use dyno_core::in_one_line;
 use fill::Filling;
 use form::StoredMessage;
 use serde::{Deserialize, Serialize};
@@ -218,6 +219,11 @@ impl Message {
         let mut filling = Filling::new(lang);
         filling.message(self);
         filling.finish()
+    }
+
+    /// The text in one language and one line, so that words of others forge no line of dyno's.
+    pub fn line(&self, lang: Lang) -> String {
+        in_one_line(&self.render(lang)).into_owned()
     }
 
     /// True when there is nothing to say.

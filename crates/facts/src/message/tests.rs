@@ -37,6 +37,22 @@ fn a_blank_stands_between_chinese_and_latin_only() {
 }
 
 #[test]
+fn brackets_within_brackets_are_square_in_chinese() {
+    let text = |zh: &str| zh_of(zh);
+    assert_eq!(text("A（总耗时（s））"), "A（总耗时［s］）");
+    assert_eq!(text("（a）与（b）"), "（a）与（b）", "one behind the other");
+    // What one part of a line opens, another one may close.
+    assert_eq!(text("（a（b）"), "（a（b）");
+    assert_eq!(text("1）a（b）"), "1）a（b）");
+}
+
+/// A Chinese text filled into another.
+fn zh_of(text: &str) -> String {
+    let whole = trials(1, Message::both("", text)).render(Lang::Zh);
+    whole.trim_start_matches("在").trim_end_matches("上 1 次试验").trim().to_owned()
+}
+
+#[test]
 fn lists_are_joined_as_each_language_does() {
     let texts = ["a", "b", "c"].map(Message::from);
     let list = Message::list(&texts);

@@ -1,7 +1,9 @@
 //! Asking a server questions of which each may be refused.
 
-use dyno_core::{AnswerRow, ColumnNames, DbResult, Rows, Session};
+use super::Tables;
+use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbResult, Nanos, Rows, Session};
 use dyno_facts::Message;
+use dyno_reactor::{now, timeout};
 use std::collections::BTreeMap;
 
 pub(super) type Answer = Vec<Vec<Option<String>>>;
@@ -13,6 +15,8 @@ pub(super) struct Asker<'a, S> {
     left_out: Vec<Message>,
     refused: Vec<Message>,
     asked: Asked,
+    /// How long each answer is waited for.
+    within: Option<Nanos>,
 }
 
 /// Statements that were sent, for servers that count them.
@@ -43,12 +47,14 @@ impl std::ops::AddAssign for Asked {
 }
 
 #[derive(Default)]
-struct Named {
+struct Named<'a> {
     names: Vec<String>,
-    rows: Answer,
+    table: AnswerTable,
+    /// Rows that begin with the name of another table are not kept: a database may have any number of these.
+    of: Option<&'a Tables<'a>>,
 }
 
-impl Rows for Named {
+impl Rows for Named<'_> {
     const DESCRIBED: bool = true;
 
     fn columns<C: ColumnNames>(&mut self, columns: &C) {
@@ -56,7 +62,14 @@ impl Rows for Named {
     }
 
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
+        let name = self.of.and_then(|_| std::str::from_utf8(row.bytes(0)?).ok());
+        if self.of.zip(name).is_none_or(|(tables, name)| tables.has(name)) {
+            self.table.row(row);
+        }
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        self.table.overflow()
     }
 }
 
@@ -68,7 +81,13 @@ impl<'a, S: Session> Asker<'a, S> {
     /// Without questions (by what they are about) that are not worth asking.
     pub(super) fn leaving_out(session: &'a mut S, questions: &[Message]) -> Self {
         let (left_out, asked) = (questions.to_vec(), Asked::default());
-        Asker { session, not_readable: Vec::new(), left_out, refused: Vec::new(), asked }
+        let (not_readable, refused) = (Vec::new(), Vec::new());
+        Asker { session, not_readable, left_out, refused, asked, within: None }
+    }
+
+    /// Waits no longer for each answer.
+    pub(super) fn within(self, within: Nanos) -> Self {
+        Asker { within: Some(within), ..self }
     }
 
     pub(super) fn session(&mut self) -> &mut S {
@@ -91,7 +110,17 @@ impl<'a, S: Session> Asker<'a, S> {
 
     /// All rows; none when the server refuses, which is noted with `what` it was about.
     pub(super) async fn rows(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Answer> {
-        Ok(self.named(what, sql).await?.rows)
+        Ok(self.named(what, sql, None).await?.table.rows)
+    }
+
+    /// The same, without rows that begin with the name of a table which is none of these.
+    pub(super) async fn rows_of(
+        &mut self,
+        tables: &Tables<'_>,
+        what: impl Into<Message>,
+        sql: &str,
+    ) -> DbResult<Answer> {
+        Ok(self.named(what, sql, Some(tables)).await?.table.rows)
     }
 
     pub(super) async fn text(
@@ -127,8 +156,8 @@ impl<'a, S: Session> Asker<'a, S> {
         what: impl Into<Message>,
         sql: &str,
     ) -> DbResult<BTreeMap<String, String>> {
-        let named = self.named(what, sql).await?;
-        let first = named.rows.into_iter().next().unwrap_or_default();
+        let named = self.named(what, sql, None).await?;
+        let first = named.table.rows.into_iter().next().unwrap_or_default();
         Ok(named
             .names
             .into_iter()
@@ -137,14 +166,30 @@ impl<'a, S: Session> Asker<'a, S> {
             .collect())
     }
 
-    async fn named(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Named> {
-        let mut named = Named::default();
+    async fn named<'t>(
+        &mut self,
+        what: impl Into<Message>,
+        sql: &str,
+        of: Option<&'t Tables<'t>>,
+    ) -> DbResult<Named<'t>> {
+        let mut named = Named { of, ..Named::default() };
         let what = what.into();
         if self.left_out.contains(&what) {
             return Ok(named);
         }
         self.asked += Asked::one(sql);
-        match self.session.query(sql, &mut named).await {
+        let answer = self.session.query(sql, &mut named);
+        let answered = match self.within {
+            Some(within) => {
+                let answered = timeout(now().saturating_add(within), answer).await;
+                match answered {
+                    Ok(answered) => answered,
+                    Err(_) => Err(self.session.unanswered(sql, within).await),
+                }
+            }
+            None => answer.await,
+        };
+        match answered {
             Ok(_) => Ok(named),
             Err(error) if error.is_fatal() => Err(error),
             Err(error) => {

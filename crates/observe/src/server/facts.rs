@@ -2,7 +2,7 @@
 
 use super::ask::Asker;
 use super::postgres;
-use dyno_core::{DbResult, Dialect, Session};
+use dyno_core::{DbResult, Dialect, Nanos, Session};
 use dyno_facts::{LogInFacts, ServerFacts};
 use std::collections::BTreeMap;
 
@@ -21,9 +21,10 @@ const SQLITE_PRAGMAS: [&str; 12] = [
     "busy_timeout",
 ];
 
-/// Reads settings and counters. What the account may not see is listed, not fatal.
-pub async fn read_facts<S: Session>(session: &mut S) -> DbResult<ServerFacts> {
-    let mut asker = Asker::new(session);
+/// Reads settings and counters. What the account may not see is listed, not fatal; an answer that does not end `within`
+/// this time is.
+pub async fn read_facts<S: Session>(session: &mut S, within: Nanos) -> DbResult<ServerFacts> {
+    let mut asker = Asker::new(session).within(within);
     let mut facts = ask_facts(&mut asker).await?;
     facts.not_readable = asker.end().0;
     Ok(facts)

@@ -239,15 +239,10 @@ async fn schema<S: Session>(
                     CONCAT(action_timing, ' ', event_manipulation), LEFT(SHA2(action_statement, 256), 8) \
                     FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
                     ORDER BY event_object_table, trigger_name";
-    let is_own = |row: &Vec<Option<String>>| tables.has(cell(row, 0));
-    let mut columns = asker.rows(say!(asked_columns), columns).await?;
-    let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
-    let mut triggers = asker.rows(say!(asked_triggers), triggers).await?;
-    let mut properties = asker.rows(say!(asked_properties), PROPERTIES).await?;
-    properties.retain(|row| cell(row, 0).is_empty() || is_own(row));
-    columns.retain(is_own);
-    indexes.retain(is_own);
-    triggers.retain(is_own);
+    let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
+    let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;
+    let triggers = asker.rows_of(tables, say!(asked_triggers), triggers).await?;
+    let properties = asker.rows_of(tables, say!(asked_properties), PROPERTIES).await?;
     let mut schema: BTreeMap<String, String> = columns.iter().map(|row| column(row)).collect();
     for row in &indexes {
         let name = format!("index {}.{}", cell(row, 0), cell(row, 1));

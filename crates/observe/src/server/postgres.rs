@@ -91,6 +91,16 @@ const OWN_LAG: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN NULL \
 WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
 ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END";
 
+/// By which way the server is reached, from its answer and the process that the log-in promised: a pooler has promised one
+/// of its own, and the rest is then its way to the server.
+fn transport(row: &[Option<String>], promised: Option<u32>, is_encrypted: bool) -> String {
+    let process = cell(row, 1).parse::<u32>().ok();
+    let is_pooled = promised.is_some() && process.is_some() && promised != process;
+    let pooler = if is_pooled { "pooler, " } else { "" };
+    let tls = if is_encrypted { ", tls" } else { "" };
+    format!("{pooler}{}{tls}", cell(row, 0))
+}
+
 pub(super) async fn state<S: Session>(
     asker: &mut Asker<'_, S>,
     facts: &ServerFacts,
@@ -107,7 +117,8 @@ pub(super) async fn state<S: Session>(
     let size = "SELECT pg_database_size(current_database())";
     let interval = "SELECT setting FROM pg_settings WHERE name = 'checkpoint_timeout'";
     let tls = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-    let address = "SELECT CASE WHEN inet_server_addr() IS NULL THEN 'unix socket' ELSE 'tcp' END";
+    let address = "SELECT CASE WHEN inet_server_addr() IS NULL THEN 'unix socket' ELSE 'tcp' END, \
+                   pg_backend_pid()";
     let followers = asker.rows(say!(asked_replicas), FOLLOWERS).await?;
     let sessions = match version {
         14.. => asker.count(say!(asked_sessions), SESSIONS).await?,
@@ -116,10 +127,11 @@ pub(super) async fn state<S: Session>(
     let others = asker.rows(say!(asked_sessions), &others()).await?;
     let others = others.iter().map(|row| (cell(row, 0).to_owned(), row.get(1).cloned().flatten()));
     let described = Described::ask(asker, tables).await?;
-    let way = asker.text(say!(asked_transport), address).await?;
+    let promised = asker.session().proof().and_then(|proof| proof.process);
+    let way = asker.rows(say!(asked_transport), address).await?;
     let is_encrypted =
         asker.text(say!(asked_encryption), tls).await?.is_some_and(|ssl| ssl.starts_with('t'));
-    let transport = way.map(|way| format!("{way}{}", if is_encrypted { ", tls" } else { "" }));
+    let transport = way.first().map(|row| transport(row, promised, is_encrypted));
     Ok(NodeState {
         round_trip_us: round_trip_us(asker).await?,
         isolation: setting("default_transaction_isolation").map(str::to_uppercase),
@@ -297,15 +309,10 @@ impl Described {
                         WHERE NOT t.tgisinternal AND n.nspname = ANY (current_schemas(false)) \
                         ORDER BY 1, 2";
         let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
-        let is_own = |row: &Vec<Option<String>>| tables.has(cell(row, 0));
-        let mut columns = asker.rows(say!(asked_columns), columns).await?;
-        let mut indexes = asker.rows(say!(asked_indexes), indexes).await?;
-        let mut triggers = asker.rows(say!(asked_triggers), triggers).await?;
-        let mut properties = asker.rows(say!(asked_properties), PROPERTIES).await?;
-        properties.retain(|row| cell(row, 0).is_empty() || is_own(row));
-        columns.retain(is_own);
-        indexes.retain(is_own);
-        triggers.retain(is_own);
+        let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
+        let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;
+        let triggers = asker.rows_of(tables, say!(asked_triggers), triggers).await?;
+        let properties = asker.rows_of(tables, say!(asked_properties), PROPERTIES).await?;
         let index = |row: &Vec<Option<String>>| {
             let definition = cell(row, 2);
             let unique = if definition.contains(" UNIQUE ") { "unique, " } else { "" };
@@ -411,6 +418,16 @@ mod tests {
         assert_eq!(told("on", "2 (s1, s2)"), "first 2 of 2");
         assert_eq!(told("on", "s1"), "first 1 of 1");
         assert_eq!(told("remote_apply", "ANY 1 (*)"), "any 1 of 3 (remote_apply)");
+    }
+
+    #[test]
+    fn a_pooler_promises_a_process_that_is_not_the_servers() {
+        let row = |process: &str| [Some("tcp".to_owned()), Some(process.to_owned())];
+        assert_eq!(transport(&row("42"), Some(42), false), "tcp");
+        assert_eq!(transport(&row("42"), Some(42), true), "tcp, tls");
+        assert_eq!(transport(&row("42"), Some(7), false), "pooler, tcp");
+        assert_eq!(transport(&row("42"), None, false), "tcp", "no key at all");
+        assert_eq!(transport(&row("x"), Some(7), false), "tcp", "no answer");
     }
 
     #[test]

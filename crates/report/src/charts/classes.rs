@@ -35,7 +35,11 @@ pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
     };
     let drawn = metrics.iter().filter_map(|metric| {
         let metric_title = published_metric(metric);
-        let what = say!(metric_by_class, metric = &metric_title, experiment = &experiment.title);
+        let (of, title) = (&metric_title, &experiment.title);
+        let what = match published {
+            Some(_) => say!(metric_by_class, metric = of, experiment = title),
+            None => say!(metric_by_target, metric = of, experiment = title),
+        };
         drawing(paper, &classes(paper, experiment, metric), &metric_title, what, lang)
     });
     drawn.collect()
@@ -151,7 +155,9 @@ fn drawing(
         let ours = class
             .measured
             .map(|(spread, n)| bar(spread.median, Some((spread, n)), &class.marks, false));
-        let ours = ours.unwrap_or_default();
+        // Bars alone have the colour of their target, as all other charts do.
+        let own = if has_published { String::new() } else { colour(paper, &class.target) };
+        let ours = BarColumn { class: own, ..ours.unwrap_or_default() };
         let columns = match has_published {
             true => vec![theirs.unwrap_or_default(), ours],
             false => vec![ours],
@@ -193,7 +199,7 @@ fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: boo
 }
 
 /// The checks that forbid a figure, behind it.
-pub(super) fn forbidding(paper: &Paper, checks: &[usize]) -> String {
+pub fn forbidding(paper: &Paper, checks: &[usize]) -> String {
     paper.forbidding(checks).map(|check| format!(" E{}", check.number)).collect()
 }
 

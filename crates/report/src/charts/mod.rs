@@ -11,6 +11,7 @@ mod scale_out;
 pub(crate) mod topology;
 mod verdict;
 
+pub use classes::forbidding;
 pub(crate) use over_time::of_trials;
 pub use over_time::{Rate, panel, rate_over_time, stretches};
 pub(crate) use verdict::drawings;
@@ -257,7 +258,8 @@ pub fn legend(chart: &Chart) -> Vec<(String, String)> {
         let stroke = if series.has_line { series.stroke.class() } else { " dots" };
         (series.name.clone(), format!("{}{stroke}", series.class))
     };
-    chart.series.iter().map(entry).collect()
+    let has_any = |series: &&Series| series.points.iter().any(|(_, value)| value.is_some());
+    chart.series.iter().filter(has_any).map(entry).collect()
 }
 
 /// Published throughputs that state their workers; those of counterparts where there are any.

@@ -1,6 +1,6 @@
 //! What generator and servers did during the trials of the best points.
 
-use super::{Drawing, PUBLISHED, colour, legend, linear_axis, panel};
+use super::{COLOURS, Drawing, PUBLISHED, colour, legend, linear_axis, panel};
 use crate::evidence::{Paper, Trial};
 use crate::format::unique;
 use crate::svg::{Series, Stroke};
@@ -61,19 +61,25 @@ fn lines(
     of: fn(&NodeRow) -> Option<f64>,
     lang: Lang,
 ) -> Vec<Series> {
-    let names = unique(trial.nodes.iter().map(|row| row.node.clone()).collect());
-    let own = |name: &String| {
-        let rows = trial.nodes.iter().filter(|row| row.node == *name);
+    let mut names: Vec<String> = unique(trial.nodes.iter().map(|row| row.node.clone()).collect());
+    names.sort();
+    // The last samples are taken when the trial has ended.
+    let end = trial.series.last().map_or(f64::INFINITY, |row| row.begins_s + row.length_s);
+    let own = |(place, name): (usize, &String)| {
+        let rows = trial.nodes.iter().filter(|row| row.node == *name && row.at_s <= end);
         let points: Vec<(f64, Option<f64>)> =
             rows.filter_map(|row| Some((row.at_s, Some(of(row)?)))).collect();
         let label = match what {
             Some(what) => say!(node_what, node = name, what = what),
             None => Message::from(name),
         };
-        let class = colour(paper, &trial.target);
+        let class = match names.len() {
+            1 => colour(paper, &trial.target),
+            _ => format!("s{}", place % COLOURS),
+        };
         (!points.is_empty()).then(|| line(label.render(lang), class, &points))
     };
-    names.iter().filter_map(own).collect()
+    names.iter().enumerate().filter_map(own).collect()
 }
 
 /// Means of stretches where there are many samples.

@@ -42,7 +42,14 @@ impl Block {
         for (index, line) in self.lines.iter().enumerate() {
             let class = if index == 0 { "name" } else { "tick" };
             let y = self.top + 20.0 + LINE * index as f64;
-            text(out, class, left + 10.0, y, Anchor::Start, &shortened(line, width - 20.0));
+            text(
+                out,
+                class,
+                left + 10.0,
+                y,
+                Anchor::Start,
+                &shortened(line, (width - 20.0) * CAPITALS),
+            );
         }
         let below = self.top + self.lines.len() as f64 * LINE + 14.0;
         self.nodes.write(out, &self.class, left, width, below);
@@ -323,6 +330,9 @@ fn connection(paper: &Paper, target: &PaperTarget, lang: Lang) -> String {
     let both = [node.transport.clone(), round_trip];
     both.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
+
+/// Versions have many digits and capitals, which are wider than letters in general.
+const CAPITALS: f64 = 0.9;
 
 /// A text that fits into so much room.
 pub(super) fn shortened(text: &str, room: f64) -> String {

@@ -1,8 +1,7 @@
 //! Forest plots of comparisons, and curves for the charts of throughput.
 
 use super::{Drawing, WIDE, colour};
-use crate::evidence::{PairedComparison, VerdictRow, figure_of};
-use crate::evidence::{Paper, Point};
+use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
 use crate::findings::verdict::{bounds, ratio_of_row};
 use crate::format;
 use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, NARROW, Series, Stroke, forest};
@@ -139,7 +138,7 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         Some(both) => format!("{} {}", ratio_of_row(row), bounds(both)),
         None => ratio_of_row(row),
     };
-    let text = say!(found_verdict, found = found, verdict = &row.words);
+    let text = say!(found_verdict, found = found, verdict = briefly(paper, of, row));
     ForestRow {
         name: name.render(lang),
         class: colour(paper, &of.candidate),
@@ -148,6 +147,22 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         noise: row.noise_floor.map(|share| (1.0 / (1.0 + share), 1.0 + share)),
         is_proven: !row.call.is_undecided(),
         text: text.render(lang),
+    }
+}
+
+/// A verdict for where there is no room for reasons: checks by their numbers.
+fn briefly(paper: &Paper, of: &PairedComparison, row: &VerdictRow) -> Message {
+    let number = |veto: &Veto| {
+        let check = paper.checks.iter().find(|check| check.id == veto.check)?;
+        Some(format!("{:?}{}", check.level, check.number))
+    };
+    match row.call {
+        Call::Explained => {
+            let numbers: Vec<String> = of.vetoes.iter().filter_map(number).collect();
+            say!(undecided_by_check, id = numbers.join(", "))
+        }
+        Call::Unproven => say!(undecided),
+        _ => row.words.clone(),
     }
 }
 

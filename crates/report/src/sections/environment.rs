@@ -2,7 +2,7 @@
 
 use super::{clauses, known, listed};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code};
-use crate::charts::topology;
+use crate::charts::{Drawing, topology};
 use crate::evidence::node_role;
 use crate::evidence::{Paper, PaperTarget, RunFacts};
 use crate::format::{
@@ -16,7 +16,9 @@ use dyno_facts::{Environment, LogInFacts, TargetNode, say};
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("3", say!(environment), "environment");
-    blocks.figures(topology::figure(paper, lang));
+    let drawn = topology::figure(paper, lang).into_iter();
+    let is_low = |drawing: &Drawing| drawing.svgs.iter().all(|svg| svg.size().1 <= HIGHEST_SHORT);
+    blocks.figures(drawn.filter(|drawing| !paper.is_short() || is_low(drawing)));
     blocks.table(targets(paper));
     for target in &paper.targets {
         let facts = &target.facts;
@@ -25,14 +27,12 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
             blocks.paragraph(say!(labels_words, labels = &target.label, words = text));
         }
     }
-    for target in paper.targets.iter().filter(|target| has_own_nodes(paper, target)) {
+    let has_tables = !is_of_several(paper);
+    for target in paper.targets.iter().filter(|own| has_tables && has_own_nodes(paper, own)) {
         blocks.table(nodes(target));
         blocks.fine(target.route_words.clone().unwrap_or_default());
     }
-    let env = |run: &'_ RunFacts| run.header.environment.clone();
-    let rows: Vec<(String, Environment)> =
-        paper.runs.iter().map(|run| (run.number.to_string(), env(run))).collect();
-    blocks.table(machines(say!(load_generator_2), say!(run), &rows));
+    blocks.table(machines(say!(load_generator_2), say!(run), &of_runs(paper)));
     for run in &paper.runs {
         let fleet = &run.header.fleet;
         let rows: Vec<(String, Environment)> =
@@ -54,6 +54,31 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.fine(line);
     }
     blocks
+}
+
+/// Higher drawings take a page of their own, which only the full edition has.
+const HIGHEST_SHORT: f64 = 420.0;
+
+/// The short edition of several runs: what each of their targets has in full stands in the full one.
+pub(super) fn is_of_several(paper: &Paper) -> bool {
+    paper.is_short() && paper.runs.len() > 1
+}
+
+/// The load generators of the runs; those that were on one machine stand in one row.
+fn of_runs(paper: &Paper) -> Vec<(String, Environment)> {
+    fn shown(env: &Environment) -> ([&str; 5], [f64; 2]) {
+        let words = [&env.host, &env.system, &env.kernel, &env.loops_io, &env.cpu_model];
+        (words.map(String::as_str), [f64::from(env.cores), env.memory_mib])
+    }
+    let mut rows: Vec<(String, Environment)> = Vec::new();
+    for run in &paper.runs {
+        let own = &run.header.environment;
+        match rows.iter_mut().find(|(_, known)| shown(known) == shown(own)) {
+            Some((runs, _)) => runs.extend([", ", &run.number.to_string()]),
+            None => rows.push((run.number.to_string(), own.clone())),
+        }
+    }
+    rows
 }
 
 /// The nodes of a part of a cluster stand with the cluster.

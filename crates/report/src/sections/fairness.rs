@@ -1,8 +1,12 @@
 //! What makes the comparison of the targets fair or unfair: what a commit is worth on each of them, in
 //! which settings they differ, how the data relate to memory.
 
+use super::environment::is_of_several;
 use super::{clauses, names, separated};
-use crate::blocks::{Blocks, Cell, Look, PaperRows, Span, Style, code, lines, strong};
+use crate::blocks::{
+    Blocks, Cell, CellValue, Look, PaperRows, PaperTable, Span, Style, TableRow, code, lines,
+    strong,
+};
 use crate::evidence::settings;
 use crate::evidence::{
     Check, DISK_BOUND, Experiment, IN_MEMORY, Level, Paper, PaperTarget, Point, SettingRow,
@@ -10,7 +14,7 @@ use crate::evidence::{
 use crate::families::KnownFamily;
 use crate::format::NumberFormat::{Bytes, Fixed, Ms, Short};
 use crate::format::unique;
-use crate::text::{Lang, Message};
+use crate::text::{Lang, Message, first_sentence};
 use dyno_facts::{CommitWait, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeSet;
 
@@ -21,7 +25,10 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("4", say!(fairness), "fairness");
     blocks.heading(3, "4.1", say!(what_a_commit_is_worth), "");
-    blocks.table(commits(paper));
+    match is_of_several(paper) {
+        true => blocks.table(told_once(commits(paper).into())),
+        false => blocks.table(commits(paper)),
+    }
     let with_settings = || paper.targets.iter().filter(|target| !target.settings.is_empty());
     for target in with_settings() {
         let mut inner = Blocks::default();
@@ -83,6 +90,7 @@ fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
             let copies: Vec<Message> = copies.iter().map(copy).collect();
             let waits_for = own(target).find_map(|node| node.acknowledged_by.as_ref());
             let waits_for = waits_for.map(CommitWait::words);
+            let copies = if is_of_several(paper) { Vec::new() } else { copies };
             Cell::from(waits_for.cloned()).with(clauses(&copies))
         })
         .text(say!(isolation_2), |target| {
@@ -95,8 +103,29 @@ fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
             Cell::from(isolation(paper, target)).with(on_shards.unwrap_or_default())
         })
         .text(say!(connection_2), |target| own(target).find_map(|node| node.transport.as_ref()))
-        .col(say!(round_trip_ms_2), Ms, |target| own(target).find_map(|node| node.round_trip_us))
+        .when(!is_of_several(paper), |table| {
+            let round_trip = |node: &NodeConditions| node.round_trip_us;
+            table.col(say!(round_trip_ms_2), Ms, |target| own(target).find_map(round_trip))
+        })
         .each(|target, made| made.class = if is_weak(target) { "weak" } else { "" })
+}
+
+/// One row for all targets of which a table says the same.
+fn told_once(mut table: PaperTable) -> PaperTable {
+    let mut kept: Vec<TableRow> = Vec::new();
+    for row in std::mem::take(&mut table.rows) {
+        let Some(at) = kept.iter().position(|known| known.cells[1..] == row.cells[1..]) else {
+            kept.push(row);
+            continue;
+        };
+        if let (CellValue::Text(names), CellValue::Text(own)) =
+            (&mut kept[at].cells[0].value, &row.cells[0].value)
+        {
+            names.push(Span::plain(Message::both(", ", "、")));
+            names.extend(own.iter().cloned());
+        }
+    }
+    PaperTable { rows: kept, ..table }
 }
 
 /// The isolation level of a target's sessions: as they have asked for it, where that counts, or as the servers give it.
@@ -242,7 +271,8 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
         // Runs that are put together repeat their findings.
         _ => 1,
     };
-    blocks.table(findings(found.into_iter().filter(is_shown).collect(), most));
+    let shown = found.into_iter().filter(is_shown).collect();
+    blocks.table(findings(shown, most, is_of_several(paper)));
     if paper.is_short() && disclosed > 0 {
         blocks.fine(say!(further_checks_disclose, n = disclosed));
     }
@@ -261,7 +291,8 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
 const MOST_LINES: usize = 8;
 const MOST_LINES_SHORT: usize = 3;
 
-fn findings(found: Vec<&Check>, most: usize) -> PaperRows<&Check> {
+/// Briefly without what is expected and what to do about it.
+fn findings(found: Vec<&Check>, most: usize, is_brief: bool) -> PaperRows<&Check> {
     PaperRows::new(say!(checks_that_found_something), found)
         .look("text")
         .text(say!(no), |check| {
@@ -270,12 +301,17 @@ fn findings(found: Vec<&Check>, most: usize) -> PaperRows<&Check> {
                 .with(code(check.id))
                 .with_if(check.is_accepted, || vec![Span::plain(say!(accepted))])
         })
-        .text(say!(expected), |check| &check.rule)
+        .when(!is_brief, |table| table.text(say!(expected), |check| &check.rule))
         .text(say!(found), move |check| {
             let more = check.lines.len().saturating_sub(most);
             let more = (more > 0).then(|| say!(and_more_lines, n = more.to_string()));
             lines(check.lines.iter().take(most).cloned().chain(more))
         })
-        .text(say!(meaning_and_advice), |check| Cell::from(&check.meaning).with(&check.advice))
+        .when(is_brief, |table| table.text(say!(meaning), |check| first_sentence(&check.meaning)))
+        .when(!is_brief, |table| {
+            table.text(say!(meaning_and_advice), |check| {
+                Cell::from(&check.meaning).with(&check.advice)
+            })
+        })
         .each(|check, row| row.anchor = format!("check-{}", check.number))
 }

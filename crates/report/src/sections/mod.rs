@@ -30,13 +30,14 @@ pub(crate) use summary::reached as results_reached;
 pub use trials::{place, shades};
 
 use crate::blocks::{
-    Block, Blocks, Cell, CellValue, Look, Span, Style, TextLine, bad, emphasis, strong,
+    Block, Blocks, Cell, CellValue, Level, Look, Span, Style, TextLine, bad, emphasis, strong,
 };
 use crate::evidence::{Edition, Paper, PaperTarget};
 use crate::outcomes::CountedOutcome;
 use crate::text::{Lang, Message};
 use dyno_facts::CheckVerdict;
 use dyno_facts::say;
+use environment::is_of_several;
 
 /// A section: its anchor, which also names the slots before and behind it, and what it says.
 type Section = (&'static str, fn(&Paper, Lang) -> Blocks);
@@ -160,23 +161,27 @@ pub fn plain_items(texts: &[Message]) -> Vec<TextLine> {
     texts.iter().map(|text| vec![Span::plain(text)]).collect()
 }
 
-/// Numbers of checks with their levels.
+/// Numbers of checks with their levels; of several runs in short those that forbid a figure.
 pub fn notes(paper: &Paper, numbers: &[usize]) -> Cell {
-    let level = |number: &usize| paper.checks[*number - 1].level;
-    match numbers.is_empty() {
+    let shown: Vec<(Level, usize)> = levels(paper, numbers).collect();
+    match shown.is_empty() {
         true => Cell::blank(),
-        false => CellValue::Notes(numbers.iter().map(|n| (level(n), *n)).collect()).into(),
+        false => CellValue::Notes(shown).into(),
     }
+}
+
+fn levels(paper: &Paper, numbers: &[usize]) -> impl Iterator<Item = (Level, usize)> {
+    let all = numbers.iter().map(move |number| (paper.checks[*number - 1].level, *number));
+    all.filter(move |(level, _)| *level == Level::E || !is_of_several(paper))
 }
 
 /// The same as spans, for small print.
 pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> TextLine {
-    let span = |number: &usize| {
-        let level = paper.checks[*number - 1].level;
+    let span = |(level, number)| {
         let text = format!("{level:?}{number}");
         Span { text: text.into(), look: Look::Note(level), to: Some(format!("#check-{number}")) }
     };
-    numbers.iter().map(span).collect()
+    levels(paper, numbers).map(span).collect()
 }
 
 /// How a trial or the trials of a point ended.
@@ -195,9 +200,7 @@ pub fn ended(status: &str) -> Message {
 pub fn target_of(target: &str, status: &str) -> TextLine {
     let mut line = vec![Span::plain(target)];
     if status != "complete" {
-        line.push(Span::plain(" ("));
-        line.push(Span::plain(ended(status)));
-        line.push(Span::plain(")"));
+        line.push(Span::plain(say!(in_brackets, what = ended(status))));
     }
     line
 }

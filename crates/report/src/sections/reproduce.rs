@@ -1,5 +1,6 @@
 //! How to run it again.
 
+use super::environment::is_of_several;
 use super::known;
 use crate::blocks::{Blocks, PaperRows, Span, TextLine, code};
 use crate::evidence::{Paper, RunFacts};
@@ -13,6 +14,10 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     blocks.section("10", say!(reproduce), "reproduce");
     let how = say!(one_command_runs_the_stored_plan);
     blocks.paragraph(how);
+    if is_of_several(paper) {
+        of_several(paper, &mut blocks);
+        return blocks;
+    }
     for run in &paper.runs {
         blocks.code(format!("dyno reproduce {}", shell_word(&run.folder)));
         blocks.paragraph(say!(it_was_given_as));
@@ -39,6 +44,28 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         blocks.fine(crate::blocks::coded(Message::sentences(&words)));
     }
     blocks
+}
+
+/// Commands of all runs, and a row for what determines each of them.
+fn of_several(paper: &Paper, blocks: &mut Blocks) {
+    let lines =
+        |of: &dyn Fn(&RunFacts) -> String| paper.runs.iter().map(of).collect::<Vec<_>>().join("\n");
+    blocks.code(lines(&|run| format!("dyno reproduce {}", shell_word(&run.folder))));
+    blocks.paragraph(say!(they_were_given_as));
+    blocks.code(lines(&|run| run.command.clone()));
+    blocks.table(
+        PaperRows::new(say!(what_fixes_the_runs), &paper.runs)
+            .look("text")
+            .text(say!(run), |run| &run.folder)
+            .text(say!(seed_2), |run| run.header.seed.to_string())
+            .text(say!(version_of_dyno), |run| &run.header.environment.dyno_version)
+            .text(say!(hash_of_the_plan), |run| {
+                run.header.plan.as_ref().map(|plan| code(&plan.hash))
+            }),
+    );
+    let variable = "`DYNO_PASSWORD_NAME`";
+    let words = say!(passwords_are_removed_give_them_in, variable = variable);
+    blocks.fine(crate::blocks::coded(words));
 }
 
 fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, TextLine)> {

@@ -1,6 +1,7 @@
 //! The edition for readers in a hurry: results chapter by chapter in one table and small charts, the method in a
 //! table. What only the full edition has stands in its appendix or beside each experiment there.
 
+use super::environment::is_of_several;
 use super::{experiment, method, notes, results, separated, target_of};
 use crate::blocks::{Block, Blocks, Cell, Drawing, PaperRows, PaperTable, Style, code, spread};
 use crate::charts;
@@ -22,6 +23,11 @@ const MOST_CHARTS: usize = 6;
 const MOST_ROWS: usize = 40;
 /// So many tables of what a family says of a pass.
 const MOST_OF_PASS: usize = 2;
+
+/// So many of them, of several runs.
+fn most_of_pass(paper: &Paper) -> usize {
+    if is_of_several(paper) { 1 } else { MOST_OF_PASS }
+}
 
 /// Without what a page shows on demand; of headings, the contents name those of sections only.
 pub(super) fn shortened(blocks: Vec<Block>) -> Vec<Block> {
@@ -69,6 +75,9 @@ pub(super) fn method(paper: &Paper, _: Lang) -> Blocks {
 pub(super) fn results(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("6", say!(results), "results");
+    if is_of_several(paper) {
+        blocks.fine(say!(notes_are_those_that_forbid));
+    }
     for (place, (title, experiments)) in results::chapters(paper).into_iter().enumerate() {
         let number = place + 1;
         blocks.heading(3, &format!("6.{number}"), title, &format!("chapter-{number}"));
@@ -80,7 +89,7 @@ pub(super) fn results(paper: &Paper, lang: Lang) -> Blocks {
     }
     if !paper.faults().is_empty() {
         blocks.heading(3, "", say!(failover_and_durability), "failover");
-        let (own, figures) = essence(super::fault::blocks(paper, lang), MOST_OF_PASS);
+        let (own, figures) = essence(super::fault::blocks(paper, lang), most_of_pass(paper));
         blocks.figures(figures.into_iter().take(1));
         blocks.extend(own);
     }
@@ -99,7 +108,7 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
     for (index, own) in experiments {
         let made = match own.family.and_then(|family| family.section(paper, own, lang)) {
             Some(section) => {
-                let most = if own.is_pass() { MOST_OF_PASS } else { 1 };
+                let most = if own.is_pass() { most_of_pass(paper) } else { 1 };
                 let (kept, figures) = essence(section, most);
                 let (said, kept): (Vec<Block>, Vec<Block>) =
                     kept.into_iter().partition(|block| matches!(block, Block::Paragraph { .. }));
@@ -123,7 +132,8 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
         let high: f64 = chart.narrow.iter().map(|svg| svg.size().1).sum();
         !chart.narrow.is_empty() && high <= HIGHEST_SMALL
     };
-    let are_alone = charts.iter().filter(|chart| is_small(chart)).count() < 2;
+    let is_pair = charts.iter().filter(|chart| is_small(chart)).count() > 1;
+    let are_alone = !is_pair && !is_of_several(paper);
     let (small, large): (Vec<Drawing>, Vec<Drawing>) =
         charts.into_iter().partition(|chart| !are_alone && is_small(chart));
     blocks.figures(large);

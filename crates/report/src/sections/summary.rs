@@ -153,7 +153,10 @@ fn reached_and_checked(paper: &Paper) -> Vec<(Message, Vec<usize>)> {
 pub(super) fn extent(paper: &Paper) -> Message {
     let describe = |target: &PaperTarget| match target.product.as_str() {
         "" => Message::from(&target.label),
-        product => say!(target_product, target = &target.label, product = product),
+        product => {
+            let product = super::cover::facts::shown_product(product);
+            say!(target_product, target = &target.label, product = product)
+        }
     };
     let is_measured =
         |target: &&PaperTarget| paper.trials.iter().any(|trial| trial.target == target.label);

@@ -21,6 +21,8 @@ pub struct BarColumn {
     pub figure: String,
     /// What it says when pointed at.
     pub title: String,
+    /// Colour class instead of the chart's; may be empty.
+    pub class: String,
 }
 
 /// Bars side by side, and values of others as round marks.
@@ -64,6 +66,10 @@ const LINE: f64 = 15.0;
 const SAMPLE: f64 = 18.0;
 const APART: f64 = 20.0;
 const RADIUS: f64 = 3.1;
+/// Wider bars are areas: nobody takes them for heights.
+const WIDEST: f64 = 96.0;
+/// A text that takes more of its group has its marks on a line of their own.
+const TWO_LINES: f64 = 0.7;
 
 /// From hollow (0) to solid (1).
 pub(super) fn shade(place: usize, of: usize) -> f64 {
@@ -116,6 +122,7 @@ impl BarColumns {
         for (place, group) in self.groups.iter().enumerate() {
             self.write_group(&mut out, group, left + step * place as f64, step, y);
         }
+        self.write_names(&mut out, left, step);
         if let Some(limit) = self.limit {
             across(&mut out, "bound", left, right, y(limit));
         }
@@ -133,13 +140,14 @@ impl BarColumns {
         step: f64,
         y: impl Fn(f64) -> f64,
     ) {
-        let inner = step * 0.76;
+        let bars = group.columns.len().max(1) as f64;
+        let wide = (step * 0.76 / bars).min(WIDEST);
+        let inner = wide * bars;
         let from = left + (step - inner) / 2.0;
-        let wide = inner / group.columns.len().max(1) as f64;
         for (place, column) in group.columns.iter().enumerate() {
             let solid = shade(place, group.columns.len());
             let at = from + wide * place as f64;
-            let (class, title) = (&self.class, escape(&column.title));
+            let (class, title) = (self.class_of(column), escape(&column.title));
             let _ = write!(out, "<g class=\"series {class}\"><title>{title}</title>");
             self.write_column(out, column, at, wide, solid, &y);
             out.push_str("</g>");
@@ -150,18 +158,47 @@ impl BarColumns {
             write_mark(out, at, y(*value), shade(place, group.marks.len()));
         }
         for (place, column) in group.columns.iter().enumerate() {
-            self.write_text(out, column, from + wide * (place as f64 + 0.5), &y);
+            self.write_text(out, column, from + wide * (place as f64 + 0.5), step, &y);
         }
-        for (line, words) in [&group.name, &group.detail].into_iter().enumerate() {
-            let below = self.bottom() + 17.0 + LINE * line as f64;
-            text(out, "tick", left + step / 2.0, below, Anchor::Middle, words);
+    }
+
+    /// Names below the bars. Groups of one name stand side by side: it is said once, below what tells them apart.
+    fn write_names(&self, out: &mut String, left: f64, step: f64) {
+        let bottom = self.bottom();
+        let is_shared =
+            self.has_details() && self.groups.windows(2).any(|two| two[0].name == two[1].name);
+        let (name_at, detail_at) = if is_shared { (LINE, 0.0) } else { (0.0, LINE) };
+        let mut from = left;
+        for same in self.groups.chunk_by(|a, b| is_shared && a.name == b.name) {
+            let room = step * same.len() as f64;
+            let detail =
+                |(place, words): (usize, _)| (from + step * place as f64, step, detail_at, words);
+            let details = same.iter().map(|group| &group.detail).enumerate().map(detail);
+            for (from, room, below, words) in details.chain([(from, room, name_at, &same[0].name)])
+            {
+                if !words.is_empty() {
+                    let (x, y) = (from + room / 2.0, bottom + 17.0 + below);
+                    text(out, "tick", x, y, Anchor::Middle, &fitted(words, room - 4.0));
+                }
+            }
+            if is_shared && from > left {
+                let _ = write!(out, "<path class=\"grid\" d=\"M{from:.1},{bottom:.1}v36\"/>");
+            }
+            from += room;
         }
+    }
+
+    pub(super) fn class_of<'a>(&'a self, column: &'a BarColumn) -> &'a str {
+        if column.class.is_empty() { &self.class } else { &column.class }
     }
 
     /// Where bars end and names begin.
     fn bottom(&self) -> f64 {
-        let has_details = self.groups.iter().any(|group| !group.detail.is_empty());
-        self.height - BOTTOM - if has_details { LINE } else { 0.0 }
+        self.height - BOTTOM - if self.has_details() { LINE } else { 0.0 }
+    }
+
+    fn has_details(&self) -> bool {
+        self.groups.iter().any(|group| !group.detail.is_empty())
     }
 
     fn write_column(
@@ -212,9 +249,14 @@ impl BarColumns {
         out: &mut String,
         column: &BarColumn,
         middle: f64,
+        room: f64,
         y: impl Fn(f64) -> f64,
     ) {
         let Some(value) = column.value.filter(|_| !column.text.is_empty()) else { return };
+        let (figure, marks) = match column.text.split_once(' ') {
+            Some(both) if width_of(&column.text) > room * TWO_LINES => both,
+            _ => (column.text.as_str(), ""),
+        };
         let (low, high) = column.low_high.unwrap_or((value, value));
         let (end, low, high) = (y(value), y(low), y(high));
         let place = if end <= y(self.base) {
@@ -222,7 +264,10 @@ impl BarColumns {
         } else {
             low.max(end) + 13.0
         };
-        text(out, "value small", middle, place, Anchor::Middle, &column.text);
+        text(out, "value small", middle, place, Anchor::Middle, figure);
+        if !marks.is_empty() {
+            text(out, "value small", middle, place - LINE + 2.0, Anchor::Middle, marks);
+        }
     }
 
     fn samples(&self) -> Vec<(Sample, &str)> {
@@ -343,6 +388,52 @@ mod tests {
         assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>"));
         // Below its base a bar hangs down.
         assert_eq!(bars(&chart(10.0).svg())[2..], [(94.0, 50.0)]);
+    }
+
+    #[test]
+    fn names_and_figures_of_many_groups_do_not_touch() {
+        let group = |place: usize| BarGroup {
+            name: format!("x{}.4xlarge", place / 3),
+            detail: format!("{} M", 50 * (place % 3 + 1)),
+            columns: [60.0, 10.0]
+                .map(|value| BarColumn {
+                    value: Some(value),
+                    text: if value < 50.0 { "71,258 E1".to_owned() } else { String::new() },
+                    ..BarColumn::default()
+                })
+                .to_vec(),
+            marks: Vec::new(),
+        };
+        let groups = (0..15).map(group).collect();
+        let svg = BarColumns { width: 960.0, groups, ..chart(0.01) }.svg();
+        let texts = svg.split("<text class=\"").skip(1).filter_map(|part| {
+            let of = |name: &str| part.split(&format!(" {name}=\"")).nth(1)?.split('"').next();
+            let words = part.split(['>', '<']).nth(1)?;
+            let is_middle = part.contains("\"middle\"");
+            let at = |name| of(name)?.parse::<f64>().ok();
+            Some((at("x")?, at("y")?, width_of(words) / 2.0, words)).filter(|_| is_middle)
+        });
+        let texts: Vec<(f64, f64, f64, &str)> = texts.collect();
+        assert_eq!(texts.iter().filter(|text| text.3.ends_with(".4xlarge")).count(), 5);
+        assert_eq!(texts.iter().filter(|text| text.3 == "E1").count(), 15);
+        for (place, one) in texts.iter().enumerate() {
+            assert!(one.0 + one.2 <= 960.0, "{one:?}");
+            for other in &texts[place + 1..] {
+                let is_free = (one.1 - other.1).abs() > 10.0;
+                assert!(is_free || (one.0 - other.0).abs() >= one.2 + other.2, "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bars_of_few_groups_are_no_areas() {
+        let svg = BarColumns { width: 960.0, ..chart(0.01) }.svg();
+        let wide = svg.split("<rect class=\"column\"").skip(3).map(|part| {
+            let from = part.split(" width=\"").nth(1).expect("a width");
+            from.split('"').next().expect("a value").parse::<f64>().expect("a number")
+        });
+        let wide: Vec<f64> = wide.collect();
+        assert!(!wide.is_empty() && wide.iter().all(|wide| *wide <= WIDEST), "{wide:?}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! A forest plot: ratios with their intervals around 1, row by row.
 
 use super::{
-    Anchor, Axis, Datum, NARROW, Svg, across, escape, fitted, open, place, text, widest, width_of,
+    Anchor, Axis, Datum, NARROW, Svg, across, escape, fitted, open, place, text, text_over, widest,
+    width_of,
 };
 use std::fmt::Write;
 
@@ -64,7 +65,7 @@ fn wide(
     groups: &[ForestGroup],
 ) -> String {
     let rows = || groups.iter().flat_map(|group| &group.rows);
-    let left = (widest(rows().map(|row| &row.name)) + 24.0).min(width * 0.36);
+    let left = (widest(rows().map(|row| &row.name)) + 24.0).min(width * 0.42);
     let right = width - (widest(rows().map(|row| &row.text)) + 16.0).min(width * 0.4);
     let lines: usize = groups.iter().map(|group| group.rows.len() + 1).sum();
     let bottom = TOP + ROW * lines as f64;
@@ -78,13 +79,15 @@ fn wide(
     text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
     let mut top = TOP;
     for group in groups {
-        text(&mut out, "heading over", 0.0, top + 15.0, Anchor::Start, &group.name);
+        text_over(&mut out, "heading", 0.0, top + 15.0, &group.name);
         for row in &group.rows {
             top += ROW;
             let middle = top + ROW / 2.0;
             draw(&mut out, row, left, right, middle, x);
-            text(&mut out, "tick", 16.0, middle + 4.0, Anchor::Start, &row.name);
-            text(&mut out, "value", right + 12.0, middle + 4.0, Anchor::Start, &row.text);
+            let name = fitted(&row.name, left - 22.0);
+            text(&mut out, "tick", 16.0, middle + 4.0, Anchor::Start, &name);
+            let words = fitted(&row.text, width - right - 12.0);
+            text(&mut out, "value", right + 12.0, middle + 4.0, Anchor::Start, &words);
         }
         top += ROW;
     }
@@ -110,7 +113,7 @@ fn draw(
     middle: f64,
     x: impl Fn(f64) -> f64,
 ) {
-    let title = escape(&format!("{}: {}", row.name, row.text));
+    let title = escape(&format!("{} \u{2013} {}", row.name, row.text));
     let _ = write!(out, "<g class=\"series {}\"><title>{title}</title>", row.class);
     if let Some((low, high)) = row.noise {
         let place = place(x(low), middle - ROW / 2.0 + 2.0, x(high) - x(low), ROW - 4.0);
@@ -169,11 +172,11 @@ fn narrow(
     text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
     let mut top = TOP;
     for group in groups {
-        text(&mut out, "heading over", 0.0, top + 15.0, Anchor::Start, &fitted(&group.name, width));
+        text_over(&mut out, "heading", 0.0, top + 15.0, &fitted(&group.name, width));
         top += ROW;
         for row in &group.rows {
-            text(&mut out, "tick over", 0.0, top + 13.0, Anchor::Start, &fitted(&row.name, width));
-            text(&mut out, "value over", 0.0, top + 29.0, Anchor::Start, &fitted(&row.text, width));
+            text_over(&mut out, "tick", 0.0, top + 13.0, &fitted(&row.name, width));
+            text_over(&mut out, "value", 0.0, top + 29.0, &fitted(&row.text, width));
             draw(&mut out, row, left, right, top + 44.0, x);
             top += HIGH;
         }
@@ -214,6 +217,29 @@ mod tests {
         assert_eq!(svg.matches("v7\"").count(), 1, "the lower bound has no end in the plot");
         assert_eq!(svg.matches("class=\"disc\"").count(), 1);
         assert!(svg.contains("&lt;8&gt;") && !svg.contains("<8>"));
+    }
+
+    #[test]
+    fn long_names_and_verdicts_stay_in_their_columns() {
+        let axis = Axis { scale: AxisScale::log(0.5, 2.0), ..Axis::default() };
+        let row = ForestRow {
+            name: "a name ".repeat(12),
+            class: "s1".to_owned(),
+            ratio: 1.0,
+            interval: None,
+            noise: None,
+            is_proven: false,
+            text: "a verdict ".repeat(12),
+        };
+        let groups = [ForestGroup { name: "g".to_owned(), rows: vec![row] }];
+        let svg = forest(900.0, "d", &axis, ["slower", "faster"], &groups).markup;
+        for part in svg.split("<text class=\"").skip(1) {
+            let x = part.split(" x=\"").nth(1).and_then(|it| it.split('"').next());
+            let x = x.and_then(|x| x.parse::<f64>().ok()).expect("a place");
+            let words = part.split(['>', '<']).nth(1).expect("words");
+            let end = if words.starts_with("a name") { 900.0 * 0.42 } else { 900.0 };
+            assert!(part.contains("\"end\"") || x + width_of(words) <= end, "{part}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::columns::{arrow, shade, write_mark};
 use super::{
     Anchor, BarColumn, BarColumns, BarGroup, NARROW, Svg, across, escape, fitted, open, place,
-    text, widest, width_of,
+    text, text_over, widest, width_of,
 };
 use std::fmt::Write;
 
@@ -90,13 +90,13 @@ impl BarColumns {
                 let parts =
                     [&group.name, &group.detail].into_iter().filter(|part| !part.is_empty());
                 let name = parts.map(String::as_str).collect::<Vec<_>>().join(", ");
-                text(out, "tick over", 0.0, top + 11.0, Anchor::Start, &fitted(&name, NARROW));
+                text_over(out, "tick", 0.0, top + 11.0, &fitted(&name, NARROW));
                 top + LINE
             }
         };
         for (place, column) in group.columns.iter().enumerate() {
             let middle = first + BAR * (place as f64 + 0.5);
-            let (class, title) = (&self.class, escape(&column.title));
+            let (class, title) = (self.class_of(column), escape(&column.title));
             let _ = write!(out, "<g class=\"series {class}\"><title>{title}</title>");
             self.write_bar(out, column, middle, shade(place, group.columns.len()), &x);
             out.push_str("</g>");

@@ -17,6 +17,7 @@ pub use scale::AxisScale;
 
 use crate::format;
 use crate::text::is_wide;
+use dyno_core::is_command;
 use std::fmt::Write;
 
 /// The width of a text in Latin letters; a Chinese character is as wide as two of them.
@@ -185,7 +186,8 @@ impl Chart {
         let ticks = self.y.letters().max(self.left_letters) as f64;
         let labels = self.series.iter().filter_map(|series| series.end_label.as_ref());
         let labels = widest(labels) / LETTER;
-        let right = if labels > 0.0 { labels * BOLD_LETTER + 14.0 } else { 16.0 };
+        let tick = self.x.ticks.last().map_or(0.0, |(_, words)| width_of(words) / 2.0);
+        let right = if labels > 0.0 { labels * BOLD_LETTER + 14.0 } else { (tick + 2.0).max(16.0) };
         Plot {
             left: ticks * LETTER + 14.0,
             right: self.width - right,
@@ -259,7 +261,8 @@ impl Chart {
         }
         across(out, "axis", plot.left, plot.right, plot.bottom);
         text(out, "label", 0.0, 11.0, Anchor::Start, &self.y.label);
-        text(out, "label", plot.right, self.height - 4.0, Anchor::End, &self.x.label);
+        let right = width_of(&self.x.label).clamp(plot.right, self.width.max(plot.right));
+        text(out, "label", right, self.height - 4.0, Anchor::End, &self.x.label);
     }
 
     /// Names at the ends of lines, pushed apart where they would overlap.
@@ -424,10 +427,14 @@ pub(crate) fn fitted(text: &str, width: f64) -> String {
     cut.trim_end().to_owned() + "…"
 }
 
+/// Drawings that are not wider are not blown up to the width of a page.
+const SMALL: f64 = 480.0;
+
 pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     let description = escape(description);
+    let small = if width <= SMALL { " small" } else { "" };
     format!(
-        "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
+        "<svg class=\"chart{small}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
     )
 }
 
@@ -460,6 +467,13 @@ pub(crate) fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: Anchor
     let _ = write!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{words}</text>");
 }
 
+/// Words over lines, on a ground of their own: nothing shows through between them.
+pub(crate) fn text_over(out: &mut String, class: &str, x: f64, y: f64, words: &str) {
+    let place = place(x - 2.0, y - 11.0, width_of(words) + 4.0, 15.0);
+    let _ = write!(out, "<rect class=\"under\" {place}/>");
+    text(out, class, x, y, Anchor::Start, words);
+}
+
 /// A horizontal line.
 fn across(out: &mut String, class: &str, from: f64, to: f64, y: f64) {
     let _ = write!(out, "<path class=\"{class}\" d=\"M{from:.1},{y:.1}H{to:.1}\"/>");
@@ -480,7 +494,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c if c.is_control() => escaped.push(' '),
+            c if is_command(c) => escaped.push(' '),
             c => escaped.push(c),
         }
     }
@@ -540,6 +554,24 @@ mod tests {
             .collect();
         assert!(places[1] - places[0] >= LINE_HEIGHT - 0.1, "{places:?}");
         assert!(places[1] <= 300.0 - 34.0, "{places:?}");
+    }
+
+    #[test]
+    fn the_last_tick_stays_in_the_drawing() {
+        let mut chart = chart(["a", "b"], [1.0, 2.0]);
+        chart.series.iter_mut().for_each(|series| series.end_label = None);
+        let words = "1,000,000";
+        chart.x.ticks = vec![(100.0, words.to_owned())];
+        let svg = chart.svg();
+        let before = svg.split(words).next().and_then(|it| it.rsplit(" x=\"").next());
+        let x = before.and_then(|it| it.split('"').next()).and_then(|x| x.parse::<f64>().ok());
+        assert!(x.expect("a place") + width_of(words) / 2.0 <= chart.width, "{}", svg.markup);
+    }
+
+    #[test]
+    fn only_what_is_as_wide_as_a_page_grows_to_its_width() {
+        assert!(open(470.0, 160.0, "", "").starts_with("<svg class=\"chart small\""));
+        assert!(open(960.0, 360.0, "", "").starts_with("<svg class=\"chart\""));
     }
 
     #[test]

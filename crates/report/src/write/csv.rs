@@ -1,6 +1,7 @@
 //! CSV: one row per trial, all fields.
 
 use crate::evidence::Paper;
+use dyno_core::harmless;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -49,7 +50,8 @@ impl Paper {
             }
         }
         columns[FIRST.len()..].sort_unstable();
-        let mut text = columns.join(",") + "\n";
+        let heads: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+        let mut text = heads.join(",") + "\n";
         for row in &rows {
             let cells = columns
                 .iter()
@@ -79,12 +81,14 @@ fn flatten(name: &str, value: &Value, row: &mut BTreeMap<String, String>) {
     }
 }
 
-/// RFC 4180. A cell that a spreadsheet would take for a formula gets an apostrophe in front.
+/// RFC 4180. A cell that a spreadsheet would take for a formula gets an apostrophe in front; of what a terminal would
+/// obey it shows that it was there.
 pub(super) fn quote(cell: &str) -> String {
+    let cell = harmless(cell);
     let is_number = cell.parse::<f64>().is_ok();
     let is_formula = !is_number && cell.starts_with(['=', '+', '-', '@']);
-    let cell = if is_formula { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains([',', '"', '\n', '\r']) {
+    let cell = if is_formula { format!("'{cell}") } else { cell.into_owned() };
+    if cell.contains([',', '"', '\n']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {
         cell
@@ -101,5 +105,6 @@ mod tests {
         assert_eq!(quote("-1.5"), "-1.5");
         assert_eq!(quote("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(quote("=HYPERLINK(1)"), "'=HYPERLINK(1)");
+        assert_eq!(quote("\u{1b}[2J\u{202e}a\r\nb"), "\"\u{fffd}[2J\u{fffd}a\u{fffd}\nb\"");
     }
 }

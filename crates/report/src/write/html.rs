@@ -67,7 +67,10 @@ impl Html {
                 self.blocks(blocks);
                 self.put("</details>\n");
             }
-            Block::Code { text } => self.put(&format!("<pre>{}</pre>\n", escape(text))),
+            Block::Code { text } => {
+                let lines: Vec<String> = text.lines().map(escape).collect();
+                self.put(&format!("<pre>{}</pre>\n", lines.join("\n")));
+            }
         }
     }
 
@@ -446,6 +449,13 @@ mod tests {
         };
         assert_eq!(of("`a < b` or `c`"), "<code>a &lt; b</code> or <code>c</code>");
         assert_eq!(of("a ` alone <b>"), "a ` alone &lt;b&gt;");
+    }
+
+    #[test]
+    fn code_keeps_its_lines_and_nothing_that_is_obeyed() {
+        let mut out = Html { out: String::new(), lang: Lang::En };
+        out.block(&Block::Code { text: "-- a\u{202e}<b>\nSELECT 1;\n".to_owned() });
+        assert_eq!(out.out, "<pre>-- a &lt;b&gt;\nSELECT 1;</pre>\n");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Blocks as Markdown. Drawings are images where they are files beside it; what is too long for a text is left out.
 
-use super::{coded, ends, logo_name, shown, told, whole_title};
+use super::{coded, ends, logo_name, shown, told, whole_title, with_below};
 use crate::blocks::{
     Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
 };
 use crate::text::Lang;
+use dyno_core::{harmless, is_command};
 
 /// The way to the file of a drawing; `None` where it has none.
 pub(crate) type ImageOf<'a> = &'a dyn Fn(&Drawing) -> Option<String>;
@@ -67,7 +68,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
                 write(out, blocks, lang, image);
             }
             Block::Code { text } => {
-                text.lines().for_each(|line| *out += &format!("    {line}\n"));
+                harmless(text).lines().for_each(|line| *out += &format!("    {line}\n"));
                 out.push('\n');
             }
         }
@@ -152,10 +153,7 @@ fn content(cell: &Cell, column: &TableColumn, lang: Lang) -> String {
         text = format!("{} {text}", cell.bound);
     }
     let below: Vec<String> = cell.below.iter().map(|below| line(below, lang)).collect();
-    match below.is_empty() {
-        true => text,
-        false => format!("{text} ({})", below.join("; ")).trim_start().to_owned(),
-    }
+    with_below(text, &below, lang)
 }
 
 fn line(line: &TextLine, lang: Lang) -> String {
@@ -184,7 +182,7 @@ fn code(text: &str) -> String {
     if text.contains(['`', '<', '&']) {
         return escaped(text);
     }
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let plain = |c: char| if is_command(c) { ' ' } else { c };
     let text: String = text.replace('|', "\\|").chars().map(plain).collect();
     format!("`{text}`")
 }
@@ -197,7 +195,7 @@ fn escaped(text: &str) -> String {
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', c]),
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
-            c if c.is_control() => escaped.push(' '),
+            c if is_command(c) => escaped.push(' '),
             c => escaped.push(c),
         }
     }

@@ -46,9 +46,21 @@ impl Paper {
     }
 }
 
+/// What stands in a cell, and in brackets what stands below it where there is one line only.
+fn with_below(text: String, below: &[String], lang: Lang) -> String {
+    let [open, between, close] = match lang {
+        Lang::En => [" (", "; ", ")"],
+        Lang::Zh => ["（", "；", "）"],
+    };
+    match below.is_empty() {
+        true => text,
+        false => format!("{text}{open}{}{close}", below.join(between)).trim_start().to_owned(),
+    }
+}
+
 /// A text as a writer puts it down.
 fn told(text: &Message, lang: Lang) -> String {
-    text.render(lang)
+    text.line(lang)
 }
 
 /// The same where lines break: none breaks between a number and what it counts.

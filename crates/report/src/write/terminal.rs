@@ -1,6 +1,6 @@
 //! Blocks as plain text for a terminal.
 
-use super::{bare, ends, shown, told, whole_title};
+use super::{bare, ends, shown, told, whole_title, with_below};
 use crate::blocks::{Block, Cell, CellValue, PaperTable, TableColumn, TextLine};
 use crate::text::Lang;
 use dyno_facts::text_table;
@@ -73,8 +73,5 @@ fn content(cell: &Cell, column: &TableColumn, lang: Lang) -> String {
     };
     let below = ends.into_iter().chain(cell.below.iter().map(|below| line(below, lang)));
     let below: Vec<String> = below.collect();
-    match below.is_empty() {
-        true => text,
-        false => format!("{text} ({})", below.join("; ")).trim_start().to_owned(),
-    }
+    with_below(text, &below, lang)
 }

@@ -7,6 +7,7 @@ use crate::blocks::{
     TextLine,
 };
 use crate::text::Lang;
+use dyno_core::is_command;
 use std::collections::HashSet;
 
 /// Longer words get places where a line may break.
@@ -353,7 +354,7 @@ pub(crate) fn quoted(text: &str) -> String {
         match c {
             '\\' | '"' => out.extend(['\\', c]),
             '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push(' '),
+            c if is_command(c) => out.push(' '),
             c => out.push(c),
         }
     }
@@ -379,7 +380,7 @@ fn markup(text: &str) -> String {
             out.push_str("#gap;");
         }
         match c {
-            c if c.is_control() => out.push(' '),
+            c if is_command(c) => out.push(' '),
             '\\' | '#' | '$' | '*' | '_' | '`' | '<' | '>' | '@' | '=' | '-' | '+' | '/' | '~'
             | '[' | ']' | '"' | '\'' => out.extend(['\\', c]),
             // Where no letter is before it, it may number a list or be the first of three.

@@ -2,6 +2,7 @@
 
 use crate::support::{elements, golden, number};
 use crate::synthetic::{HOSTILE, published, run, two_targets};
+use dyno_core::is_command;
 use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
 use dyno_report::blocks::{Block, PaperTable};
 use dyno_report::{Lang, Level, Paper, Templates};
@@ -104,21 +105,51 @@ fn fifty_points_stay_below_a_megabyte() {
     elements(&html);
 }
 
-#[test]
-fn hostile_names_stay_text() {
-    let mut hostile = two_targets(&[1, 8], 1, 6);
-    hostile.header.title = HOSTILE.to_owned();
-    hostile.header.command_line.push(HOSTILE.to_owned());
-    hostile.header.targets[0].name = HOSTILE.to_owned();
-    hostile.header.experiments[0].options.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
-    for trial in &mut hostile.trials {
-        trial.summary.target = HOSTILE.to_owned();
-        trial.summary.notes = vec![HOSTILE.into()];
+/// The paper of a run in which all that others may name or say is this text.
+fn paper_of_others(text: &str) -> Paper {
+    let mut run = two_targets(&[1, 8], 1, 6);
+    run.header.title = text.to_owned();
+    run.header.command_line.push(text.to_owned());
+    run.header.targets[0].name = text.to_owned();
+    run.header.experiments[0].options.insert(text.to_owned(), text.to_owned());
+    for trial in &mut run.trials {
+        trial.summary.target = text.to_owned();
+        trial.summary.notes = vec![text.into()];
         for error in &mut trial.summary.errors {
-            error.message = HOSTILE.into();
+            error.message = text.into();
         }
     }
-    let paper = Paper::new(&[hostile], &[published()]);
+    Paper::new(&[run], &[published()])
+}
+
+#[test]
+fn item_21_no_page_obeys_the_texts_of_others_and_they_forge_no_line() {
+    let obeyed = "\u{1b}[2Ja\u{202e}b\u{9b}c\u{2028}d\u{feff}e\r\nOK: everything passed";
+    let paper = paper_of_others(obeyed);
+    let is_shown = |c: char| !is_command(c) || matches!(c, '\n' | '\t');
+    for (form, page) in [
+        ("html", paper.html(Lang::En).expect("rendered")),
+        ("typst", paper.typst(Lang::En).expect("rendered")),
+        ("markdown", paper.markdown(Lang::En)),
+        ("csv", paper.csv()),
+    ] {
+        assert!(page.contains("OK: everything passed"), "{form}");
+        let found = page.chars().find(|c| !is_shown(*c));
+        assert_eq!(found, None, "{form}");
+    }
+    for text in [
+        paper.terminal(Lang::En),
+        paper.brief(Lang::En),
+        paper.results_text(Lang::En),
+        paper.markdown(Lang::En),
+    ] {
+        assert!(text.lines().all(|line| !line.starts_with("OK: ")), "{text}");
+    }
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let paper = paper_of_others(HOSTILE);
     let html = paper.html(Lang::En).expect("rendered");
     assert!(!html.contains("<script>alert"));
     assert!(html.contains("&lt;script&gt;alert"));

@@ -3,7 +3,7 @@
 use crate::support::table;
 use crate::synthetic::{self, pgbench, two_targets};
 use dyno_facts::{ExperimentFacts, PublishedRow, PublishedTable};
-use dyno_report::blocks::{Block, Drawing, PaperTable};
+use dyno_report::blocks::{Block, Drawing, Level, PaperTable, TextLine};
 use dyno_report::{Edition, Lang, Naming, Paper, Templates};
 use dyno_store::RunData;
 
@@ -68,6 +68,7 @@ fn the_short_edition_has_at_most_12_pages() {
             "many experiments",
             Paper::new(&[repeated(pgbench::pgbench(), 16)], &pgbench::published()),
         ),
+        ("five suites", five_suites()),
         ("many of both", Paper::new(&[repeated(two_targets(&[1, 8, 64], 1, 12), 10)], &[])),
     ];
     for (name, paper) in papers {
@@ -76,6 +77,32 @@ fn the_short_edition_has_at_most_12_pages() {
         assert!(short <= PAGES * LINES, "{name}: {short} lines, {} pages", short / LINES);
         assert!(short < full, "{name}: the full edition has {full} lines");
     }
+}
+
+fn five_suites() -> Paper {
+    let runs = [
+        two_targets(&[1, 8, 64], 3, 30),
+        pgbench::pgbench(),
+        synthetic::tpcc::tpcc(),
+        synthetic::tpch::tpch(),
+        synthetic::cluster::cluster(),
+    ];
+    Paper::new(&runs, &[])
+}
+
+#[test]
+fn page_one_has_room_for_the_caveats_of_many_suites() {
+    let paper = five_suites();
+    let caveats = paper.checks.iter().filter(|check| check.level == Level::W);
+    let caveats = caveats.filter(|check| !check.findings.is_empty()).count();
+    let cover = paper.blocks(&Templates::default(), Lang::En).into_iter().next();
+    let Some(Block::Cover(cover)) = cover else { panic!("no cover") };
+    let items = &cover.warnings.items;
+    let of = |item: &TextLine| item[0].text.to_string();
+    let told = items.iter().filter(|item| of(item).starts_with('W')).count();
+    assert!(caveats > 12 && told == 12, "{caveats}, {told}");
+    let last = items.last().expect("an item");
+    assert!(of(last).contains("further caveats") && last.len() == 1 + caveats - told, "{last:?}");
 }
 
 #[test]
@@ -87,6 +114,21 @@ fn what_the_short_edition_leaves_out_leads_nowhere() {
         assert!(html.contains(&format!("id=\"{name}\"")), "#{name} is nowhere");
     }
     assert!(!html.contains("<th scope=\"row\"></th>"), "a row without a head");
+}
+
+#[test]
+fn several_runs_in_short_leave_what_each_of_them_has_to_the_full_edition() {
+    let paper = || Paper::new(&[synthetic::cluster::cluster(), two_targets(&[1, 8], 3, 30)], &[]);
+    let short = paper().in_edition(Edition::Short);
+    let text = short.markdown(Lang::En);
+    assert!(paper().markdown(Lang::En).contains("Nodes of ") && !text.contains("Nodes of "));
+    assert_eq!(text.matches("dyno reproduce ").count(), 2, "{text}");
+    assert!(text.contains("Original commands:") && !text.contains("Original command:"));
+    // Both were made by one machine.
+    assert_eq!(table(&short, "Load generator").rows.len(), 1);
+    let columns = table(&short, "Checks that raised findings").columns;
+    let heads: Vec<String> = columns.iter().map(|column| column.title.to_string()).collect();
+    assert_eq!(heads, ["No.", "Found", "Meaning"]);
 }
 
 fn labels(runs: &[RunData], by_product: bool) -> Vec<String> {
@@ -189,6 +231,11 @@ fn runs_of_classes_stand_in_one_table_and_one_chart_for_each_quantity() {
         "{svg}"
     );
     assert_eq!(svg.matches("<rect class=\"column\"").count(), 2 + 4, "with those of the legend");
+    // Without published figures bars have the colours of their targets.
+    let own = figures(&Paper::new(&[two_targets(&[8], 3, 30)], &[]), "results");
+    assert!(own[0].caption.contains("by target"), "{}", own[0].caption);
+    let own: &str = &own[0].svgs[0];
+    assert!(own.contains("series s0") && own.contains("series s1"), "{own}");
     assert!(!charts[0].narrow.is_empty(), "laid out for small screens, too");
     // The first of them is that of page one.
     let cover = paper.blocks(&Templates::default(), Lang::En).into_iter().next();

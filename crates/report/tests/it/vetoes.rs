@@ -4,7 +4,7 @@ use crate::support::elements;
 use crate::synthetic::pairs::paired;
 use crate::verdict::{around, call, paper};
 use dyno_facts::{CommitWait, NodeConditions};
-use dyno_report::{Call, GateResult, Lang, Paper};
+use dyno_report::{Call, GateResult, Lang, Paper, Templates};
 use dyno_store::RunData;
 
 /// A run with a gate that its pairs would break, changed.
@@ -93,6 +93,12 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
             let chinese = paper.verdicts.sentence().expect("a sentence").render(Lang::Zh);
             assert!(chinese.contains("可由其他原因解释") && chinese.contains(id), "{chinese}");
             elements(&paper.html(Lang::Zh).expect("rendered"));
+            // A chart has room for the number of a check alone.
+            let number = paper.checks.iter().find(|check| check.id == id).map(|it| it.number);
+            let short = format!("undecided: E{}", number.expect("a check"));
+            let charts = paper.charts(&Templates::default(), Lang::En);
+            assert!(charts.iter().any(|chart| chart.svg.contains(&short)), "{id}: {short}");
+            assert!(charts.iter().all(|chart| !chart.svg.contains(&format!("undecided: {id}"))));
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, sentence};
 use dyno_core::ShardRule;
 use dyno_facts::{Role, Route, SecretUrl, TargetFacts, TargetNode};
-use dyno_suite::Overrides;
+use dyno_suite::{Overrides, SuiteError};
 use dyno_topology::{Cluster, ClusterError};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> 
             overrides.nodes.push((name.to_owned(), cluster_nodes(folder)?));
             Ok(())
         }
-        _ => overrides.add_target(text).map_err(|problem| Failure::usage(problem.to_string())),
+        _ => overrides.add_target(text).map_err(|problem| SuiteError::from(problem).into()),
     }
 }
 

@@ -13,18 +13,19 @@ use crate::asking;
 use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
 use crate::signals::{EndedBySignal, unless_stopped};
-use dyno_core::{Cause, DbError, Discard, Driver, SECOND, Session};
+use dyno_core::{AnswerTable, Cause, DbError, Driver, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
 use dyno_load::{Patience, doing};
 use dyno_observe::{ServerProcess, read_facts};
-use dyno_reactor::{block_on, monotonic_now, timeout};
+use dyno_reactor::block_on;
 use std::path::Path;
 use std::time::Instant;
 
 pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
-    in_session(driver, async |session| read_facts(session).await).await
+    let within = Patience::default().says_after;
+    in_session(driver, async |session| read_facts(session, within).await).await
 }
 
 /// The error of what a signal has ended.
@@ -136,7 +137,7 @@ fn create_database(target: &TargetUrl, name: &str) -> Result<(), Failure> {
     let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
     let created = Database::open(&server).and_then(|database| {
         with_driver!(&database, driver => run(in_session(driver, async |session| {
-            session.query(&sql, &mut Discard).await.map(drop)
+            session.query(&sql, &mut AnswerTable::default()).await.map(drop)
         })))
     });
     created.map_err(|error| {
@@ -201,19 +202,7 @@ fn url_failure(error: TargetError) -> Failure {
 
 fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let database = Database::open(target)?;
-    let answers = Patience::default().says_after;
-    let within = answers + target.connect_timeout_s() * SECOND;
-    let silent = || {
-        DbError::unreachable(format!(
-            "The server at {} takes the log-in, and answers no question within {} s.",
-            target.hosts,
-            answers / SECOND
-        ))
-    };
-    let facts = with_driver!(&database, driver => run(async {
-        let asked = timeout(monotonic_now() + within, facts_of(driver)).await;
-        asked.unwrap_or_else(|_| Err(silent()))
-    }))?;
+    let facts = with_driver!(&database, driver => run(facts_of(driver)))?;
     Ok((database, facts))
 }
 

@@ -16,6 +16,7 @@ pub(crate) use run::RunFollower;
 pub(crate) use view::{EventView, QueryView, RowView, RunView, TrialView, folder_name, run_status};
 
 use changes::Changes;
+use dyno_core::harmless;
 use dyno_facts::NodeRow;
 use dyno_store::is_growing;
 use serde::Serialize;
@@ -87,7 +88,7 @@ impl Update {
             Update::Goodbye => Ok("null".to_owned()),
         };
         // Texts, numbers and lists of them can always be written as JSON.
-        json.unwrap_or_default()
+        harmless(&json.unwrap_or_default()).into_owned()
     }
 }
 

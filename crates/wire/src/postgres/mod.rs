@@ -6,6 +6,7 @@
 //! or allocates by a length that the peer merely claims.
 
 pub mod backend;
+pub mod binary_rows;
 pub mod frame;
 pub mod frontend;
 pub mod row;

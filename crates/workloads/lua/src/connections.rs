@@ -1,8 +1,9 @@
 //! The connections of one Lua state, and the answers to its requests.
 
 use crate::counters::ScriptCounters;
-use crate::machine::{BoundValue, LuaAnswer, LuaMachine, LuaStep};
-use crate::rows::{ConnectionResults, ResultSet};
+use crate::machine::{LuaAnswer, LuaMachine, LuaStep};
+use crate::raw::{BoundValues, Shared};
+use crate::rows::ResultSet;
 use crate::sql;
 use crate::worker::LuaCommon;
 use dyno_core::{
@@ -35,6 +36,9 @@ struct Prepared {
     server: Option<Statement>,
 }
 
+/// So many parameters need no memory of their own.
+const FEW_PARAMS: usize = 8;
+
 pub(crate) struct Connections<'a, D: Driver> {
     driver: &'a D,
     /// The worker's.
@@ -47,7 +51,7 @@ pub(crate) struct Connections<'a, D: Driver> {
     slots: Vec<Slot<D::Session>>,
     statements: Vec<Prepared>,
     counters: Rc<ScriptCounters>,
-    results: Rc<ConnectionResults>,
+    shared: Rc<Shared>,
     /// Some slots are parked.
     has_parked: bool,
     /// Why the last connection was not opened.
@@ -83,7 +87,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             slots: Vec::new(),
             statements: Vec::new(),
             counters: Rc::clone(&machine.counters),
-            results: Rc::clone(&machine.results),
+            shared: Rc::clone(&machine.shared),
             has_parked: false,
             unopened: None,
             failure: None,
@@ -103,8 +107,18 @@ impl<'a, D: Driver> Connections<'a, D> {
             return self.refused(error);
         }
         let answered = match request {
-            LuaStep::Query(number, sql) => self.query(engine, number, &sql.as_bytes(), tally).await,
-            LuaStep::Execute(number, values) => self.execute(engine, number, &values, tally).await,
+            LuaStep::Query(number) => {
+                let sql = self.shared.sql.take();
+                let answered = self.query(engine, number, &sql, tally).await;
+                self.shared.give_back(sql);
+                answered
+            }
+            LuaStep::Execute(number) => {
+                let values = self.shared.values.take();
+                let answered = self.execute(engine, number, &values, tally).await;
+                *self.shared.values.borrow_mut() = values;
+                answered
+            }
             LuaStep::Connect => self.connect(engine).await,
             LuaStep::Disconnect(number) => self.disconnect(engine, number).await,
             LuaStep::Reconnect(number) => self.reconnect(number).await,
@@ -258,7 +272,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
         let sql = utf8(sql)?;
-        let mut rows = self.results.take(number);
+        let mut rows = self.shared.results.take(number);
         let done =
             with_session!(self, engine, number, session => session.query(sql, &mut rows).await);
         let done = done.map_err(|error| error.with_statement(sql))?;
@@ -337,15 +351,14 @@ impl<'a, D: Driver> Connections<'a, D> {
         &mut self,
         mut engine: Option<&mut S>,
         number: usize,
-        values: &[BoundValue],
+        values: &BoundValues,
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
         let statement = self.statements.get(number).ok_or_else(closed)?;
         if !self.prepares {
-            let values: Vec<BoundValue> =
-                values.iter().zip(&statement.types).map(|(value, kind)| value.of(*kind)).collect();
+            let params: Vec<Param<'_>> = values.params(&statement.types).collect();
             let (connection, sql) =
-                (statement.connection, sql::substituted(&statement.sql, &values));
+                (statement.connection, sql::substituted(&statement.sql, &params));
             return self.query(engine, connection, sql.as_bytes(), tally).await;
         }
         let server = match statement.server {
@@ -354,22 +367,19 @@ impl<'a, D: Driver> Connections<'a, D> {
         };
         let statement = &self.statements[number];
         let connection = statement.connection;
-        let mut params: Vec<Param<'_>> = Vec::with_capacity(values.len());
-        for (value, kind) in values.iter().zip(&statement.types) {
-            params.push(match (value, kind) {
-                (BoundValue::Null, _) => Param::Null,
-                (BoundValue::Text(text), ParamType::Int) => {
-                    whole(text).map_or(Param::Text(text), Param::Int)
-                }
-                (BoundValue::Text(text), _) => Param::Text(text),
-                // As C converts it: without its fraction.
-                (BoundValue::Number(number), ParamType::Int) => Param::Int(*number as i64),
-                (BoundValue::Number(number), _) => Param::Double(*number),
-            });
-        }
-        let mut rows = self.results.take(connection);
+        let mut few = [Param::Null; FEW_PARAMS];
+        let many: Vec<Param<'_>>;
+        let given = values.params(&statement.types);
+        let params = if values.len() <= FEW_PARAMS {
+            few.iter_mut().zip(given).for_each(|(place, param)| *place = param);
+            &few[..values.len().min(statement.types.len())]
+        } else {
+            many = given.collect();
+            many.as_slice()
+        };
+        let mut rows = self.shared.results.take(connection);
         let done = with_session!(self, engine, connection, session => {
-            session.execute(server, &params, &mut rows).await
+            session.execute(server, params, &mut rows).await
         });
         let done = done.map_err(|error| error.with_statement(statement.sql.as_str()))?;
         Ok(self.counted(connection, done, rows, tally))
@@ -384,14 +394,9 @@ impl<'a, D: Driver> Connections<'a, D> {
     ) -> LuaAnswer {
         tally.count(done);
         self.counters.statement(done);
-        let (rows, columns) = self.results.keep(connection, rows);
-        if done.has_rows { LuaAnswer::Rows(rows, columns) } else { LuaAnswer::Nothing }
+        self.shared.results.keep(connection, rows);
+        LuaAnswer::Nothing
     }
-}
-
-/// A 64-bit number that has come as its digits.
-fn whole(digits: &[u8]) -> Option<i64> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn utf8(sql: &[u8]) -> DbResult<&str> {

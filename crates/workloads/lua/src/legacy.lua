@@ -69,7 +69,7 @@ function db_bind_param(prepared, values)
 end
 
 function db_execute(prepared)
-   for index, bound in ipairs(prepared.bound_values and prepared.params or {}) do
+   for index, bound in ipairs(prepared.bound_values and prepared[2] or {}) do
       bound:set(prepared.bound_values[index])
    end
    return prepared:execute()

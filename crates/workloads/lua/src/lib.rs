@@ -17,6 +17,7 @@ mod counters;
 mod family;
 mod machine;
 mod random;
+mod raw;
 mod reports;
 mod rows;
 mod script;

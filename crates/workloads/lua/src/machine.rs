@@ -4,15 +4,17 @@
 
 use crate::counters::ScriptCounters;
 use crate::random::{Numbers, UniqueNumbers};
+use crate::raw::{self, Halt, Plain, Request, Shared};
 use crate::reports::ReportStat;
-use crate::rows::ConnectionResults;
+use crate::rows;
 use crate::script::{LuaScript, OptionValue, ScriptSettings};
 use crate::watch::Watch;
 use dyno_core::ParamType;
 use mlua::{
     Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,10 +32,12 @@ pub(crate) enum LuaStep {
     Connect,
     Disconnect(usize),
     Reconnect(usize),
-    Query(usize, LuaText),
+    /// Of the text that the machine shares.
+    Query(usize),
     Prepare(usize, LuaText),
     Bind(usize, Vec<ParamType>),
-    Execute(usize, Vec<BoundValue>),
+    /// With the values that the machine shares.
+    Execute(usize),
     SleepUs(f64),
     /// An event of a `thread_run()` has ended, which waits for the next one.
     Stopped,
@@ -71,51 +75,27 @@ impl From<mlua::Error> for LuaError {
     }
 }
 
-/// The value of a bound parameter.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum BoundValue {
-    Null,
-    Number(f64),
-    Text(Vec<u8>),
-}
-
-impl BoundValue {
-    /// As a parameter of this type takes it: an integer without its fraction.
-    pub(crate) fn of(&self, kind: ParamType) -> BoundValue {
-        match self {
-            BoundValue::Number(number) if kind == ParamType::Int => {
-                BoundValue::Number(number.trunc())
-            }
-            value => value.clone(),
-        }
-    }
-}
-
 /// The answer to a request.
 pub(crate) enum LuaAnswer {
     Nothing,
     Number(usize),
-    /// Numbers of rows and columns.
-    Rows(usize, usize),
-    Error {
-        errno: u32,
-        sqlstate: String,
-        message: String,
-        is_ignored: bool,
-    },
+    Error { errno: u32, sqlstate: String, message: String, is_ignored: bool },
 }
 
 #[derive(Debug)]
 pub(crate) struct LuaMachine {
-    thread: Thread,
+    /// Keeps the coroutine.
+    _thread: Thread,
+    /// It has failed: Lua would take it for one that has not begun.
+    is_dead: Cell<bool>,
     pub(crate) watch: Rc<Watch>,
     pub(crate) counters: Rc<ScriptCounters>,
-    pub(crate) results: Rc<ConnectionResults>,
-    numbers: Rc<RefCell<Numbers>>,
     /// What `host.stat()` gives to the hooks of reports.
     stat: Rc<RefCell<ReportStat>>,
     /// Closed after the thread.
-    _lua: Lua,
+    lua: Lua,
+    /// Closed after the state, whose functions have its address.
+    pub(crate) shared: Rc<Shared>,
 }
 
 impl LuaMachine {
@@ -135,12 +115,11 @@ impl LuaMachine {
         lua.globals().get::<Table>("package")?.set("path", script.search.as_str())?;
         let host = host(&lua, script, settings, worker)?;
         let numbers = Numbers::new(settings.seed, worker, settings.random);
-        let numbers = Rc::new(RefCell::new(numbers));
-        host.set("rand", random(&lua, &numbers, unique)?)?;
+        let shared = Rc::new(Shared::new(numbers, unique));
+        raw::offer(&shared, &lua, &host)?;
+        rows::offer(&shared, &lua, &host)?;
         let counters = Rc::new(ScriptCounters::default());
         counters.offer(&lua, &host)?;
-        let results = Rc::new(ConnectionResults::default());
-        results.offer(&lua, &host)?;
         let stat = Rc::new(RefCell::new(ReportStat::default()));
         let of_hooks = Rc::clone(&stat);
         host.set("stat", lua.create_function(move |lua, ()| of_hooks.borrow().table(lua))?)?;
@@ -154,36 +133,96 @@ impl LuaMachine {
             .set_mode(mlua::ChunkMode::Text)
             .into_function()?;
         let thread = lua.create_thread(executor)?;
+        shared.thread.set(thread.state());
         let watch = Rc::new(Watch::over(thread.state()));
         let late = Rc::clone(&watch);
         host.set("is_late", lua.create_function(move |_, ()| Ok(late.is_late()))?)?;
-        Ok((LuaMachine { thread, watch, counters, results, numbers, stat, _lua: lua }, chunk))
+        Ok((
+            LuaMachine {
+                _thread: thread,
+                is_dead: Cell::new(false),
+                watch,
+                counters,
+                stat,
+                lua,
+                shared,
+            },
+            chunk,
+        ))
     }
 
     /// The original draws a number for its histogram of latencies, after each event of a thread.
     pub(crate) fn draw_between_events(&self) {
-        self.numbers.borrow_mut().bits();
+        self.shared.numbers.borrow_mut().bits();
     }
 
     pub(crate) fn set_stat(&self, stat: ReportStat) {
         *self.stat.borrow_mut() = stat;
     }
 
-    /// Goes on with the name and argument of the next function, or its number.
-    #[inline]
+    /// Goes on with the name and argument of the next function, or with what it waits for.
     pub(crate) fn resume(&self, given: impl IntoLuaMulti) -> Result<LuaStep, LuaError> {
+        self.lives()?;
+        let given = raw::given(&self.lua, self.shared.thread.get(), given);
+        self.is_dead.set(given.is_err());
+        self.go_on(given?)
+    }
+
+    #[inline]
+    fn lives(&self) -> Result<(), LuaError> {
+        if self.is_dead.get() {
+            return Err(LuaError::new("the script has ended with an error"));
+        }
+        Ok(())
+    }
+
+    /// As [`LuaMachine::resume`], without mlua: for events and for statements that went well.
+    #[inline]
+    pub(crate) fn resume_plain(&self, given: Plain) -> Result<LuaStep, LuaError> {
+        self.lives()?;
+        if !raw::given_plain(self.shared.thread.get(), given) {
+            self.is_dead.set(true);
+            return Err(LuaError::new("not enough memory"));
+        }
+        self.go_on(1)
+    }
+
+    /// Goes on with what is on the coroutine's stack.
+    #[inline]
+    fn go_on(&self, arguments: c_int) -> Result<LuaStep, LuaError> {
         self.watch.turn();
-        let wanted = self.thread.resume::<Wanted>(given);
+        let halt = raw::resumed(self.shared.thread.get(), arguments);
         self.watch.turn();
-        step(wanted?).map_err(LuaError::from)
+        match (halt, self.shared.request.take()) {
+            (Halt::Asked, Request::Query(connection)) => Ok(LuaStep::Query(connection)),
+            (Halt::Asked, Request::Execute(statement)) => Ok(LuaStep::Execute(statement)),
+            (Halt::Asked, Request::None) => self.other_step(0),
+            (Halt::Zero, _) => Ok(LuaStep::Done(None)),
+            (Halt::Values(count), _) => self.other_step(count),
+            (Halt::Failed, _) => Err(self.failure()),
+        }
+    }
+
+    fn other_step(&self, count: c_int) -> Result<LuaStep, LuaError> {
+        let wanted = raw::taken::<Wanted>(&self.lua, self.shared.thread.get(), count)?;
+        step(wanted).map_err(LuaError::from)
+    }
+
+    #[cold]
+    fn failure(&self) -> LuaError {
+        self.is_dead.set(true);
+        match raw::taken::<Value>(&self.lua, self.shared.thread.get(), 1) {
+            Ok(error) => LuaError::new(text(&error).unwrap_or_else(|| "(not a string)".to_owned())),
+            Err(error) => LuaError::from(error),
+        }
     }
 
     /// Goes on with the answer to a request.
+    #[inline]
     pub(crate) fn answer(&self, answer: LuaAnswer) -> Result<LuaStep, LuaError> {
         match answer {
-            LuaAnswer::Nothing => self.resume(true),
+            LuaAnswer::Nothing => self.resume_plain(Plain::True),
             LuaAnswer::Number(number) => self.resume((true, number)),
-            LuaAnswer::Rows(rows, columns) => self.resume((true, rows, columns)),
             LuaAnswer::Error { errno, sqlstate, message, is_ignored } => {
                 self.resume((false, errno, sqlstate, message, is_ignored))
             }
@@ -197,10 +236,10 @@ impl Drop for LuaMachine {
     }
 }
 
-/// The number of a request in the prelude, and up to three values.
-type Wanted = (i32, Value, Value, Value);
+/// The number of a request in the prelude, and up to two values.
+type Wanted = (i32, Value, Value);
 
-fn step((number, first, second, third): Wanted) -> mlua::Result<LuaStep> {
+fn step((number, first, second): Wanted) -> mlua::Result<LuaStep> {
     Ok(match number {
         0 => LuaStep::Done(text(&first)),
         1 => LuaStep::Last,
@@ -212,10 +251,8 @@ fn step((number, first, second, third): Wanted) -> mlua::Result<LuaStep> {
         4 => LuaStep::Connect,
         5 => LuaStep::Disconnect(index(&first)),
         6 => LuaStep::Reconnect(index(&first)),
-        7 => LuaStep::Query(index(&first), sql(second)?),
         8 => LuaStep::Prepare(index(&first), sql(second)?),
         9 => LuaStep::Bind(index(&first), param_types(&second)?),
-        10 => LuaStep::Execute(index(&first), bound_values(&second, index(&third))?),
         11 => LuaStep::SleepUs(number_of(&first)),
         12 => LuaStep::Stopped,
         13 => LuaStep::Ignored,
@@ -269,19 +306,6 @@ fn param_types(value: &Value) -> mlua::Result<Vec<ParamType>> {
     kinds.sequence_values::<u32>().map(kind).collect()
 }
 
-fn bound_values(value: &Value, count: usize) -> mlua::Result<Vec<BoundValue>> {
-    let Some(values) = value.as_table() else { return Ok(Vec::new()) };
-    let bound = |index: usize| {
-        let value: Value = values.raw_get(index)?;
-        Ok(match &value {
-            Value::Nil => BoundValue::Null,
-            Value::String(text) => BoundValue::Text(text.as_bytes().to_vec()),
-            value => BoundValue::Number(number_of(value)),
-        })
-    };
-    (1..=count).map(bound).collect()
-}
-
 /// What the prelude is given.
 fn host(
     lua: &Lua,
@@ -319,58 +343,4 @@ fn host(
     let trace = lua.create_function(|lua, ()| lua.traceback(None, 2))?;
     host.set("traceback", trace)?;
     Ok(host)
-}
-
-type Draw = fn(&mut Numbers, u32, u32) -> u32;
-
-fn random(
-    lua: &Lua,
-    numbers: &Rc<RefCell<Numbers>>,
-    unique: &Arc<UniqueNumbers>,
-) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    let draws: [(&str, Draw); 4] = [
-        ("uniform", Numbers::uniform),
-        ("gaussian", Numbers::gaussian),
-        ("special", Numbers::special),
-        ("pareto", Numbers::pareto),
-    ];
-    for (name, draw) in draws {
-        let numbers = Rc::clone(numbers);
-        table.set(
-            name,
-            lua.create_function(move |_, (low, high): (f64, f64)| {
-                Ok(draw(&mut numbers.borrow_mut(), wrapped(low), wrapped(high)))
-            })?,
-        )?;
-    }
-    let of = Rc::clone(numbers);
-    let by_default = lua.create_function(move |_, (low, high): (f64, f64)| {
-        of.borrow_mut().by_default(wrapped(low), wrapped(high)).ok_or_else(|| {
-            mlua::Error::runtime("--rand-type=zipfian is not known to scripts of sysbench 1.0")
-        })
-    })?;
-    table.set("default", by_default)?;
-    let unique = Arc::clone(unique);
-    table.set("unique", lua.create_function(move |_, ()| Ok(unique.draw()))?)?;
-    let of = Rc::clone(numbers);
-    let unit = lua.create_function(move |_, ()| Ok(of.borrow_mut().unit()))?;
-    table.set("uniform_double", unit)?;
-    let of = Rc::clone(numbers);
-    let halves = lua.create_function(move |_, ()| {
-        let bits = of.borrow_mut().bits();
-        Ok(((bits >> 32) as u32, bits as u32))
-    })?;
-    table.set("halves", halves)?;
-    let of = Rc::clone(numbers);
-    let text = lua.create_function(move |lua, template: LuaText| {
-        lua.create_string(of.borrow_mut().text(&template.as_bytes()))
-    })?;
-    table.set("string", text)?;
-    Ok(table)
-}
-
-/// A number as the original's 32-bit parameter: without its fraction, and wrapped around.
-fn wrapped(number: f64) -> u32 {
-    number as i64 as u32
 }

@@ -1,16 +1,18 @@
 -- The interface of sysbench 1.0.20 for scripts, and what executes a script's functions.
 --
 -- Loaded with `host`, a table of what Rust gives. Everything of a script is executed in one coroutine. What has to wait
--- yields a request (its name and arguments) to the worker's task, which resumes it with the answer.
+-- yields a request (its name and arguments) to the worker's task, which resumes it with the answer; `host.query` and
+-- `host.execute` yield themselves. What a query passes through reads few fields, and those by number: each is a miss of
+-- the processor's caches, as other workers have had their turn meanwhile.
 
 local host = ...
 local real_ffi -- set once a literal has made LuaJIT load it
-local yield, running = coroutine.yield, coroutine.running
+local yield, running, type = coroutine.yield, coroutine.running, type
 local script_coroutine
 
 -- What is yielded first, and how `Request` in machine.rs calls it.
 local DONE, LAST, RESTART, FAILED = 0, 1, 2, 3
-local CONNECT, DISCONNECT, RECONNECT, QUERY, PREPARE, BIND, EXECUTE = 4, 5, 6, 7, 8, 9, 10
+local CONNECT, DISCONNECT, RECONNECT, PREPARE, BIND = 4, 5, 6, 8, 9
 local SLEEP, STOPPED, IGNORED = 11, 12, 13
 -- Steps that are resumed by a number: an event, and one that begins anew.
 local EVENT, AGAIN = 1, 2
@@ -22,9 +24,11 @@ local has_own_loop, is_over = false, false
 local TWO_TO_32 = 4294967296ULL
 real_ffi = package.loaded.ffi
 
+local ELSEWHERE = "dyno can't wait for a database inside a coroutine of the script's own"
+
 local function ask(...)
    if running() ~= script_coroutine then
-      error("dyno can't wait for a database inside a coroutine of the script's own", 3)
+      error(ELSEWHERE, 3)
    end
    return yield(...)
 end
@@ -240,8 +244,15 @@ end
 -- The description of the last error of this state, for before_restart_event.
 local last_error
 
--- Raises what the answer to a request of `self` (a connection) says, at the line of the script.
-local function fail(self, query, errno, state, message, ignorable)
+-- Some connection has had an error, which its next answer takes away.
+local has_failed = false
+
+-- Raises what the answer to a request of `self` (a connection) says, at the line of the script: `level` levels up.
+local function fail(level, self, query, errno, state, message, ignorable)
+   if errno == nil then
+      error(ELSEWHERE, level)
+   end
+   has_failed = true
    self.sql_errno, self.sql_state, self.sql_errmsg = errno, state, message
    local description = {
       connection = self, query = query, sql_errno = errno, sql_state = state, sql_errmsg = message,
@@ -258,48 +269,40 @@ local function fail(self, query, errno, state, message, ignorable)
       self.error = sysbench.sql.error.IGNORABLE
       description.errcode = sysbench.error.RESTART_EVENT
       last_error = description
-      error(description, 4)
+      error(description, level)
    end
    self.error = sysbench.sql.error.FATAL
-   error(string.format("SQL error, errno = %d, state = '%s': %s", errno, state, message), 4)
+   error(string.format("SQL error, errno = %d, state = '%s': %s", errno, state, message), level)
 end
 
 -- The result of a connection: as in the original the same for all of its statements, replaced by the next one.
-local result = {}
-local result_meta = { __index = result, __tostring = function() return "<sql_result>" end }
-
-function result.fetch_row(self)
-   return host.fetch(self.number)
-end
-
-function result.free(self)
-   host.free(self.number)
-end
-
--- The result of an answer that went well, or an error.
-local function answered(self, query, ok, rows, columns, ...)
-   if not ok then
-      fail(self, query, rows, columns, ...)
-   end
-   self.error = 0
-   local own = self.result
-   own.nrows, own.nfields = rows or 0, columns or 0
-   return own
-end
+local fetch, free = host.fetch, host.free
+local result = {
+   fetch_row = function(self) return fetch(self.number) end,
+   free = function(self) free(self.number) end,
+}
+local result_meta = {
+   __index = function(self, name)
+      if name == "nrows" then
+         return (host.size(self.number))
+      elseif name == "nfields" then
+         return (select(2, host.size(self.number)))
+      end
+   end,
+   __tostring = function() return "<sql_result>" end,
+}
 
 local function checked(self, query, ok, ...)
    if not ok then
-      fail(self, query, ...)
+      fail(4, self, query, ...)
    end
    self.error = 0
    return ...
 end
 
+-- A connection's number is its field 1.
 local function open(self)
-   if not self.number then
-      error("the connection is closed", 3)
-   end
-   return self.number
+   return self[1] or error("the connection is closed", 3)
 end
 
 function driver.connect()
@@ -308,15 +311,15 @@ function driver.connect()
    if not ok then
       error("connection creation failed: " .. message, 2)
    end
-   self.number = number
-   self.result = setmetatable({ number = number, nrows = 0, nfields = 0 }, result_meta)
+   self[1] = number
+   self.result = setmetatable({ number = number, fetch_row = result.fetch_row, free = result.free }, result_meta)
    return self
 end
 
 function connection.disconnect(self)
-   if self.number then
-      ask(DISCONNECT, self.number)
-      self.number = nil
+   if self[1] then
+      ask(DISCONNECT, self[1])
+      self[1] = nil
    end
 end
 
@@ -324,18 +327,30 @@ function connection.reconnect(self)
    checked(self, nil, ask(RECONNECT, open(self)))
 end
 
+local query_and_wait, first_row = host.query, host.first_row
+
+-- Errors have the line of the script, `level` levels above `fail`.
+local function sent(self, query, level)
+   if type(query) ~= "string" then
+      query = tostring(query)
+   end
+   local number = self[1] or error("the connection is closed", level - 1)
+   local ok, errno, state, message, ignorable = query_and_wait(number, query)
+   if not ok then
+      fail(level, self, query, errno, state, message, ignorable)
+   elseif has_failed then
+      self.error = 0
+   end
+   return number
+end
+
 function connection.query(self, query)
-   -- In parentheses this is no tail call: errors have the line of the script, four levels up.
-   return (answered(self, query, ask(QUERY, open(self), tostring(query))))
+   sent(self, query, 4)
+   return self.result
 end
 
 function connection.query_row(self, query)
-   local found = answered(self, query, ask(QUERY, open(self), tostring(query)))
-   local row = found:fetch_row()
-   if row then
-      return unpack(row, 1, found.nfields)
-   end
-   return nil
+   return first_row(sent(self, query, 4))
 end
 
 -- Rows of a bulk insert become statements of at most this length, as in the original.
@@ -352,7 +367,7 @@ local function flush(self, query)
    end
    local text = bulk.head .. " " .. table.concat(bulk.rows, ",")
    bulk.rows, bulk.length = {}, #bulk.head
-   return checked(self, text, ask(QUERY, open(self), text))
+   sent(self, text, 5)
 end
 
 function connection.bulk_insert_next(self, row)
@@ -374,61 +389,69 @@ function connection.bulk_insert_done(self)
    end
 end
 
+-- A statement's fields: its number, its parameters, their number, the result of its connection.
 function connection.prepare(self, query)
    local number = checked(self, query, ask(PREPARE, open(self), query))
-   return setmetatable({ connection = self, number = number, query = query, values = {}, count = 0 }, statement_meta)
+   return setmetatable({ number, nil, 0, self.result, connection = self, query = query }, statement_meta)
 end
 
+-- A parameter's fields: its value, its type, the length of a text.
 function statement.bind_create(self, kind, max_length)
    if type(kind) ~= "number" or kind < 1 or kind > 12 then
       error("unknown type of a parameter: " .. tostring(kind), 2)
    end
-   return setmetatable({ kind = kind, max_length = max_length }, param_meta)
+   return setmetatable({ nil, kind, max_length }, param_meta)
 end
 
 function statement.bind_param(self, ...)
-   self.params, self.count = { ... }, select("#", ...)
+   self[2], self[3] = { ... }, select("#", ...)
    local kinds = {}
-   for index, bound in ipairs(self.params) do
-      kinds[index] = bound.kind
+   for index, bound in ipairs(self[2]) do
+      kinds[index] = bound[2]
    end
-   checked(self.connection, self.query, ask(BIND, self.number, kinds))
+   checked(self.connection, self.query, ask(BIND, self[1], kinds))
 end
 
+local execute_and_wait = host.execute
+
 function statement.execute(self)
-   local values, params, count = self.values, self.params, self.count
-   for index = 1, count do
-      values[index] = params[index].value
+   local ok, errno, state, message, ignorable = execute_and_wait(self[1], self[2], self[3])
+   if not ok then
+      fail(3, self.connection, self.query, errno, state, message, ignorable)
+   elseif has_failed then
+      self.connection.error = 0
    end
-   return (answered(self.connection, self.query, ask(EXECUTE, self.number, values, count)))
+   return self[4]
 end
 
 function statement.close(self)
-   self.params, self.count = nil, 0
+   self[2], self[3] = nil, 0
 end
 
 local TEXT, BIGINT = sysbench.sql.type.TIME, sysbench.sql.type.BIGINT
 
 -- `set(nil)` is NULL. Fractions of integers are cut off when they are sent.
 function param.set(self, value)
-   local kind = self.kind
+   local kind = self[2]
    if kind < TEXT and type(value) == "number" then
-      self.value = value
+      self[1] = value
    elseif value == nil then
-      self.value = nil
+      self[1] = nil
    elseif kind >= TEXT then
-      local text, most = tostring(value), self.max_length
-      self.value = most and #text > most and text:sub(1, most) or text
+      local text, most = tostring(value), self[3]
+      self[1] = most and #text > most and text:sub(1, most) or text
    elseif type(value) == "cdata" and kind <= BIGINT then
       -- Lua's numbers have 53 bits: the digits keep all 64.
-      self.value = tostring(real_ffi.cast("int64_t", value)):gsub("LL$", "")
+      self[1] = tostring(real_ffi.cast("int64_t", value)):gsub("LL$", "")
    else
-      self.value = tonumber(value) or error("a number is needed, not " .. tostring(value), 2)
+      self[1] = tonumber(value) or error("a number is needed, not " .. tostring(value), 2)
    end
 end
 
+local random_string = sysbench.rand.string
+
 function param.set_rand_str(self, template)
-   self.value = sysbench.rand.string(template)
+   self[1] = random_string(template)
 end
 
 -- What scripts declare by ffi ----------------------------------------------------------------------------------------

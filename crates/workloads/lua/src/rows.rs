@@ -1,7 +1,8 @@
 //! The rows of answers, as a script sees them: each connection has one result, which its next statement replaces, as in
 //! the original.
 
-use dyno_core::{AnswerRow, ColumnNames, Rows};
+use crate::raw::Shared;
+use dyno_core::{AnswerRow, AnswerTable, ColumnNames, Rows};
 use mlua::{Lua, Table};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,45 +32,56 @@ impl ConnectionResults {
         taken
     }
 
-    /// Keeps a connection's result; returns the numbers of its rows and columns.
-    pub(crate) fn keep(&self, connection: usize, result: ResultSet) -> (usize, usize) {
-        let size = (result.rows, result.columns);
+    /// Keeps the result of a connection's statement.
+    pub(crate) fn keep(&self, connection: usize, result: ResultSet) {
         let mut results = self.0.borrow_mut();
         if results.len() <= connection {
             results.resize_with(connection + 1, ResultSet::default);
         }
         results[connection] = result;
-        size
     }
 
-    /// Gives the prelude `fetch` and `free`.
-    pub(crate) fn offer(self: &Rc<Self>, lua: &Lua, host: &Table) -> mlua::Result<()> {
-        let results = Rc::clone(self);
-        let fetch = lua.create_function(move |lua, connection: usize| {
-            let mut results = results.0.borrow_mut();
-            results.get_mut(connection).map_or(Ok(None), |result| result.fetch(lua))
-        })?;
-        let results = Rc::clone(self);
-        let free = lua.create_function(move |_, connection: usize| {
-            if let Some(result) = results.0.borrow_mut().get_mut(connection) {
-                *result = ResultSet::default();
-            }
-            Ok(())
-        })?;
-        host.set("fetch", fetch)?;
-        host.set("free", free)
+    /// Lends a connection's result, which [`ConnectionResults::give_back`] ends.
+    pub(crate) fn lend(&self, connection: usize) -> ResultSet {
+        let mut results = self.0.borrow_mut();
+        results.get_mut(connection).map(std::mem::take).unwrap_or_default()
     }
+
+    pub(crate) fn give_back(&self, connection: usize, result: ResultSet) {
+        if let Some(place) = self.0.borrow_mut().get_mut(connection) {
+            *place = result;
+        }
+    }
+}
+
+/// Gives the prelude `size` and `free`.
+pub(crate) fn offer(shared: &Rc<Shared>, lua: &Lua, host: &Table) -> mlua::Result<()> {
+    let of = Rc::clone(shared);
+    let size = lua.create_function(move |_, connection: usize| {
+        let results = of.results.0.borrow();
+        Ok(results.get(connection).map_or((0, 0), |result| (result.rows, result.columns)))
+    })?;
+    let of = Rc::clone(shared);
+    let free = lua.create_function(move |_, connection: usize| {
+        if let Some(result) = of.results.0.borrow_mut().get_mut(connection) {
+            result.free();
+        }
+        Ok(())
+    })?;
+    host.set("size", size)?;
+    host.set("free", free)
 }
 
 impl Rows for ResultSet {
     const DESCRIBED: bool = true;
 
+    /// Of several result sets the last one is kept, whose rows all have its columns.
     fn columns<C: ColumnNames>(&mut self, columns: &C) {
+        self.clear();
         self.columns = columns.count();
     }
 
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        self.columns = row.columns();
         self.rows += 1;
         for column in 0..self.columns {
             if row.is_null(column) {
@@ -82,6 +94,11 @@ impl Rows for ResultSet {
             }
             self.ends.push(Some(self.bytes.len()));
         }
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        const MOST: usize = AnswerTable::WORKLOAD_BYTES_MAX;
+        (self.bytes.len() + size_of_val(self.ends.as_slice()) > MOST).then_some(MOST)
     }
 }
 
@@ -96,20 +113,25 @@ impl ResultSet {
         (self.columns, self.rows, self.next) = (0, 0, (0, 0));
     }
 
-    /// The next row as a list of texts, in which NULL is missing.
-    fn fetch(&mut self, lua: &Lua) -> mlua::Result<Option<Table>> {
+    /// Gives its memory back; its size is still known.
+    fn free(&mut self) {
+        (self.bytes, self.ends) = (Vec::new(), Vec::new());
+        self.next.0 = self.rows;
+    }
+
+    /// The columns of the row that is next; `None` after the last one.
+    pub(crate) fn columns_of_next(&self) -> Option<usize> {
+        (self.next.0 < self.rows).then_some(self.columns)
+    }
+
+    /// Goes on to the next row, which there is, and hands on its values: numbers of columns, and `None` for NULL.
+    pub(crate) fn next_row(&mut self, mut hand_on: impl FnMut(usize, Option<&[u8]>)) {
         let (row, mut begin) = self.next;
-        if row >= self.rows {
-            return Ok(None);
-        }
-        let table = lua.create_table_with_capacity(self.columns, 0)?;
-        for column in 0..self.columns {
-            if let Some(end) = self.ends[row * self.columns + column] {
-                table.raw_set(column + 1, lua.create_string(&self.bytes[begin..end])?)?;
-                begin = end;
-            }
+        let ends = self.ends.iter().skip(row * self.columns).take(self.columns);
+        for (column, end) in ends.enumerate() {
+            hand_on(column, end.and_then(|end| self.bytes.get(begin..end)));
+            begin = end.unwrap_or(begin);
         }
         self.next = (row + 1, begin);
-        Ok(Some(table))
     }
 }

@@ -1,7 +1,6 @@
 //! Texts of prepared statements.
 
-use crate::machine::BoundValue;
-use dyno_core::Dialect;
+use dyno_core::{Dialect, Param};
 use std::fmt::Write as _;
 
 /// The parts of a statement before, between and after its `?`, which count only outside of quotes.
@@ -36,17 +35,18 @@ pub(crate) fn with_placeholders(sql: &str, dialect: Dialect) -> (String, usize) 
 }
 
 /// The statement with values in place of its placeholders, for `--db-ps-mode=disable`.
-pub(crate) fn substituted(sql: &str, values: &[BoundValue]) -> String {
+pub(crate) fn substituted(sql: &str, values: &[Param<'_>]) -> String {
     let parts = parts(sql);
     let mut text = parts[0].to_owned();
     for (index, part) in parts.iter().enumerate().skip(1) {
         match values.get(index - 1) {
-            Some(BoundValue::Number(number)) => text.push_str(&number.to_string()),
-            Some(BoundValue::Text(value)) => {
+            Some(Param::Int(number)) => text.push_str(&number.to_string()),
+            Some(Param::Double(number)) => text.push_str(&number.to_string()),
+            Some(Param::Text(value)) => {
                 let value = String::from_utf8_lossy(value).replace('\'', "''");
                 text.extend(["'", &value, "'"]);
             }
-            Some(BoundValue::Null) | None => text.push_str("NULL"),
+            Some(Param::Null) | None => text.push_str("NULL"),
         }
         text.push_str(part);
     }
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(with_placeholders(sql, Dialect::Mysql), (sql.to_owned(), 2));
         let postgres = "SELECT '?', \"?\" FROM t WHERE a=$1 AND b=$2";
         assert_eq!(with_placeholders(sql, Dialect::Postgres), (postgres.to_owned(), 2));
-        let values = [BoundValue::Number(-5.0), BoundValue::Text(b"it's".to_vec())];
+        let values = [Param::Int(-5), Param::Text(b"it's")];
         let text = "SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
         assert_eq!(substituted(sql, &values), text);
     }

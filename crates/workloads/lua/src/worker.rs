@@ -2,8 +2,9 @@
 
 use crate::connections::Connections;
 use crate::counters::EVENT as EVENT_COUNTER;
-use crate::machine::{LuaAnswer, LuaError, LuaMachine, LuaStep};
+use crate::machine::{AGAIN, EVENT, LuaError, LuaMachine, LuaStep};
 use crate::random::UniqueNumbers;
+use crate::raw::Plain;
 use crate::reports::ReportStat;
 use crate::script::{LuaScript, ScriptSettings};
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session, Tally};
@@ -167,11 +168,34 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     /// Executes a function of the prelude's `steps` to its end.
     pub(crate) async fn step<S: Session>(
         &mut self,
-        mut engine: Option<&mut S>,
+        engine: Option<&mut S>,
         given: impl IntoLuaMulti,
         tally: &mut Tally,
     ) -> Ended {
-        let mut step = self.machine.resume(given);
+        let step = self.machine.resume(given);
+        self.finish(engine, step, tally).await
+    }
+
+    /// Executes an event to its end, or again one that begins anew.
+    #[inline]
+    pub(crate) async fn event<S: Session>(
+        &mut self,
+        session: &mut S,
+        is_again: bool,
+        tally: &mut Tally,
+    ) -> Ended {
+        let function = if is_again { AGAIN } else { EVENT };
+        let step = self.machine.resume_plain(Plain::Number(function));
+        self.finish(Some(session), step, tally).await
+    }
+
+    /// Answers all requests of a function that has begun.
+    async fn finish<S: Session>(
+        &mut self,
+        mut engine: Option<&mut S>,
+        mut step: Result<LuaStep, LuaError>,
+        tally: &mut Tally,
+    ) -> Ended {
         loop {
             step = match step {
                 Ok(LuaStep::Done(text)) => return Ended::Done(text),
@@ -187,7 +211,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                 Ok(request) => {
                     self.hasty = 0;
                     let engine = engine.as_deref_mut();
-                    let answer: LuaAnswer = self.connections.answer(engine, request, tally).await;
+                    let answer = self.connections.answer(engine, request, tally).await;
                     self.machine.answer(answer)
                 }
             };

@@ -1,6 +1,5 @@
 //! A script's `event` as a [`Workload`].
 
-use crate::machine::{AGAIN, EVENT};
 use crate::random::UniqueNumbers;
 use crate::script::{LuaScript, ScriptSettings};
 use crate::unconnected::Unconnected;
@@ -146,9 +145,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             worker.draw_between_events();
         }
         let ended = match worker.own_loop {
-            OwnLoop::None => {
-                worker.step(Some(session), if is_again { AGAIN } else { EVENT }, tally).await
-            }
+            OwnLoop::None => worker.event(session, is_again, tally).await,
             OwnLoop::NotBegun => {
                 worker.own_loop = OwnLoop::Waits;
                 worker.step(Some(session), "thread_run", tally).await

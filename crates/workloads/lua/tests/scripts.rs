@@ -137,6 +137,68 @@ function thread_done() say("done") con:disconnect() end
 }
 
 #[test]
+fn a_result_has_its_size_until_the_next_statement_and_parameters_are_any_number() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+function event()
+   local con = sysbench.sql.driver():connect()
+   local sum, nothing = con:prepare("SELECT " .. ("? + "):rep(9) .. "?"), con:prepare("SELECT 1")
+   local params = {{}}
+   for i = 1, 10 do params[i] = sum:bind_create(sysbench.sql.type.INT) end
+   sum:bind_param(unpack(params))
+   for i = 1, 10 do params[i]:set(i + 0.5) end
+   local rs = sum:execute()
+   say(rs.nrows, rs.nfields, rs:fetch_row()[1], tostring(rs:fetch_row()))
+   params[1]:set(nil)
+   sum:execute()
+   say(rs.nrows, tostring(rs:fetch_row()[1]))
+   rs:free()
+   say(rs.nrows, tostring(rs:fetch_row()), tostring(rs.other))
+   con:query("CREATE TABLE t (c TEXT)")
+   say(rs.nrows, rs.nfields)
+   con:query("SELECT c FROM t")
+   say(rs.nrows, rs.nfields, nothing:execute():fetch_row()[1], rs.nrows)
+   say(tostring(con:query_row("SELECT NULL")), select('#', con:query_row("SELECT 1, NULL, ''")))
+   say(tostring((con:query_row("SELECT 1; SELECT 2, 3, 4, 5, 6, 7 WHERE 1 = 0"))))
+   say(con:query_row("SELECT 1, 2, 3; SELECT 4"))
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    let expected = ["1 1 55 nil", "1 nil", "1 nil nil", "0 0", "0 1 1 1", "nil 3", "nil", "4"];
+    assert_eq!(bench.lines(), expected);
+}
+
+#[test]
+fn calls_that_can_not_wait_are_refused_at_their_lines() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+local function saying(ok, problem) say(tostring(ok), problem) end
+function event()
+   local con = sysbench.sql.driver():connect()
+   local one = con:prepare("SELECT 1")
+   saying(pcall(coroutine.wrap(function() con:query("SELECT 1") end)))
+   saying(pcall(coroutine.wrap(function() one:execute() end)))
+   saying(pcall(sysbench.rand.uniform, 1, "x"))
+   con:disconnect()
+   saying(pcall(function() con:query("SELECT 1") end))
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    let lines = bench.lines();
+    for (line, expected) in lines.iter().zip([
+        "my.lua:12: dyno can't wait for a database inside a coroutine",
+        "my.lua:13: dyno can't wait for a database inside a coroutine",
+        "number expected, got string",
+        "my.lua:16: the connection is closed",
+    ]) {
+        assert!(line.starts_with("false ") && line.contains(expected), "{line}");
+    }
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
 fn an_ignored_error_begins_the_event_anew_after_the_hook() {
     let bench = Bench::new(&format!(
         r#"{SAYS}

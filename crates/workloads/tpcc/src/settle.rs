@@ -2,7 +2,7 @@
 //! entered, and what became of those whose commit was never answered (clause 3.5.3).
 
 use crate::ledger_file::{LedgerOrder, Recorded};
-use dyno_core::{AnswerRow, DbError, Rows, Session};
+use dyno_core::{AnswerRow, AnswerTable, DbError, Rows, Session};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
 use std::collections::HashMap;
@@ -252,6 +252,11 @@ impl Rows for Triples {
     fn row<R: AnswerRow>(&mut self, row: &R) {
         let cell = |column| if column < row.columns() { row.int(column) } else { None };
         self.0.push([0, 1, 2].map(|column| cell(column).unwrap_or(-1)));
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        const MOST: usize = AnswerTable::WORKLOAD_BYTES_MAX;
+        (size_of_val(self.0.as_slice()) > MOST).then_some(MOST)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::facts::{LoadStep, TpchLoad};
 use crate::schema::SchemaTable;
-use dyno_core::{DbError, Dialect, Discard, Session};
-use dyno_load::query::{answer, column, pairs};
+use dyno_core::{AnswerTable, DbError, Dialect, Discard, Session};
+use dyno_load::query::{column, pairs};
 use dyno_load::{LoadError, while_doing};
 use std::collections::{HashMap, HashSet};
 
@@ -107,7 +107,8 @@ pub(crate) fn create_own_tables(dialect: Dialect) -> [String; 2] {
 /// What is done, in the order in which it began.
 pub(crate) async fn done<S: Session>(session: &mut S) -> Result<Vec<Done>, LoadError> {
     let sql = format!("SELECT s_name, s_began, s_seconds, s_rows, s_sums FROM {STEPS} ORDER BY 2");
-    let answer = answer(session, &sql).await.map_err(while_doing(format!("reading {STEPS}")))?;
+    let mut answer = AnswerTable::of_own_table();
+    session.query(&sql, &mut answer).await.map_err(while_doing(format!("reading {STEPS}")))?;
     let piece = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter().map(Option::unwrap_or_default);
         Some(Done {

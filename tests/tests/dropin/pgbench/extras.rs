@@ -248,7 +248,7 @@ fn an_interrupted_initialization_of_sqlite_leaves_what_can_be_gone_on_with() {
     running.wait_until("rows", |_| size() > 20_000_000);
     running.signal(Signal::INT);
     let ran = running.end();
-    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, 130, "{}\n{}", ran.stdout, ran.stderr);
     let end = "pgbench: error: canceled\npgbench: hint: run it again with --resume";
     assert!(ran.stderr.contains(end), "{}", ran.stderr);
 }
@@ -279,7 +279,7 @@ fn an_interrupted_initialization_stops_at_the_server_too() {
         });
         running.signal(Signal::INT);
         let ran = running.end();
-        assert_eq!(ran.code, 1, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, 130, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains("pgbench: error: canceled\n"), "{}", ran.stderr);
         assert_eq!(ran.stderr.contains(hint), is_stored, "{arguments:?}\n{}", ran.stderr);
         wait_until("the end of the server's work", || {

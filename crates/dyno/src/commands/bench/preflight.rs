@@ -3,7 +3,7 @@
 use dyno_core::{AnswerTable, DbError, Dialect, Driver, Session};
 use dyno_facts::StepAction;
 use dyno_facts::format::bytes;
-use dyno_load::query::{answer, answer_if_any};
+use dyno_load::query::{answer, answer_if_any, is_pooled};
 use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
@@ -112,33 +112,16 @@ fn limits<D: Driver>(driver: &D) -> Result<Limits, Failure> {
     ask(driver, async |session| {
         let limits = match session.dialect() {
             Dialect::Mysql => of_mysql(session).await,
-            Dialect::Postgres if session.product().name == "PostgreSQL" => {
-                match is_pooled(driver, session).await {
-                    // What it says of itself would come through the pool.
-                    Ok(true) => Ok(Limits { is_pooled: true, ..Limits::default() }),
-                    Ok(false) => of_postgres(session).await,
-                    Err(error) => Err(error),
-                }
-            }
-            Dialect::Postgres => of_postgres(session).await,
+            Dialect::Postgres => match is_pooled(driver, session).await {
+                // What it says of itself would come through the pool.
+                Ok(true) => Ok(Limits { is_pooled: true, ..Limits::default() }),
+                Ok(false) => of_postgres(session).await,
+                Err(error) => Err(error),
+            },
             Dialect::Sqlite => Ok(Limits::default()),
         };
         limits.map_err(|error| Failure::from(&error))
     })
-}
-
-/// Whether this session and another one that is in a transaction are, one after the other, the same process of the
-/// server: each session of a server's own has a process for itself.
-async fn is_pooled<D: Driver>(driver: &D, session: &mut D::Session) -> Result<bool, DbError> {
-    const PROCESS: &str = "SELECT pg_backend_pid()";
-    let own = answer(session, PROCESS).await?;
-    let mut other = driver.connect(1).await?;
-    answer(&mut other, "BEGIN").await?;
-    let of_other = answer(&mut other, PROCESS).await?;
-    let now = answer(session, PROCESS).await?;
-    answer(&mut other, "ROLLBACK").await?;
-    other.close().await;
-    Ok(own == of_other || own != now)
 }
 
 /// The first row as integers; what is no integer is `None`.

@@ -50,7 +50,8 @@ Examples:
   dyno check --host                                                  this machine as a load generator
 
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
-Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 4 something is violated or lost.")]
+Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 4 something is violated or lost, 130 stopped
+with Ctrl-C.")]
 pub(crate) struct Arguments {
     /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE, or the one
     /// that takes writes in a cluster of `dyno cluster`: cluster:FOLDER.
@@ -87,7 +88,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_missing_file(target)?;
     signals::end_on_interrupt("a check changes nothing", || {})
         .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
-    let (reached, planned) = target::reached(target, &arguments.shards)?;
+    let stopped = |failure| match signals::has_come() {
+        true => Failure::interrupted("The check was stopped."),
+        false => failure,
+    };
+    let (reached, planned) = target::reached(target, &arguments.shards).map_err(stopped)?;
     let server = format!("{} {}", reached.facts.product, reached.facts.version);
     let report = asking(
         "check",
@@ -95,10 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         &reached,
         || with_driver!(&reached.database, driver => check(driver, &wanted, server)),
     );
-    let report = report.map_err(|failure| match signals::has_come() {
-        true => Failure::interrupted("The check was stopped."),
-        false => failure,
-    })?;
+    let report = report.map_err(stopped)?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
     match report.complaint() {
         None => Ok(()),

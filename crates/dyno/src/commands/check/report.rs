@@ -1,7 +1,7 @@
 //! What was found, as a table and as JSON.
 
 use crate::pretty;
-use dyno_core::counted;
+use dyno_core::{counted, in_one_line};
 use dyno_facts::format::grouped;
 use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
@@ -120,7 +120,7 @@ impl LedgerReport {
             text.push_str(&format!("lost: {} more\n", grouped(more)));
         }
         for problem in &settled.problems {
-            text.push_str(&format!("wrong: {problem}\n"));
+            text.push_str(&format!("wrong: {}\n", in_one_line(problem)));
         }
         text
     }
@@ -176,7 +176,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn text(&self) -> String {
-        let mut text = format!("{}\n\n", self.title);
+        let mut text = format!("{}\n\n", in_one_line(&self.title));
         if let Some(ledger) = &self.ledger {
             text.push_str(&ledger.text());
             text.push('\n');
@@ -191,7 +191,7 @@ impl Report {
         }
         for line in &self.lines {
             for key in &line.keys {
-                text.push_str(&format!("{} is violated by: {key}\n", line.id));
+                text.push_str(&format!("{} is violated by: {}\n", line.id, in_one_line(key)));
             }
             if line.violations > line.keys.len() as u64 {
                 let more = line.violations - line.keys.len() as u64;
@@ -199,7 +199,7 @@ impl Report {
             }
         }
         for fact in &self.facts {
-            text.push_str(&format!("{fact}\n"));
+            text.push_str(&format!("{}\n", in_one_line(fact)));
         }
         text
     }

@@ -398,7 +398,7 @@ impl Paper {
             let ids: Vec<Message> = more.iter().map(|check| Message::verbatim(check.id)).collect();
             lines.push(say!(w_and_more, n = more.len(), ids = Message::joined(&ids, ", ", "、")));
         }
-        lines.iter().map(|line| line.render(lang) + "\n").collect()
+        lines.iter().map(|line| line.line(lang) + "\n").collect()
     }
 
     /// What the checks found, as lines for a terminal: what makes figures unusable in full, a line for
@@ -407,7 +407,7 @@ impl Paper {
         if self.checks.is_empty() {
             return String::new();
         }
-        let told = |text: Message| text.render(lang);
+        let told = |text: Message| text.line(lang);
         let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
         let made = self.checks.len().to_string();
         let mut lines = vec![told(say!(

@@ -49,7 +49,7 @@ impl Paper {
         lines.extend(self.objections(&facts));
         lines.extend(facts.into_iter().map(|(_, line)| line));
         lines.extend(last);
-        lines.into_iter().map(|line| cut(line.render(lang)) + "\n").collect()
+        lines.into_iter().map(|line| cut(line.line(lang)) + "\n").collect()
     }
 
     /// Both targets where there are two, called A and B in the lines that follow.

@@ -83,13 +83,13 @@ impl Verdicts {
 
     /// A line for each gate, for the end of a run; empty where there is none.
     pub fn gates_text(&self, lang: Lang) -> String {
-        let line = |text: Message| text.render(lang) + "\n";
+        let line = |text: Message| text.line(lang) + "\n";
         self.gates.iter().map(|gate| line(words::gate(gate))).collect()
     }
 
     /// A line for each comparison, for the end of a run; empty where nothing is compared.
     pub fn text(&self, lang: Lang) -> String {
-        let line = |text: &Message| text.render(lang) + "\n";
+        let line = |text: &Message| text.line(lang) + "\n";
         let levels = |of: &PairedComparison| of.levels.as_ref().map(|levels| line(&levels.words));
         let lines = |of: &PairedComparison| line(&of.sentence) + &levels(of).unwrap_or_default();
         self.comparisons.iter().map(lines).collect()

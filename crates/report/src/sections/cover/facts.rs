@@ -57,7 +57,7 @@ fn systems(paper: &Paper) -> Vec<Message> {
 }
 
 /// Without the package that it came in: `MariaDB 10.11.14`, `ShardingSphere-Proxy 5.1.0 (MariaDB 10.11.19)`.
-fn shown_product(words: &str) -> String {
+pub(in crate::sections) fn shown_product(words: &str) -> String {
     const PROXY: &str = "ShardingSphere-Proxy ";
     if let Some((server, version)) = words.split_once(PROXY) {
         return format!("{PROXY}{version} ({})", shown_product(server));

@@ -1,7 +1,7 @@
 //! Page one: what was compared, what came out, and what forbids quoting it.
 
 mod answer;
-mod facts;
+pub(super) mod facts;
 mod warnings;
 
 pub(crate) use answer::{why_forbidden, with_objections};

@@ -5,13 +5,26 @@ use crate::evidence::{Check, Experiment, Paper, Spot, SpotKind};
 use crate::text::{Lang, Message, first_sentence};
 use dyno_facts::say;
 
+/// Further caveats of several runs stand in section 4.4 alone.
+const MOST_CAVEATS: usize = 12;
+/// More experiments are counted instead: page one has no room for all their names.
+const MOST_NAMED: usize = 3;
+
 pub(super) fn warnings(paper: &Paper) -> CoverWarnings {
     let of = |level: Level| {
         let is = move |check: &&Check| check.level == level && !check.findings.is_empty();
         paper.checks.iter().filter(is)
     };
-    let items: Vec<TextLine> =
-        of(Level::E).map(in_full).chain(of(Level::W).map(|check| in_brief(paper, check))).collect();
+    let caveats: Vec<&Check> = of(Level::W).collect();
+    let most = if paper.runs.len() > 1 { MOST_CAVEATS } else { usize::MAX };
+    let (told, further) = caveats.split_at(caveats.len().min(most));
+    let told = told.iter().map(|check| in_brief(paper, check));
+    let mut items: Vec<TextLine> = of(Level::E).map(in_full).chain(told).collect();
+    if !further.is_empty() {
+        let mut line = vec![Span::plain(say!(further_caveats, n = further.len()))];
+        line.extend(further.iter().map(|check| note(check)));
+        items.push(line);
+    }
     let [forbidding, caveats, _] = paper.check_counts();
     let verdict = match (forbidding, caveats) {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
@@ -46,6 +59,10 @@ fn in_brief(paper: &Paper, check: &Check) -> TextLine {
     line.push(Span::plain(match own.len() {
         0 => meaning,
         all if all == paper.experiments.len() => meaning,
+        found if found > MOST_NAMED => {
+            let [found, all] = [found, paper.experiments.len()].map(|n| n.to_string());
+            say!(caveat_concerns_so_many, caveat = meaning, found = found, all = all)
+        }
         _ => say!(caveat_concerns, caveat = meaning, results = Message::list(&own)),
     }));
     line

@@ -34,10 +34,16 @@ pub(super) fn is_missing_table(error: &DbError) -> bool {
 /// What to do about errors that an initialization can meet, by SQLSTATE (PostgreSQL), by number
 /// (MySQL), or by the words of SQLite, whose numbers tell little.
 fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
+    if let Some(hint) = error.pooler_hint() {
+        return Some(hint);
+    }
     if is_missing_table(error) {
         return Some("create the tables first: step t");
     }
-    if error.is_fatal() && error.cause() != Cause::Protocol {
+    if error.cause() == Cause::Protocol {
+        return None;
+    }
+    if error.is_fatal() {
         return Some("look into the server's log why it left");
     }
     let remedy = match (error.sqlstate(), error.errno()) {

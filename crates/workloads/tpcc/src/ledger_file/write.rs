@@ -6,7 +6,7 @@ use crate::DISTRICTS;
 use crate::books::Books;
 use crate::load::TpccDatabase;
 use crate::text::{Short, Timestamp};
-use dyno_core::DbError;
+use dyno_core::{DbError, is_command};
 use dyno_runner::failure::Failure;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -315,7 +315,7 @@ fn place(index: usize) -> (u32, u32) {
 }
 
 fn begin_run(text: &mut String, target: &str, loaded: &TpccDatabase, seed: u64, before: &Books) {
-    let target: String = target.chars().filter(|letter| !letter.is_control()).collect();
+    let target: String = target.chars().filter(|letter| !is_command(*letter)).collect();
     let (now, TpccDatabase { warehouses, c_last }) = (Timestamp::now().0, *loaded);
     // Writing into a String can't fail.
     let _ = writeln!(text, "run {now} {warehouses} {c_last} {seed} {target}");

@@ -19,6 +19,8 @@ struct EditionRow<'a> {
     terminals: f64,
     warehouses: Option<f64>,
     published: Option<f64>,
+    /// The checks that forbid what was measured.
+    marks: String,
 }
 
 struct Measured<'a> {
@@ -91,6 +93,7 @@ fn rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow<'a>> {
                 terminals: one.own.facts.terminals.into(),
                 warehouses: Some(one.own.facts.warehouses.into()),
                 published: counterpart.map(|row| row.metrics["tpmc"]),
+                marks: charts::forbidding(paper, &one.point.checks),
                 measured: Some(one),
             }
         })
@@ -104,6 +107,7 @@ fn rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow<'a>> {
         terminals: row.workers().unwrap_or_default(),
         warehouses: row.number("warehouses"),
         published: Some(row.metrics["tpmc"]),
+        marks: String::new(),
     }));
     rows
 }
@@ -119,7 +123,10 @@ fn table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
         .col(say!(vcpu_stated), Plain, |row| row.vcpu)
         .col(say!(warehouses_used), Whole, |row| row.warehouses)
         .col(say!(terminals), Whole, |row| row.terminals)
-        .col("tpmC", Short, move |row| shown(row, |own| own.tpmc))
+        .col("tpmC", Short, move |row| {
+            let marks = Message::verbatim(row.marks.trim());
+            shown(row, |own| own.tpmc).map(|cell| cell.with(marks))
+        })
         .class("strong")
         .col("tpmTOTAL", Short, move |row| shown(row, |own| own.tpm_total))
         .col(say!(published_tpmc), Short, |row| row.published)
@@ -212,8 +219,10 @@ fn chart(
     for same in rows.chunk_by(|a, b| a.name == b.name) {
         let column = |terminals: &u32| {
             let at = |row: &&EditionRow<'_>| row.terminals == f64::from(*terminals);
-            let value = same.iter().find(at).and_then(|row| Some(of(&row.measured.as_ref()?.own)));
-            let text = value.map_or(String::new(), |value| format::short(value.median));
+            let row = same.iter().find(at);
+            let value = row.and_then(|row| Some(of(&row.measured.as_ref()?.own)));
+            let marks = row.map_or("", |row| row.marks.as_str());
+            let text = value.map_or(String::new(), |value| format::short(value.median) + marks);
             BarColumn {
                 value: value.map(|value| value.median).filter(|median| *median > 0.0),
                 low_high: value.filter(|value| value.min > 0.0).map(|value| (value.min, value.max)),

@@ -5,9 +5,11 @@
 //! remembers each piece that is done, in the same transaction where it has one.
 //!
 //! - `steps`, `ddl`: what is done, and by which statements. `work`: the parallel work. `order`: what of it overlaps.
+//! - `binary`: rows in PostgreSQL's binary format.
 //! - `sums`: whether what is stored is what was sent. `times`, `size`: what is told of it.
 //! - `estimate`: whether it will fit.
 
+mod binary;
 mod ddl;
 mod estimate;
 mod order;

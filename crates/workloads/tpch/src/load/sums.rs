@@ -12,7 +12,16 @@ use dyno_load::{LoadError, while_doing};
 /// A sum for each column, in the order of the table.
 pub(crate) type Sums = Vec<i128>;
 
-const WIDEST: usize = 16;
+pub(super) const WIDEST: usize = 16;
+
+/// The types of a table's columns.
+pub(super) fn kinds(table: SchemaTable) -> [Type; WIDEST] {
+    let mut kinds = [Type::Int; WIDEST];
+    for (kind, column) in kinds.iter_mut().zip(table.columns()) {
+        *kind = column.1;
+    }
+    kinds
+}
 
 /// Rows on their way, added up: of one piece, whose sums fit 64 bits.
 pub(crate) struct Summed<R> {
@@ -25,12 +34,8 @@ pub(crate) struct Summed<R> {
 
 impl<R: RowSource> Summed<R> {
     pub(crate) fn new(table: SchemaTable, rows: R) -> Self {
-        let columns = table.columns();
-        let mut kinds = [Type::Int; WIDEST];
-        for (kind, column) in kinds.iter_mut().zip(columns) {
-            *kind = column.1;
-        }
-        Summed { rows, count: 0, sums: [0; WIDEST], kinds, columns: columns.len() }
+        let columns = table.columns().len();
+        Summed { rows, count: 0, sums: [0; WIDEST], kinds: kinds(table), columns }
     }
 
     pub(crate) fn sums(&self) -> Sums {
@@ -104,7 +109,7 @@ impl<W: RowWriter> RowWriter for Adding<'_, W> {
 
 /// `-12.34` as -1234: a number that dyno itself has written with two decimals, or none.
 #[inline]
-fn hundredths(text: &[u8]) -> i64 {
+pub(super) fn hundredths(text: &[u8]) -> i64 {
     let (digits, is_negative) = match text {
         [b'-', digits @ ..] => (digits, true),
         digits => (digits, false),
@@ -121,7 +126,7 @@ fn hundredths(text: &[u8]) -> i64 {
 
 /// Days from 1970-01-01 to `1992-01-01`.
 #[inline]
-fn days(text: &[u8]) -> i64 {
+pub(super) fn days(text: &[u8]) -> i64 {
     let &[y1, y2, y3, y4, _, m1, m2, _, d1, d2] = text else { return 0 };
     let pair = |tens: u8, ones: u8| {
         i64::from(tens.wrapping_sub(b'0')) * 10 + i64::from(ones.wrapping_sub(b'0'))

@@ -1,6 +1,7 @@
 //! Does the pieces of a step on several sessions.
 
 use super::RESUME;
+use super::binary::{self, Binary};
 use super::order::{NextPiece, Order};
 use super::steps::{OrphanQuery, Piece, TpchStep, Work};
 use super::sums::{Summed, to_text};
@@ -9,11 +10,12 @@ use crate::generate::{TableRows, part_row_count};
 use crate::schema::SchemaTable;
 use crate::state::{self, Done};
 use dyno_core::{
-    AnswerTable as Answer, DbError, Dialect, Discard, Driver, MILLISECOND, Nanos, Session,
+    AnswerTable as Answer, BulkMethod, BulkReport, DbError, Dialect, Discard, Driver, MILLISECOND,
+    Nanos, Session,
 };
 use dyno_load::query::{analyze_error, answer, execute};
 use dyno_load::{
-    LoadError, LoadObserver, LoadSessions, StoredRows, bulk_load, doing as note, retrying,
+    LoadError, LoadObserver, LoadSessions, StoredRows, bulk_load, doing as note, noting, retrying,
     while_doing,
 };
 use dyno_reactor::{now, sleep_until};
@@ -186,9 +188,19 @@ impl Worker<'_> {
         let expected = part_row_count(table, self.scale, part, parts);
         let failed = || while_doing(doing(piece));
         let began_s = now_s();
+        // Before the transaction, which an error would end.
+        let is_binary = binary::is_taken(session, table).await;
         execute(session, doing(piece), begin(session.dialect())).await?;
         let mut source = Summed::new(table, TableRows::new(table, self.scale, part, parts));
-        let report = bulk_load(session, &doing(piece), table.name(), &columns, &mut source).await?;
+        let report = if is_binary {
+            note(doing(piece));
+            let sql = binary::copy_sql(table, &columns);
+            let mut rows = Binary::new(table, &mut source);
+            let rows = session.copy_in(&sql, &mut noting(&mut rows)).await.map_err(failed())?;
+            BulkReport { rows, method: BulkMethod::Copy, fallback: None }
+        } else {
+            bulk_load(session, &doing(piece), table.name(), &columns, &mut source).await?
+        };
         if report.rows != expected || source.count != expected {
             return Err(LoadError::data(
                 format!(

@@ -155,6 +155,7 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> BarColumn {
         text: String::new(),
         figure: cell.seconds.map_or_else(String::new, |seconds| format::short(seconds.median)),
         title: said(title, lang),
+        ..BarColumn::default()
     }
 }
 
@@ -265,10 +266,9 @@ fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang)
     BarColumn {
         value: Some(speedup.median),
         low_high: speedup.is_spread.then_some((speedup.min, speedup.max)),
-        is_bound: false,
-        absent: None,
         text: if is_alone { figure.clone() } else { sign.to_owned() },
         figure,
         title: said(title, lang),
+        ..BarColumn::default()
     }
 }

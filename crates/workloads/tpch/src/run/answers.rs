@@ -4,7 +4,7 @@ use crate::check::{Expected, reference};
 use crate::facts::{AnswerFacts, QueryFacts};
 use crate::plans::digest;
 use dyno_core::AnswerTable;
-use dyno_facts::{CheckVerdict, say};
+use dyno_facts::{CheckVerdict, Message, say};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -43,6 +43,10 @@ impl Answers<'_> {
     /// against. What nobody knows beforehand is left for those that follow.
     pub(super) fn judge(&self, facts: &QueryFacts, table: AnswerTable) -> Option<AnswerFacts> {
         let state = self.state.as_deref()?;
+        if table.is_cut() {
+            let mib = (AnswerTable::WORKLOAD_BYTES_MAX >> 20).to_string();
+            return Some(not_made(say!(answer_not_kept, mib = mib)));
+        }
         if self.is_default
             && state == "0"
             && let Some(expected) = reference(facts.query, self.scale)
@@ -52,11 +56,7 @@ impl Answers<'_> {
         let file = self.folder?.join(self.file_name(state, facts));
         self.judge_by_file(&file, facts, table).unwrap_or_else(|error| {
             let file = file.display().to_string();
-            Some(AnswerFacts {
-                verdict: CheckVerdict::NotMade,
-                against: say!(earlier_answer),
-                differences: vec![say!(file_not_usable, file = file, why = error.to_string())],
-            })
+            Some(not_made(say!(file_not_usable, file = file, why = error.to_string())))
         })
     }
 
@@ -103,6 +103,14 @@ impl Answers<'_> {
     }
 }
 
+fn not_made(why: Message) -> AnswerFacts {
+    AnswerFacts {
+        verdict: CheckVerdict::NotMade,
+        against: say!(earlier_answer),
+        differences: vec![why],
+    }
+}
+
 /// A crash leaves the whole file or none.
 fn write_whole(file: &Path, text: &[u8]) -> io::Result<()> {
     if let Some(folder) = file.parent() {
@@ -118,10 +126,34 @@ fn write_whole(file: &Path, text: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::{AnswerRow, Rows};
 
     fn table(rows: &[&[&str]]) -> AnswerTable {
         let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
         AnswerTable::from(rows.iter().map(row).collect::<Vec<_>>())
+    }
+
+    struct Long;
+
+    impl AnswerRow for Long {
+        fn columns(&self) -> usize {
+            1
+        }
+        fn is_null(&self, _column: usize) -> bool {
+            false
+        }
+        fn int(&self, _column: usize) -> Option<i64> {
+            None
+        }
+        fn double(&self, _column: usize) -> Option<f64> {
+            None
+        }
+        fn bytes(&self, _column: usize) -> Option<&[u8]> {
+            None
+        }
+        fn string(&self, _column: usize) -> Option<String> {
+            Some("x".repeat(8 << 20))
+        }
     }
 
     #[test]
@@ -155,6 +187,12 @@ mod tests {
         assert_eq!((third.verdict, third.differences.len()), (CheckVerdict::Failed, 1));
         assert_eq!(answers(&c, Some("1.1")).judge(&facts, wrong.clone()), None, "other data");
         assert_eq!(answers(&c, None).judge(&facts, wrong.clone()), None, "data that change");
+        let mut endless = AnswerTable::of_workload();
+        while !endless.is_cut() {
+            endless.row(&Long);
+        }
+        let cut = answers(&c, Some("0")).judge(&facts, endless).unwrap();
+        assert_eq!(cut.verdict, CheckVerdict::NotMade, "of what is not kept nothing is said");
         let other = QueryFacts { parameters: vec!["1994-07-01".into()], ..facts };
         assert_eq!(answers(&c, Some("0")).judge(&other, wrong), None, "other parameters");
     }

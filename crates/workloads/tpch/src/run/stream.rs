@@ -207,7 +207,7 @@ impl<D: Driver> Worker<'_, D> {
             true => pages::read_so_far(&mut link.session).await,
             false => None,
         };
-        let mut table = AnswerTable::default();
+        let mut table = AnswerTable::of_workload();
         let name = format!("Q{}", query.query);
         let sent = News::Sent { stream: stream.number, query: query.query };
         let ended = self

@@ -1,0 +1,492 @@
+//! What a script calls for each query, on Lua's own interface.
+//!
+//! mlua's functions and values cost more here than the query itself: a reference in a table of its own for each text, a
+//! protected call for each value of a row. These functions hold no borrow and no lock while they call what may raise an
+//! error of Lua.
+
+use crate::random::{Numbers, UniqueNumbers};
+use crate::rows::ConnectionResults;
+use dyno_core::{Param, ParamType};
+use mlua::ffi::{self, lua_CFunction, lua_State};
+use mlua::{Function, Lua, Table};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the functions of a state share with its machine. They have its address, so that it is closed after them.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// The coroutine that executes the script: null until it is made.
+    pub(crate) thread: Cell<*mut lua_State>,
+    /// What the coroutine has yielded for.
+    pub(crate) request: Cell<Request>,
+    pub(crate) sql: RefCell<Vec<u8>>,
+    pub(crate) values: RefCell<BoundValues>,
+    pub(crate) results: ConnectionResults,
+    pub(crate) numbers: RefCell<Numbers>,
+    pub(crate) unique: Arc<UniqueNumbers>,
+}
+
+/// What a coroutine waits for; the numbers are those of a connection and of a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Request {
+    #[default]
+    None,
+    /// Of [`Shared::sql`].
+    Query(usize),
+    /// With [`Shared::values`].
+    Execute(usize),
+}
+
+/// The values of a statement's parameters.
+#[derive(Debug, Default)]
+pub(crate) struct BoundValues {
+    list: Vec<BoundValue>,
+    texts: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum BoundValue {
+    Null,
+    Number(f64),
+    /// A part of `texts`.
+    Text(Range<usize>),
+}
+
+/// Longer texts give their memory back: a bulk insert has half a megabyte.
+const KEPT_BYTES: usize = 1 << 16;
+
+impl Shared {
+    pub(crate) fn new(numbers: Numbers, unique: &Arc<UniqueNumbers>) -> Self {
+        Shared {
+            thread: Cell::new(std::ptr::null_mut()),
+            request: Cell::default(),
+            sql: RefCell::default(),
+            values: RefCell::default(),
+            results: ConnectionResults::default(),
+            numbers: RefCell::new(numbers),
+            unique: Arc::clone(unique),
+        }
+    }
+
+    /// Keeps the buffer of a text that was sent.
+    pub(crate) fn give_back(&self, sql: Vec<u8>) {
+        if sql.capacity() <= KEPT_BYTES {
+            *self.sql.borrow_mut() = sql;
+        }
+    }
+}
+
+impl BoundValues {
+    fn clear(&mut self) {
+        self.list.clear();
+        self.texts.clear();
+        self.texts.shrink_to(KEPT_BYTES);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The values as parameters of these types.
+    pub(crate) fn params<'a>(
+        &'a self,
+        types: &'a [ParamType],
+    ) -> impl Iterator<Item = Param<'a>> + 'a {
+        self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
+            (BoundValue::Null, _) => Param::Null,
+            // As C converts it: without its fraction.
+            (BoundValue::Number(number), ParamType::Int) => Param::Int(*number as i64),
+            (BoundValue::Number(number), _) => Param::Double(*number),
+            (BoundValue::Text(text), ParamType::Int) => {
+                let digits = &self.texts[text.clone()];
+                whole(digits).map_or(Param::Text(digits), Param::Int)
+            }
+            (BoundValue::Text(text), _) => Param::Text(&self.texts[text.clone()]),
+        })
+    }
+}
+
+/// A 64-bit number that has come as its digits.
+fn whole(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Gives the prelude these functions.
+pub(crate) fn offer(shared: &Shared, lua: &Lua, host: &Table) -> mlua::Result<()> {
+    let of_host: [(&str, lua_CFunction); 4] =
+        [("query", query), ("execute", execute), ("fetch", fetch), ("first_row", first_row)];
+    for (name, function) in of_host {
+        host.set(name, closure(shared, lua, function)?)?;
+    }
+    let of_rand: [(&str, lua_CFunction); 9] = [
+        ("uniform", uniform),
+        ("gaussian", gaussian),
+        ("special", special),
+        ("pareto", pareto),
+        ("default", by_default),
+        ("unique", unique),
+        ("uniform_double", uniform_double),
+        ("halves", halves),
+        ("string", random_string),
+    ];
+    let rand = lua.create_table()?;
+    for (name, function) in of_rand {
+        rand.set(name, closure(shared, lua, function)?)?;
+    }
+    host.set("rand", rand)
+}
+
+#[expect(unsafe_code, reason = "a function on Lua's own interface")]
+fn closure(shared: &Shared, lua: &Lua, function: lua_CFunction) -> mlua::Result<Function> {
+    let address = std::ptr::from_ref(shared).cast_mut().cast();
+    // SAFETY: both calls are protected by `exec_raw`, which takes the closure from the stack.
+    unsafe {
+        lua.exec_raw((), |state| {
+            ffi::lua_pushlightuserdata(state, address);
+            ffi::lua_pushcclosure(state, function, 1);
+        })
+    }
+}
+
+/// Moves the topmost `count` values of a coroutine to what mlua takes them from.
+#[expect(unsafe_code, reason = "between two stacks of one state")]
+pub(crate) fn taken<T: mlua::FromLuaMulti>(
+    lua: &Lua,
+    thread: *mut lua_State,
+    count: c_int,
+) -> mlua::Result<T> {
+    // SAFETY: `thread` is a coroutine of `lua` that is suspended or has ended, with `count` values on its stack.
+    unsafe { lua.exec_raw((), |state| ffi::lua_xmove(thread, state, count)) }
+}
+
+/// Puts arguments onto the stack of a coroutine; returns their number.
+#[expect(unsafe_code, reason = "between two stacks of one state")]
+pub(crate) fn given(
+    lua: &Lua,
+    thread: *mut lua_State,
+    arguments: impl mlua::IntoLuaMulti,
+) -> mlua::Result<c_int> {
+    let mut count = 0;
+    // SAFETY: `thread` is a coroutine of `lua` that is suspended; the values on the stack are the arguments.
+    unsafe {
+        lua.exec_raw::<()>(arguments, |state| {
+            count = ffi::lua_gettop(state);
+            ffi::lua_xmove(state, thread, count);
+        })?;
+    }
+    Ok(count)
+}
+
+/// An argument that needs no memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Plain {
+    True,
+    Number(i32),
+}
+
+/// As [`given`], for what an event begins and a statement is answered with; false where the stack has no room.
+#[expect(unsafe_code, reason = "Lua's own interface")]
+#[inline]
+pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
+    // SAFETY: `thread` is a suspended coroutine of an open state, and has room for one value.
+    unsafe {
+        if ffi::lua_checkstack(thread, 1) == 0 {
+            return false;
+        }
+        match argument {
+            Plain::True => ffi::lua_pushboolean(thread, 1),
+            Plain::Number(number) => ffi::lua_pushnumber(thread, f64::from(number)),
+        }
+    }
+    true
+}
+
+/// How a coroutine has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// It has yielded nothing: a request says what it waits for.
+    Asked,
+    /// It has yielded the number 0 alone, which is taken from the stack.
+    Zero,
+    /// This many values are on its stack.
+    Values(c_int),
+    /// With an error, which is on its stack.
+    Failed,
+}
+
+#[expect(unsafe_code, reason = "Lua's own interface")]
+#[inline]
+pub(crate) fn resumed(thread: *mut lua_State, arguments: c_int) -> Halt {
+    // SAFETY: `thread` is a coroutine of an open state, which this thread alone uses; the arguments are on its stack.
+    // Errors do not leave a coroutine.
+    unsafe {
+        let mut count = 0;
+        match ffi::lua_resume(thread, std::ptr::null_mut(), arguments, &raw mut count) {
+            ffi::LUA_OK | ffi::LUA_YIELD => {}
+            _ => return Halt::Failed,
+        }
+        if count == 0 {
+            return Halt::Asked;
+        }
+        let is_zero = count == 1
+            && ffi::lua_type(thread, -1) == ffi::LUA_TNUMBER
+            && ffi::lua_tonumber(thread, -1) == 0.0;
+        if is_zero {
+            ffi::lua_settop(thread, 0);
+            return Halt::Zero;
+        }
+        Halt::Values(count)
+    }
+}
+
+/// What the function that `state` executes shares with its machine.
+#[expect(unsafe_code, reason = "the address that `closure` has given")]
+#[inline]
+unsafe fn of_function<'a>(state: *mut lua_State) -> &'a Shared {
+    // SAFETY: the upvalue is the address of what outlives the state.
+    unsafe { &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Shared>() }
+}
+
+/// The number of a connection or statement; the last one where it is none, which does not exist.
+#[expect(unsafe_code, reason = "Lua's own interface")]
+#[inline]
+unsafe fn number(state: *mut lua_State, argument: c_int) -> usize {
+    // SAFETY: reads a place of the stack, also one that is empty.
+    unsafe {
+        match ffi::lua_type(state, argument) {
+            ffi::LUA_TNUMBER => ffi::lua_tonumber(state, argument) as usize,
+            _ => usize::MAX,
+        }
+    }
+}
+
+/// The bytes of a text at a place of the stack; empty for what is none.
+#[expect(unsafe_code, reason = "Lua's own interface")]
+#[inline]
+unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
+    let mut length = 0;
+    // SAFETY: a text stays where it is as long as it is on the stack.
+    unsafe {
+        if ffi::lua_type(state, place) != ffi::LUA_TSTRING {
+            return &[];
+        }
+        let text = ffi::lua_tolstring(state, place, &raw mut length);
+        std::slice::from_raw_parts(text.cast(), length)
+    }
+}
+
+/// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls with arguments on the stack. Nothing is borrowed when `lua_yield` leaves.
+    unsafe {
+        let shared = of_function(state);
+        if state != shared.thread.get() {
+            return 0;
+        }
+        let mut sql = shared.sql.take();
+        sql.clear();
+        sql.extend_from_slice(bytes(state, 2));
+        *shared.sql.borrow_mut() = sql;
+        shared.request.set(Request::Query(number(state, 1)));
+        ffi::lua_yield(state, 0)
+    }
+}
+
+/// `execute(statement, parameters, count)`: as [`query`]. A parameter is a table whose first element is its value.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only tables are indexed. Nothing
+    // is borrowed when `lua_yield` leaves.
+    unsafe {
+        let shared = of_function(state);
+        if state != shared.thread.get() {
+            return 0;
+        }
+        let mut values = shared.values.take();
+        values.clear();
+        if ffi::lua_type(state, 2) == ffi::LUA_TTABLE {
+            for place in 1..=ffi::lua_tonumber(state, 3) as c_int {
+                ffi::lua_rawgeti_(state, 2, place);
+                let value = bound_value(state, &mut values.texts);
+                values.list.push(value);
+                ffi::lua_settop(state, 3);
+            }
+        }
+        *shared.values.borrow_mut() = values;
+        shared.request.set(Request::Execute(number(state, 1)));
+        ffi::lua_yield(state, 0)
+    }
+}
+
+/// The value of the parameter that is on top of the stack.
+#[expect(unsafe_code, reason = "Lua's own interface")]
+#[inline]
+unsafe fn bound_value(state: *mut lua_State, texts: &mut Vec<u8>) -> BoundValue {
+    // SAFETY: as in `execute`.
+    unsafe {
+        if ffi::lua_type(state, -1) != ffi::LUA_TTABLE {
+            return BoundValue::Null;
+        }
+        ffi::lua_rawgeti_(state, -1, 1);
+        match ffi::lua_type(state, -1) {
+            ffi::LUA_TNUMBER => BoundValue::Number(ffi::lua_tonumber(state, -1)),
+            ffi::LUA_TSTRING => {
+                let begin = texts.len();
+                texts.extend_from_slice(bytes(state, -1));
+                BoundValue::Text(begin..texts.len())
+            }
+            _ => BoundValue::Null,
+        }
+    }
+}
+
+/// Puts a value of a row onto the stack.
+#[expect(unsafe_code, reason = "Lua's own interface")]
+#[inline]
+unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
+    // SAFETY: the caller has made room; the text is copied.
+    unsafe {
+        match value {
+            Some(text) => ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len()),
+            None => ffi::lua_pushnil(state),
+        }
+    }
+}
+
+/// `fetch(connection)`: the next row as a list of texts, in which NULL is missing; nil after the last one.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls with room for twenty values, of which two are used. The result is nobody's meanwhile: an error
+    // of Lua for want of memory loses it.
+    unsafe {
+        let (shared, connection) = (of_function(state), number(state, 1));
+        let mut result = shared.results.lend(connection);
+        match result.columns_of_next() {
+            Some(columns) => {
+                ffi::lua_createtable(state, columns as c_int, 0);
+                result.next_row(|column, value| {
+                    if value.is_some() {
+                        push(state, value);
+                        ffi::lua_rawseti_(state, -2, column as c_int + 1);
+                    }
+                });
+            }
+            None => ffi::lua_pushnil(state),
+        }
+        shared.results.give_back(connection, result);
+        1
+    }
+}
+
+/// `first_row(connection)`: the values of the next row; nil where there is none.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
+    // SAFETY: room is made for all values; otherwise as in `fetch`.
+    unsafe {
+        let (shared, connection) = (of_function(state), number(state, 1));
+        let mut result = shared.results.lend(connection);
+        // The values are all that is on the stack.
+        ffi::lua_settop(state, 0);
+        let columns = result.columns_of_next().map_or(0, |columns| columns as c_int);
+        let has_room = ffi::lua_checkstack(state, columns) != 0;
+        if columns > 0 && has_room {
+            result.next_row(|_, value| push(state, value));
+        }
+        shared.results.give_back(connection, result);
+        if !has_room {
+            return ffi::luaL_error(state, c"not enough memory for a row".as_ptr());
+        }
+        // As many as there are, whatever was pushed; nil for no row.
+        let count = columns.max(1);
+        ffi::lua_settop(state, count);
+        count
+    }
+}
+
+/// A number as the original's 32-bit parameter: without its fraction, and wrapped around.
+fn wrapped(number: f64) -> u32 {
+    number as i64 as u32
+}
+
+/// Functions of a lowest and a highest number.
+macro_rules! drawing {
+    ($($name:ident)*) => {$(
+        #[expect(unsafe_code, reason = "called by Lua")]
+        unsafe extern "C-unwind" fn $name(state: *mut lua_State) -> c_int {
+            // SAFETY: Lua calls with arguments on the stack. The borrow ends within its line.
+            unsafe {
+                let low = wrapped(ffi::luaL_checknumber(state, 1));
+                let high = wrapped(ffi::luaL_checknumber(state, 2));
+                let drawn = of_function(state).numbers.borrow_mut().$name(low, high);
+                ffi::lua_pushnumber(state, f64::from(drawn));
+                1
+            }
+        }
+    )*};
+}
+drawing!(uniform gaussian special pareto);
+
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn by_default(state: *mut lua_State) -> c_int {
+    // SAFETY: as in `drawing`.
+    unsafe {
+        let low = wrapped(ffi::luaL_checknumber(state, 1));
+        let high = wrapped(ffi::luaL_checknumber(state, 2));
+        let drawn = of_function(state).numbers.borrow_mut().by_default(low, high);
+        let Some(drawn) = drawn else {
+            let unknown = c"--rand-type=zipfian is not known to scripts of sysbench 1.0";
+            return ffi::luaL_error(state, unknown.as_ptr());
+        };
+        ffi::lua_pushnumber(state, f64::from(drawn));
+        1
+    }
+}
+
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn unique(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls with room for twenty values.
+    unsafe {
+        ffi::lua_pushnumber(state, f64::from(of_function(state).unique.draw()));
+        1
+    }
+}
+
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn uniform_double(state: *mut lua_State) -> c_int {
+    // SAFETY: as in `unique`.
+    unsafe {
+        let unit = of_function(state).numbers.borrow_mut().unit();
+        ffi::lua_pushnumber(state, unit);
+        1
+    }
+}
+
+/// The upper and the lower half of 64 random bits.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn halves(state: *mut lua_State) -> c_int {
+    // SAFETY: as in `unique`.
+    unsafe {
+        let bits = of_function(state).numbers.borrow_mut().bits();
+        ffi::lua_pushnumber(state, f64::from((bits >> 32) as u32));
+        ffi::lua_pushnumber(state, f64::from(bits as u32));
+        2
+    }
+}
+
+/// The text that a template means.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn random_string(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls with arguments on the stack; a number among them becomes a text in place.
+    unsafe {
+        ffi::luaL_checklstring(state, 1, std::ptr::null_mut());
+        let shared = of_function(state);
+        let mut text = shared.sql.take();
+        shared.numbers.borrow_mut().text(bytes(state, 1), &mut text);
+        ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len());
+        shared.give_back(text);
+        1
+    }
+}
