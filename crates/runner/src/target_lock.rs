@@ -16,7 +16,7 @@ use crate::output;
 use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
 use dyno_facts::Role;
 use dyno_load::query::is_pooled;
-use dyno_load::{LoadError, LoadSessions, Unobserved, doing};
+use dyno_load::{LoadError, LoadObserver, LoadSessions, Unobserved, doing, while_doing};
 use dyno_observe::LOCK_CLASS;
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
 use std::collections::BTreeMap;
@@ -146,33 +146,45 @@ fn places(reached: &ReachedDatabase) -> Vec<&Database> {
 }
 
 /// The run that has locked the tables of a workload, in words, by one question. `None` also where the server knows no
-/// such locks.
-pub async fn lock_holder<S: Session>(session: &mut S, workload: &str) -> Option<String> {
+/// such locks, or refuses to say.
+///
+/// # Errors
+/// The session is lost.
+pub async fn lock_holder<S: Session>(session: &mut S, workload: &str) -> DbResult<Option<String>> {
     let (_, holder) = match session.dialect() {
-        _ if !session.capabilities().server_views => return None,
+        _ if !session.capabilities().server_views => return Ok(None),
         Dialect::Postgres => of_postgres(workload),
         Dialect::Mysql => of_mysql(NO_SESSION, workload),
-        Dialect::Sqlite => return None,
+        Dialect::Sqlite => return Ok(None),
     };
     doing("asking who has locked the tables");
-    // Where the connection is lost by it, the next statement says so.
-    let who = text(session, &holder).await.ok().flatten();
+    let who = match text(session, &holder).await {
+        Err(error) if error.is_fatal() => return Err(error),
+        answered => answered.ok().flatten(),
+    };
     // A server that answers whatever it is asked has no lock.
-    who.filter(|who| who.contains("session "))
+    Ok(who.filter(|who| who.contains("session ")))
 }
 
 /// Why a verb that changes or drops tables does not begin; `None` where no run has locked them.
 ///
 /// # Errors
 /// Those of [`LoadSessions`]: the server can't be reached, or hangs.
-pub fn locked_tables(database: &Database, workload: &str) -> Result<Option<Failure>, LoadError> {
+pub fn locked_tables(
+    database: &Database,
+    workload: &str,
+    observer: &dyn LoadObserver,
+) -> Result<Option<Failure>, LoadError> {
     if database.blocks() {
         return Ok(None);
     }
     let who = with_driver!(database, driver => {
-        LoadSessions::new(driver, &Unobserved, 1)
+        LoadSessions::new(driver, observer, 1)
             .at_first_node()
-            .one(async |session| Ok(lock_holder(session, workload).await))
+            .one(async |session| {
+                let what = "asking who has locked the tables";
+                lock_holder(session, workload).await.map_err(while_doing(what))
+            })
     })?;
     Ok(who.map(|who| {
         Failure::new(format!("A run works on these tables: {who}."))
@@ -185,7 +197,7 @@ pub fn locked_tables(database: &Database, workload: &str) -> Result<Option<Failu
 /// # Errors
 /// As [`locked_tables`].
 pub fn refuse_locked(database: &Database, workload: &str) -> Result<(), Failure> {
-    locked_tables(database, workload)?.map_or(Ok(()), Err)
+    locked_tables(database, workload, &Unobserved)?.map_or(Ok(()), Err)
 }
 
 /// The warning for a load beside the run that has the lock.

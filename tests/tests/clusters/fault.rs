@@ -228,7 +228,7 @@ fn an_asynchronous_standby_loses_every_payment_that_it_had_not_received() {
     let scratch = Scratch::new();
     let cluster = Cluster::up(scratch.path(), &["postgres", "--replicas", "1"]);
     let fault = "action = \"kill\"\npromote = true\nallow_lost = \"main\"";
-    let mut trial = Trial::start(scratch.path(), "", PGBENCH, [9, 4], fault);
+    let mut trial = Trial::start(scratch.path(), "", PGBENCH, [14, 4], fault);
     trial.is_measured();
     // The file is written anew when the standby is promoted.
     let file = scratch.file("dyno-cluster/n2/data/postgresql.conf");
@@ -312,7 +312,7 @@ fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
     let target = listed(&cluster, ["n1", "n2"]);
     // One client: whoever applies what it has written keeps up.
     let load = PGBENCH.replace("clients = 4", "clients = 1");
-    let (ran, trial, paper) = Trial::start(scratch.path(), &target, &load, [6, 1], &fault).end();
+    let (ran, trial, paper) = Trial::start(scratch.path(), &target, &load, [14, 1], &fault).end();
     assert_taken_over(&ran, &trial);
     let steps = trial["fault"]["steps"].to_string();
     for step in [
@@ -370,7 +370,7 @@ fn a_primary_that_is_cut_off_is_reached_again() {
     assert_eq!(up.code, 0, "{}", up.all());
     let _cluster = Cluster(scratch.path());
     let fault = "action = \"partition\"\nheal_after_s = 2\nanswer_limit_s = 1";
-    let (ran, trial, paper) = Trial::start(scratch.path(), "", PGBENCH, [9, 2], fault).end();
+    let (ran, trial, paper) = Trial::start(scratch.path(), "", PGBENCH, [14, 2], fault).end();
     let fault = &trial["fault"];
     assert_eq!(trial["status"], "complete", "{trial}\n{}", ran.all());
     assert_eq!((&fault["promoted"], &fault["lost"]), (&Value::Null, &0.into()), "{fault}");

@@ -297,7 +297,7 @@ impl Job<'_> {
             foreign_keys: None,
         };
         let found = ask(driver, async |session| {
-            if let Some(who) = lock_holder(session, OFFER.name).await {
+            if let Some(who) = lock_holder(session, OFFER.name).await? {
                 warn(&[shared_warning(&who)]);
             }
             preflight(session, &need).await.map_err(|error| match error {

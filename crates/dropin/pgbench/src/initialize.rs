@@ -22,11 +22,6 @@ const QUIET_LINE_S: u64 = 5;
 
 pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     let reached = super::connection::reach(settings, "initialization")?;
-    let locked = locked_tables(&reached.database, OFFER.name);
-    if let Some(refusal) = locked.map_err(|error| failed(&error, &reached.target))? {
-        let refused = Refusal::error(refusal.message);
-        return Err(refused.with_hint(refusal.hint.unwrap_or_default()));
-    }
     let is_canceled = Arc::new(AtomicBool::new(false));
     let lines = Lines {
         quiet: settings.quiet,
@@ -50,9 +45,16 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     if let Err(error) = watched {
         output::talk(&format!("pgbench: warning: Ctrl-C will end it without a word: {error}"));
     }
-    let done = with_driver!(&reached.database, driver => {
-        initialize(driver, &settings.init, &lines)
-    });
+    let done = match locked_tables(&reached.database, OFFER.name, &lines) {
+        Ok(None) => with_driver!(&reached.database, driver => {
+            initialize(driver, &settings.init, &lines)
+        }),
+        Ok(Some(refusal)) => {
+            let refused = Refusal::error(refusal.message);
+            return Err(refused.with_hint(refusal.hint.unwrap_or_default()));
+        }
+        Err(error) => Err(error),
+    };
     match done {
         Ok(report) => {
             output::talk_lines(&summary(&report));

@@ -48,7 +48,10 @@ async fn on_session<D: Driver>(
     let scale = settings.scale.map_or(1, i64::from);
     let mut tables = Tables { scale, partitions: None };
     if has_builtin {
-        if let Some(who) = lock_holder(&mut session, OFFER.name).await {
+        let holder = lock_holder(&mut session, OFFER.name).await;
+        if let Some(who) =
+            holder.map_err(|error| no_tables(&TableInfoError::Count(error), reached))?
+        {
             output::talk(&format!("pgbench: warning: {}", shared_warning(&who)));
         }
         let found = table_info(&mut session).await.map_err(|error| no_tables(&error, reached))?;

@@ -4,7 +4,7 @@ use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::settings::{DbDriver, Settings};
 use dyno_drivers::{Database, with_driver};
-use dyno_load::{LoadError, LoadObserver, LoadReport};
+use dyno_load::{LoadError, LoadObserver, LoadReport, Unobserved};
 use dyno_runner::exit::Exit;
 use dyno_runner::locked_tables;
 use dyno_runner::progress::LoadProgress;
@@ -120,7 +120,7 @@ pub(super) fn load(
 
 /// False, which has been said, where a run measures on the tables or the database can't be asked.
 fn may_change(database: &Database, settings: &Settings, console: &mut Console) -> bool {
-    match locked_tables(database, OFFER.name) {
+    match locked_tables(database, OFFER.name, &Unobserved) {
         Ok(None) => return true,
         Ok(Some(refusal)) => {
             console.fatal(refusal.message);

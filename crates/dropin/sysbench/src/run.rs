@@ -245,7 +245,7 @@ async fn look<S: Session>(
     options: &mut SysbenchOptions,
     threads: u32,
 ) -> Result<(Vec<String>, Option<String>), SysbenchPreflightError> {
-    let holder = lock_holder(session, OFFER.name).await;
+    let holder = lock_holder(session, OFFER.name).await?;
     doing("looking at the tables of the test");
     let notes = preflight(session, options, threads).await?;
     if options.test.is_insert() && !options.auto_inc {

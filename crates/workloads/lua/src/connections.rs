@@ -2,7 +2,7 @@
 
 use crate::counters::ScriptCounters;
 use crate::machine::{LuaAnswer, LuaMachine, LuaStep};
-use crate::raw::{BoundValues, Shared};
+use crate::raw::{BoundValues, LuaShared};
 use crate::rows::ResultSet;
 use crate::sql;
 use crate::worker::LuaCommon;
@@ -51,7 +51,7 @@ pub(crate) struct Connections<'a, D: Driver> {
     slots: Vec<Slot<D::Session>>,
     statements: Vec<Prepared>,
     counters: Rc<ScriptCounters>,
-    shared: Rc<Shared>,
+    shared: Rc<LuaShared>,
     /// Some slots are parked.
     has_parked: bool,
     /// Why the last connection was not opened.

@@ -4,7 +4,7 @@
 
 use crate::counters::ScriptCounters;
 use crate::random::{Numbers, UniqueNumbers};
-use crate::raw::{self, Halt, Plain, Request, Shared};
+use crate::raw::{self, Halt, LuaRequest, LuaShared, Plain};
 use crate::reports::ReportStat;
 use crate::rows;
 use crate::script::{LuaScript, OptionValue, ScriptSettings};
@@ -95,7 +95,7 @@ pub(crate) struct LuaMachine {
     /// Closed after the thread.
     lua: Lua,
     /// Closed after the state, whose functions have its address.
-    pub(crate) shared: Rc<Shared>,
+    pub(crate) shared: Rc<LuaShared>,
 }
 
 impl LuaMachine {
@@ -115,7 +115,7 @@ impl LuaMachine {
         lua.globals().get::<Table>("package")?.set("path", script.search.as_str())?;
         let host = host(&lua, script, settings, worker)?;
         let numbers = Numbers::new(settings.seed, worker, settings.random);
-        let shared = Rc::new(Shared::new(numbers, unique));
+        let shared = Rc::new(LuaShared::new(numbers, unique));
         raw::offer(&shared, &lua, &host)?;
         rows::offer(&shared, &lua, &host)?;
         let counters = Rc::new(ScriptCounters::default());
@@ -194,9 +194,9 @@ impl LuaMachine {
         let halt = raw::resumed(self.shared.thread.get(), arguments);
         self.watch.turn();
         match (halt, self.shared.request.take()) {
-            (Halt::Asked, Request::Query(connection)) => Ok(LuaStep::Query(connection)),
-            (Halt::Asked, Request::Execute(statement)) => Ok(LuaStep::Execute(statement)),
-            (Halt::Asked, Request::None) => self.other_step(0),
+            (Halt::Asked, LuaRequest::Query(connection)) => Ok(LuaStep::Query(connection)),
+            (Halt::Asked, LuaRequest::Execute(statement)) => Ok(LuaStep::Execute(statement)),
+            (Halt::Asked, LuaRequest::None) => self.other_step(0),
             (Halt::Zero, _) => Ok(LuaStep::Done(None)),
             (Halt::Values(count), _) => self.other_step(count),
             (Halt::Failed, _) => Err(self.failure()),

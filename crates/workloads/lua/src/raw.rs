@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 /// What the functions of a state share with its machine. They have its address, so that it is closed after them.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct LuaShared {
     /// The coroutine that executes the script: null until it is made.
     pub(crate) thread: Cell<*mut lua_State>,
     /// What the coroutine has yielded for.
-    pub(crate) request: Cell<Request>,
+    pub(crate) request: Cell<LuaRequest>,
     pub(crate) sql: RefCell<Vec<u8>>,
     pub(crate) values: RefCell<BoundValues>,
     pub(crate) results: ConnectionResults,
@@ -30,12 +30,12 @@ pub(crate) struct Shared {
 
 /// What a coroutine waits for; the numbers are those of a connection and of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum LuaRequest {
     #[default]
     None,
-    /// Of [`Shared::sql`].
+    /// Of [`LuaShared::sql`].
     Query(usize),
-    /// With [`Shared::values`].
+    /// With [`LuaShared::values`].
     Execute(usize),
 }
 
@@ -57,9 +57,9 @@ enum BoundValue {
 /// Longer texts give their memory back: a bulk insert has half a megabyte.
 const KEPT_BYTES: usize = 1 << 16;
 
-impl Shared {
+impl LuaShared {
     pub(crate) fn new(numbers: Numbers, unique: &Arc<UniqueNumbers>) -> Self {
-        Shared {
+        LuaShared {
             thread: Cell::new(std::ptr::null_mut()),
             request: Cell::default(),
             sql: RefCell::default(),
@@ -114,7 +114,7 @@ fn whole(digits: &[u8]) -> Option<i64> {
 }
 
 /// Gives the prelude these functions.
-pub(crate) fn offer(shared: &Shared, lua: &Lua, host: &Table) -> mlua::Result<()> {
+pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result<()> {
     let of_host: [(&str, lua_CFunction); 4] =
         [("query", query), ("execute", execute), ("fetch", fetch), ("first_row", first_row)];
     for (name, function) in of_host {
@@ -139,7 +139,7 @@ pub(crate) fn offer(shared: &Shared, lua: &Lua, host: &Table) -> mlua::Result<()
 }
 
 #[expect(unsafe_code, reason = "a function on Lua's own interface")]
-fn closure(shared: &Shared, lua: &Lua, function: lua_CFunction) -> mlua::Result<Function> {
+fn closure(shared: &LuaShared, lua: &Lua, function: lua_CFunction) -> mlua::Result<Function> {
     let address = std::ptr::from_ref(shared).cast_mut().cast();
     // SAFETY: both calls are protected by `exec_raw`, which takes the closure from the stack.
     unsafe {
@@ -244,9 +244,9 @@ pub(crate) fn resumed(thread: *mut lua_State, arguments: c_int) -> Halt {
 /// What the function that `state` executes shares with its machine.
 #[expect(unsafe_code, reason = "the address that `closure` has given")]
 #[inline]
-unsafe fn of_function<'a>(state: *mut lua_State) -> &'a Shared {
+unsafe fn of_function<'a>(state: *mut lua_State) -> &'a LuaShared {
     // SAFETY: the upvalue is the address of what outlives the state.
-    unsafe { &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Shared>() }
+    unsafe { &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<LuaShared>() }
 }
 
 /// The number of a connection or statement; the last one where it is none, which does not exist.
@@ -290,7 +290,7 @@ unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
         sql.clear();
         sql.extend_from_slice(bytes(state, 2));
         *shared.sql.borrow_mut() = sql;
-        shared.request.set(Request::Query(number(state, 1)));
+        shared.request.set(LuaRequest::Query(number(state, 1)));
         ffi::lua_yield(state, 0)
     }
 }
@@ -316,7 +316,7 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
             }
         }
         *shared.values.borrow_mut() = values;
-        shared.request.set(Request::Execute(number(state, 1)));
+        shared.request.set(LuaRequest::Execute(number(state, 1)));
         ffi::lua_yield(state, 0)
     }
 }

@@ -1,7 +1,7 @@
 //! The rows of answers, as a script sees them: each connection has one result, which its next statement replaces, as in
 //! the original.
 
-use crate::raw::Shared;
+use crate::raw::LuaShared;
 use dyno_core::{AnswerRow, AnswerTable, ColumnNames, Rows};
 use mlua::{Lua, Table};
 use std::cell::RefCell;
@@ -55,7 +55,7 @@ impl ConnectionResults {
 }
 
 /// Gives the prelude `size` and `free`.
-pub(crate) fn offer(shared: &Rc<Shared>, lua: &Lua, host: &Table) -> mlua::Result<()> {
+pub(crate) fn offer(shared: &Rc<LuaShared>, lua: &Lua, host: &Table) -> mlua::Result<()> {
     let of = Rc::clone(shared);
     let size = lua.create_function(move |_, connection: usize| {
         let results = of.results.0.borrow();

@@ -23,7 +23,7 @@ pub(crate) fn text(value: &str) -> Option<String> {
 
 /// All rows of an answer to text.
 pub(crate) async fn ask(session: &mut MysqlSession, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut table = AnswerTable::default();
+    let mut table = AnswerTable::of_workload();
     session.query(sql, &mut table).await.unwrap();
     table.rows
 }
