@@ -432,9 +432,9 @@ const SMALL: f64 = 480.0;
 
 pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     let description = escape(description);
-    let small = if width <= SMALL { " small" } else { "" };
+    let compact = if width <= SMALL { " compact" } else { "" };
     format!(
-        "<svg class=\"chart{small}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
+        "<svg class=\"chart{compact}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
     )
 }
 
@@ -570,7 +570,7 @@ mod tests {
 
     #[test]
     fn only_what_is_as_wide_as_a_page_grows_to_its_width() {
-        assert!(open(470.0, 160.0, "", "").starts_with("<svg class=\"chart small\""));
+        assert!(open(470.0, 160.0, "", "").starts_with("<svg class=\"chart compact\""));
         assert!(open(960.0, 360.0, "", "").starts_with("<svg class=\"chart\""));
     }
 
