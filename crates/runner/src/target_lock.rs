@@ -145,6 +145,8 @@ fn places(reached: &ReachedDatabase) -> Vec<&Database> {
     nodes.map(|node| &node.database).collect()
 }
 
+const ASKING: &str = "asking who has locked the tables";
+
 /// The run that has locked the tables of a workload, in words, by one question. `None` also where the server knows no
 /// such locks, or refuses to say.
 ///
@@ -157,7 +159,7 @@ pub async fn lock_holder<S: Session>(session: &mut S, workload: &str) -> DbResul
         Dialect::Mysql => of_mysql(NO_SESSION, workload),
         Dialect::Sqlite => return Ok(None),
     };
-    doing("asking who has locked the tables");
+    doing(ASKING);
     let who = match text(session, &holder).await {
         Err(error) if error.is_fatal() => return Err(error),
         answered => answered.ok().flatten(),
@@ -182,8 +184,7 @@ pub fn locked_tables(
         LoadSessions::new(driver, observer, 1)
             .at_first_node()
             .one(async |session| {
-                let what = "asking who has locked the tables";
-                lock_holder(session, workload).await.map_err(while_doing(what))
+                lock_holder(session, workload).await.map_err(while_doing(ASKING))
             })
     })?;
     Ok(who.map(|who| {

@@ -31,14 +31,16 @@ fn is_trusted(owner: u32) -> bool {
 pub(crate) fn check_owner(path: &Path) -> Result<(), StoreError> {
     // A slash at the end would follow the link.
     let path: PathBuf = path.components().collect();
-    for (what, found) in [("link", fs::symlink_metadata(&path)), ("folder", fs::metadata(&path))] {
-        let owner = found.map_err(|error| StoreError::io("look at", &path, &error))?.uid();
+    for found in [fs::symlink_metadata(&path), fs::metadata(&path)] {
+        let found = found.map_err(|error| StoreError::io("look at", &path, &error))?;
+        let owner = found.uid();
         if !is_trusted(owner) {
+            let what = if found.is_symlink() { "link" } else { "folder" };
             let path = path.display();
             return Err(StoreError::new(format!(
                 "The {what} {path} belongs to another user (number {owner})."
             ))
-            .hint_is("Act as that user (in a container with --user), give the folder away with chown, or choose another one with --dir."));
+            .hint_is("Act as that user (in a container with --user), make it yours with chown, or choose another one with --dir."));
         }
     }
     Ok(())

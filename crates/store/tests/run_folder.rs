@@ -498,8 +498,11 @@ fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
     refused("folder");
     chown(&disk, Some(0), None).expect("taken back");
     chown(&path, Some(STRANGER), None).expect("given away");
-    let error = Run::open(&path).expect_err("a run of another user");
-    assert!(error.to_string().contains("belongs to another user"), "{error}");
+    let error = Run::open(&path).expect_err("a run of another user").to_string();
+    assert!(
+        error.starts_with("The folder ") && error.contains("belongs to another user"),
+        "{error}"
+    );
 }
 
 #[test]
