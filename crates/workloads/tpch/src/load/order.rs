@@ -1,49 +1,45 @@
-//! Which piece a free session takes next where no step waits for the end of another: keys and indexes of a table are made
-//! as soon as its rows are there, while other tables are still filled.
+//! Which piece a free session takes next where no step waits for the end of another: a table is vacuumed and gets its keys
+//! and indexes as soon as its rows are there, while other tables are still filled.
 //!
 //! No two pieces are under way that would wait for each other's locks on tables: a session that waits makes nothing.
 //!
-//! PostgreSQL checks a foreign key by one process and locks its table meanwhile. Those of lineitem, one after the other,
-//! are a fifth of the time of a load, and nothing of lineitem can be made beside them: other tables are filled then, and
-//! not by so many sessions that the checks get too little of the server's CPU.
+//! PostgreSQL checks a foreign key by one process and locks both tables meanwhile. Where the table has been vacuumed and has
+//! an index of the key's columns it reads two indexes side by side; otherwise it sorts or hashes the table for each key,
+//! which takes four times as long. So the foreign keys of a table come after its indexes, those of lineitem while there
+//! still is something to do in other tables.
 
-use super::steps::{Piece, TpchStep, Work};
+use super::steps::{Piece, TpchStep};
 use crate::schema::SchemaTable;
 use std::collections::VecDeque;
 
 const TABLES: usize = SchemaTable::ALL.len();
 const STEPS: usize = TpchStep::ALL.len();
 
-/// The order in which tables are filled: lineitem as soon as two of its parents are there, so that its foreign keys are
-/// checked while the other ones are filled.
-const FILLED: [SchemaTable; TABLES] = [
-    SchemaTable::Region,
-    SchemaTable::Nation,
-    SchemaTable::Supplier,
-    SchemaTable::Part,
-    CHECKED,
-    SchemaTable::Orders,
-    SchemaTable::Partsupp,
-    SchemaTable::Customer,
-];
-
-/// The table whose foreign keys take longest; none refers to it.
-const CHECKED: SchemaTable = SchemaTable::Lineitem;
-
-/// Sessions that work beside the check of a foreign key of that table.
-const BESIDE: u32 = 1;
+/// The table that takes longest: it is filled first, and what can be done in it comes before the same of others.
+const LARGEST: SchemaTable = SchemaTable::Lineitem;
 
 /// The pieces of several steps, and which of them are done.
 #[derive(Debug)]
 pub(super) struct Order<'a> {
+    /// In the order in which they are wanted; rows for themselves, as they are many.
+    first: Vec<&'a Piece>,
     rows: VecDeque<&'a Piece>,
-    /// The foreign keys of lineitem, then all in the order of the steps.
-    others: Vec<&'a Piece>,
+    last: Vec<&'a Piece>,
     /// Pieces that are not done, of each step and table.
     left: [[u32; TABLES]; STEPS],
-    /// The step that is under way in a table, and by how many sessions.
-    busy: [Option<(TpchStep, u32)>; TABLES],
-    under_way: u32,
+    under_way: Vec<UnderWay<'a>>,
+    /// Counts begins and ends.
+    clock: u64,
+    /// When the last rows of a table were stored.
+    filled: [u64; TABLES],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay<'a> {
+    piece: &'a Piece,
+    began: u64,
+    /// The begin of the oldest piece that was under way then: its snapshots may be as old as that.
+    snapshot: u64,
 }
 
 /// What a free session does.
@@ -58,72 +54,69 @@ pub(super) enum NextPiece<'a> {
 
 impl<'a> Order<'a> {
     pub(super) fn new(pieces: impl IntoIterator<Item = &'a Piece>) -> Self {
-        let (rows, others): (Vec<_>, Vec<_>) =
-            pieces.into_iter().partition(|piece| matches!(piece.work, Work::Rows { .. }));
         let mut order = Order {
+            first: Vec::new(),
             rows: VecDeque::new(),
-            others,
+            last: Vec::new(),
             left: [[0; TABLES]; STEPS],
-            busy: [None; TABLES],
-            under_way: 0,
+            under_way: Vec::new(),
+            clock: 0,
+            filled: [0; TABLES],
         };
-        for table in FILLED {
-            order.rows.extend(rows.iter().copied().filter(|piece| piece.table == table));
-        }
-        order.others.sort_by_key(|piece| !is_check(piece));
-        for piece in order.rows.iter().chain(&order.others) {
+        for piece in pieces {
             order.left[piece.step as usize][piece.table as usize] += 1;
+            match piece.step {
+                TpchStep::Load => order.rows.push_back(piece),
+                TpchStep::Analyze => order.first.push(piece),
+                _ => order.last.push(piece),
+            }
         }
+        order.rows.make_contiguous().sort_by_key(|piece| piece.table != LARGEST);
+        order.last.sort_by_key(|piece| rank(piece));
         order
     }
 
     /// The next piece, which is under way until [`Order::done`].
     pub(super) fn take(&mut self) -> NextPiece<'a> {
-        let is_checked = matches!(self.busy[CHECKED as usize], Some((TpchStep::ForeignKeys, _)));
-        if is_checked && self.under_way > BESIDE {
+        let piece = if let Some(place) = self.place(&self.first) {
+            self.first.remove(place)
+        } else if let Some(piece) = self.rows.pop_front() {
+            piece
+        } else if let Some(place) = self.place(&self.last) {
+            self.last.remove(place)
+        } else if self.under_way.is_empty() {
+            let is_all = self.first.is_empty() && self.last.is_empty();
+            assert!(is_all, "pieces that nothing makes ready: {self:?}");
+            return NextPiece::End;
+        } else {
             return NextPiece::Wait;
-        }
-        let can_begin = |piece: &Piece| self.is_ready(piece) && self.is_free(piece);
-        let any = self.others.iter().position(|piece| can_begin(piece));
-        // An index more would keep a foreign key waiting, which then is the last of the load.
-        let best =
-            self.others.iter().position(|piece| can_begin(piece) && !self.keeps_waiting(piece));
-        let piece = match (best, self.rows.front(), any) {
-            (Some(place), ..) | (None, None, Some(place)) => self.others.remove(place),
-            (None, Some(piece), _) => {
-                let piece = *piece;
-                self.rows.pop_front();
-                piece
-            }
-            (None, None, None) if self.under_way == 0 => return self.end(),
-            (None, None, None) => return NextPiece::Wait,
         };
-        self.under_way += 1;
-        for table in tables(piece) {
-            let users = self.busy[table as usize].map_or(0, |(_, users)| users);
-            self.busy[table as usize] = Some((piece.step, users + 1));
-        }
+        self.clock += 1;
+        let began = self.clock;
+        let snapshot = self.under_way.iter().map(|other| other.began).min().unwrap_or(began);
+        self.under_way.push(UnderWay { piece, began, snapshot });
         NextPiece::Take(piece)
     }
 
-    fn end(&self) -> NextPiece<'a> {
-        assert!(self.others.is_empty(), "pieces that nothing makes ready: {:?}", self.others);
-        NextPiece::End
-    }
-
     pub(super) fn done(&mut self, piece: &Piece) {
-        self.under_way -= 1;
+        self.clock += 1;
+        self.under_way.retain(|other| !std::ptr::eq(other.piece, piece));
         self.left[piece.step as usize][piece.table as usize] -= 1;
-        for table in tables(piece) {
-            let busy = &mut self.busy[table as usize];
-            *busy = busy.and_then(|(step, users)| (users > 1).then(|| (step, users - 1)));
+        if piece.step == TpchStep::Load {
+            self.filled[piece.table as usize] = self.clock;
         }
     }
 
     /// Lets no session take another piece.
     pub(super) fn stop(&mut self) {
+        self.first.clear();
         self.rows.clear();
-        self.others.clear();
+        self.last.clear();
+    }
+
+    /// Where the first piece is that can begin.
+    fn place(&self, pieces: &[&Piece]) -> Option<usize> {
+        pieces.iter().position(|piece| self.is_ready(piece) && self.is_free(piece))
     }
 
     fn is_done(&self, step: TpchStep, table: SchemaTable) -> bool {
@@ -133,45 +126,48 @@ impl<'a> Order<'a> {
     /// Whether what it builds on is there.
     fn is_ready(&self, piece: &Piece) -> bool {
         let table = piece.table;
-        let is_filled = |table| self.is_done(TpchStep::Load, table);
-        let has_key = |table| is_filled(table) && self.is_done(TpchStep::PrimaryKeys, table);
+        let has_key = |table| {
+            [TpchStep::Load, TpchStep::Analyze, TpchStep::PrimaryKeys]
+                .into_iter()
+                .all(|step| self.is_done(step, table))
+        };
         match piece.step {
             TpchStep::Create | TpchStep::Load => true,
-            // Several processes make an index: that of a table which no foreign key waits for comes when no check does.
-            TpchStep::PrimaryKeys => {
-                is_filled(table) && (table != CHECKED || self.is_done(TpchStep::ForeignKeys, table))
-            }
-            TpchStep::ForeignKeys => is_filled(table) && piece.parent.is_none_or(has_key),
-            TpchStep::Indexes => has_key(table),
-            // Of all tables: a page counts as visible to all only if no older transaction is open, on whichever table.
+            // A row counts as visible to all if no snapshot is older, of whichever table it is.
             TpchStep::Analyze => {
-                self.left[..TpchStep::Analyze as usize].iter().flatten().all(|left| *left == 0)
+                let filled = self.filled[table as usize];
+                self.is_done(TpchStep::Load, table)
+                    && self.under_way.iter().all(|other| other.snapshot > filled)
+            }
+            TpchStep::PrimaryKeys => {
+                self.is_done(TpchStep::Load, table) && self.is_done(TpchStep::Analyze, table)
+            }
+            // Those of other tables are kept for the time when one process checks keys of the largest one.
+            TpchStep::Indexes => {
+                has_key(table) && (table == LARGEST || self.is_done(TpchStep::Indexes, LARGEST))
+            }
+            TpchStep::ForeignKeys => {
+                let has_indexes = |table| self.is_done(TpchStep::Indexes, table);
+                let has_parent = piece.parent.is_none_or(has_key);
+                has_key(table) && has_parent && has_indexes(table) && has_indexes(LARGEST)
             }
         }
-    }
-
-    /// Whether this index would let a foreign key wait that is ready but for what is under way in its table.
-    fn keeps_waiting(&self, index: &Piece) -> bool {
-        let waits = |key: &Piece| {
-            key.step == TpchStep::ForeignKeys
-                && key.table == index.table
-                && self.is_ready(key)
-                && !self.is_free(key)
-        };
-        index.step == TpchStep::Indexes && self.others.iter().any(|key| waits(key))
     }
 
     /// Whether its tables are not locked by what is under way: a table takes rows of several sessions, and indexes.
     fn is_free(&self, piece: &Piece) -> bool {
         let is_shared = matches!(piece.step, TpchStep::Load | TpchStep::Indexes);
-        tables(piece).all(|table| {
-            self.busy[table as usize].is_none_or(|(step, _)| is_shared && step == piece.step)
+        self.under_way.iter().all(|other| {
+            let meet = tables(other.piece).any(|table| tables(piece).any(|own| own == table));
+            !meet || is_shared && other.piece.step == piece.step
         })
     }
 }
 
-fn is_check(piece: &Piece) -> bool {
-    piece.step == TpchStep::ForeignKeys && piece.table == CHECKED
+/// Primary keys first, which others refer to, then all of the largest table.
+fn rank(piece: &Piece) -> (bool, bool, bool) {
+    let is_key = piece.step == TpchStep::PrimaryKeys;
+    (!is_key, piece.table != LARGEST, piece.step == TpchStep::ForeignKeys)
 }
 
 fn tables(piece: &Piece) -> impl Iterator<Item = SchemaTable> {
@@ -208,9 +204,6 @@ mod tests {
                     let is_fine = !meets || is_shared && other.step == piece.step;
                     assert!(is_fine, "{} beside {}", piece.name, other.name);
                 }
-                let is_checked = under_way.iter().any(|other| is_check(other));
-                let beside = under_way.len() as u32;
-                assert!(!is_checked || beside <= BESIDE, "{} beside a check", piece.name);
                 under_way.push(piece);
                 begun.push((piece, ended));
             }
@@ -233,21 +226,25 @@ mod tests {
             assert_eq!(begun.len(), pieces.len());
             let place = |piece: &Piece| begun.iter().position(|(it, _)| it.name == piece.name);
             for (at, (piece, ended)) in begun.iter().enumerate() {
+                let is_of_it = |other: &Piece| other.table == piece.table;
                 let needs = |other: &&Piece| match piece.step {
+                    TpchStep::Create | TpchStep::Load => false,
+                    TpchStep::Analyze => other.step == TpchStep::Load && is_of_it(other),
                     TpchStep::PrimaryKeys => {
-                        other.table == piece.table
-                            && (other.step == TpchStep::Load || is_check(other))
+                        matches!(other.step, TpchStep::Load | TpchStep::Analyze) && is_of_it(other)
                     }
                     TpchStep::Indexes => {
-                        other.step <= TpchStep::PrimaryKeys && other.table == piece.table
+                        !matches!(other.step, TpchStep::Indexes | TpchStep::ForeignKeys)
+                            && is_of_it(other)
                     }
                     TpchStep::ForeignKeys => {
-                        other.step == TpchStep::Load && other.table == piece.table
-                            || other.step <= TpchStep::PrimaryKeys
-                                && Some(other.table) == piece.parent
+                        let is_parent = Some(other.table) == piece.parent;
+                        match other.step {
+                            TpchStep::ForeignKeys => false,
+                            TpchStep::Indexes => is_of_it(other),
+                            _ => is_of_it(other) || is_parent,
+                        }
                     }
-                    TpchStep::Analyze => other.step < TpchStep::Analyze,
-                    TpchStep::Create | TpchStep::Load => false,
                 };
                 for other in pieces.iter().filter(needs) {
                     let before = place(other).expect("it was done");
@@ -260,21 +257,41 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_made_while_other_tables_are_filled() {
+    fn the_largest_table_is_vacuumed_while_others_are_filled_and_its_foreign_keys_come_before_others() {
         let pieces = all();
         let begun = played(&pieces, 4, 7);
-        let first_key = begun.iter().position(|(piece, _)| piece.step == TpchStep::PrimaryKeys);
+        let first = |step| {
+            let is = |piece: &Piece| piece.step == step && piece.table == LARGEST;
+            begun.iter().position(|(piece, _)| is(piece)).expect("a piece")
+        };
         let last_rows = begun.iter().rposition(|(piece, _)| piece.step == TpchStep::Load);
-        assert!(first_key < last_rows, "{first_key:?} {last_rows:?}");
+        assert!(Some(first(TpchStep::Analyze)) < last_rows);
+        let others = begun[first(TpchStep::ForeignKeys)..].iter();
+        assert!(others.filter(|(piece, _)| piece.table != LARGEST).count() > 3);
     }
 
+    /// The snapshot of B began when A was under way, whose rows came before the last ones of the table.
     #[test]
-    fn foreign_keys_of_lineitem_are_checked_while_other_tables_are_filled() {
+    fn a_table_is_vacuumed_when_no_snapshot_is_older_than_its_rows() {
         let pieces = all();
-        let begun = played(&pieces, 1, 7);
-        let first_check = begun.iter().position(|(piece, _)| is_check(piece));
-        let rows_after = begun.iter().skip(first_check.expect("a check") + 1);
-        assert!(rows_after.filter(|(piece, _)| piece.step == TpchStep::Load).count() > 5);
+        let mut order = Order::new(&pieces);
+        let mut take = |order: &mut Order<'_>| match order.take() {
+            NextPiece::Take(piece) => pieces.iter().find(|it| it.name == piece.name).expect("it"),
+            other => panic!("{other:?}"),
+        };
+        let mut parts = Vec::new();
+        while order.rows.front().is_some_and(|piece| piece.table == LARGEST) {
+            parts.push(take(&mut order));
+        }
+        let a = take(&mut order);
+        parts.into_iter().for_each(|part| order.done(part));
+        let b = take(&mut order);
+        order.done(a);
+        let c = take(&mut order);
+        assert_eq!([a.step, b.step, c.step], [TpchStep::Load; 3]);
+        order.done(b);
+        let next = take(&mut order);
+        assert_eq!(next.name, "analyze/lineitem", "{c:?} is younger");
     }
 
     #[test]
