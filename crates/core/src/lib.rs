@@ -39,8 +39,8 @@ pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{
     AnswerRow, AnswerTable, BulkFallback, BulkMethod, BulkReport, ColumnNames, Discard, Driver,
-    Executed, FlightAnswers, Interrupter, RowSource, RowWriter, Rows, Session, SessionProof,
-    SessionTls, Statement,
+    Executed, FlightAnswers, Interrupter, KeptColumn, ReadKeptRow, RowSource, RowWriter, Rows,
+    Session, SessionProof, SessionTls, Statement,
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
 pub use target::{Dialect, Product, is_shardingsphere};

@@ -107,6 +107,14 @@ pub trait ColumnNames {
     fn name(&self, column: usize) -> &str;
 }
 
+/// What a driver notes of a column to read its values later, in a form of its own.
+pub type KeptColumn = [u8; 3];
+
+/// Reads a row that was kept as it came: hands on the number and the text of each value, `None` for NULL. False for what
+/// is no such row.
+pub type ReadKeptRow =
+    fn(row: &[u8], columns: &[KeptColumn], hand_on: &mut dyn FnMut(usize, Option<&[u8]>)) -> bool;
+
 /// Receives the rows of an answer.
 pub trait Rows {
     /// False when rows need only be counted: drivers then skip their decoding.
@@ -119,6 +127,11 @@ pub trait Rows {
     /// result set and once more at its end.
     fn done(&mut self, _executed: Executed) {}
     fn row<R: AnswerRow>(&mut self, row: &R);
+    /// True when rows are read later or not at all: drivers that can do so call [`Rows::kept_columns`] for each result
+    /// set and [`Rows::kept_row`] in place of [`Rows::row`].
+    const KEPT: bool = false;
+    fn kept_columns(&mut self, _columns: impl Iterator<Item = KeptColumn>, _read: ReadKeptRow) {}
+    fn kept_row(&mut self, _row: &[u8]) {}
     /// How many bytes are kept at most, once there were more: a session to a server then ends with an error. Asked after
     /// each receive.
     #[inline]

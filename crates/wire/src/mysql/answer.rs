@@ -5,7 +5,10 @@ use super::{
     error::PROGRESS_REPORT,
     packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, PacketHeader},
     reader::PacketReader,
-    row::{BinaryRow, CellSpan, Definitions, MysqlColumn, TextRow, scan_binary_row, scan_text_row},
+    row::{
+        BinaryRow, CellSpan, Definitions, MysqlColumn, TextRow, read_kept_binary_row,
+        read_kept_text_row, scan_binary_row, scan_text_row,
+    },
 };
 use dyno_core::{Executed, Rows};
 
@@ -138,6 +141,8 @@ impl Answer {
                 if self.state.skip_bytes > 0 || self.state.skip_continues {
                     return Ok((taken, AnswerStep::More));
                 }
+            } else if R::KEPT && self.state.phase == Phase::Rows && !self.framing.is_joining() {
+                taken += self.state.keep_rows(&mut self.framing, &bytes[taken..], rows)?;
             }
             match self.framing.take(&bytes[taken..])? {
                 Framed::Partial(more) => {
@@ -190,8 +195,8 @@ impl State {
                     definitions.push(payload, self.keeps_names::<R>())?;
                 }
                 self.phase = self.after_column(left);
-                if R::DESCRIBED && left <= 1 {
-                    rows.columns(&definitions.names);
+                if left <= 1 {
+                    self.describe(definitions, rows);
                 }
             }
             Phase::ColumnsEnd if first == 0xfe => self.phase = Phase::Rows,
@@ -235,9 +240,7 @@ impl State {
                 return Err(Malformed("a result set lacks column definitions never sent before"));
             }
             self.phase = if self.deprecate_eof { Phase::Rows } else { Phase::ColumnsEnd };
-            if R::DESCRIBED {
-                rows.columns(&definitions.names);
-            }
+            self.describe(definitions, rows);
             return Ok(());
         }
         if self.keeps_columns::<R>() {
@@ -245,6 +248,21 @@ impl State {
         }
         self.phase = Phase::Columns(count);
         Ok(())
+    }
+
+    /// A result set begins.
+    #[inline]
+    fn describe<R: Rows>(&self, definitions: &Definitions, rows: &mut R) {
+        if R::DESCRIBED {
+            rows.columns(&definitions.names);
+        }
+        if R::KEPT {
+            let read = match self.encoding {
+                Encoding::Text => read_kept_text_row,
+                Encoding::Binary => read_kept_binary_row,
+            };
+            rows.kept_columns(definitions.columns.iter().map(|column| column.kept()), read);
+        }
     }
 
     /// True when column definitions must be read, to decode rows now or, if the server sends them only once, later.
@@ -307,6 +325,7 @@ impl State {
         rows: &mut R,
     ) -> Scanned<()> {
         match self.encoding {
+            _ if R::KEPT => rows.kept_row(payload),
             Encoding::Text => {
                 scan_text_row(payload, columns.len(), &mut self.spans)?;
                 rows.row(&TextRow { payload, spans: &self.spans });
@@ -317,6 +336,30 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Hands on the rows that are wholly there.
+    #[inline]
+    fn keep_rows<R: Rows>(
+        &mut self,
+        framing: &mut Framing,
+        bytes: &[u8],
+        rows: &mut R,
+    ) -> Scanned<usize> {
+        let mut at = 0;
+        while let Some(header) = PacketHeader::read(&bytes[at..]) {
+            let begin = at + HEADER_BYTES;
+            let Some(row) = bytes.get(begin..begin + header.length) else { break };
+            let is_row = row.first().is_some_and(|&first| !ends_rows(first, row.len()));
+            if !is_row || row.len() == FULL_PACKET_BYTES {
+                break;
+            }
+            framing.advance(header.sequence)?;
+            self.executed.rows += 1;
+            rows.kept_row(row);
+            at = begin + row.len();
+        }
+        Ok(at)
     }
 
     /// Skips rows that are only counted, by their headers and first bytes; their other bytes may arrive later.

@@ -5,7 +5,7 @@ use super::{
     reader::{PacketReader, TextValue},
 };
 use crate::names::Names;
-use dyno_core::AnswerRow;
+use dyno_core::{AnswerRow, KeptColumn};
 use std::fmt::Write;
 
 /// Column and parameter types of the protocol (`MYSQL_TYPE_...`).
@@ -77,6 +77,15 @@ impl MysqlColumn {
         let decimals = fixed.u8()?;
         Ok((MysqlColumn { column_type, unsigned: flags & 0x20 != 0, decimals }, name))
     }
+
+    /// For rows that are read later.
+    pub(super) fn kept(self) -> KeptColumn {
+        [self.column_type, u8::from(self.unsigned), self.decimals]
+    }
+
+    fn of_kept([column_type, unsigned, decimals]: KeptColumn) -> Self {
+        MysqlColumn { column_type, unsigned: unsigned != 0, decimals }
+    }
 }
 
 /// The place of a value in a row's payload; NULL has none.
@@ -115,17 +124,28 @@ pub fn scan_binary_row(
     columns: &[MysqlColumn],
     spans: &mut Vec<CellSpan>,
 ) -> Scanned<()> {
+    spans.clear();
+    each_binary_value(payload, columns.len(), columns.iter().copied(), |_, span| spans.push(span))
+}
+
+/// Hands on each column of a row of the binary protocol with the place of its value.
+#[inline]
+fn each_binary_value(
+    payload: &[u8],
+    count: usize,
+    columns: impl Iterator<Item = MysqlColumn>,
+    mut hand_on: impl FnMut(MysqlColumn, CellSpan),
+) -> Scanned<()> {
     let mut reader = PacketReader::new(payload);
     if reader.u8()? != 0 {
         return Err(Malformed("a binary row starts with another byte than 0"));
     }
     // The first two bits are reserved.
-    let nulls = reader.bytes((columns.len() + 9) / 8)?;
-    spans.clear();
-    for (number, column) in columns.iter().enumerate() {
+    let nulls = reader.bytes((count + 9) / 8)?;
+    for (number, column) in columns.enumerate() {
         let bit = number + 2;
         if nulls[bit / 8] & (1 << (bit % 8)) != 0 || column.column_type == column_type::NULL {
-            spans.push(NULL);
+            hand_on(column, NULL);
             continue;
         }
         let length = match column.column_type {
@@ -143,9 +163,45 @@ pub fn scan_binary_row(
             }
         };
         reader.bytes(length)?;
-        spans.push(CellSpan::of(payload, &reader, length));
+        hand_on(column, CellSpan::of(payload, &reader, length));
     }
     end_of_row(&reader)
+}
+
+/// A [`dyno_core::ReadKeptRow`].
+pub(super) fn read_kept_text_row(
+    row: &[u8],
+    columns: &[KeptColumn],
+    hand_on: &mut dyn FnMut(usize, Option<&[u8]>),
+) -> bool {
+    let mut reader = PacketReader::new(row);
+    for number in 0..columns.len() {
+        match reader.text_value() {
+            Ok(TextValue::Null) => hand_on(number, None),
+            Ok(TextValue::Bytes(bytes)) => hand_on(number, Some(bytes)),
+            Err(_) => return false,
+        }
+    }
+    reader.rest().is_empty()
+}
+
+/// A [`dyno_core::ReadKeptRow`].
+pub(super) fn read_kept_binary_row(
+    row: &[u8],
+    columns: &[KeptColumn],
+    hand_on: &mut dyn FnMut(usize, Option<&[u8]>),
+) -> bool {
+    let mut number = 0;
+    let kept = columns.iter().copied().map(MysqlColumn::of_kept);
+    let read = each_binary_value(row, columns.len(), kept, |column, span| {
+        let value = BinaryRow { payload: row, spans: &[span], columns: &[column] };
+        match value.bytes(0) {
+            Some(bytes) => hand_on(number, Some(bytes)),
+            None => hand_on(number, value.string(0).as_deref().map(str::as_bytes)),
+        }
+        number += 1;
+    });
+    read.is_ok()
 }
 
 fn end_of_row(reader: &PacketReader<'_>) -> Scanned<()> {

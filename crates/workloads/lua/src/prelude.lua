@@ -3,7 +3,8 @@
 -- Loaded with `host`, a table of what Rust gives. Everything of a script is executed in one coroutine. What has to wait
 -- yields a request (its name and arguments) to the worker's task, which resumes it with the answer; `host.query` and
 -- `host.execute` yield themselves. What a query passes through reads few fields, and those by number: each is a miss of
--- the processor's caches, as other workers have had their turn meanwhile.
+-- the processor's caches, as other workers have had their turn meanwhile. For the same reason objects have the methods
+-- that queries are made of as fields of their own: LuaJIT finds one of a metatable by a call of C.
 
 local host = ...
 local real_ffi -- set once a literal has made LuaJIT load it
@@ -306,7 +307,10 @@ local function open(self)
 end
 
 function driver.connect()
-   local self = setmetatable({ error = 0, sql_errno = 0, sql_state = "", sql_errmsg = "", driver = the_driver }, connection_meta)
+   local self = setmetatable({
+      error = 0, sql_errno = 0, sql_state = "", sql_errmsg = "", driver = the_driver,
+      query = connection.query, query_row = connection.query_row,
+   }, connection_meta)
    local ok, number, _, message = ask(CONNECT)
    if not ok then
       error("connection creation failed: " .. message, 2)
@@ -392,7 +396,8 @@ end
 -- A statement's fields: its number, its parameters, their number, the result of its connection.
 function connection.prepare(self, query)
    local number = checked(self, query, ask(PREPARE, open(self), query))
-   return setmetatable({ number, nil, 0, self.result, connection = self, query = query }, statement_meta)
+   return setmetatable(
+      { number, nil, 0, self.result, connection = self, query = query, execute = statement.execute }, statement_meta)
 end
 
 -- A parameter's fields: its value, its type, the length of a text.
@@ -400,7 +405,7 @@ function statement.bind_create(self, kind, max_length)
    if type(kind) ~= "number" or kind < 1 or kind > 12 then
       error("unknown type of a parameter: " .. tostring(kind), 2)
    end
-   return setmetatable({ nil, kind, max_length }, param_meta)
+   return setmetatable({ nil, kind, max_length, set = param.set, set_rand_str = param.set_rand_str }, param_meta)
 end
 
 function statement.bind_param(self, ...)

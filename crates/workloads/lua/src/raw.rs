@@ -10,7 +10,7 @@ use dyno_core::{Param, ParamType};
 use mlua::ffi::{self, lua_CFunction, lua_State};
 use mlua::{Function, Lua, Table};
 use std::cell::{Cell, RefCell};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -356,6 +356,8 @@ unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
     }
 }
 
+const MALFORMED: &CStr = c"the server has sent a malformed row";
+
 /// `fetch(connection)`: the next row as a list of texts, in which NULL is missing; nil after the last one.
 #[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
@@ -364,10 +366,11 @@ unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
     unsafe {
         let (shared, connection) = (of_function(state), number(state, 1));
         let mut result = shared.results.lend(connection);
+        let mut is_good = true;
         match result.columns_of_next() {
             Some(columns) => {
                 ffi::lua_createtable(state, columns as c_int, 0);
-                result.next_row(|column, value| {
+                is_good = result.next_row(|column, value| {
                     if value.is_some() {
                         push(state, value);
                         ffi::lua_rawseti_(state, -2, column as c_int + 1);
@@ -377,7 +380,7 @@ unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
             None => ffi::lua_pushnil(state),
         }
         shared.results.give_back(connection, result);
-        1
+        if is_good { 1 } else { ffi::luaL_error(state, MALFORMED.as_ptr()) }
     }
 }
 
@@ -392,12 +395,13 @@ unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
         ffi::lua_settop(state, 0);
         let columns = result.columns_of_next().map_or(0, |columns| columns as c_int);
         let has_room = ffi::lua_checkstack(state, columns) != 0;
-        if columns > 0 && has_room {
-            result.next_row(|_, value| push(state, value));
-        }
+        let is_good = columns == 0 || !has_room || result.next_row(|_, value| push(state, value));
         shared.results.give_back(connection, result);
         if !has_room {
             return ffi::luaL_error(state, c"not enough memory for a row".as_ptr());
+        }
+        if !is_good {
+            return ffi::luaL_error(state, MALFORMED.as_ptr());
         }
         // As many as there are, whatever was pushed; nil for no row.
         let count = columns.max(1);

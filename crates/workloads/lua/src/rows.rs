@@ -2,7 +2,7 @@
 //! the original.
 
 use crate::raw::LuaShared;
-use dyno_core::{AnswerRow, AnswerTable, ColumnNames, Rows};
+use dyno_core::{AnswerRow, AnswerTable, ColumnNames, KeptColumn, ReadKeptRow, Rows};
 use mlua::{Lua, Table};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,8 +11,11 @@ use std::rc::Rc;
 #[derive(Debug, Default)]
 pub(crate) struct ResultSet {
     bytes: Vec<u8>,
-    /// The end of each value in `bytes`; `None` is NULL.
+    /// The end of each value in `bytes`, or of each row that was kept as it came; `None` is NULL.
     ends: Vec<Option<usize>>,
+    /// Reads rows that were kept so.
+    read: Option<ReadKeptRow>,
+    kept_columns: Vec<KeptColumn>,
     columns: usize,
     rows: usize,
     /// The row and the byte that `fetch_row` goes on with.
@@ -96,6 +99,21 @@ impl Rows for ResultSet {
         }
     }
 
+    /// Most scripts never fetch what they select.
+    const KEPT: bool = true;
+
+    fn kept_columns(&mut self, columns: impl Iterator<Item = KeptColumn>, read: ReadKeptRow) {
+        self.kept_columns.extend(columns);
+        self.read = Some(read);
+    }
+
+    #[inline]
+    fn kept_row(&mut self, row: &[u8]) {
+        self.rows += 1;
+        self.bytes.extend_from_slice(row);
+        self.ends.push(Some(self.bytes.len()));
+    }
+
     fn overflow(&self) -> Option<usize> {
         const MOST: usize = AnswerTable::WORKLOAD_BYTES_MAX;
         (self.bytes.len() + size_of_val(self.ends.as_slice()) > MOST).then_some(MOST)
@@ -110,6 +128,8 @@ impl ResultSet {
         self.bytes.shrink_to(KEPT_BYTES);
         self.ends.clear();
         self.ends.shrink_to(KEPT_BYTES / 16);
+        self.read = None;
+        self.kept_columns.clear();
         (self.columns, self.rows, self.next) = (0, 0, (0, 0));
     }
 
@@ -124,14 +144,22 @@ impl ResultSet {
         (self.next.0 < self.rows).then_some(self.columns)
     }
 
-    /// Goes on to the next row, which there is, and hands on its values: numbers of columns, and `None` for NULL.
-    pub(crate) fn next_row(&mut self, mut hand_on: impl FnMut(usize, Option<&[u8]>)) {
+    /// Goes on to the next row, which there is, and hands on its values: numbers of columns, and `None` for NULL. False
+    /// where the server has sent something else.
+    pub(crate) fn next_row(&mut self, mut hand_on: impl FnMut(usize, Option<&[u8]>)) -> bool {
         let (row, mut begin) = self.next;
+        if let Some(read) = self.read {
+            let end = self.ends.get(row).copied().flatten().unwrap_or(begin);
+            self.next = (row + 1, end);
+            let kept = self.bytes.get(begin..end).unwrap_or_default();
+            return read(kept, &self.kept_columns, &mut hand_on);
+        }
         let ends = self.ends.iter().skip(row * self.columns).take(self.columns);
         for (column, end) in ends.enumerate() {
             hand_on(column, end.and_then(|end| self.bytes.get(begin..end)));
             begin = end.unwrap_or(begin);
         }
         self.next = (row + 1, begin);
+        true
     }
 }

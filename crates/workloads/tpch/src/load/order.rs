@@ -257,7 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_table_is_vacuumed_while_others_are_filled_and_its_foreign_keys_come_before_others() {
+    fn the_largest_table_is_vacuumed_while_others_are_filled_and_its_foreign_keys_come_before_others()
+     {
         let pieces = all();
         let begun = played(&pieces, 4, 7);
         let first = |step| {
