@@ -1,6 +1,6 @@
 //! Answers of a MySQL server, whole, cut into pieces, truncated and made up.
 
-use dyno_core::{AnswerRow, ColumnNames, Discard, Executed, Rows};
+use dyno_core::{AnswerRow, ColumnNames, Discard, Executed, KeptColumn, ReadKeptRow, Rows};
 use dyno_testkit::{Headings, Transcript};
 use dyno_wire::mysql::packet::{begin_packet, finish_packet};
 use dyno_wire::mysql::reader::push_lenenc_bytes;
@@ -61,6 +61,35 @@ struct Kept(Vec<Vec<Option<String>>>);
 impl Rows for Kept {
     fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0.push((0..row.columns()).map(|column| row.string(column)).collect());
+    }
+}
+
+/// Reads rows that are kept as they came.
+#[derive(Default)]
+struct Later {
+    columns: Vec<KeptColumn>,
+    read: Option<ReadKeptRow>,
+    rows: Vec<Vec<Option<String>>>,
+}
+
+impl Rows for Later {
+    const KEPT: bool = true;
+
+    fn row<R: AnswerRow>(&mut self, _row: &R) {
+        panic!("a row was not kept as it came");
+    }
+
+    fn kept_columns(&mut self, columns: impl Iterator<Item = KeptColumn>, read: ReadKeptRow) {
+        (self.columns, self.read) = (columns.collect(), Some(read));
+    }
+
+    fn kept_row(&mut self, row: &[u8]) {
+        let (mut values, read) = (Vec::new(), self.read.expect("columns come first"));
+        read(row, &self.columns, &mut |number, value| {
+            assert_eq!(number, values.len());
+            values.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+        });
+        self.rows.push(values);
     }
 }
 
@@ -183,6 +212,10 @@ fn binary_rows_use_cached_columns() {
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &second, 100, &mut columns, &mut kept).unwrap();
     assert_eq!(kept.0, [[Some("8".to_string())]]);
+    let mut later = Later::default();
+    answer.begin(Encoding::Binary, 1);
+    feed(&mut answer, &second, 100, &mut columns, &mut later).unwrap();
+    assert_eq!(later.rows, kept.0);
     let mut described = Transcript::default();
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &second, 100, &mut columns, &mut described).unwrap();
@@ -208,6 +241,10 @@ fn rows_over_16_mib_are_joined_or_skipped() {
         assert_eq!(done, expected);
         assert_eq!(kept.0[0][0].as_ref().map(String::len), Some(long.len()));
         assert_eq!(kept.0[1][0].as_deref(), Some("y"));
+        answer.begin(Encoding::Text, 1);
+        let mut later = Later::default();
+        feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut later).unwrap();
+        assert!(later.rows == kept.0, "rows that are kept as they came");
         answer.begin(Encoding::Text, 1);
         let done =
             feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut Discard).unwrap();
@@ -327,8 +364,7 @@ proptest! {
         let _ = dyno_wire::mysql::rsa::PublicKey::from_pem(&bytes);
     }
 
-    /// However the bytes are cut, the outcome is the same, and the same rows are counted whether
-    /// they are wanted or not.
+    /// However the bytes are cut, the outcome is the same, and so are rows that are read later.
     #[test]
     fn made_up_packets_give_the_same_in_any_pieces(
         payloads in payloads(),
@@ -337,20 +373,36 @@ proptest! {
         step in 1..40_usize,
     ) {
         let bytes = packets(&payloads);
-        let scan = |step: usize| {
+        let answer = || {
             let mut answer = Answer::new(flags.0, flags.1);
             answer.begin(encoding, 1);
-            let (mut columns, mut kept) = (Definitions::default(), Kept::default());
-            let (mut start, mut end) = (0, 0);
-            let outcome = loop {
-                end = (end + step).min(bytes.len());
-                match answer.scan(&bytes[start..end], &mut columns, &mut kept) {
-                    Ok((taken, AnswerStep::More)) if end < bytes.len() => start += taken,
-                    other => break other.map(|(_, step)| step),
-                }
-            };
-            (outcome, kept.0)
+            answer
         };
-        prop_assert_eq!(scan(step), scan(bytes.len().max(1)));
+        let (mut kept, mut pieces) = (Kept::default(), Kept::default());
+        let outcome = scanned(answer(), &bytes, bytes.len().max(1), &mut kept);
+        prop_assert_eq!(&scanned(answer(), &bytes, step, &mut pieces), &outcome);
+        prop_assert_eq!(&pieces.0, &kept.0);
+        if outcome.is_ok() {
+            let mut later = Later::default();
+            prop_assert_eq!(scanned(answer(), &bytes, step, &mut later), outcome);
+            prop_assert_eq!(later.rows, kept.0);
+        }
+    }
+}
+
+fn scanned(
+    mut answer: Answer,
+    bytes: &[u8],
+    step: usize,
+    rows: &mut impl Rows,
+) -> Result<AnswerStep, Malformed> {
+    let mut columns = Definitions::default();
+    let (mut start, mut end) = (0, 0);
+    loop {
+        end = (end + step).min(bytes.len());
+        match answer.scan(&bytes[start..end], &mut columns, rows) {
+            Ok((taken, AnswerStep::More)) if end < bytes.len() => start += taken,
+            other => return other.map(|(_, step)| step),
+        }
     }
 }

@@ -460,6 +460,10 @@ mod tests {
         let mut spans = Vec::new();
         let columns = [column(8, false, 0)];
         assert!(scan_binary_row(&[0, 0, 1, 2, 3], &columns, &mut spans).is_err());
+        let kept: Vec<KeptColumn> = columns.iter().map(|column| column.kept()).collect();
+        assert!(!read_kept_binary_row(&[0, 0, 1, 2, 3], &kept, &mut |_, _| {}));
+        assert!(!read_kept_text_row(b"\x05four", &kept[..1], &mut |_, _| {}));
+        assert!(!read_kept_text_row(b"\x01ax", &kept[..1], &mut |_, _| {}));
         assert!(scan_binary_row(&[0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &columns, &mut spans).is_err());
         assert!(scan_text_row(b"\x01a", 2, &mut spans).is_err());
         assert!(scan_text_row(b"\x01ab", 1, &mut spans).is_err());

@@ -125,8 +125,11 @@ impl LuaMachine {
         host.set("stat", lua.create_function(move |lua, ()| of_hooks.borrow().table(lua))?)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=sysbench");
         let executor: Function = prelude.call(&host)?;
-        lua.load(include_str!("legacy.lua")).set_name("=sysbench").call::<()>(&host)?;
-        lua.load(include_str!("reports.lua")).set_name("=sysbench").call::<()>(&host)?;
+        for part in
+            [include_str!("options.lua"), include_str!("legacy.lua"), include_str!("reports.lua")]
+        {
+            lua.load(part).set_name("=sysbench").call::<()>(&host)?;
+        }
         let chunk = lua
             .load(script.text.as_slice())
             .set_name(script.chunk_name())

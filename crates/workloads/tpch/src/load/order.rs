@@ -276,7 +276,7 @@ mod tests {
     fn a_table_is_vacuumed_when_no_snapshot_is_older_than_its_rows() {
         let pieces = all();
         let mut order = Order::new(&pieces);
-        let mut take = |order: &mut Order<'_>| match order.take() {
+        let take = |order: &mut Order<'_>| match order.take() {
             NextPiece::Take(piece) => pieces.iter().find(|it| it.name == piece.name).expect("it"),
             other => panic!("{other:?}"),
         };
