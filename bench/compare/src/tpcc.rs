@@ -96,11 +96,10 @@ impl Server {
         &self,
         bench: &Bench,
         who: Who,
-        flight: Flight,
+        dyno_words: &str,
         seconds: u64,
     ) -> Result<Command, String> {
-        let pipelined = if flight == Flight::Pipelined { " pipelined" } else { "" };
-        let verb = format!("run {WAREHOUSES} {TERMINALS} {seconds}{pipelined}");
+        let verb = format!("run {WAREHOUSES} {TERMINALS} {seconds}{dyno_words}");
         let options = format!("run --threads={TERMINALS} --time={seconds}s");
         self.command(bench, who, &verb, &options)
     }
@@ -179,9 +178,19 @@ pub(crate) enum Flight {
     Pipelined,
 }
 
-/// A run of the usual mix without pauses. `bar`: the most that dyno may cost beside go-tpc.
-pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar: f64) -> Lines {
+/// A run of the usual mix without pauses. `loops`: dyno's word for them, else it has one for each core. `bar`: the most that
+/// dyno may cost beside go-tpc.
+pub(crate) fn run(
+    bench: &Bench,
+    name: &str,
+    database: &str,
+    flight: Flight,
+    loops: &str,
+    bar: f64,
+) -> Lines {
     let server = or_skip!(name, Server::start(database));
+    let pipelined = if flight == Flight::Pipelined { " pipelined" } else { "" };
+    let dyno_words = format!("{pipelined}{loops}");
     for who in [Who::Dyno, Who::GoTpc] {
         server.renew(who)?;
         bench.run(server.load(bench, who)?, None)?;
@@ -191,7 +200,7 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar
         let steady = bench.steady(|seconds| {
             let command = match who {
                 Who::Floor => server.floor(bench, flight, seconds),
-                _ => server.run(bench, who, flight, seconds)?,
+                _ => server.run(bench, who, &dyno_words, seconds)?,
             };
             let ended = bench.run(command, None)?;
             peak_kib.set(peak_kib.get().max(ended.peak_kib));
