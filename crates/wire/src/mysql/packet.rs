@@ -10,6 +10,9 @@ pub const HEADER_BYTES: usize = 4;
 
 /// Longest joined payload, as long as a message of PostgreSQL may be: more than any row that is measured.
 pub const MAX_PAYLOAD_BYTES: usize = 32 << 20;
+/// No fault of the server.
+pub(super) const LONG_ROW: &str =
+    "a row of the answer is longer than 32 MiB, the most that dyno takes";
 
 /// Reserves the header of a packet, whose payload follows in `out`. Returns its start, for [`finish_packet`].
 #[inline]
@@ -147,7 +150,7 @@ impl Framing {
             let Some(part) = bytes.get(taken + HEADER_BYTES..end) else { break };
             self.advance(header.sequence)?;
             if self.joined.len() + part.len() > MAX_PAYLOAD_BYTES {
-                return Err(Malformed("a row is longer than 32 MiB"));
+                return Err(Malformed(LONG_ROW));
             }
             self.joined.extend_from_slice(part);
             taken = end;
