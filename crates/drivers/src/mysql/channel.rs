@@ -146,9 +146,10 @@ impl Channel {
         }
         let name = String::from_utf8_lossy(name);
         DbError::protocol(format!(
-            "The server asked for the local file `{name}`, which was refused: no load had been started."
+            "The server asked for the local file `{name}`, which was refused: statements of scripts and of one's own \
+             can't load local files (LOAD DATA LOCAL)."
         ))
-        .with_hint("LOAD DATA LOCAL in a statement of one's own is not supported; if there is none, do not trust this server")
+        .with_hint("load the data by INSERT; if no statement asks for a file, do not trust this server")
     }
 
     /// Puts the empty packet that ends a file into `out`.

@@ -49,41 +49,72 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
     };
     let message = error.message();
     let function = place.function();
-    let statement = error.statement();
-    // Parameters stand in a statement only if it was prepared.
-    let is_prepared = statement.is_some_and(|sql| sql.contains('?') || sql.contains("$1"));
-    let mut lines = Vec::new();
-    match (driver, statement) {
-        (DbDriver::Mysql, Some(_)) if place == Place::ThreadInit => {
-            return vec![
-                "mysql_stmt_prepare() failed".to_owned(),
-                format!("MySQL error: {errno} \"{message}\""),
-                format!("`{function}' function failed: SQL API error"),
-            ];
-        }
-        (DbDriver::Mysql, Some(sql)) => {
-            let call = if is_prepared { "mysql_stmt_execute()" } else { "mysql_drv_query()" };
-            lines.push(format!("{call} returned error {errno} ({message}) for query '{sql}'"));
-        }
-        (DbDriver::Pgsql, Some(sql)) => {
-            let call = if is_prepared { "PQexecPrepared()" } else { "PQexec()" };
-            lines.push(format!("{call} failed: {PGRES_FATAL_ERROR} {message}"));
-            // The original leaves out a prepared one.
-            lines.push(format!("failed query was: {sql}"));
-        }
-        (DbDriver::Sqlite, Some(sql)) => lines.push(format!("failed query was: {sql}")),
-        (_, None) => {}
+    if driver == DbDriver::Mysql && place == Place::ThreadInit && error.statement().is_some() {
+        return vec![
+            "mysql_stmt_prepare() failed".to_owned(),
+            format!("MySQL error: {errno} \"{message}\""),
+            format!("`{function}' function failed: SQL API error"),
+        ];
     }
+    let named = error.statement().map(|sql| lines_with_query(sql, errno, message, driver));
+    let mut lines = named.unwrap_or_default();
     lines.push(format!(
         "`{function}' function failed: SQL error, errno = {errno}, state = '{state}': {message}"
     ));
     lines
 }
 
+/// The lines that have the text of a statement, which come first.
+fn lines_with_query(sql: &str, errno: u32, message: &str, driver: DbDriver) -> Vec<String> {
+    // Parameters stand in a statement only if it was prepared.
+    let is_prepared = sql.contains('?') || sql.contains("$1");
+    match driver {
+        DbDriver::Mysql => {
+            let call = if is_prepared { "mysql_stmt_execute()" } else { "mysql_drv_query()" };
+            vec![format!("{call} returned error {errno} ({message}) for query '{sql}'")]
+        }
+        DbDriver::Pgsql => {
+            let call = if is_prepared { "PQexecPrepared()" } else { "PQexec()" };
+            // The original leaves out a prepared one.
+            vec![
+                format!("{call} failed: {PGRES_FATAL_ERROR} {message}"),
+                format!("failed query was: {sql}"),
+            ]
+        }
+        DbDriver::Sqlite => vec![format!("failed query was: {sql}")],
+    }
+}
+
+/// The same for a script, whose error has number and message of its statement's in the words of the original.
+pub(super) fn statement_of_script(
+    error: &str,
+    statement: Option<&str>,
+    driver: DbDriver,
+) -> Vec<String> {
+    let parts = error.split_once("SQL error, errno = ").and_then(|(_, codes)| {
+        let (errno, rest) = codes.split_once(", state = '")?;
+        let (_, message) = rest.split_once("': ")?;
+        Some((errno.parse().ok()?, message))
+    });
+    match (statement, parts) {
+        (Some(sql), Some((errno, message))) => lines_with_query(sql, errno, message, driver),
+        _ => Vec::new(),
+    }
+}
+
+/// What helps a script that has failed.
+pub(super) fn remedy_of_script(error: &str) -> Option<&'static str> {
+    error
+        .contains("not enough memory")
+        .then_some("--lua-memory bounds the memory of each worker's Lua state: raise it")
+}
+
 /// The lines after `FATAL: ` for an error.
 fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
     if error.cause() == Cause::Workload {
-        return vec![format!("`{}' function failed: {}", place.function(), error.message())];
+        let mut lines = statement_of_script(error.message(), error.statement(), driver);
+        lines.push(format!("`{}' function failed: {}", place.function(), error.message()));
+        return lines;
     }
     if !error.is_connect() {
         return lines_of_statement(error, place, driver);
@@ -137,6 +168,9 @@ pub(super) fn print(console: &mut Console, error: &DbError, place: Place, driver
 /// A remedy in terms of this command line, which says more than what the driver knows.
 fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
     let mysql = driver == DbDriver::Mysql;
+    if error.cause() == Cause::Workload {
+        return remedy_of_script(error.message());
+    }
     Some(match (error.cause(), error.errno(), error.sqlstate()) {
         (Cause::Unreachable, ..) if mysql => {
             "is the server running? Options: --mysql-host, --mysql-port, --mysql-socket"
@@ -233,9 +267,20 @@ mod tests {
             "mysql_stmt_execute() returned error 1146 (Table 'x' doesn't exist) for query \
              'UPDATE x SET k=k+1 WHERE id=?'"
         );
+        let script = DbError::workload(
+            "my.lua:3: SQL error, errno = 1146, state = '42S02': Table 'x' doesn't exist",
+        );
+        assert_eq!(lines(&script, Place::ThreadRun, DbDriver::Mysql).len(), 1);
+        let of_script = script.with_statement(sql);
+        let said = lines(&of_script, Place::ThreadRun, DbDriver::Mysql);
+        assert_eq!((&said[0], said.len()), (&named[0], 2));
+        assert!(said[1].starts_with("`thread_run' function failed: my.lua:3: SQL error"));
         let lost = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
         assert!(lost[0].ends_with("SQL error, errno = 2013, state = 'HY000': gone"), "{lost:?}");
         let remedy = remedy(&error, DbDriver::Mysql);
         assert_eq!(remedy, Some("run the command prepare with the same options first"));
+        let short = DbError::workload("my.lua:3: not enough memory");
+        let remedy = super::remedy(&short, DbDriver::Mysql).unwrap_or_default();
+        assert!(remedy.starts_with("--lua-memory"), "{remedy}");
     }
 }

@@ -268,8 +268,8 @@ impl<'a> Intervals<'a> {
         let FramesSince { frame, seconds } = &self.line;
         let Settings { threads, percentile, .. } = *self.settings;
         let running = self.in_flight.max(0) as u64;
-        let queue = self.waiting().map(|waiting| (waiting, running));
-        ReportStat { queue, ..report_stat(frame, *seconds, at_s, threads, percentile) }
+        let queue = self.waiting().map_or((0.0, 0), |waiting| (waiting, running));
+        ReportStat { queue: Some(queue), ..report_stat(frame, *seconds, at_s, threads, percentile) }
     }
 
     /// Events that waited on average; `None` without a rate. Little's law: their waiting time per time.
@@ -401,6 +401,34 @@ mod tests {
         assert!(line.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{line}");
         let (frame, seconds) = intervals.since_checkpoint().expect("there was a checkpoint");
         assert_eq!((frame.counts().committed, seconds as u64), (40, 5));
+    }
+
+    /// Keeps what a script would get.
+    struct Kept(Vec<ReportStat>);
+
+    impl ReportHooks for Kept {
+        fn intermediate(&mut self, stat: &ReportStat) -> bool {
+            self.0.push(*stat);
+            true
+        }
+
+        fn checkpoint(&mut self, _stat: &ReportStat) -> bool {
+            false
+        }
+
+        fn last(&mut self, _stat: &ReportStat) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_script_gets_an_empty_queue_where_there_is_no_rate() {
+        let mut settings = Settings::new();
+        settings.report_interval_s = 5;
+        let mut kept = Kept(Vec::new());
+        let text = Intervals::new(&settings).take(&interval(0, 10), true, Some(&mut kept));
+        assert_eq!(text, "");
+        assert_eq!(kept.0.iter().map(|stat| stat.queue).collect::<Vec<_>>(), [Some((0.0, 0))]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn executed(
     }
     let script = LuaScript::read(path)?;
     let settings = script_settings(line, words)?;
-    let command = line.command.as_deref().unwrap_or("run");
+    let command = line.command.as_deref().unwrap_or_default();
     let target = target::target(&line.settings, |name| std::env::var(name).ok());
     let database = match Database::open(&target) {
         Ok(database) => database,
@@ -55,11 +55,11 @@ fn executed(
             return Ok(Exit::Failed);
         }
     };
-    // As in the original, nothing but the top level of such a script is executed.
-    if path == "-" {
+    // As in the original, nothing but the top level of such a script is executed, or where there is no command.
+    if path == "-" || line.command.is_none() {
         return Ok(match dyno_lua::once(&database, &script, &settings, "top", command) {
             Ok(()) => Exit::Done,
-            Err(error) => failed(&error, None, console),
+            Err(error) => failed(&error, None, console, line),
         });
     }
     let kind = match dyno_lua::look(&database, &script, &settings, command) {
@@ -69,7 +69,7 @@ fn executed(
             console.complain(&error.message);
             return Ok(Exit::Failed);
         }
-        Err(error) => return Ok(failed(&error, None, console)),
+        Err(error) => return Ok(failed(&error, None, console, line)),
     };
     let ended = match kind {
         CommandKind::Run => return Ok(run(&database, &script, &settings, line, console)),
@@ -84,7 +84,7 @@ fn executed(
     };
     Ok(match ended {
         Ok(()) => Exit::Done,
-        Err(error) => failed(&error, Some("sysbench.cmdline.call_command"), console),
+        Err(error) => failed(&error, Some(Place::Command.function()), console, line),
     })
 }
 
@@ -95,9 +95,9 @@ fn run(
     line: &CommandLine,
     console: &mut Console,
 ) -> Exit {
-    let mut main = match Reports::new(database, script, settings) {
+    let mut main = match Reports::new(database, script, settings, line.settings.threads) {
         Ok(main) => main,
-        Err(error) => return failed(&error, Some("init"), console),
+        Err(error) => return failed(&error, Some("init"), console, line),
     };
     let job = Job {
         settings: &line.settings,
@@ -116,7 +116,7 @@ fn run(
         dyno_lua::drive(database, script, settings, spec, control, observer)
     });
     match main.done() {
-        Err((function, error)) => failed(&error, Some(function), console),
+        Err((function, error)) => failed(&error, Some(function), console, line),
         Ok(()) => exit,
     }
 }
@@ -139,13 +139,15 @@ impl<'a> Reports<'a> {
         database: &'a Database,
         script: &'a LuaScript,
         settings: &'a ScriptSettings,
+        threads: u32,
     ) -> Result<Self, LuaError> {
-        let mut main = side_state(database, script, settings)?;
+        let mut main = side_state(database, script, settings, 0)?;
         main.step("init")?;
         let reports_intermediate = main.has(ReportHook::Intermediate)?;
         let reports_cumulative = main.has(ReportHook::Cumulative)?;
         let reporter = match reports_intermediate || reports_cumulative {
-            true => Some(side_state(database, script, settings)?),
+            // The original's thread for reports comes after the workers.
+            true => Some(side_state(database, script, settings, threads)?),
             false => None,
         };
         Ok(Reports { main, reporter, reports_intermediate, reports_cumulative, failure: None })
@@ -208,7 +210,17 @@ impl ReportHooks for Reports<'_> {
 }
 
 /// Prints an error of the script itself.
-fn failed(error: &LuaError, function: Option<&str>, console: &mut Console) -> Exit {
+fn failed(
+    error: &LuaError,
+    function: Option<&str>,
+    console: &mut Console,
+    line: &CommandLine,
+) -> Exit {
+    let driver = line.settings.db_driver;
+    for statement in fatal::statement_of_script(&error.message, error.statement.as_deref(), driver)
+    {
+        console.fatal(statement);
+    }
     match function {
         Some(function) => {
             console.fatal(format_args!("`{function}' function failed: {}", error.message));
@@ -217,6 +229,9 @@ fn failed(error: &LuaError, function: Option<&str>, console: &mut Console) -> Ex
     }
     if !error.trace.is_empty() {
         console.complain(&error.trace);
+    }
+    if let Some(hint) = fatal::remedy_of_script(&error.message) {
+        console.hint(hint);
     }
     Exit::Failed
 }

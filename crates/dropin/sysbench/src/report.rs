@@ -1,9 +1,9 @@
 //! The final report in sysbench's shape: the same labels, order and widths, because scripts
 //! parse them.
 
-use dyno_core::{ErrorClass, Nanos};
+use dyno_core::{DbError, ErrorClass, Nanos};
 use dyno_engine::WorkerStats;
-use dyno_record::Frame;
+use dyno_record::{ErrorCount, Frame};
 use std::fmt::{self, Write as _};
 
 /// Everything a full report states.
@@ -74,6 +74,16 @@ fn mean_and_deviation(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f6
 pub(super) fn ignored_errors(frame: &Frame) -> u64 {
     let is_ignored = |class| class != ErrorClass::ConnectionLost;
     frame.errors.0.iter().filter(|error| is_ignored(error.class)).map(|error| error.count).sum()
+}
+
+/// Those among them that were not ignored: of the kind that has ended the run.
+pub(super) fn fatal_errors(frame: &Frame, fatal: &DbError) -> u64 {
+    let is_it = |error: &&ErrorCount| {
+        fatal.class() != ErrorClass::ConnectionLost
+            && (error.class, error.errno) == (fatal.class(), fatal.errno())
+            && error.sqlstate == fatal.sqlstate()
+    };
+    frame.errors.0.iter().filter(is_it).map(|error| error.count).sum()
 }
 
 impl Figures {
@@ -194,6 +204,20 @@ mod tests {
 
     /// Printed by sysbench 1.0.20 on a real run.
     const ORIGINAL: &str = include_str!("../golden/report.txt");
+
+    #[test]
+    fn the_error_that_ends_a_run_is_not_ignored() {
+        let mut frame = Frame::new(1, false);
+        let fatal = DbError::workload("my.lua:2: it failed");
+        let ignored = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
+        for error in [&ignored, &fatal, &ignored] {
+            frame.errors.count(error);
+        }
+        assert_eq!((ignored_errors(&frame), fatal_errors(&frame, &fatal)), (3, 1));
+        let lost = DbError::lost("gone");
+        frame.errors.count(&lost);
+        assert_eq!((ignored_errors(&frame), fatal_errors(&frame, &lost)), (3, 0));
+    }
 
     /// The number after a label of the original's report.
     fn after(label: &str) -> f64 {

@@ -6,7 +6,7 @@ use super::histogram::histogram;
 use super::intervals::{Intervals, ReportHooks, whole_stat};
 use super::load;
 use super::notes::Notes;
-use super::report::{Fairness, Figures};
+use super::report::{Fairness, Figures, fatal_errors};
 use super::settings::Settings;
 use super::target::{error_policy, target};
 use dyno_core::{DbError, Dialect, Nanos, SECOND, Session};
@@ -439,6 +439,9 @@ fn report(
     let Settings { percentile, percentiles, .. } = settings;
     let mut figures = Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
     figures.uses_database = intervals.uses_database;
+    if let TrialEnd::Aborted(error) = &result.ended {
+        figures.errors -= fatal_errors(frame, error);
+    }
     figures.unfinished = forced.then_some(result.unfinished);
     let histogram = if settings.histogram { histogram(&frame.latency()) } else { String::new() };
     format!("{histogram}{figures}")

@@ -130,7 +130,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             }
             LuaStep::Done(_)
             | LuaStep::Last
-            | LuaStep::Restart
+            | LuaStep::Restart { .. }
             | LuaStep::Failed(_)
             | LuaStep::Stopped
             | LuaStep::Ignored => Ok(LuaAnswer::Nothing),

@@ -286,7 +286,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let script = &self.family.script;
-        let mut side = Side::new(self.driver, script, self.settings).map_err(failure)?;
+        let mut side = Side::new(self.driver, script, self.settings, 0).map_err(failure)?;
         side.step("init").map_err(failure)?;
         Ok(Ready {
             workload: LuaWorkload::new(self.common(), spec),

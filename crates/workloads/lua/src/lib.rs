@@ -2,7 +2,7 @@
 //!
 //! Each worker has a Lua state in which the functions of its script are executed, in one coroutine: what has to wait for a
 //! database yields a request to the worker's task on dyno's loop, and the answer resumes it. The interface of sysbench
-//! 1.0.20 is in `prelude.lua`, `options.lua`, `legacy.lua` and `reports.lua`.
+//! 1.0.20 is in `prelude.lua`, `options.lua`, `modules.lua`, `legacy.lua` and `reports.lua`.
 //!
 //! - [`LuaScript`], [`ScriptSettings`]: a file, and what its states are given.
 //! - [`look`], [`once`], [`parallel`]: commands.
@@ -23,6 +23,7 @@ mod rows;
 mod script;
 mod side;
 mod sql;
+mod turns;
 mod unconnected;
 mod watch;
 mod worker;

@@ -26,8 +26,10 @@ pub(crate) enum LuaStep {
     Done(Option<String>),
     /// The event has ended, and with it the worker.
     Last,
-    /// The function ended with an error that is ignored: the event begins anew.
-    Restart,
+    /// The function ended with an error that is ignored, of a database or of its own: the event begins anew.
+    Restart {
+        is_own: bool,
+    },
     Failed(LuaError),
     Connect,
     Disconnect(usize),
@@ -56,11 +58,13 @@ pub struct LuaError {
     pub message: String,
     /// Lua's traceback; may be empty.
     pub trace: String,
+    /// The text of the statement that has failed, if that is the reason.
+    pub statement: Option<String>,
 }
 
 impl LuaError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        LuaError { message: message.into(), trace: String::new() }
+        LuaError { message: message.into(), trace: String::new(), statement: None }
     }
 }
 
@@ -125,9 +129,12 @@ impl LuaMachine {
         host.set("stat", lua.create_function(move |lua, ()| of_hooks.borrow().table(lua))?)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=sysbench");
         let executor: Function = prelude.call(&host)?;
-        for part in
-            [include_str!("options.lua"), include_str!("legacy.lua"), include_str!("reports.lua")]
-        {
+        for part in [
+            include_str!("options.lua"),
+            include_str!("modules.lua"),
+            include_str!("legacy.lua"),
+            include_str!("reports.lua"),
+        ] {
             lua.load(part).set_name("=sysbench").call::<()>(&host)?;
         }
         let chunk = lua
@@ -246,10 +253,10 @@ fn step((number, first, second): Wanted) -> mlua::Result<LuaStep> {
     Ok(match number {
         0 => LuaStep::Done(text(&first)),
         1 => LuaStep::Last,
-        2 => LuaStep::Restart,
+        2 => LuaStep::Restart { is_own: first.as_boolean() == Some(true) },
         3 => LuaStep::Failed(LuaError {
-            message: text(&first).unwrap_or_default(),
             trace: text(&second).unwrap_or_default(),
+            ..LuaError::new(text(&first).unwrap_or_default())
         }),
         4 => LuaStep::Connect,
         5 => LuaStep::Disconnect(index(&first)),

@@ -8,7 +8,7 @@
 
 local host = ...
 local real_ffi -- set once a literal has made LuaJIT load it
-local yield, running, type = coroutine.yield, coroutine.running, type
+local yield, running, isyieldable, type = coroutine.yield, coroutine.running, coroutine.isyieldable, type
 local script_coroutine
 
 -- What is yielded first, and how `Request` in machine.rs calls it.
@@ -30,6 +30,8 @@ local ELSEWHERE = "dyno can't wait for a database inside a coroutine of the scri
 local function ask(...)
    if running() ~= script_coroutine then
       error(ELSEWHERE, 3)
+   elseif not isyieldable() then
+      error(host.below_c, 3)
    end
    return yield(...)
 end
@@ -40,8 +42,8 @@ local function refuse(text)
 end
 host.refuse = refuse
 
-local function fields(defined)
-   return { __index = defined }
+local function fields(defined, shown)
+   return { __index = defined, __tostring = function() return shown end }
 end
 
 sysbench = {
@@ -91,8 +93,8 @@ end
 -- Databases ----------------------------------------------------------------------------------------------------------
 
 local driver, connection, statement, param = {}, {}, {}, {}
-local driver_meta, connection_meta = fields(driver), fields(connection)
-local statement_meta, param_meta = fields(statement), fields(param)
+local driver_meta, connection_meta = fields(driver, "<sql_driver>"), fields(connection, "<sql_connection>")
+local statement_meta, param_meta = fields(statement, "<sql_statement>"), fields(param, "<sql_param>")
 local the_driver = setmetatable({}, driver_meta)
 
 host.the_driver = the_driver
@@ -109,7 +111,7 @@ function driver.name()
    return host.driver
 end
 
--- The description of the last error of this state, for before_restart_event.
+-- The last error after which an event can begin anew, for before_restart_event.
 local last_error
 
 -- Some connection has had an error, which its next answer takes away.
@@ -312,6 +314,9 @@ function param.set(self, value)
    elseif kind >= TEXT then
       local text, most = tostring(value), self[3]
       self[1] = most and #text > most and text:sub(1, most) or text
+   elseif type(value) == "boolean" then
+      -- As C converts it.
+      self[1] = value and 1 or 0
    elseif type(value) == "cdata" and kind <= BIGINT then
       -- Lua's numbers have 53 bits: the digits keep all 64.
       self[1] = tostring(real_ffi.cast("int64_t", value)):gsub("LL$", "")
@@ -495,7 +500,10 @@ local function failed(problem)
       -- Where memory was short, Lua calls no handler.
       return FAILED, problem
    elseif problem.errcode then
-      return RESTART
+      -- One that is not of a database is the script's own.
+      local is_own = problem ~= last_error
+      last_error = problem
+      return RESTART, is_own
    end
    return FAILED, problem.message, problem.trace
 end

@@ -131,6 +131,7 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
         ("halves", halves),
         ("string", random_string),
     ];
+    host.set("below_c", BELOW_C)?;
     let rand = lua.create_table()?;
     for (name, function) in of_rand {
         rand.set(name, closure(shared, lua, function)?)?;
@@ -277,6 +278,10 @@ unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
     }
 }
 
+/// How many levels above `query` and `execute` the script is.
+const ABOVE_QUERY: c_int = 3;
+const ABOVE_EXECUTE: c_int = 2;
+
 /// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with.
 #[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
@@ -285,6 +290,9 @@ unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
         let shared = of_function(state);
         if state != shared.thread.get() {
             return 0;
+        }
+        if lua_isyieldable(state) == 0 {
+            return refuse_below_c(state, ABOVE_QUERY);
         }
         let mut sql = shared.sql.take();
         sql.clear();
@@ -304,6 +312,9 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
         let shared = of_function(state);
         if state != shared.thread.get() {
             return 0;
+        }
+        if lua_isyieldable(state) == 0 {
+            return refuse_below_c(state, ABOVE_EXECUTE);
         }
         let mut values = shared.values.take();
         values.clear();
@@ -354,6 +365,29 @@ unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
             None => ffi::lua_pushnil(state),
         }
     }
+}
+
+/// Raises an error that says why a function of C can't wait for a database; `level` levels up is the script.
+#[expect(unsafe_code, reason = "called by a function that Lua calls")]
+#[cold]
+unsafe fn refuse_below_c(state: *mut lua_State, level: c_int) -> c_int {
+    // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed.
+    unsafe {
+        ffi::luaL_where(state, level);
+        ffi::lua_pushstring(state, BELOW_C.as_ptr());
+        ffi::lua_concat(state, 2);
+        ffi::lua_error(state)
+    }
+}
+
+const BELOW_C: &CStr =
+    c"dyno can't wait for a database inside table.sort, string.gsub or another function of C: \
+    collect first, then query";
+
+#[expect(unsafe_code, reason = "of LuaJIT; mlua does not declare it")]
+unsafe extern "C-unwind" {
+    /// Whether `lua_yield` would not raise an error.
+    fn lua_isyieldable(state: *mut lua_State) -> c_int;
 }
 
 const MALFORMED: &CStr = c"the server has sent a malformed row";

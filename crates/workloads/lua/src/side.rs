@@ -36,7 +36,7 @@ pub trait SideState {
     fn close(&mut self) -> Result<(), LuaError>;
 }
 
-/// Makes such a state, and executes the script's top level in it.
+/// Makes such a state, whose `sysbench.tid` is `number`, and executes the script's top level in it.
 ///
 /// # Errors
 /// What the script's top level or the options' values have wrong.
@@ -44,9 +44,10 @@ pub fn side_state<'a>(
     database: &'a Database,
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
+    number: u32,
 ) -> Result<Box<dyn SideState + 'a>, LuaError> {
     with_driver!(database, driver => {
-        Ok(Box::new(Side::new(driver, script, settings)?))
+        Ok(Box::new(Side::new(driver, script, settings, number)?))
     })
 }
 
@@ -59,10 +60,11 @@ impl<'a, D: Driver> Side<'a, D> {
         driver: &'a D,
         script: &'a LuaScript,
         settings: &'a ScriptSettings,
+        number: u32,
     ) -> Result<Self, LuaError> {
         let common = LuaCommon::of_commands(driver, script, settings);
         let opened = block_on(async {
-            let mut worker = LuaWorker::open(&common, 0, None::<&mut D::Session>).await?;
+            let mut worker = LuaWorker::open(&common, number, None::<&mut D::Session>).await?;
             worker.park().await;
             Ok::<_, LuaError>(worker)
         });

@@ -40,8 +40,15 @@ pub(crate) fn substituted(sql: &str, values: &[Param<'_>]) -> String {
     let mut text = parts[0].to_owned();
     for (index, part) in parts.iter().enumerate().skip(1) {
         match values.get(index - 1) {
-            Some(Param::Int(number)) => text.push_str(&number.to_string()),
-            Some(Param::Double(number)) => text.push_str(&number.to_string()),
+            Some(Param::Int(number)) => push_number(&mut text, &number.to_string()),
+            // With an exponent, or MySQL takes it for an exact number, which has fewer digits.
+            Some(Param::Double(number)) if number.is_finite() => {
+                push_number(&mut text, &format!("{number:e}"));
+            }
+            // As PostgreSQL writes it. The others have no such numbers, and refuse the statement.
+            Some(Param::Double(number)) => {
+                let _ = write!(text, "'{number}'::float8");
+            }
             Some(Param::Text(value)) => {
                 let value = String::from_utf8_lossy(value).replace('\'', "''");
                 text.extend(["'", &value, "'"]);
@@ -51,6 +58,14 @@ pub(crate) fn substituted(sql: &str, values: &[Param<'_>]) -> String {
         text.push_str(part);
     }
     text
+}
+
+/// A minus after another one would begin a comment.
+fn push_number(text: &mut String, number: &str) {
+    if number.starts_with('-') && text.ends_with('-') {
+        text.push(' ');
+    }
+    text.push_str(number);
 }
 
 #[cfg(test)]
@@ -66,5 +81,23 @@ mod tests {
         let values = [Param::Int(-5), Param::Text(b"it's")];
         let text = "SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
         assert_eq!(substituted(sql, &values), text);
+    }
+
+    #[test]
+    fn numbers_stay_what_they_are_as_text() {
+        let text = |value: Param<'_>| substituted("?", &[value]);
+        for (number, expected) in [
+            (1e300, "1e300"),
+            (-1e-300, "-1e-300"),
+            (0.1, "1e-1"),
+            (9_223_372_036_854_775_808.0, "9.223372036854776e18"),
+            (f64::NEG_INFINITY, "'-inf'::float8"),
+            (f64::NAN, "'NaN'::float8"),
+        ] {
+            assert_eq!(text(Param::Double(number)), expected);
+        }
+        assert_eq!(text(Param::Int(i64::MIN)), "-9223372036854775808");
+        let values = [Param::Int(-5), Param::Double(-0.5)];
+        assert_eq!(substituted("SELECT 1-?, 2 -?", &values), "SELECT 1- -5, 2 - -5e-1");
     }
 }

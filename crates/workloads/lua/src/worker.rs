@@ -7,7 +7,8 @@ use crate::random::UniqueNumbers;
 use crate::raw::Plain;
 use crate::reports::ReportStat;
 use crate::script::{LuaScript, ScriptSettings};
-use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session, Tally};
+use crate::turns::Turns;
+use dyno_core::{DbError, Driver, ErrorClass, MILLISECOND, Nanos, Session, Tally};
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
 use mlua::IntoLuaMulti;
@@ -60,9 +61,6 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
     }
 }
 
-/// How long a worker that only computes keeps its loop.
-const TURN: Nanos = MILLISECOND;
-
 /// Between two attempts to open a lost connection again.
 const RECONNECT_PAUSE: Nanos = 10 * MILLISECOND;
 
@@ -92,10 +90,7 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     pub(crate) own_loop: OwnLoop,
     /// It begins no further event.
     pub(crate) has_ended: bool,
-    /// Events since it last waited for something.
-    pub(crate) hasty: u32,
-    /// When others of its loop last had their turn.
-    turned: Nanos,
+    pub(crate) turns: Turns,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,23 +117,13 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
             has_begun: false,
             own_loop: OwnLoop::None,
             has_ended: false,
-            hasty: 0,
-            turned: 0,
+            turns: Turns::default(),
         };
         worker.finish_step(engine, ("load", chunk)).await?;
         if worker.finish_step(None::<&mut S>, "has_own_loop").await?.is_some() {
             worker.own_loop = OwnLoop::NotBegun;
         }
         Ok(worker)
-    }
-
-    /// True when the others of its loop have waited for it for long.
-    pub(crate) fn has_held_up(&mut self, now: Nanos) -> bool {
-        let is_long = now.saturating_sub(self.turned) > TURN;
-        if is_long {
-            self.turned = now;
-        }
-        is_long
     }
 
     pub(crate) fn set_stat(&self, stat: ReportStat) {
@@ -201,21 +186,30 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                 Ok(LuaStep::Done(text)) => return Ended::Done(text),
                 Ok(LuaStep::Last) => return Ended::Last,
                 Ok(LuaStep::Stopped) => return Ended::Stopped,
-                Ok(LuaStep::Restart | LuaStep::Ignored) => {
-                    let unknown = || DbError::workload("an error without a cause was ignored");
-                    return Ended::Restart(
-                        self.connections.failure.clone().unwrap_or_else(unknown),
-                    );
+                Ok(LuaStep::Restart { is_own: true }) => return Ended::Restart(own_restart()),
+                Ok(LuaStep::Restart { is_own: false } | LuaStep::Ignored) => {
+                    let failure = self.connections.failure.clone();
+                    return Ended::Restart(failure.unwrap_or_else(own_restart));
                 }
-                Ok(LuaStep::Failed(error)) | Err(error) => return Ended::Failed(error),
+                Ok(LuaStep::Failed(error)) | Err(error) => {
+                    return Ended::Failed(self.with_statement(error));
+                }
                 Ok(request) => {
-                    self.hasty = 0;
+                    self.turns.waited();
                     let engine = engine.as_deref_mut();
                     let answer = self.connections.answer(engine, request, tally).await;
                     self.machine.answer(answer)
                 }
             };
         }
+    }
+
+    /// Adds the text of the statement whose error the script has handed on.
+    fn with_statement(&self, error: LuaError) -> LuaError {
+        let failure =
+            self.connections.failure.as_ref().filter(|failure| is_of(&error.message, failure));
+        let statement = failure.and_then(DbError::statement).map(str::to_owned);
+        LuaError { statement, ..error }
     }
 
     /// Executes a function in which no error may happen; returns its text.
@@ -268,7 +262,11 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
             match self.connections.recover().await {
                 Err(error) if self.machine.watch.is_late() => return Err(error),
                 Err(_) => sleep_until(now() + RECONNECT_PAUSE).await,
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    // It is dealt with: no later restart has to.
+                    self.connections.failure = None;
+                    return Ok(());
+                }
             }
         }
     }
@@ -283,8 +281,25 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     }
 }
 
+/// What a script ends an event with that begins anew, where no database has failed. It is counted as a server's error.
+#[cold]
+fn own_restart() -> DbError {
+    let message = "begun anew by the script itself: RESTART_EVENT";
+    DbError::server(ErrorClass::Other, 0, *b"HY000", message)
+}
+
+/// Whether a script's error says what a database has answered.
+fn is_of(message: &str, failure: &DbError) -> bool {
+    message.contains("SQL error, errno = ") && message.contains(failure.message())
+}
+
 /// A script's error as the engine hands it on: it ends the run.
 pub(crate) fn fatal(error: LuaError) -> DbError {
-    let ended = DbError::workload(error.message);
-    if error.trace.is_empty() { ended } else { ended.with_context(error.trace) }
+    let LuaError { message, trace, statement } = error;
+    let ended = DbError::workload(message);
+    let ended = if trace.is_empty() { ended } else { ended.with_context(trace) };
+    match statement {
+        Some(statement) => ended.with_statement(statement),
+        None => ended,
+    }
 }

@@ -15,9 +15,6 @@ use dyno_record::{ErrorCount, ErrorTable};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Events of a worker between two looks at the clock.
-const HASTY_EVENTS: u32 = 16;
-
 /// A script on one driver. Each worker has a Lua state of its own.
 pub(crate) struct LuaWorkload<'a, D> {
     common: LuaCommon<'a, D>,
@@ -130,8 +127,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             worker.end_at(now().saturating_add(self.length));
         }
         // What only computes leaves the other workers of its loop no time.
-        worker.hasty += 1;
-        if worker.hasty.is_multiple_of(HASTY_EVENTS) && worker.has_held_up(monotonic_now()) {
+        if worker.turns.has_held_up(monotonic_now) {
             yield_now().await;
         }
         // An attempt that the engine has given up at the end of a run has no second one.

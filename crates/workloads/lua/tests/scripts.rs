@@ -11,6 +11,9 @@ use dyno_record::{MeasuredInterval, Window};
 use dyno_sysbench::RandomOptions;
 use dyno_testkit::Scratch;
 
+#[path = "scripts/rules.rs"]
+mod rules;
+
 struct Bench {
     folder: Scratch,
     database: Database,
@@ -325,7 +328,7 @@ end
     bench.command("prepare").expect("a prepare");
     let result = bench.events(5);
     assert_eq!((&result.ended, result.total.work().writes), (&TrialEnd::Events, 10));
-    side_state(&bench.database, &bench.script, &bench.settings)
+    side_state(&bench.database, &bench.script, &bench.settings, 0)
         .and_then(|mut state| state.step("done"))
         .expect("a done");
     assert_eq!(bench.lines(), ["2 a,b 2", "20 8"]);
@@ -345,7 +348,7 @@ function done()
 end
 "#
     ));
-    side_state(&bench.database, &bench.script, &bench.settings)
+    side_state(&bench.database, &bench.script, &bench.settings, 0)
         .and_then(|mut state| state.step("done"))
         .expect("a done");
     let lines = bench.lines();
@@ -500,7 +503,8 @@ end
         queue: Some((1.5, 2)),
         latency_s: Some([0.5, 1.0, 0.75, 100.0]),
     };
-    let mut state = side_state(&bench.database, &bench.script, &bench.settings).expect("a state");
+    let mut state =
+        side_state(&bench.database, &bench.script, &bench.settings, 0).expect("a state");
     state.step("init").expect("init");
     assert!(state.has(ReportHook::Intermediate).expect("looked"));
     state.report(ReportHook::Intermediate, &stat).expect("a report");

@@ -102,7 +102,7 @@ const SQL: &str = include_str!("scripts/sql.lua");
 
 /// What the scripts above print, and the bars of their histograms.
 fn said(ran: &Ran) -> Vec<String> {
-    let is_said = |line: &&str| line.starts_with("say ") || line.contains(" |*");
+    let is_said = |line: &&str| line.starts_with("say") || line.contains(" |*");
     ran.stdout.lines().filter(is_said).map(str::to_owned).collect()
 }
 
@@ -205,6 +205,70 @@ fn databases_answer_scripts_as_in_the_original() {
     });
     assert_eq!(said(&ours), said(&theirs), "{}", ours.all());
     assert!(said(&ours).len() > 30, "{}", ours.all());
+}
+
+#[test]
+fn without_a_command_only_the_top_level_is_executed() {
+    let folder = Scratch::new();
+    let script = "print('top', sysbench.cmdline.command)\nfunction event() print('event') end";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let ran = Ran::of(command_of(&folder).args(["--time=1", "./t.lua"]));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stdout.ends_with("\ntop\tnil\n"), "{}", ran.all());
+    if let Some(program) = peer("sysbench") {
+        let theirs = Ran::of(Command::new(program).current_dir(folder.path()).arg("./t.lua"));
+        assert!(theirs.stdout.ends_with("\ntop\tnil\n"), "{}", theirs.all());
+    }
+}
+
+#[test]
+fn a_script_that_restarts_fails_or_needs_memory_says_what_the_original_says() {
+    let folder = Scratch::new();
+    let ran = |script: &str, words: &[&str]| {
+        std::fs::write(folder.file("t.lua"), script).expect("a script");
+        Ran::of(command_of(&folder).args(words).args(["--events=6", "--time=0", "./t.lua", "run"]))
+    };
+    let restarts = "local n = 0\n\
+                    sysbench.hooks.before_restart_event = function(e) print('anew', e.errcode) end\n\
+                    function event()\n  n = n + 1\n\
+                    if n % 3 == 0 then error({errcode = sysbench.error.RESTART_EVENT}) end\nend";
+    let anew = ran(restarts, &[]);
+    assert_eq!(anew.code, 0, "{}", anew.all());
+    // Of eight attempts two, as in the original.
+    assert_eq!(anew.stdout.matches("anew\t1").count(), 2, "{}", anew.all());
+    let fails = "local con\nfunction thread_init() con = sysbench.sql.driver():connect() end\n\
+                 local n = 0\nfunction event()\n  n = n + 1\n  con:query('SELECT 1')\n\
+                 if n == 4 then con:query('SELECT * FROM missing') end\nend";
+    let failed = ran(fails, &["--db-driver=sqlite", "--sqlite-db=t.db"]);
+    assert_eq!(failed.code, 1, "{}", failed.all());
+    let text = failed.all();
+    assert!(text.contains("FATAL: failed query was: SELECT * FROM missing"), "{text}");
+    assert!(text.contains("INCOMPLETE"), "{text}");
+    let ignored = text.lines().find(|line| line.contains("ignored errors:")).unwrap_or_default();
+    assert_eq!(ignored.split_whitespace().nth(2), Some("0"), "{text}");
+    let large =
+        "function event() local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end end";
+    let short = ran(large, &["--lua-memory=8M"]);
+    assert!(short.all().contains("not enough memory"), "{}", short.all());
+    assert!(short.all().contains("--lua-memory bounds"), "{}", short.all());
+}
+
+/// The original's thread for reports has the number after those of the workers.
+#[test]
+fn a_hook_of_reports_knows_its_number_and_an_empty_queue() {
+    let folder = Scratch::new();
+    let script = "local ffi = require('ffi')\nffi.cdef('int usleep(unsigned int);')\n\
+                  function event() ffi.C.usleep(1000) end\n\
+                  sysbench.hooks.report_intermediate = function(stat)\n\
+                  print('say', sysbench.tid, stat.queue_length, stat.concurrency)\nend";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let words = ["--threads=3", "--time=2", "--report-interval=1", "./t.lua", "run"];
+    let ours = Ran::of(command_of(&folder).args(words));
+    assert_eq!(said(&ours).first().map(String::as_str), Some("say\t3\t0\t0"), "{}", ours.all());
+    if let Some(program) = peer("sysbench") {
+        let theirs = Ran::of(Command::new(program).current_dir(folder.path()).args(words));
+        assert_eq!(said(&ours).first(), said(&theirs).first(), "{}", theirs.all());
+    }
 }
 
 /// A script without a database, which prints its own reports.

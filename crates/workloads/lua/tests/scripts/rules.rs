@@ -1,0 +1,140 @@
+//! What scripts may do as in the original: begin an event anew, execute files that ask the database, name its objects.
+
+use super::{Bench, SAYS};
+use dyno_engine::TrialEnd;
+
+#[test]
+fn a_script_begins_its_event_anew_without_an_error_of_a_database() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+local tries = 0
+function thread_init() con = sysbench.sql.driver():connect() end
+function sysbench.hooks.before_restart_event(err) say("restart", err.why) end
+function event()
+   tries = tries + 1
+   con:query("BEGIN")
+   -- What is caught is not the reason.
+   pcall(con.query, con, "nonsense")
+   say(tries)
+   if tries < 3 then error({{ errcode = sysbench.error.RESTART_EVENT, why = tries }}) end
+   con:query("COMMIT")
+end
+"#
+    ));
+    let result = bench.events(1);
+    assert_eq!(result.ended, TrialEnd::Events);
+    assert_eq!(bench.lines(), ["1", "restart 1", "2", "restart 2", "3"]);
+    let counts = result.total.counts();
+    assert_eq!((counts.committed, counts.retried, result.total.errors.total()), (1, 1, 2));
+    assert!(
+        result.total.errors.0[0].message.contains("RESTART_EVENT"),
+        "{:?}",
+        result.total.errors
+    );
+}
+
+#[test]
+fn files_that_are_executed_may_ask_the_database() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+local folder = sysbench.cmdline.script_path:match(".*/")
+local function said(...) return (select(2, pcall(...))) end
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+   say(require("asks"), tostring(require("asks") == package.loaded.asks))
+   say(dofile(folder .. "asks.lua"))
+   package.preload.own = function(name) say("own", name, con:query_row("SELECT 7")) end
+   say(tostring(require("own")), tostring(package.loaded.own))
+   table.insert(package.loaders, 2, function(name)
+      return name == con:query_row("SELECT 'found'") and function(...) return (...) end or "\n\tno " .. name
+   end)
+   say(require("found"))
+   say(said(require, "again"))
+   say(said(require, "again"))
+   say(said(require, "nowhere"):match("^module 'nowhere' not found:\n\tno field[^\n]*\n\tno nowhere\n\tno file") and "nowhere")
+   say(said(function() require("nowhere") end):match("my.lua:%d+: module 'nowhere' not found:"))
+   say(said(require, "bad"):match("^error loading module 'bad' from file '.-bad.lua':\n\t.-bad.lua:1: unexpected symbol") and "bad")
+   say(said(dofile, folder .. "nothing.lua"):match("^cannot open"))
+end
+"#
+    ));
+    let asks = "return con:query_row('SELECT 41 + 1')";
+    let again = "local again = require('again') return again";
+    for (name, text) in [("asks.lua", asks), ("again.lua", again), ("bad.lua", "x = =")] {
+        std::fs::write(bench.folder.file(name), text).expect("a file");
+    }
+    let result = bench.events(1);
+    assert_eq!(result.ended, TrialEnd::Events);
+    let lines = bench.lines();
+    assert_eq!(lines[..5], ["42 true", "42", "own own 7", "true true", "found"]);
+    let looped = "again.lua:1: loop or previous error loading module 'again'";
+    assert!(lines[5].ends_with(looped), "{lines:?}");
+    assert_eq!(lines[6], "loop or previous error loading module 'again'");
+    assert_eq!(lines[7], "nowhere");
+    assert!(lines[8].starts_with("my.lua:"), "{lines:?}");
+    assert_eq!(lines[9..], ["bad", "cannot open"]);
+}
+
+#[test]
+fn what_can_not_wait_below_a_function_of_c_is_said() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+local function said(...)
+   local ok, problem = pcall(...)
+   say(problem:match("my.lua:%d+: dyno can't wait for a database inside table.sort.*"))
+end
+function event()
+   local con = sysbench.sql.driver():connect()
+   local stmt = con:prepare("SELECT 1")
+   said(table.sort, {{ 2, 1 }}, function(a, b) con:query("SELECT 1") return a < b end)
+   said(string.gsub, "x", "x", function() stmt:execute() end)
+   said(string.gsub, "x", "x", function() con:prepare("SELECT 2") end)
+   con:query("SELECT 1")
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    let lines = bench.lines();
+    assert_eq!(lines.len(), 3);
+    for (line, number) in lines.iter().zip(["15", "16", "17"]) {
+        assert!(line.starts_with(&format!("my.lua:{number}: ")), "{line}");
+        assert!(line.ends_with("collect first, then query"), "{line}");
+    }
+}
+
+#[test]
+fn objects_have_the_originals_names_and_numbers_take_truth_values() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+function event()
+   local driver = sysbench.sql.driver()
+   local con = driver:connect()
+   local stmt = con:prepare("SELECT ?, ?")
+   local whole = stmt:bind_create(sysbench.sql.type.INT)
+   local part = stmt:bind_create(sysbench.sql.type.DOUBLE)
+   stmt:bind_param(whole, part)
+   say(tostring(driver), tostring(con), tostring(stmt), tostring(whole))
+   whole:set(true) part:set(false)
+   local row = stmt:execute():fetch_row()
+   say(row[1] + 0, row[2] + 0)
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    assert_eq!(bench.lines(), ["<sql_driver> <sql_connection> <sql_statement> <sql_param>", "1 0"]);
+}
+
+#[test]
+fn a_failing_statement_is_named_if_it_is_the_reason() {
+    let of = |work: &str| {
+        let bench = Bench::new(&format!(
+            "function event()\n  local con = sysbench.sql.driver():connect()\n  {work}\nend"
+        ));
+        match bench.events(1).ended {
+            TrialEnd::Aborted(error) => error.statement().map(str::to_owned),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(of("con:query('nonsense')").as_deref(), Some("nonsense"));
+    assert_eq!(of("pcall(con.query, con, 'nonsense') error('mine')"), None);
+}
