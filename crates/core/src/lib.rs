@@ -24,6 +24,7 @@ mod outcome;
 mod rng;
 mod session;
 mod shards;
+mod statements;
 mod target;
 mod text;
 mod value;
@@ -43,6 +44,7 @@ pub use session::{
     Session, SessionProof, SessionTls, Statement,
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
+pub use statements::StatementTable;
 pub use target::{Dialect, Product, is_shardingsphere};
 pub use text::{counted, hex, push_int};
 pub use value::{Param, ParamType};

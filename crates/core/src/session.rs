@@ -352,6 +352,12 @@ pub trait Session {
         params: &[ParamType],
     ) -> impl Future<Output = DbResult<Statement>>;
 
+    /// Closes a prepared statement, whose number may be given to another one. The default keeps it until the session
+    /// ends.
+    fn forget(&mut self, _statement: Statement) -> impl Future<Output = DbResult<()>> {
+        async { Ok(()) }
+    }
+
     /// Executes a prepared statement. Errors leave the session usable unless [`DbError::is_fatal`].
     fn execute<R: Rows>(
         &mut self,

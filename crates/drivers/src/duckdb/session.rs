@@ -8,11 +8,11 @@ use crate::queue::{
 use duckdb::Connection;
 use dyno_core::{
     BulkReport, Capabilities, DbResult, Dialect, Executed, Interrupter, Param, ParamType, Product,
-    RowSource, Rows, Session, Statement,
+    RowSource, Rows, Session, Statement, StatementTable,
 };
 use std::sync::Arc;
 
-type Statements<'connection> = Vec<duckdb::Statement<'connection>>;
+type Statements<'connection> = StatementTable<duckdb::Statement<'connection>>;
 
 self_cell::self_cell!(
     /// A connection and the statements that borrow it.
@@ -43,7 +43,7 @@ impl DuckdbSession {
     pub(super) fn new(connection: Connection, instance: Arc<Instance>, version: String) -> Self {
         let version = version.trim_start_matches('v').to_owned();
         DuckdbSession {
-            handle: Handle::new(connection, |_| Vec::new()),
+            handle: Handle::new(connection, |_| StatementTable::default()),
             product: Product { name: "DuckDB".to_owned(), version },
             queue: Queue::default(),
             is_in_transaction: false,
@@ -58,7 +58,7 @@ impl DuckdbSession {
         rows: &mut R,
     ) -> DbResult<Executed> {
         let done = self.handle.with_dependent_mut(|connection, statements| match what {
-            Queued::Prepared(statement) => match statements.get_mut(statement.0 as usize) {
+            Queued::Prepared(statement) => match statements.get_mut(statement) {
                 Some(prepared) => execute(prepared, params, rows),
                 None => Err(no_statement(statement)),
             },
@@ -143,9 +143,13 @@ impl Session for DuckdbSession {
         self.handle.with_dependent_mut(|connection, statements| {
             let statement = connection.prepare(sql).map_err(translate)?;
             check_placeholders(statement.parameter_count(), params.len(), sql)?;
-            statements.push(statement);
-            Ok(Statement((statements.len() - 1) as u32))
+            Ok(statements.add(statement))
         })
+    }
+
+    async fn forget(&mut self, statement: Statement) -> DbResult<()> {
+        self.handle.with_dependent_mut(|_, statements| drop(statements.remove(statement)));
+        Ok(())
     }
 
     /// Delivers rows and counts of the last of several statements: the binding executes the others silently.

@@ -6,7 +6,7 @@ use crate::endless;
 use dyno_core::{
     Address, BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
     FlightAnswers, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
-    Statement,
+    Statement, StatementTable,
 };
 use dyno_wire::mysql::answer::STATUS_IN_TRANSACTION;
 use dyno_wire::mysql::command::{
@@ -25,7 +25,7 @@ const WINDOW_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct MysqlSession {
     pub(super) channel: Channel,
-    statements: Vec<Slot>,
+    statements: StatementTable<Slot>,
     /// Columns of answers to text.
     pub(super) definitions: Definitions,
     flight: Vec<Queued>,
@@ -47,7 +47,7 @@ enum Slot {
 /// A command in `out` that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Queued {
-    statement: u32,
+    statement: Statement,
     /// Sequence number of the answer's first packet.
     sequence: u8,
     /// Its end in `out`.
@@ -64,7 +64,7 @@ impl MysqlSession {
     ) -> Self {
         MysqlSession {
             channel,
-            statements: Vec::new(),
+            statements: StatementTable::default(),
             definitions: Definitions::default(),
             flight: Vec::new(),
             product,
@@ -122,11 +122,6 @@ impl MysqlSession {
             }
         }
     }
-
-    fn add(&mut self, slot: Slot) -> Statement {
-        self.statements.push(slot);
-        Statement(self.statements.len() as u32 - 1)
-    }
 }
 
 const MARIADB: Capabilities = Capabilities {
@@ -160,12 +155,27 @@ impl Session for MysqlSession {
                 Err(wrong_count(count).with_detail(sql))
             }
             Ok((id, _, definitions)) => {
-                Ok(self.add(Slot::Prepared(Prepared::new(id, params, definitions))))
+                Ok(self.statements.add(Slot::Prepared(Prepared::new(id, params, definitions))))
             }
             Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
-                Ok(self.add(Slot::Text(sql.as_bytes().into())))
+                Ok(self.statements.add(Slot::Text(sql.as_bytes().into())))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    async fn forget(&mut self, statement: Statement) -> DbResult<()> {
+        self.begin()?;
+        match self.statements.remove(statement).ok_or_else(unknown)? {
+            Slot::Prepared(prepared) => {
+                let channel = &mut self.channel;
+                prepared.encode_close(&mut channel.out);
+                channel.idle = false;
+                channel.transport.send(&channel.out).await?;
+                channel.idle = true;
+                Ok(())
+            }
+            Slot::Text(_) => Ok(()),
         }
     }
 
@@ -177,7 +187,7 @@ impl Session for MysqlSession {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.begin()?;
-        let slot = self.statements.get_mut(statement.0 as usize).ok_or_else(unknown)?;
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
         let out = &mut self.channel.out;
         match slot {
             Slot::Prepared(prepared) => {
@@ -244,7 +254,7 @@ impl Session for MysqlSession {
             self.channel.begin()?;
         }
         self.channel.check_idle()?;
-        let slot = self.statements.get_mut(statement.0 as usize).ok_or_else(unknown)?;
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
         let out = &mut self.channel.out;
         let sequence = match slot {
             Slot::Prepared(prepared) => prepared.encode(params, out).map_err(wrong_count)?,
@@ -253,7 +263,7 @@ impl Session for MysqlSession {
                 push_command(out, COM_QUERY, sql)
             }
         };
-        self.flight.push(Queued { statement: statement.0, sequence, end: out.len() });
+        self.flight.push(Queued { statement, sequence, end: out.len() });
         Ok(())
     }
 
@@ -270,7 +280,7 @@ impl Session for MysqlSession {
                 channel.transport.send(&channel.out[sent..end]).await?;
                 sent = end;
             }
-            let answer = match &mut statements[queued.statement as usize] {
+            let answer = match statements.get_mut(queued.statement).ok_or_else(unknown)? {
                 Slot::Prepared(prepared) => {
                     channel.answer.begin(Encoding::Binary, queued.sequence);
                     let answer = channel.receive(&mut prepared.definitions, rows).await;

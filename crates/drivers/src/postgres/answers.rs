@@ -1,6 +1,6 @@
 //! The content of a flight and the progress of its answers.
 
-use dyno_core::{DbError, DbResult, Executed};
+use dyno_core::{DbError, DbResult, Executed, Statement, StatementTable};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::frontend::Execution;
@@ -8,6 +8,8 @@ use dyno_wire::postgres::types::PostgresColumn;
 
 #[derive(Debug)]
 pub(super) struct Prepared {
+    /// Of its name.
+    pub(super) number: u32,
     pub(super) execution: Execution,
     /// The columns of its answer, in the wanted formats; `None` without a result set.
     pub(super) columns: Option<Vec<PostgresColumn>>,
@@ -17,7 +19,7 @@ pub(super) struct Prepared {
 /// One part of a flight with its own answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    Prepared(u32),
+    Prepared(Statement),
     /// A statement with its execution: its columns are announced.
     Once,
     /// Ends parts that stand or fall together.
@@ -28,10 +30,10 @@ pub(super) enum Step {
 pub(super) enum Expect<'a> {
     /// Answers to text, with announced columns.
     Text,
-    /// The answer to Parse and Describe.
+    /// The answer to Parse and Describe, or to Close.
     Description,
     /// Answers to these steps in order; the last is a Sync, and no two Syncs are neighbours.
-    Flight { statements: &'a [Prepared], steps: &'a [Step] },
+    Flight { statements: &'a StatementTable<Prepared>, steps: &'a [Step] },
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +64,7 @@ impl Progress {
     pub(super) fn prepared<'a>(&self, expect: Expect<'a>) -> Option<&'a Prepared> {
         let Expect::Flight { statements, steps } = expect else { return None };
         match steps.get(self.at) {
-            Some(&Step::Prepared(index)) => statements.get(index as usize),
+            Some(&Step::Prepared(statement)) => statements.get(statement),
             _ => None,
         }
     }

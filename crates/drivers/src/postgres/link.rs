@@ -4,7 +4,7 @@ use super::answers::{Expect, Prepared, Progress, Step};
 use super::error::{broken, notice_line, server_error};
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, DbResult, Executed, Rows, SessionProof};
+use dyno_core::{DbError, DbResult, Executed, Rows, SessionProof, Statement, StatementTable};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::{self, TransactionStatus};
@@ -119,11 +119,11 @@ impl Link {
     pub(super) async fn collect_one<R: Rows>(
         &mut self,
         sent: DbResult<()>,
-        statements: &[Prepared],
-        number: u32,
+        statements: &StatementTable<Prepared>,
+        statement: Statement,
         rows: &mut R,
     ) -> DbResult<Executed> {
-        let steps = &[Step::Prepared(number), Step::Sync];
+        let steps = &[Step::Prepared(statement), Step::Sync];
         let expect = Expect::Flight { statements, steps };
         let mut result = Ok(Executed::default());
         self.collect_all(sent, expect, rows, |outcome| result = outcome).await?;

@@ -9,7 +9,7 @@ use crate::endless;
 use dyno_core::{
     BulkMethod, BulkReport, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
     FlightAnswers, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
-    Statement, in_one_line,
+    Statement, StatementTable, in_one_line,
 };
 use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::TransactionStatus;
@@ -23,7 +23,7 @@ use dyno_wire::postgres::types::{PostgresColumn, ValueFormat};
 #[derive(Debug)]
 pub struct PostgresSession {
     link: Link,
-    statements: Vec<Prepared>,
+    statements: StatementTable<Prepared>,
     names: u32,
     /// Messages that wait for `flush`, and their steps.
     flight: Vec<u8>,
@@ -36,7 +36,7 @@ impl PostgresSession {
     pub(super) fn new(link: Link, cancel: CancelToken) -> Self {
         let mut session = PostgresSession {
             link,
-            statements: Vec::new(),
+            statements: StatementTable::default(),
             names: 0,
             flight: Vec::new(),
             steps: Vec::new(),
@@ -76,14 +76,17 @@ impl PostgresSession {
         let expect = Expect::Flight { statements, steps };
         link.exchange_long(expect, rows, |outcome| results.push(outcome)).await.map(drop)
     }
+}
 
-    #[inline]
-    fn known(&self, statement: Statement) -> DbResult<&Prepared> {
-        self.statements.get(statement.0 as usize).ok_or_else(|| {
-            DbError::protocol("The statement was not prepared by this session.")
-                .with_class(ErrorClass::Other)
-        })
-    }
+/// The name of a statement on the server.
+fn name_of(number: u32) -> String {
+    format!("d{number}")
+}
+
+#[cold]
+fn unknown() -> DbError {
+    DbError::protocol("The statement was not prepared by this session.")
+        .with_class(ErrorClass::Other)
 }
 
 impl Session for PostgresSession {
@@ -103,7 +106,7 @@ impl Session for PostgresSession {
         self.link.begin()?;
         // Names are never reused: the server keeps every statement that it could parse.
         self.names += 1;
-        let name = format!("d{}", self.names);
+        let name = name_of(self.names);
         let out = &mut self.link.out;
         frontend::parse(out, &name, sql, params).map_err(unsendable)?;
         frontend::describe_statement(out, &name).map_err(unsendable)?;
@@ -134,8 +137,17 @@ impl Session for PostgresSession {
         };
         let execution = Execution::new(&name, params, columns.as_deref().unwrap_or_default());
         let execution = execution.map_err(unsendable)?;
-        self.statements.push(Prepared { execution, columns, names });
-        Ok(Statement(self.statements.len() as u32 - 1))
+        Ok(self.statements.add(Prepared { number: self.names, execution, columns, names }))
+    }
+
+    async fn forget(&mut self, statement: Statement) -> DbResult<()> {
+        self.link.begin()?;
+        let prepared = self.statements.remove(statement).ok_or_else(unknown)?;
+        let out = &mut self.link.out;
+        frontend::close_statement(out, &name_of(prepared.number)).map_err(unsendable)?;
+        frontend::sync(out);
+        let progress = self.link.exchange(Expect::Description, &mut Discard, |_| {}).await?;
+        progress.error.map_or(Ok(()), Err)
     }
 
     #[inline]
@@ -146,11 +158,10 @@ impl Session for PostgresSession {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.link.begin()?;
-        let prepared = self.known(statement)?;
-        let has_rows = prepared.columns.is_some();
         let PostgresSession { link, statements, .. } = self;
-        let execution = &statements[statement.0 as usize].execution;
-        execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
+        let prepared = statements.get(statement).ok_or_else(unknown)?;
+        let has_rows = prepared.columns.is_some();
+        prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
         link.state.begin_flight();
         let sent = link.transport.send_buffer(&mut link.out).await;
         if !R::WANTED
@@ -161,7 +172,7 @@ impl Session for PostgresSession {
         {
             return Ok(executed);
         }
-        link.collect_one(sent, statements, statement.0, rows).await
+        link.collect_one(sent, statements, statement, rows).await
     }
 
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
@@ -204,10 +215,9 @@ impl Session for PostgresSession {
 
     #[inline]
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
-        self.known(statement)?;
-        let execution = &self.statements[statement.0 as usize].execution;
-        execution.encode(&mut self.flight, params).map_err(unsendable)?;
-        self.steps.push(Step::Prepared(statement.0));
+        let prepared = self.statements.get(statement).ok_or_else(unknown)?;
+        prepared.execution.encode(&mut self.flight, params).map_err(unsendable)?;
+        self.steps.push(Step::Prepared(statement));
         Ok(())
     }
 

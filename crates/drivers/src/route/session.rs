@@ -4,7 +4,7 @@ use super::class::{Class, classify};
 use dyno_core::{
     BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, Executed, FlightAnswers,
     Interrupter, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
-    Statement,
+    Statement, StatementTable,
 };
 
 /// On one node, or on the node that takes writes and on one for reads.
@@ -21,7 +21,7 @@ pub struct RoutedSession<S> {
 #[derive(Debug)]
 struct ReadSession<S> {
     reader: S,
-    statements: Vec<Slot>,
+    statements: StatementTable<Slot>,
     /// The session has something on the node that takes writes that the reader lacks.
     is_pinned: bool,
     flight: Flight,
@@ -88,7 +88,7 @@ impl<S: Session> ReadSession<S> {
     }
 
     fn slot(&self, statement: Statement) -> DbResult<Slot> {
-        let slot = self.statements.get(statement.0 as usize).copied();
+        let slot = self.statements.get(statement).copied();
         slot.ok_or_else(|| DbError::unsupported("The statement is not one of this session."))
     }
 }
@@ -109,7 +109,7 @@ impl<S: Session> RoutedSession<S> {
     pub(super) fn split(main: S, reader: S) -> Self {
         let beside = ReadSession {
             reader,
-            statements: Vec::new(),
+            statements: StatementTable::default(),
             is_pinned: false,
             flight: Flight::default(),
         };
@@ -187,8 +187,17 @@ impl<S: Session> Session for RoutedSession<S> {
             },
             _ => Some(beside.reader.prepare(sql, params).await?),
         };
-        beside.statements.push(Slot { class, main, reader });
-        Ok(Statement(beside.statements.len() as u32 - 1))
+        Ok(beside.statements.add(Slot { class, main, reader }))
+    }
+
+    async fn forget(&mut self, statement: Statement) -> DbResult<()> {
+        let Some(beside) = &mut self.beside else { return self.main.forget(statement).await };
+        let slot = beside.slot(statement)?;
+        beside.statements.remove(statement);
+        if let Some(at_reader) = slot.reader {
+            beside.reader.forget(at_reader).await?;
+        }
+        self.main.forget(slot.main).await
     }
 
     #[inline]

@@ -229,6 +229,25 @@ fn texts_go_where_they_belong() {
 }
 
 #[test]
+fn a_statement_is_forgotten_on_both_nodes() {
+    let routed = split(nodes(2));
+    simulated(async {
+        let mut session = routed.connect(0).await.expect("a session");
+        let read = prepares(&mut session, "SELECT 1").await;
+        let write = prepares(&mut session, "UPDATE a").await;
+        for statement in [read, write] {
+            session.forget(statement).await.expect("forgotten");
+            session.execute(statement, &[], &mut Discard).await.unwrap_err();
+        }
+        assert_eq!(prepares(&mut session, "UPDATE b").await, write);
+        session.execute(write, &[], &mut Discard).await.expect("executed");
+    });
+    let [primary, reader] = log(&routed).try_into().expect("two nodes");
+    assert_eq!(primary, ["UPDATE b"]);
+    assert!(reader.is_empty(), "{reader:?}");
+}
+
+#[test]
 fn prepared_statements_go_where_they_belong() {
     let routed = split(nodes(2));
     simulated(async {

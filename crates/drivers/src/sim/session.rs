@@ -5,7 +5,7 @@ use crate::queue::{Queue, Queued, calls_of_queue, check_parameters, no_statement
 use dyno_core::{
     AnswerRow, BulkMethod, BulkReport, ColumnNames, DbError, DbResult, Dialect, Discard,
     ErrorClass, Executed, Nanos, Param, ParamType, Product, Rng, RowSource, RowWriter, Rows,
-    Session, Statement,
+    Session, Statement, StatementTable,
 };
 use dyno_reactor::{now, sleep_until};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub struct SimSession {
     number: u32,
     rng: Rng,
     product: Product,
-    statements: Vec<Rc<Prepared>>,
+    statements: StatementTable<Rc<Prepared>>,
     queue: Queue,
     lost_at: Option<Nanos>,
     is_lost: bool,
@@ -117,7 +117,7 @@ impl SimSession {
         SimSession {
             rng: Rng::new(script.seed, "sim service", u64::from(number)),
             product: Product { name: "Simulated".to_owned(), version: "1".to_owned() },
-            statements: Vec::new(),
+            statements: StatementTable::default(),
             queue: Queue::default(),
             lost_at: script.lost_at(number, now()),
             is_lost: false,
@@ -216,7 +216,7 @@ impl SimSession {
     }
 
     fn prepared(&self, statement: Statement, params: usize) -> DbResult<Rc<Prepared>> {
-        let prepared = self.statements.get(statement.0 as usize);
+        let prepared = self.statements.get(statement);
         let prepared = prepared.ok_or_else(|| no_statement(statement))?;
         check_parameters(prepared.params, params)?;
         Ok(Rc::clone(prepared))
@@ -263,8 +263,12 @@ impl Session for SimSession {
         if self.is_lost {
             return Err(lost());
         }
-        self.statements.push(Rc::new(Prepared { sql: sql.to_owned(), params: params.len() }));
-        Ok(Statement((self.statements.len() - 1) as u32))
+        let prepared = Prepared { sql: sql.to_owned(), params: params.len() };
+        Ok(self.statements.add(Rc::new(prepared)))
+    }
+
+    async fn forget(&mut self, statement: Statement) -> DbResult<()> {
+        self.statements.remove(statement).map(drop).ok_or_else(|| no_statement(statement))
     }
 
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {

@@ -7,12 +7,12 @@ use crate::queue::{
 };
 use dyno_core::{
     BulkReport, DbResult, Dialect, Executed, Interrupter, Param, ParamType, Product, RowSource,
-    Rows, Session, Statement,
+    Rows, Session, Statement, StatementTable,
 };
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
 
-type Statements<'connection> = Vec<Prepared<'connection>>;
+type Statements<'connection> = StatementTable<Prepared<'connection>>;
 
 self_cell::self_cell!(
     /// A connection and its statements. rusqlite's own statement cache allocates on every use.
@@ -66,7 +66,7 @@ impl std::fmt::Debug for SqliteSession {
 impl SqliteSession {
     pub(super) fn new(connection: Connection) -> Self {
         SqliteSession {
-            handle: Handle::new(connection, |_| Vec::new()),
+            handle: Handle::new(connection, |_| StatementTable::default()),
             product: Product { name: "SQLite".to_owned(), version: rusqlite::version().to_owned() },
             queue: Queue::default(),
         }
@@ -79,7 +79,7 @@ impl SqliteSession {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.handle.with_dependent_mut(|connection, statements| match what {
-            Queued::Prepared(statement) => match statements.get_mut(statement.0 as usize) {
+            Queued::Prepared(statement) => match statements.get_mut(statement) {
                 Some(prepared) => prepared.run(connection, params, rows),
                 None => Err(no_statement(statement)),
             },
@@ -129,9 +129,13 @@ impl Session for SqliteSession {
         self.handle.with_dependent_mut(|connection, statements| {
             let prepared = Prepared::new(connection, sql)?;
             check_placeholders(prepared.parameters, params.len(), sql)?;
-            statements.push(prepared);
-            Ok(Statement((statements.len() - 1) as u32))
+            Ok(statements.add(prepared))
         })
+    }
+
+    async fn forget(&mut self, statement: Statement) -> DbResult<()> {
+        self.handle.with_dependent_mut(|_, statements| drop(statements.remove(statement)));
+        Ok(())
     }
 
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {

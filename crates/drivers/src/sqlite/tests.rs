@@ -279,6 +279,22 @@ fn scripts_are_told_names_and_ends() {
 }
 
 #[test]
+fn the_number_of_a_forgotten_statement_is_given_again() {
+    with_session(async |session| {
+        let first = session.prepare("SELECT 1", &[]).await.unwrap();
+        let second = session.prepare("SELECT 2", &[]).await.unwrap();
+        session.forget(first).await.unwrap();
+        assert!(session.execute(first, &[], &mut Discard).await.is_err());
+        assert_eq!(session.prepare("SELECT 3", &[]).await.unwrap(), first);
+        for (statement, value) in [(first, "3"), (second, "2")] {
+            let mut table = AnswerTable::default();
+            session.execute(statement, &[], &mut table).await.unwrap();
+            assert_eq!(table.single(), Some(value));
+        }
+    });
+}
+
+#[test]
 fn statements_are_executed_once_and_queued() {
     with_session(async |session| {
         session.query("CREATE TABLE t (id UNIQUE, c)", &mut Discard).await.unwrap();

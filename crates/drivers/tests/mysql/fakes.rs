@@ -314,6 +314,7 @@ fn without_deprecate_eof_the_older_form_is_understood() {
             client.send(b"\0\0\x2a\0\0\0\0\0\0\0");
             client.send(b"\xfe\0\0\x02\0");
         }
+        client.expect_command(b"\x19\x07\0\0\0");
     });
     let url = fake.url("");
     run(async {
@@ -323,6 +324,8 @@ fn without_deprecate_eof_the_older_form_is_understood() {
         session.execute(select, &[], &mut table).await.unwrap();
         assert_eq!(table.single(), Some("42"));
         assert_eq!(session.execute(select, &[], &mut Discard).await.unwrap().rows, 1);
+        session.forget(select).await.unwrap();
+        assert!(session.forget(select).await.is_err());
     });
     fake.join();
 }

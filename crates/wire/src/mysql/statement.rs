@@ -2,6 +2,7 @@
 
 use super::{
     Malformed, Scanned, ServerError,
+    command::{COM_STMT_CLOSE, push_command},
     error::PROGRESS_REPORT,
     packet::{Framed, Framing, HEADER_BYTES, finish_packet},
     reader::{PacketReader, push_lenenc_bytes},
@@ -29,8 +30,10 @@ pub struct WrongParamCount {
     pub given: usize,
 }
 
-/// Offset of the NULL bitmap: header, command, statement, flags, iteration count.
-const BITMAP: usize = HEADER_BYTES + 1 + 4 + 1 + 4;
+/// Where the server's number of the statement is: behind header and command.
+const ID: std::ops::Range<usize> = HEADER_BYTES + 1..HEADER_BYTES + 5;
+/// Offset of the NULL bitmap: also behind flags and iteration count.
+const BITMAP: usize = ID.end + 1 + 4;
 
 impl Prepared {
     /// `id`: the server's number of the statement.
@@ -114,6 +117,11 @@ impl Prepared {
 
     pub fn params(&self) -> usize {
         self.types.len()
+    }
+
+    /// Appends the command that closes the statement, to which there is no answer.
+    pub fn encode_close(&self, out: &mut Vec<u8>) {
+        push_command(out, COM_STMT_CLOSE, &self.template[ID]);
     }
 }
 

@@ -99,6 +99,13 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Read<()> {
     })
 }
 
+pub fn close_statement(out: &mut Vec<u8>, name: &str) -> Read<()> {
+    message(out, b'C', |out, start| {
+        out.push(b'S');
+        zero_terminated(out, start, name)
+    })
+}
+
 /// Executes `sql` without a name: `Parse`, `Bind`, `Describe`, `Execute` (not `Sync`), byte for byte as libpq's
 /// `PQexecParams`. The server infers the types of the parameters, which are text, and answers in text. Appends nothing
 /// on an error.
@@ -345,6 +352,13 @@ mod tests {
         let mut out = Vec::new();
         parse(&mut out, "d1", "x", &[ParamType::Int, ParamType::Double, ParamType::Text]).unwrap();
         assert_eq!(out, b"P\0\0\0\x17d1\0x\0\0\x03\0\0\0\x14\0\0\x02\xbd\0\0\x04\x13");
+    }
+
+    #[test]
+    fn a_statement_is_closed_by_its_name() {
+        let mut out = Vec::new();
+        close_statement(&mut out, "d1").unwrap();
+        assert_eq!(out, b"C\0\0\0\x08Sd1\0");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::counters::ScriptCounters;
 use crate::machine::{LuaAnswer, LuaMachine, LuaStep};
+use crate::prepared::{Prepared, ScriptStatements};
 use crate::raw::{BoundValues, LuaShared};
 use crate::rows::ResultSet;
 use crate::sql;
@@ -25,17 +26,6 @@ enum Slot<S> {
     Closed,
 }
 
-/// A statement that a script has prepared on one of its connections.
-struct Prepared {
-    connection: usize,
-    /// With the dialect's placeholders.
-    sql: String,
-    placeholders: usize,
-    types: Vec<ParamType>,
-    /// `None` until it is prepared, and again after its connection was lost.
-    server: Option<Statement>,
-}
-
 /// So many parameters need no memory of their own.
 const FEW_PARAMS: usize = 8;
 
@@ -49,7 +39,7 @@ pub(crate) struct Connections<'a, D: Driver> {
     /// False with `--db-ps-mode=disable`: values then become part of the text.
     prepares: bool,
     slots: Vec<Slot<D::Session>>,
-    statements: Vec<Prepared>,
+    statements: ScriptStatements,
     counters: Rc<ScriptCounters>,
     shared: Rc<LuaShared>,
     /// Some slots are parked.
@@ -85,7 +75,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             lends: common.lends,
             prepares: common.settings.prepares,
             slots: Vec::new(),
-            statements: Vec::new(),
+            statements: ScriptStatements::default(),
             counters: Rc::clone(&machine.counters),
             shared: Rc::clone(&machine.shared),
             has_parked: false,
@@ -124,6 +114,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             LuaStep::Reconnect(number) => self.reconnect(number).await,
             LuaStep::Prepare(number, sql) => self.prepare(engine, number, &sql.as_bytes()).await,
             LuaStep::Bind(number, types) => self.bind(engine, number, types).await,
+            LuaStep::Close(number) => self.close_statement(engine, number).await,
             LuaStep::SleepUs(microseconds) => {
                 sleep_until(now().saturating_add((microseconds * 1e3) as u64)).await;
                 Ok(LuaAnswer::Nothing)
@@ -184,14 +175,20 @@ impl<'a, D: Driver> Connections<'a, D> {
         number: usize,
     ) -> DbResult<LuaAnswer> {
         let slot = self.slots.get_mut(number).ok_or_else(closed)?;
-        match (std::mem::replace(slot, Slot::Closed), engine) {
+        let slot = std::mem::replace(slot, Slot::Closed);
+        let prepared = self.statements.forget(number);
+        match (slot, engine) {
             (Slot::Own(session), _) => session.close().await,
-            (Slot::Engine, Some(session)) if session.is_in_transaction() => {
-                session.rollback().await?;
+            (Slot::Engine, Some(session)) => {
+                if session.is_in_transaction() {
+                    session.rollback().await?;
+                }
+                for statement in prepared {
+                    session.forget(statement).await?;
+                }
             }
             _ => {}
         }
-        self.forget_statements(number);
         Ok(LuaAnswer::Nothing)
     }
 
@@ -202,7 +199,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         if let Slot::Own(old) = std::mem::replace(slot, Slot::Own(session)) {
             old.close().await;
         }
-        self.forget_statements(number);
+        self.statements.forget(number);
         Ok(LuaAnswer::Nothing)
     }
 
@@ -210,14 +207,8 @@ impl<'a, D: Driver> Connections<'a, D> {
     pub(crate) fn engine_reconnected(&mut self) {
         let lent = self.slots.iter().position(|slot| matches!(slot, Slot::Engine));
         if let Some(number) = lent {
-            self.forget_statements(number);
+            self.statements.forget(number);
         }
-    }
-
-    fn forget_statements(&mut self, connection: usize) {
-        let of_connection =
-            self.statements.iter_mut().filter(|statement| statement.connection == connection);
-        of_connection.for_each(|statement| statement.server = None);
     }
 
     /// Brings the state's own sessions out of what a failed event has left, as the engine does with its own.
@@ -239,7 +230,7 @@ impl<'a, D: Driver> Connections<'a, D> {
                 Slot::Own(session) => {
                     session.close().await;
                     self.has_parked = true;
-                    self.forget_statements(number);
+                    self.statements.forget(number);
                 }
                 before => self.slots[number] = before,
             }
@@ -275,7 +266,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         let mut rows = self.shared.results.take(number);
         let done =
             with_session!(self, engine, number, session => session.query(sql, &mut rows).await);
-        let done = done.map_err(|error| error.with_statement(sql))?;
+        let done = done.map_err(|error| failed(&self.counters, error, sql))?;
         Ok(self.counted(number, done, rows, tally))
     }
 
@@ -288,20 +279,33 @@ impl<'a, D: Driver> Connections<'a, D> {
         let dialect = self.driver.dialect();
         let marked = if self.prepares { dialect } else { Dialect::Mysql };
         let (sql, placeholders) = sql::with_placeholders(utf8(sql)?, marked);
-        // What a script has closed stays prepared for the next time.
-        let is_known = |known: &Prepared| known.connection == connection && known.sql == sql;
-        let known = self.statements.iter().position(is_known);
-        if let Some(number) = known {
+        if let Some(number) = self.statements.again(connection, &sql) {
             return Ok(LuaAnswer::Number(number));
         }
-        let types = vec![ParamType::Inferred; placeholders];
-        self.statements.push(Prepared { connection, sql, placeholders, types, server: None });
-        let number = self.statements.len() - 1;
+        let number = self.statements.add(Prepared::new(connection, sql, placeholders));
         // PostgreSQL needs the types first, which are bound later.
-        if self.prepares && dialect != Dialect::Postgres {
-            self.prepared(engine, number).await?;
+        if self.prepares
+            && dialect != Dialect::Postgres
+            && let Err(error) = self.prepared(engine, number).await
+        {
+            self.statements.close(number);
+            return Err(error);
         }
         Ok(LuaAnswer::Number(number))
+    }
+
+    /// What can't be closed on the server ends with its session.
+    async fn close_statement<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        number: usize,
+    ) -> DbResult<LuaAnswer> {
+        if let Some((connection, server)) = self.statements.close(number) {
+            let _ = with_session!(self, engine, connection, session => {
+                session.forget(server).await
+            });
+        }
+        Ok(LuaAnswer::Nothing)
     }
 
     async fn bind<S: Session>(
@@ -311,7 +315,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         types: Vec<ParamType>,
     ) -> DbResult<LuaAnswer> {
         let dialect = self.driver.dialect();
-        let statement = self.statements.get_mut(number).ok_or_else(closed)?;
+        let statement = self.statements.get_mut(number)?;
         if types.len() != statement.placeholders {
             let (bound, placeholders) = (types.len(), statement.placeholders);
             return Err(DbError::workload(format!(
@@ -334,7 +338,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         engine: Option<&mut S>,
         number: usize,
     ) -> DbResult<Statement> {
-        let statement = self.statements.get_mut(number).ok_or_else(closed)?;
+        let statement = self.statements.get_mut(number)?;
         if let Some(server) = statement.server {
             return Ok(server);
         }
@@ -354,7 +358,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         values: &BoundValues,
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
-        let statement = self.statements.get(number).ok_or_else(closed)?;
+        let statement = self.statements.get(number)?;
         if !self.prepares {
             let params: Vec<Param<'_>> = values.params(&statement.types).collect();
             let (connection, sql) =
@@ -365,7 +369,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             Some(server) => server,
             None => self.prepared(engine.as_deref_mut(), number).await?,
         };
-        let statement = &self.statements[number];
+        let statement = self.statements.get(number)?;
         let connection = statement.connection;
         let mut few = [Param::Null; FEW_PARAMS];
         let many: Vec<Param<'_>>;
@@ -381,7 +385,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         let done = with_session!(self, engine, connection, session => {
             session.execute(server, params, &mut rows).await
         });
-        let done = done.map_err(|error| error.with_statement(statement.sql.as_str()))?;
+        let done = done.map_err(|error| failed(&self.counters, error, &statement.sql))?;
         Ok(self.counted(connection, done, rows, tally))
     }
 
@@ -395,8 +399,15 @@ impl<'a, D: Driver> Connections<'a, D> {
         tally.count(done);
         self.counters.statement(done);
         self.shared.results.keep(connection, rows);
-        LuaAnswer::Nothing
+        if done.has_rows { LuaAnswer::Nothing } else { LuaAnswer::NoRows }
     }
+}
+
+/// The error of a statement. The original counts it even if the script catches it.
+#[cold]
+fn failed(counters: &ScriptCounters, error: DbError, sql: &str) -> DbError {
+    counters.failed();
+    error.with_statement(sql)
 }
 
 fn utf8(sql: &[u8]) -> DbResult<&str> {

@@ -17,6 +17,8 @@ pub(crate) struct ScriptCounters {
     values: [Cell<u64>; 6],
     /// What the script itself has added and the engine does not know yet.
     added: [Cell<u64>; 6],
+    /// Statements that have failed, which the engine does not know yet.
+    failed: Cell<u64>,
 }
 
 impl ScriptCounters {
@@ -53,12 +55,19 @@ impl ScriptCounters {
         });
     }
 
-    /// Hands what the script has added to the engine; returns the errors among it.
+    #[cold]
+    pub(crate) fn failed(&self) {
+        self.raise(ERROR);
+        self.failed.set(self.failed.get() + 1);
+    }
+
+    /// Hands what the script has added to the engine; returns the errors among it and those that it has caught. The
+    /// one that an event has ended with is the engine's to count.
     #[inline]
-    pub(crate) fn hand_over(&self, tally: &mut Tally) -> u64 {
+    pub(crate) fn hand_over(&self, tally: &mut Tally, is_error: bool) -> u64 {
         tally.others += self.added[OTHER].take();
         tally.reads += self.added[READ].take();
         tally.writes += self.added[WRITE].take();
-        self.added[ERROR].take()
+        self.added[ERROR].take() + self.failed.take().saturating_sub(u64::from(is_error))
     }
 }

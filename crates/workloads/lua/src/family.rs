@@ -317,9 +317,9 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         let done = side.step("done").err().map(|error| sentence(&error.message));
         let counted = match workload.own_errors() {
             0 => None,
-            count => {
-                Some(format!("The script has counted {count} errors itself (sb_counter_inc)."))
-            }
+            count => Some(format!(
+                "The script has caught or counted {count} errors itself (pcall, sb_counter_inc)."
+            )),
         };
         let notes = done.into_iter().chain(counted).map(Message::verbatim).collect();
         After { notes, ..After::default() }

@@ -16,6 +16,7 @@ mod connections;
 mod counters;
 mod family;
 mod machine;
+mod prepared;
 mod random;
 mod raw;
 mod reports;

@@ -38,6 +38,8 @@ pub(crate) enum LuaStep {
     Query(usize),
     Prepare(usize, LuaText),
     Bind(usize, Vec<ParamType>),
+    /// A statement.
+    Close(usize),
     /// With the values that the machine shares.
     Execute(usize),
     SleepUs(f64),
@@ -50,6 +52,8 @@ pub(crate) enum LuaStep {
 /// What [`LuaMachine::resume`] is given for an event, and for one that begins anew.
 pub(crate) const EVENT: i32 = 1;
 pub(crate) const AGAIN: i32 = 2;
+/// In place of true: what a statement without a result set is answered with.
+const NO_ROWS: i32 = 0;
 
 /// An error that ends a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,8 +86,15 @@ impl From<mlua::Error> for LuaError {
 /// The answer to a request.
 pub(crate) enum LuaAnswer {
     Nothing,
+    /// A statement has succeeded that has no result set.
+    NoRows,
     Number(usize),
-    Error { errno: u32, sqlstate: String, message: String, is_ignored: bool },
+    Error {
+        errno: u32,
+        sqlstate: String,
+        message: String,
+        is_ignored: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -232,6 +243,7 @@ impl LuaMachine {
     pub(crate) fn answer(&self, answer: LuaAnswer) -> Result<LuaStep, LuaError> {
         match answer {
             LuaAnswer::Nothing => self.resume_plain(Plain::True),
+            LuaAnswer::NoRows => self.resume_plain(Plain::Number(NO_ROWS)),
             LuaAnswer::Number(number) => self.resume((true, number)),
             LuaAnswer::Error { errno, sqlstate, message, is_ignored } => {
                 self.resume((false, errno, sqlstate, message, is_ignored))
@@ -263,6 +275,7 @@ fn step((number, first, second): Wanted) -> mlua::Result<LuaStep> {
         6 => LuaStep::Reconnect(index(&first)),
         8 => LuaStep::Prepare(index(&first), sql(second)?),
         9 => LuaStep::Bind(index(&first), param_types(&second)?),
+        10 => LuaStep::Close(index(&first)),
         11 => LuaStep::SleepUs(number_of(&first)),
         12 => LuaStep::Stopped,
         13 => LuaStep::Ignored,

@@ -14,7 +14,7 @@ local script_coroutine
 -- What is yielded first, and how `Request` in machine.rs calls it.
 local DONE, LAST, RESTART, FAILED = 0, 1, 2, 3
 local CONNECT, DISCONNECT, RECONNECT, PREPARE, BIND = 4, 5, 6, 8, 9
-local SLEEP, STOPPED, IGNORED = 11, 12, 13
+local CLOSE, SLEEP, STOPPED, IGNORED = 10, 11, 12, 13
 -- Steps that are resumed by a number: an event, and one that begins anew.
 local EVENT, AGAIN = 1, 2
 
@@ -114,8 +114,12 @@ end
 -- The last error after which an event can begin anew, for before_restart_event.
 local last_error
 
--- Some connection has had an error, which its next answer takes away.
+-- Some connection has had an error, which its next statement takes away if it succeeds.
 local has_failed = false
+
+local function succeeded(self)
+   self.error, self.sql_errno, self.sql_state, self.sql_errmsg = 0, 0, nil, nil
+end
 
 -- Raises what the answer to a request of `self` (a connection) says, at the line of the script: `level` levels up.
 local function fail(level, self, query, errno, state, message, ignorable)
@@ -162,11 +166,16 @@ local result_meta = {
    __tostring = function() return "<sql_result>" end,
 }
 
+-- In place of a result where a statement has no result set: as in the original a null pointer, which equals nil.
+local no_result = real_ffi.new(real_ffi.typeof("$ *", real_ffi.metatype("struct { int unused; }", {
+   __index = { nrows = 0, nfields = 0, fetch_row = function() return nil end, free = function() end },
+   __tostring = result_meta.__tostring,
+})))
+
 local function checked(self, query, ok, ...)
    if not ok then
       fail(4, self, query, ...)
    end
-   self.error = 0
    return ...
 end
 
@@ -177,7 +186,7 @@ end
 
 function driver.connect()
    local self = setmetatable({
-      error = 0, sql_errno = 0, sql_state = "", sql_errmsg = "", driver = the_driver,
+      error = 0, sql_errno = 0, driver = the_driver,
       query = connection.query, query_row = connection.query_row,
    }, connection_meta)
    local ok, number, _, message = ask(CONNECT)
@@ -212,18 +221,19 @@ local function sent(self, query, level)
    if not ok then
       fail(level, self, query, errno, state, message, ignorable)
    elseif has_failed then
-      self.error = 0
+      succeeded(self)
    end
-   return number
+   return number, ok
 end
 
+-- What has a result set is answered with true.
 function connection.query(self, query)
-   sent(self, query, 4)
-   return self.result
+   local _, answer = sent(self, query, 4)
+   return answer == true and self.result or no_result
 end
 
 function connection.query_row(self, query)
-   return first_row(sent(self, query, 4))
+   return first_row((sent(self, query, 4)))
 end
 
 -- Rows of a bulk insert become statements of at most this length, as in the original.
@@ -283,23 +293,28 @@ function statement.bind_param(self, ...)
    for index, bound in ipairs(self[2]) do
       kinds[index] = bound[2]
    end
-   checked(self.connection, self.query, ask(BIND, self[1], kinds))
+   checked(self.connection, self.query, ask(BIND, self[1] or error("the statement is closed", 2), kinds))
 end
 
 local execute_and_wait = host.execute
 
 function statement.execute(self)
-   local ok, errno, state, message, ignorable = execute_and_wait(self[1], self[2], self[3])
+   local number = self[1] or error("the statement is closed", 2)
+   local ok, errno, state, message, ignorable = execute_and_wait(number, self[2], self[3])
    if not ok then
       fail(3, self.connection, self.query, errno, state, message, ignorable)
    elseif has_failed then
-      self.connection.error = 0
+      succeeded(self.connection)
    end
-   return self[4]
+   return ok == true and self[4] or no_result
 end
 
 function statement.close(self)
-   self[2], self[3] = nil, 0
+   local number = self[1]
+   if number then
+      self[1], self[2], self[3] = nil, nil, 0
+      ask(CLOSE, number)
+   end
 end
 
 local TEXT, BIGINT = sysbench.sql.type.TIME, sysbench.sql.type.BIGINT

@@ -20,6 +20,8 @@ pub(crate) struct ResultSet {
     rows: usize,
     /// The row and the byte that `fetch_row` goes on with.
     next: (usize, usize),
+    /// What comes belongs to a later result set.
+    is_over: bool,
 }
 
 /// The results of all connections of a state, by their numbers.
@@ -78,13 +80,20 @@ pub(crate) fn offer(shared: &Rc<LuaShared>, lua: &Lua, host: &Table) -> mlua::Re
 impl Rows for ResultSet {
     const DESCRIBED: bool = true;
 
-    /// Of several result sets the last one is kept, whose rows all have its columns.
+    /// Of several result sets the first one with columns is kept, as in the original.
     fn columns<C: ColumnNames>(&mut self, columns: &C) {
-        self.clear();
-        self.columns = columns.count();
+        if self.columns > 0 {
+            self.is_over = true;
+        } else {
+            self.clear();
+            self.columns = columns.count();
+        }
     }
 
     fn row<R: AnswerRow>(&mut self, row: &R) {
+        if self.is_over {
+            return;
+        }
         self.rows += 1;
         for column in 0..self.columns {
             if row.is_null(column) {
@@ -103,12 +112,17 @@ impl Rows for ResultSet {
     const KEPT: bool = true;
 
     fn kept_columns(&mut self, columns: impl Iterator<Item = KeptColumn>, read: ReadKeptRow) {
-        self.kept_columns.extend(columns);
-        self.read = Some(read);
+        if !self.is_over {
+            self.kept_columns.extend(columns);
+            self.read = Some(read);
+        }
     }
 
     #[inline]
     fn kept_row(&mut self, row: &[u8]) {
+        if self.is_over {
+            return;
+        }
         self.rows += 1;
         self.bytes.extend_from_slice(row);
         self.ends.push(Some(self.bytes.len()));
@@ -130,7 +144,7 @@ impl ResultSet {
         self.ends.shrink_to(KEPT_BYTES / 16);
         self.read = None;
         self.kept_columns.clear();
-        (self.columns, self.rows, self.next) = (0, 0, (0, 0));
+        (self.columns, self.rows, self.next, self.is_over) = (0, 0, (0, 0), false);
     }
 
     /// Gives its memory back; its size is still known.

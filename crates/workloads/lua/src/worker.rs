@@ -132,11 +132,11 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
 
     /// Hands on what the script has counted; returns the errors among it.
     #[inline]
-    pub(crate) fn count(&self, tally: &mut Tally, is_event: bool) -> u64 {
+    pub(crate) fn count(&self, tally: &mut Tally, is_event: bool, is_error: bool) -> u64 {
         if is_event {
             self.machine.counters.raise(EVENT_COUNTER);
         }
-        self.machine.counters.hand_over(tally)
+        self.machine.counters.hand_over(tally, is_error)
     }
 
     #[inline]

@@ -64,16 +64,16 @@ impl<'a, D: Driver> LuaWorkload<'a, D> {
 }
 
 impl<D> LuaWorkload<'_, D> {
-    /// Errors that the script has counted itself.
+    /// Errors that the script has caught, or counted itself.
     pub(crate) fn own_errors(&self) -> u64 {
         self.common.errors.load(Ordering::Relaxed)
     }
 
-    /// Errors that the script has counted itself stand beside those of the databases.
+    /// Errors that the script has caught, or counted itself, stand beside those of the databases.
     fn add_errors(&self, result: &mut TrialResult) {
         let count = self.own_errors();
         if count > 0 {
-            let message = "counted by the script itself: sb_counter_inc()".to_owned();
+            let message = "caught by the script, or counted by itself: sb_counter_inc()".to_owned();
             let (class, sqlstate) = (ErrorClass::Other, String::new());
             let counted = ErrorCount { class, errno: 0, sqlstate, message, count };
             result.total.errors.add(&ErrorTable(vec![counted]));
@@ -153,7 +153,8 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             Ended::Stopped => true,
             _ => false,
         };
-        let errors = worker.count(tally, is_event);
+        let is_error = matches!(ended, Ended::Restart(_) | Ended::Failed(_));
+        let errors = worker.count(tally, is_event, is_error);
         if errors > 0 {
             self.common.errors.fetch_add(errors, Ordering::Relaxed);
         }

@@ -79,6 +79,9 @@ impl Observer for Silent {
     fn interval(&mut self, _interval: &MeasuredInterval) {}
 }
 
+#[path = "scripts/statements.rs"]
+mod statements;
+
 /// A script that says what it does in the file `out` of its folder.
 const SAYS: &str = r#"
 local function say(...)
@@ -123,7 +126,9 @@ function event(tid)
    say(tid, rs.nrows, rs.nfields)
    for i = 1, rs.nrows do local row = rs:fetch_row() say(row[1], tostring(row[2])) end
    say(con:query_row("SELECT count(*), 'x' FROM t"))
-   say(tostring(con:query("BEGIN")), tostring(con:query_row("SELECT 1 WHERE 0")))
+   local none = con:query("BEGIN")
+   say(tostring(none), tostring(none == nil), tostring(stmt:execute() == nil), none.nrows, tostring(none:fetch_row()))
+   say(tostring(con:query_row("SELECT 1 WHERE 0")))
    con:query("COMMIT")
 end
 function thread_done() say("done") con:disconnect() end
@@ -133,10 +138,11 @@ function thread_done() say("done") con:disconnect() end
     bench.command("prepare").expect("a table");
     let result = bench.events(1);
     assert_eq!(result.ended, TrialEnd::Events);
-    let expected = ["0 4 2", "1 c1", "2 lon", "3 nil", "4 c4", "4 x", "<sql_result> nil", "done"];
+    let none = "<sql_result> true true 0 nil";
+    let expected = ["0 4 2", "1 c1", "2 lon", "3 nil", "4 c4", "4 x", none, "nil", "done"];
     assert_eq!(bench.lines(), expected);
     let done = result.total.work();
-    assert_eq!((done.reads, done.writes, done.others), (3, 2, 2));
+    assert_eq!((done.reads, done.writes, done.others), (3, 3, 2));
 }
 
 #[test]
@@ -168,7 +174,7 @@ end
 "#
     ));
     assert_eq!(bench.events(1).ended, TrialEnd::Events);
-    let expected = ["1 1 55 nil", "1 nil", "1 nil nil", "0 0", "0 1 1 1", "nil 3", "nil", "4"];
+    let expected = ["1 1 55 nil", "1 nil", "1 nil nil", "0 0", "0 1 1 1", "nil 3", "1", "1 2 3"];
     assert_eq!(bench.lines(), expected);
 }
 

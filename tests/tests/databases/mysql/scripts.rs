@@ -114,6 +114,10 @@ async fn statements_are_executed_once(session: &mut MysqlSession) {
     assert!(!few.is_fatal() && few.message().contains("1 placeholders"), "{few}");
     let wrong = session.execute_once("SELECT nonsense", &[], &mut Discard).await.unwrap_err();
     assert_eq!(wrong.errno(), 1054);
+    let first = session.prepare("SELECT 1", &[]).await.unwrap();
+    assert_ne!(ask(session, count).await, before);
+    session.forget(first).await.unwrap();
+    assert_eq!(session.execute(first, &[], &mut Discard).await.unwrap_err().errno(), 0);
     assert_eq!(ask(session, count).await, before, "all are closed");
     let queued = session.queue_once("SELECT 1", &[]).unwrap_err();
     assert_eq!((queued.sqlstate(), queued.is_fatal()), ("0A000", false));

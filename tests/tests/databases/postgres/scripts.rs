@@ -177,6 +177,13 @@ async fn statements_are_executed_once(session: &mut PostgresSession) {
     let mut results = Vec::new();
     session.flush(&mut Discard, &mut results).await.unwrap();
     assert!(results.is_empty(), "what can't be sent is not queued");
+    // A statement is closed also in a transaction that has failed.
+    let first = session.prepare("SELECT 1", &[]).await.unwrap();
+    session.query("BEGIN", &mut Discard).await.unwrap();
+    session.query("SELECT nonsense", &mut Discard).await.unwrap_err();
+    session.forget(first).await.unwrap();
+    session.rollback().await.unwrap();
+    assert!(!session.execute(first, &[], &mut Discard).await.unwrap_err().is_fatal());
     assert_eq!(single(session, "SELECT count(*) FROM pg_prepared_statements").await, before);
 }
 

@@ -205,6 +205,38 @@ fn databases_answer_scripts_as_in_the_original() {
     });
     assert_eq!(said(&ours), said(&theirs), "{}", ours.all());
     assert!(said(&ours).len() > 30, "{}", ours.all());
+    let ignored = |ran: &Ran| number(ran, "ignored errors:");
+    assert!((ignored(&ours) - ignored(&theirs)).abs() < 0.5, "{}", ours.all());
+    assert!((ignored(&ours) - 3.0).abs() < 0.5, "{}", ours.all());
+}
+
+/// Prepares a new text in each event, and closes it.
+const CLOSES: &str = r#"
+function thread_init() con = sysbench.sql.driver():connect() n = 0 end
+function event()
+   n = n + 1
+   local statement = con:prepare("SELECT " .. n .. " + ?")
+   local one = statement:bind_create(sysbench.sql.type.INT)
+   statement:bind_param(one)
+   one:set(1)
+   assert(statement:execute():fetch_row()[1] == tostring(n + 1))
+   statement:close()
+end
+"#;
+
+#[test]
+fn a_script_that_closes_its_statements_does_not_run_into_the_servers_limit() {
+    let name = "a_script_that_closes_its_statements_does_not_run_into_the_servers_limit";
+    let server = server_or_skip!(MariaDb, name);
+    server.sql("SET GLOBAL max_prepared_stmt_count = 100").expect("a limit");
+    let folder = Scratch::new();
+    std::fs::write(folder.file("closes.lua"), CLOSES).expect("a script");
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let connection = [socket.as_str(), "--mysql-user=root"];
+    let run = ["--events=500", "--time=0", "./closes.lua", "run"];
+    let ran = Ran::of(command(folder.path(), &connection).args(run));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!((number(&ran, "read:") - 500.0).abs() < 0.5, "{}", ran.all());
 }
 
 #[test]

@@ -26,11 +26,14 @@ function prepare()
    for i = 1, 5 do con:bulk_insert_next(string.format("(%d, %d, 'c%d')", i, i * 10, i)) end
    con:bulk_insert_done()
    con:query("UPDATE t SET c = NULL WHERE id = 2")
+   con:query("CREATE PROCEDURE p () BEGIN SELECT id, n FROM t WHERE id < 3 ORDER BY id; SELECT 7; END")
    con:disconnect()
 end
 
 function cleanup()
-   sysbench.sql.driver():connect():query("DROP TABLE t")
+   local con = sysbench.sql.driver():connect()
+   con:query("DROP TABLE t")
+   con:query("DROP PROCEDURE p")
 end
 
 function thread_init()
@@ -53,10 +56,13 @@ function event()
    local rs = con:query("SELECT id, n, c FROM t ORDER BY id")
    say("query", rs.nrows, rs.nfields, rows(rs))
    rs:free()
-   say("no rows", tostring(con:query("UPDATE t SET n = n WHERE id = 1")))
+   local none = con:query("UPDATE t SET n = n WHERE id = 1")
+   say("no rows", tostring(none), none == nil, none and "" or "false")
    say("query_row", con:query_row("SELECT count(*), 'x' FROM t"))
    local other = drv:connect()
    say("second connection", other:query_row("SELECT n FROM t WHERE id = 3"))
+   local first = other:query("CALL p()")
+   say("several results", first.nrows, first.nfields, rows(first))
    other:disconnect()
    local types = sysbench.sql.type
    local statement = con:prepare("UPDATE t SET n = ?, c = ? WHERE id = ?")
@@ -64,7 +70,8 @@ function event()
    statement:bind_param(n, c, id)
    for index, number in ipairs({ 9007199254740993LL, -9007199254740993LL, 1.75, -1.75 }) do
       n:set(number) c:set("longer than six") id:set(index)
-      say("execute", tostring(statement:execute()))
+      local none = statement:execute()
+      say("execute", tostring(none), none == nil)
    end
    n:set(nil) c:set(nil) id:set(5)
    statement:execute()
@@ -88,10 +95,15 @@ function event()
    say("bulk", con:query_row("SELECT count(*) FROM t"))
    con:query("DELETE FROM t WHERE id > 10")
    say("error", (pcall(con.query, con, "SELECT nothing")))
-   say("fields", con.sql_errno)
+   say("fields", con.sql_errno, con.sql_errmsg == nil)
+   local errno = con.sql_errno
+   con:prepare("SELECT 1"):close()
+   say("fields", con.sql_errno, con.sql_errmsg == nil)
+   con:query("SELECT 1")
+   say("fields", con.sql_errno, con.sql_state == nil, con.sql_errmsg == nil)
    tries = tries + 1
    if tries == 1 then
-      ignored = con.sql_errno
+      ignored = errno
       con:query("SELECT nothing")
    end
    say("after", tries)
