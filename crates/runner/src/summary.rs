@@ -2,6 +2,7 @@
 
 use dyno_core::Workload;
 use dyno_engine::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
+use dyno_facts::format::short;
 use dyno_facts::{
     Conditions, ErrorSummary, GeneratorSummary, Message, TrialIdentity, TrialStatus, TrialSummary,
     say,
@@ -76,10 +77,13 @@ pub(crate) fn missing_table(errors: &[ErrorSummary]) -> Option<Message> {
     Some(say!(table_missing, why = crate::failure::sentence(&error.message.to_string())))
 }
 
-/// That the offered rate was missed, in a sentence.
+/// That the offered rate was missed, in a sentence. Random arrivals come faster or slower than planned, and the share is
+/// one of those that came.
 fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<Message> {
     let (share, rate) = (result.missed_rate()?, spec.rate_per_s?);
-    Some(say!(rate_missed, share = format!("{:.1}", share * 100.0), rate = rate.to_string()))
+    let due = result.offered? as f64 / (result.length().max(1) as f64 / 1e9);
+    let share = format!("{:.1}", share * 100.0);
+    Some(say!(rate_missed, share = share, due = short(due), rate = rate.to_string()))
 }
 
 fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<Message> {
@@ -179,5 +183,25 @@ mod tests {
         let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
         assert_eq!(summary.status, TrialStatus::Failed(why.into()));
         assert_eq!(summary.kinds[0].counts, counts);
+    }
+
+    #[test]
+    fn a_missed_rate_is_a_share_of_what_became_due() {
+        let window = Window { released: 0, opens: 0, closes: 1, interval: 1 };
+        let lost = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
+        let mut result = lost.expect("a result");
+        (result.ended, result.offered, result.in_flight) = (TrialEnd::Time, Some(540), 0);
+        (result.window.opens, result.window.closes) = (0, 10_000_000_000);
+        let counts = Counts { started: 500, committed: 500, ..Counts::default() };
+        result.total.kinds[0].counts = counts;
+        let spec = TrialSpec { rate_per_s: Some(50.0), ..TrialSpec::closed(1) };
+        let summary = summarise(identity("one", &spec), &["one".to_owned()], &spec, &result, false);
+        let TrialStatus::Failed(why) = &summary.status else { panic!("{:?}", summary.status) };
+        assert_eq!(
+            why.to_string(),
+            "Only 92.6 % of the transactions due in the window were done: 54.0 per second were due, at a planned rate \
+             of 50."
+        );
+        assert_eq!(short(summary.tps), "50.0", "0.926 times 54.0");
     }
 }

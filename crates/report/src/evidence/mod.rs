@@ -24,7 +24,7 @@ pub use model::{
     Check, Counter, Edition, Evidence, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget,
     Point, PointData, RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial, Verdicts,
 };
-pub(crate) use model::{DISK_BOUND, IN_MEMORY};
+pub(crate) use model::{BEYOND_MEMORY, IN_MEMORY};
 pub use model::{GlossaryRow, glossary_row};
 pub use naming::Naming;
 pub(crate) use nodes::{

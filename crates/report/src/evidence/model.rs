@@ -227,7 +227,7 @@ pub struct Experiment {
 /// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
 pub(crate) const IN_MEMORY: f64 = 0.8;
 /// Data of more than so many times the memory can't be held by it.
-pub(crate) const DISK_BOUND: f64 = 1.2;
+pub(crate) const BEYOND_MEMORY: f64 = 1.2;
 
 /// A word and what it means here.
 pub type GlossaryRow = (Message, Message);

@@ -9,7 +9,7 @@ use crate::blocks::{
 };
 use crate::evidence::settings;
 use crate::evidence::{
-    Check, DISK_BOUND, Experiment, IN_MEMORY, Level, Paper, PaperTarget, Point, SettingRow,
+    BEYOND_MEMORY, Check, Experiment, IN_MEMORY, Level, Paper, PaperTarget, Point, SettingRow,
 };
 use crate::families::KnownFamily;
 use crate::format::NumberFormat::{Bytes, Fixed, Ms, Short};
@@ -237,8 +237,8 @@ fn memory<'a>(
         .text(say!(where_the_data_fit), |(_, point)| {
             Some(match point.data.as_ref()?.size_to_memory? {
                 ratio if ratio <= IN_MEMORY => say!(in_memory),
-                ratio if ratio <= DISK_BOUND => say!(at_the_edge),
-                _ => say!(disk_bound),
+                ratio if ratio <= BEYOND_MEMORY => say!(at_the_edge),
+                _ => say!(larger_than_the_buffers),
             })
         })
         .col(say!(lowest_hit_ratio_percent), Fixed(2), |row| {

@@ -57,11 +57,19 @@ fn the_answer_says_who_is_faster_by_how_much_in_products() {
 
 /// Five experiments: faster, slower, equivalent, and two of three pairs, which decide nothing.
 fn of_five_experiments() -> Paper {
-    let ratios = [("a", 1.2), ("b", 0.8), ("c", 1.0)];
-    let few = [("d", 1.2), ("e", 1.1)];
+    for_readers(of_experiments(&[
+        ("a", 1.2, 8),
+        ("b", 0.8, 8),
+        ("c", 1.0, 8),
+        ("d", 1.2, 3),
+        ("e", 1.1, 3),
+    ]))
+}
+
+/// Each with its ratio and its number of pairs.
+pub(crate) fn of_experiments(all: &[(&str, f64, usize)]) -> RunData {
     let mut run = paired(&[]);
-    let all = ratios.map(|own| (own, 8)).into_iter().chain(few.map(|own| (own, 3)));
-    for ((name, ratio), pairs) in all {
+    for &(name, ratio, pairs) in all {
         let mut facts = run.header.experiments[0].clone();
         name.clone_into(&mut facts.name);
         name.clone_into(&mut facts.title);
@@ -80,7 +88,7 @@ fn of_five_experiments() -> Paper {
         run.header.experiments.push(facts);
     }
     run.header.experiments.remove(0);
-    for_readers(run)
+    run
 }
 
 #[test]
@@ -127,6 +135,28 @@ fn without_a_verdict_the_answer_says_why() {
         "{few}"
     );
     assert!(few.contains("fewer than 6 pairs"), "{few}");
+}
+
+#[test]
+fn levels_that_a_check_forbids_are_counted_among_those_without_a_verdict() {
+    let mut run = of_experiments(&[("a", 1.2, 8), ("b", 0.8, 8), ("c", 1.2, 3), ("d", 1.1, 3)]);
+    for trial in &mut run.trials {
+        // Started and ended transactions that do not add up are an E.
+        if matches!(trial.summary.experiment.as_str(), "a" | "b") {
+            trial.summary.counts.started += 50;
+        }
+    }
+    let paper = for_readers(run);
+    let page = cover(&paper);
+    let parts = std::iter::once(&page.answer).chain(&page.answers);
+    let answer: String = parts.map(|part| format!("{part} ")).collect();
+    assert!(answer.contains("No verdict at any of the 4 load levels"), "{answer}");
+    assert!(answer.contains("Not usable for a claim"), "{answer}");
+    let summary = paper.verdicts.sentence().expect("a sentence").to_string();
+    assert!(
+        summary.contains("at 4 load levels") && summary.contains("undecided at 4"),
+        "{summary}"
+    );
 }
 
 #[test]

@@ -207,12 +207,33 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
         state.verdict = CheckVerdict::Failed;
     };
     assert_eq!(found("tpcc-conditions", broken_before)[0], "trial 1: before: C1");
-    let unlooked = |facts: &mut TpccFacts| {
-        for state in facts.conditions.iter_mut().filter_map(|line| line.before.as_mut()) {
+    let unlooked_after = |facts: &mut TpccFacts| {
+        for state in facts.conditions.iter_mut().filter_map(|line| line.after.as_mut()) {
             state.verdict = CheckVerdict::NotMade;
         }
     };
-    assert_eq!(found("tpcc-conditions-not-made", unlooked)[0], "trial 1: before: all 4");
+    let not_made = found("tpcc-conditions-not-made", unlooked_after);
+    assert!(not_made[0].to_string().starts_with("trial 1: after: all "), "{not_made:?}");
+}
+
+#[test]
+fn conditions_that_hold_after_a_trial_need_no_check_before_it() {
+    fn unlooked_before(facts: &mut TpccFacts) {
+        for state in facts.conditions.iter_mut().filter_map(|line| line.before.as_mut()) {
+            state.verdict = CheckVerdict::NotMade;
+        }
+    }
+    let trial_1 = |change: fn(&mut TpccFacts)| {
+        let lines = check(&changed(change), "tpcc-conditions-not-made").lines.clone();
+        lines.into_iter().find(|line| line.to_string().starts_with("trial 1: "))
+    };
+    assert_eq!(trial_1(unlooked_before), None);
+    let partly_after = trial_1(|facts| {
+        unlooked_before(facts);
+        let mut after = facts.conditions.iter_mut().filter_map(|line| line.after.as_mut());
+        after.next().expect("a state").verdict = CheckVerdict::NotMade;
+    });
+    assert_eq!(partly_after.expect("a caveat"), "trial 1: before: all 4; after: C1");
 }
 
 #[test]

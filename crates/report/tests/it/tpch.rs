@@ -354,3 +354,13 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     assert!(text.contains("| 9 | postgres | 2 | 1 | RF1 | 7,500 | 0.800 | well |"), "{text}");
     assert!(!text.contains("| Q1 |"), "{text}");
 }
+
+#[test]
+fn a_pass_over_queries_is_no_load_of_single_statements() {
+    let mut run = tpch();
+    for trial in &mut run.trials {
+        (trial.summary.tps, trial.summary.qps) = (0.5, 0.5);
+        trial.summary.latency.p50_us = 1_000.0;
+    }
+    assert!(check(&Paper::new(&[run], &[]), "single-statement").lines.is_empty());
+}

@@ -1,5 +1,6 @@
 //! What takes a verdict away, because it can explain a difference by itself.
 
+use crate::cover::of_experiments;
 use crate::support::elements;
 use crate::synthetic::pairs::paired;
 use crate::verdict::{around, call, paper};
@@ -60,6 +61,7 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
             };
             let node = NodeConditions { acknowledged_by: Some(waits), ..NodeConditions::default() };
             trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
+            trial.summary.statements.writes = 1_000;
         }
     };
     type Spoil<'a> = &'a dyn Fn(&mut RunData);
@@ -101,6 +103,26 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
             assert!(charts.iter().all(|chart| !chart.svg.contains(&format!("undecided: {id}"))));
         }
     }
+}
+
+#[test]
+fn what_a_commit_promises_takes_no_verdict_on_reads_away() {
+    let mut run = of_experiments(&[("reads", 1.2, 8), ("writes", 1.2, 8)]);
+    for trial in &mut run.trials {
+        let waits = match trial.summary.target.as_str() {
+            "maria" => CommitWait::Local("async".into()),
+            _ => CommitWait::Copies("2 of 3".into()),
+        };
+        let node = NodeConditions { acknowledged_by: Some(waits), ..NodeConditions::default() };
+        trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
+        if trial.summary.experiment == "writes" {
+            trial.summary.statements.writes = 1_000;
+        }
+    }
+    let paper = paper(run);
+    let calls = paper.verdicts.comparisons.iter().map(|of| (&of.experiment[..], of.rows[0].call));
+    let calls: Vec<(&str, Call)> = calls.collect();
+    assert_eq!(calls, [("reads", Call::Faster), ("writes", Call::Explained)]);
 }
 
 /// Ranks bound what one pair can do: among many it does little.

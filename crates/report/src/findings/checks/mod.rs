@@ -230,9 +230,7 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
             each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| find(run))
         }
         Find::Pair(find) => {
-            let place = |pair: &TargetPair<'_>| {
-                Spot::targets(&[pair.baseline.label(), pair.candidate.label()])
-            };
+            let place = |pair: &TargetPair<'_>| Spot::targets(&pair.labels());
             // Once for all experiments in which it is the same.
             format::unique(each(&sides::pairs(case), place, find))
         }

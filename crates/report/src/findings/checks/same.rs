@@ -4,7 +4,7 @@
 //! major version, no single statement, equal durability.
 
 use super::case::each_node;
-use super::sides::{TargetPair, TargetSide, difference};
+use super::sides::{self, TargetPair, TargetSide, difference};
 use super::{Case, Rule, commas, foreign, parts};
 use crate::evidence::{
     Evidence, Experiment, Finding, Group, Level, PairedComparison, PaperTarget, Spot, VetoReach,
@@ -26,9 +26,11 @@ const ROWS_SHARE: f64 = 0.10;
 const MOST_NAMED: usize = 12;
 /// Statements of one transaction: more than this is no single statement.
 const SINGLE_STATEMENT: f64 = 1.5;
+/// A round trip within a zone takes well below a millisecond: from this median latency on it dominates nothing.
+const FAR_ABOVE_A_ROUND_TRIP_US: f64 = 50_000.0;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule::pair(Group::D, Level::E, checks::durability, durability),
+    Rule::case(Group::D, Level::E, checks::durability, durability),
     Rule::pair(Group::D, Level::W, checks::node_class, classes),
     Rule::pair(Group::D, Level::W, checks::major_version, major_versions),
     Rule::experiment(Group::D, Level::W, checks::single_statement, single_statement),
@@ -67,7 +69,38 @@ fn weak(target: &PaperTarget) -> Option<Message> {
     commas(weak.map(|row| format!("{} = {}", row.name, row.value)))
 }
 
-fn durability(pair: &TargetPair<'_>) -> Option<Message> {
+/// What a commit promises costs nothing where nothing is written. Of targets of which some experiments only read, the
+/// others are named.
+fn durability(case: &Case<'_>) -> Vec<Finding> {
+    let pairs = sides::pairs(case);
+    let mut findings = Vec::new();
+    for pair in pairs.iter().filter(|pair| !pair.only_reads()) {
+        let Some(value) = unlike_promises(pair) else { continue };
+        let mut same = pairs.iter().filter(|other| other.labels() == pair.labels());
+        let places = match same.any(TargetPair::only_reads) {
+            true => places_of(case, pair),
+            false => vec![Spot::targets(&pair.labels())],
+        };
+        findings.extend(places.into_iter().map(|place| Finding::new(place, value.clone())));
+    }
+    // Once for all experiments in which it is the same.
+    format::unique(findings)
+}
+
+/// The comparisons of two targets in an experiment, or that as a whole where it compares nothing.
+fn places_of(case: &Case<'_>, pair: &TargetPair<'_>) -> Vec<Spot> {
+    let labels = pair.labels();
+    let is_own = |of: &&PairedComparison| {
+        let is_of_both =
+            [&of.baseline, &of.candidate].iter().all(|own| labels.contains(&own.as_str()));
+        of.experiment == pair.experiment.name && is_of_both
+    };
+    let own = case.verdicts.comparisons.iter().filter(is_own);
+    let own: Vec<Spot> = own.map(|of| Spot::comparison(&of.name)).collect();
+    if own.is_empty() { vec![Spot::experiment(&pair.experiment.name)] } else { own }
+}
+
+fn unlike_promises(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     let on_disk = |side: &TargetSide<'_>| weak(side.target).unwrap_or_else(|| say!(on_disk));
     let disks = a.is_on_disk().zip(b.is_on_disk()).filter(|(a, b)| a != b);
@@ -99,10 +132,17 @@ fn major_versions(pair: &TargetPair<'_>) -> Option<Message> {
 }
 
 fn single_statement(experiment: &Experiment) -> Option<Message> {
+    if experiment.is_pass() {
+        return None;
+    }
+    let is_short = |point: &&crate::evidence::Point| {
+        point.p50_us.is_none_or(|p50| p50.median < FAR_ABOVE_A_ROUND_TRIP_US)
+    };
     let by_transaction = |point: &crate::evidence::Point| {
         (point.tps.median > 0.0).then(|| point.qps.median / point.tps.median)
     };
-    let statements = experiment.points.iter().filter_map(by_transaction).reduce(f64::max)?;
+    let statements =
+        experiment.points.iter().filter(is_short).filter_map(by_transaction).reduce(f64::max)?;
     (statements < SINGLE_STATEMENT)
         .then(|| say!(statements_per_transaction, statements = format!("{statements:.1}")))
 }

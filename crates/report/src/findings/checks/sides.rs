@@ -6,7 +6,7 @@ use crate::evidence::{Experiment, PaperTarget, Trial, nodes_of, settings};
 use crate::families::KnownFamily;
 use crate::format;
 use crate::text::Message;
-use dyno_facts::{NodeConditions, TargetFacts, say};
+use dyno_facts::{NodeConditions, StatementCounts, TargetFacts, say};
 use dyno_statistics::median;
 
 /// Two targets that an experiment measured.
@@ -14,6 +14,37 @@ pub(crate) struct TargetPair<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) baseline: TargetSide<'a>,
     pub(super) candidate: TargetSide<'a>,
+}
+
+/// Of the reads: what a server writes by itself, such as its own statistics, is less.
+const OWN_WRITES: f64 = 0.01;
+
+impl<'a> TargetPair<'a> {
+    pub(super) fn labels(&self) -> [&'a str; 2] {
+        [self.baseline.label(), self.candidate.label()]
+    }
+
+    /// Whether the experiment wrote nothing on both sides.
+    pub(super) fn only_reads(&self) -> bool {
+        let all = self.baseline.trials.iter().chain(&self.candidate.trials);
+        let mut measured = all.filter(|trial| trial.summary.statements.total() > 0).peekable();
+        let is_pass = self.experiment.is_pass();
+        measured.peek().is_some() && measured.all(|trial| wrote_nothing(trial, is_pass))
+    }
+}
+
+/// As the client counts, and the servers: a function or RETURNING answers with rows as a query does. A pass has too few
+/// statements for the servers' counts to tell its own writes from theirs.
+fn wrote_nothing(trial: &Trial, is_pass: bool) -> bool {
+    let (done, wasted) = (trial.summary.statements, trial.summary.wasted);
+    let is_read_only =
+        |of: StatementCounts| of.writes == 0 && of.misses == 0 && of.rows_written == 0;
+    let most = OWN_WRITES * done.reads as f64;
+    let mut of_servers = nodes_of(trial).filter_map(|(_, node)| node.writes.max(node.rows_written));
+    done.reads > 0
+        && is_read_only(done)
+        && is_read_only(wasted)
+        && (is_pass || of_servers.all(|written| written as f64 <= most))
 }
 
 /// A target in an experiment.

@@ -4,7 +4,7 @@ use super::case::{each_node, generator};
 use super::sides::TargetPair;
 use super::{Case, Rule, above, commas, parts, percent};
 use crate::evidence::{
-    DISK_BOUND, Experiment, Finding, Group, IN_MEMORY, Level, Point, Spot, TargetPlace, Trial,
+    BEYOND_MEMORY, Experiment, Finding, Group, IN_MEMORY, Level, Point, Spot, TargetPlace, Trial,
     nodes_of,
 };
 use crate::messages::checks;
@@ -33,7 +33,7 @@ const BUSY_SERVER: f64 = 0.70;
 pub(super) const RULES: &[Rule] = &[
     Rule::pair(Group::E, Level::W, checks::memory_class, memory_class),
     Rule::experiment(Group::E, Level::W, checks::data_at_edge, |experiment| {
-        sizes(experiment, |times| (IN_MEMORY..=DISK_BOUND).contains(&times))
+        sizes(experiment, |times| (IN_MEMORY..=BEYOND_MEMORY).contains(&times))
     }),
     Rule::experiment(Group::E, Level::I, checks::data_in_memory, |experiment| {
         sizes(experiment, |times| times < IN_MEMORY)
@@ -100,10 +100,11 @@ fn memory_class(pair: &TargetPair<'_>) -> Option<Message> {
         own.find_map(size)
     };
     let ((a, text_a), (b, text_b)) = (of(pair.baseline.label())?, of(pair.candidate.label())?);
-    (a.min(b) < IN_MEMORY && a.max(b) > DISK_BOUND).then(|| parts([text_a, text_b]))?
+    (a.min(b) < IN_MEMORY && a.max(b) > BEYOND_MEMORY).then(|| parts([text_a, text_b]))?
 }
 
-/// The nodes on which more than one page request in a hundred went to disk.
+/// The nodes on which more than one page request in a hundred was not answered by their buffers: the system's cache may
+/// have answered it, or the disk.
 fn misses(trial: &Trial) -> Option<Message> {
     each_node(trial, |node| {
         let hits = node.hit_share.filter(|share| *share < WARM_HITS)?;

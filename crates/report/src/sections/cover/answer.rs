@@ -108,25 +108,11 @@ impl Duel<'_> {
         let open = of(Outcome::Open);
         let mut nothing = None;
         if !open.is_empty() {
-            let why = reasons(paper, &open);
-            let (a, b) = (&baseline, &candidate);
-            match (parts.is_empty(), open.len()) {
-                (false, _) => {
-                    parts.push(say!(no_verdict_at_places, places = places(&open), why = why));
-                }
-                (true, 1) => {
-                    nothing =
-                        Some(say!(no_verdict_at_the_level, candidate = b, baseline = a, why = why));
-                }
-                (true, n) => {
-                    nothing = Some(say!(
-                        no_verdict_at_any,
-                        n = n,
-                        candidate = b,
-                        baseline = a,
-                        why = why
-                    ));
-                }
+            if parts.is_empty() {
+                nothing = Some(self.without_verdict(paper, &baseline, &candidate));
+            } else {
+                let why = reasons(paper, &open);
+                parts.push(say!(no_verdict_at_places, places = places(&open), why = why));
             }
         }
         let forbidden = of(Outcome::Forbidden);
@@ -135,6 +121,26 @@ impl Duel<'_> {
             say!(not_comparable_at, places = places(&forbidden), why = why)
         });
         Said { baseline, candidate, clauses: parts, nothing, forbidden }
+    }
+
+    /// That nothing is decided anywhere: levels that a check forbids are counted too, as the summary counts them.
+    fn without_verdict(&self, paper: &Paper, baseline: &Message, candidate: &Message) -> Message {
+        let is_undecided =
+            |of: &&PairedComparison| of.rows.first().is_none_or(|row| row.call.is_undecided());
+        let all: Vec<&PairedComparison> = self.of.iter().copied().filter(is_undecided).collect();
+        let why = reasons(paper, &all);
+        match all.len() {
+            1 => {
+                say!(no_verdict_at_the_level, candidate = candidate, baseline = baseline, why = why)
+            }
+            n => say!(
+                no_verdict_at_any,
+                n = n,
+                candidate = candidate,
+                baseline = baseline,
+                why = why
+            ),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The strip of four facts: systems, data against memory, load, durability.
 
 use crate::blocks::{Fact, Span};
-use crate::evidence::{DISK_BOUND, Experiment, IN_MEMORY, Paper, PaperTarget};
+use crate::evidence::{BEYOND_MEMORY, Experiment, IN_MEMORY, Paper, PaperTarget};
 use crate::format::{self, unique};
 use crate::sections::{clauses, listed, names};
 use crate::text::Message;
@@ -88,8 +88,8 @@ fn data(paper: &Paper) -> Vec<Message> {
         let range = between(format::short(low), format::short(high));
         let place = |ratio: f64| match ratio {
             ratio if ratio <= IN_MEMORY => say!(in_memory),
-            ratio if ratio <= DISK_BOUND => say!(at_the_edge),
-            _ => say!(disk_bound),
+            ratio if ratio <= BEYOND_MEMORY => say!(at_the_edge),
+            _ => say!(larger_than_the_buffers),
         };
         lines.push(say!(times_the_memory, range = range));
         lines.push(clauses(&unique(vec![place(low), place(high)])));

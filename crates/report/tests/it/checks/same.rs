@@ -1,8 +1,9 @@
 //! D: same for same.
 
 use super::quiet::{CANDIDATE, quiet};
-use super::{AS_IT_IS, Case, candidate, candidate_nodes, nodes, trials};
+use super::{AS_IT_IS, Case, candidate, candidate_nodes, check, nodes, trials};
 use dyno_facts::{CommitWait, ServerFacts, TargetFacts};
+use dyno_report::Paper;
 use dyno_store::RunData;
 
 fn facts(runs: &mut [RunData]) -> &mut [TargetFacts] {
@@ -13,6 +14,7 @@ fn acknowledged(runs: &mut [RunData], other: &CommitWait) {
     let baseline = CommitWait::Copies("any 2 of 3".into());
     nodes(runs, |node| node.acknowledged_by = Some(baseline.clone()));
     candidate_nodes(runs, |node| node.acknowledged_by = Some(other.clone()));
+    trials(runs, |trial| trial.statements.writes = trial.statements.reads / 10);
 }
 
 fn servers(runs: &mut [RunData], target: &str, change: impl Fn(&mut ServerFacts)) {
@@ -176,3 +178,28 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| candidate(runs, |trial| trial.in_flight += 0),
     },
 ];
+
+#[test]
+fn what_takes_far_longer_than_a_round_trip_is_no_single_statement() {
+    let found = |p50_us: f64| {
+        let mut runs = quiet();
+        trials(&mut runs, |trial| {
+            trial.qps = trial.tps;
+            trial.latency.p50_us = p50_us;
+        });
+        check(&Paper::new(&runs, &[]), "single-statement").lines.len()
+    };
+    assert_eq!((found(1_000.0), found(60_000.0)), (1, 0));
+}
+
+#[test]
+fn what_a_commit_promises_matters_only_where_something_is_written() {
+    let mut runs = quiet();
+    acknowledged(&mut runs, &CommitWait::Local("async".into()));
+    trials(&mut runs, |trial| trial.statements.writes = 0);
+    let lines = |runs: &[RunData]| check(&Paper::new(runs, &[]), "durability").lines.len();
+    assert_eq!(lines(&runs), 0);
+    // A function answers with rows as a query does, and the server counts what it writes.
+    nodes(&mut runs, |node| node.rows_written = Some(1_000_000_000));
+    assert_eq!(lines(&runs), 1);
+}

@@ -1,7 +1,8 @@
 //! E: state.
 
-use super::quiet::{BASELINE, CANDIDATE, one};
-use super::{AS_IT_IS, Case, candidate, generator, nodes, trials};
+use super::quiet::{BASELINE, CANDIDATE, one, quiet};
+use super::{AS_IT_IS, Case, candidate, check, generator, nodes, trials};
+use dyno_report::{Lang, Paper};
 use dyno_store::RunData;
 
 const GIB: u64 = 1 << 30;
@@ -140,3 +141,17 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| generator(runs, |known| known.governor = None),
     },
 ];
+
+/// What a server calls a read may be answered by the cache of the operating system.
+#[test]
+fn pages_from_outside_the_buffers_are_not_said_to_come_from_the_disk() {
+    let mut runs = quiet();
+    data(&mut runs, 16 * GIB);
+    let paper = Paper::new(&runs, &[]);
+    for id in ["memory-class", "cold", "disk-reads"] {
+        let meaning = check(&paper, id).meaning.to_string();
+        assert!(meaning.contains("(the operating system's cache or the disk)"), "{id}: {meaning}");
+    }
+    let text = paper.markdown(Lang::En);
+    assert!(text.contains("larger than the buffers") && !text.contains("disk-bound"), "{text}");
+}
