@@ -28,19 +28,43 @@ pub struct UsualPace {
     pub queried: f64,
     /// How many times as fast loads and passes are on PostgreSQL.
     pub postgres: f64,
+    /// What differs on MySQL and MariaDB where their memory does not hold the rows.
+    pub large: Option<LargePace>,
+}
+
+/// The pace of data that the usual memory of a server does not hold: the slower the more there are, down to this.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LargePace {
+    /// The most rows that are held.
+    pub rows: u64,
+    pub loaded: f64,
+    pub queried: f64,
 }
 
 impl UsualPace {
     /// Of rows that are loaded and never looked at as a whole.
     pub const fn loading(loaded: f64) -> Self {
-        UsualPace { loaded, checked: f64::INFINITY, queried: f64::INFINITY, postgres: 1.0 }
+        let (checked, queried) = (f64::INFINITY, f64::INFINITY);
+        UsualPace { loaded, checked, queried, postgres: 1.0, large: None }
     }
 
-    /// The same on a target of this URL.
+    /// The same for so many rows on a target of this URL.
     #[must_use]
-    pub fn at(self, url: &str) -> Self {
-        let times = if url.starts_with("postgres") { self.postgres } else { 1.0 };
-        UsualPace { loaded: self.loaded * times, queried: self.queried * times, ..self }
+    pub fn at(self, url: &str, rows: u64) -> Self {
+        match self.large {
+            Some(large)
+                if rows > large.rows
+                    && ["mysql", "mariadb"].iter().any(|own| url.starts_with(*own)) =>
+            {
+                let times = rows as f64 / large.rows as f64;
+                let loaded = (self.loaded / times).max(large.loaded);
+                UsualPace { loaded, queried: (self.queried / times).max(large.queried), ..self }
+            }
+            _ => {
+                let times = if url.starts_with("postgres") { self.postgres } else { 1.0 };
+                UsualPace { loaded: self.loaded * times, queried: self.queried * times, ..self }
+            }
+        }
     }
 }
 
@@ -76,7 +100,12 @@ pub enum DataSizing {
         workers_per_unit: Option<u32>,
     },
     /// One number for all tables, which may be a fraction; 1 by default. `rows_per_unit`: as above.
-    Fraction { option: &'static str, rows_per_unit: u64 },
+    Fraction {
+        option: &'static str,
+        rows_per_unit: u64,
+        /// The numbers at which the right answers are known; a budget chooses among them where there are such.
+        known: &'static [f64],
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,5 +123,30 @@ impl WorkloadOffer {
         let options = (self.options)();
         let found = options.iter().find(|known| known.name.replace('-', "_") == option);
         found.map(|known| known.shape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_memory_of_mysql_does_not_hold_takes_longer() {
+        let large = LargePace { rows: 100, loaded: 2.0, queried: 3.0 };
+        let pace = UsualPace {
+            queried: 20.0,
+            postgres: 2.0,
+            large: Some(large),
+            ..UsualPace::loading(10.0)
+        };
+        let at = |url: &str, rows: u64| {
+            let pace = pace.at(url, rows);
+            (pace.loaded, pace.queried)
+        };
+        assert_eq!(at("mysql://h/d", 100), (10.0, 20.0));
+        assert_eq!(at("mysql://h/d", 200), (5.0, 10.0));
+        assert_eq!(at("mariadb://h/d", 1_000), (2.0, 3.0));
+        assert_eq!(at("postgres://h/d", 1_000), (20.0, 40.0));
+        assert_eq!(at("sqlite:d", 1_000), (10.0, 20.0));
     }
 }

@@ -8,6 +8,7 @@
 pub mod asking;
 pub mod assist;
 pub mod calibration;
+mod clearing;
 mod command;
 pub mod databases;
 mod earlier;
@@ -101,6 +102,8 @@ pub struct RunTerms {
     pub fleet: Option<RunFleet>,
     /// Whether other runs may work on the same tables.
     pub shares_targets: bool,
+    /// Whether a failure drops what the run has made: nobody is to go on with it.
+    pub drops_when_failed: bool,
     /// Said as soon as all targets have been reached: what is to come is no news where nothing can begin.
     pub begins: Vec<String>,
 }
@@ -118,7 +121,7 @@ pub fn execute(
     control: &Control,
     terms: RunTerms,
 ) -> Result<RunOutcome, Failure> {
-    let RunTerms { fleet, shares_targets, begins } = terms;
+    let RunTerms { fleet, shares_targets, drops_when_failed, begins } = terms;
     let environment = &run.header().environment;
     // What can't be read is named by the paper.
     let own = (run.last_trial() > 0).then(|| dyno_store::read(run.path()).ok()).flatten();
@@ -158,6 +161,9 @@ pub fn execute(
         Ok(status) => (status, None),
         Err(failure) => {
             runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
+            if drops_when_failed {
+                runner.clear();
+            }
             (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
     };

@@ -25,9 +25,6 @@ use crate::suite::{OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::targets::{check_data, plan_targets};
 use crate::versus::{self, Versus};
 
-/// How often a starved trial of a comparison is made again where its suite does not say so.
-const RETRIES: u32 = 2;
-
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// URLs by names of targets: they set or replace those of the suite.
@@ -135,6 +132,21 @@ fn is_behind(target: &TargetFacts) -> bool {
     roles.any(|role| matches!(role, Role::Endpoint | Role::Shard))
 }
 
+/// How fast the data of an experiment are loaded and queried on a target.
+fn pace(
+    suite: &Suite,
+    targets: &[TargetFacts],
+    planned: &ExperimentFacts,
+    target: &str,
+) -> UsualPace {
+    let mut written = suite.experiments.iter();
+    let written = written.find(|written| written.name.value == planned.name);
+    let pace = written.map_or(UsualPace::loading(f64::INFINITY), |written| written.pace);
+    let rows = planned.data.map_or(0, |size| size.tables.saturating_mul(size.rows_per_table));
+    let target = targets.iter().find(|known| known.name == target);
+    target.map_or(pace, |target| pace.at(target.url.expose(), rows))
+}
+
 impl Plan {
     pub fn store(&self, header: &mut RunHeader) {
         header.title.clone_from(&self.suite.title);
@@ -166,12 +178,16 @@ impl Plan {
     pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
         match overrides.budget_s {
             Some(budget_s) => budget::fit(suite, overrides, budget_s),
-            None => Plan::of_size(suite, overrides),
+            None => Plan::of_size(suite, overrides, None),
         }
     }
 
-    /// The same without a budget: of the size that `shrink` says.
-    pub(crate) fn of_size(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
+    /// The same of the size that `shrink` says, with so many passes at least where the suite leaves their number open.
+    pub(crate) fn of_size(
+        suite: &Suite,
+        overrides: &Overrides,
+        passes: Option<u32>,
+    ) -> Result<Plan, SuiteError> {
         let mut notes = Vec::new();
         let taken = match suite.targets.is_empty() {
             true => Some(versus::take_targets(suite, overrides)?),
@@ -195,21 +211,15 @@ impl Plan {
             notes.push(say!(targets_without_url, targets = left_out.join(", ")));
         }
         notes.extend(targets.iter().filter_map(|target| unused_route(suite, target)));
-        let experiments = plan_experiments(suite, overrides, &mut targets, &mut notes)?;
-        notes.extend(budget::told(suite, overrides));
+        let experiments = plan_experiments(suite, overrides, passes, &mut targets, &mut notes)?;
+        notes.extend(budget::told(suite, overrides, &experiments));
         let seed = overrides.seed.unwrap_or(suite.seed);
         let owner = |name: &str| {
             let found = targets.iter().find(|target| target.name == name);
             found.map_or(name, |target| target.owner()).to_owned()
         };
-        let pace = |name: &str, target: &str| {
-            let written = suite.experiments.iter().find(|written| written.name.value == name);
-            let pace = written.map_or(UsualPace::loading(f64::INFINITY), |written| written.pace);
-            let target = targets.iter().find(|known| known.name == target);
-            target.map_or(pace, |target| pace.at(target.url.expose()))
-        };
         let expand = |planned: &ExperimentFacts| {
-            steps::expand(planned, |target| pace(&planned.name, target), seed, owner)
+            steps::expand(planned, |target| pace(suite, &targets, planned, target), seed, owner)
         };
         let mut steps = steps::numbered(experiments.iter().flat_map(expand).collect());
         for step in steps.iter_mut().filter(|step| step.action == StepAction::Prepare) {
@@ -380,6 +390,7 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
 fn plan_experiments(
     suite: &Suite,
     overrides: &Overrides,
+    passes: Option<u32>,
     targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<Message>,
 ) -> Result<Vec<ExperimentFacts>, SuiteError> {
@@ -403,7 +414,10 @@ fn plan_experiments(
         (planned.title, planned.title_zh) = (title, title_zh);
         planned.scripts = scripts::read(suite, experiment)?;
         compare::plan(experiment, &mut planned, targets, notes);
-        planned.retry_starved = retries(experiment, &planned, overrides);
+        if let Some(passes) = passes {
+            budget::repeat(experiment, &mut planned, passes);
+        }
+        planned.retry_starved = compare::retries(experiment, &planned, overrides);
         scale_out::plan(&suite.text, experiment, &mut planned, targets, notes)?;
         check_data(suite, experiment, &planned, targets)?;
         experiments.push(planned);
@@ -490,18 +504,6 @@ fn range(numbers: &[u32]) -> String {
     }
 }
 
-/// How often a starved trial is made again. Of a comparison it is by default: repeating 5 % of starved trials lifts the
-/// power for 3 % from 59 to 91 %, at no cost in false positives (crates/statistics/README.md).
-fn retries(experiment: &SuiteExperiment, planned: &ExperimentFacts, overrides: &Overrides) -> u32 {
-    // A rehearsal is no evidence: what starved it is said, and nothing is made again.
-    if overrides.shrink.is_some_and(|shrink| shrink < 1.0) {
-        return 0;
-    }
-    // Of a fleet too: where one load generator stands still, the others go on, and their sum is nobody's throughput.
-    let is_repeated = planned.comparison.is_some() || overrides.by_fleet;
-    experiment.retry_starved.unwrap_or(if is_repeated { RETRIES } else { 0 })
-}
-
 fn plan_experiment(
     suite: &Suite,
     experiment: &SuiteExperiment,
@@ -525,7 +527,10 @@ fn plan_experiment(
     let mut options = full.options.clone();
     let sizing = experiment.sizing.as_ref();
     if let Some(sizing) = sizing.filter(|_| shrink < 1.0) {
-        shrink::data(sizing, &mut options, shrink);
+        match overrides.budget_s {
+            Some(_) => shrink::data_with_answers(sizing, &mut options, shrink),
+            None => shrink::data(sizing, &mut options, shrink),
+        }
     }
     // In full size it is the workload that refuses too many.
     let of_data =
@@ -541,7 +546,7 @@ fn plan_experiment(
         data: sizing.and_then(|sizing| shrink::data_size(sizing, &options)),
         options,
         targets: names,
-        workers: cap_workers(&full.workers, most_workers),
+        workers: shrink::cap_workers(&full.workers, most_workers),
         warmup_s: shrink::seconds(full.warmup_s, shrink),
         duration_s,
         stage_s: full.stage_s.filter(|stage_s| {
@@ -570,18 +575,6 @@ fn names(written: &[WithSpan<String>], given: &[String], opposite: &[String]) ->
         }
     }
     names
-}
-
-fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
-    let cap = cap.unwrap_or(u32::MAX);
-    let mut workers = Vec::new();
-    for &number in wanted {
-        let kept = number.min(cap);
-        if !workers.contains(&kept) {
-            workers.push(kept);
-        }
-    }
-    workers
 }
 
 /// The first names of a list, and how many more there are.

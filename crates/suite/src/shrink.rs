@@ -46,7 +46,7 @@ pub(crate) fn data_size(sizing: &DataSizing, options: &Options) -> Option<DataSi
             tables: 1,
             rows_per_table: value(options, factor)?.checked_mul(*rows_per_unit)?,
         }),
-        DataSizing::Fraction { option, rows_per_unit } => Some(DataSize {
+        DataSizing::Fraction { option, rows_per_unit, .. } => Some(DataSize {
             tables: 1,
             rows_per_table: (fraction(options, option)? * *rows_per_unit as f64).round() as u64,
         }),
@@ -72,11 +72,33 @@ pub(crate) fn data(sizing: &DataSizing, options: &mut Options, shrink: f64) {
     }
 }
 
+/// The same for a budget: what may be a fraction becomes a number at which the right answers are known.
+pub(crate) fn data_with_answers(sizing: &DataSizing, options: &mut Options, shrink: f64) {
+    match sizing {
+        DataSizing::Fraction { option, known, .. } if !known.is_empty() => {
+            shrink_to_known(option, known, options, shrink);
+        }
+        _ => data(sizing, options, shrink),
+    }
+}
+
 /// The most workers that data of this size can have, if there is such a bound.
 pub(crate) fn workers_max(sizing: &DataSizing, options: &Options) -> Option<u32> {
     let DataSizing::Factor { factor, workers_per_unit, .. } = sizing else { return None };
     let most = value(options, factor)?.saturating_mul(u64::from((*workers_per_unit)?));
     Some(u32::try_from(most).unwrap_or(u32::MAX).max(1))
+}
+
+pub(crate) fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
+    let cap = cap.unwrap_or(u32::MAX);
+    let mut workers = Vec::new();
+    for &number in wanted {
+        let kept = number.min(cap);
+        if !workers.contains(&kept) {
+            workers.push(kept);
+        }
+    }
+    workers
 }
 
 /// Why there are no more, in words: `10 for each of 2 warehouses`.
@@ -120,6 +142,15 @@ fn shrink_fraction(name: &str, options: &mut Options, shrink: f64) {
     options.insert(name.to_owned(), (hundredths / 100.0).min(full).to_string());
 }
 
+/// To the largest that is no larger, else to the smallest.
+fn shrink_to_known(name: &str, known: &[f64], options: &mut Options, shrink: f64) {
+    const ROUNDED: f64 = 1.0 + 1e-9;
+    let Some(full) = fraction(options, name) else { return };
+    let fitting = known.iter().copied().filter(|size| *size <= full * shrink * ROUNDED);
+    let least = known.iter().copied().fold(full, f64::min);
+    options.insert(name.to_owned(), fitting.fold(least, f64::max).to_string());
+}
+
 /// A number above 0; 1 when the option is not given.
 fn fraction(options: &Options, name: &str) -> Option<f64> {
     let Some(given) = options.get(name) else { return Some(1.0) };
@@ -161,7 +192,11 @@ mod tests {
         rows: &[],
         workers_per_unit: Some(10),
     };
-    const FRACTION: DataSizing = DataSizing::Fraction { option: "scale", rows_per_unit: 6_000_000 };
+    const FRACTION: DataSizing = DataSizing::Fraction {
+        option: "scale",
+        rows_per_unit: 6_000_000,
+        known: &[0.01, 0.1, 1.0],
+    };
 
     fn shrunk(sizing: &DataSizing, tables: u64, rows: u64, shrink: f64) -> (u64, u64) {
         let DataSizing::Tables { rows: row_names, tables: table_names } = sizing else {
@@ -236,6 +271,24 @@ mod tests {
         let mut options = Options::new();
         data(&FRACTION, &mut options, 0.5);
         assert_eq!(options, given([("scale", "0.5")]));
+    }
+
+    #[test]
+    fn a_budget_takes_scale_factors_with_answers() {
+        let shrunk = |scale: &str, shrink: f64| {
+            let mut options = given([("scale", scale)]);
+            data_with_answers(&FRACTION, &mut options, shrink);
+            options["scale"].clone()
+        };
+        assert_eq!(shrunk("10", 0.5), "1");
+        assert_eq!(shrunk("10", 0.037), "0.1");
+        assert_eq!(shrunk("3", 0.1 / 3.0), "0.1", "nothing is lost by rounding");
+        assert_eq!(shrunk("10", 1e-6), "0.01", "the smallest");
+        assert_eq!(shrunk("0.005", 0.5), "0.005", "never more than in full size");
+        assert_eq!(shrunk("tiny", 0.5), "tiny");
+        let mut tables = given([("table_size", "10000")]);
+        data_with_answers(&TABLES, &mut tables, 0.5);
+        assert_eq!(tables, given([("table_size", "5000")]));
     }
 
     #[test]

@@ -545,7 +545,7 @@ fn the_pace_of_a_target_follows_from_its_product() {
     };
     // About what MariaDB and PostgreSQL need at this scale factor where their memory holds some of it.
     assert!((150.0..250.0).contains(&seconds("m")), "{} s", seconds("m"));
-    assert!((50.0..90.0).contains(&seconds("p")), "{} s", seconds("p"));
+    assert!((40.0..70.0).contains(&seconds("p")), "{} s", seconds("p"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `dyno run` and what follows: whole suites, mistakes, faults, and what is printed.
 
+mod bench;
 mod calibrate;
 mod chinese;
 mod compare;

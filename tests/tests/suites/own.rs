@@ -227,7 +227,20 @@ fn a_bench_finds_out_what_mariadb_lacks_before_it_begins() {
         .expect("a user");
     let ran = refused(&server.url().replace("root@", "reader:r@"));
     assert!(ran.stderr.contains("CREATE TABLE was refused"), "{}", ran.all());
-    assert_eq!(server.sql("SHOW TABLES FROM sbtest").expect("tables").trim(), "");
+    let tables = || server.sql("SHOW TABLES FROM sbtest").expect("tables").trim().to_owned();
+    assert_eq!(tables(), "");
+    // What can't be dropped is not left unsaid, and not in the way of the next one.
+    let rights = "CREATE, INDEX, INSERT, UPDATE, SELECT, DELETE";
+    server.sql(&format!("GRANT {rights} ON sbtest.* TO reader@'%'")).expect("granted");
+    for left in 1..=2 {
+        let ran = refused(&server.url().replace("root@", "reader:r@"));
+        assert!(ran.stderr.contains("DROP TABLE was refused"), "{}", ran.all());
+        assert!(ran.stderr.contains("removes what is left. Grant it"), "{}", ran.all());
+        let named = tables();
+        assert_eq!(named.lines().count(), left, "{named}");
+        let is_said = |table: &str| ran.stderr.contains(&format!("`DROP TABLE {table}`"));
+        assert!(named.lines().any(is_said), "{}", ran.all());
+    }
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn paper(folder: &Path, dir: &str) -> String {
 /// Runs on what other runs have left: everything survives, also where nothing is prepared.
 fn others_tables_survive(folder: &Path, write: impl Fn(&str), names: &[&str]) {
     write("events = 20\ncleanup = false");
-    run(folder, "made");
+    let ran = run(folder, "made");
+    assert!(!ran.stderr.contains("tables that exist are kept"), "there is none: {}", ran.all());
     assert_eq!(tables(folder), names);
     write("events = 20");
     let ran = run(folder, "found");

@@ -45,6 +45,7 @@ fn a_missing_database_of_postgres_is_created_and_loaded() {
     assert_eq!(created.code, 0, "{}", created.all());
     assert!(created.stdout.contains("create-database\t"), "{}", created.all());
     assert!(created.stderr.contains("steps are left"), "{}", created.all());
+    assert!(created.stderr.contains("raise maintenance_work_mem"), "{}", created.all());
     assert_loads(&folder, &url);
 }
 
@@ -52,7 +53,24 @@ fn a_missing_database_of_postgres_is_created_and_loaded() {
 fn a_missing_database_of_mariadb_is_created_and_loaded() {
     let name = "a_missing_database_of_mariadb_is_created_and_loaded";
     let server = server_or_skip!(MariaDb, name);
-    assert_loads(&Scratch::new(), &server.url().replace("/sbtest", "/tpch_new"));
+    let folder = Scratch::new();
+    assert_loads(&folder, &server.url().replace("/sbtest", "/tpch_new"));
+
+    // Of the empty database beside it, a table is somebody else's.
+    server.sql("CREATE TABLE sbtest.orders (id int)").expect("a table");
+    let url = server.url();
+    let mut drop = vec!["tpch", "drop", "--target", &url];
+    let refused = dyno(folder.path(), &drop);
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(
+        refused.stderr.contains("The table orders was not loaded by dyno"),
+        "{}",
+        refused.all()
+    );
+    drop.push("--force");
+    let dropped = dyno(folder.path(), &drop);
+    assert_eq!(dropped.code, 0, "{}", dropped.all());
+    assert!(dropped.stderr.contains("Dropped: 1 table."), "{}", dropped.all());
 }
 
 #[test]

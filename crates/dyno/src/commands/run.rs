@@ -281,6 +281,8 @@ pub(crate) struct Keeping<'a> {
     pub(crate) muster: Option<Muster>,
     /// Whether other runs may work on the same tables.
     pub(crate) shares_targets: bool,
+    /// It is `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
+    pub(crate) is_bench: bool,
     /// What is printed at its end.
     pub(crate) length: EndLength,
 }
@@ -295,6 +297,7 @@ impl<'a> Keeping<'a> {
             continued: None,
             muster: None,
             shares_targets: false,
+            is_bench: false,
             length: EndLength::Long,
         }
     }
@@ -348,7 +351,12 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         plan,
         run,
         &control,
-        runner::RunTerms { fleet, shares_targets: keeping.shares_targets, begins },
+        runner::RunTerms {
+            fleet,
+            shares_targets: keeping.shares_targets,
+            drops_when_failed: keeping.is_bench,
+            begins,
+        },
     )?;
     let path = outcome.path.clone();
     Ok(StoredRun { path, verdict: ending::report(outcome, keeping.length)? })
@@ -431,9 +439,9 @@ pub(crate) fn find_unfinished(
         });
         if same && entry.is_growing && !keeping.shares_targets {
             let message = format!("The same run is being executed, in {}.", entry.path.display());
-            let hint = "Wait for its end, or stop it and give the command again: it goes on. `--new` begins another run \
-                        beside it.";
-            return Err(Failure::new(message).with_hint(hint));
+            let anew = if keeping.is_bench { "" } else { " `--new` begins another run beside it." };
+            let hint = "Wait for its end, or stop it and give the command again: it goes on.";
+            return Err(Failure::new(message).with_hint(format!("{hint}{anew}")));
         }
         let goes_on = same
             && match entry.status() {
@@ -451,8 +459,6 @@ pub(crate) fn find_unfinished(
     Ok(None)
 }
 
-/// Whether a run that failed has trials that were never made, such as those after the death of a
-/// server. Where each of them was made, some with a bad end, a new run begins.
 /// Whether trials of the plan are left, those that failed among them.
 fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;

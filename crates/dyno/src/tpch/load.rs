@@ -19,6 +19,9 @@ load that was interrupted goes on when the same command is given again: what is 
 Data: a line for each step, its seconds and rows, with tabs between. On PostgreSQL keys and indexes of a table
 are made while others are still filled, so that seconds of steps overlap; --serial prevents that.
 
+PostgreSQL's sessions raise `maintenance_work_mem` for themselves, so that they make keys and indexes in memory: each
+takes its part of the size of `shared_buffers`, if that is more than the server's setting, which stays as it is.
+
 Examples:
   dyno tpch load --scale 1 --target postgres://bench@db:5432/tpch --sessions 8
   dyno tpch load --scale 0.1 --target sqlite:tpch.db
@@ -58,7 +61,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Drops the eight tables and what a load has noted, also where a load was interrupted. Tables that are
-not there are no error.
+not there are no error. Tables of these names in a database into which dyno has loaded nothing are not
+dropped without --force.
 
 Examples:
   dyno tpch drop --target sqlite:tpch.db")]
@@ -66,6 +70,9 @@ pub(crate) struct DropArguments {
     /// The database.
     #[arg(long, value_name = "URL")]
     target: String,
+    /// Drop tables of these names, such as orders, although dyno did not load them.
+    #[arg(long)]
+    force: bool,
 }
 
 fn steps(names: &[String]) -> Result<Vec<TpchStep>, Failure> {
@@ -141,7 +148,8 @@ fn table(report: &TpchLoadReport) -> String {
 pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
     let ReachedDatabase { database, .. } = reach("target", &arguments.target)?;
     refuse_locked(&database, OFFER.name)?;
-    let dropped = with_driver!(&database, driver => destroy(driver, &DroppedTables))?;
+    let dropped =
+        with_driver!(&database, driver => destroy(driver, arguments.force, &DroppedTables))?;
     output::talk(&match dropped.len() {
         0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),
         count => format!("Dropped: {}.", counted(count as u64, "table")),

@@ -2,7 +2,7 @@
 
 use crate::counters::ScriptCounters;
 use crate::machine::{LuaAnswer, LuaMachine, LuaStep};
-use crate::prepared::{Prepared, ScriptStatements};
+use crate::prepared::{ScriptStatement, ScriptStatements};
 use crate::raw::{BoundValues, LuaShared};
 use crate::rows::ResultSet;
 use crate::sql;
@@ -282,7 +282,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         if let Some(number) = self.statements.again(connection, &sql) {
             return Ok(LuaAnswer::Number(number));
         }
-        let number = self.statements.add(Prepared::new(connection, sql, placeholders));
+        let number = self.statements.add(ScriptStatement::new(connection, sql, placeholders));
         // PostgreSQL needs the types first, which are bound later.
         if self.prepares
             && dialect != Dialect::Postgres

@@ -130,7 +130,7 @@ impl LuaMachine {
         lua.globals().get::<Table>("package")?.set("path", script.search.as_str())?;
         let host = host(&lua, script, settings, worker)?;
         let numbers = Numbers::new(settings.seed, worker, settings.random);
-        let shared = Rc::new(LuaShared::new(numbers, unique));
+        let shared = Rc::new(LuaShared::new(numbers, unique, settings.memory_max));
         raw::offer(&shared, &lua, &host)?;
         rows::offer(&shared, &lua, &host)?;
         let counters = Rc::new(ScriptCounters::default());

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 const CLOSED_MAX: usize = 64;
 
 /// A statement that a script has prepared on one of its connections.
-pub(crate) struct Prepared {
+pub(crate) struct ScriptStatement {
     pub(crate) connection: usize,
     /// With the dialect's placeholders.
     pub(crate) sql: String,
@@ -19,17 +19,17 @@ pub(crate) struct Prepared {
     users: usize,
 }
 
-impl Prepared {
+impl ScriptStatement {
     pub(crate) fn new(connection: usize, sql: String, placeholders: usize) -> Self {
         let types = vec![ParamType::Inferred; placeholders];
-        Prepared { connection, sql, placeholders, types, server: None, users: 1 }
+        ScriptStatement { connection, sql, placeholders, types, server: None, users: 1 }
     }
 }
 
 /// Those of all connections of a state.
 #[derive(Default)]
 pub(crate) struct ScriptStatements {
-    table: StatementTable<Prepared>,
+    table: StatementTable<ScriptStatement>,
     /// Which of them nobody uses, the one first that was closed first.
     closed: VecDeque<Statement>,
 }
@@ -49,18 +49,18 @@ fn numbered(number: usize) -> Statement {
 
 impl ScriptStatements {
     #[inline]
-    pub(crate) fn get(&self, number: usize) -> DbResult<&Prepared> {
+    pub(crate) fn get(&self, number: usize) -> DbResult<&ScriptStatement> {
         self.table.get(numbered(number)).ok_or_else(unknown)
     }
 
-    pub(crate) fn get_mut(&mut self, number: usize) -> DbResult<&mut Prepared> {
+    pub(crate) fn get_mut(&mut self, number: usize) -> DbResult<&mut ScriptStatement> {
         self.table.get_mut(numbered(number)).ok_or_else(unknown)
     }
 
     /// The number of a text that is known, which has one more user now.
     pub(crate) fn again(&mut self, connection: usize, sql: &str) -> Option<usize> {
         let mut all = self.table.all_mut();
-        let is_same = |known: &Prepared| known.connection == connection && known.sql == sql;
+        let is_same = |known: &ScriptStatement| known.connection == connection && known.sql == sql;
         let (statement, known) = all.find(|(_, known)| is_same(known))?;
         known.users += 1;
         if known.users == 1 {
@@ -69,7 +69,7 @@ impl ScriptStatements {
         Some(statement.0 as usize)
     }
 
-    pub(crate) fn add(&mut self, prepared: Prepared) -> usize {
+    pub(crate) fn add(&mut self, prepared: ScriptStatement) -> usize {
         self.table.add(prepared).0 as usize
     }
 
@@ -122,7 +122,7 @@ mod tests {
         if let Some(number) = statements.again(0, &sql) {
             return number;
         }
-        let number = statements.add(Prepared::new(0, sql, 0));
+        let number = statements.add(ScriptStatement::new(0, sql, 0));
         statements.get_mut(number).expect("added").server = Some(Statement(text as u32));
         number
     }
@@ -161,7 +161,7 @@ mod tests {
     fn a_lost_connection_keeps_what_the_script_still_uses() {
         let mut statements = ScriptStatements::default();
         let (used, closed) = (prepared(&mut statements, 1), prepared(&mut statements, 2));
-        let other = statements.add(Prepared::new(1, "SELECT 1".to_owned(), 0));
+        let other = statements.add(ScriptStatement::new(1, "SELECT 1".to_owned(), 0));
         assert_eq!(statements.close(closed), None);
         assert_eq!(statements.forget(0), [Statement(1), Statement(2)]);
         assert!(statements.get(used).is_ok_and(|kept| kept.server.is_none()));

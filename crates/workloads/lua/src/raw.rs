@@ -58,13 +58,13 @@ enum BoundValue {
 const KEPT_BYTES: usize = 1 << 16;
 
 impl LuaShared {
-    pub(crate) fn new(numbers: Numbers, unique: &Arc<UniqueNumbers>) -> Self {
+    pub(crate) fn new(numbers: Numbers, unique: &Arc<UniqueNumbers>, memory_max: usize) -> Self {
         LuaShared {
             thread: Cell::new(std::ptr::null_mut()),
             request: Cell::default(),
             sql: RefCell::default(),
             values: RefCell::default(),
-            results: ConnectionResults::default(),
+            results: ConnectionResults::new(memory_max),
             numbers: RefCell::new(numbers),
             unique: Arc::clone(unique),
         }

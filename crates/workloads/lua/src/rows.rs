@@ -22,24 +22,36 @@ pub(crate) struct ResultSet {
     next: (usize, usize),
     /// What comes belongs to a later result set.
     is_over: bool,
+    /// Bytes that are kept at most.
+    bytes_max: usize,
 }
 
 /// The results of all connections of a state, by their numbers.
-#[derive(Debug, Default)]
-pub(crate) struct ConnectionResults(RefCell<Vec<ResultSet>>);
+#[derive(Debug)]
+pub(crate) struct ConnectionResults {
+    list: RefCell<Vec<ResultSet>>,
+    bytes_max: usize,
+}
 
 impl ConnectionResults {
+    /// Results that have as much memory as the state itself, `memory_max` bytes.
+    pub(crate) fn new(memory_max: usize) -> Self {
+        let bytes_max = memory_max.max(AnswerTable::WORKLOAD_BYTES_MAX);
+        ConnectionResults { list: RefCell::default(), bytes_max }
+    }
+
     /// Takes the buffers of a connection's result for the next one.
     pub(crate) fn take(&self, connection: usize) -> ResultSet {
-        let mut results = self.0.borrow_mut();
+        let mut results = self.list.borrow_mut();
         let mut taken = results.get_mut(connection).map(std::mem::take).unwrap_or_default();
         taken.clear();
+        taken.bytes_max = self.bytes_max;
         taken
     }
 
     /// Keeps the result of a connection's statement.
     pub(crate) fn keep(&self, connection: usize, result: ResultSet) {
-        let mut results = self.0.borrow_mut();
+        let mut results = self.list.borrow_mut();
         if results.len() <= connection {
             results.resize_with(connection + 1, ResultSet::default);
         }
@@ -48,12 +60,12 @@ impl ConnectionResults {
 
     /// Lends a connection's result, which [`ConnectionResults::give_back`] ends.
     pub(crate) fn lend(&self, connection: usize) -> ResultSet {
-        let mut results = self.0.borrow_mut();
+        let mut results = self.list.borrow_mut();
         results.get_mut(connection).map(std::mem::take).unwrap_or_default()
     }
 
     pub(crate) fn give_back(&self, connection: usize, result: ResultSet) {
-        if let Some(place) = self.0.borrow_mut().get_mut(connection) {
+        if let Some(place) = self.list.borrow_mut().get_mut(connection) {
             *place = result;
         }
     }
@@ -63,12 +75,12 @@ impl ConnectionResults {
 pub(crate) fn offer(shared: &Rc<LuaShared>, lua: &Lua, host: &Table) -> mlua::Result<()> {
     let of = Rc::clone(shared);
     let size = lua.create_function(move |_, connection: usize| {
-        let results = of.results.0.borrow();
+        let results = of.results.list.borrow();
         Ok(results.get(connection).map_or((0, 0), |result| (result.rows, result.columns)))
     })?;
     let of = Rc::clone(shared);
     let free = lua.create_function(move |_, connection: usize| {
-        if let Some(result) = of.results.0.borrow_mut().get_mut(connection) {
+        if let Some(result) = of.results.list.borrow_mut().get_mut(connection) {
             result.free();
         }
         Ok(())
@@ -129,8 +141,8 @@ impl Rows for ResultSet {
     }
 
     fn overflow(&self) -> Option<usize> {
-        const MOST: usize = AnswerTable::WORKLOAD_BYTES_MAX;
-        (self.bytes.len() + size_of_val(self.ends.as_slice()) > MOST).then_some(MOST)
+        let kept_bytes = self.bytes.len() + size_of_val(self.ends.as_slice());
+        (kept_bytes > self.bytes_max).then_some(self.bytes_max)
     }
 }
 

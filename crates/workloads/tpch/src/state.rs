@@ -151,7 +151,7 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<LoadState, LoadE
                     "Table {} exists, but {FACTS} does not say who loaded it and how.",
                     table.name()
                 ),
-                "use another database, or drop these tables first (dyno tpch drop)",
+                "use another database, or rename or drop these tables yourself",
             )),
         };
     };

@@ -112,10 +112,10 @@ fn assert_complete<D: Driver>(driver: &D) {
     });
     assert_eq!(state(driver).unwrap().unwrap().load.refresh_pairs, 3);
 
-    let dropped = destroy(driver, &Unobserved).unwrap();
+    let dropped = destroy(driver, false, &Unobserved).unwrap();
     assert_eq!(dropped.len(), 10, "{dropped:?}");
     assert_eq!(state(driver).unwrap(), None);
-    assert_eq!(destroy(driver, &Unobserved).unwrap(), Vec::<String>::new());
+    assert_eq!(destroy(driver, false, &Unobserved).unwrap(), Vec::<String>::new());
 }
 
 /// Interrupts a load once enough rows are stored.
@@ -170,7 +170,7 @@ fn assert_changes_are_found<D: Driver>(driver: &D, sql: &str, complaint: &str) {
     let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
     let error = load(driver, &rest, &Unobserved).unwrap_err();
     assert!(error.to_string().contains(complaint), "{error}");
-    destroy(driver, &Unobserved).unwrap();
+    destroy(driver, false, &Unobserved).unwrap();
 }
 
 fn sqlite(scratch: &Scratch) -> SqliteDriver {
@@ -196,7 +196,7 @@ fn steps_of_sqlite_come_in_order_and_changes_in_between_are_found() {
     let error = load(&driver, &indexes, &Unobserved).unwrap_err();
     let text = "The step indexes can't be done before the step load, which was not asked for.";
     assert_eq!(error.to_string(), text);
-    destroy(&driver, &Unobserved).unwrap();
+    destroy(&driver, false, &Unobserved).unwrap();
     let price = "UPDATE orders SET o_totalprice = o_totalprice + 0.01 WHERE o_orderkey = 7";
     assert_changes_are_found(&driver, price, "column o_totalprice");
     let text = "UPDATE nation SET n_comment = n_comment || 'x' WHERE n_nationkey = 7";
@@ -214,6 +214,11 @@ fn tables_of_others_are_left_alone() {
     });
     let error = load(&driver, &options(), &Unobserved).unwrap_err();
     assert!(error.to_string().starts_with("Table orders exists, but dyno_tpch"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("yourself")), "{error}");
+    let kept = destroy(&driver, false, &Unobserved).unwrap_err();
+    assert!(kept.to_string().starts_with("The table orders was not loaded by dyno"), "{kept}");
+    assert_eq!(number(&driver, "SELECT count(*) FROM orders"), 0);
+    assert_eq!(destroy(&driver, true, &Unobserved).unwrap(), ["orders"]);
     let too_small = TpchLoadOptions { scale: 0.0, ..options() };
     assert!(load(&driver, &too_small, &Unobserved).unwrap_err().hint().is_some());
 }
@@ -280,7 +285,7 @@ fn a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it() {
     let hidden = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace \
                   AND relname NOT LIKE 'dyno%' AND relallvisible < relpages";
     assert_eq!(number(&driver, hidden), 0);
-    destroy(&driver, &Unobserved).unwrap();
+    destroy(&driver, false, &Unobserved).unwrap();
     let serial = TpchLoadOptions { serial: true, ..options() };
     let report = load(&driver, &serial, &Unobserved).unwrap();
     let apart_s = report.load.seconds.unwrap() - sum_of_steps_s(&report);

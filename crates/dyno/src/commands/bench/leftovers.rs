@@ -5,6 +5,8 @@ use crate::Done;
 use dyno_facts::{RunHeader, RunStatus, SecretUrl, TableOrigin};
 use dyno_runner::databases::ReachedDatabase;
 use dyno_runner::failure::Failure;
+use dyno_runner::family::AnyFamily;
+use dyno_runner::refuse_locked;
 use dyno_store::Run;
 use dyno_suite::Plan;
 use std::path::{Path, PathBuf};
@@ -42,20 +44,43 @@ pub(super) fn on(dir: &Path, url: &SecretUrl) -> Result<Vec<Leftover>, Failure> 
     Ok(all)
 }
 
+/// Whether `dir` holds a run of `dyno bench`.
+pub(super) fn is_known(dir: &Path) -> Result<bool, Failure> {
+    let of_bench = |header: &RunHeader| header.suite == super::SUITE;
+    Ok(dyno_store::list(dir)?.iter().any(|entry| entry.header.as_ref().is_ok_and(of_bench)))
+}
+
 impl Leftover {
     /// Drops them. The run still goes on when its command is given again: it loads anew.
     pub(super) fn drop_from(&self, reached: &ReachedDatabase) -> Done {
         let mut run = Run::open(&self.run)?;
         if let Some(plan) = Plan::of_run(&self.header) {
-            for family in all_families(&plan)? {
-                remove_tables(reached, &*family, &self.tables)?;
+            for planned in &plan.experiments {
+                refuse_locked(&reached.database, &planned.workload)?;
             }
+            self.drop_all(reached, &all_families(&plan)?)?;
         }
         run.update(|header| {
             let known = header.tables.entry(self.target.clone()).or_default();
             known.extend(self.tables.iter().map(|name| (name.clone(), TableOrigin::Dropped)));
         })?;
         run.finish(RunStatus::Interrupted)?;
+        Ok(())
+    }
+
+    /// Families share names of tables, and not every one can drop only some of its own: first the one whose tables are all
+    /// there.
+    fn drop_all(&self, reached: &ReachedDatabase, families: &[Box<dyn AnyFamily>]) -> Done {
+        let mut left = self.tables.clone();
+        for made_all in [true, false] {
+            for family in families {
+                let own = family.tables();
+                if !made_all || own.iter().all(|table| left.contains(table)) {
+                    remove_tables(reached, &**family, &left)?;
+                    left.retain(|table| !own.contains(table));
+                }
+            }
+        }
         Ok(())
     }
 }

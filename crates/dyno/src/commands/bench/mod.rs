@@ -8,13 +8,15 @@ use super::ending::EndLength;
 use super::run::{Keeping, find_unfinished, run_kept, seconds};
 use crate::terminal::human_time;
 use crate::{Done, families};
-use dyno_facts::SecretUrl;
+use dyno_core::Driver;
 use dyno_facts::format::bytes;
+use dyno_facts::{SecretUrl, TableOrigin};
+use dyno_load::catalog;
 use dyno_runner as runner;
 use dyno_runner::asking::asking;
-use dyno_runner::databases::{ReachedDatabase, reach};
+use dyno_runner::databases::{ReachedDatabase, reach, with_driver};
 use dyno_runner::failure::Failure;
-use dyno_runner::family::{self, AnyFamily};
+use dyno_runner::family::{self, AnyFamily, ask};
 use dyno_runner::output;
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{Overrides, Plan, Suite};
@@ -71,43 +73,44 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     }
     let mut plan = Plan::build(&Suite::open(SUITE, &crate::offers())?, &overrides)?;
     runner::check_options(families(), &mut plan)?;
-    let keeping = Keeping { length: EndLength::Sentences, ..Keeping::of(&arguments.dir, false) };
+    let keeping = Keeping::of(&arguments.dir, false);
+    let keeping = Keeping { length: EndLength::Sentences, is_bench: true, ..keeping };
     let goes_on = find_unfinished(&plan, &keeping)?;
     let reached = reach_all(&overrides)?;
     let families = all_families(&plan)?;
     let need = BenchNeed::of(&plan);
+    let in_the_way = || all_in_the_way(&reached, &families, goes_on.as_deref());
+    let refuse = |missing: Vec<String>| -> Done {
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let message = format!("Nothing was done: {}", missing.join(" "));
+        let left = leftovers_in_words(&arguments.dir, &overrides)?;
+        let hint = "Put that right, or name another database.".to_owned();
+        Err(Failure::new(message).with_hint(left.unwrap_or(hint)))
+    };
     let mut missing = Vec::new();
     for (name, target) in &reached {
         let look = || preflight::missing(name, &target.database, target.same_host, &need);
         missing.extend(asking(name, None, target, look)?);
-        if goes_on.is_none() {
-            missing.extend(asking(name, None, target, || in_the_way(name, target, &families))?);
-        }
     }
-    if !missing.is_empty() {
-        let message = format!("Nothing was done: {}", missing.join(" "));
-        let left = leftovers_in_words(&arguments.dir, &overrides)?;
-        let hint = "Put that right, or name another database.".to_owned();
-        return Err(Failure::new(message).with_hint(left.unwrap_or(hint)));
-    }
-    tell(&plan, &need, &families);
+    missing.extend(in_the_way()?);
+    refuse(missing)?;
+    let trial_table = preflight::trial_table();
+    tell(&plan, &need, &families, &trial_table);
     agree(arguments)?;
+    // Others may have made theirs while the question was open.
+    refuse(in_the_way()?)?;
     for (name, target) in &reached {
-        asking(name, None, target, || preflight::try_rights(name, &target.database))?;
+        let tried = || preflight::try_rights(name, &target.database, &trial_table);
+        asking(name, None, target, tried)?;
     }
     let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
     let Err(failure) = done else { return Ok(()) };
-    // What an interruption leaves is gone on with; a failure leaves nothing.
-    if runner::signals::has_come() {
-        let left = leftovers_in_words(&arguments.dir, &overrides)?;
-        return Err(failure.hinted(left));
-    }
-    for (_, target) in &reached {
-        for family in &families {
-            remove_tables(target, &**family, &family.tables())?;
-        }
-    }
-    Err(failure)
+    let left = leftovers_in_words(&arguments.dir, &overrides).unwrap_or_default();
+    let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
+    let hint = left.map(|left| hints.chain([left]).collect::<Vec<_>>().join(" "));
+    Err(failure.hinted(hint))
 }
 
 /// Where tables of interrupted runs are, and what becomes of them.
@@ -138,6 +141,11 @@ fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
             output::talk(&format!("These tables are dropped on {}: {tables}.", url.redacted()));
             found.push((name, left));
         }
+    }
+    if found.is_empty() && !leftovers::is_known(&arguments.dir)? {
+        let message = format!("There is no run of `dyno bench` in {}.", arguments.dir.display());
+        let hint = "`--dir` names the folder in which the run is kept that has left the tables.";
+        return Err(Failure::new(message).with_hint(hint));
     }
     if found.is_empty() {
         output::talk("No interrupted run has left tables there.");
@@ -175,29 +183,58 @@ fn all_families(plan: &Plan) -> Result<Vec<Box<dyn AnyFamily>>, Failure> {
     loading.map(|planned| family::experiment(families(), plan, planned)).collect()
 }
 
-/// Tables of somebody else's with the names that would be used: they would be measured as they are.
+/// Tables of somebody else's with the names that would be used: they would be measured as they are. Those that the run
+/// has made that is gone on with are its own.
+fn all_in_the_way(
+    reached: &[(String, ReachedDatabase)],
+    families: &[Box<dyn AnyFamily>],
+    goes_on: Option<&Path>,
+) -> Result<Vec<String>, Failure> {
+    let header = goes_on.map(dyno_store::read_header).transpose()?;
+    let mut all = Vec::new();
+    for (name, target) in reached {
+        let known =
+            header.as_ref().and_then(|header| header.tables.get(name)).into_iter().flatten();
+        let made = known.filter(|(_, origin)| **origin == TableOrigin::Made);
+        let own: BTreeSet<&str> = made.map(|(table, _)| table.as_str()).collect();
+        all.extend(asking(name, None, target, || in_the_way(name, target, families, &own))?);
+    }
+    Ok(all)
+}
+
 fn in_the_way(
     name: &str,
     target: &ReachedDatabase,
     families: &[Box<dyn AnyFamily>],
+    own: &BTreeSet<&str>,
 ) -> Result<Option<String>, Failure> {
+    let listed = with_driver!(&target.database, driver => {
+        ask(driver.primary(), async |session| catalog::tables(session).await)
+    })?;
     let mut found = BTreeSet::new();
     for family in families {
-        found.extend(family.existing(&target.database)?);
+        let existing = family.existing(&target.database)?;
+        // A family whose tables are one set names them all where it finds one. A proxy may list none of them.
+        let is_listed = existing.iter().any(|table| listed.contains(table));
+        found.extend(existing.into_iter().filter(|table| !is_listed || listed.contains(table)));
     }
+    found.retain(|table| !own.contains(table.as_str()));
     let names: Vec<String> = found.into_iter().collect();
     Ok((!names.is_empty()).then(|| {
         format!("{name} has tables with the names that are needed: {}.", names.join(", "))
     }))
 }
 
-fn tell(plan: &Plan, need: &BenchNeed, families: &[Box<dyn AnyFamily>]) {
+fn tell(plan: &Plan, need: &BenchNeed, families: &[Box<dyn AnyFamily>], trial_table: &str) {
     let tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
     let targets: Vec<String> = plan.targets.iter().map(|target| target.url.redacted()).collect();
     output::talk(&format!(
         "On {} these tables are created, and dropped in the end: {}.",
         targets.join(" and "),
         tables.join(", ")
+    ));
+    output::talk(&format!(
+        "Before that, the table {trial_table} is created to try the user's rights, and dropped at once."
     ));
     output::talk(&format!(
         "It takes about {}, {} sessions and {} of disk on each.",

@@ -5,10 +5,11 @@ use dyno_facts::StepAction;
 use dyno_facts::format::bytes;
 use dyno_load::query::{answer, answer_if_any, is_pooled};
 use dyno_runner::databases::{Database, with_driver};
-use dyno_runner::failure::Failure;
+use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::ask;
 use dyno_suite::Plan;
 use rustix::fs::statvfs;
+use std::time::SystemTime;
 
 /// Sessions beside those of the workers: for looking at the server, loading and checking.
 const SESSIONS_BESIDE: u32 = 6;
@@ -191,45 +192,74 @@ async fn of_postgres<S: Session>(session: &mut S) -> Result<Limits, DbError> {
     })
 }
 
+/// A name that no table has: neither an application's nor that of another `dyno bench`.
+pub(super) fn trial_table() -> String {
+    let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("dyno_trial_{}_{:x}", std::process::id(), moment.as_nanos())
+}
+
 /// Makes, fills, reads and drops a small table, with a prepared statement.
 ///
 /// # Errors
 /// The user lacks a right, or something between dyno and the server takes no prepared statements.
-pub(super) fn try_rights(name: &str, database: &Database) -> Result<(), Failure> {
-    with_driver!(database, driver => tried(name, driver.primary()))
-}
-
-fn tried<D: Driver>(name: &str, driver: &D) -> Result<(), Failure> {
-    ask(driver, async |session| {
-        let tried = try_table(session).await;
-        if tried.is_err() {
-            let _ = answer(session, "DROP TABLE dyno_trial").await;
-        }
-        tried.map_err(|(doing, error)| {
-            let message = format!("{name}: {doing} was refused: {error}.");
-            Failure::new(message).with_hint("Grant it to the user, or name another database.")
-        })
+pub(super) fn try_rights(name: &str, database: &Database, table: &str) -> Result<(), Failure> {
+    with_driver!(database, driver => {
+        ask(driver.primary(), async |session| tried(session, name, table).await)
     })
 }
 
-async fn try_table<S: Session>(session: &mut S) -> Result<(), (&'static str, DbError)> {
+async fn tried<S: Session>(session: &mut S, name: &str, table: &str) -> Result<(), Failure> {
+    let create = format!("CREATE TABLE {table} (id INT NOT NULL PRIMARY KEY, n INT)");
+    let created = answer(session, &create).await;
+    created.map_err(|error| refused(name, "CREATE TABLE", &error))?;
+    let used = use_table(session, table).await;
+    let used = used.map_err(|(doing, error)| refused(name, doing, &error));
+    let drop = format!("DROP TABLE {table}");
+    match answer(session, &drop).await {
+        Ok(_) => used,
+        Err(error) => {
+            let failure = used.err().unwrap_or_else(|| refused(name, "DROP TABLE", &error));
+            let message = format!("{} The table {table} is left there.", failure.message);
+            let hint = failure.hint.unwrap_or_default();
+            Err(Failure::new(message).with_hint(format!("`{drop}` removes what is left. {hint}")))
+        }
+    }
+}
+
+async fn use_table<S: Session>(
+    session: &mut S,
+    table: &str,
+) -> Result<(), (&'static str, DbError)> {
+    let select = format!("SELECT n FROM {table} WHERE id = 1");
     for (doing, sql) in [
-        ("CREATE TABLE", "CREATE TABLE dyno_trial (id INT NOT NULL PRIMARY KEY, n INT)"),
-        ("CREATE INDEX", "CREATE INDEX dyno_trial_n ON dyno_trial (n)"),
-        ("INSERT", "INSERT INTO dyno_trial VALUES (1, 1)"),
-        ("UPDATE", "UPDATE dyno_trial SET n = 2 WHERE id = 1"),
-        ("SELECT", "SELECT n FROM dyno_trial WHERE id = 1"),
+        ("CREATE INDEX", &format!("CREATE INDEX {table}_n ON {table} (n)")),
+        ("INSERT", &format!("INSERT INTO {table} VALUES (1, 1)")),
+        ("UPDATE", &format!("UPDATE {table} SET n = 2 WHERE id = 1")),
+        ("SELECT", &select),
     ] {
         answer(session, sql).await.map_err(|error| (doing, error))?;
     }
-    let prepared = session.prepare("SELECT n FROM dyno_trial WHERE id = 1", &[]).await;
+    let prepared = session.prepare(&select, &[]).await;
     prepared.map_err(|error| ("a prepared statement", error))?;
-    for (doing, sql) in
-        [("DELETE", "DELETE FROM dyno_trial"), ("DROP TABLE", "DROP TABLE dyno_trial")]
-    {
-        answer(session, sql).await.map_err(|error| (doing, error))?;
+    let delete = answer(session, &format!("DELETE FROM {table}")).await;
+    delete.map(|_| ()).map_err(|error| ("DELETE", error))
+}
+
+fn refused(name: &str, doing: &str, error: &DbError) -> Failure {
+    let message = format!("{name}: {doing} was refused: {}", sentence(&error.to_string()));
+    Failure::new(message).with_hint(remedy(error.errno(), error.sqlstate()))
+}
+
+/// What helps, by the class of the error.
+fn remedy(errno: u32, sqlstate: &str) -> &'static str {
+    match (errno, sqlstate) {
+        (1050, _) | (_, "42P07") => "Give the command again: it tries another name.",
+        (1044 | 1142 | 1227, _) | (_, "42501") => "Grant it to the user, or name another database.",
+        (1290 | 1792 | 1836, _) | (_, "25006") => {
+            "Name a database that takes changes: it, or the session of this user, is read-only."
+        }
+        _ => "Put that right, or name another database.",
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -244,6 +274,27 @@ mod tests {
             Limits { sessions_free: Some(22), statements_free: Some(1_920), ..Limits::default() };
         assert!(sentences("a", &enough, Some(2e9), &NEED).is_empty());
         assert!(sentences("a", &Limits::default(), None, &NEED).is_empty(), "unknown");
+    }
+
+    #[test]
+    fn the_table_that_tries_the_rights_is_nobodys_and_hints_fit_the_error() {
+        let table = trial_table();
+        assert!(format!("{table}_n").len() <= 63, "{table}");
+        assert_ne!(trial_table(), table);
+        let grant = "Grant it to the user, or name another database.";
+        for (errno, sqlstate, said) in [
+            (1142, "42000", grant),
+            (1044, "42000", grant),
+            (0, "42501", grant),
+            (1050, "42S01", "another name"),
+            (0, "42P07", "another name"),
+            (1290, "HY000", "read-only"),
+            (1792, "25006", "read-only"),
+            (0, "25006", "read-only"),
+            (1064, "42000", "Put that right"),
+        ] {
+            assert!(remedy(errno, sqlstate).contains(said), "{errno} {sqlstate}");
+        }
     }
 
     #[test]

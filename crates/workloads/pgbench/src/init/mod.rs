@@ -149,7 +149,6 @@ impl<D: Driver> Init<'_, D> {
 
     async fn drop_tables(&self, session: &mut D::Session) -> Result<(), LoadError> {
         if self.schema.options.resume {
-            self.observer.note("Resuming: the tables that exist are kept");
             return Ok(());
         }
         for sql in self.schema.drop_tables() {
@@ -164,6 +163,9 @@ impl<D: Driver> Init<'_, D> {
         if self.schema.options.resume {
             let found = existing::tables(session).await;
             existing = found.map_err(failed(step, "listing the tables"))?;
+            if !existing.is_empty() {
+                self.observer.note("Resuming: the tables that exist are kept");
+            }
             existing::check_partitions(session, self.schema.options).await?;
         }
         for about in self.schema.create_tables() {

@@ -11,6 +11,9 @@ const STORED: [(f64, &str); 2] = [
     (0.1, include_str!("../../golden/answers-sf0.1.txt")),
 ];
 
+/// Scale factors whose answers are known.
+pub const KNOWN_SCALES: &[f64] = &[0.01, 0.1, 1.0];
+
 /// Query 11's at scale factor 1: in the crate's, all keys are cut to their first digits.
 const MENDED_Q11: &str = include_str!("../../golden/answers-sf1-q11.txt");
 
@@ -45,4 +48,17 @@ fn stored(query: u8, text: &str) -> Option<Vec<Row>> {
 fn row(line: &str) -> Row {
     let value = |text: &str| (text.trim() != "\\N").then(|| text.trim_end().to_owned());
     line.split('|').map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_scales_have_all_answers() {
+        let is_known = |scale: f64| (1..=22).all(|query| reference(query, scale).is_some());
+        assert!(KNOWN_SCALES.iter().all(|&scale| is_known(scale)));
+        assert!(STORED.iter().all(|(scale, _)| KNOWN_SCALES.contains(scale)));
+        assert!(!is_known(0.18));
+    }
 }

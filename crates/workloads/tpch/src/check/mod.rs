@@ -5,7 +5,7 @@ mod columns;
 
 use crate::facts::AnswerFacts;
 use crate::queries;
-pub use answers::reference;
+pub use answers::{KNOWN_SCALES, reference};
 use columns::{ambiguous_order, columns, ties};
 use dyno_core::AnswerTable;
 use dyno_facts::{CheckVerdict, Message, say};

@@ -1,5 +1,6 @@
 //! What is said of the answers.
 
+use crate::check::KNOWN_SCALES;
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use dyno_facts::{CheckVerdict, DataCheck, Message, TrialSummary, say};
 use dyno_store::RunData;
@@ -118,10 +119,18 @@ fn verdict_line(trials: &[&TpchFacts]) -> String {
             uncompared.push(name);
         }
     }
-    let mut line = match uncompared.len() {
-        22 => return "none of 22 compared".to_owned(),
-        _ => format!("{right} of 22 correct"),
+    let has_reference = trials.iter().any(|facts| KNOWN_SCALES.contains(&facts.scale));
+    let is_none_compared = right == 0 && wrong.is_empty() && !uncompared.is_empty();
+    let mut line = match (is_none_compared, has_reference) {
+        (true, true) => "none of 22 compared".to_owned(),
+        (true, false) => {
+            "none compared (there are no reference answers for this scale factor)".to_owned()
+        }
+        (false, _) => format!("{right} of 22 correct"),
     };
+    if is_none_compared {
+        uncompared.clear();
+    }
     let kinds = [("wrong", wrong), ("not answered", unanswered), ("not compared", uncompared)];
     for (what, queries) in kinds.iter().filter(|(_, queries)| !queries.is_empty()) {
         line.push_str(&format!("; {what}: {}", queries.join(", ")));
@@ -168,7 +177,12 @@ mod tests {
     #[test]
     fn what_was_not_compared_or_answered_is_not_called_correct() {
         let unknown = pass(0, |_| None);
-        assert_eq!(verdict_line(&[&unknown]), "none of 22 compared");
+        let none = "none compared (there are no reference answers for this scale factor)";
+        assert_eq!(verdict_line(&[&unknown]), none);
+        let mut refreshed = TpchFacts { scale: 0.01, ..unknown };
+        assert_eq!(verdict_line(&[&refreshed]), "none of 22 compared");
+        refreshed.queries[2].outcome = QueryOutcome::TimedOut;
+        assert_eq!(verdict_line(&[&refreshed]), "none of 22 compared; not answered: Q3");
         let mut cut = pass(0, |_| Some(CheckVerdict::Passed));
         cut.queries.truncate(20);
         cut.queries[2].outcome = QueryOutcome::TimedOut;

@@ -111,7 +111,7 @@ impl Family for TpchFamily {
         _tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        destroy(driver, observer).map(|_| ()).map_err(drop_failure)
+        destroy(driver, false, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 
@@ -171,8 +171,8 @@ impl TpchFamily {
 fn suite_failure(error: &LoadError) -> Failure {
     let failure = load_failure(
         error,
-        "Drop the tables (`dyno tpch drop`), use another database, or write the scale factor that is there into \
-         the suite.",
+        "Use another database, write the scale factor that is there into the suite, or remove the tables: `dyno tpch \
+         drop` removes those that dyno has loaded.",
     );
     match error {
         LoadError::Room { .. } => failure.with_hint(

@@ -116,7 +116,14 @@ pub fn load<D: Driver>(
         observer.rows_planned(steps::row_count(pieces, options.scale));
     }
     // DuckDB speaks PostgreSQL's dialect; its statements have all cores for themselves.
-    let overlaps = !options.serial && driver.dialect() == Dialect::Postgres && !driver.blocks();
+    let is_postgres = driver.dialect() == Dialect::Postgres && !driver.blocks();
+    if is_postgres && !plan.steps.is_empty() {
+        observer.note(
+            "Sessions of the load raise maintenance_work_mem for themselves, to make keys and indexes in memory; \
+             the server's setting stays as it is",
+        );
+    }
+    let overlaps = !options.serial && is_postgres;
     // Every other piece needs a table.
     let first = plan.steps.partition_point(|(step, _)| !overlaps || *step == TpchStep::Create);
     let (serial, overlapped) = plan.steps.split_at(first);
@@ -350,9 +357,11 @@ async fn conclude<S: Session>(
 }
 
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
+/// Tables of these names that no load has noted are somebody else's: only `force` drops them.
 /// Must not be called within an event loop.
 pub fn destroy<D: Driver>(
     driver: &D,
+    force: bool,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
     LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
@@ -361,7 +370,11 @@ pub fn destroy<D: Driver>(
             execute(session, "setting up SQLite", "PRAGMA foreign_keys = off").await?;
         }
         let existing = state::tables(session).await?;
+        if !force && let Some(error) = not_of_dyno(&existing) {
+            return Err(error);
+        }
         let mut dropped = Vec::new();
+        // A drop that is interrupted leaves what says that the rest is dyno's.
         let own = [state::STEPS, state::FACTS];
         for name in SchemaTable::ALL.iter().rev().map(|table| table.name()).chain(own) {
             if existing.contains(name) {
@@ -373,4 +386,43 @@ pub fn destroy<D: Driver>(
         }
         Ok(dropped)
     })
+}
+
+/// Why none of these tables is dropped; `None` where a load has noted that they are its own.
+fn not_of_dyno(existing: &HashSet<String>) -> Option<LoadError> {
+    if state::OWN_TABLES.iter().any(|own| existing.contains(*own)) {
+        return None;
+    }
+    let tables = SchemaTable::ALL.iter().map(|table| table.name());
+    let foreign: Vec<&str> = tables.filter(|name| existing.contains(*name)).collect();
+    let (subject, verb) = match foreign.as_slice() {
+        [] => return None,
+        [_] => ("The table", "was"),
+        _ => ("The tables", "were"),
+    };
+    Some(LoadError::data(
+        format!("{subject} {} {verb} not loaded by dyno: nothing is dropped.", foreign.join(", ")),
+        "drop them yourself if nobody needs them; `dyno tpch drop --force` drops them, too",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tables_that_a_load_has_noted_are_dropped_unasked() {
+        let refused = |tables: &[&str]| {
+            not_of_dyno(&tables.iter().map(|&name| name.to_owned()).collect())
+                .map(|error| error.to_string())
+        };
+        assert_eq!(refused(&[]), None);
+        assert_eq!(refused(&["people"]), None);
+        assert_eq!(refused(&["orders", "dyno_tpch"]), None);
+        assert_eq!(refused(&["lineitem", "dyno_tpch_steps"]), None);
+        let one = "The table orders was not loaded by dyno: nothing is dropped.";
+        assert_eq!(refused(&["orders", "people"]).as_deref(), Some(one));
+        let two = refused(&["orders", "part"]).expect("a refusal");
+        assert!(two.starts_with("The tables ") && two.contains(" were not loaded"), "{two}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::plans::{self, PlanRow};
 use super::{QUERIES, TpchSetup, facts, words};
+use crate::check::KNOWN_SCALES;
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
 use dyno_facts::Message;
 use dyno_facts::{CheckVerdict, PublishedRow, PublishedTable};
@@ -83,6 +84,8 @@ pub(super) struct AnswerCount {
     pub(super) not_compared: Vec<u8>,
     /// Queries without an answer.
     pub(super) unanswered: Vec<u8>,
+    /// Whether the answers at the scale factor are known beforehand.
+    pub(super) has_reference: bool,
     /// The same in words.
     pub(super) words: Message,
 }
@@ -309,6 +312,7 @@ fn answers(column: &Column<'_>) -> AnswerCount {
         wrong: with(Some(CheckVerdict::Failed)),
         not_compared: with(Some(CheckVerdict::NotMade)),
         unanswered: with(None),
+        has_reference: column.facts().any(|facts| KNOWN_SCALES.contains(&facts.scale)),
         words: Message::default(),
     };
     count.words = words::answers(&count);

@@ -136,20 +136,24 @@ pub(super) fn most_of(numbers: &[u8]) -> Message {
 
 /// `21 of 22 correct; wrong: Q11`.
 pub(super) fn answers(count: &AnswerCount) -> Message {
-    let right =
-        say!(right_of_all_correct, right = count.right.to_string(), all = QUERIES.to_string());
+    let is_none_compared =
+        count.right == 0 && count.wrong.is_empty() && !count.not_compared.is_empty();
+    let right = match (is_none_compared, count.has_reference) {
+        (true, false) => say!(none_compared),
+        (true, true) => say!(none_compared_otherwise),
+        (false, _) => {
+            say!(right_of_all_correct, right = count.right.to_string(), all = QUERIES.to_string())
+        }
+    };
     let wrong = Some(&count.wrong).filter(|numbers| !numbers.is_empty());
     let others = [
         wrong.map(|numbers| match is_all(numbers) {
             true => say!(all_wrong),
             false => say!(wrong_queries, queries = queries(numbers)),
         }),
-        Some(&count.not_compared).filter(|numbers| !numbers.is_empty()).map(
-            |numbers| match is_all(numbers) {
-                true => say!(all_not_compared),
-                false => say!(not_compared_queries, queries = queries(numbers)),
-            },
-        ),
+        Some(&count.not_compared)
+            .filter(|numbers| !is_none_compared && !numbers.is_empty())
+            .map(|numbers| say!(not_compared_queries, queries = queries(numbers))),
         Some(&count.unanswered).filter(|numbers| !numbers.is_empty()).map(|numbers| {
             match is_all(numbers) {
                 true => say!(all_without_an_answer),
@@ -391,4 +395,23 @@ pub(super) fn least_streams(scale: f64) -> u32 {
     ];
     let reached = LEAST.iter().rfind(|(from, _)| scale >= *from);
     reached.map_or(LEAST[0].1, |(_, streams)| *streams)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_compared_is_not_called_incorrect() {
+        let all: Vec<u8> = (1..=QUERIES).collect();
+        let none = AnswerCount { not_compared: all, ..AnswerCount::default() };
+        let said = "none compared (there are no reference answers for this scale factor)";
+        assert_eq!(answers(&none).to_string(), said);
+        let known = AnswerCount { has_reference: true, ..none.clone() };
+        assert_eq!(answers(&known).to_string(), "none compared");
+        let cut = AnswerCount { not_compared: vec![1, 2], unanswered: vec![3], ..known };
+        assert_eq!(answers(&cut).to_string(), "none compared; without an answer: Q3");
+        let some = AnswerCount { right: 20, not_compared: vec![1, 2], ..none };
+        assert_eq!(answers(&some).to_string(), "20 of 22 correct; not compared: Q1 and Q2");
+    }
 }

@@ -11,8 +11,8 @@ use dyno_record::{MeasuredInterval, Window};
 use dyno_sysbench::RandomOptions;
 use dyno_testkit::Scratch;
 
-#[path = "scripts/rules.rs"]
 mod rules;
+mod statements;
 
 struct Bench {
     folder: Scratch,
@@ -78,9 +78,6 @@ impl Observer for Silent {
     fn released(&mut self, _window: &Window) {}
     fn interval(&mut self, _interval: &MeasuredInterval) {}
 }
-
-#[path = "scripts/statements.rs"]
-mod statements;
 
 /// A script that says what it does in the file `out` of its folder.
 const SAYS: &str = r#"

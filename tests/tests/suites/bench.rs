@@ -1,0 +1,121 @@
+//! What `dyno bench` leaves of others' tables, and says of its own, where it fails.
+
+use dyno_core::{AnswerTable, Driver, Session};
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_testkit::{Postgres, RunningDyno, Scratch, dyno, dyno_command, server_or_skip};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// Executes a statement in the database of the tests; its rows' first columns, sorted.
+fn sql(folder: &Path, sql: &str) -> Vec<String> {
+    let url = format!("sqlite:{}", folder.join("own.db").display());
+    let target = url.parse().expect("a good URL");
+    let driver = SqliteDriver::new(&target).expect("a driver");
+    let answer = dyno_reactor::block_on(async {
+        let mut session = driver.connect(0).await.expect("the database can be opened");
+        let mut answer = AnswerTable::default();
+        let asked = session.query(sql, &mut answer).await.map(|_| answer);
+        session.close().await;
+        asked
+    });
+    let answer = answer.expect("an event loop").expect("an answer");
+    let first = answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
+    let mut first: Vec<String> = first.collect();
+    first.sort();
+    first
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    sql(
+        folder,
+        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'",
+    )
+}
+
+/// They are refused, although the question was asked before they were there.
+#[test]
+fn tables_that_appear_while_a_bench_asks_are_kept() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let (mut answer, stdin) = UnixStream::pair().expect("a pair of sockets");
+    let mut command = dyno_command(folder);
+    command.args(["bench", "sqlite:own.db"]).stdin(OwnedFd::from(stdin));
+    let mut running = RunningDyno::spawn(folder, command);
+    running.wait_until("it asks", |it| it.stderr().contains("Begin? [y/N]"));
+    sql(folder, "CREATE TABLE sbtest5 (own INT)");
+    sql(folder, "CREATE TABLE orders (own INT)");
+    answer.write_all(b"y\n").expect("dyno reads");
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    // Of the tables of TPC-H only the one that is there.
+    let said = "a has tables with the names that are needed: orders, sbtest5.";
+    assert!(ran.stderr.contains(said), "{}", ran.all());
+    assert!(ran.stderr.contains("the table dyno_trial_"), "{}", ran.all());
+    assert_eq!(names(folder), ["orders", "sbtest5"]);
+}
+
+/// A load that is refused because of them ends the run.
+#[test]
+fn tables_that_appear_while_a_bench_runs_are_kept() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let bench = ["bench", "sqlite:own.db", "--yes", "--budget", "45s"];
+    let mut running = RunningDyno::start(folder, &bench);
+    running.wait_until("a trial has ended", |it| it.stderr().contains("16 workers"));
+    sql(folder, "CREATE TABLE bmsql_item (own INT)");
+    sql(folder, "INSERT INTO bmsql_item VALUES (7)");
+    let second = dyno(folder, &bench);
+    assert_eq!(second.code, 1, "{}", second.all());
+    assert!(second.stderr.contains("The same run is being executed"), "{}", second.all());
+    assert!(!second.stderr.contains("--new"), "{}", second.all());
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("Table bmsql_item exists"), "{}", ran.all());
+    assert!(!ran.stderr.contains("has left tables"), "{}", ran.all());
+    assert_eq!(names(folder), ["bmsql_item"]);
+    assert_eq!(sql(folder, "SELECT own FROM bmsql_item"), ["7"]);
+}
+
+/// What it has made itself goes, also where a load fails half-way.
+#[test]
+fn a_bench_whose_load_fails_leaves_no_table() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    sql(folder, "CREATE VIEW k_3 AS SELECT 1");
+    let ran = dyno(folder, &["bench", "sqlite:own.db", "--yes", "--budget", "60s"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("creating index 'k_3'"), "{}", ran.all());
+    assert_eq!(names(folder), ["k_3"]);
+    let nothing = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);
+    assert_eq!(nothing.code, 0, "{}", nothing.all());
+    // Another folder knows nothing of what was left.
+    let elsewhere = ["bench", "sqlite:own.db", "--remove", "--dir", "elsewhere"];
+    let elsewhere = dyno(folder, &elsewhere);
+    assert_eq!(elsewhere.code, 1, "{}", elsewhere.all());
+    let said = "There is no run of `dyno bench` in elsewhere.";
+    assert!(elsewhere.stderr.contains(said), "{}", elsewhere.all());
+    assert!(elsewhere.stderr.contains("`--dir`"), "{}", elsewhere.all());
+}
+
+#[test]
+fn a_bench_whose_server_dies_says_what_it_leaves() {
+    let mut server = server_or_skip!(Postgres, "a_bench_whose_server_dies_says_what_it_leaves");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let url = server.url();
+    let bench = ["bench", &url, "--yes", "--budget", "60s"];
+    let mut running = RunningDyno::start(folder, &bench);
+    running.wait_until("a trial has ended", |it| it.stderr().contains("16 workers"));
+    server.kill();
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("has left tables on"), "{}", ran.all());
+    assert!(ran.stderr.contains("with `--remove` it only drops them"), "{}", ran.all());
+    server.restart().expect("it starts again");
+    let removed = dyno(folder, &["bench", &url, "--remove", "--yes"]);
+    assert_eq!(removed.code, 0, "{}", removed.all());
+    let tables = server.sbtest("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
+    assert_eq!(tables.expect("tables").trim(), "");
+}
