@@ -20,11 +20,11 @@ pub use distributions::{LatencyDistribution, Quantile};
 pub use figures::{bound_of, figure_of, judged_metrics};
 pub(crate) use figures::{metric_name, why_no_figure};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
+pub(crate) use model::{BEYOND_MEMORY, IN_MEMORY};
 pub use model::{
     Check, Counter, Edition, Evidence, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget,
     Point, PointData, RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial, Verdicts,
 };
-pub(crate) use model::{BEYOND_MEMORY, IN_MEMORY};
 pub use model::{GlossaryRow, glossary_row};
 pub use naming::Naming;
 pub(crate) use nodes::{
