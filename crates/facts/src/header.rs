@@ -164,6 +164,12 @@ impl RunHeader {
         }
     }
 
+    /// Tables that the run has made on a target and not dropped.
+    pub fn made(&self, target: &str) -> impl Iterator<Item = &str> {
+        let known = self.tables.get(target).into_iter().flatten();
+        known.filter(|(_, origin)| **origin == TableOrigin::Made).map(|(table, _)| table.as_str())
+    }
+
     /// The published figures that its plan names.
     pub fn published(&self) -> impl Iterator<Item = &PublishedTable> {
         self.experiments.iter().flat_map(|experiment| &experiment.published)

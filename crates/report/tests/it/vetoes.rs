@@ -4,7 +4,7 @@ use crate::cover::of_experiments;
 use crate::support::elements;
 use crate::synthetic::pairs::paired;
 use crate::verdict::{around, call, paper};
-use dyno_facts::{CommitWait, NodeConditions};
+use dyno_facts::{CommitWait, NodeConditions, TrialSummary};
 use dyno_report::{Call, GateResult, Lang, Paper, Templates};
 use dyno_store::RunData;
 
@@ -55,12 +55,7 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
     // What forbids to quote a result forbids a verdict, too.
     let acknowledged = |run: &mut RunData| {
         for trial in &mut run.trials {
-            let waits = match trial.summary.target.as_str() {
-                "maria" => CommitWait::Local("async".into()),
-                _ => CommitWait::Copies("2 of 3".into()),
-            };
-            let node = NodeConditions { acknowledged_by: Some(waits), ..NodeConditions::default() };
-            trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
+            promises_otherwise(&mut trial.summary);
             trial.summary.statements.writes = 1_000;
         }
     };
@@ -105,16 +100,21 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
     }
 }
 
+/// A commit waits for another number of copies than on the other target.
+fn promises_otherwise(summary: &mut TrialSummary) {
+    let waits = match summary.target.as_str() {
+        "maria" => CommitWait::Local("async".into()),
+        _ => CommitWait::Copies("2 of 3".into()),
+    };
+    let node = NodeConditions { acknowledged_by: Some(waits), ..NodeConditions::default() };
+    summary.conditions.nodes = [("primary".to_owned(), node)].into();
+}
+
 #[test]
 fn what_a_commit_promises_takes_no_verdict_on_reads_away() {
     let mut run = of_experiments(&[("reads", 1.2, 8), ("writes", 1.2, 8)]);
     for trial in &mut run.trials {
-        let waits = match trial.summary.target.as_str() {
-            "maria" => CommitWait::Local("async".into()),
-            _ => CommitWait::Copies("2 of 3".into()),
-        };
-        let node = NodeConditions { acknowledged_by: Some(waits), ..NodeConditions::default() };
-        trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
+        promises_otherwise(&mut trial.summary);
         if trial.summary.experiment == "writes" {
             trial.summary.statements.writes = 1_000;
         }

@@ -32,9 +32,7 @@ pub(super) fn on(dir: &Path, url: &SecretUrl) -> Result<Vec<Leftover>, Failure> 
         let here = header.targets.iter().filter(|target| target.url.redacted() == url.redacted());
         let names: Vec<String> = here.map(|target| target.name.clone()).collect();
         for target in names {
-            let known = header.tables.get(&target).into_iter().flatten();
-            let made = known.filter(|(_, origin)| **origin == TableOrigin::Made);
-            let tables: Vec<String> = made.map(|(table, _)| table.clone()).collect();
+            let tables: Vec<String> = header.made(&target).map(str::to_owned).collect();
             if !tables.is_empty() {
                 let (run, header) = (entry.path.clone(), header.clone());
                 all.push(Leftover { run, header, target, tables });

@@ -9,8 +9,8 @@ use super::run::{Keeping, find_unfinished, run_kept, seconds};
 use crate::terminal::human_time;
 use crate::{Done, families};
 use dyno_core::Driver;
+use dyno_facts::SecretUrl;
 use dyno_facts::format::bytes;
-use dyno_facts::{SecretUrl, TableOrigin};
 use dyno_load::catalog;
 use dyno_runner as runner;
 use dyno_runner::asking::asking;
@@ -193,10 +193,7 @@ fn all_in_the_way(
     let header = goes_on.map(dyno_store::read_header).transpose()?;
     let mut all = Vec::new();
     for (name, target) in reached {
-        let known =
-            header.as_ref().and_then(|header| header.tables.get(name)).into_iter().flatten();
-        let made = known.filter(|(_, origin)| **origin == TableOrigin::Made);
-        let own: BTreeSet<&str> = made.map(|(table, _)| table.as_str()).collect();
+        let own: BTreeSet<&str> = header.iter().flat_map(|header| header.made(name)).collect();
         all.extend(asking(name, None, target, || in_the_way(name, target, families, &own))?);
     }
     Ok(all)
