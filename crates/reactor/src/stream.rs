@@ -1,6 +1,7 @@
 //! Connected sockets: bytes in, bytes out, without blocking.
 
 use crate::event_loop::with_state;
+use crate::ring::Look;
 use crate::source::{EventSource, ready_or_pending};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
@@ -86,6 +87,16 @@ impl SocketStream {
         match &self.0 {
             Way::Ring { key, .. } => with_ring(|ring, _| ring.try_exchange(*key, bytes)),
             Way::Epoll(_) => false,
+        }
+    }
+
+    /// Lets `read` see what has arrived, if it lies in one piece where the kernel has put it. If it returns something,
+    /// all of that counts as received; a copy is spared. After [`Look::Nothing`] the task is woken when something comes.
+    #[inline]
+    pub fn look<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Look<T> {
+        match &self.0 {
+            Way::Ring { key, .. } => with_ring(|ring, task| ring.look(*key, task, read)),
+            Way::Epoll(_) => Look::Refused,
         }
     }
 

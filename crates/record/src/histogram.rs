@@ -6,13 +6,21 @@ use hdrhistogram::Histogram;
 /// Longest latency told apart, in nanoseconds (one hour); longer ones are recorded as this.
 const LONGEST: Nanos = 3_600 * SECOND;
 
+/// Values below this have a cell each; above, each doubling has half as many cells, so that three digits are exact.
+const EXACT: u64 = 2_048;
+/// Doublings until the longest latency is told apart.
+const DOUBLINGS: u32 = (LONGEST / EXACT).ilog2() + 1;
+const CELLS: usize = (DOUBLINGS as usize + 2) * (EXACT as usize / 2);
+
 /// A histogram of latencies in nanoseconds, 1 ns to one hour, exact to three digits.
 ///
-/// Beside the histogram the exact sum, minimum and maximum are kept, and no percentile ever lies
-/// outside minimum and maximum.
+/// Its cells are those of HdrHistogram, kept here because two values of each query are recorded: a third of the
+/// instructions. Beside the cells the exact sum, minimum and maximum are kept, and no percentile ever lies outside
+/// minimum and maximum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latencies {
-    histogram: Histogram<u64>,
+    cells: Box<[u64]>,
+    count: u64,
     sum: u128,
     min: Nanos,
     max: Nanos,
@@ -24,35 +32,62 @@ impl Default for Latencies {
     }
 }
 
+/// The number of the cell that counts `latency`.
+#[inline]
+fn cell_of(latency: Nanos) -> usize {
+    let latency = latency.min(LONGEST);
+    let doublings = EXACT.leading_zeros() + 1 - (latency | (EXACT - 1)).leading_zeros();
+    ((doublings as usize) << (EXACT.ilog2() - 1)) + (latency >> doublings) as usize
+}
+
+/// The largest latency of a cell.
+fn largest_of(cell: usize) -> Nanos {
+    let half = EXACT as usize / 2;
+    let doublings = (cell / half).saturating_sub(1);
+    let within = (cell - doublings * half) as u64;
+    ((within + 1) << doublings) - 1
+}
+
 impl Latencies {
     /// An empty histogram. All memory (about 270 kB) is allocated here.
     pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST, 3).expect("the bounds are constant");
-        Latencies { histogram, sum: 0, min: Nanos::MAX, max: 0 }
+        Latencies {
+            cells: vec![0; CELLS].into_boxed_slice(),
+            count: 0,
+            sum: 0,
+            min: Nanos::MAX,
+            max: 0,
+        }
     }
 
     /// Takes over a histogram that was read from a file; `sum`, `min` and `max` follow from its
     /// cells and are exact to three digits.
-    pub fn from_histogram(histogram: Histogram<u64>) -> Self {
+    pub fn from_histogram(histogram: &Histogram<u64>) -> Self {
         let mut sum = 0_u128;
         for cell in histogram.iter_recorded() {
             let value = histogram.median_equivalent(cell.value_iterated_to());
             sum += u128::from(value) * u128::from(cell.count_at_value());
         }
-        let (min, max) = match histogram.len() {
+        let bounds = match histogram.len() {
             0 => (Nanos::MAX, 0),
             _ => (histogram.min(), histogram.max()),
         };
-        Latencies { histogram, sum, min, max }
+        Latencies::from_parts(histogram, sum, bounds)
     }
 
-    /// Puts together what [`Latencies::histogram`], [`Latencies::sum`] and `bounds` gave.
+    /// Puts together what [`Latencies::to_histogram`], [`Latencies::sum`] and `bounds` gave.
     pub(crate) fn from_parts(
-        histogram: Histogram<u64>,
+        histogram: &Histogram<u64>,
         sum: u128,
         (min, max): (Nanos, Nanos),
     ) -> Self {
-        Latencies { histogram, sum, min, max }
+        let mut latencies = Latencies { sum, min, max, ..Latencies::new() };
+        for cell in histogram.iter_recorded() {
+            let (at, count) = (cell_of(cell.value_iterated_to()), cell.count_at_value());
+            latencies.cells[at] = latencies.cells[at].saturating_add(count);
+            latencies.count = latencies.count.saturating_add(count);
+        }
+        latencies
     }
 
     /// Minimum and maximum as they are kept, also of an empty one.
@@ -62,7 +97,8 @@ impl Latencies {
 
     #[inline]
     pub fn record(&mut self, latency: Nanos) {
-        self.histogram.saturating_record(latency);
+        self.cells[cell_of(latency)] += 1;
+        self.count += 1;
         self.sum += u128::from(latency);
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
@@ -70,7 +106,12 @@ impl Latencies {
 
     /// Adds another histogram: exact, unlike averaging percentiles.
     pub fn add(&mut self, other: &Latencies) {
-        self.histogram.add(&other.histogram).expect("both have the same bounds");
+        if other.count > 0 {
+            for (cell, more) in self.cells.iter_mut().zip(&other.cells) {
+                *cell = cell.saturating_add(*more);
+            }
+        }
+        self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -79,16 +120,17 @@ impl Latencies {
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         // An empty one is left alone: writing zeros would make the system give it memory.
-        if self.count() > 0 {
-            self.histogram.reset();
+        if self.count > 0 {
+            self.cells.fill(0);
         }
+        self.count = 0;
         self.sum = 0;
         self.min = Nanos::MAX;
         self.max = 0;
     }
 
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.count
     }
 
     /// Smallest latency; 0 when empty.
@@ -118,17 +160,59 @@ impl Latencies {
         if self.count() == 0 {
             return 0;
         }
-        self.histogram.value_at_percentile(percent).clamp(self.min, self.max)
+        let wanted = ((percent / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0_u64;
+        let cell = self.cells.iter().position(|&count| {
+            seen = seen.saturating_add(count);
+            seen >= wanted
+        });
+        cell.map_or(self.max, largest_of).clamp(self.min, self.max)
     }
 
-    pub fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+    /// The same in the form that files and other programs know.
+    pub fn to_histogram(&self) -> Histogram<u64> {
+        let mut histogram = empty_histogram();
+        for (cell, &count) in self.cells.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.saturating_record_n(largest_of(cell), count);
+        }
+        histogram
     }
+}
+
+/// One with the bounds of [`Latencies`].
+pub(crate) fn empty_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST, 3).expect("the bounds are constant")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Cells, percentiles and bounds are those of HdrHistogram.
+        #[test]
+        fn cells_are_those_of_hdrhistogram(
+            values in prop::collection::vec((any::<u64>(), 0..64_u32), 1..50),
+            percent in 0.1..100.0_f64,
+        ) {
+            let (mut latencies, mut known) = (Latencies::new(), empty_histogram());
+            for value in values.iter().map(|(value, shift)| (value >> shift).min(LONGEST)) {
+                latencies.record(value);
+                known.saturating_record(value);
+            }
+            let counts = |histogram: &Histogram<u64>| -> Vec<(u64, u64)> {
+                let cells = histogram.iter_recorded();
+                cells.map(|cell| (cell.value_iterated_to(), cell.count_at_value())).collect()
+            };
+            prop_assert_eq!(counts(&latencies.to_histogram()), counts(&known));
+            let expected = known.value_at_percentile(percent).clamp(latencies.min, latencies.max);
+            prop_assert_eq!(latencies.percentile(percent), expected);
+            let bounds = latencies.bounds();
+            let back = Latencies::from_parts(&latencies.to_histogram(), latencies.sum(), bounds);
+            prop_assert_eq!(back, latencies);
+        }
+    }
 
     #[test]
     fn percentiles_stay_within_minimum_and_maximum() {

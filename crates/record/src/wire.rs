@@ -2,6 +2,7 @@
 //! exact, so that what is merged there is what one would have measured alone.
 
 use crate::Latencies;
+use crate::histogram::empty_histogram;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use dyno_core::{ErrorClass, Nanos, Tally};
@@ -57,7 +58,7 @@ impl Serialize for Latencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
         if self.count() > 0 {
-            V2DeflateSerializer::new().serialize(self.histogram(), &mut bytes).map_err(
+            V2DeflateSerializer::new().serialize(&self.to_histogram(), &mut bytes).map_err(
                 |error| S::Error::custom(format!("a histogram can't be packed: {error}")),
             )?;
         }
@@ -73,13 +74,13 @@ impl<'de> Deserialize<'de> for Latencies {
         let form = LatenciesForm::deserialize(from)?;
         let sum = u128::from(form.sum[0]) << 64 | u128::from(form.sum[1]);
         let histogram = unpack(&form.cells).map_err(D::Error::custom)?;
-        Ok(Latencies::from_parts(histogram, sum, (form.min, form.max)))
+        Ok(Latencies::from_parts(&histogram, sum, (form.min, form.max)))
     }
 }
 
 fn unpack(cells: &str) -> Result<Histogram<u64>, String> {
     if cells.is_empty() {
-        return Ok(Latencies::new().histogram().clone());
+        return Ok(empty_histogram());
     }
     let bytes = BASE64_STANDARD_NO_PAD.decode(cells).map_err(|error| error.to_string());
     let histogram = bytes.and_then(|bytes| read_cells(&bytes));
@@ -96,7 +97,7 @@ pub fn read_cells(bytes: &[u8]) -> Result<Histogram<u64>, String> {
     }
     let read: Histogram<u64> =
         Reader::new().deserialize(&mut &*bytes).map_err(|error| error.to_string())?;
-    let mut histogram = Latencies::new().histogram().clone();
+    let mut histogram = empty_histogram();
     histogram.add(&read).map_err(|error| error.to_string())?;
     Ok(histogram)
 }
@@ -120,7 +121,7 @@ mod tests {
     fn cells_that_claim_gigabytes_are_refused_unread() {
         let mut plain = Vec::new();
         hdrhistogram::serialization::V2Serializer::new()
-            .serialize(Latencies::new().histogram(), &mut plain)
+            .serialize(&empty_histogram(), &mut plain)
             .expect("memory");
         assert_eq!(read_cells(&plain).map(|read| read.len()), Ok(0));
         plain[4..8].copy_from_slice(&0xffff_0006_u32.to_be_bytes());

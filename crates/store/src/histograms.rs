@@ -58,7 +58,7 @@ pub(crate) fn lines(
         .begin_log_with(&mut text, serializer)
         .map_err(|error| error.to_string())?;
     for (tag, latencies) in kinds.chain(service).chain(lateness) {
-        log.write_histogram(latencies.histogram(), begins, length, Tag::new(tag))
+        log.write_histogram(&latencies.to_histogram(), begins, length, Tag::new(tag))
             .map_err(|error| error.to_string())?;
     }
     Ok(text)
@@ -94,7 +94,7 @@ fn entry(line: &str) -> Option<(String, f64, Latencies)> {
         return None;
     };
     let bytes = STANDARD.decode(entry.encoded_histogram()).ok()?;
-    let latencies = Latencies::from_histogram(read_cells(&bytes).ok()?);
+    let latencies = Latencies::from_histogram(&read_cells(&bytes).ok()?);
     let tag = entry.tag().map_or(String::new(), |tag| tag.as_str().to_owned());
     Some((tag, entry.start_timestamp().as_secs_f64(), latencies))
 }

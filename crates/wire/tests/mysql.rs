@@ -333,6 +333,37 @@ fn a_preparation_is_read_in_any_pieces() {
     assert!(matches!(step, PrepareStep::Failed(error) if error.errno == 1295));
 }
 
+#[test]
+fn a_plain_answer_is_read_at_once_and_nothing_else_is() {
+    let answer = |caches: bool| Answer::new(true, caches);
+    let row = b"\0\0\x07";
+    let described = Script::new(true).packet(&[2]).columns(&[3, 3]);
+    let described = described.packet(row).packet(row).end(1).bytes;
+    let known = Script::new(true).packet(&[2, 0]).packet(row).end(1).bytes;
+    let changed = Script::new(true).ok(7, 1, 2).bytes;
+    let rows = |rows| Executed { has_rows: true, rows, affected: 0 };
+    let seven = Executed { has_rows: false, rows: 0, affected: 7 };
+    let cases = [(false, &described, rows(2)), (true, &known, rows(1)), (true, &changed, seven)];
+    for (caches, whole, executed) in cases {
+        let mut plain = answer(caches);
+        assert_eq!(plain.plain(whole, 1), Some(executed));
+        assert_eq!(plain.status(), 1);
+        assert_eq!(plain.warnings(), if executed.has_rows { 0 } else { 2 });
+        for len in 0..whole.len() {
+            assert_eq!(answer(caches).plain(&whole[..len], 1), None, "{len} bytes");
+        }
+        assert_eq!(answer(caches).plain(&[whole, &b"\x01"[..]].concat(), 1), None);
+        assert_eq!(answer(caches).plain(whole, 2), None);
+        assert_eq!(Answer::new(false, caches).plain(whole, 1), None);
+    }
+    // Columns that are sent only once, more results, an error.
+    let described = Script::new(true).packet(&[2, 1]).columns(&[3, 3]).end(1);
+    let failed = Script::new(true).packet(b"\xff\x0f\x05#HY000no");
+    for other in [described, Script::new(true).ok(0, 8, 0), failed] {
+        assert_eq!(answer(true).plain(&other.bytes, 1), None);
+    }
+}
+
 /// Packets with sequence numbers that fit, so that what is inside them is looked at.
 fn packets(payloads: &[Vec<u8>]) -> Vec<u8> {
     payloads.iter().fold(Script::new(true), |script, payload| script.packet(payload)).bytes
@@ -386,6 +417,14 @@ proptest! {
             let mut later = Later::default();
             prop_assert_eq!(scanned(answer(), &bytes, step, &mut later), outcome);
             prop_assert_eq!(later.rows, kept.0);
+        }
+        let mut at_once = answer();
+        if let Some(executed) = at_once.plain(&bytes, 1) {
+            let mut scanner = answer();
+            let scan = scanner.scan(&bytes, &mut Definitions::default(), &mut Discard);
+            prop_assert_eq!(scan, Ok((bytes.len(), AnswerStep::Done(executed))));
+            let ends = |answer: &Answer| (answer.status(), answer.warnings());
+            prop_assert_eq!(ends(&at_once), ends(&scanner));
         }
     }
 }

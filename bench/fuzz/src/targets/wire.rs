@@ -36,7 +36,10 @@ pub(super) fn mysql_answer(input: &[u8]) {
         }
     }
     answer.begin(encoding, sequence);
-    let _ = answer.scan(bytes, &mut columns, &mut Discard);
+    let scanned = answer.scan(bytes, &mut columns, &mut Discard);
+    if let Some(executed) = answer.plain(bytes, sequence) {
+        assert_eq!(scanned, Ok((bytes.len(), AnswerStep::Done(executed))));
+    }
     let _ = PrepareAnswer::new(bit(0), sequence).scan(bytes);
 }
 

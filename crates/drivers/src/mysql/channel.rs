@@ -74,7 +74,15 @@ impl Channel {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.idle = false;
-        self.transport.send_buffer(&mut self.out).await?;
+        let Channel { transport, inbox, answer, .. } = self;
+        transport.send_buffer(&mut self.out).await?;
+        if !R::WANTED && !R::DESCRIBED && inbox.filled().is_empty() {
+            let read = |received: &[u8]| answer.plain(received, sequence);
+            if let Some(executed) = transport.recv_or_read(inbox, read).await? {
+                self.idle = true;
+                return Ok(executed);
+            }
+        }
         self.answer.begin(encoding, sequence);
         self.receive(definitions, rows).await
     }

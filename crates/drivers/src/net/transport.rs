@@ -5,7 +5,7 @@ use super::inbox::Inbox;
 use super::packed::Packed;
 use super::tls::{TlsConfig, explain};
 use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND, SessionTls};
-use dyno_reactor::{EventSource, SocketStream, now, sleep_until, timeout};
+use dyno_reactor::{EventSource, Look, SocketStream, now, sleep_until, timeout};
 use dyno_wire::mysql::compression::{Compression, Frames};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -113,6 +113,32 @@ impl Transport {
     #[inline]
     pub async fn recv(&mut self, inbox: &mut Inbox) -> DbResult<()> {
         poll_fn(|_| self.poll_recv(inbox)).await
+    }
+
+    /// As [`Transport::recv`], with an empty inbox. What `read` can do with is not left there: it is returned.
+    #[inline]
+    pub async fn recv_or_read<T>(
+        &mut self,
+        inbox: &mut Inbox,
+        mut read: impl FnMut(&[u8]) -> Option<T>,
+    ) -> DbResult<Option<T>> {
+        poll_fn(|_| {
+            if let Layer::Plain = self.layer {
+                match self.socket.look(&mut read) {
+                    Look::Nothing => return Poll::Pending,
+                    Look::Taken(done) => return Poll::Ready(Ok(Some(done))),
+                    Look::Refused => {}
+                }
+            }
+            ready!(self.poll_recv(inbox))?;
+            let received = inbox.filled();
+            let (len, done) = (received.len(), read(received));
+            if done.is_some() {
+                inbox.consume(len);
+            }
+            Poll::Ready(Ok(done))
+        })
+        .await
     }
 
     #[inline]

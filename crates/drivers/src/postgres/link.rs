@@ -106,10 +106,9 @@ impl Link {
     /// can be read at once; then [`Link::collect_one`] has to read it.
     #[inline]
     pub(super) async fn plain_answer(&mut self, has_rows: bool) -> DbResult<Option<Executed>> {
-        self.transport.recv(&mut self.inbox).await?;
-        let received = self.inbox.filled();
-        let Some(answer) = backend::plain_answer(received, has_rows) else { return Ok(None) };
-        self.inbox.consume(received.len());
+        let read = |received: &[u8]| backend::plain_answer(received, has_rows);
+        let answer = self.transport.recv_or_read(&mut self.inbox, read).await?;
+        let Some(answer) = answer else { return Ok(None) };
         self.state.status = answer.status;
         self.state.usable = true;
         Ok(Some(Executed { has_rows, rows: answer.rows, affected: answer.affected }))

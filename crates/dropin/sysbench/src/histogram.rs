@@ -24,7 +24,7 @@ fn value_of(bucket: usize) -> f64 {
 
 fn fill(latencies: &Latencies) -> Vec<u64> {
     let mut buckets = vec![0; BUCKETS];
-    let histogram = latencies.histogram();
+    let histogram = latencies.to_histogram();
     for cell in histogram.iter_recorded() {
         let latency_ns = histogram.median_equivalent(cell.value_iterated_to());
         buckets[bucket_of(latency_ns as f64 / 1e6)] += cell.count_at_value();

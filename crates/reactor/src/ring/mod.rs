@@ -23,6 +23,7 @@ use io_uring::{IoUring, cqueue, opcode};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, send, shutdown};
+pub use slot::Look;
 use slot::{Next, SocketSlot};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -155,6 +156,19 @@ impl Ring {
     ) -> Poll<Result<usize, Errno>> {
         self.slots[key as usize].waiter = waiter;
         self.try_recv(key, into).transpose().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// [`SocketStream::look`](crate::SocketStream::look), for a task that waits if there is nothing.
+    #[inline]
+    pub(crate) fn look<T>(
+        &mut self,
+        key: u32,
+        waiter: u32,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Look<T> {
+        let slot = &mut self.slots[key as usize];
+        slot.waiter = waiter;
+        slot.look(&mut self.buffers, read)
     }
 
     #[inline]

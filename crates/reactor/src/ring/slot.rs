@@ -26,6 +26,16 @@ pub(super) enum Next {
     SendMore,
 }
 
+/// What a look at what has arrived came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look<T> {
+    /// Nothing has arrived.
+    Nothing,
+    Taken(T),
+    /// What has arrived has to be received.
+    Refused,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct SocketSlot {
     pub(super) waiter: u32,
@@ -69,6 +79,22 @@ impl SocketSlot {
     pub(super) fn is_writable(&mut self) -> bool {
         self.wants_room = self.unsent.len() >= UNSENT_LIMIT_BYTES && self.send_error.is_none();
         !self.wants_room
+    }
+
+    /// Lets `read` see what has arrived where the kernel has put it; it is taken if `read` returns something.
+    #[inline]
+    pub(super) fn look<T>(
+        &mut self,
+        buffers: &mut Buffers,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Look<T> {
+        let Some((id, len)) = self.held else {
+            return if self.is_readable() { Look::Refused } else { Look::Nothing };
+        };
+        let Some(read) = read(buffers.filled(id, len)) else { return Look::Refused };
+        self.held = None;
+        buffers.give(id);
+        Look::Taken(read)
     }
 
     /// Copies what has landed. `Ok(Some(0))` at the end of the stream, `Ok(None)` when nothing is there; `Next::Arm`

@@ -125,6 +125,56 @@ impl Answer {
         self.state.status
     }
 
+    /// Reads `received` as one whole answer whose first packet has this sequence number: OK, or a result set whose rows
+    /// are only counted and whose columns nobody wants. `None` for anything else, which has to be scanned from
+    /// [`Answer::begin`] on.
+    #[inline]
+    pub fn plain(&mut self, received: &[u8], sequence: u8) -> Option<Executed> {
+        let state = &mut self.state;
+        let is_any = self.framing.is_any_sequence();
+        if !state.deprecate_eof {
+            return None;
+        }
+        let mut packets = Packets { rest: received, sequence, is_any };
+        let head = packets.next()?;
+        let mut executed = Executed::default();
+        let end = match *head {
+            [0, ..] => head,
+            [0xfb | 0xff, ..] | [] => return None,
+            _ => {
+                let mut reader = PacketReader::new(head);
+                let columns = reader.lenenc().ok().filter(|it| (1..=MAX_COLUMNS).contains(it))?;
+                // Columns that come once only are kept by the other way.
+                let sent = match state.cache_metadata {
+                    true if reader.u8().ok()? != 0 => return None,
+                    true => 0,
+                    false => columns,
+                };
+                for _ in 0..sent {
+                    packets.next()?.first().filter(|first| **first != 0xff)?;
+                }
+                executed.has_rows = true;
+                loop {
+                    let row = packets.next()?;
+                    if ends_rows(*row.first()?, row.len()) {
+                        break row;
+                    }
+                    executed.rows += 1;
+                }
+            }
+        };
+        if end[0] == 0xff || !packets.rest.is_empty() {
+            return None;
+        }
+        let ok = OkPacket::read(end).ok().filter(|ok| ok.status & STATUS_MORE_RESULTS == 0)?;
+        state.status = ok.status;
+        state.warnings = ok.warnings.into();
+        if !executed.has_rows {
+            executed.affected = ok.affected;
+        }
+        Some(executed)
+    }
+
     /// Scans received bytes; the first number counts the consumed ones. `definitions` belongs to the statement (or to
     /// the session, for text) and takes the column definitions that the server sends.
     #[inline]
@@ -289,12 +339,10 @@ impl State {
     /// Reads an OK packet; returns the number of changed rows.
     #[inline]
     fn read_ok(&mut self, payload: &[u8]) -> Scanned<u64> {
-        let mut reader = PacketReader::new(&payload[1..]);
-        let affected = reader.lenenc()?;
-        let _last_insert_id = reader.lenenc()?;
-        self.status = reader.u16()?;
-        self.warnings = self.warnings.saturating_add(u32::from(reader.u16()?));
-        Ok(affected)
+        let ok = OkPacket::read(payload)?;
+        self.status = ok.status;
+        self.warnings = self.warnings.saturating_add(u32::from(ok.warnings));
+        Ok(ok.affected)
     }
 
     #[inline]
@@ -383,6 +431,46 @@ impl State {
             self.skip_bytes = header.length;
             at += HEADER_BYTES;
         }
+    }
+}
+
+/// OK, also at the end of rows.
+struct OkPacket {
+    affected: u64,
+    status: u16,
+    warnings: u16,
+}
+
+impl OkPacket {
+    #[inline]
+    fn read(payload: &[u8]) -> Scanned<Self> {
+        let mut reader = PacketReader::new(payload.get(1..).unwrap_or_default());
+        let affected = reader.lenenc()?;
+        let _last_insert_id = reader.lenenc()?;
+        Ok(OkPacket { affected, status: reader.u16()?, warnings: reader.u16()? })
+    }
+}
+
+/// Whole packets, one after the other.
+struct Packets<'a> {
+    rest: &'a [u8],
+    sequence: u8,
+    is_any: bool,
+}
+
+impl<'a> Packets<'a> {
+    /// `None` when it is not there as a whole, goes on in the next one, or has a wrong number.
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (&[a, b, c, sequence], rest) = self.rest.split_first_chunk::<HEADER_BYTES>()?;
+        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        if length == FULL_PACKET_BYTES || (sequence != self.sequence && !self.is_any) {
+            return None;
+        }
+        let (payload, rest) = rest.split_at_checked(length)?;
+        self.rest = rest;
+        self.sequence = sequence.wrapping_add(1);
+        Some(payload)
     }
 }
 

@@ -105,6 +105,11 @@ impl Framing {
     }
 
     #[inline]
+    pub(super) fn is_any_sequence(&self) -> bool {
+        self.is_any_sequence
+    }
+
+    #[inline]
     pub fn next_sequence(&self) -> u8 {
         self.next_sequence
     }

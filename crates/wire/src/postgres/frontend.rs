@@ -2,7 +2,7 @@
 
 use super::types::{PostgresColumn, ValueFormat, param_oid};
 use super::{Read, WireError};
-use crate::decimal::{push_double_15g, push_int};
+use crate::decimal::{LONGEST_INT, push_double_15g, write_int};
 use dyno_core::{Param, ParamType};
 
 /// Protocol 3.0, known to every server since PostgreSQL 7.4.
@@ -226,8 +226,7 @@ fn push_param(out: &mut Vec<u8>, param: Param<'_>, declared: ParamType) -> Read<
         (Param::Double(value), ParamType::Double) => push_word(out, value.to_be_bytes()),
         (Param::Int(value), ParamType::Double) => push_word(out, (value as f64).to_be_bytes()),
         (Param::Text(text), ParamType::Text) if text.len() <= MESSAGE_LIMIT_BYTES => {
-            out.extend_from_slice(&(text.len() as u32).to_be_bytes());
-            out.extend_from_slice(text);
+            push_counted(out, text);
         }
         (Param::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
         _ => return Err(WireError("a parameter is not of the type declared for it")),
@@ -256,23 +255,40 @@ fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = ValueFormat> + 
     }
 }
 
+/// As [`push_text_param`], in one piece.
+#[inline]
+fn push_int_param(out: &mut Vec<u8>, value: i64) {
+    const LEN_BYTES: usize = 4;
+    let mut text = [0; LEN_BYTES + LONGEST_INT];
+    let at = write_int(&mut text, value);
+    let len = (text.len() - at) as u32;
+    text[at - LEN_BYTES..at].copy_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(&text[at - LEN_BYTES..]);
+}
+
 #[inline]
 fn push_text_param(out: &mut Vec<u8>, param: Param<'_>) -> Read<()> {
-    let length_at = out.len();
-    out.extend_from_slice(&[0; 4]);
     match param {
-        Param::Int(value) => push_int(out, value),
-        Param::Double(value) => push_double_15g(out, value),
-        Param::Text(text) if text.len() <= MESSAGE_LIMIT_BYTES => out.extend_from_slice(text),
-        Param::Text(_) => return Err(WireError("a parameter is longer than 1 GiB")),
-        Param::Null => {
-            out[length_at..].copy_from_slice(&(-1_i32).to_be_bytes());
-            return Ok(());
+        Param::Int(value) => push_int_param(out, value),
+        Param::Double(value) => {
+            let length_at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            push_double_15g(out, value);
+            let len = (out.len() - length_at - 4) as u32;
+            out[length_at..length_at + 4].copy_from_slice(&len.to_be_bytes());
         }
+        Param::Text(text) if text.len() <= MESSAGE_LIMIT_BYTES => push_counted(out, text),
+        Param::Text(_) => return Err(WireError("a parameter is longer than 1 GiB")),
+        Param::Null => out.extend_from_slice(&(-1_i32).to_be_bytes()),
     }
-    let len = (out.len() - length_at - 4) as u32;
-    out[length_at..length_at + 4].copy_from_slice(&len.to_be_bytes());
     Ok(())
+}
+
+/// A text behind its length.
+#[inline]
+fn push_counted(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+    out.extend_from_slice(text);
 }
 
 #[inline]

@@ -263,25 +263,25 @@ impl<'a> Bound<'a> {
         variables: &'a mut Variables,
         memory: &mut Vec<Param<'static>>,
     ) -> Self {
+        let references = &statement.references;
+        let count = references.len();
+        let mut bound = Bound { few: [Param::Null; FEW], many: Vec::new(), count };
+        if count <= FEW && variables.bind_ints(references, &mut bound.few) {
+            return bound;
+        }
         let is_postgres = dialect == Dialect::Postgres;
         if is_postgres {
-            for reference in &statement.references {
+            for reference in references {
                 variables.make_text_unless_int(reference.variable);
             }
         }
         let variables = &*variables;
-        let count = statement.references.len();
-        let mut bound = Bound { few: [Param::Null; FEW], many: Vec::new(), count };
+        let mut params = references.iter().map(|one| variables.param(one.variable, is_postgres));
         if count > FEW {
             bound.many = emptied(std::mem::take(memory));
-            bound.many.extend(
-                statement.references.iter().map(|one| variables.param(one.variable, is_postgres)),
-            );
-            return bound;
-        }
-        // Iterators side by side are not inlined here, which costs more than the copy.
-        for (number, one) in statement.references.iter().enumerate() {
-            bound.few[number & (FEW - 1)] = variables.param(one.variable, is_postgres);
+            bound.many.extend(params);
+        } else {
+            bound.few.fill_with(|| params.next().unwrap_or(Param::Null));
         }
         bound
     }

@@ -1,6 +1,6 @@
 //! The variables of one client.
 
-use crate::script::{NoValue, ScriptValue, parse_value};
+use crate::script::{NoValue, Reference, ScriptValue, parse_value};
 use dyno_core::Param;
 
 /// A variable: a value, a text, or one made from the other when it was asked for.
@@ -83,6 +83,20 @@ impl Variables {
         if !matches!(self.0[number as usize].value, Some(ScriptValue::Int(_))) {
             self.text(number);
         }
+    }
+
+    /// The parameters of most statements: integers that have no text. False where others are among them.
+    #[inline]
+    pub(super) fn bind_ints(&self, references: &[Reference], params: &mut [Param<'_>]) -> bool {
+        for (reference, param) in references.iter().zip(params) {
+            match &self.0[reference.variable as usize] {
+                Variable { value: Some(ScriptValue::Int(value)), has_text: false, .. } => {
+                    *param = Param::Int(*value);
+                }
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// The variable as a parameter: its text, if there is one and `prefers_text`, else its value; NULL when undefined.

@@ -30,7 +30,7 @@ pub(crate) use command::{Action, Amount, Word};
 pub use error::ScriptError;
 pub(crate) use program::{Op, Program, Scope, is_true};
 pub(crate) use scanner::is_variable_name;
-pub(crate) use statement::{Statement, Store};
+pub(crate) use statement::{Reference, Statement, Store};
 pub use value::ScriptValue;
 pub(crate) use value::{NoValue, leading_int, parse_value};
 
