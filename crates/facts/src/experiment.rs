@@ -52,7 +52,12 @@ pub struct ExperimentFacts {
     /// The window ends after this many transactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
+    /// The most of them where time ends them.
     pub repeats: u32,
+    /// Seconds after which the experiment begins no further repeat; the first is made in any case. Of pairs the
+    /// comparison says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats_s: Option<f64>,
     /// Seconds between two lines of the interval series.
     pub interval_s: f64,
     /// The data are loaded before the first trial.
@@ -105,6 +110,25 @@ impl ExperimentFacts {
     /// unit of statistics.
     pub fn pairs_per_unit(&self) -> u32 {
         self.restart_each.max(self.reload_each).max(1)
+    }
+
+    /// The fewest repeats, and the seconds after which no further one is begun, where time ends them.
+    pub fn time_bound(&self) -> Option<(u32, f64)> {
+        match &self.comparison {
+            Some(comparison) => {
+                let stop = comparison.stop;
+                stop.budget_s.map(|seconds| (stop.pairs_least, seconds))
+            }
+            None => self.repeats_s.map(|seconds| (1, seconds)),
+        }
+    }
+
+    /// Whether fewer repeats may be made than are planned.
+    pub fn has_open_repeats(&self) -> bool {
+        match &self.comparison {
+            Some(comparison) => comparison.stop.pairs_least < comparison.stop.pairs_most,
+            None => self.repeats_s.is_some(),
+        }
     }
 }
 
@@ -165,6 +189,14 @@ pub struct StopRule {
     /// Seconds after which the experiment begins no further pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
+}
+
+impl StopRule {
+    /// Whether what is found may end the pairs before their time or their number does.
+    pub fn may_end_sooner(&self) -> bool {
+        let is_judged = self.is_until_decided || self.half_width.is_some();
+        is_judged && self.pairs_least < self.pairs_most
+    }
 }
 
 /// The search for the highest rate that an objective allows.

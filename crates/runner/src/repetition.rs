@@ -4,8 +4,8 @@
 
 use crate::earlier::ServerChanged;
 use dyno_facts::{
-    ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary,
-    earlier_pairs, say,
+    ComparisonFacts, ExperimentFacts, Message, PlanStep, PlannedTrial, Purpose, StepAction,
+    TrialSummary, earlier_pairs, say,
 };
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
@@ -79,10 +79,14 @@ pub(super) fn next(
     }
     let spent_s = clock.spent_s(&step.experiment, run);
     let experiment = plan.experiment(&step.experiment);
-    let is_begun = |other: &&PlanStep| run.is_complete(&other.id);
-    let stop = experiment.filter(|_| round(plan, step, trial).find(is_begun).is_none());
-    let why = |experiment| why_enough(plan, experiment, run, step, trial, (clock.figures, spent_s));
-    match stop.and_then(why) {
+    let why = |experiment: &ExperimentFacts| match &experiment.comparison {
+        Some(comparison) => {
+            let of = (experiment, comparison);
+            why_enough(plan, of, run, step, trial, (clock.figures, spent_s))
+        }
+        None => why_over(plan, experiment, run, trial.repeat, spent_s),
+    };
+    match experiment.and_then(why) {
         Some(why) => NextTrial::Skip(why),
         None => NextTrial::Run(Box::new(trial.clone()), Purpose::Measure),
     }
@@ -130,16 +134,51 @@ fn levels(plan: &Plan, experiment: &str) -> usize {
     measured.collect::<BTreeSet<_>>().len()
 }
 
+/// Why no further repeat of an experiment is begun, if so: all its points are repeated equally often.
+fn why_over(
+    plan: &Plan,
+    experiment: &ExperimentFacts,
+    run: &Run,
+    repeat: u32,
+    spent_s: f64,
+) -> Option<Message> {
+    let (least, seconds) = experiment.time_bound()?;
+    let is_next = |step: &&PlanStep| {
+        step.experiment == experiment.name
+            && matches!(&step.action, StepAction::Trial(of) if of.repeat == repeat
+                && of.purpose == Purpose::Measure)
+    };
+    let next: Vec<&PlanStep> = plan.steps.iter().filter(is_next).collect();
+    if repeat <= least || next.iter().any(|step| run.is_complete(&step.id)) {
+        return None;
+    }
+    let next_s = expected_s(plan, run, &experiment.name, spent_s, &next);
+    (spent_s + next_s > seconds)
+        .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
+}
+
+/// How long these steps will take: as guessed, at the pace of what the experiment has executed so far.
+fn expected_s(plan: &Plan, run: &Run, experiment: &str, spent_s: f64, next: &[&PlanStep]) -> f64 {
+    let own = plan.steps.iter().filter(|step| step.experiment == experiment);
+    let executed = own.filter(|step| run.is_complete(&step.id));
+    let guessed_s: f64 = executed.map(|step| step.estimated_s).sum();
+    let pace = if guessed_s > 0.0 { spent_s / guessed_s } else { 1.0 };
+    pace * next.iter().map(|step| step.estimated_s).sum::<f64>()
+}
+
 /// Why a comparison needs no further pair, if so.
 fn why_enough(
     plan: &Plan,
-    experiment: &ExperimentFacts,
+    (experiment, comparison): (&ExperimentFacts, &ComparisonFacts),
     run: &Run,
     step: &PlanStep,
     trial: &PlannedTrial,
     (figures, spent_s): (TrialFigures, f64),
 ) -> Option<Message> {
-    let comparison = experiment.comparison.as_ref()?;
+    // What a pair has begun is made to its end.
+    if round(plan, step, trial).any(|other| run.is_complete(&other.id)) {
+        return None;
+    }
     let stop = comparison.stop;
     let unit = experiment.pairs_per_unit();
     // A session that goes on with others makes a unit: with the least there is something to compare them by.
@@ -177,11 +216,11 @@ fn why_enough(
         margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
         budget_s: stop.budget_s,
     };
-    let next = (trial.repeat..trial.repeat + unit).map(|repeat| {
+    let next = (trial.repeat..trial.repeat + unit).flat_map(|repeat| {
         let of = PlannedTrial { repeat, ..trial.clone() };
-        round(plan, step, &of).map(|next| next.estimated_s).sum::<f64>()
+        round(plan, step, &of).collect::<Vec<_>>()
     });
-    let next_s = next.sum();
+    let next_s = expected_s(plan, run, &step.experiment, spent_s, &next.collect::<Vec<_>>());
     let mut decided = decide(&wanted, &pairs, spent_s, next_s);
     if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
         && let Some((why, may_help)) = vetoed(run, figures, &experiment.name, level.as_ref())

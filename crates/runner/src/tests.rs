@@ -65,12 +65,13 @@ fn decide(
     }
 }
 
-/// Stores a complete trial of 10 s as it was decided.
+/// Stores a complete trial as it was decided.
 fn store(
     run: &mut Run,
     step: &PlanStep,
     trial: &PlannedTrial,
     purpose: Purpose,
+    window_s: f64,
     tps: f64,
     p99_us: f64,
 ) {
@@ -86,9 +87,9 @@ fn store(
     };
     let mut summary = identity.clone().summary(TrialStatus::Complete);
     summary.tps = tps;
-    summary.window_s = 10.0;
-    summary.offered = trial.rate.map(|rate| (rate * 10.0) as u64);
-    summary.counts.committed = (tps * 10.0) as u64;
+    summary.window_s = window_s;
+    summary.offered = trial.rate.map(|rate| (rate * window_s) as u64);
+    summary.counts.committed = (tps * window_s) as u64;
     // Adds up, with all workers inside transactions all the time.
     summary.counts.started = summary.counts.committed;
     summary.latency.count = summary.counts.committed;
@@ -117,6 +118,18 @@ fn go_by(
     most: usize,
     tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
 ) -> Vec<String> {
+    go_timed(figures, plan, run, most, 10.0, tps)
+}
+
+/// The same where a trial takes so many seconds.
+fn go_timed(
+    figures: TrialFigures,
+    plan: &Plan,
+    run: &mut Run,
+    most: usize,
+    window_s: f64,
+    tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
+) -> Vec<String> {
     let complete = run.complete().map(|trial| trial.step.clone()).collect();
     let skipped = run.header().skipped.keys().cloned().collect();
     let settled: BTreeSet<String> = plan.settled(&complete, &skipped);
@@ -130,7 +143,7 @@ fn go_by(
                 let tps = tps(step, &trial);
                 // As slow as a queue that grows where the rate is not reached.
                 let p99_us = if trial.rate.is_some_and(|rate| tps < rate) { 1e6 } else { 2e3 };
-                store(run, step, &trial, purpose, tps, p99_us);
+                store(run, step, &trial, purpose, window_s, tps, p99_us);
                 executed.push(step.id.clone());
             }
             NextTrial::Skip(why) => {
@@ -372,6 +385,67 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
         why.to_string().starts_with("The budget of 130 s was spent after 6 pairs; half-width "),
         "{why}"
     );
+}
+
+#[test]
+fn pairs_fill_their_budget_at_the_pace_that_they_have() {
+    // Guessed are 10 s for a trial.
+    let plan = plan(
+        "workers = 1\nduration_s = 10\n\
+         compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..50\", budget = \"130s\" }\n",
+    );
+    let pairs = |window_s: f64| {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = new_run(dir.path());
+        go_timed(FIGURES, &plan, &mut run, usize::MAX, window_s, noisy).len() / 2
+    };
+    assert_eq!([2.0, 4.0, 50.0].map(pairs), [32, 16, 6]);
+}
+
+/// Two levels on two targets, whose repeats have 61 s.
+fn timed_repeats() -> Plan {
+    let mut plan = plan("workers = [1, 8]\nduration_s = 10\nrepeats = 40\n");
+    plan.experiments[0].repeats_s = Some(61.0);
+    plan
+}
+
+#[test]
+fn repeats_keep_their_time_whatever_the_pace() {
+    let plan = timed_repeats();
+    let made = |window_s: f64| {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = new_run(dir.path());
+        let executed = go_timed(FIGURES, &plan, &mut run, usize::MAX, window_s, noisy);
+        let points = ["a/workers=1/", "a/workers=8/", "b/workers=1/", "b/workers=8/"];
+        let counts = points.map(|point| executed.iter().filter(|id| id.contains(point)).count());
+        assert_eq!(counts, [counts[0]; 4], "all points equally often");
+        assert!(plan.remaining(&settled(&plan, &run)).is_empty());
+        let next = format!("e/b/workers=8/repeat={}", counts[0] + 1);
+        (counts[0], run.header().skipped[&next].to_string())
+    };
+    let said = "15 repeats were made in the 61 s that the plan has for them.";
+    assert_eq!(made(1.0), (15, said.to_owned()));
+    assert_eq!(made(0.5).0, 30, "twice as fast: twice as many in the same time");
+    // A repeat that takes longer than there is, and one that leaves too little for another.
+    let said = "1 repeat was made in the 61 s that the plan has for it.";
+    assert_eq!([40.0, 10.0].map(made), [(1, said.to_owned()), (1, said.to_owned())]);
+}
+
+#[test]
+fn interrupted_repeats_go_on_as_they_would_have() {
+    let plan = timed_repeats();
+    let go_on = |run: &mut Run, most: usize| go_timed(FIGURES, &plan, run, most, 1.0, noisy);
+    let dir = tempfile::tempdir().expect("a folder");
+    let whole = go_on(&mut new_run(dir.path()), usize::MAX);
+    for cut in [1, 4, 58, 60] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = new_run(dir.path());
+        let mut executed = go_on(&mut run, cut);
+        let path = run.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
+        let mut run = Run::open(&path).expect("goes on");
+        executed.extend(go_on(&mut run, usize::MAX));
+        assert_eq!(executed, whole, "cut after {cut}");
+    }
 }
 
 #[test]

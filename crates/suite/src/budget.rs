@@ -4,14 +4,18 @@ use crate::plan::{Overrides, Plan};
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Suite, SuiteExperiment};
 use dyno_core::offer::DataSizing;
-use dyno_facts::{ExperimentFacts, Message, say};
+use dyno_facts::{ExperimentFacts, Message, Purpose, StepAction, say};
+use std::collections::BTreeMap;
 
 /// No suite is smaller at a smaller share: everything is at its least.
 const SHARE_LEAST: f64 = 1e-6;
 /// Halvings of the span between a share that fits and one that does not.
 const HALVINGS: u32 = 24;
-/// More passes over the queries than these tell little more.
-const PASSES_MOST: u32 = 60;
+/// Passes that are planned where time ends them: it does so before, unless they are faster than any that are known.
+const PASSES_MOST: u32 = 200;
+
+/// Seconds for the passes over queries of experiments, by their names.
+pub(crate) type PassTimes = BTreeMap<String, f64>;
 
 /// The largest plan whose estimate stays within the budget.
 pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result<Plan, SuiteError> {
@@ -21,22 +25,17 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             .hint(hint)
             .into());
     }
-    let of = |share: f64, passes: Option<u32>| {
+    let of = |share: f64, passes: &PassTimes| {
         Plan::of_size(suite, &Overrides { shrink: Some(share), ..overrides.clone() }, passes)
     };
-    let of_share = |share: f64| of(share, None);
+    let of_share = |share: f64| of(share, &PassTimes::new());
     let full = of_share(1.0)?;
     if full.estimated_s <= budget_s {
         return Ok(full);
     }
     let mut best = of_share(SHARE_LEAST)?;
     let with_answers = suite.experiments.iter().all(has_answers);
-    if with_answers && best.estimated_s > budget_s {
-        let mut smallest = of_share(share_of_rows(&best, &full))?;
-        smallest.facts.notes.push(say!(smallest_with_answers));
-        return Ok(smallest);
-    }
-    if best.estimated_s > budget_s {
+    if best.estimated_s > budget_s && !with_answers {
         let message = format!(
             "The run takes about {:.0} s at its smallest, more than the budget of {budget_s} s.",
             best.estimated_s.ceil()
@@ -57,49 +56,54 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             high = middle;
         }
     }
-    match with_answers {
-        true => {
-            let share = share_of_rows(&best, &full);
-            most_passes(|passes| of(share, Some(passes)), budget_s)
-        }
-        false => Ok(best),
+    let share = if with_answers { share_of_rows(&best, &full) } else { low };
+    let mut timed = of(share, &pass_times(suite, &best, budget_s))?;
+    // Fewer passes than the suite has may fit where those do not.
+    if best.estimated_s > budget_s && timed.estimated_s > budget_s {
+        timed.facts.notes.push(say!(smallest_with_answers));
     }
+    Ok(timed)
 }
 
-/// Data whose answers are known are of few sizes: what is left of the budget goes into passes.
-fn most_passes(
-    of: impl Fn(u32) -> Result<Plan, SuiteError>,
-    budget_s: f64,
-) -> Result<Plan, SuiteError> {
-    let (mut fitting, mut too_many) = (1, PASSES_MOST + 1);
-    let mut best = of(fitting)?;
-    while too_many - fitting > 1 {
-        let middle = u32::midpoint(fitting, too_many);
-        let plan = of(middle)?;
-        if plan.estimated_s <= budget_s {
-            (fitting, best) = (middle, plan);
-        } else {
-            too_many = middle;
+/// How long passes over queries take is not known before the run: they get what the rest of the plan leaves of the
+/// budget, each experiment as much of it as it is guessed to need.
+fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
+    let is_timed = |name: &str| {
+        let mut written = suite.experiments.iter();
+        let ends_otherwise = |planned: &ExperimentFacts| {
+            planned.has_open_repeats() || planned.time_bound().is_some()
+        };
+        written.any(|written| written.name.value == name && has_answers(written))
+            && !plan.experiment(name).is_some_and(ends_otherwise)
+    };
+    let mut guessed_s = PassTimes::new();
+    for step in plan.steps.iter().filter(|step| is_timed(&step.experiment)) {
+        if matches!(&step.action, StepAction::Trial(trial) if trial.purpose == Purpose::Measure) {
+            *guessed_s.entry(step.experiment.clone()).or_default() += step.estimated_s;
         }
     }
-    Ok(best)
+    let all_s: f64 = guessed_s.values().sum();
+    let left_s = (budget_s - (plan.estimated_s - all_s)).max(0.0);
+    // Short numbers, and in sum never more than there is.
+    let part = |own_s: f64| (left_s * own_s / all_s * 10.0).floor() / 10.0;
+    guessed_s.into_iter().map(|(name, own_s)| (name, part(own_s))).collect()
 }
 
-/// Plans so many passes, unless the user or what is found says how many pairs there are.
-pub(crate) fn repeat(experiment: &SuiteExperiment, planned: &mut ExperimentFacts, passes: u32) {
-    let passes = passes - passes % planned.pairs_per_unit();
-    if passes <= planned.repeats {
-        return;
-    }
+/// Plans passes until their time is over, unless the user or what is found says how many pairs there are.
+pub(crate) fn repeat(experiment: &SuiteExperiment, planned: &mut ExperimentFacts, seconds: f64) {
+    let most = PASSES_MOST - PASSES_MOST % planned.pairs_per_unit();
+    let most = most.max(planned.repeats);
     let written = experiment.compare.as_ref().and_then(|compare| compare.stop.pairs);
     if let Some(comparison) = &mut planned.comparison {
         let stop = &mut comparison.stop;
-        if written.is_some() || stop.pairs_least < stop.pairs_most {
+        if written.is_some() || stop.budget_s.is_some() || stop.pairs_least < stop.pairs_most {
             return;
         }
-        (stop.pairs_least, stop.pairs_most) = (passes, passes);
+        (stop.pairs_most, stop.budget_s) = (most, Some(seconds));
+    } else {
+        planned.repeats_s = Some(seconds);
     }
-    planned.repeats = passes;
+    planned.repeats = most;
 }
 
 /// Whether the data have sizes at which the right answers are known.
@@ -133,7 +137,14 @@ pub(crate) fn told(
         Some(_) if !is_published && suite.experiments.iter().all(has_answers) => {
             let sized = |planned: &ExperimentFacts| {
                 let scale = planned.options.get("scale").cloned().unwrap_or_default();
-                say!(sized_with_answers, name = &planned.name, scale = scale, n = planned.repeats)
+                let (name, n) = (&planned.name, planned.repeats);
+                match planned.time_bound() {
+                    Some((_, seconds)) => {
+                        let seconds = seconds.to_string();
+                        say!(sized_with_passes, name = name, scale = scale, seconds = seconds)
+                    }
+                    None => say!(sized_with_answers, name = name, scale = scale, n = n),
+                }
             };
             experiments.iter().map(sized).collect()
         }

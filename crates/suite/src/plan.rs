@@ -10,7 +10,7 @@ use dyno_facts::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::budget;
+use crate::budget::{self, PassTimes};
 use crate::compare;
 use crate::nodes::usual_name;
 use crate::problem::{Problem, SuiteError, hint_of_known};
@@ -178,15 +178,16 @@ impl Plan {
     pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
         match overrides.budget_s {
             Some(budget_s) => budget::fit(suite, overrides, budget_s),
-            None => Plan::of_size(suite, overrides, None),
+            None => Plan::of_size(suite, overrides, &PassTimes::new()),
         }
     }
 
-    /// The same of the size that `shrink` says, with so many passes at least where the suite leaves their number open.
+    /// The same of the size that `shrink` says. Experiments with a time in `passes` repeat theirs until it is over,
+    /// where the suite leaves their number open.
     pub(crate) fn of_size(
         suite: &Suite,
         overrides: &Overrides,
-        passes: Option<u32>,
+        passes: &PassTimes,
     ) -> Result<Plan, SuiteError> {
         let mut notes = Vec::new();
         let taken = match suite.targets.is_empty() {
@@ -319,10 +320,8 @@ impl Plan {
 
     /// True where a half-width or the end of a search may end it sooner than estimated.
     pub fn may_end_sooner(&self) -> bool {
-        self.experiments.iter().any(|experiment| {
-            let stop = experiment.comparison.as_ref().map(|comparison| comparison.stop);
-            stop.is_some_and(|stop| stop.pairs_least < stop.pairs_most)
-        })
+        let mut comparisons = self.experiments.iter().filter_map(|one| one.comparison.as_ref());
+        comparisons.any(|comparison| comparison.stop.may_end_sooner())
     }
 
     fn error(
@@ -390,7 +389,7 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
 fn plan_experiments(
     suite: &Suite,
     overrides: &Overrides,
-    passes: Option<u32>,
+    passes: &PassTimes,
     targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<Message>,
 ) -> Result<Vec<ExperimentFacts>, SuiteError> {
@@ -414,8 +413,8 @@ fn plan_experiments(
         (planned.title, planned.title_zh) = (title, title_zh);
         planned.scripts = scripts::read(suite, experiment)?;
         compare::plan(experiment, &mut planned, targets, notes);
-        if let Some(passes) = passes {
-            budget::repeat(experiment, &mut planned, passes);
+        if let Some(seconds) = passes.get(&planned.name) {
+            budget::repeat(experiment, &mut planned, *seconds);
         }
         planned.retry_starved = compare::retries(experiment, &planned, overrides);
         scale_out::plan(&suite.text, experiment, &mut planned, targets, notes)?;

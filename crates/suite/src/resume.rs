@@ -42,6 +42,7 @@ pub(crate) fn hash(plan: &Plan) -> String {
             vec![json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault))];
         // Left out where there are none: plans of before there were stages keep their hash.
         essence.extend(one.stage_s.map(|stage_s| json!(stage_s)));
+        essence.extend(one.repeats_s.map(|repeats_s| json!({ "repeats_s": repeats_s })));
         match essence.as_slice() {
             [whole] => whole.clone(),
             cut => json!(cut),

@@ -166,8 +166,11 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
 
     /// The repeats that are made in any case.
     fn planned(&self) -> u32 {
-        let stop = self.experiment.comparison.as_ref().map(|comparison| comparison.stop);
-        stop.map_or(self.experiment.repeats, |stop| stop.pairs_least)
+        match (&self.experiment.comparison, self.experiment.time_bound()) {
+            (Some(comparison), _) => comparison.stop.pairs_least,
+            (None, Some((least, _))) => least,
+            (None, None) => self.experiment.repeats,
+        }
     }
 
     /// The searches on all targets side by side, one after the other for each number of workers.
@@ -216,8 +219,8 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
     }
 }
 
-/// A guess of the seconds that steps take, given what each takes by itself. A comparison takes
-/// what is left of its budget at most, unless the fewest pairs take longer; `spent_s` of an experiment is gone.
+/// A guess of the seconds that steps take, given what each takes by itself. Repeats whose time is bounded take
+/// what is left of it at most, unless the fewest of them take longer; `spent_s` of an experiment is gone.
 pub fn estimate(
     experiments: &[ExperimentFacts],
     steps: &[(&PlanStep, f64)],
@@ -225,22 +228,21 @@ pub fn estimate(
 ) -> f64 {
     let of = |experiment: &ExperimentFacts| {
         let (mut others_s, mut least_s, mut trials_s) = (0.0, 0.0, 0.0);
-        let stop = experiment.comparison.as_ref().map(|comparison| comparison.stop);
+        let bound = experiment.time_bound();
         for &(step, own_s) in steps.iter().filter(|(step, _)| step.experiment == experiment.name) {
-            match (&step.action, stop) {
-                (StepAction::Trial(trial), Some(stop)) if trial.purpose == Purpose::Measure => {
+            match (&step.action, bound) {
+                (StepAction::Trial(trial), Some((least, _)))
+                    if trial.purpose == Purpose::Measure =>
+                {
                     trials_s += own_s;
-                    if trial.repeat <= stop.pairs_least {
+                    if trial.repeat <= least {
                         least_s += own_s;
                     }
                 }
                 _ => others_s += own_s,
             }
         }
-        let left_s = match stop.and_then(|stop| stop.budget_s) {
-            Some(budget_s) => budget_s - spent_s(&experiment.name),
-            None => f64::INFINITY,
-        };
+        let left_s = bound.map_or(0.0, |(_, seconds)| seconds - spent_s(&experiment.name));
         others_s + trials_s.min(left_s.max(least_s))
     };
     let is_of_none = |(step, _): &&(&PlanStep, f64)| {

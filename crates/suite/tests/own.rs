@@ -110,24 +110,29 @@ fn a_budget_decides_the_size() {
 fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     let of = |plan: &Plan| {
         let planned = &plan.experiments[0];
-        (planned.options["scale"].clone(), planned.repeats, plan.shrink)
+        (planned.options["scale"].clone(), planned.time_bound(), plan.shrink)
+    };
+    let has_note = |plan: &Plan, part: &str| {
+        plan.notes.iter().any(|note| note.to_string().contains(part))
     };
     let two_minutes = within("tpch", &["m"], 120.0);
-    let (scale, passes, share) = of(&two_minutes);
+    let (scale, bound, share) = of(&two_minutes);
     assert_eq!((scale.as_str(), share), ("0.1", 0.01));
-    assert!(passes > 4, "{passes}");
-    assert!((100.0..=120.0).contains(&two_minutes.estimated_s), "{} s", two_minutes.estimated_s);
-    let note = two_minutes.notes.iter().map(ToString::to_string);
+    let (least, seconds) = bound.expect("a time");
+    assert!(least == 1 && (100.0..115.0).contains(&seconds), "{bound:?}");
+    assert!((119.0..=120.0).contains(&two_minutes.estimated_s), "{} s", two_minutes.estimated_s);
+    assert!(!two_minutes.may_end_sooner(), "the number of passes follows the time");
     let said = format!(
-        "Sized for the budget: tpch has scale factor 0.1, for which there are reference answers, and {passes} passes \
-         at each point."
+        "Sized for the budget: tpch has scale factor 0.1, for which there are reference answers, and as many passes \
+         as end in {seconds} s."
     );
-    assert!(note.clone().any(|note| note == said), "{:?}", note.collect::<Vec<_>>());
+    assert!(has_note(&two_minutes, &said), "{:?}", two_minutes.notes);
 
     let pairs = within("tpch", &["a", "b"], 120.0);
     let stop = pairs.experiments[0].comparison.as_ref().expect("a comparison").stop;
-    assert!(of(&pairs).0 == "0.1" && of(&pairs).1 > 6, "{:?}", of(&pairs));
-    assert_eq!((stop.pairs_least, stop.pairs_most), (of(&pairs).1, of(&pairs).1));
+    assert_eq!((of(&pairs).0.as_str(), stop.pairs_least), ("0.1", 6));
+    assert!(stop.pairs_most > 100 && stop.budget_s > Some(90.0), "{stop:?}");
+    assert!((119.0..=120.0).contains(&pairs.estimated_s), "{} s", pairs.estimated_s);
     let wanted = WantedStop { pairs: Some((6, 6)), ..WantedStop::default() };
     let compare = Versus {
         baseline: "a".to_owned(),
@@ -137,14 +142,31 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     };
     let six = Overrides { budget_s: Some(120.0), compare: Some(compare), ..given(&["a", "b"]) };
     let six = Plan::build(&suite("tpch"), &six).expect("a plan");
-    assert_eq!(of(&six).1, 6, "as the user has said");
+    assert_eq!((of(&six).1, six.experiments[0].repeats), (None, 6), "as the user has said");
+    assert!(has_note(&six, "and 6 passes at each point."), "{:?}", six.notes);
 
     let longest = within("tpch", &["m"], 1_500.0);
     assert_eq!(of(&longest).0, "1");
+    // Four passes take longer, one does not.
+    let one = within("tpch", &["m"], 3.15);
+    assert!(of(&one).0 == "0.01" && one.estimated_s <= 3.15, "{} s", one.estimated_s);
+    assert!(!has_note(&one, "the smallest one is used"), "{:?}", one.notes);
     let short = within("tpch", &["m"], 2.0);
-    assert_eq!(of(&short), ("0.01".to_owned(), 4, 0.001));
-    let said = short.notes.iter().any(|note| note.to_string().contains("the smallest one is used"));
-    assert!(said && short.estimated_s > 2.0, "{:?}", short.notes);
+    assert_eq!((of(&short).0.as_str(), short.shrink), ("0.01", 0.001));
+    assert!(has_note(&short, "the smallest one is used"), "{:?}", short.notes);
+    assert!((2.0..3.0).contains(&short.estimated_s), "{} s", short.estimated_s);
+}
+
+#[test]
+fn passes_among_other_loads_get_what_those_leave() {
+    for targets in [&["a"][..], &["a", "b"]] {
+        let plan = within("mixed", targets, 600.0);
+        let bounds = plan.experiments.iter().map(|planned| (&*planned.name, planned.time_bound()));
+        let timed: Vec<_> = bounds.filter(|(_, bound)| bound.is_some()).collect();
+        let is_tpch = matches!(timed.as_slice(), [("tpch", Some((_, seconds)))] if *seconds > 1.0);
+        assert!(is_tpch, "{timed:?}");
+        assert!((599.0..=600.0).contains(&plan.estimated_s), "{} s", plan.estimated_s);
+    }
 }
 
 #[test]

@@ -21,36 +21,30 @@ pub(crate) fn text(plan: &Plan) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A step; or all pairs of a load level, of which a comparison makes as many as it needs.
+/// A step; or all repeats of a load level whose number the run decides.
 struct StepRow<'a> {
-    level: Option<PairedLevel<'a>>,
+    level: Option<OpenLevel<'a>>,
     first: usize,
     last: usize,
     /// Each with its seconds.
     steps: Vec<(&'a PlanStep, f64)>,
 }
 
-/// Its experiment, workers, degree and rate, and the most pairs.
-type PairedLevel<'a> = (&'a str, u32, Option<u32>, Option<u64>, u32);
+/// Its experiment, workers, degree and rate.
+type OpenLevel<'a> = (&'a str, u32, Option<u32>, Option<u64>);
 
-fn paired_level<'a>(plan: &Plan, step: &'a PlanStep) -> Option<PairedLevel<'a>> {
+fn open_level<'a>(plan: &Plan, step: &'a PlanStep) -> Option<OpenLevel<'a>> {
     let StepAction::Trial(trial) = &step.action else { return None };
-    let stop = plan.experiment(&step.experiment)?.comparison.as_ref()?.stop;
-    let is_open = stop.pairs_least < stop.pairs_most && trial.purpose == Purpose::Measure;
+    let planned = plan.experiment(&step.experiment)?;
+    let is_open = planned.has_open_repeats() && trial.purpose == Purpose::Measure;
     let rate = trial.rate.map(f64::to_bits);
-    is_open.then_some((
-        step.experiment.as_str(),
-        trial.workers,
-        trial.degree,
-        rate,
-        stop.pairs_most,
-    ))
+    is_open.then_some((step.experiment.as_str(), trial.workers, trial.degree, rate))
 }
 
 fn steps(plan: &Plan) -> String {
     let mut rows: Vec<StepRow<'_>> = Vec::new();
     for (number, step) in (1..).zip(&plan.steps) {
-        let level = paired_level(plan, step);
+        let level = open_level(plan, step);
         let seconds = (step, step.estimated_s);
         match rows.iter_mut().find(|row| level.is_some() && row.level == level) {
             Some(row) => {
@@ -78,7 +72,6 @@ impl StepRow<'_> {
             }
         }
         let seconds = dyno_suite::estimate(&plan.experiments, &self.steps, |_| 0.0);
-        let most = self.level.map(|(.., most)| most);
         vec![
             match self.first == self.last {
                 true => self.first.to_string(),
@@ -86,15 +79,14 @@ impl StepRow<'_> {
             },
             step.experiment.clone(),
             targets.join(", "),
-            planned.map_or(String::new(), |planned| what(planned, step, most)),
+            planned.map_or(String::new(), |planned| what(planned, step)),
             // Those of a search that may not be needed.
             if seconds > 0.0 { format!("{seconds:.0}") } else { "–".to_owned() },
         ]
     }
 }
 
-/// `most` pairs are made of what is repeated until it is known.
-fn what(planned: &ExperimentFacts, step: &PlanStep, most: Option<u32>) -> String {
+fn what(planned: &ExperimentFacts, step: &PlanStep) -> String {
     match &step.action {
         StepAction::Prepare => match planned.data {
             Some(data) if data.tables > 1 => format!(
@@ -107,12 +99,12 @@ fn what(planned: &ExperimentFacts, step: &PlanStep, most: Option<u32>) -> String
             }
             None => "load".to_owned(),
         },
-        StepAction::Trial(trial) => of_trial(trial, most),
+        StepAction::Trial(trial) => of_trial(planned, trial),
         StepAction::Cleanup => "drop the tables that this run has made".to_owned(),
     }
 }
 
-fn of_trial(trial: &PlannedTrial, most: Option<u32>) -> String {
+fn of_trial(planned: &ExperimentFacts, trial: &PlannedTrial) -> String {
     let mut text = match trial.degree {
         Some(degree) => format!("queries at degree {degree}"),
         None if trial.workers == 1 => "1 worker".to_owned(),
@@ -130,13 +122,30 @@ fn of_trial(trial: &PlannedTrial, most: Option<u32>) -> String {
     if trial.warmup_s > 0.0 {
         text.push_str(&format!(" after {} s of warm-up", trial.warmup_s));
     }
-    match (trial.purpose, most) {
-        (Purpose::Measure, Some(most)) => text.push_str(&format!(", up to {most} pairs")),
-        (Purpose::Measure, None) => text.push_str(&format!(", repeat {}", trial.repeat)),
-        (Purpose::Search, _) => text.push_str(", search"),
-        (Purpose::Confirm, _) => text.push_str(", confirmation"),
+    match trial.purpose {
+        Purpose::Measure => text.push_str(&repeats(planned, trial.repeat)),
+        Purpose::Search => text.push_str(", search"),
+        Purpose::Confirm => text.push_str(", confirmation"),
     }
     text
+}
+
+/// The number of this repeat, or what ends them all.
+fn repeats(planned: &ExperimentFacts, repeat: u32) -> String {
+    if !planned.has_open_repeats() {
+        return format!(", repeat {repeat}");
+    }
+    let stop = planned.comparison.as_ref().map(|comparison| comparison.stop);
+    match (stop, planned.time_bound()) {
+        (None, bound) => {
+            let (_, seconds) = bound.unwrap_or_default();
+            format!(", repeated for {seconds} s")
+        }
+        (Some(stop), Some((least, seconds))) if !stop.may_end_sooner() => {
+            format!(", pairs for {seconds} s, {least} at least")
+        }
+        (Some(stop), _) => format!(", up to {} pairs", stop.pairs_most),
+    }
 }
 
 /// Tables of each target, in the order of their experiments.
@@ -181,6 +190,7 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_facts::SecretUrl;
     use dyno_suite::{Overrides, Suite};
 
     fn table(pairs: &str) -> String {
@@ -207,5 +217,30 @@ mod tests {
         let closed = table("pairs = 6");
         assert_eq!(closed.matches("worker").count(), 2 * 2 * 6, "{closed}");
         assert!(closed.contains("8 workers, 10 s, repeat 6") && !closed.contains("up to"));
+    }
+
+    #[test]
+    fn passes_within_a_budget_have_a_time_instead_of_a_number() {
+        let row = |targets: &[&str]| {
+            let url = |name: &&str| {
+                ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d")))
+            };
+            let overrides = Overrides {
+                targets: targets.iter().map(url).collect(),
+                budget_s: Some(120.0),
+                ..Overrides::default()
+            };
+            let suite = Suite::open("tpch", &crate::offers()).expect("a suite");
+            let text = steps(&Plan::build(&suite, &overrides).expect("a plan"));
+            let mut rows = text.lines().filter(|line| line.contains("queries at degree 0"));
+            let row = rows.next().map(str::to_owned).unwrap_or_default();
+            assert!(rows.next().is_none(), "one row for all of them: {text}");
+            row
+        };
+        let alone = row(&["m"]);
+        assert!(alone.contains("queries at degree 0, repeated for 10"), "{alone}");
+        let pairs = row(&["a", "b"]);
+        assert!(pairs.contains("queries at degree 0, pairs for 9"), "{pairs}");
+        assert!(pairs.contains(" s, 6 at least"), "{pairs}");
     }
 }

@@ -390,10 +390,12 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         run.update(fill)?;
         return Ok((run, vec![begins]));
     }
+    let is_open = plan.experiments.iter().any(|planned| planned.has_open_repeats());
+    let up_to = if is_open { "up to " } else { "" };
     // Those of a search that may not be needed aren't counted.
     let steps = match plan.steps.iter().filter(|step| step.estimated_s > 0.0).count() {
         1 => "1 step".to_owned(),
-        count => format!("{count} steps"),
+        count => format!("{up_to}{count} steps"),
     };
     let about = human_time(plan.estimated_s);
     let most = if plan.may_end_sooner() { "at most " } else { "" };

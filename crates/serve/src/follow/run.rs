@@ -219,10 +219,7 @@ impl RunFollower {
             None => complete.union(&skipped).cloned().collect(),
         };
         let is_sequential = |facts: &&ExperimentFacts| {
-            facts
-                .comparison
-                .as_ref()
-                .is_some_and(|facts| facts.stop.pairs_least < facts.stop.pairs_most)
+            facts.comparison.as_ref().is_some_and(|facts| facts.stop.may_end_sooner())
         };
         let sequential = self.header.experiments.iter().filter(is_sequential);
         let known = Known {
