@@ -1,6 +1,6 @@
 //! Small questions and commands.
 
-use crate::{LoadError, doing as note, while_doing};
+use crate::{LoadError, LoadObserver, doing as note, while_doing};
 use dyno_core::{AnswerTable, DbError, Dialect, Driver, Session};
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -16,6 +16,21 @@ pub async fn execute<S: Session>(
     // Whatever comes without end ends the session.
     let rows = &mut AnswerTable::default();
     session.query(sql, rows).await.map(drop).map_err(while_doing(doing))
+}
+
+/// Drops these tables, where they exist, in this order.
+pub async fn drop_tables<S: Session>(
+    session: &mut S,
+    names: &[String],
+    observer: &dyn LoadObserver,
+) -> Result<(), LoadError> {
+    for name in names {
+        observer.dropping_table(name);
+        let sql = format!("DROP TABLE IF EXISTS {name}");
+        let dropped = execute(session, format!("`{sql}`"), &sql).await;
+        dropped.map_err(|error| error.with_sql(&sql))?;
+    }
+    Ok(())
 }
 
 /// # Errors

@@ -11,25 +11,21 @@ impl Runner<'_> {
     pub(super) fn clear(&mut self) {
         let plan = self.plan;
         let is_cleanup = |step: &&PlanStep| step.action == StepAction::Cleanup;
-        // Workloads share names of tables, and not every one can drop only some of its own: first the one that has made
-        // them all.
-        for has_made_all in [true, false] {
-            for step in plan.steps.iter().filter(is_cleanup) {
-                if let Err(failure) = self.clear_of(step, has_made_all) {
-                    let left = format!("note: tables of {} are left: ", step.target);
-                    output::talk(&format!("{left}{}", failure.message));
-                    return;
-                }
+        for step in plan.steps.iter().filter(is_cleanup) {
+            if let Err(failure) = self.clear_of(step) {
+                let left = format!("note: tables of {} are left: ", step.target);
+                output::talk(&format!("{left}{}", failure.message));
+                return;
             }
         }
     }
 
-    fn clear_of(&mut self, step: &PlanStep, has_made_all: bool) -> Result<(), Failure> {
+    fn clear_of(&mut self, step: &PlanStep) -> Result<(), Failure> {
         let (experiment, reached) = self.parties(step)?;
         let owner = self.plan.owner(&step.target).to_owned();
         let known = self.run.header().tables.get(&owner);
         let parts = ownership::split(known, &experiment.tables());
-        if parts.made.is_empty() || (has_made_all && !parts.found.is_empty()) {
+        if parts.made.is_empty() {
             return Ok(());
         }
         let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);

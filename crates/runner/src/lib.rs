@@ -57,7 +57,7 @@ pub use fleet::RunFleet;
 pub use permits::Permits;
 pub use repetition::TrialFigures;
 pub use summary::{identity, kinds, summarise};
-pub use target_lock::{lock_holder, locked_tables, refuse_locked, shared_warning};
+pub use target_lock::{TableLock, lock_holder, lock_tables, shared_warning};
 
 use crate::databases::{ReachedDatabase, reach_planned};
 use crate::earlier::EarlierLooks;
@@ -125,7 +125,9 @@ pub fn execute(
     let environment = &run.header().environment;
     // What can't be read is named by the paper.
     let own = (run.last_trial() > 0).then(|| dyno_store::read(run.path()).ok()).flatten();
-    let locks = TargetLocks::new(&plan.suite.name, &environment.host);
+    let (suite, host) = (&plan.suite.name, &environment.host);
+    let name = format!("dyno run {suite}, process {} on {host}", std::process::id());
+    let locks = TargetLocks::new(&name);
     let mut runner = Runner {
         locks,
         shares_targets,
@@ -418,11 +420,9 @@ impl Runner<'_> {
         let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
         let nodes = watched::watched(self.plan.target(&owner), reached);
         let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes);
-        if !parts.made.is_empty() {
-            experiment
-                .remove(&reached.database, &parts.made, &observer)
-                .map_err(|failure| failure.at(&title))?;
-        }
+        experiment
+            .remove(&reached.database, &parts.made, &observer)
+            .map_err(|failure| failure.at(&title))?;
         let told = parts.told();
         observer.finish(&told.to_string());
         self.run.update(|header| {

@@ -7,8 +7,8 @@
 //! the plan knows them. Load generators of a fleet take none, the run that they belong to does. A run whose targets are
 //! one database under two names finds its own lock and goes on.
 //!
-//! Verbs of the front ends take no lock, since of their originals many may work at once. They ask who has it: what
-//! changes or drops tables is refused then, and a load is warned.
+//! Verbs that load or drop tables hold the same lock while they work ([`lock_tables`]). The `run` of front ends takes
+//! none, since of their originals many may work at once. It asks who has the lock, and is warned.
 
 use crate::databases::{Database, ReachedDatabase, with_driver};
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use crate::output;
 use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
 use dyno_facts::Role;
 use dyno_load::query::is_pooled;
-use dyno_load::{LoadError, LoadObserver, LoadSessions, Unobserved, doing, while_doing};
+use dyno_load::{LoadError, LoadObserver, LoadSessions, doing, while_doing};
 use dyno_observe::LOCK_CLASS;
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ const POOLED: &str = "a pooler in between gives the server's sessions to other c
 const PING: Duration = Duration::from_secs(600);
 
 pub(crate) struct TargetLocks {
-    /// What others see of this run: its suite, process and host.
+    /// What others see of this process.
     name: String,
     /// Tells its sessions from those of others on any server.
     nonce: String,
@@ -69,12 +69,12 @@ enum LockAnswer {
 }
 
 impl TargetLocks {
-    pub(crate) fn new(suite: &str, host: &str) -> Self {
+    /// `name` is what others see of this process.
+    pub(crate) fn new(name: &str) -> Self {
         let process = std::process::id();
         let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let nonce = format!("{process:x}.{:x}", moment.as_nanos());
         // PostgreSQL cuts names after 63 bytes; the nonce is what must stay whole.
-        let name = format!("dyno run {suite}, process {process} on {host}");
         let name = name.chars().filter(char::is_ascii).take(40).collect();
         TargetLocks { name, nonce, taken: 0, held: BTreeMap::new() }
     }
@@ -147,8 +147,8 @@ fn places(reached: &ReachedDatabase) -> Vec<&Database> {
 
 const ASKING: &str = "asking who has locked the tables";
 
-/// The run that has locked the tables of a workload, in words, by one question. `None` also where the server knows no
-/// such locks, or refuses to say.
+/// The run or load that has locked the tables of a workload, in words, by one question. `None` also where the server knows
+/// no such locks, or refuses to say.
 ///
 /// # Errors
 /// The session is lost.
@@ -168,42 +168,53 @@ pub async fn lock_holder<S: Session>(session: &mut S, workload: &str) -> DbResul
     Ok(who.filter(|who| who.contains("session ")))
 }
 
-/// Why a verb that changes or drops tables does not begin; `None` where no run has locked them.
+/// Keeps runs and other verbs away from tables until it ends. Where its session is lost meanwhile, the load goes on: the
+/// next one is then no longer refused, and nothing else changes.
+#[must_use]
+pub struct TableLock {
+    _held: Option<HeldLock>,
+}
+
+/// Locks the tables of a workload for a verb that loads or drops them. Embedded databases and servers without such locks
+/// have none.
 ///
 /// # Errors
-/// Those of [`LoadSessions`]: the server can't be reached, or hangs.
-pub fn locked_tables(
+/// A run or another verb works on them. Else those of [`LoadSessions`]: the server can't be reached, or hangs.
+pub fn lock_tables(
     database: &Database,
     workload: &str,
     observer: &dyn LoadObserver,
-) -> Result<Option<Failure>, LoadError> {
+) -> Result<TableLock, LoadError> {
     if database.blocks() {
-        return Ok(None);
+        return Ok(TableLock { _held: None });
     }
-    let who = with_driver!(database, driver => {
+    // A server that hangs is noticed here; and behind a pooler, where no lock can be held, one can be seen.
+    let holder = with_driver!(database, driver => {
         LoadSessions::new(driver, observer, 1)
             .at_first_node()
             .one(async |session| {
                 lock_holder(session, workload).await.map_err(while_doing(ASKING))
             })
     })?;
-    Ok(who.map(|who| {
-        Failure::new(format!("A run works on these tables: {who}."))
-            .with_hint("wait for its end, or use another database")
-    }))
+    let mut locks =
+        TargetLocks::new(&format!("dyno on {workload}, process {}", std::process::id()));
+    let (who, held) = match locks.session(database, vec![workload.to_owned()]) {
+        Ok((LockAnswer::Held, lock)) => (None, Some(lock)),
+        Ok((LockAnswer::Refused(who), _)) => (Some(who), None),
+        Ok((LockAnswer::Unknown(_), _)) | Err(_) => (holder, None),
+    };
+    match who {
+        None => Ok(TableLock { _held: held }),
+        Some(who) => Err(LoadError::data(
+            format!("Another run or load works on these tables: {who}."),
+            "wait for its end, or use another database",
+        )),
+    }
 }
 
-/// Fails where a run has locked the tables of a workload.
-///
-/// # Errors
-/// As [`locked_tables`].
-pub fn refuse_locked(database: &Database, workload: &str) -> Result<(), Failure> {
-    locked_tables(database, workload, &Unobserved)?.map_or(Ok(()), Err)
-}
-
-/// The warning for a load beside the run that has the lock.
+/// The warning for what is measured beside the holder of the lock.
 pub fn shared_warning(who: &str) -> String {
-    format!("a run works on the same tables, each measures the other's load: {who}")
+    format!("a run or load works on the same tables, and each disturbs the other: {who}")
 }
 
 fn unlocked(target: &str, why: &str) {
@@ -213,7 +224,9 @@ fn unlocked(target: &str, why: &str) {
 }
 
 fn refused(target: &str, who: &str) -> Failure {
-    Failure::new(format!("Another run works on the same tables of target {target}: {who}.")).with_hint(
+    let message =
+        format!("Another run or load works on the same tables of target {target}: {who}.");
+    Failure::new(message).with_hint(
         "Wait for its end, or give this run a database of its own; `--share-target` measures beside it, and the paper \
          says so.",
     )
@@ -335,7 +348,7 @@ fn of_postgres(workload: &str) -> (String, String) {
     let key = key(workload);
     let holder = format!(
         "SELECT a.application_name || ' (session ' || a.pid || ' of ' || a.usename || \
-         coalesce(' from ' || host(a.client_addr), '') || ')' \
+         coalesce(' from ' || host(a.client_addr), '') || ' in database ' || a.datname || ')' \
          FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
          WHERE l.locktype = 'advisory' AND l.granted AND l.classid::bigint = {LOCK_CLASS} \
          AND l.objid::bigint = {key} AND a.datname = current_database()"
@@ -352,7 +365,8 @@ fn of_mysql(own: &str, workload: &str) -> (String, String) {
     let holder = format!(
         "SELECT CASE WHEN IS_USED_LOCK({lock}) IN ({own}) THEN '{OWN}' ELSE \
          CONCAT('session ', IS_USED_LOCK({lock}), COALESCE((SELECT CONCAT(' of ', user, ' from ', host) \
-         FROM information_schema.processlist WHERE id = IS_USED_LOCK({lock})), '')) END"
+         FROM information_schema.processlist WHERE id = IS_USED_LOCK({lock})), ''), \
+         ' in database ', DATABASE()) END"
     );
     (format!("SELECT GET_LOCK({lock}, 0)"), holder)
 }
@@ -390,11 +404,31 @@ fn key(name: &str) -> i32 {
 mod tests {
     use super::*;
     use crate::databases::{ReachedNode, ServerPlace, reach};
+    use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers};
+    use dyno_load::Unobserved;
+
+    /// What a session is told by a server whose answers to SELECT have that many rows, of 1, 2, 3.
+    fn told(rows: u64) -> LockAnswer {
+        let service = Service::Constant(0);
+        let driver = SimDriver::new(SimulatedAnswers { service, rows, ..Default::default() });
+        let locks = TargetLocks::new("dyno run s");
+        let (name, nonce) = (locks.name, locks.nonce);
+        let order = LockOrder { name, nonce, number: 0, workloads: vec!["tpcc".to_owned()] };
+        let ((told, answer), (stop, until)) = (channel(), channel());
+        drop(stop);
+        hold(&driver, &order, &told, &until);
+        answer.recv().expect("an answer")
+    }
+
+    #[test]
+    fn a_server_that_knows_no_locks_keeps_nobody_from_loading() {
+        assert!(matches!(told(1), LockAnswer::Held));
+        assert!(matches!(told(0), LockAnswer::Unknown(_)));
+    }
 
     #[test]
     fn names_fit_into_what_servers_keep_and_hold_no_quotes() {
-        let locks =
-            TargetLocks::new("it's a suite with a name that is much longer than others", "a-host");
+        let locks = TargetLocks::new("dyno run it's a suite with a name much longer than others");
         let order = LockOrder {
             name: locks.name.clone(),
             nonce: locks.nonce.clone(),
@@ -416,10 +450,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let url = format!("sqlite:{}", dir.path().join("x.db").display());
         let mut reached = reach("main", &url).expect("a database");
-        let mut locks = TargetLocks::new("s", "h");
+        let mut locks = TargetLocks::new("dyno run s");
         let taken = locks.take("main", &reached, &["tpcc".to_owned()], false);
         assert_eq!(taken.map_err(|failure| failure.message), Ok(None));
-        assert!(refuse_locked(&reached.database, "tpcc").is_ok());
+        // Loads as well: the database itself has them take turns.
+        let loads = [1, 2].map(|_| lock_tables(&reached.database, "tpcc", &Unobserved).is_ok());
+        assert_eq!(loads, [true, true]);
         locks.release("main");
         let mut count = |roles: &[Role]| {
             let node = |role: &Role| ReachedNode {

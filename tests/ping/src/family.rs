@@ -12,7 +12,6 @@ use dyno_runner::failure::Failure;
 use dyno_runner::family::{
     After, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, Ready, ask, given, refused,
 };
-use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -83,15 +82,6 @@ impl Family for PingFamily {
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let existing = ask(driver, async |session| tables(session).await)?;
         Ok(existing.into_iter().filter(|table| table == "ping").collect())
-    }
-
-    fn remove<D: Driver>(
-        &self,
-        driver: &D,
-        _tables: &[String],
-        _observer: &LoadProgress,
-    ) -> Result<(), Failure> {
-        ask(driver, async |session| execute(session, "dropping ping", "DROP TABLE ping").await)
     }
 }
 

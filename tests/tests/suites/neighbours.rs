@@ -4,6 +4,7 @@
 use dyno_testkit::{
     MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
 };
+use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 
@@ -55,13 +56,14 @@ fn front_ends_keep_off(folder: &Path, url: &str, who: &str) {
     for command in ["prepare", "cleanup"] {
         let ran = sysbench(folder, url, command);
         assert_eq!(ran.code, 1, "{}", ran.all());
-        assert!(ran.stdout.contains("FATAL: A run works on these tables: "), "{}", ran.all());
+        let words = "FATAL: Another run or load works on these tables: ";
+        assert!(ran.stdout.contains(words), "{}", ran.all());
         assert!(ran.stdout.contains(who), "no `{who}` in: {}", ran.all());
         assert!(ran.stderr.contains("hint: wait for its end"), "{}", ran.all());
     }
     let ran = sysbench(folder, url, "run");
     assert_eq!(ran.code, 0, "{}", ran.all());
-    let warned = ran.stderr.lines().filter(|line| line.contains("a run works on the same tables"));
+    let warned = ran.stderr.lines().filter(|line| line.contains("a run or load works on the"));
     assert_eq!(warned.count(), 1, "{}", ran.all());
     assert!(!ran.stdout.contains("works on the same"), "{}", ran.all());
 }
@@ -70,11 +72,11 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
     // Longer than the others take.
-    suite(folder, &[("main", url)], SYSBENCH, 30);
+    suite(folder, &[("main", url)], SYSBENCH, 40);
     let mut first = measuring(folder, "first");
     let second = dyno(folder, &["run", "s.toml", "--dir", "second"]);
     assert_eq!(second.code, 1, "{}", second.all());
-    let words = "error: Another run works on the same tables of target main: ";
+    let words = "error: Another run or load works on the same tables of target main: ";
     let said = second.stderr.split_once(words).map_or("", |(_, said)| said);
     assert!(said.contains(who), "no `{who}` in: {}", second.all());
     assert!(said.contains("hint: Wait for its end"), "{}", second.all());
@@ -130,23 +132,70 @@ fn a_second_run_on_the_tables_of_postgres_is_refused() {
     a_second_run_is_refused(&server.url(), "dyno run s, process ");
 }
 
+/// Loads of the same tables at once: the second one ends before it has changed anything, and so does a drop.
+fn a_second_load_is_refused(url: &str, select: impl Fn(&str) -> Result<String, String>) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    // The first ones are stopped long before they are done.
+    let tpch = ["tpch", "load", "--scale", "10", "--force", "--target", url];
+    let pgbench = ["pgbench", "-i", "-q", "-s", "2000", url];
+    for (load, drop, table) in [
+        (&tpch[..], &["tpch", "drop", "--target", url][..], "dyno_tpch"),
+        (&pgbench[..], &["pgbench", "-i", "-I", "d", url][..], "pgbench_branches"),
+    ] {
+        let mut first = RunningDyno::start(folder, load);
+        first.wait_until("the tables", |_| select(table).is_ok());
+        for verb in [load, drop] {
+            let ran = dyno(folder, verb);
+            assert_eq!(ran.code, 1, "{}", ran.all());
+            let words = "error: Another run or load works on these tables: ";
+            let said = ran.stderr.split_once(words).map_or("", |(_, said)| said);
+            assert!(said.contains(" in database sbtest"), "{}", ran.all());
+            assert!(said.contains("hint: wait for its end"), "{}", ran.all());
+        }
+        assert!(select(table).is_ok(), "nothing was dropped");
+        first.signal(Signal::INT);
+        assert_eq!(first.end().code, 130, "{}", first.stderr());
+        // The lock has ended with its load.
+        let dropped = dyno(folder, drop);
+        assert_eq!(dropped.code, 0, "{}", dropped.all());
+        assert!(select(table).is_err(), "{}", dropped.all());
+    }
+}
+
+#[test]
+fn a_second_load_into_mariadb_is_refused() {
+    let server = server_or_skip!(MariaDb, "a_second_load_into_mariadb_is_refused");
+    a_second_load_is_refused(&server.url(), |table| {
+        server.sql(&format!("SELECT 1 FROM sbtest.{table} LIMIT 1"))
+    });
+}
+
+#[test]
+fn a_second_load_into_postgres_is_refused() {
+    let server = server_or_skip!(Postgres, "a_second_load_into_postgres_is_refused");
+    a_second_load_is_refused(&server.url(), |table| {
+        server.sbtest(&format!("SELECT 1 FROM {table} LIMIT 1"))
+    });
+}
+
 /// pgbench on the tables that a run measures: its rows stand in the history.
 fn foreign_transactions_are_found(url: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[("main", url)], PGBENCH, 8);
+    suite(folder, &[("main", url)], PGBENCH, 12);
     let mut run = measuring(folder, "runs");
     let anew = dyno(folder, &["pgbench", "-i", url]);
     assert_eq!(anew.code, 1, "{}", anew.all());
     assert!(
-        anew.stderr.contains("pgbench: error: A run works on these tables: "),
+        anew.stderr.contains("pgbench: error: Another run or load works on these tables: "),
         "{}",
         anew.all()
     );
     let other = dyno(folder, &["pgbench", "-n", "-c", "1", "-t", "50", url]);
     assert_eq!(other.code, 0, "{}", other.all());
     assert!(
-        other.stderr.contains("pgbench: warning: a run works on the same tables"),
+        other.stderr.contains("pgbench: warning: a run or load works on the same tables"),
         "{}",
         other.all()
     );

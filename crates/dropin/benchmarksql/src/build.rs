@@ -6,10 +6,11 @@ use super::{PropertiesSource, shown, warn};
 use crate::Done;
 use dyno_core::Dialect;
 use dyno_facts::format::whole;
+use dyno_load::Unobserved;
 use dyno_runner::databases::{ReachedDatabase, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::{LoadProgress, follow_load};
-use dyno_runner::{output, refuse_locked};
+use dyno_runner::{lock_tables, output};
 use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load, write_csv};
 use dyno_tpcc::options::OFFER;
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
@@ -159,7 +160,7 @@ fn files(options: &TpccLoadOptions, dialect: Dialect, csv: &Csv) -> Done {
 fn tables(options: &TpccLoadOptions, place: Place) -> Done {
     let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
-    refuse_locked(&database, OFFER.name)?;
+    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
     let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, options, progress));
     follow_load(load, told).map(drop)
 }

@@ -3,9 +3,10 @@
 use super::settings::Reader;
 use super::{PropertiesSource, warn};
 use crate::Done;
+use dyno_load::Unobserved;
 use dyno_runner::databases::{reach_target, with_driver};
 use dyno_runner::progress::DroppedTables;
-use dyno_runner::{output, refuse_locked};
+use dyno_runner::{lock_tables, output};
 use dyno_tpcc::options::OFFER;
 
 pub(super) fn run(source: &PropertiesSource) -> Done {
@@ -15,7 +16,7 @@ pub(super) fn run(source: &PropertiesSource) -> Done {
     warn(&reader.warnings);
     let shown = place.target.to_string();
     let reached = reach_target(place.target, None)?;
-    refuse_locked(&reached.database, OFFER.name)?;
+    let _lock = lock_tables(&reached.database, OFFER.name, &Unobserved)?;
     let dropped = with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &DroppedTables))?;
     output::talk(&match dropped.len() {
         0 => format!("{shown} has no tables of BenchmarkSQL: nothing was dropped."),

@@ -114,8 +114,8 @@ Better than the original:
   would use the first part of the data only.
   The limit of open files is raised as far as the system allows.
   Passwords in URIs and connection strings are wiped from the process list.
-  While `dyno run` measures on the tables, -i does not begin, and a run gets a warning. -i fails
-  where the server stored fewer rows than were sent.
+  While `dyno run` or another -i works on the tables, -i does not begin, and a run gets a warning.
+  -i fails where the server stored fewer rows than were sent.
   The same scripts and -i work on MySQL-protocol servers and on SQLite.
 
 Kept as it is: with -R each of the -j threads draws arrivals of its own at its share of the rate,

@@ -10,7 +10,7 @@ use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
 use dyno_runner::databases::with_driver;
 use dyno_runner::exit::Exit;
-use dyno_runner::{locked_tables, output, signals};
+use dyno_runner::{lock_tables, output, signals};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,16 +45,9 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     if let Err(error) = watched {
         output::talk(&format!("pgbench: warning: Ctrl-C will end it without a word: {error}"));
     }
-    let done = match locked_tables(&reached.database, OFFER.name, &lines) {
-        Ok(None) => with_driver!(&reached.database, driver => {
-            initialize(driver, &settings.init, &lines)
-        }),
-        Ok(Some(refusal)) => {
-            let refused = Refusal::error(refusal.message);
-            return Err(refused.with_hint(refusal.hint.unwrap_or_default()));
-        }
-        Err(error) => Err(error),
-    };
+    let done = lock_tables(&reached.database, OFFER.name, &lines).and_then(|_lock| {
+        with_driver!(&reached.database, driver => initialize(driver, &settings.init, &lines))
+    });
     match done {
         Ok(report) => {
             output::talk_lines(&summary(&report));

@@ -6,7 +6,7 @@ use super::settings::{DbDriver, Settings};
 use dyno_drivers::{Database, with_driver};
 use dyno_load::{LoadError, LoadObserver, LoadReport, Unobserved};
 use dyno_runner::exit::Exit;
-use dyno_runner::locked_tables;
+use dyno_runner::lock_tables;
 use dyno_runner::progress::LoadProgress;
 use dyno_sysbench::{OFFER, SysbenchOptions, cleanup, prepare, prewarm};
 use std::fmt::Display;
@@ -81,7 +81,11 @@ pub(super) fn load(
         console.fatal(format_args!("`{function}' function failed: {why}"));
         return Exit::Failed;
     }
-    if command != LoadCommand::Prewarm && !may_change(database, settings, console) {
+    let lock = (command != LoadCommand::Prewarm)
+        .then(|| lock_tables(database, OFFER.name, &Unobserved))
+        .transpose();
+    if let Err(error) = &lock {
+        print(console, error, settings);
         return Exit::Failed;
     }
     // The original makes the tables of bulk_insert one after the other.
@@ -116,21 +120,6 @@ pub(super) fn load(
             Exit::Failed
         }
     }
-}
-
-/// False, which has been said, where a run measures on the tables or the database can't be asked.
-fn may_change(database: &Database, settings: &Settings, console: &mut Console) -> bool {
-    match locked_tables(database, OFFER.name, &Unobserved) {
-        Ok(None) => return true,
-        Ok(Some(refusal)) => {
-            console.fatal(refusal.message);
-            if let Some(hint) = refusal.hint {
-                console.hint(hint);
-            }
-        }
-        Err(error) => print(console, &error, settings),
-    }
-    false
 }
 
 fn summary(report: &LoadReport) -> String {

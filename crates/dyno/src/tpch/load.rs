@@ -3,10 +3,11 @@
 use crate::Done;
 use dyno_core::counted;
 use dyno_facts::format::{short, whole};
+use dyno_load::Unobserved;
 use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
-use dyno_runner::{output, refuse_locked};
+use dyno_runner::{lock_tables, output};
 use dyno_tpch::load::{TpchLoadOptions, TpchLoadReport, TpchStep, destroy, load};
 use dyno_tpch::options::OFFER;
 
@@ -94,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     let (ReachedDatabase { database, facts, same_host, .. }, database_s) =
         reach_or_create(&arguments.target)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
-    refuse_locked(&database, OFFER.name)?;
+    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
     let options = TpchLoadOptions {
         sessions: arguments.sessions,
         foreign_keys: !arguments.no_foreign_keys,
@@ -147,7 +148,7 @@ fn table(report: &TpchLoadReport) -> String {
 
 pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
     let ReachedDatabase { database, .. } = reach("target", &arguments.target)?;
-    refuse_locked(&database, OFFER.name)?;
+    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
     let dropped =
         with_driver!(&database, driver => destroy(driver, arguments.force, &DroppedTables))?;
     output::talk(&match dropped.len() {

@@ -30,7 +30,8 @@ use dyno_facts::{
     DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialSummary,
     say,
 };
-use dyno_load::LoadError;
+use dyno_load::query::drop_tables;
+use dyno_load::{LoadError, LoadSessions};
 use dyno_store::RunData;
 use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
@@ -82,6 +83,7 @@ pub trait Family: Sized {
         Ok(LostWork::untold(say!(losses_untraceable)))
     }
 
+    /// The tables of its data, each after those that have a foreign key to it: they can be dropped in this order.
     fn tables(&self) -> Vec<String>;
 
     /// Those of [`Family::tables`] that no transaction works on.
@@ -93,13 +95,17 @@ pub trait Family: Sized {
     /// the ones that exist, and what belongs to them.
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure>;
 
-    /// Drops `tables`, which are some of [`Family::tables`].
+    /// Drops `tables`, which are some of [`Family::tables`] and in their order, and no others.
     fn remove<D: Driver>(
         &self,
         driver: &D,
         tables: &[String],
         observer: &LoadProgress,
-    ) -> Result<(), Failure>;
+    ) -> Result<(), Failure> {
+        LoadSessions::new(driver, observer, 1)
+            .one(async |session: &mut D::Session| drop_tables(session, tables, observer).await)
+            .map_err(drop_failure)
+    }
 }
 
 /// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.

@@ -90,6 +90,7 @@ pub trait AnyFamily {
     fn tables(&self) -> Vec<String>;
     fn idle_tables(&self) -> Vec<&'static str>;
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure>;
+    /// Drops those of `tables` that are the family's, in the order that its foreign keys allow.
     fn remove(
         &self,
         database: &Database,
@@ -141,7 +142,12 @@ impl<F: Trials> AnyFamily for F {
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        with_driver!(database, driver => Family::remove(self, driver.primary(), tables, observer))
+        let mut own = Family::tables(self);
+        own.retain(|table| tables.contains(table));
+        if own.is_empty() {
+            return Ok(());
+        }
+        with_driver!(database, driver => Family::remove(self, driver.primary(), &own, observer))
     }
 
     fn settle(&self, database: &Database, ledger: &Path) -> Result<LostWork, Failure> {

@@ -4,7 +4,7 @@ use crate::access::Access;
 use crate::check::{Balances, Ledger, balances, history_rows};
 use crate::history::{History, Journal, history};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, InitOptions, InitStep, TABLES, existing_tables, initialize, table_info,
+    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, existing_tables, initialize, table_info,
     vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
@@ -22,11 +22,9 @@ use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ready,
-    UNPREPARED_HINT, all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure,
-    refused,
+    UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure, refused,
 };
 use dyno_runner::output;
-use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -117,22 +115,12 @@ impl Family for PgbenchFamily {
     }
 
     fn tables(&self) -> Vec<String> {
-        if self.is_own_mix() { Vec::new() } else { TABLES.map(str::to_owned).to_vec() }
+        if self.is_own_mix() { Vec::new() } else { CHILDREN_FIRST.map(str::to_owned).to_vec() }
     }
 
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let existing = ask(driver, async |session| existing_tables(session).await)?;
         Ok(all_or_none(!existing.is_empty(), self.tables()))
-    }
-
-    fn remove<D: Driver>(
-        &self,
-        driver: &D,
-        _tables: &[String],
-        observer: &LoadProgress,
-    ) -> Result<(), Failure> {
-        let drop = InitOptions { steps: vec![InitStep::DropTables], ..InitOptions::default() };
-        initialize(driver, &drop, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 

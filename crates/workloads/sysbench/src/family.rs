@@ -1,10 +1,7 @@
 //! The sysbench family in suites.
 
 use crate::check::{SysbenchPreflightError, first_free_unique, preflight};
-use crate::{
-    LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, drop_tables,
-    existing_tables,
-};
+use crate::{LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
@@ -14,9 +11,8 @@ use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     DriveOn, Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drive_on,
-    drop_failure, footprint,
+    footprint,
 };
-use dyno_runner::progress::LoadProgress;
 use dyno_suite::{OptionPart, Plan};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -81,15 +77,6 @@ impl Family for SysbenchFamily {
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let existing = ask(driver, async |session| existing_tables(session).await)?;
         Ok(self.tables().into_iter().filter(|table| existing.contains(table)).collect())
-    }
-
-    fn remove<D: Driver>(
-        &self,
-        driver: &D,
-        tables: &[String],
-        observer: &LoadProgress,
-    ) -> Result<(), Failure> {
-        drop_tables(driver, tables, observer).map_err(drop_failure)
     }
 }
 

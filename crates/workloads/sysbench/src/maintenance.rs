@@ -3,7 +3,7 @@
 use crate::options::SysbenchOptions;
 use crate::schema;
 use dyno_core::{Dialect, Driver, Session};
-use dyno_load::query::{column, execute};
+use dyno_load::query::{column, drop_tables, execute};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, while_doing};
 
 /// Drops the tables of `options`, where they exist. Must not be called within an event loop.
@@ -13,22 +13,9 @@ pub fn cleanup<D: Driver>(
     threads: u32,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
-    drop_tables(driver, &options.table_names(threads), observer)
-}
-
-/// Drops these tables, where they exist. Must not be called within an event loop.
-pub fn drop_tables<D: Driver>(
-    driver: &D,
-    names: &[String],
-    observer: &dyn LoadObserver,
-) -> Result<(), LoadError> {
-    LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
-        for name in names {
-            observer.dropping_table(name);
-            quoted(session, &format!("DROP TABLE IF EXISTS {name}")).await?;
-        }
-        Ok(())
-    })
+    let names = options.table_names(threads);
+    LoadSessions::new(driver, observer, 1)
+        .one(async |session: &mut D::Session| drop_tables(session, &names, observer).await)
 }
 
 /// Reads the tables of `options` and their indexes into the server's memory and refreshes the

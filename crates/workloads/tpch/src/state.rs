@@ -12,7 +12,14 @@ pub(crate) const FACTS: &str = "dyno_tpch";
 /// What is done of an unfinished load, piece by piece; of a finished one its steps.
 pub(crate) const STEPS: &str = "dyno_tpch_steps";
 
-pub const OWN_TABLES: [&str; 2] = [FACTS, STEPS];
+pub const OWN_TABLES: [&str; 2] = [STEPS, FACTS];
+
+/// Each after those that have a foreign key to it; our own at the end, so that a drop that is interrupted leaves what
+/// says that the rest is dyno's.
+pub(crate) fn all_tables() -> Vec<String> {
+    let names = SchemaTable::ALL.iter().rev().map(|table| table.name()).chain(OWN_TABLES);
+    names.map(str::to_owned).collect()
+}
 
 const SCALE: &str = "scale";
 const FOREIGN_KEYS: &str = "foreign_keys";

@@ -140,6 +140,21 @@ fn clients_that_stop_make_the_run_fail_visibly() {
     assert_eq!(ran.stderr.matches(" aborted in command ").count(), 2, "{}", ran.all());
 }
 
+/// The third transaction is left open: its client stops, and it is no processed one.
+#[test]
+fn a_transaction_that_a_script_leaves_open_does_not_count() {
+    let folder = folder_with_tables("1");
+    let text = "\\set n :n + 1\nBEGIN;\nSELECT 1;\n\\if :n < 3\nEND;\n\\endif\n";
+    std::fs::write(folder.file("open.sql"), text).expect("a file");
+    let ran = run(folder.path(), &["-n", "-f", "open.sql", "-D", "n=0", "-t", "5", DATABASE]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    let said = "pgbench: error: client 0 aborted: end of script reached without completing the last \
+                transaction\n";
+    assert!(ran.stderr.contains(said), "{}", ran.all());
+    let processed = "number of transactions actually processed: 2/5\n";
+    assert!(ran.stdout.contains(processed), "{}", ran.all());
+}
+
 #[test]
 fn errors_can_end_everything_or_nothing() {
     let folder = folder_with_tables("1");

@@ -1,14 +1,16 @@
 //! What interrupted runs of `dyno bench` have left on a database.
 
-use super::{all_families, remove_tables};
+use super::all_families;
 use crate::Done;
 use dyno_facts::{RunHeader, RunStatus, SecretUrl, TableOrigin};
+use dyno_load::Unobserved;
 use dyno_runner::databases::ReachedDatabase;
 use dyno_runner::failure::Failure;
-use dyno_runner::family::AnyFamily;
-use dyno_runner::refuse_locked;
+use dyno_runner::lock_tables;
+use dyno_runner::progress::LoadProgress;
 use dyno_store::Run;
 use dyno_suite::Plan;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Tables that a run has made on one database and has not dropped.
@@ -53,32 +55,21 @@ impl Leftover {
     pub(super) fn drop_from(&self, reached: &ReachedDatabase) -> Done {
         let mut run = Run::open(&self.run)?;
         if let Some(plan) = Plan::of_run(&self.header) {
-            for planned in &plan.experiments {
-                refuse_locked(&reached.database, &planned.workload)?;
+            let planned = plan.experiments.iter();
+            let workloads: BTreeSet<&str> =
+                planned.map(|planned| planned.workload.as_str()).collect();
+            let lock = |workload| lock_tables(&reached.database, workload, &Unobserved);
+            let _locks = workloads.into_iter().map(lock).collect::<Result<Vec<_>, _>>()?;
+            for family in all_families(&plan)? {
+                let progress = LoadProgress::new("remove tables");
+                family.remove(&reached.database, &self.tables, &progress)?;
             }
-            self.drop_all(reached, &all_families(&plan)?)?;
         }
         run.update(|header| {
             let known = header.tables.entry(self.target.clone()).or_default();
             known.extend(self.tables.iter().map(|name| (name.clone(), TableOrigin::Dropped)));
         })?;
         run.finish(RunStatus::Interrupted)?;
-        Ok(())
-    }
-
-    /// Families share names of tables, and not every one can drop only some of its own: first the one whose tables are all
-    /// there.
-    fn drop_all(&self, reached: &ReachedDatabase, families: &[Box<dyn AnyFamily>]) -> Done {
-        let mut left = self.tables.clone();
-        for made_all in [true, false] {
-            for family in families {
-                let own = family.tables();
-                if !made_all || own.iter().all(|table| left.contains(table)) {
-                    remove_tables(reached, &**family, &left)?;
-                    left.retain(|table| !own.contains(table));
-                }
-            }
-        }
         Ok(())
     }
 }

@@ -18,7 +18,6 @@ use dyno_runner::databases::{ReachedDatabase, reach, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{self, AnyFamily, ask};
 use dyno_runner::output;
-use dyno_runner::progress::LoadProgress;
 use dyno_suite::{Overrides, Plan, Suite};
 use preflight::BenchNeed;
 use std::collections::BTreeSet;
@@ -247,14 +246,4 @@ fn is_agreed() -> Result<bool, Failure> {
     let read = io::stdin().read_line(&mut answer);
     read.map_err(|error| Failure::new(format!("No answer can be read: {error}.")))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
-}
-
-/// Drops those of `tables` that are a family's and are there. None of them was there before the run that made them.
-fn remove_tables(target: &ReachedDatabase, family: &dyn AnyFamily, tables: &[String]) -> Done {
-    let existing = family.existing(&target.database)?.into_iter();
-    let left: Vec<String> = existing.filter(|table| tables.contains(table)).collect();
-    if left.is_empty() {
-        return Ok(());
-    }
-    family.remove(&target.database, &left, &LoadProgress::new("remove tables"))
 }

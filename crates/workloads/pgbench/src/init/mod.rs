@@ -21,7 +21,7 @@ pub use options::{
     ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, InitStep, PartitionMethod, SCALE_MAX,
     StepsError, TELLERS_PER_BRANCH,
 };
-pub use schema::TABLES;
+pub(crate) use schema::CHILDREN_FIRST;
 
 use dyno_core::{DbError, Dialect, Driver, ErrorClass, Session};
 use dyno_load::query::{analyze_error, answer};

@@ -12,9 +12,9 @@ pub(crate) const HISTORY: &str = "pgbench_history";
 pub(crate) const TELLERS: &str = "pgbench_tellers";
 
 /// All tables, in the order in which pgbench names them in one statement.
-pub const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
+pub(crate) const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
 /// All tables, each after those that have a foreign key to it.
-const CHILDREN_FIRST: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
+pub(crate) const CHILDREN_FIRST: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
 const CREATED: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
 const VACUUMED: [&str; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
 /// Tables with a primary key, and its column.

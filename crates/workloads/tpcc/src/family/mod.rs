@@ -15,8 +15,8 @@ use crate::across::{CrossShardWork, ForeignWork};
 use crate::ledger::Counted;
 use crate::ledger_file::{LedgerFile, Recorded, read};
 use crate::load::{
-    LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy, existing_tables,
-    load,
+    LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
+    existing_tables, load,
 };
 use crate::options::{OFFER, TpccSettings};
 use crate::profile::ReadOnlyEnd;
@@ -110,10 +110,10 @@ impl Family for TpccFamily {
     fn remove<D: Driver>(
         &self,
         driver: &D,
-        _tables: &[String],
+        tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        destroy(driver, observer).map(|_| ()).map_err(drop_failure)
+        destroy_of(driver, tables, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 

@@ -27,12 +27,14 @@ pub use state::{TpccDatabase, existing_tables, foreign_keys, loaded};
 pub use verify::cardinalities;
 
 use crate::random::Constants;
-use crate::schema::{self, KeyTime, LOAD_STATE, LateKey, Schema, Shard, TpccTable};
+use crate::schema::{
+    HISTORY_SEQUENCE, KeyTime, LOAD_STATE, LateKey, Schema, Shard, TpccTable, table_names,
+};
 use crate::text::Timestamp;
 use chunks::Chunk;
 use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted};
-use dyno_load::query::{answer, execute};
+use dyno_load::query::{answer, drop_tables, execute};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
 use proof::prove_of;
 use rows::{ChunkRows, Common};
@@ -178,19 +180,28 @@ pub fn destroy<D: Driver>(
     driver: &D,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
+    let all: Vec<String> = table_names().map(str::to_owned).collect();
+    destroy_of(driver, &all, observer)
+}
+
+/// The same for some of the tables, in the order of [`table_names`].
+pub(crate) fn destroy_of<D: Driver>(
+    driver: &D,
+    names: &[String],
+    observer: &dyn LoadObserver,
+) -> Result<Vec<String>, LoadError> {
     forget_all(driver, observer)?;
     LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         let existing = state::tables(session).await?;
-        let mut dropped = Vec::new();
-        for sql in schema::drop_all(driver.dialect()) {
-            let name = sql.rsplit(' ').next().unwrap_or_default().to_owned();
-            if existing.contains(&name) {
-                observer.dropping_table(&name);
-                dropped.push(name);
-            }
+        let is_there = |name: &&String| existing.contains(name.as_str());
+        let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
+        drop_tables(session, &there, observer).await?;
+        let has_history = names.iter().any(|name| name == TpccTable::History.name());
+        if has_history && driver.dialect() == Dialect::Postgres {
+            let sql = format!("DROP SEQUENCE IF EXISTS {HISTORY_SEQUENCE}");
             execute(session, format!("executing {sql}"), &sql).await?;
         }
-        Ok(dropped)
+        Ok(there)
     })
 }
 

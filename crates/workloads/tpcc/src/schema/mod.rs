@@ -536,13 +536,3 @@ impl Schema {
         TpccTable::ALL.into_iter().map(sql).collect()
     }
 }
-
-/// Removes everything a load has made, also a part of it.
-pub(crate) fn drop_all(dialect: Dialect) -> Vec<String> {
-    let mut drops: Vec<String> =
-        table_names().map(|name| format!("DROP TABLE IF EXISTS {name}")).collect();
-    if dialect == Dialect::Postgres {
-        drops.push(format!("DROP SEQUENCE IF EXISTS {HISTORY_SEQUENCE}"));
-    }
-    drops
-}

@@ -10,10 +10,9 @@ mod cache;
 mod trial;
 
 use crate::degree::{DegreeRule, detect};
-use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy, load};
+use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load};
 use crate::options::{Cache, OFFER, TpchSettings};
 use crate::run::TpchTest;
-use crate::schema::SchemaTable;
 use crate::state;
 use answers::answers_lines;
 use dyno_core::Driver;
@@ -90,8 +89,7 @@ impl Family for TpchFamily {
     }
 
     fn tables(&self) -> Vec<String> {
-        let tables = SchemaTable::ALL.iter().map(|table| table.name().to_owned());
-        tables.chain(state::OWN_TABLES.map(str::to_owned)).collect()
+        state::all_tables()
     }
 
     fn idle_tables(&self) -> Vec<&'static str> {
@@ -108,10 +106,10 @@ impl Family for TpchFamily {
     fn remove<D: Driver>(
         &self,
         driver: &D,
-        _tables: &[String],
+        tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        destroy(driver, false, observer).map(|_| ()).map_err(drop_failure)
+        destroy_of(driver, tables, false, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::generate::check_scale;
 use crate::schema::SchemaTable;
 use crate::state::{self, Done, LoadRequest, LoadState, TpchDatabase};
 use dyno_core::{Dialect, Driver, Session};
-use dyno_load::query::execute;
+use dyno_load::query::{drop_tables, execute};
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;
 use sums::Sums;
@@ -364,6 +364,16 @@ pub fn destroy<D: Driver>(
     force: bool,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
+    destroy_of(driver, &state::all_tables(), force, observer)
+}
+
+/// The same for some of the tables, in the order of [`state::all_tables`].
+pub(crate) fn destroy_of<D: Driver>(
+    driver: &D,
+    names: &[String],
+    force: bool,
+    observer: &dyn LoadObserver,
+) -> Result<Vec<String>, LoadError> {
     LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         if session.dialect() == Dialect::Sqlite {
             // Otherwise each row is looked up in the tables that refer to it.
@@ -373,18 +383,10 @@ pub fn destroy<D: Driver>(
         if !force && let Some(error) = not_of_dyno(&existing) {
             return Err(error);
         }
-        let mut dropped = Vec::new();
-        // A drop that is interrupted leaves what says that the rest is dyno's.
-        let own = [state::STEPS, state::FACTS];
-        for name in SchemaTable::ALL.iter().rev().map(|table| table.name()).chain(own) {
-            if existing.contains(name) {
-                observer.dropping_table(name);
-                let sql = format!("DROP TABLE IF EXISTS {name}");
-                execute(session, format!("executing {sql}"), &sql).await?;
-                dropped.push(name.to_owned());
-            }
-        }
-        Ok(dropped)
+        let is_there = |name: &&String| existing.contains(name.as_str());
+        let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
+        drop_tables(session, &there, observer).await?;
+        Ok(there)
     })
 }
 
