@@ -40,6 +40,8 @@ pub enum Cause {
     Unsupported,
     /// The workload itself failed, such as an expression of a script. No server was asked.
     Workload,
+    /// Nothing failed: the workload begins its transaction anew of its own accord. No error is counted.
+    Again,
 }
 
 /// The author of an error's message.
@@ -150,6 +152,11 @@ impl DbError {
     /// The workload itself can't go on with this worker; its session is still usable.
     pub fn workload(message: impl Into<String>) -> Self {
         Self::new(Cause::Workload, ErrorClass::Other, *b"00000", message)
+    }
+
+    /// The workload wants its attempt undone and made again, although nothing failed.
+    pub fn again(message: impl Into<String>) -> Self {
+        Self::new(Cause::Again, ErrorClass::Other, *b"00000", message)
     }
 
     /// The driver lacks an operation; its session is still usable.

@@ -373,6 +373,28 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>>;
 
+    /// As [`Session::query`], for a text in any encoding, which is sent as it is. The default refuses what is not UTF-8.
+    fn query_bytes<R: Rows>(
+        &mut self,
+        sql: &[u8],
+        rows: &mut R,
+    ) -> impl Future<Output = DbResult<Executed>> {
+        async move {
+            match std::str::from_utf8(sql) {
+                Ok(sql) => self.query(sql, rows).await,
+                Err(_) => Err(DbError::workload(
+                    "the text of a statement for this database must be UTF-8: bind other bytes as \
+                     parameters",
+                )),
+            }
+        }
+    }
+
+    /// Whether a backslash in a quoted text begins an escape, as of the last answer.
+    fn has_backslash_escapes(&self) -> bool {
+        self.dialect() == Dialect::Mysql
+    }
+
     /// Executes a statement once, in as few flights as the protocol allows; nothing of it stays on the server.
     /// Placeholders are the dialect's own, parameters are [`ParamType::Inferred`].
     fn execute_once<R: Rows>(

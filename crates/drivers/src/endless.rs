@@ -24,9 +24,9 @@ pub(crate) fn too_large(kept_bytes: usize) -> DbError {
 
 /// The same error, naming the server and what it was asked; any other error as it is.
 #[cold]
-pub(crate) fn named(error: DbError, rows: &impl Rows, address: &Address, sql: &str) -> DbError {
+pub(crate) fn named(error: DbError, rows: &impl Rows, address: &Address, sql: &[u8]) -> DbError {
     let Some(kept_bytes) = rows.overflow() else { return error };
-    let (sql, mib) = (shortened(sql), kept_bytes >> 20);
+    let (sql, mib) = (shortened(&String::from_utf8_lossy(sql)), kept_bytes >> 20);
     let text =
         format!("The answer of the server at {address} to `{sql}` is larger than {mib} MiB.");
     DbError::protocol(text).with_hint(HINT)

@@ -35,6 +35,7 @@ enum CauseForm {
     Protocol,
     Unsupported,
     Workload,
+    Again,
 }
 
 #[derive(Serialize, Deserialize)]

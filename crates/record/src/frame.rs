@@ -1,7 +1,7 @@
 //! What one loop measured in one interval, and sums of such.
 
 use crate::Latencies;
-use dyno_core::{DbError, ErrorClass, MILLISECOND, Nanos, Tally};
+use dyno_core::{Cause, DbError, ErrorClass, MILLISECOND, Nanos, Tally};
 use dyno_facts::Counts;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,11 @@ pub struct ErrorCount {
 pub struct ErrorTable(pub Vec<ErrorCount>);
 
 impl ErrorTable {
+    /// What is no error ([`Cause::Again`]) is not counted.
     pub fn count(&mut self, error: &DbError) {
+        if error.cause() == Cause::Again {
+            return;
+        }
         self.add_one(ErrorCount {
             class: error.class(),
             errno: error.errno(),

@@ -57,7 +57,7 @@ pub use fleet::RunFleet;
 pub use permits::Permits;
 pub use repetition::TrialFigures;
 pub use summary::{identity, kinds, summarise};
-pub use target_lock::{TableLock, lock_holder, lock_tables, shared_warning};
+pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_warning};
 
 use crate::databases::{ReachedDatabase, reach_planned};
 use crate::earlier::EarlierLooks;
@@ -101,7 +101,7 @@ pub struct RunTerms {
     /// The load generators, where it isn't this process.
     pub fleet: Option<RunFleet>,
     /// Whether other runs may work on the same tables.
-    pub shares_targets: bool,
+    pub sharing: TableSharing,
     /// Whether a failure drops what the run has made: nobody is to go on with it.
     pub drops_when_failed: bool,
     /// Said as soon as all targets have been reached: what is to come is no news where nothing can begin.
@@ -121,7 +121,7 @@ pub fn execute(
     control: &Control,
     terms: RunTerms,
 ) -> Result<RunOutcome, Failure> {
-    let RunTerms { fleet, shares_targets, drops_when_failed, begins } = terms;
+    let RunTerms { fleet, sharing, drops_when_failed, begins } = terms;
     let environment = &run.header().environment;
     // What can't be read is named by the paper.
     let own = (run.last_trial() > 0).then(|| dyno_store::read(run.path()).ok()).flatten();
@@ -130,7 +130,7 @@ pub fn execute(
     let locks = TargetLocks::new(&name);
     let mut runner = Runner {
         locks,
-        shares_targets,
+        sharing,
         seeds: UsedSeeds::of(plan, own.as_ref()),
         earlier: EarlierLooks::of(&run, own),
         families,
@@ -185,7 +185,7 @@ struct Runner<'a> {
     /// What keeps other runs away from the tables.
     locks: TargetLocks,
     /// Whether other runs may work on them all the same.
-    shares_targets: bool,
+    sharing: TableSharing,
     earlier: EarlierLooks,
     seeds: UsedSeeds,
     /// By their names; a twin is reached as the target whose twin it is.
@@ -240,7 +240,7 @@ impl Runner<'_> {
         let planned = experiments.filter_map(|name| self.plan.experiment(name));
         let workloads: BTreeSet<String> = planned.map(|planned| planned.workload.clone()).collect();
         let workloads: Vec<String> = workloads.into_iter().collect();
-        let who = self.locks.take(name, reached, &workloads, self.shares_targets)?;
+        let who = self.locks.take(name, reached, &workloads, self.sharing)?;
         if let Some(who) = who {
             output::talk(&format!("warning: target {name}: another run is on it: {who}"));
             self.run.update(|header| {

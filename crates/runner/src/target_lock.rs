@@ -35,6 +35,15 @@ const POOLED: &str = "a pooler in between gives the server's sessions to other c
 /// Servers end sessions that are idle for hours.
 const PING: Duration = Duration::from_secs(600);
 
+/// Whether a run may work on tables that another run works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableSharing {
+    Allowed,
+    Refused,
+    /// By `--share-target`, which the verb has and was not given.
+    OnRequest,
+}
+
 pub(crate) struct TargetLocks {
     /// What others see of this process.
     name: String,
@@ -79,7 +88,7 @@ impl TargetLocks {
         TargetLocks { name, nonce, taken: 0, held: BTreeMap::new() }
     }
 
-    /// Locks the tables of these workloads on a target. Returns who else works on them where that `is_allowed`.
+    /// Locks the tables of these workloads on a target. Returns who else works on them where that is allowed.
     ///
     /// # Errors
     /// Somebody else works on them.
@@ -88,7 +97,7 @@ impl TargetLocks {
         target: &str,
         reached: &ReachedDatabase,
         workloads: &[String],
-        is_allowed: bool,
+        sharing: TableSharing,
     ) -> Result<Option<String>, Failure> {
         let places = places(reached);
         if places.is_empty() {
@@ -99,8 +108,10 @@ impl TargetLocks {
             match answer {
                 LockAnswer::Held => self.held.entry(target.to_owned()).or_default().push(lock),
                 LockAnswer::Unknown(why) => unlocked(target, &why),
-                LockAnswer::Refused(who) if is_allowed => return Ok(Some(who)),
-                LockAnswer::Refused(who) => return Err(refused(target, &who)),
+                LockAnswer::Refused(who) if sharing == TableSharing::Allowed => {
+                    return Ok(Some(who));
+                }
+                LockAnswer::Refused(who) => return Err(refused(target, &who, sharing)),
             }
         }
         Ok(None)
@@ -223,13 +234,15 @@ fn unlocked(target: &str, why: &str) {
     output::talk(&note);
 }
 
-fn refused(target: &str, who: &str) -> Failure {
+fn refused(target: &str, who: &str, sharing: TableSharing) -> Failure {
+    let offer = match sharing {
+        TableSharing::OnRequest => "; `--share-target` measures beside it, and the paper says so",
+        TableSharing::Refused | TableSharing::Allowed => "",
+    };
     let message =
         format!("Another run or load works on the same tables of target {target}: {who}.");
-    Failure::new(message).with_hint(
-        "Wait for its end, or give this run a database of its own; `--share-target` measures beside it, and the paper \
-         says so.",
-    )
+    let hint = format!("Wait for its end, or give this run a database of its own{offer}.");
+    Failure::new(message).with_hint(hint)
 }
 
 impl Drop for HeldLock {
@@ -446,12 +459,21 @@ mod tests {
     }
 
     #[test]
+    fn only_a_verb_that_has_the_option_names_it() {
+        let hint = |sharing| refused("a", "a session", sharing).hint.unwrap_or_default();
+        let alone = "Wait for its end, or give this run a database of its own";
+        assert_eq!(hint(TableSharing::Refused), format!("{alone}."));
+        let offered = hint(TableSharing::OnRequest);
+        assert!(offered.starts_with(&format!("{alone}; `--share-target` measures")), "{offered}");
+    }
+
+    #[test]
     fn an_embedded_database_needs_no_lock_and_an_endpoint_is_locked_behind_it() {
         let dir = tempfile::tempdir().expect("a folder");
         let url = format!("sqlite:{}", dir.path().join("x.db").display());
         let mut reached = reach("main", &url).expect("a database");
         let mut locks = TargetLocks::new("dyno run s");
-        let taken = locks.take("main", &reached, &["tpcc".to_owned()], false);
+        let taken = locks.take("main", &reached, &["tpcc".to_owned()], TableSharing::Refused);
         assert_eq!(taken.map_err(|failure| failure.message), Ok(None));
         // Loads as well: the database itself has them take turns.
         let loads = [1, 2].map(|_| lock_tables(&reached.database, "tpcc", &Unobserved).is_ok());

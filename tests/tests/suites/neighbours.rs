@@ -80,6 +80,7 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     let said = second.stderr.split_once(words).map_or("", |(_, said)| said);
     assert!(said.contains(who), "no `{who}` in: {}", second.all());
     assert!(said.contains("hint: Wait for its end"), "{}", second.all());
+    assert!(said.contains("`--share-target` measures beside it"), "{}", second.all());
     assert!(only_run(&folder.join("second")).is_none(), "nothing was begun");
     front_ends_keep_off(folder, url, who);
     // Behind an endpoint, whichever server it would answer from, the primary is locked.

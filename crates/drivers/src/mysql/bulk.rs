@@ -8,7 +8,6 @@ use dyno_core::{
     RowSource, Session, is_shardingsphere,
 };
 use dyno_wire::mysql::Encoding;
-use dyno_wire::mysql::answer::STATUS_NO_BACKSLASH_ESCAPES;
 use dyno_wire::mysql::command::{COM_QUERY, push_command};
 use dyno_wire::mysql::error::classify;
 use dyno_wire::mysql::insert::InsertRows;
@@ -97,7 +96,7 @@ async fn load_data<R: RowSource>(
     rows: &mut R,
 ) -> DbResult<u64> {
     // Literal tab and newline, whose meaning no SQL mode changes.
-    let escape = if backslash_escapes(session) { r"\\" } else { r"\" };
+    let escape = if session.has_backslash_escapes() { r"\\" } else { r"\" };
     let list = column_list(columns);
     let sql = format!(
         "LOAD DATA LOCAL INFILE '{FILE}' INTO TABLE {table} CHARACTER SET utf8mb4 FIELDS \
@@ -151,7 +150,7 @@ async fn insert<R: RowSource>(
     let most_bytes = if is_proxy(session) { PROXY_INSERT_BYTES } else { INSERT_BYTES };
     let limit_bytes = (allowed / 2).clamp(1024, most_bytes);
     let head = format!("INSERT INTO {table}{} VALUES ", column_list(columns));
-    let escapes = backslash_escapes(session);
+    let escapes = session.has_backslash_escapes();
     let (mut stored, mut more) = (0_u64, true);
     while more {
         session.channel.begin()?;
@@ -172,10 +171,6 @@ async fn insert<R: RowSource>(
         stored = stored.saturating_add(done.affected);
     }
     Ok(stored)
-}
-
-fn backslash_escapes(session: &MysqlSession) -> bool {
-    session.channel.answer.status() & STATUS_NO_BACKSLASH_ESCAPES == 0
 }
 
 /// LOAD DATA LOCAL warns of duplicates, truncated texts and bad numbers: such a load has failed.

@@ -32,13 +32,14 @@ pub(super) enum Reply {
 }
 
 impl Channel {
-    pub(super) fn new(transport: Transport, capabilities: CapabilityFlags) -> Self {
+    pub(super) fn new(transport: Transport, capabilities: CapabilityFlags, status: u16) -> Self {
         let deprecate_eof = capabilities.has(CapabilityFlags::DEPRECATE_EOF);
         let mut answer =
             Answer::new(deprecate_eof, capabilities.has(CapabilityFlags::CACHE_METADATA));
         if Compression::ALL.iter().any(|way| capabilities.has(way.flag())) {
             answer.allow_any_sequence();
         }
+        answer.set_status(status);
         Channel {
             transport,
             inbox: Inbox::new(INBOX_BYTES),

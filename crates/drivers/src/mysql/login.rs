@@ -35,6 +35,17 @@ pub(super) struct Login<'a> {
     account: &'a Account<'a>,
     plugin: Option<Plugin>,
     scramble: Vec<u8>,
+    /// As the server has it after the log-in.
+    status: u16,
+}
+
+/// A connection that is ready for commands.
+pub(super) struct LoggedIn {
+    pub(super) transport: Transport,
+    pub(super) greeting: Greeting,
+    pub(super) capabilities: CapabilityFlags,
+    pub(super) method: &'static str,
+    pub(super) status: u16,
 }
 
 impl<'a> Login<'a> {
@@ -47,18 +58,16 @@ impl<'a> Login<'a> {
             account,
             plugin: None,
             scramble: Vec::new(),
+            status: 0,
         }
     }
 
-    /// Logs in; returns the connection, ready for commands, and the method.
-    pub(super) async fn run(
-        mut self,
-        tls: &TlsConfig,
-    ) -> DbResult<(Transport, Greeting, CapabilityFlags, &'static str)> {
+    pub(super) async fn run(mut self, tls: &TlsConfig) -> DbResult<LoggedIn> {
         match self.log_in(tls).await {
             Ok((greeting, capabilities)) => {
                 let method = self.plugin.map_or("none", Plugin::name);
-                Ok((self.transport, greeting, capabilities, method))
+                let Login { transport, status, .. } = self;
+                Ok(LoggedIn { transport, greeting, capabilities, method, status })
             }
             Err(error) => Err(self.explain(error)),
         }
@@ -187,7 +196,10 @@ impl<'a> Login<'a> {
         for _ in 0..MAX_ROUNDS {
             let packet = self.read().await?;
             match packet.split_first() {
-                Some((0, _)) => return Ok(()),
+                Some((0, ok)) => {
+                    self.status = status_of(ok).unwrap_or_default();
+                    return Ok(());
+                }
                 Some((&SWITCH, request)) => self.switch(request).await?,
                 Some((&MORE_DATA, data)) => self.go_on(data).await?,
                 _ => return Err(malformed(Malformed("an unknown packet during the log-in"))),
@@ -313,4 +325,12 @@ impl<'a> Login<'a> {
             _ => error,
         }
     }
+}
+
+/// The status in an OK packet, whose first byte is taken off.
+fn status_of(ok: &[u8]) -> Result<u16, Malformed> {
+    let mut reader = PacketReader::new(ok);
+    let _affected = reader.lenenc()?;
+    let _last_insert_id = reader.lenenc()?;
+    reader.u16()
 }

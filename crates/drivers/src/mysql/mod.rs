@@ -22,7 +22,7 @@ use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::insert::push_literal;
 use dyno_wire::mysql::rsa::PublicKey;
 use dyno_wire::server_text;
-use login::{Account, Login};
+use login::{Account, LoggedIn, Login};
 
 #[derive(Debug)]
 pub struct MysqlDriver {
@@ -109,13 +109,13 @@ impl Driver for MysqlDriver {
                 public_key: self.public_key.as_ref(),
                 compression: &self.compression,
             };
-            let (transport, greeting, capabilities, method) =
-                Login::new(transport, &account).run(&self.tls).await?;
+            let logged_in = Login::new(transport, &account).run(&self.tls).await?;
+            let LoggedIn { transport, greeting, capabilities, method, status } = logged_in;
             let product = Product {
                 name: greeting.product_name().to_owned(),
                 version: in_one_line(&server_text(greeting.version.as_bytes())).into_owned(),
             };
-            let channel = Channel::new(transport, capabilities);
+            let channel = Channel::new(transport, capabilities, status);
             let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
             let mut session = MysqlSession::new(channel, product, files, method, host.address());
             if let Some(sql) = self.set_statement() {

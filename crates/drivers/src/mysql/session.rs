@@ -8,7 +8,7 @@ use dyno_core::{
     FlightAnswers, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
     Statement, StatementTable,
 };
-use dyno_wire::mysql::answer::STATUS_IN_TRANSACTION;
+use dyno_wire::mysql::answer::{STATUS_IN_TRANSACTION, STATUS_NO_BACKSLASH_ESCAPES};
 use dyno_wire::mysql::command::{
     COM_QUERY, COM_QUIT, COM_STMT_CLOSE, COM_STMT_PREPARE, push_command,
 };
@@ -90,7 +90,7 @@ impl MysqlSession {
         self.channel.begin()
     }
 
-    async fn query_bytes<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
+    async fn send_query<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
         self.begin()?;
         let sequence = push_command(&mut self.channel.out, COM_QUERY, sql);
         self.channel.exchange(Encoding::Text, sequence, &mut self.definitions, rows).await
@@ -208,9 +208,21 @@ impl Session for MysqlSession {
         }
     }
 
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
-        let answered = self.query_bytes(sql.as_bytes(), rows).await;
+    fn query<R: Rows>(
+        &mut self,
+        sql: &str,
+        rows: &mut R,
+    ) -> impl Future<Output = DbResult<Executed>> {
+        self.query_bytes(sql.as_bytes(), rows)
+    }
+
+    async fn query_bytes<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
+        let answered = self.send_query(sql, rows).await;
         answered.map_err(|error| endless::named(error, rows, &self.address, sql))
+    }
+
+    fn has_backslash_escapes(&self) -> bool {
+        self.channel.answer.status() & STATUS_NO_BACKSLASH_ESCAPES == 0
     }
 
     /// Two round trips: the server numbers the statement before it can be executed.
@@ -222,7 +234,7 @@ impl Session for MysqlSession {
     ) -> DbResult<Executed> {
         let (id, count, definitions) = match self.send_prepare(sql).await {
             Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
-                return self.query_bytes(sql.as_bytes(), rows).await;
+                return self.send_query(sql.as_bytes(), rows).await;
             }
             answer => answer?,
         };
@@ -308,7 +320,7 @@ impl Session for MysqlSession {
 
     async fn rollback(&mut self) -> DbResult<()> {
         self.flight.clear();
-        self.query_bytes(b"ROLLBACK", &mut Discard).await.map(|_| ())
+        self.send_query(b"ROLLBACK", &mut Discard).await.map(|_| ())
     }
 
     async fn bulk_load<R: RowSource>(

@@ -175,7 +175,15 @@ impl Session for PostgresSession {
         link.collect_one(sent, statements, statement, rows).await
     }
 
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
+    fn query<R: Rows>(
+        &mut self,
+        sql: &str,
+        rows: &mut R,
+    ) -> impl Future<Output = DbResult<Executed>> {
+        self.query_bytes(sql.as_bytes(), rows)
+    }
+
+    async fn query_bytes<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
         self.link.begin()?;
         frontend::query(&mut self.link.out, sql).map_err(unsendable)?;
         let mut sum = Executed::default();

@@ -24,8 +24,8 @@ const PINS: [&str; 5] = ["lock", "prepare", "declare", "handler", "listen"];
 const NOT_IN_READS: [&str; 7] =
     ["into", "insert", "update", "delete", "merge", "procedure", "outfile"];
 
-pub(super) fn classify(sql: &str, dialect: Dialect) -> Class {
-    let mut tokens = Tokens { rest: sql.as_bytes(), is_mysql: dialect == Dialect::Mysql };
+pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
+    let mut tokens = Tokens { rest: sql.as_ref(), is_mysql: dialect == Dialect::Mysql };
     let class = match tokens.next() {
         Some(Token::Word(word)) => by_first_word(word, &mut tokens),
         Some(Token::Mark(b'(')) => of_read(&mut tokens, "("),

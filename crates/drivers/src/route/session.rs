@@ -117,13 +117,13 @@ impl<S: Session> RoutedSession<S> {
     }
 
     /// The session for a text. Texts for both nodes are executed on the reader before.
-    async fn seat_of_text(&mut self, sql: &str) -> DbResult<&mut S> {
+    async fn seat_of_text(&mut self, sql: &[u8]) -> DbResult<&mut S> {
         let Some(beside) = &mut self.beside else { return Ok(&mut self.main) };
         match beside.seat(classify(sql, self.main.dialect()), &self.main) {
             Seat::Main => Ok(&mut self.main),
             Seat::Reader => Ok(&mut beside.reader),
             Seat::Both => {
-                beside.reader.query(sql, &mut Discard).await?;
+                beside.reader.query_bytes(sql, &mut Discard).await?;
                 Ok(&mut self.main)
             }
         }
@@ -218,9 +218,22 @@ impl<S: Session> Session for RoutedSession<S> {
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
         let session = match self.beside {
             None => &mut self.main,
-            Some(_) => self.seat_of_text(sql).await?,
+            Some(_) => self.seat_of_text(sql.as_bytes()).await?,
         };
         session.query(sql, rows).await
+    }
+
+    #[inline]
+    async fn query_bytes<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
+        let session = match self.beside {
+            None => &mut self.main,
+            Some(_) => self.seat_of_text(sql).await?,
+        };
+        session.query_bytes(sql, rows).await
+    }
+
+    fn has_backslash_escapes(&self) -> bool {
+        self.main.has_backslash_escapes()
     }
 
     async fn execute_once<R: Rows>(
@@ -231,7 +244,7 @@ impl<S: Session> Session for RoutedSession<S> {
     ) -> DbResult<Executed> {
         let session = match self.beside {
             None => &mut self.main,
-            Some(_) => self.seat_of_text(sql).await?,
+            Some(_) => self.seat_of_text(sql.as_bytes()).await?,
         };
         session.execute_once(sql, params, rows).await
     }

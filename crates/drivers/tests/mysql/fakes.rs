@@ -53,6 +53,29 @@ fn caching_sha2_fast_path() {
 }
 
 #[test]
+fn the_log_in_says_whether_a_backslash_begins_an_escape() {
+    let fake = Fake::tcp(|client| {
+        client.greet("caching_sha2_password");
+        client.send(&[1, 3]);
+        // NO_BACKSLASH_ESCAPES, beside autocommit.
+        client.send(b"\0\0\0\x02\x02\0\0");
+        client.expect_command(b"\x03SELECT '\xe4'");
+        client.send(OK);
+        client.expect_command(b"\x01");
+    });
+    let url = fake.url("");
+    run(async {
+        let mut session = connect(&url).await.unwrap();
+        assert!(!session.has_backslash_escapes());
+        // Bytes are sent as they are.
+        session.query_bytes(b"SELECT '\xe4'", &mut Discard).await.unwrap();
+        assert!(session.has_backslash_escapes());
+        session.close().await;
+    });
+    fake.join();
+}
+
+#[test]
 fn caching_sha2_full_path_in_clear_on_a_unix_socket() {
     log_in(
         Fake::unix(|client| {

@@ -104,9 +104,13 @@ pub(super) fn statement_of_script(
 
 /// What helps a script that has failed.
 pub(super) fn remedy_of_script(error: &str) -> Option<&'static str> {
-    error
-        .contains("not enough memory")
-        .then_some("--lua-memory bounds the memory of each worker's Lua state: raise it")
+    if error.contains("not enough memory") {
+        return Some("--lua-memory bounds the memory of each worker's Lua state: raise it");
+    }
+    error.starts_with("thread_run() has ended with sysbench.error.RESTART_EVENT").then_some(
+        "call event() by pcall() in thread_run(), and again after an error whose errcode is \
+         RESTART_EVENT; without a thread_run() of the script's own dyno does so",
+    )
 }
 
 /// The lines after `FATAL: ` for an error.

@@ -21,6 +21,7 @@ use dyno_report::{
     bound_of, figure_of, judged_metrics, level_of_trial, server_changed, veto_of_level,
 };
 use dyno_runner as runner;
+use dyno_runner::TableSharing;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
@@ -204,11 +205,14 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
     let muster = arguments.fleet.muster()?;
-    let shares_targets = arguments.share_target;
+    let sharing = match arguments.share_target {
+        true => TableSharing::Allowed,
+        false => TableSharing::OnRequest,
+    };
     let keeping = Keeping::of(&arguments.dir, arguments.new);
     let access = if arguments.share { FolderAccess::All } else { FolderAccess::Owner };
     let length = if arguments.long { EndLength::Long } else { EndLength::Short };
-    let keeping = Keeping { access, muster, shares_targets, continued, length, ..keeping };
+    let keeping = Keeping { access, muster, sharing, continued, length, ..keeping };
     run_suite(&arguments.suite, &overrides, &keeping)
 }
 
@@ -280,7 +284,7 @@ pub(crate) struct Keeping<'a> {
     /// The load generators that make the load, where it isn't this process.
     pub(crate) muster: Option<Muster>,
     /// Whether other runs may work on the same tables.
-    pub(crate) shares_targets: bool,
+    pub(crate) sharing: TableSharing,
     /// It is `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
     pub(crate) is_bench: bool,
     /// What is printed at its end.
@@ -296,7 +300,7 @@ impl<'a> Keeping<'a> {
             reproduces: None,
             continued: None,
             muster: None,
-            shares_targets: false,
+            sharing: TableSharing::Refused,
             is_bench: false,
             length: EndLength::Long,
         }
@@ -353,7 +357,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         &control,
         runner::RunTerms {
             fleet,
-            shares_targets: keeping.shares_targets,
+            sharing: keeping.sharing,
             drops_when_failed: keeping.is_bench,
             begins,
         },
@@ -439,7 +443,7 @@ pub(crate) fn find_unfinished(
                 && header.reproduces == keeping.reproduces
                 && goes_on_with(&header.continues) == goes_on_with(sessions)
         });
-        if same && entry.is_growing && !keeping.shares_targets {
+        if same && entry.is_growing && keeping.sharing != TableSharing::Allowed {
             let message = format!("The same run is being executed, in {}.", entry.path.display());
             let anew = if keeping.is_bench { "" } else { " `--new` begins another run beside it." };
             let hint = "Wait for its end, or stop it and give the command again: it goes on.";

@@ -121,6 +121,11 @@ impl Answer {
         self.state.warnings
     }
 
+    /// What the server said before its first answer.
+    pub fn set_status(&mut self, status: u16) {
+        self.state.status = status;
+    }
+
     pub fn status(&self) -> u16 {
         self.state.status
     }

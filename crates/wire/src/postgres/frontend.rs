@@ -72,7 +72,8 @@ pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) -> Read<()> {
 }
 
 /// One or more statements as text.
-pub fn query(out: &mut Vec<u8>, sql: &str) -> Read<()> {
+pub fn query(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) -> Read<()> {
+    let sql = sql.as_ref();
     message(out, b'Q', |out, start| zero_terminated(out, start, sql))
 }
 
@@ -330,12 +331,13 @@ fn finish_at(out: &mut Vec<u8>, end: usize, start: usize, length_at: usize) -> R
 
 /// Appends `text` and a zero byte, or removes the whole message, which began at `start`, for a zero byte in `text`.
 #[inline]
-fn zero_terminated(out: &mut Vec<u8>, start: usize, text: &str) -> Read<()> {
-    if text.as_bytes().contains(&0) {
+fn zero_terminated(out: &mut Vec<u8>, start: usize, text: impl AsRef<[u8]>) -> Read<()> {
+    let text = text.as_ref();
+    if text.contains(&0) {
         out.truncate(start);
         return Err(WireError("a text with a zero byte in it can't be sent to PostgreSQL"));
     }
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(text);
     out.push(0);
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::machine::{LuaAnswer, LuaMachine, LuaStep};
 use crate::prepared::{ScriptStatement, ScriptStatements};
 use crate::raw::{BoundValues, LuaShared};
 use crate::rows::ResultSet;
-use crate::sql;
+use crate::sql::{self, LiteralRules};
 use crate::worker::LuaCommon;
 use dyno_core::{
     Cause, DbError, DbResult, Dialect, Driver, Executed, Param, ParamType, Session, Statement,
@@ -262,10 +262,10 @@ impl<'a, D: Driver> Connections<'a, D> {
         sql: &[u8],
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
-        let sql = utf8(sql)?;
         let mut rows = self.shared.results.take(number);
-        let done =
-            with_session!(self, engine, number, session => session.query(sql, &mut rows).await);
+        let done = with_session!(self, engine, number, session => {
+            session.query_bytes(sql, &mut rows).await
+        });
         let done = done.map_err(|error| failed(&self.counters, error, sql))?;
         Ok(self.counted(number, done, rows, tally))
     }
@@ -278,7 +278,10 @@ impl<'a, D: Driver> Connections<'a, D> {
     ) -> DbResult<LuaAnswer> {
         let dialect = self.driver.dialect();
         let marked = if self.prepares { dialect } else { Dialect::Mysql };
-        let (sql, placeholders) = sql::with_placeholders(utf8(sql)?, marked);
+        if self.prepares {
+            utf8(sql)?;
+        }
+        let (sql, placeholders) = sql::with_placeholders(sql, marked);
         if let Some(number) = self.statements.again(connection, &sql) {
             return Ok(LuaAnswer::Number(number));
         }
@@ -342,11 +345,11 @@ impl<'a, D: Driver> Connections<'a, D> {
         if let Some(server) = statement.server {
             return Ok(server);
         }
-        let (sql, types) = (statement.sql.as_str(), statement.types.as_slice());
+        let (sql, types) = (utf8(&statement.sql)?, statement.types.as_slice());
         let server = with_session!(self, engine, statement.connection, session => {
             session.prepare(sql, types).await
         });
-        let server = server.map_err(|error| error.with_statement(statement.sql.as_str()))?;
+        let server = server.map_err(|error| error.with_statement(sql))?;
         statement.server = Some(server);
         Ok(server)
     }
@@ -360,10 +363,7 @@ impl<'a, D: Driver> Connections<'a, D> {
     ) -> DbResult<LuaAnswer> {
         let statement = self.statements.get(number)?;
         if !self.prepares {
-            let params: Vec<Param<'_>> = values.params(&statement.types).collect();
-            let (connection, sql) =
-                (statement.connection, sql::substituted(&statement.sql, &params));
-            return self.query(engine, connection, sql.as_bytes(), tally).await;
+            return self.execute_as_text(engine, number, values, tally).await;
         }
         let server = match statement.server {
             Some(server) => server,
@@ -389,6 +389,29 @@ impl<'a, D: Driver> Connections<'a, D> {
         Ok(self.counted(connection, done, rows, tally))
     }
 
+    /// With its values in its text.
+    async fn execute_as_text<S: Session>(
+        &mut self,
+        mut engine: Option<&mut S>,
+        number: usize,
+        values: &BoundValues,
+        tally: &mut Tally,
+    ) -> DbResult<LuaAnswer> {
+        let statement = self.statements.get(number)?;
+        let (dialect, connection) = (self.driver.dialect(), statement.connection);
+        let lent = engine.as_deref_mut();
+        let has_backslash_escapes = with_session!(self, lent, connection, session => {
+            Ok(session.has_backslash_escapes())
+        })?;
+        let mut text = self.shared.sql.take();
+        text.clear();
+        let rules = LiteralRules { dialect, has_backslash_escapes };
+        sql::substitute(&mut text, &statement.sql, values.literals(&statement.types), rules);
+        let answered = self.query(engine, connection, &text, tally).await;
+        self.shared.give_back(text);
+        answered
+    }
+
     fn counted(
         &self,
         connection: usize,
@@ -405,13 +428,16 @@ impl<'a, D: Driver> Connections<'a, D> {
 
 /// The error of a statement. The original counts it even if the script catches it.
 #[cold]
-fn failed(counters: &ScriptCounters, error: DbError, sql: &str) -> DbError {
+fn failed(counters: &ScriptCounters, error: DbError, sql: &[u8]) -> DbError {
     counters.failed();
-    error.with_statement(sql)
+    error.with_statement(String::from_utf8_lossy(sql))
 }
 
 fn utf8(sql: &[u8]) -> DbResult<&str> {
     std::str::from_utf8(sql).map_err(|_| {
-        DbError::workload("the text of a statement must be UTF-8; bind other bytes as parameters")
+        DbError::workload(
+            "the text of a prepared statement must be UTF-8: bind other bytes as parameters, or \
+             send the text by query()",
+        )
     })
 }

@@ -334,7 +334,8 @@ function param.set(self, value)
       self[1] = value and 1 or 0
    elseif type(value) == "cdata" and kind <= BIGINT then
       -- Lua's numbers have 53 bits: the digits keep all 64.
-      self[1] = tostring(real_ffi.cast("int64_t", value)):gsub("LL$", "")
+      local whole = real_ffi.istype("uint64_t", value) and value or real_ffi.cast("int64_t", value)
+      self[1] = tostring(whole):gsub("U?LL$", "")
    else
       self[1] = tonumber(value) or error("a number is needed, not " .. tostring(value), 2)
    end
@@ -476,6 +477,9 @@ function steps.has_own_loop()
    return type(thread_run) == "function" and "yes" or nil
 end
 
+local UNCAUGHT =
+   "thread_run() has ended with sysbench.error.RESTART_EVENT, which a loop of the script's own catches itself"
+
 -- A thread_run() of the script's own gets its events one after the other, by `sb_more_events`.
 function steps.thread_run()
    has_own_loop = true
@@ -498,7 +502,12 @@ end
 
 local function caught(problem)
    if type(problem) == "table" and problem.errcode == sysbench.error.RESTART_EVENT then
-      return problem
+      if not has_own_loop then
+         return problem
+      end
+      -- As in the original: only the loop that this one replaces begins events anew.
+      local reason = problem.sql_errmsg and ": " .. tostring(problem.sql_errmsg) or ""
+      return { message = UNCAUGHT .. reason, trace = host.traceback() }
    end
    if type(problem) == "table" and problem.refusal then
       return { message = problem.refusal }

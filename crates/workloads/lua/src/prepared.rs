@@ -10,7 +10,7 @@ const CLOSED_MAX: usize = 64;
 pub(crate) struct ScriptStatement {
     pub(crate) connection: usize,
     /// With the dialect's placeholders.
-    pub(crate) sql: String,
+    pub(crate) sql: Vec<u8>,
     pub(crate) placeholders: usize,
     pub(crate) types: Vec<ParamType>,
     /// `None` until it is prepared, and again after its connection was lost.
@@ -20,7 +20,7 @@ pub(crate) struct ScriptStatement {
 }
 
 impl ScriptStatement {
-    pub(crate) fn new(connection: usize, sql: String, placeholders: usize) -> Self {
+    pub(crate) fn new(connection: usize, sql: Vec<u8>, placeholders: usize) -> Self {
         let types = vec![ParamType::Inferred; placeholders];
         ScriptStatement { connection, sql, placeholders, types, server: None, users: 1 }
     }
@@ -58,7 +58,7 @@ impl ScriptStatements {
     }
 
     /// The number of a text that is known, which has one more user now.
-    pub(crate) fn again(&mut self, connection: usize, sql: &str) -> Option<usize> {
+    pub(crate) fn again(&mut self, connection: usize, sql: &[u8]) -> Option<usize> {
         let mut all = self.table.all_mut();
         let is_same = |known: &ScriptStatement| known.connection == connection && known.sql == sql;
         let (statement, known) = all.find(|(_, known)| is_same(known))?;
@@ -118,7 +118,7 @@ mod tests {
 
     /// Prepares a text on connection 0, also on the server.
     fn prepared(statements: &mut ScriptStatements, text: usize) -> usize {
-        let sql = format!("SELECT {text}");
+        let sql = format!("SELECT {text}").into_bytes();
         if let Some(number) = statements.again(0, &sql) {
             return number;
         }
@@ -161,7 +161,7 @@ mod tests {
     fn a_lost_connection_keeps_what_the_script_still_uses() {
         let mut statements = ScriptStatements::default();
         let (used, closed) = (prepared(&mut statements, 1), prepared(&mut statements, 2));
-        let other = statements.add(ScriptStatement::new(1, "SELECT 1".to_owned(), 0));
+        let other = statements.add(ScriptStatement::new(1, b"SELECT 1".to_vec(), 0));
         assert_eq!(statements.close(closed), None);
         assert_eq!(statements.forget(0), [Statement(1), Statement(2)]);
         assert!(statements.get(used).is_ok_and(|kept| kept.server.is_none()));

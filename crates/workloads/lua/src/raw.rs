@@ -46,6 +46,14 @@ pub(crate) struct BoundValues {
     texts: Vec<u8>,
 }
 
+/// A parameter that becomes part of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Literal<'a> {
+    pub(crate) param: Param<'a>,
+    /// An integer that needs all 64 bits, and none for its sign.
+    pub(crate) unsigned: Option<u64>,
+}
+
 #[derive(Debug)]
 enum BoundValue {
     Null,
@@ -53,6 +61,8 @@ enum BoundValue {
     /// A part of `texts`.
     Text(Range<usize>),
 }
+
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 /// Longer texts give their memory back: a bulk insert has half a megabyte.
 const KEPT_BYTES: usize = 1 << 16;
@@ -106,11 +116,33 @@ impl BoundValues {
             (BoundValue::Text(text), _) => Param::Text(&self.texts[text.clone()]),
         })
     }
+
+    /// The same for a text.
+    pub(crate) fn literals<'a>(
+        &'a self,
+        types: &'a [ParamType],
+    ) -> impl Iterator<Item = Literal<'a>> + 'a {
+        let numbers = self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
+            (BoundValue::Number(number), ParamType::Int) if *number >= TWO_TO_63 => {
+                Some(*number as u64)
+            }
+            (BoundValue::Text(text), ParamType::Int) => unsigned(&self.texts[text.clone()]),
+            _ => None,
+        });
+        self.params(types).zip(numbers).map(|(param, unsigned)| Literal { param, unsigned })
+    }
 }
 
-/// A 64-bit number that has come as its digits.
+/// A 64-bit number that has come as its digits. An unsigned one keeps its bits, as in the original.
 fn whole(digits: &[u8]) -> Option<i64> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    let signed = std::str::from_utf8(digits).ok()?.parse().ok();
+    signed.or_else(|| unsigned(digits).map(|number| number as i64))
+}
+
+/// One of these that no signed number holds.
+fn unsigned(digits: &[u8]) -> Option<u64> {
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    i64::try_from(number).is_err().then_some(number)
 }
 
 /// Gives the prelude these functions.

@@ -1,91 +1,162 @@
 //! Texts of prepared statements.
 
+use crate::raw::Literal;
 use dyno_core::{Dialect, Param};
-use std::fmt::Write as _;
+use std::fmt::Display;
+use std::io::Write as _;
 
 /// The parts of a statement before, between and after its `?`, which count only outside of quotes.
-fn parts(sql: &str) -> Vec<&str> {
-    let (mut parts, mut begin, mut quote) = (Vec::new(), 0, None);
-    for (at, byte) in sql.bytes().enumerate() {
+fn parts(sql: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut quote: Option<u8> = None;
+    sql.split(move |&byte| {
         match (quote, byte) {
             (None, b'\'' | b'"' | b'`') => quote = Some(byte),
             (Some(open), _) if open == byte => quote = None,
-            (None, b'?') => {
-                parts.push(&sql[begin..at]);
-                begin = at + 1;
-            }
+            (None, b'?') => return true,
             _ => {}
         }
-    }
-    parts.push(&sql[begin..]);
-    parts
+        false
+    })
 }
 
 /// The statement with the placeholders of its dialect, and their number.
-pub(crate) fn with_placeholders(sql: &str, dialect: Dialect) -> (String, usize) {
-    let parts = parts(sql);
-    if dialect != Dialect::Postgres {
-        return (sql.to_owned(), parts.len() - 1);
+pub(crate) fn with_placeholders(sql: &[u8], dialect: Dialect) -> (Vec<u8>, usize) {
+    let mut text = Vec::with_capacity(sql.len());
+    let mut placeholders = 0;
+    for (index, part) in parts(sql).enumerate() {
+        match dialect {
+            _ if index == 0 => {}
+            Dialect::Postgres => push(&mut text, format_args!("${index}")),
+            Dialect::Mysql | Dialect::Sqlite => text.push(b'?'),
+        }
+        text.extend_from_slice(part);
+        placeholders = index;
     }
-    let mut text = parts[0].to_owned();
-    for (index, part) in parts.iter().enumerate().skip(1) {
-        let _ = write!(text, "${index}{part}");
-    }
-    (text, parts.len() - 1)
+    (text, placeholders)
 }
 
-/// The statement with values in place of its placeholders, for `--db-ps-mode=disable`.
-pub(crate) fn substituted(sql: &str, values: &[Param<'_>]) -> String {
-    let parts = parts(sql);
-    let mut text = parts[0].to_owned();
-    for (index, part) in parts.iter().enumerate().skip(1) {
-        match values.get(index - 1) {
-            Some(Param::Int(number)) => push_number(&mut text, &number.to_string()),
+/// How values are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiteralRules {
+    pub(crate) dialect: Dialect,
+    /// What the session says of it.
+    pub(crate) has_backslash_escapes: bool,
+}
+
+/// Appends the statement with values in place of its placeholders, for `--db-ps-mode=disable`.
+pub(crate) fn substitute<'a>(
+    out: &mut Vec<u8>,
+    sql: &[u8],
+    mut values: impl Iterator<Item = Literal<'a>>,
+    rules: LiteralRules,
+) {
+    for (index, part) in parts(sql).enumerate() {
+        if index > 0 {
+            rules.push(out, values.next());
+        }
+        out.extend_from_slice(part);
+    }
+}
+
+impl LiteralRules {
+    fn push(self, out: &mut Vec<u8>, value: Option<Literal<'_>>) {
+        let missing = Literal { param: Param::Null, unsigned: None };
+        let Literal { param, unsigned } = value.unwrap_or(missing);
+        if let Some(number) = unsigned
+            && self.dialect != Dialect::Sqlite
+        {
+            // SQLite would make a real number of it. There `param` has what a prepared statement is given.
+            return push(out, number);
+        }
+        match param {
+            Param::Int(number) => push_number(out, number < 0, number),
             // With an exponent, or MySQL takes it for an exact number, which has fewer digits.
-            Some(Param::Double(number)) if number.is_finite() => {
-                push_number(&mut text, &format!("{number:e}"));
+            Param::Double(number) if number.is_finite() => {
+                push_number(out, number.is_sign_negative(), format_args!("{number:e}"));
             }
             // As PostgreSQL writes it. The others have no such numbers, and refuse the statement.
-            Some(Param::Double(number)) => {
-                let _ = write!(text, "'{number}'::float8");
-            }
-            Some(Param::Text(value)) => {
-                let value = String::from_utf8_lossy(value).replace('\'', "''");
-                text.extend(["'", &value, "'"]);
-            }
-            Some(Param::Null) | None => text.push_str("NULL"),
+            Param::Double(number) => push(out, format_args!("'{number}'::float8")),
+            Param::Text(text) => self.push_text(out, text),
+            Param::Null => out.extend_from_slice(b"NULL"),
         }
-        text.push_str(part);
     }
-    text
+
+    fn push_text(self, out: &mut Vec<u8>, text: &[u8]) {
+        let has_escapes = match self.dialect {
+            Dialect::Mysql => self.has_backslash_escapes,
+            // Of this form `standard_conforming_strings` changes nothing.
+            Dialect::Postgres if text.contains(&b'\\') => {
+                out.extend_from_slice(b" E");
+                true
+            }
+            // A quoted text ends at a zero byte there, and a statement must be UTF-8.
+            Dialect::Sqlite if text.contains(&0) || std::str::from_utf8(text).is_err() => {
+                out.extend_from_slice(b"CAST(X'");
+                text.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
+                return out.extend_from_slice(b"' AS TEXT)");
+            }
+            Dialect::Postgres | Dialect::Sqlite => false,
+        };
+        out.push(b'\'');
+        for &byte in text {
+            if byte == b'\'' || has_escapes && byte == b'\\' {
+                out.push(byte);
+            }
+            out.push(byte);
+        }
+        out.push(b'\'');
+    }
 }
 
 /// A minus after another one would begin a comment.
-fn push_number(text: &mut String, number: &str) {
-    if number.starts_with('-') && text.ends_with('-') {
-        text.push(' ');
+fn push_number(out: &mut Vec<u8>, is_negative: bool, number: impl Display) {
+    if is_negative && out.ends_with(b"-") {
+        out.push(b' ');
     }
-    text.push_str(number);
+    push(out, number);
+}
+
+fn push(out: &mut Vec<u8>, what: impl Display) {
+    // Writing to memory can't fail.
+    let _ = write!(out, "{what}");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MYSQL: LiteralRules =
+        LiteralRules { dialect: Dialect::Mysql, has_backslash_escapes: true };
+    const WITHOUT_ESCAPES: LiteralRules = LiteralRules { has_backslash_escapes: false, ..MYSQL };
+    const POSTGRES: LiteralRules =
+        LiteralRules { dialect: Dialect::Postgres, has_backslash_escapes: false };
+    const SQLITE: LiteralRules = LiteralRules { dialect: Dialect::Sqlite, ..POSTGRES };
+
+    fn substituted(sql: &str, values: &[Param<'_>], rules: LiteralRules) -> Vec<u8> {
+        let mut out = Vec::new();
+        let literals = values.iter().map(|&param| Literal { param, unsigned: None });
+        substitute(&mut out, sql.as_bytes(), literals, rules);
+        out
+    }
+
     #[test]
     fn placeholders_are_those_outside_of_quotes() {
         let sql = "SELECT '?', \"?\" FROM t WHERE a=? AND b=?";
-        assert_eq!(with_placeholders(sql, Dialect::Mysql), (sql.to_owned(), 2));
-        let postgres = "SELECT '?', \"?\" FROM t WHERE a=$1 AND b=$2";
-        assert_eq!(with_placeholders(sql, Dialect::Postgres), (postgres.to_owned(), 2));
+        let marked = |dialect| with_placeholders(sql.as_bytes(), dialect);
+        assert_eq!(marked(Dialect::Mysql), (sql.as_bytes().to_vec(), 2));
+        let postgres = b"SELECT '?', \"?\" FROM t WHERE a=$1 AND b=$2";
+        assert_eq!(marked(Dialect::Postgres), (postgres.to_vec(), 2));
         let values = [Param::Int(-5), Param::Text(b"it's")];
-        let text = "SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
-        assert_eq!(substituted(sql, &values), text);
+        let text = b"SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
+        assert_eq!(substituted(sql, &values, MYSQL), text);
+        assert_eq!(substituted("SELECT ?, ?", &[Param::Int(1)], MYSQL), b"SELECT 1, NULL");
     }
 
     #[test]
     fn numbers_stay_what_they_are_as_text() {
-        let text = |value: Param<'_>| substituted("?", &[value]);
+        let text = |value: Param<'_>| {
+            String::from_utf8(substituted("?", &[value], POSTGRES)).expect("digits")
+        };
         for (number, expected) in [
             (1e300, "1e300"),
             (-1e-300, "-1e-300"),
@@ -98,6 +169,40 @@ mod tests {
         }
         assert_eq!(text(Param::Int(i64::MIN)), "-9223372036854775808");
         let values = [Param::Int(-5), Param::Double(-0.5)];
-        assert_eq!(substituted("SELECT 1-?, 2 -?", &values), "SELECT 1- -5, 2 - -5e-1");
+        let minus = substituted("SELECT 1-?, 2 -?", &values, POSTGRES);
+        assert_eq!(minus, b"SELECT 1- -5, 2 - -5e-1");
+    }
+
+    #[test]
+    fn integers_beyond_63_bits_are_not_negative_where_there_are_such() {
+        for (rules, expected) in [
+            (MYSQL, &b"18446744073709551615"[..]),
+            (POSTGRES, &b"18446744073709551615"[..]),
+            (SQLITE, &b"-1"[..]),
+        ] {
+            let mut out = Vec::new();
+            let literal = Literal { param: Param::Int(-1), unsigned: Some(u64::MAX) };
+            substitute(&mut out, b"?", [literal].into_iter(), rules);
+            assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
+    fn texts_are_quoted_as_each_dialect_reads_them() {
+        let quoted = |text: &[u8], rules| substituted("?", &[Param::Text(text)], rules);
+        let odd = b"a\\b'c\"d\ne";
+        assert_eq!(quoted(odd, MYSQL), b"'a\\\\b''c\"d\ne'");
+        assert_eq!(quoted(odd, WITHOUT_ESCAPES), b"'a\\b''c\"d\ne'");
+        assert_eq!(quoted(odd, POSTGRES), b" E'a\\\\b''c\"d\ne'");
+        assert_eq!(quoted(odd, SQLITE), b"'a\\b''c\"d\ne'");
+        assert_eq!(quoted(b"it's", POSTGRES), b"'it''s'");
+        for bytes in [&b"\0x"[..], b"\xe4x"] {
+            let as_it_is = [&b"'"[..], bytes, b"'"].concat();
+            for rules in [MYSQL, WITHOUT_ESCAPES, POSTGRES] {
+                assert_eq!(quoted(bytes, rules), as_it_is);
+            }
+        }
+        assert_eq!(quoted(b"\0x'", SQLITE), b"CAST(X'007827' AS TEXT)");
+        assert_eq!(quoted(b"\xe4x", SQLITE), b"CAST(X'E478' AS TEXT)");
     }
 }

@@ -8,7 +8,7 @@ use crate::raw::Plain;
 use crate::reports::ReportStat;
 use crate::script::{LuaScript, ScriptSettings};
 use crate::turns::Turns;
-use dyno_core::{DbError, Driver, ErrorClass, MILLISECOND, Nanos, Session, Tally};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session, Tally};
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
 use mlua::IntoLuaMulti;
@@ -74,7 +74,7 @@ pub(crate) enum Ended {
     Last,
     /// An event of a `thread_run()`, which goes on.
     Stopped,
-    /// With an error of a database that is ignored.
+    /// With an error of a database that is ignored, or with the script's own wish ([`dyno_core::Cause::Again`]).
     Restart(DbError),
     Failed(LuaError),
 }
@@ -281,11 +281,10 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     }
 }
 
-/// What a script ends an event with that begins anew, where no database has failed. It is counted as a server's error.
+/// What a script ends an event with that begins anew, where no database has failed.
 #[cold]
 fn own_restart() -> DbError {
-    let message = "begun anew by the script itself: RESTART_EVENT";
-    DbError::server(ErrorClass::Other, 0, *b"HY000", message)
+    DbError::again("begun anew by the script itself: RESTART_EVENT")
 }
 
 /// Whether a script's error says what a database has answered.

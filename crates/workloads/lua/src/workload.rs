@@ -5,7 +5,7 @@ use crate::script::{LuaScript, ScriptSettings};
 use crate::unconnected::Unconnected;
 use crate::worker::{Ended, LuaCommon, LuaWorker, OwnLoop, fatal};
 use dyno_core::{
-    DbError, Driver, ErrorClass, Nanos, Outcome, Rng, Session, Tally, TransactionId,
+    Cause, DbError, Driver, ErrorClass, Nanos, Outcome, Rng, Session, Tally, TransactionId,
     TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::{Database, with_driver};
@@ -153,7 +153,11 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             Ended::Stopped => true,
             _ => false,
         };
-        let is_error = matches!(ended, Ended::Restart(_) | Ended::Failed(_));
+        let is_error = match &ended {
+            Ended::Restart(error) => error.cause() != Cause::Again,
+            Ended::Failed(_) => true,
+            Ended::Done(_) | Ended::Last | Ended::Stopped => false,
+        };
         let errors = worker.count(tally, is_event, is_error);
         if errors > 0 {
             self.common.errors.fetch_add(errors, Ordering::Relaxed);

@@ -75,6 +75,18 @@ fn an_edited_script_sends_mariadb_what_the_original_sends() {
     assert_eq!(ours, theirs);
 }
 
+fn of_postgres(server: &Postgres) -> [String; 5] {
+    let port = server.port.to_string();
+    let options = [
+        ("db-driver", "pgsql"),
+        ("pgsql-host", "127.0.0.1"),
+        ("pgsql-port", &port),
+        ("pgsql-user", "postgres"),
+        ("pgsql-db", "sbtest"),
+    ];
+    options.map(|(name, value)| format!("--{name}={value}"))
+}
+
 #[test]
 fn an_edited_script_runs_on_postgres() {
     let name = "an_edited_script_runs_on_postgres";
@@ -83,14 +95,8 @@ fn an_edited_script_runs_on_postgres() {
         Ok(folder) => folder,
         Err(why) => return skipped(name, &why),
     };
-    let port = format!("--pgsql-port={}", server.port);
-    let connection = [
-        "--db-driver=pgsql",
-        "--pgsql-host=127.0.0.1",
-        &port,
-        "--pgsql-user=postgres",
-        "--pgsql-db=sbtest",
-    ];
+    let connection = of_postgres(&server);
+    let connection = connection.each_ref().map(String::as_str);
     dyno(&folder, &connection, "prepare");
     let ran = dyno(&folder, &connection, "run");
     assert!((number(&ran, "write:") - 8.0 * 4.0).abs() < 0.5, "{}", ran.all());
@@ -210,6 +216,88 @@ fn databases_answer_scripts_as_in_the_original() {
     assert!((ignored(&ours) - 3.0).abs() < 0.5, "{}", ours.all());
 }
 
+/// Says what the server has got of values in a text, in each mode, and of bytes that are not UTF-8.
+fn quoting(select: &str, modes: &[&str], latin1: &str, bytes: &str) -> String {
+    let modes: Vec<String> = modes.iter().map(|mode| format!("{mode:?}")).collect();
+    format!(
+        r#"
+function event()
+   local types = sysbench.sql.type
+   local con = sysbench.sql.driver():connect()
+   local statement = con:prepare("{select}")
+   local text, number = statement:bind_create(types.VARCHAR), statement:bind_create(types.BIGINT)
+   statement:bind_param(text, number)
+   number:set(18446744073709551615ULL)
+   for _, mode in ipairs({{ {} }}) do
+      con:query(mode)
+      for _, value in ipairs({{ "\\", "'", "\"", "\\'", "a\nb", sysbench.opt.zero and "\0x" or nil }}) do
+         text:set(value)
+         local row = statement:execute():fetch_row()
+         print("say", row[1]:lower(), row[2])
+      end
+   end
+   con:query("{latin1}")
+   print("say", (con:query_row("{bytes}"):lower()))
+end
+sysbench.cmdline.options = {{ zero = {{ "A zero byte", false }} }}
+"#,
+        modes.join(", ")
+    )
+}
+
+/// The values, as it says them; not every server takes the last one.
+const QUOTED: [&str; 6] = ["5c", "27", "22", "5c27", "610a62", "0078"];
+
+fn in_each_mode(modes: &[&str], values: &[&str], bytes: &str) -> Vec<String> {
+    let line = |hex: &&str| format!("say\t{hex}\t18446744073709551615");
+    let mut lines: Vec<String> = modes.iter().flat_map(|_| values.iter().map(line)).collect();
+    lines.push(format!("say\t{bytes}"));
+    lines
+}
+
+fn quoted(folder: &Scratch, connection: &[&str]) -> Vec<String> {
+    let run = ["--events=1", "--time=0", "--db-ps-mode=disable", "./quoting.lua", "run"];
+    let ran = Ran::of(command(folder.path(), connection).args(run));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    said(&ran)
+}
+
+#[test]
+fn values_in_a_text_arrive_at_mariadb_in_each_mode() {
+    let name = "values_in_a_text_arrive_at_mariadb_in_each_mode";
+    let server = server_or_skip!(MariaDb, name);
+    let folder = Scratch::new();
+    // The first one leaves the mode as it was after the log-in.
+    let modes = ["DO 1", "SET sql_mode = ''", "SET sql_mode = 'NO_BACKSLASH_ESCAPES'"];
+    let script = quoting("SELECT HEX(?), ?", &modes, "SET NAMES latin1", "SELECT HEX('\\228')");
+    std::fs::write(folder.file("quoting.lua"), script).expect("a script");
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let expected = in_each_mode(&modes, &QUOTED, "e4");
+    for global in ["", "NO_BACKSLASH_ESCAPES"] {
+        server.sql(&format!("SET GLOBAL sql_mode = '{global}'")).expect("a mode");
+        let connection = [socket.as_str(), "--mysql-user=root", "--zero"];
+        assert_eq!(quoted(&folder, &connection), expected, "{global}");
+    }
+}
+
+#[test]
+fn values_in_a_text_arrive_at_postgres_in_each_mode() {
+    let name = "values_in_a_text_arrive_at_postgres_in_each_mode";
+    let server = server_or_skip!(Postgres, name);
+    let folder = Scratch::new();
+    let modes = ["SET standard_conforming_strings = on", "SET standard_conforming_strings = off"];
+    let script = quoting(
+        "SELECT encode(convert_to(?, 'UTF8'), 'hex'), ?::numeric",
+        &modes,
+        "SET client_encoding = latin1",
+        "SELECT encode(convert_to('\\228', 'UTF8'), 'hex')",
+    );
+    std::fs::write(folder.file("quoting.lua"), script).expect("a script");
+    let connection = of_postgres(&server);
+    let connection = connection.each_ref().map(String::as_str);
+    assert_eq!(quoted(&folder, &connection), in_each_mode(&modes, &QUOTED[..5], "c3a4"));
+}
+
 /// Prepares a new text in each event, and closes it.
 const CLOSES: &str = r#"
 function thread_init() con = sysbench.sql.driver():connect() n = 0 end
@@ -283,6 +371,39 @@ fn a_script_that_restarts_fails_or_needs_memory_says_what_the_original_says() {
     let short = ran(large, &["--lua-memory=8M"]);
     assert!(short.all().contains("not enough memory"), "{}", short.all());
     assert!(short.all().contains("--lua-memory bounds"), "{}", short.all());
+}
+
+#[test]
+fn a_restart_of_the_scripts_own_is_no_error_as_in_the_original() {
+    let folder = Scratch::new();
+    let script = "local n = 0\n\
+                  function thread_init() con = sysbench.sql.driver():connect() end\n\
+                  function event()\n  n = n + 1\n  con:query('SELECT 1')\n\
+                  if n % 3 == 0 then error({errcode = sysbench.error.RESTART_EVENT}) end\nend";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let connection = ["--db-driver=sqlite", "--sqlite-db=t.db"];
+    let words = ["--events=6", "--time=0", "--json=t.json", "./t.lua", "run"];
+    let ran = Ran::of(command(folder.path(), &connection).args(words));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(number(&ran, "ignored errors:") < 0.5, "{}", ran.all());
+    let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["errors"].as_array().is_none_or(Vec::is_empty), "{json}");
+    assert_eq!(json["counts"]["committed"], 6);
+    assert_eq!(json["counts"]["retries"], 2);
+}
+
+#[test]
+fn a_loop_of_the_scripts_own_that_ends_with_a_restart_says_what_to_do() {
+    let folder = Scratch::new();
+    let script = "function event() end\n\
+                  function thread_run() error({errcode = sysbench.error.RESTART_EVENT}) end";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let ran = Ran::of(command_of(&folder).args(["--events=2", "--time=0", "./t.lua", "run"]));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let text = ran.all();
+    assert!(text.contains("FATAL: `thread_run' function failed: thread_run() has ended"), "{text}");
+    assert!(text.contains("hint: call event() by pcall()"), "{text}");
 }
 
 /// The original's thread for reports has the number after those of the workers.

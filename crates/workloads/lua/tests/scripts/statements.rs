@@ -1,6 +1,6 @@
 //! Statements that scripts close, and errors that they catch.
 
-use super::{Bench, SAYS};
+use super::{Bench, SAYS, failure};
 use dyno_engine::TrialEnd;
 
 const IGNORES: &str = "function sysbench.hooks.sql_error_ignorable() return true end";
@@ -67,4 +67,45 @@ end
     assert!(execute.starts_with("false ") && execute.contains("my.lua:"), "{execute}");
     assert!(execute.ends_with(": the statement is closed"), "{execute}");
     assert!(bind.ends_with(": the statement is closed"), "{bind}");
+}
+
+#[test]
+fn values_in_a_text_are_those_of_a_prepared_statement() {
+    for prepares in [true, false] {
+        let mut bench = Bench::new(&format!(
+            r#"{SAYS}
+function event()
+   local types = sysbench.sql.type
+   local con = sysbench.sql.driver():connect()
+   local statement = con:prepare("SELECT hex(?), ?")
+   local text, number = statement:bind_create(types.VARCHAR), statement:bind_create(types.BIGINT)
+   statement:bind_param(text, number)
+   number:set(18446744073709551615ULL)
+   for _, value in ipairs({{ "\\", "'", "\"", "\\'", "a\nb", "\0x", "\228" }}) do
+      text:set(value)
+      local row = statement:execute():fetch_row()
+      say(row[1], row[2])
+   end
+end
+"#
+        ));
+        bench.settings.prepares = prepares;
+        assert_eq!(bench.events(1).ended, TrialEnd::Events);
+        let texts = ["5C", "27", "22", "5C27", "610A62", "0078", "E4"];
+        assert_eq!(bench.lines(), texts.map(|hex| format!("{hex} -1")));
+    }
+}
+
+#[test]
+fn a_text_that_is_not_utf_8_is_refused_where_it_can_not_be_sent() {
+    for (call, words) in [
+        ("query", "the text of a statement for this database must be UTF-8: bind other bytes"),
+        ("prepare", "the text of a prepared statement must be UTF-8: bind other bytes"),
+    ] {
+        let bench = Bench::new(&format!(
+            "function event() sysbench.sql.driver():connect():{call}(\"SELECT '\\228'\") end"
+        ));
+        let text = failure(&bench.events(1));
+        assert!(text.contains(words) && text.contains("my.lua:1: "), "{text}");
+    }
 }
