@@ -4,6 +4,8 @@ use crate::{
     Capabilities, DbError, DbResult, Dialect, Nanos, Param, ParamType, Product, SECOND, Shards,
     StatementKind,
 };
+use std::future::poll_fn;
+use std::task::Poll;
 
 /// Opens sessions to a target. Shared by all loops.
 pub trait Driver: Sync {
@@ -365,6 +367,44 @@ pub trait Session {
         params: &[Param<'_>],
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>>;
+
+    /// As [`Session::execute`], for a statement whose rows are only counted: most of them, on a way with fewer layers.
+    #[inline]
+    fn execute_counted(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = DbResult<Executed>> {
+        async move {
+            let is_given = self.give(statement, params)?;
+            let answer = if is_given { poll_fn(|_| self.poll_given()).await? } else { None };
+            match answer {
+                Some(executed) => Ok(executed),
+                None if is_given => self.take_given(statement).await,
+                None => self.execute(statement, params, &mut Discard).await,
+            }
+        }
+    }
+
+    /// Gives an execution to be sent with the next wait of the loop. False where that is not possible, and then nothing
+    /// has happened. Workloads whose transactions are a statement each do themselves what [`Session::execute_counted`]
+    /// does: a future of its own would be made and moved for each.
+    #[inline]
+    fn give(&mut self, _statement: Statement, _params: &[Param<'_>]) -> DbResult<bool> {
+        Ok(false)
+    }
+
+    /// Waits for the answer to what was given: the task that gave it must do so before it waits for anything else. `None`
+    /// when the answer has come and can't be read at once: [`Session::take_given`] reads it.
+    #[inline]
+    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
+        Poll::Ready(Ok(None))
+    }
+
+    /// Reads the answer to what was given.
+    fn take_given(&mut self, _statement: Statement) -> impl Future<Output = DbResult<Executed>> {
+        async { Err(DbError::unsupported("This session was not given a statement.")) }
+    }
 
     /// Sends text as one command. The counts of several statements are summed, the rows of all delivered.
     fn query<R: Rows>(

@@ -340,7 +340,7 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// What the server of [`byte_by_byte`] says, each time when it has been sent something.
-fn answers() -> [Vec<u8>; 7] {
+fn answers() -> [Vec<u8>; 10] {
     let ready = message(b'Z', b"I");
     let row = message(b'D', b"\0\x01\0\0\0\x04\0\0\x01\0");
     let (bound, done) = (message(b'2', b""), message(b'C', b"SELECT 1\0"));
@@ -364,7 +364,11 @@ fn answers() -> [Vec<u8>; 7] {
         ]
         .concat(),
         answer.clone(),
-        answer,
+        answer.clone(),
+        answer.clone(),
+        [&bound[..], &message(b'N', b"SNOTICE\0VNOTICE\0C00000\0Mlook\0\0"), &row, &done, &ready]
+            .concat(),
+        [&error[..], &ready].concat(),
         [&bound[..], &row, &done, &error, &ready].concat(),
         [
             &[&bound[..], &error, &ready, &message(b'1', b""), &bound].concat(),
@@ -435,6 +439,12 @@ fn byte_by_byte() {
         assert_eq!(session.execute(select, &[Param::Int(1)], &mut rows).await, one);
         assert_eq!(rows.single(), Some("256"));
         assert_eq!(session.execute(select, &[Param::Int(1)], &mut Discard).await, one);
+        // Sent and read by the shorter way, if one byte can be; and with a notice and another answer behind it.
+        assert_eq!(session.execute_counted(select, &[Param::Int(1)]).await, one);
+        assert_eq!(session.execute_counted(select, &[Param::Int(1)]).await, one);
+        assert_eq!(session.take_notice_lines().len(), 1);
+        let error = session.execute_counted(select, &[Param::Int(1)]).await.unwrap_err();
+        assert_eq!((error.sqlstate(), error.is_fatal()), ("40001", false));
         session.queue(select, &[Param::Int(1)]).unwrap();
         session.queue(select, &[Param::Int(2)]).unwrap();
         let mut results = Vec::new();

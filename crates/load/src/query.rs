@@ -18,15 +18,22 @@ pub async fn execute<S: Session>(
     session.query(sql, rows).await.map(drop).map_err(while_doing(doing))
 }
 
-/// Drops these tables, where they exist, in this order.
+/// PostgreSQL locks each table that a statement drops, and has room for a few thousand locks.
+const DROPPED_AT_ONCE: usize = 16;
+
+/// Drops these tables, where they exist, in this order. A few of PostgreSQL's are dropped all or none.
 pub async fn drop_tables<S: Session>(
     session: &mut S,
     names: &[String],
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
-    for name in names {
-        observer.dropping_table(name);
-        let sql = format!("DROP TABLE IF EXISTS {name}");
+    let at_once = match session.dialect() {
+        Dialect::Postgres if names.len() <= DROPPED_AT_ONCE => names.len().max(1),
+        _ => 1,
+    };
+    for names in names.chunks(at_once) {
+        names.iter().for_each(|name| observer.dropping_table(name));
+        let sql = format!("DROP TABLE IF EXISTS {}", names.join(", "));
         let dropped = execute(session, format!("`{sql}`"), &sql).await;
         dropped.map_err(|error| error.with_sql(&sql))?;
     }

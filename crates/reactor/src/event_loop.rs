@@ -7,12 +7,12 @@ use crate::source::ready_or_pending;
 use dyno_core::Nanos;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::Future;
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -66,7 +66,11 @@ impl Registered {
 }
 
 thread_local! {
-    static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
+    /// A [`Loop`] that ends takes it out: without a destructor, each access is spared the question whether it has run.
+    static STATE: RefCell<ManuallyDrop<Option<State>>> =
+        const { RefCell::new(ManuallyDrop::new(None)) };
+    /// The loop of this thread has a virtual clock. Apart from the state, as the clock is read for each answer.
+    static IS_VIRTUAL: Cell<bool> = const { Cell::new(false) };
 }
 
 #[inline]
@@ -78,10 +82,7 @@ pub(crate) fn with_state<R>(f: impl FnOnce(&mut State) -> R) -> R {
 
 #[inline]
 pub(crate) fn current_time() -> Nanos {
-    STATE.with_borrow(|state| match state {
-        Some(State { epoll: None, virtual_now, .. }) => *virtual_now,
-        _ => monotonic_now(),
-    })
+    if IS_VIRTUAL.get() { with_state(|state| state.virtual_now) } else { monotonic_now() }
 }
 
 impl State {
@@ -334,7 +335,8 @@ impl<F: Future> Loop<F> {
         }
         STATE.with_borrow_mut(|slot| {
             assert!(slot.is_none(), "this thread already has a Loop");
-            *slot = Some(state);
+            IS_VIRTUAL.set(state.epoll.is_none());
+            **slot = Some(state);
         });
         let live = tasks.len();
         Ok(Loop { polling: Vec::with_capacity(live), tasks, live })
@@ -419,7 +421,8 @@ impl<F: Future> Drop for Loop<F> {
     fn drop(&mut self) {
         // Tasks own sources, which deregister themselves from the state: they go first.
         self.tasks.clear();
-        let state = STATE.with_borrow_mut(Option::take);
+        let state = STATE.with_borrow_mut(|state| state.take());
+        IS_VIRTUAL.set(false);
         if let Some(State { clock: Clock::Shared(time, _), .. }) = state {
             time.leave();
         }

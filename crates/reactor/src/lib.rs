@@ -17,7 +17,7 @@ pub use child::{Output, ShellEnd, run_group, shell};
 pub use clock::{Clock, SharedTime, monotonic_now};
 pub use event_loop::{Loop, Tick, Turn, block_on, run_all, run_spread};
 pub use io::{ChosenIo, Io, IoChoice, choose_io, chosen_io};
-pub use ring::Look;
+pub use ring::Peek;
 pub use source::EventSource;
 pub use stream::SocketStream;
 pub use timers::{Elapsed, now, sleep_until, timeout, unless, wake, yield_now};

@@ -1,7 +1,7 @@
 //! Connected sockets: bytes in, bytes out, without blocking.
 
 use crate::event_loop::with_state;
-use crate::ring::Look;
+use crate::ring::Peek;
 use crate::source::{EventSource, ready_or_pending};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
@@ -80,23 +80,30 @@ impl SocketStream {
         }
     }
 
+    /// True where [`SocketStream::try_exchange`] may take something.
+    #[inline]
+    pub fn is_on_ring(&self) -> bool {
+        matches!(self.0, Way::Ring { .. })
+    }
+
     /// As [`SocketStream::try_send`], for all of `bytes` without a copy: true, and anything in their place, or false
-    /// and nothing is taken.
+    /// and nothing is taken. True says as well that nothing has arrived that was not taken, and the task is woken when
+    /// something does.
     #[inline]
     pub fn try_exchange(&self, bytes: &mut Vec<u8>) -> bool {
         match &self.0 {
-            Way::Ring { key, .. } => with_ring(|ring, _| ring.try_exchange(*key, bytes)),
+            Way::Ring { key, .. } => with_ring(|ring, task| ring.try_exchange(*key, bytes, task)),
             Way::Epoll(_) => false,
         }
     }
 
     /// Lets `read` see what has arrived, if it lies in one piece where the kernel has put it. If it returns something,
-    /// all of that counts as received; a copy is spared. After [`Look::Nothing`] the task is woken when something comes.
+    /// all of that counts as received; a copy is spared. After [`Peek::Nothing`] the task is woken when something comes.
     #[inline]
-    pub fn look<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Look<T> {
+    pub fn look<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
         match &self.0 {
             Way::Ring { key, .. } => with_ring(|ring, task| ring.look(*key, task, read)),
-            Way::Epoll(_) => Look::Refused,
+            Way::Epoll(_) => Peek::Refused,
         }
     }
 

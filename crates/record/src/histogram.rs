@@ -14,8 +14,8 @@ const CELLS: usize = (DOUBLINGS as usize + 2) * (EXACT as usize / 2);
 
 /// A histogram of latencies in nanoseconds, 1 ns to one hour, exact to three digits.
 ///
-/// Its cells are those of HdrHistogram, kept here because two values of each query are recorded: a third of the
-/// instructions. Beside the cells the exact sum, minimum and maximum are kept, and no percentile ever lies outside
+/// Its cells are those of HdrHistogram. They are kept here because two values of each query are recorded, by a third of
+/// that crate's instructions. Beside the cells the exact sum, minimum and maximum are kept, and no percentile ever lies outside
 /// minimum and maximum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latencies {
@@ -157,8 +157,8 @@ impl Latencies {
 
     /// The latency that `percent` (0 to 100) of the recorded ones do not exceed; 0 when empty.
     pub fn percentile(&self, percent: f64) -> Nanos {
-        if self.count() == 0 {
-            return 0;
+        if self.count() == 0 || percent <= 0.0 {
+            return self.min();
         }
         let wanted = ((percent / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0_u64;

@@ -1,7 +1,7 @@
 //! The recorder of one loop.
 
 use crate::{Frame, thread_cpu};
-use dyno_core::{DbError, Nanos, Outcome, Tally, TransactionId};
+use dyno_core::{Cause, DbError, Nanos, Outcome, Tally, TransactionId};
 use serde::{Deserialize, Serialize};
 
 /// When a transaction was due, began and ended, on the loop's clock.
@@ -212,8 +212,11 @@ impl<S: FrameSink> Recorder<S> {
         self.advance(now);
         if !self.finished {
             self.frame.errors.count(error);
-            self.frame.kinds[kind].counts.retries += 1;
-            self.frame.kinds[kind].counts.retried += u64::from(attempt == 0);
+            // What a script begins anew of its own accord has not failed.
+            if error.cause() != Cause::Again {
+                self.frame.kinds[kind].counts.retries += 1;
+                self.frame.kinds[kind].counts.retried += u64::from(attempt == 0);
+            }
             self.frame.kinds[kind].wasted.add(wasted);
         }
     }

@@ -279,6 +279,10 @@ fn hold<D: Driver>(driver: &D, order: &LockOrder, told: &Sender<LockAnswer>, unt
                 break;
             }
         }
+        // A server notices a closed session a moment later, in which the next command would be refused.
+        if is_held {
+            let _ = within(CLOSED_WITHIN, unlock(&mut session)).await;
+        }
         let _ = timeout(monotonic_now() + CLOSED_WITHIN, session.close()).await;
         told
     });
@@ -349,6 +353,14 @@ async fn take<S: Session>(
         true => LockAnswer::Held,
         false => LockAnswer::Refused(who),
     })
+}
+
+async fn unlock<S: Session>(session: &mut S) -> DbResult<Option<String>> {
+    let all = match session.dialect() {
+        Dialect::Postgres => "SELECT pg_advisory_unlock_all()",
+        _ => "SELECT RELEASE_ALL_LOCKS()",
+    };
+    text(session, all).await
 }
 
 /// What a session of the same run is called by [`of_mysql`].

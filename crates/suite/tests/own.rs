@@ -112,9 +112,8 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
         let planned = &plan.experiments[0];
         (planned.options["scale"].clone(), planned.time_bound(), plan.shrink)
     };
-    let has_note = |plan: &Plan, part: &str| {
-        plan.notes.iter().any(|note| note.to_string().contains(part))
-    };
+    let has_note =
+        |plan: &Plan, part: &str| plan.notes.iter().any(|note| note.to_string().contains(part));
     let two_minutes = within("tpch", &["m"], 120.0);
     let (scale, bound, share) = of(&two_minutes);
     assert_eq!((scale.as_str(), share), ("0.1", 0.01));

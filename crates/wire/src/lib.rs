@@ -1,6 +1,7 @@
 //! Sans-I/O codecs of the MySQL and PostgreSQL protocols.
 
 pub mod decimal;
+mod fixed_bytes;
 pub mod mysql;
 pub mod names;
 pub mod postgres;

@@ -2,10 +2,11 @@
 
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, DbResult, Executed, Rows};
+use dyno_core::{DbError, DbResult, Discard, Executed, Rows};
 use dyno_wire::mysql::compression::Compression;
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
+use std::task::{Poll, ready};
 
 /// The longest packet with its header, and some room: the limit of an inbox.
 const INBOX_BYTES: usize = 17 << 20;
@@ -22,6 +23,8 @@ pub(super) struct Channel {
     /// False from the sending of a command until its answer is complete, and for good after an abandoned call or a lost
     /// connection.
     pub(super) idle: bool,
+    /// Of the first packet of the answer to what was given.
+    given: u8,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,7 @@ impl Channel {
             answer,
             deprecate_eof,
             idle: true,
+            given: 0,
         }
     }
 
@@ -75,17 +79,46 @@ impl Channel {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.idle = false;
-        let Channel { transport, inbox, answer, .. } = self;
-        transport.send_buffer(&mut self.out).await?;
-        if !R::WANTED && !R::DESCRIBED && inbox.filled().is_empty() {
-            let read = |received: &[u8]| answer.plain(received, sequence);
-            if let Some(executed) = transport.recv_or_read(inbox, read).await? {
-                self.idle = true;
-                return Ok(executed);
-            }
-        }
+        self.transport.send_buffer(&mut self.out).await?;
         self.answer.begin(encoding, sequence);
         self.receive(definitions, rows).await
+    }
+
+    /// True where [`Channel::give`] may take something.
+    #[inline]
+    pub(super) fn takes(&self) -> bool {
+        self.transport.exchanges() && self.inbox.filled().is_empty()
+    }
+
+    /// Gives `out`, one command, to be sent with the next wait; false if it can't be.
+    #[inline]
+    pub(super) fn give(&mut self, sequence: u8) -> bool {
+        let is_given = self.transport.try_exchange(&mut self.out);
+        if is_given {
+            self.idle = false;
+            self.given = sequence;
+        }
+        is_given
+    }
+
+    /// Waits for the answer to what was given. `None` when it is not one that can be read at once; then
+    /// [`Channel::take_given`] has to read it.
+    #[inline]
+    pub(super) fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
+        let Channel { transport, inbox, answer, given: sequence, .. } = self;
+        let read = |received: &[u8]| answer.plain(received, *sequence);
+        let executed = ready!(transport.poll_read(inbox, read))?;
+        self.idle = executed.is_some();
+        Poll::Ready(Ok(executed))
+    }
+
+    pub(super) async fn take_given(
+        &mut self,
+        encoding: Encoding,
+        definitions: &mut Definitions,
+    ) -> DbResult<Executed> {
+        self.answer.begin(encoding, self.given);
+        self.receive(definitions, &mut Discard).await
     }
 
     /// Awaits the rest of an answer; refuses a request for a file.

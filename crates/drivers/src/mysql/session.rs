@@ -14,6 +14,7 @@ use dyno_wire::mysql::command::{
 };
 use dyno_wire::mysql::statement::{PrepareStep, WrongParamCount};
 use dyno_wire::mysql::{Definitions, Encoding, PrepareAnswer, Prepared};
+use std::task::Poll;
 
 /// ER_UNSUPPORTED_PS.
 const CANNOT_BE_PREPARED: u32 = 1295;
@@ -206,6 +207,38 @@ impl Session for MysqlSession {
                 self.channel.exchange(Encoding::Text, sequence, &mut self.definitions, rows).await
             }
         }
+    }
+
+    #[inline]
+    fn give(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<bool> {
+        self.begin()?;
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
+        let Slot::Prepared(prepared) = slot else { return Ok(false) };
+        if !self.channel.takes() {
+            return Ok(false);
+        }
+        let sequence = prepared.encode(params, &mut self.channel.out).map_err(wrong_count)?;
+        let is_given = self.channel.give(sequence);
+        if !is_given {
+            // What is encoded once more must not lack them.
+            prepared.forget_types();
+        }
+        Ok(is_given)
+    }
+
+    #[inline]
+    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
+        self.channel.poll_given()
+    }
+
+    async fn take_given(&mut self, statement: Statement) -> DbResult<Executed> {
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
+        let Slot::Prepared(prepared) = slot else { return Err(unknown()) };
+        let answer = self.channel.take_given(Encoding::Binary, &mut prepared.definitions).await;
+        if answer.is_err() {
+            prepared.forget_types();
+        }
+        answer
     }
 
     fn query<R: Rows>(

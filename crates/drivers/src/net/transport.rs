@@ -5,7 +5,7 @@ use super::inbox::Inbox;
 use super::packed::Packed;
 use super::tls::{TlsConfig, explain};
 use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND, SessionTls};
-use dyno_reactor::{EventSource, Look, SocketStream, now, sleep_until, timeout};
+use dyno_reactor::{EventSource, Peek, SocketStream, now, sleep_until, timeout};
 use dyno_wire::mysql::compression::{Compression, Frames};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -30,6 +30,8 @@ pub struct Transport {
     is_loopback: bool,
     /// TLS has proven who the server is.
     is_verified: bool,
+    /// What was given by [`Transport::try_exchange`] has not been waited for: no answer can be there.
+    is_unsent: bool,
 }
 
 #[derive(Debug)]
@@ -42,7 +44,8 @@ pub(super) enum Layer {
 
 impl Transport {
     fn plain(socket: SocketStream, is_local: bool, is_loopback: bool) -> Self {
-        Transport { socket, layer: Layer::Plain, is_local, is_loopback, is_verified: false }
+        let (layer, is_verified, is_unsent) = (Layer::Plain, false, false);
+        Transport { socket, layer, is_local, is_loopback, is_verified, is_unsent }
     }
 
     /// Tries all addresses of the host in order, until `due` on the loop's clock.
@@ -103,10 +106,29 @@ impl Transport {
     /// As [`Transport::send`]; may leave anything in the place of `bytes`, which spares a copy.
     #[inline]
     pub async fn send_buffer(&mut self, bytes: &mut Vec<u8>) -> DbResult<()> {
-        if matches!(self.layer, Layer::Plain) && self.socket.try_exchange(bytes) {
+        if self.layer_exchanges(bytes) {
             return Ok(());
         }
         self.send(bytes).await
+    }
+
+    /// True where [`Transport::try_exchange`] may take something.
+    #[inline]
+    pub fn exchanges(&self) -> bool {
+        matches!(self.layer, Layer::Plain) && self.socket.is_on_ring()
+    }
+
+    /// Takes all of `bytes` to be sent by the next wait and leaves others in their place, or does nothing: false. After
+    /// true the same task must call [`Transport::poll_read`] before it waits for anything else.
+    #[inline]
+    pub fn try_exchange(&mut self, bytes: &mut Vec<u8>) -> bool {
+        self.is_unsent = self.layer_exchanges(bytes);
+        self.is_unsent
+    }
+
+    #[inline]
+    fn layer_exchanges(&mut self, bytes: &mut Vec<u8>) -> bool {
+        matches!(self.layer, Layer::Plain) && self.socket.try_exchange(bytes)
     }
 
     /// Waits for bytes and makes one receive of at least one byte into the free space of `inbox`.
@@ -115,30 +137,41 @@ impl Transport {
         poll_fn(|_| self.poll_recv(inbox)).await
     }
 
-    /// As [`Transport::recv`], with an empty inbox. What `read` can do with is not left there: it is returned.
+    /// As [`Transport::recv`], with an empty inbox. What `read` makes of all that has arrived is returned, and then nothing
+    /// is left in the inbox.
     #[inline]
-    pub async fn recv_or_read<T>(
+    pub fn poll_read<T>(
         &mut self,
         inbox: &mut Inbox,
         mut read: impl FnMut(&[u8]) -> Option<T>,
-    ) -> DbResult<Option<T>> {
-        poll_fn(|_| {
-            if let Layer::Plain = self.layer {
-                match self.socket.look(&mut read) {
-                    Look::Nothing => return Poll::Pending,
-                    Look::Taken(done) => return Poll::Ready(Ok(Some(done))),
-                    Look::Refused => {}
-                }
+    ) -> Poll<DbResult<Option<T>>> {
+        if std::mem::take(&mut self.is_unsent) {
+            return Poll::Pending;
+        }
+        if let Layer::Plain = self.layer {
+            match self.socket.look(&mut read) {
+                Peek::Nothing => return Poll::Pending,
+                Peek::Taken(done) => return Poll::Ready(Ok(Some(done))),
+                Peek::Refused => {}
             }
-            ready!(self.poll_recv(inbox))?;
-            let received = inbox.filled();
-            let (len, done) = (received.len(), read(received));
-            if done.is_some() {
-                inbox.consume(len);
-            }
-            Poll::Ready(Ok(done))
-        })
-        .await
+        }
+        self.poll_recv_and_read(inbox, &mut read)
+    }
+
+    /// A pointer to `read`, so that the usual way alone is compiled with what it does.
+    #[cold]
+    fn poll_recv_and_read<T>(
+        &mut self,
+        inbox: &mut Inbox,
+        read: &mut dyn FnMut(&[u8]) -> Option<T>,
+    ) -> Poll<DbResult<Option<T>>> {
+        ready!(self.poll_recv(inbox))?;
+        let received = inbox.filled();
+        let (len, done) = (received.len(), read(received));
+        if done.is_some() {
+            inbox.consume(len);
+        }
+        Poll::Ready(Ok(done))
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use dyno_wire::postgres::frontend;
 use dyno_wire::postgres::row::{CellSpot, data_row};
 use dyno_wire::postgres::types::PostgresColumn;
 use dyno_wire::server_text;
+use std::task::{Poll, ready};
 
 /// Longest message of the server after the log-in.
 pub(super) const MESSAGE_BYTES: usize = BODY_LIMIT_BYTES + HEADER_BYTES;
@@ -53,6 +54,8 @@ pub(super) struct State {
     pub(super) names: Names,
     /// False when the statement has no result set.
     pub(super) has_columns: bool,
+    /// What was given last has one.
+    pub(super) gives_rows: bool,
     cells: Vec<CellSpot>,
     pub(super) notices: Vec<String>,
     /// Values of [`KEPT_PARAMETERS`].
@@ -72,6 +75,7 @@ impl Link {
                 columns: Vec::new(),
                 names: Names::default(),
                 has_columns: false,
+                gives_rows: false,
                 cells: Vec::new(),
                 notices: Vec::new(),
                 parameters: Default::default(),
@@ -102,16 +106,35 @@ impl Link {
         self.collect_all(sent, expect, rows, done).await
     }
 
-    /// Waits for the answer to one execution of a prepared statement, which has been sent. `None` when it is not one that
-    /// can be read at once; then [`Link::collect_one`] has to read it.
+    /// True where [`Link::give`] may take something.
     #[inline]
-    pub(super) async fn plain_answer(&mut self, has_rows: bool) -> DbResult<Option<Executed>> {
+    pub(super) fn takes(&self) -> bool {
+        self.transport.exchanges() && self.inbox.filled().is_empty()
+    }
+
+    /// Gives `out`, one execution of a prepared statement, to be sent with the next wait; false if it can't be.
+    #[inline]
+    pub(super) fn give(&mut self, has_rows: bool) -> bool {
+        let is_given = self.transport.try_exchange(&mut self.out);
+        if is_given {
+            self.state.begin_flight();
+            self.state.gives_rows = has_rows;
+        }
+        is_given
+    }
+
+    /// Waits for the answer to one execution of a prepared statement, which has been sent or given. `None` when it is not
+    /// one that can be read at once; then [`Link::collect_one`] has to read it.
+    #[inline]
+    pub(super) fn poll_plain(&mut self, has_rows: bool) -> Poll<DbResult<Option<Executed>>> {
         let read = |received: &[u8]| backend::plain_answer(received, has_rows);
-        let answer = self.transport.recv_or_read(&mut self.inbox, read).await?;
-        let Some(answer) = answer else { return Ok(None) };
+        let Some(answer) = ready!(self.transport.poll_read(&mut self.inbox, read))? else {
+            return Poll::Ready(Ok(None));
+        };
         self.state.status = answer.status;
         self.state.usable = true;
-        Ok(Some(Executed { has_rows, rows: answer.rows, affected: answer.affected }))
+        let executed = Executed { has_rows, rows: answer.rows, affected: answer.affected };
+        Poll::Ready(Ok(Some(executed)))
     }
 
     /// The answer to one execution of a prepared statement.

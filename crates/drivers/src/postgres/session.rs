@@ -15,6 +15,8 @@ use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::TransactionStatus;
 use dyno_wire::postgres::frontend::{self, Execution};
 use dyno_wire::postgres::types::{PostgresColumn, ValueFormat};
+use std::future::poll_fn;
+use std::task::Poll;
 
 /// One open connection to a server that speaks the PostgreSQL protocol.
 ///
@@ -164,15 +166,36 @@ impl Session for PostgresSession {
         prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
         link.state.begin_flight();
         let sent = link.transport.send_buffer(&mut link.out).await;
-        if !R::WANTED
-            && !R::DESCRIBED
+        let is_counted = !R::WANTED && !R::DESCRIBED;
+        if is_counted
             && sent.is_ok()
             && link.inbox.filled().is_empty()
-            && let Some(executed) = link.plain_answer(has_rows).await?
+            && let Some(executed) = poll_fn(|_| link.poll_plain(has_rows)).await?
         {
             return Ok(executed);
         }
         link.collect_one(sent, statements, statement, rows).await
+    }
+
+    #[inline]
+    fn give(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<bool> {
+        self.link.begin()?;
+        if !self.link.takes() {
+            return Ok(false);
+        }
+        let PostgresSession { link, statements, .. } = self;
+        let prepared = statements.get(statement).ok_or_else(unknown)?;
+        prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
+        Ok(link.give(prepared.columns.is_some()))
+    }
+
+    #[inline]
+    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
+        self.link.poll_plain(self.link.state.gives_rows)
+    }
+
+    async fn take_given(&mut self, statement: Statement) -> DbResult<Executed> {
+        self.link.collect_one(Ok(()), &self.statements, statement, &mut Discard).await
     }
 
     fn query<R: Rows>(

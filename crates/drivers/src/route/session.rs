@@ -6,6 +6,7 @@ use dyno_core::{
     Interrupter, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
     Statement, StatementTable,
 };
+use std::task::Poll;
 
 /// On one node, or on the node that takes writes and on one for reads.
 ///
@@ -212,6 +213,23 @@ impl<S: Session> Session for RoutedSession<S> {
             Some(_) => self.seat_of_statement(statement, params).await?,
         };
         session.execute(statement, params, rows).await
+    }
+
+    #[inline]
+    fn give(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<bool> {
+        match self.beside {
+            None => self.main.give(statement, params),
+            Some(_) => Ok(false),
+        }
+    }
+
+    #[inline]
+    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
+        self.main.poll_given()
+    }
+
+    async fn take_given(&mut self, statement: Statement) -> DbResult<Executed> {
+        self.main.take_given(statement).await
     }
 
     #[inline]

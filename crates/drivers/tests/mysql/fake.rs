@@ -109,7 +109,7 @@ impl Client {
         self.send_raw(&packet);
     }
 
-    fn packet(&mut self, payload: &[u8]) -> Vec<u8> {
+    pub(crate) fn packet(&mut self, payload: &[u8]) -> Vec<u8> {
         let mut packet = (payload.len() as u32).to_le_bytes().to_vec();
         packet[3] = self.sequence;
         self.sequence = self.sequence.wrapping_add(1);

@@ -3,8 +3,8 @@
 
 use crate::fake::{Client, Fake, OK, PASSWORD, RsaKey, SCRAMBLE, SSL, caching_sha2};
 use dyno_core::{
-    AnswerTable, BulkMethod, Cause, DbError, Discard, Driver, ErrorClass, RowSource, RowWriter,
-    Session, Statement,
+    AnswerTable, BulkMethod, Cause, DbError, Discard, Driver, ErrorClass, Param, ParamType,
+    RowSource, RowWriter, Session, Statement,
 };
 use dyno_drivers::mysql::{MysqlDriver, MysqlSession};
 use dyno_testkit::{Certificates, allocations, skipped, target};
@@ -315,6 +315,78 @@ fn an_answer_cut_short_is_a_lost_connection() {
         });
         fake.join();
     }
+}
+
+/// Both ways of an execution that is only counted: types go again after an error, and whoever leaves is noticed.
+#[test]
+fn counted_executions_are_answered_at_once_in_pieces_with_errors_and_not_at_all() {
+    let fake = Fake::tcp(|client| {
+        client.greet("caching_sha2_password");
+        client.send(OK);
+        client.expect_command(b"\x16SELECT ?");
+        client.send(b"\0\x07\0\0\0\x01\0\x01\0\0\0\0");
+        let column = b"\x03def\0\0\0\x01x\0\x0c\x2d\0\xff\0\0\0\x08\0\0\0\0\0";
+        client.send(column);
+        client.send(column);
+        // The flag says whether types follow.
+        let sends_types = |client: &mut Client| client.read_command()[11] == 1;
+        for (piece, types) in [(200, true), (3, false)] {
+            assert_eq!(sends_types(client), types);
+            let mut packets = Vec::new();
+            for payload in [&b"\x01"[..], column, b"\0\0\x2a\0\0\0\0\0\0\0", b"\xfe\0\0\x03\0\0\0"]
+            {
+                packets.extend(client.packet(payload));
+            }
+            packets.chunks(piece).for_each(|piece| client.send_raw(piece));
+        }
+        assert!(!sends_types(client));
+        client.send(b"\xff\xbd\x04#40001again");
+        assert!(sends_types(client));
+        client.send(b"\0\x05\0\x02\0\0\0");
+        assert!(!sends_types(client));
+    });
+    let url = fake.url("");
+    run(async {
+        let mut session = connect(&url).await.unwrap();
+        let select = session.prepare("SELECT ?", &[ParamType::Int]).await.unwrap();
+        let one = [Param::Int(1)];
+        for _ in 0..2 {
+            let done = session.execute_counted(select, &one).await.unwrap();
+            assert_eq!((done.has_rows, done.rows, done.affected), (true, 1, 0));
+            assert!(session.is_in_transaction());
+        }
+        let error = session.execute_counted(select, &one).await.unwrap_err();
+        assert_eq!((error.errno(), error.is_fatal()), (1213, false));
+        assert_eq!(session.execute_counted(select, &one).await.unwrap().affected, 5);
+        assert!(!session.is_in_transaction());
+        assert!(session.execute_counted(select, &one).await.unwrap_err().is_fatal());
+        assert!(session.rollback().await.unwrap_err().is_fatal());
+    });
+    fake.join();
+}
+
+/// An execution that nobody waits for to its end, as with a limit of time: its answer must not be taken for another's.
+#[test]
+fn a_counted_execution_that_is_given_up_ends_the_session() {
+    let fake = Fake::tcp(|client| {
+        client.greet("caching_sha2_password");
+        client.send(OK);
+        client.expect_command(b"\x16DO 1");
+        client.send(b"\0\x07\0\0\0\0\0\0\0\0\0\0");
+        client.read_to_end();
+    });
+    let url = fake.url("");
+    run(async {
+        let mut session = connect(&url).await.unwrap();
+        let statement = session.prepare("DO 1", &[]).await.unwrap();
+        let until = dyno_reactor::now() + dyno_core::MILLISECOND;
+        assert!(
+            dyno_reactor::timeout(until, session.execute_counted(statement, &[])).await.is_err()
+        );
+        let error = session.execute_counted(statement, &[]).await.unwrap_err();
+        assert!(error.is_fatal() && error.message().contains("not received to its end"), "{error}");
+    });
+    fake.join();
 }
 
 #[test]

@@ -51,7 +51,11 @@ impl<'a> Reporter<'a> {
             is_timestamp: progress_timestamp,
             tps: latency.count() as f64 / interval.length_s,
             latency_ms: latency.mean() / 1e6,
-            stddev_ms: if latency.count() == 0 { 0.0 } else { latency.to_histogram().stdev() / 1e6 },
+            stddev_ms: if latency.count() == 0 {
+                0.0
+            } else {
+                latency.to_histogram().stdev() / 1e6
+            },
             failed: counts.failed.saturating_sub(retired(frame, continue_on_error)),
             lag_ms: self.settings.rate_per_s.and(frame.lateness.as_ref()).map(lag),
             skipped: self.settings.skips().then_some(counts.skipped),

@@ -84,8 +84,8 @@ What is different from sysbench 1.0.20:
   A failed transaction is rolled back before it is tried again.
   localhost means the server's unix socket only when --mysql-port is not given.
   prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
-  While dyno run or another prepare works on the tables, prepare and cleanup do not begin, and run
-  gets a warning.
+  While dyno run or another prepare works on the tables, prepare and cleanup of the built-in tests
+  do not begin, and run gets a warning.
   The tests above are built in. An unchanged script of sysbench 1.0.20 means its test, wherever the
   file is; any other Lua script that exists is executed (its options: the command help).
 

@@ -127,7 +127,7 @@ fn essence(of: &ExperimentFacts) -> (String, Map<String, Value>) {
     own.published.clear();
     own.prepare = false;
     own.cleanup = false;
-    own.repeats = 0;
+    (own.repeats, own.repeats_s) = (0, None);
     if let Some(comparison) = &mut own.comparison {
         comparison.stop = StopRule::default();
     }

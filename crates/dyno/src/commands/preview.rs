@@ -222,15 +222,14 @@ mod tests {
     #[test]
     fn passes_within_a_budget_have_a_time_instead_of_a_number() {
         let row = |targets: &[&str]| {
-            let url = |name: &&str| {
-                ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d")))
-            };
+            let url =
+                |name: &&str| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d")));
             let overrides = Overrides {
                 targets: targets.iter().map(url).collect(),
                 budget_s: Some(120.0),
                 ..Overrides::default()
             };
-            let suite = Suite::open("tpch", &crate::offers()).expect("a suite");
+            let suite = Suite::open("tpch", &[dyno_tpch::options::OFFER]).expect("a suite");
             let text = steps(&Plan::build(&suite, &overrides).expect("a plan"));
             let mut rows = text.lines().filter(|line| line.contains("queries at degree 0"));
             let row = rows.next().map(str::to_owned).unwrap_or_default();

@@ -75,7 +75,9 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     let mix =
         Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(shared.number(id))));
     let session = Some(session);
+    let schedule = shared.schedule(local.number);
     let mut worker = Worker {
+        begins_at_once: shared.spec.terminals.is_none() && schedule.is_none(),
         shared,
         local,
         id,
@@ -165,6 +167,8 @@ struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     session: Option<D::Session>,
     state: W::Worker,
     mix: Mix,
+    /// Nothing but the end of a transaction decides when the next one begins.
+    begins_at_once: bool,
     /// What it does for a terminal; always empty where there are none.
     job: Option<Job>,
     /// An errand that it does before anything else.
@@ -185,11 +189,10 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         let mut last = now();
         while !self.local.is_over(last) && !self.has_done_all() {
             let mut begin = self.next_begin(last).await?;
-            if !self.may_begin(begin) {
+            let kind = self.next_kind();
+            if !self.begins(kind, begin) {
                 return None;
             }
-            let kind = self.next_kind();
-            self.local.recorder.borrow_mut().begin(kind, begin.began);
             if spec.late_limit.is_some_and(|limit| begin.began > begin.due.saturating_add(limit)) {
                 last = begin.began;
                 self.ended(kind, Outcome::Skipped, begin.until(last), 0, &Tally::default());
@@ -201,10 +204,33 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                     Err(error) => return self.leave(kind, error),
                 }
             }
-            match self.transaction(kind, begin).await {
-                Ok(ended) => last = ended,
-                Err(error) => return error,
-            }
+            let mut attempt = 0;
+            last = loop {
+                let mut tally = Tally::default();
+                let session = self.session.as_mut()?;
+                let (workload, state) = (self.shared.workload, &mut self.state);
+                // The future of a run that has a name is moved once more before it is awaited.
+                let run = match spec.answer_limit {
+                    None => workload.run(state, session, kind, attempt, &mut tally).await,
+                    Some(limit) => {
+                        let run = workload.run(state, session, kind, attempt, &mut tally);
+                        impatient(run, limit).await
+                    }
+                };
+                let ended = now();
+                let error = match run {
+                    Ok(outcome) => {
+                        self.ended(kind, outcome, begin.until(ended), attempt + 1, &tally);
+                        break ended;
+                    }
+                    Err(error) => error,
+                };
+                match Box::pin(self.failed(kind, error, begin, attempt, &tally)).await {
+                    After::Retry => attempt += 1,
+                    After::Next => break now(),
+                    After::Stop(error) => return error,
+                }
+            };
             if spec.connect_each
                 && let Some(session) = self.session.take()
             {
@@ -259,15 +285,16 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         Some(error)
     }
 
-    /// False when all wanted transactions have begun.
+    /// Counts the begin of a transaction. False when all that are wanted have begun.
     #[inline]
-    fn may_begin(&self, begin: Begin) -> bool {
+    fn begins(&self, kind: TransactionId, begin: Begin) -> bool {
         let mut recorder = self.local.recorder.borrow_mut();
         // The window may have opened since the last round of the loop.
         recorder.advance(begin.began);
         if recorder.phase() == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
         {
+            recorder.begin(kind, begin.began);
             return true;
         }
         if let Some(schedule) = self.shared.schedule(self.local.number) {
@@ -304,12 +331,13 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     /// The due time and the begin of the next transaction. `None` at the end of the trial.
     #[inline]
     async fn next_begin(&mut self, last: Nanos) -> Option<Begin> {
+        if self.begins_at_once {
+            return Some(Begin { due: last, began: last });
+        }
         if self.shared.spec.terminals.is_some() {
             return self.next_job(last).await;
         }
-        let Some(schedule) = self.shared.schedule(self.local.number) else {
-            return Some(Begin { due: last, began: last });
-        };
+        let schedule = self.shared.schedule(self.local.number)?;
         let due = schedule.take();
         let is_awaited = due > last;
         if is_awaited {
@@ -374,7 +402,6 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     }
 
     /// Gives the terminal of this worker back, with its next plan, after a transaction that ended at `ended`.
-    #[inline]
     fn give_back(&mut self, ended: Nanos) {
         let Some(Job { owner: Owner::Seat(seat), .. }) = self.job.take() else { return };
         let Some(terminals) = &self.shared.terminals else { return };
@@ -387,42 +414,6 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         // Before the seat, which others may take from then on.
         self.at_once = errand.and_then(|errand| terminals.push_errand(seat, ended, errand));
         terminals.push(seat, ended.saturating_add(pause), transaction);
-    }
-
-    /// Executes one transaction with all its attempts; returns its end. An error ends the worker.
-    #[inline]
-    async fn transaction(
-        &mut self,
-        kind: TransactionId,
-        begin: Begin,
-    ) -> Result<Nanos, Option<DbError>> {
-        let mut attempt = 0;
-        loop {
-            let mut tally = Tally::default();
-            let Some(session) = self.session.as_mut() else { return Err(None) };
-            let (workload, state) = (self.shared.workload, &mut self.state);
-            // The future of a run that has a name is moved once more before it is awaited.
-            let run = match self.shared.spec.answer_limit {
-                None => workload.run(state, session, kind, attempt, &mut tally).await,
-                Some(limit) => {
-                    impatient(workload.run(state, session, kind, attempt, &mut tally), limit).await
-                }
-            };
-            let ended = now();
-            match run {
-                Ok(outcome) => {
-                    self.ended(kind, outcome, begin.until(ended), attempt + 1, &tally);
-                    return Ok(ended);
-                }
-                Err(error) => {
-                    match Box::pin(self.failed(kind, error, begin, attempt, &tally)).await {
-                        After::Retry => attempt += 1,
-                        After::Next => return Ok(now()),
-                        After::Stop(error) => return Err(error),
-                    }
-                }
-            }
-        }
     }
 
     #[inline]
@@ -459,7 +450,9 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             EndedTransaction { transaction, outcome, due, began, ended, attempts, is_measured };
         self.counted += u64::from(is_measured);
         self.shared.workload.ended(&mut self.state, &ended);
-        self.give_back(times.ended);
+        if self.job.is_some() {
+            self.give_back(times.ended);
+        }
     }
 
     #[cold]

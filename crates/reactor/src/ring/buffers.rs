@@ -21,6 +21,8 @@ pub(super) struct Buffers {
     /// A power of two.
     count: u16,
     tail: u16,
+    /// Those that are not the kernel's.
+    held: u16,
 }
 
 impl Buffers {
@@ -33,6 +35,7 @@ impl Buffers {
             bytes: allocate(Self::bytes_layout(count)),
             count,
             tail: 0,
+            held: count,
         };
         // SAFETY: the entries are page-aligned, `count` long, and freed only with the ring gone: see `Ring`'s drop.
         unsafe {
@@ -76,6 +79,19 @@ impl Buffers {
             entry.set_bid(id);
         }
         self.tail = self.tail.wrapping_add(1);
+        self.held -= 1;
+    }
+
+    /// A completion names a buffer, which is not the kernel's until it is given back.
+    #[inline]
+    pub(super) fn hold(&mut self) {
+        self.held += 1;
+    }
+
+    /// True when buffers are left that have not been given back.
+    #[inline]
+    pub(super) fn are_held(&self) -> bool {
+        self.held > 0
     }
 
     #[expect(unsafe_code, reason = "the tail is shared with the kernel")]

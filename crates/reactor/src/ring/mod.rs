@@ -23,7 +23,7 @@ use io_uring::{IoUring, cqueue, opcode};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, send, shutdown};
-pub use slot::Look;
+pub use slot::Peek;
 use slot::{Next, SocketSlot};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -165,7 +165,7 @@ impl Ring {
         key: u32,
         waiter: u32,
         read: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Look<T> {
+    ) -> Peek<T> {
         let slot = &mut self.slots[key as usize];
         slot.waiter = waiter;
         slot.look(&mut self.buffers, read)
@@ -187,10 +187,13 @@ impl Ring {
         given
     }
 
-    /// As [`Ring::try_send`], for all of `bytes` or nothing: true, and others in their place, or false.
+    /// As [`Ring::try_send`], for all of `bytes` or nothing: true, and others in their place, or false. `waiter` waits
+    /// for what comes then.
     #[inline]
-    pub(crate) fn try_exchange(&mut self, key: u32, bytes: &mut Vec<u8>) -> bool {
-        let is_given = self.slots[key as usize].exchange(bytes);
+    pub(crate) fn try_exchange(&mut self, key: u32, bytes: &mut Vec<u8>, waiter: u32) -> bool {
+        let slot = &mut self.slots[key as usize];
+        slot.waiter = waiter;
+        let is_given = slot.exchange(bytes);
         if is_given {
             self.list(key);
         }
@@ -226,9 +229,12 @@ impl Ring {
 
     fn round(&mut self, timeout: Option<Nanos>, epoll: BorrowedFd<'_>) -> io::Result<Waited> {
         // Idle sessions must not keep the buffers that others need.
-        for key in self.holding.drain(..) {
-            self.slots[key as usize].settle(&mut self.buffers);
+        if self.buffers.are_held() {
+            for &key in &self.holding {
+                self.slots[key as usize].settle(&mut self.buffers);
+            }
         }
+        self.holding.clear();
         self.buffers.publish();
         self.queue_receives(epoll)?;
         let waits_for_room = self.queue_sends()?;
@@ -236,7 +242,7 @@ impl Ring {
         // Sends that succeed end no wait.
         let mut left = if waits_for_room { Some(0) } else { timeout };
         loop {
-            self.enter(left)?;
+            enter(&self.uring, left)?;
             waited.woke = monotonic_now();
             self.reap(&mut waited);
             if self.uring.submission().is_empty() {
@@ -251,23 +257,6 @@ impl Ring {
             }
         }
         Ok(waited)
-    }
-
-    fn enter(&mut self, timeout: Option<Nanos>) -> io::Result<()> {
-        let timespec = timeout.map(|span| {
-            Timespec::new().sec(span / 1_000_000_000).nsec((span % 1_000_000_000) as u32)
-        });
-        let mut args = SubmitArgs::new();
-        if let Some(timespec) = &timespec {
-            args = args.timespec(timespec);
-        }
-        match self.uring.submitter().submit_with_args(1, &args) {
-            Ok(_) => Ok(()),
-            Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
-                _ => Err(io::Error::other(format!("io_uring does not wait for events: {error}"))),
-            },
-        }
     }
 
     fn queue_receives(&mut self, epoll: BorrowedFd<'_>) -> io::Result<()> {
@@ -300,7 +289,6 @@ impl Ring {
 
     /// True when the owner of one of them waits for the room that it leaves.
     fn queue_sends(&mut self) -> io::Result<bool> {
-        let mut waits_for_room = false;
         while let Some(key) = self.to_send_rest.pop() {
             let slot = &mut self.slots[key as usize];
             if slot.is_closing {
@@ -308,40 +296,42 @@ impl Ring {
                 self.release(key);
                 continue;
             }
-            let waiting = self.slots[key as usize].waiting();
-            let entry = self.send_entry(key, waiting, SendFlags::NOSIGNAL.bits());
+            let entry = send_entry(key, self.files, slot, slot.waiting(), SendFlags::NOSIGNAL);
             self.in_kernel += 1;
             self.push(entry.user_data(user_data(WAITING_SEND, key)))?;
         }
-        // In the order in which the tasks gave them.
-        for index in 0..self.to_send.len() {
-            let key = self.to_send[index];
-            let slot = &mut self.slots[key as usize];
-            slot.is_listed = false;
-            if slot.is_closing {
-                self.release(key);
-            } else if !slot.sendable().is_empty() {
-                waits_for_room |= slot.wants_room;
-                let bytes = self.slots[key as usize].sendable();
-                let at_once = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-                let entry = self.send_entry(key, bytes, at_once.bits());
-                self.push(entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(SEND, key)))?;
-                self.submitted.push(key);
-            }
-        }
-        self.to_send.clear();
-        Ok(waits_for_room)
+        self.queue_listed()
     }
 
-    fn send_entry(&self, key: u32, bytes: &[u8], flags: u32) -> Entry {
-        let (start, len) = (bytes.as_ptr(), bytes.len() as u32);
-        // A short send counts as failed, so that it completes visibly.
-        let flags = (flags | RecvFlags::WAITALL.bits()) as i32;
-        if key < self.files {
-            opcode::Send::new(Fixed(key), start, len).flags(flags).build()
-        } else {
-            opcode::Send::new(Fd(self.slots[key as usize].fd), start, len).flags(flags).build()
+    /// The sends of the tasks, in the order in which these gave them.
+    #[expect(unsafe_code, reason = "the kernel reads what the entry points at")]
+    fn queue_listed(&mut self) -> io::Result<bool> {
+        let Ring { uring, slots, to_send, submitted, files, .. } = self;
+        let (mut waits_for_room, mut closed) = (false, Vec::new());
+        let mut queue = uring.submission();
+        for &key in to_send.iter() {
+            let slot = &mut slots[key as usize];
+            slot.is_listed = false;
+            if slot.is_closing {
+                closed.push(key);
+            } else if !slot.sendable().is_empty() {
+                waits_for_room |= slot.wants_room;
+                let at_once = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+                let entry = send_entry(key, *files, slot, slot.sendable(), at_once);
+                let entry = entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(SEND, key));
+                // SAFETY: as in `push`.
+                while unsafe { queue.push(&entry) }.is_err() {
+                    drop(queue);
+                    enter(uring, Some(0))?;
+                    queue = uring.submission();
+                }
+                submitted.push(key);
+            }
         }
+        drop(queue);
+        to_send.clear();
+        closed.into_iter().for_each(|key| self.release(key));
+        Ok(waits_for_room)
     }
 
     #[expect(unsafe_code, reason = "the kernel reads what the entry points at")]
@@ -349,7 +339,7 @@ impl Ring {
         // SAFETY: entries point at nothing, or at bytes of a slot that stay as long as this file's head says.
         while unsafe { self.uring.submission().push(&entry) }.is_err() {
             // Full: the entries so far go first. Their completions stay in the queue until the loop reaps.
-            self.enter(Some(0))?;
+            enter(&self.uring, Some(0))?;
         }
         Ok(())
     }
@@ -418,7 +408,10 @@ impl Drop for Ring {
     #[expect(unsafe_code, reason = "memory is freed only when the kernel has no use for it")]
     fn drop(&mut self) {
         for _ in 0..20 {
-            if self.is_broken || self.in_kernel == 0 || self.enter(Some(50_000_000)).is_err() {
+            if self.is_broken
+                || self.in_kernel == 0
+                || enter(&self.uring, Some(50_000_000)).is_err()
+            {
                 break;
             }
             self.reap(&mut Waited::default());
@@ -441,6 +434,36 @@ fn build(without_array: bool) -> io::Result<IoUring> {
         builder.setup_no_sqarray();
     }
     builder.build(SUBMISSIONS)
+}
+
+/// Submits what is queued, and waits for one completion, at most as long.
+fn enter(uring: &IoUring, timeout: Option<Nanos>) -> io::Result<()> {
+    let timespec = timeout
+        .map(|span| Timespec::new().sec(span / 1_000_000_000).nsec((span % 1_000_000_000) as u32));
+    let mut args = SubmitArgs::new();
+    if let Some(timespec) = &timespec {
+        args = args.timespec(timespec);
+    }
+    match uring.submitter().submit_with_args(1, &args) {
+        Ok(_) => Ok(()),
+        Err(error) => match Errno::from_io_error(&error) {
+            Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+            _ => Err(io::Error::other(format!("io_uring does not wait for events: {error}"))),
+        },
+    }
+}
+
+/// Sends what the slot `key` holds of `bytes`; the first `files` slots are known to the kernel.
+#[inline]
+fn send_entry(key: u32, files: u32, slot: &SocketSlot, bytes: &[u8], flags: SendFlags) -> Entry {
+    let (start, len) = (bytes.as_ptr(), bytes.len() as u32);
+    // A short send counts as failed, so that it completes visibly.
+    let flags = (flags.bits() | RecvFlags::WAITALL.bits()) as i32;
+    if key < files {
+        opcode::Send::new(Fixed(key), start, len).flags(flags).build()
+    } else {
+        opcode::Send::new(Fd(slot.fd), start, len).flags(flags).build()
+    }
 }
 
 fn user_data(kind: u64, key: u32) -> u64 {

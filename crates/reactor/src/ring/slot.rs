@@ -28,7 +28,7 @@ pub(super) enum Next {
 
 /// What a look at what has arrived came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look<T> {
+pub enum Peek<T> {
     /// Nothing has arrived.
     Nothing,
     Taken(T),
@@ -87,14 +87,14 @@ impl SocketSlot {
         &mut self,
         buffers: &mut Buffers,
         read: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Look<T> {
+    ) -> Peek<T> {
         let Some((id, len)) = self.held else {
-            return if self.is_readable() { Look::Refused } else { Look::Nothing };
+            return if self.is_readable() { Peek::Refused } else { Peek::Nothing };
         };
-        let Some(read) = read(buffers.filled(id, len)) else { return Look::Refused };
+        let Some(read) = read(buffers.filled(id, len)) else { return Peek::Refused };
         self.held = None;
         buffers.give(id);
-        Look::Taken(read)
+        Peek::Taken(read)
     }
 
     /// Copies what has landed. `Ok(Some(0))` at the end of the stream, `Ok(None)` when nothing is there; `Next::Arm`
@@ -150,12 +150,14 @@ impl SocketSlot {
         }
     }
 
-    /// Accepts all of `bytes` by exchanging buffers; false when others wait or there are too many.
+    /// Accepts all of `bytes` by exchanging buffers; false when others wait or there are too many, or when something has
+    /// arrived that the owner has not taken.
     #[inline]
     pub(super) fn exchange(&mut self, bytes: &mut Vec<u8>) -> bool {
         let is_free = self.unsent.is_empty()
             && self.send_error.is_none()
-            && bytes.len() <= UNSENT_LIMIT_BYTES;
+            && bytes.len() <= UNSENT_LIMIT_BYTES
+            && !self.is_readable();
         if is_free {
             std::mem::swap(&mut self.unsent, bytes);
         }
@@ -235,11 +237,14 @@ impl SocketSlot {
     /// A completion of the multishot receive. Its buffer is held until it is taken, [`SocketSlot::settle`] at the latest.
     pub(super) fn received(&mut self, result: i32, flags: u32, buffers: &mut Buffers) -> Next {
         if let Some(id) = cqueue::buffer_select(flags) {
+            buffers.hold();
             // At the first bytes, so that no later answer in two pieces is the first to allocate.
             if self.landed.capacity() == 0 {
                 self.landed.reserve(BUFFER_BYTES);
             }
-            self.settle(buffers);
+            if self.held.is_some() {
+                self.settle(buffers);
+            }
             if self.is_closing || result <= 0 {
                 buffers.give(id);
             } else {

@@ -145,15 +145,12 @@ impl Answer {
         let mut executed = Executed::default();
         let end = match *head {
             [0, ..] => head,
-            [0xfb | 0xff, ..] | [] => return None,
-            _ => {
-                let mut reader = PacketReader::new(head);
-                let columns = reader.lenenc().ok().filter(|it| (1..=MAX_COLUMNS).contains(it))?;
+            [columns @ 0..=0xfa, ref flags @ ..] => {
                 // Columns that come once only are kept by the other way.
-                let sent = match state.cache_metadata {
-                    true if reader.u8().ok()? != 0 => return None,
-                    true => 0,
-                    false => columns,
+                let sent = match (state.cache_metadata, flags) {
+                    (true, [0, ..]) => 0,
+                    (false, _) => columns,
+                    _ => return None,
                 };
                 for _ in 0..sent {
                     packets.next()?.first().filter(|first| **first != 0xff)?;
@@ -167,6 +164,8 @@ impl Answer {
                     executed.rows += 1;
                 }
             }
+            // An error, a request for a file, hundreds of columns.
+            _ => return None,
         };
         if end[0] == 0xff || !packets.rest.is_empty() {
             return None;
@@ -449,6 +448,11 @@ struct OkPacket {
 impl OkPacket {
     #[inline]
     fn read(payload: &[u8]) -> Scanned<Self> {
+        // Most of them have small numbers.
+        if let [_, affected @ 0..=0xfa, 0..=0xfa, a, b, c, d, ..] = *payload {
+            let (status, warnings) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+            return Ok(OkPacket { affected: affected.into(), status, warnings });
+        }
         let mut reader = PacketReader::new(payload.get(1..).unwrap_or_default());
         let affected = reader.lenenc()?;
         let _last_insert_id = reader.lenenc()?;
@@ -467,8 +471,9 @@ impl<'a> Packets<'a> {
     /// `None` when it is not there as a whole, goes on in the next one, or has a wrong number.
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        let (&[a, b, c, sequence], rest) = self.rest.split_first_chunk::<HEADER_BYTES>()?;
-        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let (header, rest) = self.rest.split_first_chunk::<HEADER_BYTES>()?;
+        let header = u32::from_le_bytes(*header);
+        let (length, sequence) = (header as usize & FULL_PACKET_BYTES, (header >> 24) as u8);
         if length == FULL_PACKET_BYTES || (sequence != self.sequence && !self.is_any) {
             return None;
         }

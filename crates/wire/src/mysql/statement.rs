@@ -8,6 +8,7 @@ use super::{
     reader::{PacketReader, push_lenenc_bytes},
     row::{Definitions, column_type},
 };
+use crate::fixed_bytes::FixedBytes;
 use dyno_core::{Param, ParamType};
 
 const COM_STMT_EXECUTE: u8 = 0x17;
@@ -15,7 +16,7 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 #[derive(Debug)]
 pub struct Prepared {
     /// The command up to the values, without NULLs and types.
-    template: Vec<u8>,
+    template: FixedBytes,
     /// Types that the server knows, or gets with the next execution.
     types: Vec<ParamType>,
     types_sent: bool,
@@ -49,6 +50,7 @@ impl Prepared {
             // New types do not follow.
             template.push(0);
         }
+        let template = FixedBytes::new(template);
         Prepared { template, types: types.to_vec(), types_sent: false, definitions }
     }
 
@@ -63,7 +65,7 @@ impl Prepared {
             return Err(WrongParamCount { expected: self.types.len(), given: params.len() });
         }
         let start = out.len();
-        out.extend_from_slice(&self.template);
+        self.template.push(out);
         if !params.is_empty() {
             self.encode_types(params, out);
         }
@@ -121,7 +123,7 @@ impl Prepared {
 
     /// Appends the command that closes the statement, to which there is no answer.
     pub fn encode_close(&self, out: &mut Vec<u8>) {
-        push_command(out, COM_STMT_CLOSE, &self.template[ID]);
+        push_command(out, COM_STMT_CLOSE, &self.template.bytes()[ID]);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::types::{PostgresColumn, ValueFormat, param_oid};
 use super::{Read, WireError};
 use crate::decimal::{LONGEST_INT, push_double_15g, write_int};
+use crate::fixed_bytes::FixedBytes;
 use dyno_core::{Param, ParamType};
 
 /// Protocol 3.0, known to every server since PostgreSQL 7.4.
@@ -160,14 +161,15 @@ pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Read<()> {
     message(out, b'f', |out, start| zero_terminated(out, start, reason))
 }
 
-/// The constant bytes of the execution of a prepared statement, in one piece.
+/// The constant bytes of the execution of a prepared statement.
 #[derive(Clone, Debug)]
 pub struct Execution {
     params: Box<[ParamType]>,
-    /// `Bind` up to the number of parameters, with room for its length; then its end after the parameters, `Execute`
-    /// and `Sync`.
-    bytes: Box<[u8]>,
-    head_len: usize,
+    /// `Bind` up to the number of parameters, with room for its length.
+    head: FixedBytes,
+    /// The end of `Bind` after the parameters, `Execute` and `Sync`.
+    tail: FixedBytes,
+    /// Bytes of the first of these.
     formats_len: usize,
 }
 
@@ -177,16 +179,17 @@ impl Execution {
         if params.len() > PARAM_LIMIT || columns.len() > PARAM_LIMIT {
             return Err(WireError("a statement can't have more than 65535 parameters or columns"));
         }
-        let mut bytes = b"B\0\0\0\0\0".to_vec();
-        zero_terminated(&mut bytes, 0, name)?;
-        push_formats(&mut bytes, params.iter().map(|&param| param_format(param)));
-        bytes.extend_from_slice(&(params.len() as u16).to_be_bytes());
-        let head_len = bytes.len();
-        push_formats(&mut bytes, columns.iter().map(|column| column.format));
-        let formats_len = bytes.len() - head_len;
-        bytes.extend_from_slice(EXECUTE);
-        sync(&mut bytes);
-        Ok(Execution { params: params.into(), bytes: bytes.into(), head_len, formats_len })
+        let mut head = b"B\0\0\0\0\0".to_vec();
+        zero_terminated(&mut head, 0, name)?;
+        push_formats(&mut head, params.iter().map(|&param| param_format(param)));
+        head.extend_from_slice(&(params.len() as u16).to_be_bytes());
+        let mut tail = Vec::new();
+        push_formats(&mut tail, columns.iter().map(|column| column.format));
+        let formats_len = tail.len();
+        tail.extend_from_slice(EXECUTE);
+        sync(&mut tail);
+        let (head, tail) = (FixedBytes::new(head), FixedBytes::new(tail));
+        Ok(Execution { params: params.into(), head, tail, formats_len })
     }
 
     /// Appends `Bind` and `Execute` (not `Sync`), except on an error. A double takes an integer, an inferred type
@@ -205,8 +208,7 @@ impl Execution {
         if params.len() != self.params.len() {
             return Err(WireError("the number of parameters is not the one declared"));
         }
-        let (head, tail) = self.bytes.split_at(self.head_len);
-        out.extend_from_slice(head);
+        self.head.push(out);
         for (param, declared) in params.iter().zip(&self.params) {
             if let Err(error) = push_param(out, *param, *declared) {
                 out.truncate(start);
@@ -214,7 +216,7 @@ impl Execution {
             }
         }
         let end = out.len() + self.formats_len;
-        out.extend_from_slice(tail);
+        self.tail.push(out);
         finish_at(out, end, start, start + 1)
     }
 }

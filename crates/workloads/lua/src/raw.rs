@@ -106,7 +106,10 @@ impl BoundValues {
     ) -> impl Iterator<Item = Param<'a>> + 'a {
         self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
             (BoundValue::Null, _) => Param::Null,
-            // As C converts it: without its fraction.
+            // As C converts it: without its fraction, and an unsigned one keeps its bits.
+            (BoundValue::Number(number), ParamType::Int) if *number >= TWO_TO_63 => {
+                Param::Int(*number as u64 as i64)
+            }
             (BoundValue::Number(number), ParamType::Int) => Param::Int(*number as i64),
             (BoundValue::Number(number), _) => Param::Double(*number),
             (BoundValue::Text(text), ParamType::Int) => {

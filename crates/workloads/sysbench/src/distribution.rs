@@ -149,8 +149,13 @@ impl Sampler {
 
 #[inline]
 fn mean(rng: &mut Rng, iterations: u32) -> f64 {
-    let sum: f64 = (0..iterations).map(|_| rng.unit()).sum();
-    sum / f64::from(iterations)
+    // Each word of the stream has two numbers of 32 bits: twice as fast, and finer than any table.
+    let pair = |word: u64| (word >> 32) + (word & u64::from(u32::MAX));
+    let mut sum: u64 = (0..iterations / 2).map(|_| pair(rng.next_u64())).sum();
+    if iterations % 2 == 1 {
+        sum += rng.next_u64() >> 32;
+    }
+    sum as f64 / (f64::from(iterations) * (1_u64 << 32) as f64)
 }
 
 #[inline]

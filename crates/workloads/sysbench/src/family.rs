@@ -1,7 +1,9 @@
 //! The sysbench family in suites.
 
 use crate::check::{SysbenchPreflightError, first_free_unique, preflight};
-use crate::{LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables};
+use crate::{
+    LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables,
+};
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;

@@ -6,7 +6,7 @@ use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
 use crate::rows::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::statements::{Kind, Statements, Templates};
 use crate::unique::UniqueIds;
-use dyno_core::{DbError, Dialect, Outcome, Param, Rng, Session, Tally};
+use dyno_core::{DbError, Dialect, Param, Rng, Session};
 use std::ops::Range;
 
 /// How many statements of each kind one transaction has. The order is fixed.
@@ -245,11 +245,45 @@ enum IdSource {
 
 #[derive(Debug)]
 pub(crate) struct OltpWorker {
+    pub(crate) draws: Draws,
+    pub(crate) statements: Statements,
+}
+
+/// Where the values of a worker's statements come from, and the texts that were drawn last.
+#[derive(Debug)]
+pub(crate) struct Draws {
     rng: Rng,
     keys: Sampler,
-    statements: Statements,
     c: [u8; C_LENGTH],
     pad: [u8; PAD_LENGTH],
+}
+
+/// Where a transaction is, and what was drawn for its last statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OltpCursor {
+    part: usize,
+    /// Of the repetitions of the part, and the kind within it.
+    number: u32,
+    kind: usize,
+    one_table: Option<u32>,
+    pub(crate) table: u32,
+    id: i64,
+    second: i64,
+}
+
+impl OltpCursor {
+    #[inline]
+    fn go_on(&mut self, part: &Part) {
+        self.kind += 1;
+        if self.kind == part.kinds.len() {
+            self.kind = 0;
+            self.number += 1;
+            if self.number == part.count {
+                self.number = 0;
+                self.part += 1;
+            }
+        }
+    }
 }
 
 impl Oltp {
@@ -283,7 +317,12 @@ impl Oltp {
     ) -> Result<OltpWorker, DbError> {
         let keys = Sampler::new(&options.random, options.test.era(), 1, options.table_size);
         let statements = self.statements(session).await?;
-        Ok(OltpWorker { rng, keys, statements, c: [0; C_LENGTH], pad: [0; PAD_LENGTH] })
+        let draws = Draws { rng, keys, c: [0; C_LENGTH], pad: [0; PAD_LENGTH] };
+        Ok(OltpWorker { draws, statements })
+    }
+
+    pub(crate) fn templates(&self) -> &Templates {
+        &self.templates
     }
 
     pub(crate) async fn reopen<S: Session>(
@@ -300,54 +339,75 @@ impl Oltp {
         Statements::open(session, &self.templates, kinds, self.tables).await
     }
 
-    pub(crate) async fn run<S: Session>(
-        &self,
-        worker: &mut OltpWorker,
-        session: &mut S,
-        tally: &mut Tally,
-    ) -> Result<Outcome, DbError> {
-        let OltpWorker { rng, keys, statements, c, pad } = worker;
-        let one_table = self.shape.one_table.then(|| self.draw_table(rng));
-        // One loop with one place that waits: each further future in it would be moved, empty or not, for every
-        // transaction.
-        for part in &self.parts {
-            let mut table = 1;
-            for number in 0..part.count {
-                if part.draws_table(number) {
-                    table = one_table.unwrap_or_else(|| self.draw_table(rng));
-                }
-                let mut id = 0;
-                for &kind in part.kinds {
-                    if kind == Kind::NonIndexUpdate {
-                        fill_groups(c, rng);
-                    }
-                    match kind {
-                        Kind::Begin | Kind::Commit | Kind::Insert => {}
-                        Kind::NewRow => id = self.new_id(),
-                        _ => id = keys.draw(rng),
-                    }
-                    let is_new = matches!(kind, Kind::Insert | Kind::NewRow);
-                    let mut second = id + self.range_span;
-                    if is_new {
-                        second = keys.draw(rng);
-                        fill_groups(c, rng);
-                        fill_groups(pad, rng);
-                    }
-                    let all = match kind {
-                        Kind::NonIndexUpdate => {
-                            [Param::Text(c), Param::Int(id), Param::Null, Param::Null]
-                        }
-                        _ => [Param::Int(id), Param::Int(second), Param::Text(c), Param::Text(pad)],
-                    };
-                    let params = &all[self.params_of(kind)];
-                    let done =
-                        statements.execute(session, &self.templates, kind, table, params).await?;
-                    tally.count(done);
-                    tally.misses += u64::from(done.affected == 0 && kind.is_change());
-                }
+    /// Begins a transaction.
+    #[inline]
+    pub(crate) fn begin(&self, draws: &mut Draws) -> OltpCursor {
+        let one_table = self.shape.one_table.then(|| self.draw_table(&mut draws.rng));
+        OltpCursor { part: 0, number: 0, kind: 0, one_table, table: 1, id: 0, second: 0 }
+    }
+
+    /// Draws what the next statement of a transaction takes; its kind, or `None` at the end.
+    #[inline]
+    pub(crate) fn next(&self, draws: &mut Draws, cursor: &mut OltpCursor) -> Option<Kind> {
+        let part = self.parts.get(cursor.part)?;
+        let kind = *part.kinds.get(cursor.kind)?;
+        if cursor.kind == 0 {
+            if part.draws_table(cursor.number) {
+                let drawn = || self.draw_table(&mut draws.rng);
+                cursor.table = cursor.one_table.unwrap_or_else(drawn);
+            } else if cursor.number == 0 {
+                cursor.table = 1;
             }
         }
-        Ok(Outcome::Committed)
+        if matches!(kind, Kind::NonIndexUpdate | Kind::Insert | Kind::NewRow) {
+            self.draw_row(kind, draws, cursor);
+        } else if !matches!(kind, Kind::Begin | Kind::Commit) {
+            cursor.id = draws.keys.draw(&mut draws.rng);
+            cursor.second = cursor.id + self.range_span;
+        }
+        cursor.go_on(part);
+        Some(kind)
+    }
+
+    /// Draws what a statement with texts takes.
+    fn draw_row(&self, kind: Kind, draws: &mut Draws, cursor: &mut OltpCursor) {
+        let Draws { rng, keys, c, pad } = draws;
+        match kind {
+            Kind::NonIndexUpdate => {
+                fill_groups(c, rng);
+                cursor.id = keys.draw(rng);
+                return;
+            }
+            Kind::NewRow => cursor.id = self.new_id(),
+            // The id of the row that was deleted.
+            _ => {}
+        }
+        cursor.second = keys.draw(rng);
+        fill_groups(c, rng);
+        fill_groups(pad, rng);
+    }
+
+    /// The parameter of most statements, which take no other.
+    #[inline]
+    pub(crate) fn only_id(&self, kind: Kind, cursor: &OltpCursor) -> Option<Param<'static>> {
+        (self.params_of(kind) == (0..1)).then_some(Param::Int(cursor.id))
+    }
+
+    /// The parameters of a statement: some of these.
+    #[inline]
+    pub(crate) fn params<'a>(
+        &self,
+        kind: Kind,
+        draws: &'a Draws,
+        cursor: &OltpCursor,
+    ) -> ([Param<'a>; 4], Range<usize>) {
+        let (id, second) = (Param::Int(cursor.id), Param::Int(cursor.second));
+        let (c, pad) = (Param::Text(&draws.c), Param::Text(&draws.pad));
+        let all = match kind {
+            Kind::NonIndexUpdate => [c, id, Param::Null, Param::Null],
+            _ => [id, second, c, pad],
+        };
+        (all, self.params_of(kind))
     }
 
     #[inline]

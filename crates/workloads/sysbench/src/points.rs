@@ -113,7 +113,7 @@ impl RandomKeys {
             }
         }
         let done = match worker.statement {
-            Some(statement) => session.execute(statement, &worker.params, &mut Discard).await?,
+            Some(statement) => session.execute_counted(statement, &worker.params).await?,
             None => {
                 worker.text.clear();
                 substitute(&mut worker.text, &self.template, 1, &worker.params);

@@ -114,7 +114,22 @@ impl Statements {
         kind as usize * self.tables as usize + table as usize - 1
     }
 
-    /// Executes the statement of `kind` on table number `table` (1 for kinds without table).
+    /// [`Session::give`] for the statement of `kind` on table number `table` (1 for kinds without table).
+    #[inline]
+    pub(crate) fn give<S: Session>(
+        &self,
+        session: &mut S,
+        kind: Kind,
+        table: u32,
+        params: &[Param<'_>],
+    ) -> Result<bool, DbError> {
+        match self.prepared.get(self.slot(kind, table)) {
+            Some(&Some(statement)) => session.give(statement, params),
+            _ => Ok(false),
+        }
+    }
+
+    /// Executes a statement, or reads the answer to what was given.
     #[inline]
     pub(crate) async fn execute<S: Session>(
         &mut self,
@@ -123,9 +138,14 @@ impl Statements {
         kind: Kind,
         table: u32,
         params: &[Param<'_>],
+        given: Result<bool, DbError>,
     ) -> Result<Executed, DbError> {
         if let Some(&Some(statement)) = self.prepared.get(self.slot(kind, table)) {
-            let done = session.execute(statement, params, &mut Discard).await;
+            let done = match given {
+                Ok(true) => session.take_given(statement).await,
+                Ok(false) => session.execute(statement, params, &mut Discard).await,
+                Err(error) => Err(error),
+            };
             return done.map_err(|error| {
                 let text = placeholders(templates.text(kind), table, session.dialect());
                 error.with_statement(text)

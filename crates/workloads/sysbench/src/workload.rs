@@ -8,6 +8,7 @@ use dyno_core::{
     DbError, Dialect, Outcome, Rng, Session, Tally, TransactionId, TransactionKind, WorkerId,
     Workload,
 };
+use std::future::poll_fn;
 
 /// One test of the sysbench family on one dialect.
 #[derive(Debug)]
@@ -93,22 +94,16 @@ impl Workload for Sysbench {
         }
     }
 
-    async fn run<S: Session>(
+    #[inline]
+    fn run<S: Session>(
         &self,
         worker: &mut SysbenchWorker,
         session: &mut S,
         _transaction: TransactionId,
         _attempt: u32,
         tally: &mut Tally,
-    ) -> Result<Outcome, DbError> {
-        match (&self.script, &mut worker.0) {
-            (Script::Oltp(oltp), State::Oltp(worker)) => oltp.run(worker, session, tally).await,
-            (Script::RandomKeys(keys), State::RandomKeys(worker)) => {
-                keys.run(worker, session, tally).await
-            }
-            (_, State::BulkInsert(worker)) => bulk_insert::run(worker, session, tally).await,
-            (_, State::Oltp(_) | State::RandomKeys(_)) => Err(foreign_worker()),
-        }
+    ) -> impl Future<Output = Result<Outcome, DbError>> {
+        self.execute(worker, session, tally)
     }
 
     async fn finish<S: Session>(
@@ -120,6 +115,66 @@ impl Workload for Sysbench {
         match &mut worker.0 {
             State::BulkInsert(worker) => bulk_insert::finish(worker, session, tally).await,
             State::Oltp(_) | State::RandomKeys(_) => Ok(()),
+        }
+    }
+}
+
+impl Sysbench {
+    /// The usual statements are executed here: a future of their own would be moved, empty or not, for each transaction.
+    async fn execute<S: Session>(
+        &self,
+        worker: &mut SysbenchWorker,
+        session: &mut S,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        let (Script::Oltp(oltp), State::Oltp(worker)) = (&self.script, &mut worker.0) else {
+            return self.execute_other(worker, session, tally).await;
+        };
+        let OltpWorker { draws, statements } = &mut **worker;
+        let mut cursor = oltp.begin(draws);
+        while let Some(kind) = oltp.next(draws, &mut cursor) {
+            let mut given = match oltp.only_id(kind, &cursor) {
+                Some(id) => statements.give(session, kind, cursor.table, &[id]),
+                None => {
+                    let (params, some) = oltp.params(kind, draws, &cursor);
+                    statements.give(session, kind, cursor.table, &params[some])
+                }
+            };
+            let mut answer = None;
+            if let Ok(true) = given {
+                match poll_fn(|_| session.poll_given()).await {
+                    Ok(read) => answer = read,
+                    Err(error) => given = Err(error),
+                }
+            }
+            let done = match answer {
+                Some(done) => done,
+                None => {
+                    let (params, some) = oltp.params(kind, draws, &cursor);
+                    let (templates, params) = (oltp.templates(), &params[some]);
+                    statements
+                        .execute(session, templates, kind, cursor.table, params, given)
+                        .await?
+                }
+            };
+            tally.count(done);
+            tally.misses += u64::from(done.affected == 0 && kind.is_change());
+        }
+        Ok(Outcome::Committed)
+    }
+
+    async fn execute_other<S: Session>(
+        &self,
+        worker: &mut SysbenchWorker,
+        session: &mut S,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        match (&self.script, &mut worker.0) {
+            (Script::RandomKeys(keys), State::RandomKeys(worker)) => {
+                keys.run(worker, session, tally).await
+            }
+            (_, State::BulkInsert(worker)) => bulk_insert::run(worker, session, tally).await,
+            (_, State::Oltp(_) | State::RandomKeys(_)) => Err(foreign_worker()),
         }
     }
 }

@@ -89,6 +89,12 @@ impl Client {
         }
     }
 
+    #[inline]
+    pub(super) fn draw(&mut self, variable: u32, first: i64, last: i64) {
+        let value = self.rng.random(first, last);
+        self.variables.set(variable, ScriptValue::Int(value));
+    }
+
     /// The number of the client, from 0.
     pub fn id(&self) -> u32 {
         self.id

@@ -11,6 +11,7 @@ use crate::script::{
 };
 use dyno_core::{Cause, DbError, Discard, ErrorClass, Outcome, Session, Tally, TransactionId};
 use dyno_reactor::{now, sleep_until, yield_now};
+use std::future::poll_fn;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
@@ -67,12 +68,26 @@ impl PgBench {
             let done = match &command.action {
                 Action::Sql(statement) if statement.is_plain() && !client.in_pipeline => {
                     (flow.is_looking, flow.has_waited) = (false, true);
-                    let sent = self.send(client, session, place, statement, &mut Discard).await;
-                    sent.map(|executed| {
+                    let answer = match self.give(client, session, place, statement) {
+                        Ok(Some(given)) => match poll_fn(|_| session.poll_given()).await {
+                            Ok(Some(executed)) => Ok(executed),
+                            Ok(None) => session.take_given(given).await,
+                            Err(error) => Err(error),
+                        },
+                        Ok(None) => {
+                            self.send(client, session, place, statement, &mut Discard).await
+                        }
+                        Err(error) => Err(error),
+                    };
+                    answer.map_err(|error| Failure::Session(error, 0)).map(|executed| {
                         tally.count(executed);
                         at + 1
                     })
-                    .map_err(|error| Failure::Session(error, 0))
+                }
+                &Action::Draw { variable, first, last } => {
+                    flow.is_looking = false;
+                    client.draw(variable, first, last);
+                    Ok(at + 1)
                 }
                 _ => match self.at_once(client, place, &mut flow) {
                     Some(done) => done,
@@ -81,12 +96,7 @@ impl PgBench {
             };
             match done {
                 Ok(next) => at = next,
-                Err(failure) => {
-                    if session.has_notice_lines() {
-                        self.tell_notices(session);
-                    }
-                    return Err(self.fail(client, place, failure));
-                }
+                Err(failure) => return Err(self.fail(client, session, place, failure)),
             }
             if self.options().statement_latencies {
                 client.pending.push((place.at as u32, now() - began));
@@ -159,6 +169,7 @@ impl PgBench {
                 self.end_pipeline(client, session, tally).await?;
             }
             Action::Set { .. }
+            | Action::Draw { .. }
             | Action::If { .. }
             | Action::Elif { .. }
             | Action::Else { .. }
@@ -348,7 +359,14 @@ impl PgBench {
 
     /// Says what pgbench says, unless it is the engine's to decide what follows.
     #[cold]
-    fn fail(&self, client: &mut Client, place: Place<'_>, failure: Failure) -> DbError {
+    fn fail<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+        failure: Failure,
+    ) -> DbError {
+        self.tell_notices(session);
         client.failed_command = Some(place.at);
         let Place { script, at, command, .. } = place;
         let id = client.id();

@@ -125,8 +125,10 @@ impl PgBench {
         }
         let scale = constant_scale(&options, &startup);
         for (script, _) in &mut options.scripts {
-            let programs = script.commands_mut().iter_mut();
-            programs.filter_map(|one| one.action.program_mut()).for_each(|one| one.fold(scale));
+            script
+                .commands_mut()
+                .iter_mut()
+                .for_each(|one| simplify(&mut one.action, scale, &names));
         }
         let journal = (!options.history_of.is_empty()).then(|| journal(&options, &mut names));
         let kinds = options.scripts.iter().map(|(script, weight)| TransactionKind {
@@ -256,6 +258,19 @@ fn constant_scale(options: &PgbenchOptions, startup: &Startup) -> Option<(u32, i
     });
     (!is_assigned && !startup.defines.contains(&startup.scale))
         .then_some((startup.scale, options.scale))
+}
+
+/// Computes beforehand what is the same in each transaction.
+fn simplify(action: &mut Action, scale: Option<(u32, i64)>, names: &Names) {
+    if let Some(program) = action.program_mut() {
+        program.fold(scale);
+    }
+    if let Action::Set { variable, program } = action
+        && let [Op::RandomBetween(first, last)] = program.ops[..]
+        && is_variable_name(&names.names()[*variable as usize])
+    {
+        *action = Action::Draw { variable: *variable, first, last };
+    }
 }
 
 fn journal(options: &PgbenchOptions, names: &mut Names) -> Journal {

@@ -124,6 +124,26 @@ impl PgBench {
         Err(Failure::Client(text))
     }
 
+    /// [`Session::give`] for a statement whose answer is only counted; the statement that was given.
+    #[inline]
+    pub(super) fn give<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+        statement: &Statement,
+    ) -> Result<Option<Prepared>, DbError> {
+        let Client { variables, params: memory, prepared, .. } = client;
+        let (QueryMode::Prepared, Some(prepared)) = (self.options().mode, prepared[place.number])
+        else {
+            return Ok(None);
+        };
+        let bound = Bound::new(self.dialect, statement, variables, memory);
+        let given = session.give(prepared, bound.params());
+        bound.give_back(memory);
+        Ok(given?.then_some(prepared))
+    }
+
     /// Sends a statement and awaits its answer.
     #[inline]
     pub(super) async fn send<S: Session, R: Rows>(

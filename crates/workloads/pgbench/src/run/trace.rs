@@ -62,7 +62,7 @@ impl PgBench {
 fn meta_words(command: &ScriptCommand) -> String {
     let words = command.first_line().split_ascii_whitespace();
     let count = match &command.action {
-        Action::Set { .. } => 2,
+        Action::Set { .. } | Action::Draw { .. } => 2,
         Action::If { .. } | Action::Elif { .. } => 1,
         _ => usize::MAX,
     };

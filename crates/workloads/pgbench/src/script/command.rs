@@ -60,6 +60,12 @@ pub(crate) enum Action {
         variable: u32,
         program: Program,
     },
+    /// A `\set` to a random number between both, which is what most scripts set.
+    Draw {
+        variable: u32,
+        first: i64,
+        last: i64,
+    },
     If {
         program: Program,
         /// Where to go on if it doesn't hold.

@@ -94,9 +94,6 @@ impl Program {
         stack: &mut Vec<ScriptValue>,
         scope: &mut S,
     ) -> Result<ScriptValue, String> {
-        if let [Op::RandomBetween(first, last)] = self.ops[..] {
-            return Ok(ScriptValue::Int(scope.rng().random(first, last)));
-        }
         stack.clear();
         let mut at = 0;
         while let Some(op) = self.ops.get(at) {

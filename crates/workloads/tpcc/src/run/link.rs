@@ -2,7 +2,7 @@
 
 use super::statements::{Sql, Statements};
 use crate::ledger::{Entry, Ledger};
-use dyno_core::{DbError, Dialect, Discard, Executed, Param, Rows, Session, Tally};
+use dyno_core::{DbError, Dialect, Executed, Param, Rows, Session, Tally};
 
 dyno_core::named! {
     /// How many statements share a round trip.
@@ -87,7 +87,7 @@ impl<'a, S: Session> Link<'a, S> {
             }
             Dialect::Sqlite => {
                 let statement = self.statements.get(begin);
-                let done = self.session.execute(statement, &[], &mut Discard).await?;
+                let done = self.session.execute_counted(statement, &[]).await?;
                 self.tally.count(done);
                 Ok(())
             }
@@ -106,7 +106,11 @@ impl<'a, S: Session> Link<'a, S> {
             self.queue(sql, params)?;
             return if self.mode == FlightMode::Pipelined { Ok(()) } else { self.land(rows).await };
         }
-        let done = self.session.execute(self.statements.get(sql), params, rows).await?;
+        let statement = self.statements.get(sql);
+        let done = match R::WANTED || R::DESCRIBED {
+            true => self.session.execute(statement, params, rows).await?,
+            false => self.session.execute_counted(statement, params).await?,
+        };
         self.tally.count(done);
         self.flight.done.push(done);
         Ok(())
