@@ -112,10 +112,13 @@ pub trait ColumnNames {
 /// What a driver notes of a column to read its values later, in a form of its own.
 pub type KeptColumn = [u8; 3];
 
-/// Reads a row that was kept as it came: hands on the number and the text of each value, `None` for NULL. False for what
-/// is no such row.
-pub type ReadKeptRow =
-    fn(row: &[u8], columns: &[KeptColumn], hand_on: &mut dyn FnMut(usize, Option<&[u8]>)) -> bool;
+/// Reads the first of rows that were kept as they came: hands on the number and the text of each value, `None` for NULL.
+/// Returns the bytes of the row; `None` for what is no such row.
+pub type ReadKeptRow = fn(
+    rows: &[u8],
+    columns: &[KeptColumn],
+    hand_on: &mut dyn FnMut(usize, Option<&[u8]>),
+) -> Option<usize>;
 
 /// Receives the rows of an answer.
 pub trait Rows {
@@ -130,10 +133,11 @@ pub trait Rows {
     fn done(&mut self, _executed: Executed) {}
     fn row<R: AnswerRow>(&mut self, row: &R);
     /// True when rows are read later or not at all: drivers that can do so call [`Rows::kept_columns`] for each result
-    /// set and [`Rows::kept_row`] in place of [`Rows::row`].
+    /// set and [`Rows::kept_rows`] in place of [`Rows::row`].
     const KEPT: bool = false;
     fn kept_columns(&mut self, _columns: impl Iterator<Item = KeptColumn>, _read: ReadKeptRow) {}
-    fn kept_row(&mut self, _row: &[u8]) {}
+    /// So many rows, one after the other, in the form that [`ReadKeptRow`] reads.
+    fn kept_rows(&mut self, _rows: &[u8], _count: usize) {}
     /// How many bytes are kept at most, once there were more: a session to a server then ends with an error. Asked after
     /// each receive.
     #[inline]
@@ -368,26 +372,31 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>>;
 
-    /// As [`Session::execute`], for a statement whose rows are only counted: most of them, on a way with fewer layers.
+    /// As [`Session::execute`], for rows that are only counted or kept as they come: most of them, on a way with fewer
+    /// layers.
     #[inline]
-    fn execute_counted(
+    fn execute_short<R: Rows>(
         &mut self,
         statement: Statement,
         params: &[Param<'_>],
+        rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>> {
         async move {
             let is_given = self.give(statement, params)?;
-            let answer = if is_given { poll_fn(|_| self.poll_given()).await? } else { None };
+            let answer = match is_given {
+                true => poll_fn(|_| self.poll_given(rows)).await?,
+                false => None,
+            };
             match answer {
                 Some(executed) => Ok(executed),
-                None if is_given => self.take_given(statement).await,
-                None => self.execute(statement, params, &mut Discard).await,
+                None if is_given => self.take_given(rows).await,
+                None => self.execute(statement, params, rows).await,
             }
         }
     }
 
     /// Gives an execution to be sent with the next wait of the loop. False where that is not possible, and then nothing
-    /// has happened. Workloads whose transactions are a statement each do themselves what [`Session::execute_counted`]
+    /// has happened. Workloads whose transactions are a statement each do themselves what [`Session::execute_short`]
     /// does: a future of its own would be made and moved for each.
     #[inline]
     fn give(&mut self, _statement: Statement, _params: &[Param<'_>]) -> DbResult<bool> {
@@ -395,14 +404,15 @@ pub trait Session {
     }
 
     /// Waits for the answer to what was given: the task that gave it must do so before it waits for anything else. `None`
-    /// when the answer has come and can't be read at once: [`Session::take_given`] reads it.
+    /// when the answer has come and can't be read at once: [`Session::take_given`] reads it, and `rows` has nothing of it
+    /// yet.
     #[inline]
-    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
+    fn poll_given<R: Rows>(&mut self, _rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
         Poll::Ready(Ok(None))
     }
 
     /// Reads the answer to what was given.
-    fn take_given(&mut self, _statement: Statement) -> impl Future<Output = DbResult<Executed>> {
+    fn take_given<R: Rows>(&mut self, _rows: &mut R) -> impl Future<Output = DbResult<Executed>> {
         async { Err(DbError::unsupported("This session was not given a statement.")) }
     }
 

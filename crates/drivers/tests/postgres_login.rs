@@ -440,10 +440,11 @@ fn byte_by_byte() {
         assert_eq!(rows.single(), Some("256"));
         assert_eq!(session.execute(select, &[Param::Int(1)], &mut Discard).await, one);
         // Sent and read by the shorter way, if one byte can be; and with a notice and another answer behind it.
-        assert_eq!(session.execute_counted(select, &[Param::Int(1)]).await, one);
-        assert_eq!(session.execute_counted(select, &[Param::Int(1)]).await, one);
+        assert_eq!(session.execute_short(select, &[Param::Int(1)], &mut Discard).await, one);
+        assert_eq!(session.execute_short(select, &[Param::Int(1)], &mut Discard).await, one);
         assert_eq!(session.take_notice_lines().len(), 1);
-        let error = session.execute_counted(select, &[Param::Int(1)]).await.unwrap_err();
+        let error =
+            session.execute_short(select, &[Param::Int(1)], &mut Discard).await.unwrap_err();
         assert_eq!((error.sqlstate(), error.is_fatal()), ("40001", false));
         session.queue(select, &[Param::Int(1)]).unwrap();
         session.queue(select, &[Param::Int(2)]).unwrap();

@@ -97,8 +97,8 @@ impl SocketStream {
         }
     }
 
-    /// Lets `read` see what has arrived, if it lies in one piece where the kernel has put it. If it returns something,
-    /// all of that counts as received; a copy is spared. After [`Peek::Nothing`] the task is woken when something comes.
+    /// Lets `read` see what has arrived where it lies, in one piece. If it returns something, all of that counts as
+    /// received; a copy is spared. After [`Peek::Nothing`] the task is woken when something comes.
     #[inline]
     pub fn look<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
         match &self.0 {

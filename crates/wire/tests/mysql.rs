@@ -83,14 +83,26 @@ impl Rows for Later {
         (self.columns, self.read) = (columns.collect(), Some(read));
     }
 
-    fn kept_row(&mut self, row: &[u8]) {
-        let (mut values, read) = (Vec::new(), self.read.expect("columns come first"));
-        read(row, &self.columns, &mut |number, value| {
-            assert_eq!(number, values.len());
-            values.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
-        });
-        self.rows.push(values);
+    /// A row that can't be read ends them.
+    fn kept_rows(&mut self, rows: &[u8], count: usize) {
+        let mut rest = rows;
+        for _ in 0..count {
+            let (mut values, read) = (Vec::new(), self.read.expect("columns come first"));
+            let taken = read(rest, &self.columns, &mut |number, value| {
+                assert_eq!(number, values.len());
+                values.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+            });
+            let Some(taken) = taken else { return };
+            rest = &rest[taken..];
+            self.rows.push(values);
+        }
+        assert!(rest.is_empty());
     }
+}
+
+/// An answer whose rows are only counted.
+fn plain(answer: &mut Answer, bytes: &[u8], sequence: u8) -> Option<Executed> {
+    answer.plain(bytes, sequence, None, &mut Discard)
 }
 
 #[test]
@@ -345,22 +357,46 @@ fn a_plain_answer_is_read_at_once_and_nothing_else_is() {
     let seven = Executed { has_rows: false, rows: 0, affected: 7 };
     let cases = [(false, &described, rows(2)), (true, &known, rows(1)), (true, &changed, seven)];
     for (caches, whole, executed) in cases {
-        let mut plain = answer(caches);
-        assert_eq!(plain.plain(whole, 1), Some(executed));
-        assert_eq!(plain.status(), 1);
-        assert_eq!(plain.warnings(), if executed.has_rows { 0 } else { 2 });
+        let mut whole_one = answer(caches);
+        assert_eq!(plain(&mut whole_one, whole, 1), Some(executed));
+        assert_eq!(whole_one.status(), 1);
+        assert_eq!(whole_one.warnings(), if executed.has_rows { 0 } else { 2 });
         for len in 0..whole.len() {
-            assert_eq!(answer(caches).plain(&whole[..len], 1), None, "{len} bytes");
+            assert_eq!(plain(&mut answer(caches), &whole[..len], 1), None, "{len} bytes");
         }
-        assert_eq!(answer(caches).plain(&[whole, &b"\x01"[..]].concat(), 1), None);
-        assert_eq!(answer(caches).plain(whole, 2), None);
-        assert_eq!(Answer::new(false, caches).plain(whole, 1), None);
+        assert_eq!(plain(&mut answer(caches), &[whole, &b"\x01"[..]].concat(), 1), None);
+        assert_eq!(plain(&mut answer(caches), whole, 2), None);
+        assert_eq!(plain(&mut Answer::new(false, caches), whole, 1), None);
     }
     // Columns that are sent only once, more results, an error.
     let described = Script::new(true).packet(&[2, 1]).columns(&[3, 3]).end(1);
     let failed = Script::new(true).packet(b"\xff\x0f\x05#HY000no");
     for other in [described, Script::new(true).ok(0, 8, 0), failed] {
-        assert_eq!(answer(true).plain(&other.bytes, 1), None);
+        assert_eq!(plain(&mut answer(true), &other.bytes, 1), None);
+    }
+}
+
+#[test]
+fn rows_of_a_plain_answer_are_kept_as_they_come() {
+    let row = |value| [0, 0, value, 0, 0, 0];
+    let described = Script::new(true).packet(&[1]).columns(&[3]).packet(&row(7)).packet(&row(8));
+    let known = Script::new(true).packet(&[1, 0]).packet(&row(7)).packet(&row(8));
+    let text = |s: &str| vec![Some(s.to_string())];
+    let mut definitions = Definitions::default();
+    for (caches, script) in [(false, described), (true, known)] {
+        let bytes = script.end(1).bytes;
+        let mut later = Later::default();
+        let cut = &bytes[..bytes.len() - 1];
+        let mut answer = Answer::new(true, caches);
+        assert_eq!(answer.plain(cut, 1, Some(&mut definitions), &mut later), None);
+        assert!(later.read.is_none() && later.rows.is_empty(), "nothing has been handed on");
+        assert_eq!(answer.plain(&bytes, 1, None, &mut later), None);
+        let executed = answer.plain(&bytes, 1, Some(&mut definitions), &mut later);
+        assert_eq!(executed, Some(Executed { has_rows: true, rows: 2, affected: 0 }));
+        assert_eq!(later.rows, [text("7"), text("8")]);
+        // A row that is decoded at once has to come by the other way.
+        let mut kept = Kept::default();
+        assert_eq!(answer.plain(&bytes, 1, Some(&mut definitions), &mut kept), None);
     }
 }
 
@@ -419,7 +455,16 @@ proptest! {
             prop_assert_eq!(later.rows, kept.0);
         }
         let mut at_once = answer();
-        if let Some(executed) = at_once.plain(&bytes, 1) {
+        let (mut first, mut then) = (Later::default(), Later::default());
+        let mut known = Definitions::default();
+        if encoding == Encoding::Binary
+            && let Some(executed) = answer().plain(&bytes, 1, Some(&mut known), &mut first)
+        {
+            let scan = scanned(answer(), &bytes, step, &mut then);
+            prop_assert_eq!(scan, Ok(AnswerStep::Done(executed)));
+            prop_assert_eq!(first.rows, then.rows);
+        }
+        if let Some(executed) = plain(&mut at_once, &bytes, 1) {
             let mut scanner = answer();
             let scan = scanner.scan(&bytes, &mut Definitions::default(), &mut Discard);
             prop_assert_eq!(scan, Ok((bytes.len(), AnswerStep::Done(executed))));

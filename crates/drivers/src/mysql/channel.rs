@@ -2,7 +2,7 @@
 
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, DbResult, Discard, Executed, Rows};
+use dyno_core::{DbError, DbResult, Executed, Rows, Statement};
 use dyno_wire::mysql::compression::Compression;
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
@@ -23,8 +23,15 @@ pub(super) struct Channel {
     /// False from the sending of a command until its answer is complete, and for good after an abandoned call or a lost
     /// connection.
     pub(super) idle: bool,
-    /// Of the first packet of the answer to what was given.
-    given: u8,
+    /// What was given last.
+    pub(super) given: Given,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    pub(super) statement: Statement,
+    /// Of the first packet of the answer.
+    pub(super) sequence: u8,
 }
 
 #[derive(Debug)]
@@ -50,7 +57,7 @@ impl Channel {
             answer,
             deprecate_eof,
             idle: true,
-            given: 0,
+            given: Given { statement: Statement(u32::MAX), sequence: 0 },
         }
     }
 
@@ -90,13 +97,13 @@ impl Channel {
         self.transport.exchanges() && self.inbox.filled().is_empty()
     }
 
-    /// Gives `out`, one command, to be sent with the next wait; false if it can't be.
+    /// Gives `out`, one execution, to be sent with the next wait; false if it can't be.
     #[inline]
-    pub(super) fn give(&mut self, sequence: u8) -> bool {
+    pub(super) fn give(&mut self, given: Given) -> bool {
         let is_given = self.transport.try_exchange(&mut self.out);
         if is_given {
             self.idle = false;
-            self.given = sequence;
+            self.given = given;
         }
         is_given
     }
@@ -104,21 +111,27 @@ impl Channel {
     /// Waits for the answer to what was given. `None` when it is not one that can be read at once; then
     /// [`Channel::take_given`] has to read it.
     #[inline]
-    pub(super) fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
-        let Channel { transport, inbox, answer, given: sequence, .. } = self;
-        let read = |received: &[u8]| answer.plain(received, *sequence);
+    pub(super) fn poll_given<R: Rows>(
+        &mut self,
+        mut definitions: Option<&mut Definitions>,
+        rows: &mut R,
+    ) -> Poll<DbResult<Option<Executed>>> {
+        let Channel { transport, inbox, answer, given: Given { sequence, .. }, .. } = self;
+        let read =
+            |received: &[u8]| answer.plain(received, *sequence, definitions.as_deref_mut(), rows);
         let executed = ready!(transport.poll_read(inbox, read))?;
         self.idle = executed.is_some();
         Poll::Ready(Ok(executed))
     }
 
-    pub(super) async fn take_given(
+    pub(super) async fn take_given<R: Rows>(
         &mut self,
         encoding: Encoding,
         definitions: &mut Definitions,
+        rows: &mut R,
     ) -> DbResult<Executed> {
-        self.answer.begin(encoding, self.given);
-        self.receive(definitions, &mut Discard).await
+        self.answer.begin(encoding, self.given.sequence);
+        self.receive(definitions, rows).await
     }
 
     /// Awaits the rest of an answer; refuses a request for a file.

@@ -1,7 +1,7 @@
 //! One open connection.
 
 use super::bulk;
-use super::channel::{Channel, malformed};
+use super::channel::{Channel, Given, malformed};
 use crate::endless;
 use dyno_core::{
     Address, BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
@@ -218,7 +218,7 @@ impl Session for MysqlSession {
             return Ok(false);
         }
         let sequence = prepared.encode(params, &mut self.channel.out).map_err(wrong_count)?;
-        let is_given = self.channel.give(sequence);
+        let is_given = self.channel.give(Given { statement, sequence });
         if !is_given {
             // What is encoded once more must not lack them.
             prepared.forget_types();
@@ -227,14 +227,21 @@ impl Session for MysqlSession {
     }
 
     #[inline]
-    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
-        self.channel.poll_given()
+    fn poll_given<R: Rows>(&mut self, rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
+        let given = self.channel.given.statement;
+        let definitions = match R::KEPT.then(|| self.statements.get_mut(given)).flatten() {
+            Some(Slot::Prepared(prepared)) => Some(&mut prepared.definitions),
+            _ => None,
+        };
+        self.channel.poll_given(definitions, rows)
     }
 
-    async fn take_given(&mut self, statement: Statement) -> DbResult<Executed> {
-        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
+    async fn take_given<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
+        let given = self.channel.given.statement;
+        let slot = self.statements.get_mut(given).ok_or_else(unknown)?;
         let Slot::Prepared(prepared) = slot else { return Err(unknown()) };
-        let answer = self.channel.take_given(Encoding::Binary, &mut prepared.definitions).await;
+        let definitions = &mut prepared.definitions;
+        let answer = self.channel.take_given(Encoding::Binary, definitions, rows).await;
         if answer.is_err() {
             prepared.forget_types();
         }

@@ -119,11 +119,17 @@ impl Transport {
     }
 
     /// Takes all of `bytes` to be sent by the next wait and leaves others in their place, or does nothing: false. After
-    /// true the same task must call [`Transport::poll_read`] before it waits for anything else.
+    /// true the same task must call [`Transport::poll_read`] or [`Transport::sends`] before it waits for anything else.
     #[inline]
     pub fn try_exchange(&mut self, bytes: &mut Vec<u8>) -> bool {
         self.is_unsent = self.layer_exchanges(bytes);
         self.is_unsent
+    }
+
+    /// What was given is sent by the wait that comes next.
+    #[inline]
+    pub fn sends(&mut self) {
+        self.is_unsent = false;
     }
 
     #[inline]

@@ -54,7 +54,8 @@ pub(super) struct State {
     pub(super) names: Names,
     /// False when the statement has no result set.
     pub(super) has_columns: bool,
-    /// What was given last has one.
+    /// What was given last, and whether it has one.
+    pub(super) given: Statement,
     pub(super) gives_rows: bool,
     cells: Vec<CellSpot>,
     pub(super) notices: Vec<String>,
@@ -75,6 +76,7 @@ impl Link {
                 columns: Vec::new(),
                 names: Names::default(),
                 has_columns: false,
+                given: Statement(u32::MAX),
                 gives_rows: false,
                 cells: Vec::new(),
                 notices: Vec::new(),
@@ -112,21 +114,28 @@ impl Link {
         self.transport.exchanges() && self.inbox.filled().is_empty()
     }
 
-    /// Gives `out`, one execution of a prepared statement, to be sent with the next wait; false if it can't be.
+    /// Gives `out`, one execution of this prepared statement, to be sent with the next wait; false if it can't be.
     #[inline]
-    pub(super) fn give(&mut self, has_rows: bool) -> bool {
+    pub(super) fn give(&mut self, statement: Statement, has_rows: bool) -> bool {
         let is_given = self.transport.try_exchange(&mut self.out);
         if is_given {
             self.state.begin_flight();
-            self.state.gives_rows = has_rows;
+            (self.state.given, self.state.gives_rows) = (statement, has_rows);
         }
         is_given
     }
 
     /// Waits for the answer to one execution of a prepared statement, which has been sent or given. `None` when it is not
-    /// one that can be read at once; then [`Link::collect_one`] has to read it.
+    /// one that can be read at once, or when its rows are more than counted; then [`Link::collect_one`] has to read it.
     #[inline]
-    pub(super) fn poll_plain(&mut self, has_rows: bool) -> Poll<DbResult<Option<Executed>>> {
+    pub(super) fn poll_plain<R: Rows>(
+        &mut self,
+        has_rows: bool,
+    ) -> Poll<DbResult<Option<Executed>>> {
+        if R::WANTED || R::DESCRIBED {
+            self.transport.sends();
+            return Poll::Ready(Ok(None));
+        }
         let read = |received: &[u8]| backend::plain_answer(received, has_rows);
         let Some(answer) = ready!(self.transport.poll_read(&mut self.inbox, read))? else {
             return Poll::Ready(Ok(None));

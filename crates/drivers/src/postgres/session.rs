@@ -166,11 +166,9 @@ impl Session for PostgresSession {
         prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
         link.state.begin_flight();
         let sent = link.transport.send_buffer(&mut link.out).await;
-        let is_counted = !R::WANTED && !R::DESCRIBED;
-        if is_counted
-            && sent.is_ok()
+        if sent.is_ok()
             && link.inbox.filled().is_empty()
-            && let Some(executed) = poll_fn(|_| link.poll_plain(has_rows)).await?
+            && let Some(executed) = poll_fn(|_| link.poll_plain::<R>(has_rows)).await?
         {
             return Ok(executed);
         }
@@ -186,16 +184,17 @@ impl Session for PostgresSession {
         let PostgresSession { link, statements, .. } = self;
         let prepared = statements.get(statement).ok_or_else(unknown)?;
         prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
-        Ok(link.give(prepared.columns.is_some()))
+        Ok(link.give(statement, prepared.columns.is_some()))
     }
 
     #[inline]
-    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
-        self.link.poll_plain(self.link.state.gives_rows)
+    fn poll_given<R: Rows>(&mut self, _rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
+        self.link.poll_plain::<R>(self.link.state.gives_rows)
     }
 
-    async fn take_given(&mut self, statement: Statement) -> DbResult<Executed> {
-        self.link.collect_one(Ok(()), &self.statements, statement, &mut Discard).await
+    async fn take_given<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
+        let given = self.link.state.given;
+        self.link.collect_one(Ok(()), &self.statements, given, rows).await
     }
 
     fn query<R: Rows>(

@@ -224,12 +224,12 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     #[inline]
-    fn poll_given(&mut self) -> Poll<DbResult<Option<Executed>>> {
-        self.main.poll_given()
+    fn poll_given<R: Rows>(&mut self, rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
+        self.main.poll_given(rows)
     }
 
-    async fn take_given(&mut self, statement: Statement) -> DbResult<Executed> {
-        self.main.take_given(statement).await
+    async fn take_given<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
+        self.main.take_given(rows).await
     }
 
     #[inline]

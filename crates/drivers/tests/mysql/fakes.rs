@@ -351,15 +351,15 @@ fn counted_executions_are_answered_at_once_in_pieces_with_errors_and_not_at_all(
         let select = session.prepare("SELECT ?", &[ParamType::Int]).await.unwrap();
         let one = [Param::Int(1)];
         for _ in 0..2 {
-            let done = session.execute_counted(select, &one).await.unwrap();
+            let done = session.execute_short(select, &one, &mut Discard).await.unwrap();
             assert_eq!((done.has_rows, done.rows, done.affected), (true, 1, 0));
             assert!(session.is_in_transaction());
         }
-        let error = session.execute_counted(select, &one).await.unwrap_err();
+        let error = session.execute_short(select, &one, &mut Discard).await.unwrap_err();
         assert_eq!((error.errno(), error.is_fatal()), (1213, false));
-        assert_eq!(session.execute_counted(select, &one).await.unwrap().affected, 5);
+        assert_eq!(session.execute_short(select, &one, &mut Discard).await.unwrap().affected, 5);
         assert!(!session.is_in_transaction());
-        assert!(session.execute_counted(select, &one).await.unwrap_err().is_fatal());
+        assert!(session.execute_short(select, &one, &mut Discard).await.unwrap_err().is_fatal());
         assert!(session.rollback().await.unwrap_err().is_fatal());
     });
     fake.join();
@@ -381,9 +381,11 @@ fn a_counted_execution_that_is_given_up_ends_the_session() {
         let statement = session.prepare("DO 1", &[]).await.unwrap();
         let until = dyno_reactor::now() + dyno_core::MILLISECOND;
         assert!(
-            dyno_reactor::timeout(until, session.execute_counted(statement, &[])).await.is_err()
+            dyno_reactor::timeout(until, session.execute_short(statement, &[], &mut Discard))
+                .await
+                .is_err()
         );
-        let error = session.execute_counted(statement, &[]).await.unwrap_err();
+        let error = session.execute_short(statement, &[], &mut Discard).await.unwrap_err();
         assert!(error.is_fatal() && error.message().contains("not received to its end"), "{error}");
     });
     fake.join();

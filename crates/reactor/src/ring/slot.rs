@@ -81,19 +81,34 @@ impl SocketSlot {
         !self.wants_room
     }
 
-    /// Lets `read` see what has arrived where the kernel has put it; it is taken if `read` returns something.
+    /// Lets `read` see what has arrived where it lies; it is taken if `read` returns something.
     #[inline]
     pub(super) fn look<T>(
         &mut self,
         buffers: &mut Buffers,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Peek<T> {
-        let Some((id, len)) = self.held else {
-            return if self.is_readable() { Peek::Refused } else { Peek::Nothing };
-        };
+        let Some((id, len)) = self.held else { return self.look_at_landed(read) };
         let Some(read) = read(buffers.filled(id, len)) else { return Peek::Refused };
         self.held = None;
         buffers.give(id);
+        Peek::Taken(read)
+    }
+
+    /// The same for what takes several buffers of the kernel.
+    #[inline(never)]
+    fn look_at_landed<T>(&mut self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
+        if !self.is_readable() {
+            return Peek::Nothing;
+        }
+        let there = &self.landed[self.taken..];
+        // A flood is received: that ends its pause.
+        if there.is_empty() || self.is_paused {
+            return Peek::Refused;
+        }
+        let Some(read) = read(there) else { return Peek::Refused };
+        empty(&mut self.landed);
+        self.taken = 0;
         Peek::Taken(read)
     }
 

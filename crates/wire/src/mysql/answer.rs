@@ -6,8 +6,8 @@ use super::{
     packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, PacketHeader},
     reader::PacketReader,
     row::{
-        BinaryRow, CellSpan, Definitions, MysqlColumn, TextRow, read_kept_binary_row,
-        read_kept_text_row, scan_binary_row, scan_text_row,
+        BinaryRow, CellSpan, Definitions, MysqlColumn, TextRow, kept_joined_row,
+        read_kept_binary_row, read_kept_text_row, scan_binary_row, scan_text_row,
     },
 };
 use dyno_core::{Executed, Rows};
@@ -130,19 +130,26 @@ impl Answer {
         self.state.status
     }
 
-    /// Reads `received` as one whole answer whose first packet has this sequence number: OK, or a result set whose rows
-    /// are only counted and whose columns nobody wants. `None` for anything else, which has to be scanned from
-    /// [`Answer::begin`] on.
+    /// Reads `received` as one whole answer to COM_STMT_EXECUTE whose first packet has this sequence number: OK, or a
+    /// result set whose rows are only counted, or kept as they come. `None` for anything else, which has to be scanned
+    /// from [`Answer::begin`] on; then `rows` has got nothing. `definitions` of the statement are needed to keep rows.
     #[inline]
-    pub fn plain(&mut self, received: &[u8], sequence: u8) -> Option<Executed> {
+    pub fn plain<R: Rows>(
+        &mut self,
+        received: &[u8],
+        sequence: u8,
+        mut definitions: Option<&mut Definitions>,
+        rows: &mut R,
+    ) -> Option<Executed> {
         let state = &mut self.state;
         let is_any = self.framing.is_any_sequence();
-        if !state.deprecate_eof {
+        if !state.deprecate_eof || (R::WANTED || R::DESCRIBED) && !R::KEPT {
             return None;
         }
         let mut packets = Packets { rest: received, sequence, is_any };
         let head = packets.next()?;
         let mut executed = Executed::default();
+        let mut kept: &[u8] = &[];
         let end = match *head {
             [0, ..] => head,
             [columns @ 0..=0xfa, ref flags @ ..] => {
@@ -152,17 +159,16 @@ impl Answer {
                     (false, _) => columns,
                     _ => return None,
                 };
-                for _ in 0..sent {
-                    packets.next()?.first().filter(|first| **first != 0xff)?;
+                match definitions.as_deref_mut() {
+                    Some(known) => packets.definitions(known, columns, sent)?,
+                    None => (0..sent).try_for_each(|_| packets.definition().map(drop))?,
                 }
                 executed.has_rows = true;
-                loop {
-                    let row = packets.next()?;
-                    if ends_rows(*row.first()?, row.len()) {
-                        break row;
-                    }
-                    executed.rows += 1;
-                }
+                let begin = packets.rest;
+                let (rows, end) = packets.rows()?;
+                executed.rows = rows;
+                kept = &begin[..begin.len() - packets.rest.len() - HEADER_BYTES - end.len()];
+                end
             }
             // An error, a request for a file, hundreds of columns.
             _ => return None,
@@ -175,6 +181,14 @@ impl Answer {
         state.warnings = ok.warnings.into();
         if !executed.has_rows {
             executed.affected = ok.affected;
+        }
+        if R::KEPT && executed.has_rows {
+            state.encoding = Encoding::Binary;
+            state.describe(definitions?, rows);
+            rows.kept_rows(kept, executed.rows as usize);
+        }
+        if R::DESCRIBED {
+            rows.done(executed);
         }
         Some(executed)
     }
@@ -377,7 +391,7 @@ impl State {
         rows: &mut R,
     ) -> Scanned<()> {
         match self.encoding {
-            _ if R::KEPT => rows.kept_row(payload),
+            _ if R::KEPT => rows.kept_rows(&kept_joined_row(payload), 1),
             Encoding::Text => {
                 scan_text_row(payload, columns.len(), &mut self.spans)?;
                 rows.row(&TextRow { payload, spans: &self.spans });
@@ -398,7 +412,7 @@ impl State {
         bytes: &[u8],
         rows: &mut R,
     ) -> Scanned<usize> {
-        let mut at = 0;
+        let (mut at, mut count) = (0, 0);
         while let Some(header) = PacketHeader::read(&bytes[at..]) {
             let begin = at + HEADER_BYTES;
             let Some(row) = bytes.get(begin..begin + header.length) else { break };
@@ -407,10 +421,11 @@ impl State {
                 break;
             }
             framing.advance(header.sequence)?;
-            self.executed.rows += 1;
-            rows.kept_row(row);
+            count += 1;
             at = begin + row.len();
         }
+        self.executed.rows += count as u64;
+        rows.kept_rows(&bytes[..at], count);
         Ok(at)
     }
 
@@ -468,6 +483,35 @@ struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
+    #[inline]
+    fn definition(&mut self) -> Option<&'a [u8]> {
+        self.next().filter(|payload| payload.first().is_some_and(|first| *first != 0xff))
+    }
+
+    /// Those of all columns; those that are `known` stay where none are sent.
+    fn definitions(&mut self, known: &mut Definitions, columns: u8, sent: u8) -> Option<()> {
+        if sent > 0 {
+            known.clear();
+        }
+        for _ in 0..sent {
+            known.push(self.definition()?, true).ok()?;
+        }
+        (known.columns.len() == usize::from(columns)).then_some(())
+    }
+
+    /// How many rows come, and the packet behind them.
+    #[inline]
+    fn rows(&mut self) -> Option<(u64, &'a [u8])> {
+        let mut rows = 0;
+        loop {
+            let payload = self.next()?;
+            if ends_rows(*payload.first()?, payload.len()) {
+                return Some((rows, payload));
+            }
+            rows += 1;
+        }
+    }
+
     /// `None` when it is not there as a whole, goes on in the next one, or has a wrong number.
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {

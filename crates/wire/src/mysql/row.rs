@@ -2,6 +2,7 @@
 
 use super::{
     Malformed, Scanned,
+    packet::{HEADER_BYTES, PacketHeader},
     reader::{PacketReader, TextValue},
 };
 use crate::names::Names;
@@ -168,29 +169,56 @@ fn each_binary_value(
     end_of_row(&reader)
 }
 
+/// A row of several packets as it is kept, in one piece: with a header of its own, which no packet has.
+pub(super) fn kept_joined_row(row: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(JOINED_HEADER.len() + size_of::<u64>() + row.len());
+    kept.extend_from_slice(&JOINED_HEADER);
+    kept.extend_from_slice(&(row.len() as u64).to_le_bytes());
+    kept.extend_from_slice(row);
+    kept
+}
+
+/// That of a packet which goes on in the next one.
+const JOINED_HEADER: [u8; HEADER_BYTES] = [0xff, 0xff, 0xff, 0];
+
+/// The first of rows that are kept as packets, and the bytes that it has with its header.
+fn first_kept_row(rows: &[u8]) -> Option<(&[u8], usize)> {
+    let (header, rest) = rows.split_first_chunk::<HEADER_BYTES>()?;
+    let (length, header_bytes) = if *header == JOINED_HEADER {
+        let length = rest.first_chunk::<{ size_of::<u64>() }>()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        (length, HEADER_BYTES + size_of::<u64>())
+    } else {
+        (PacketHeader::read(header)?.length, HEADER_BYTES)
+    };
+    let end = header_bytes.checked_add(length)?;
+    Some((rows.get(header_bytes..end)?, end))
+}
+
 /// A [`dyno_core::ReadKeptRow`].
 pub(super) fn read_kept_text_row(
-    row: &[u8],
+    rows: &[u8],
     columns: &[KeptColumn],
     hand_on: &mut dyn FnMut(usize, Option<&[u8]>),
-) -> bool {
+) -> Option<usize> {
+    let (row, taken) = first_kept_row(rows)?;
     let mut reader = PacketReader::new(row);
     for number in 0..columns.len() {
-        match reader.text_value() {
-            Ok(TextValue::Null) => hand_on(number, None),
-            Ok(TextValue::Bytes(bytes)) => hand_on(number, Some(bytes)),
-            Err(_) => return false,
+        match reader.text_value().ok()? {
+            TextValue::Null => hand_on(number, None),
+            TextValue::Bytes(bytes) => hand_on(number, Some(bytes)),
         }
     }
-    reader.rest().is_empty()
+    reader.rest().is_empty().then_some(taken)
 }
 
 /// A [`dyno_core::ReadKeptRow`].
 pub(super) fn read_kept_binary_row(
-    row: &[u8],
+    rows: &[u8],
     columns: &[KeptColumn],
     hand_on: &mut dyn FnMut(usize, Option<&[u8]>),
-) -> bool {
+) -> Option<usize> {
+    let (row, taken) = first_kept_row(rows)?;
     let mut number = 0;
     let kept = columns.iter().copied().map(MysqlColumn::of_kept);
     let read = each_binary_value(row, columns.len(), kept, |column, span| {
@@ -201,7 +229,7 @@ pub(super) fn read_kept_binary_row(
         }
         number += 1;
     });
-    read.is_ok()
+    read.ok().map(|()| taken)
 }
 
 fn end_of_row(reader: &PacketReader<'_>) -> Scanned<()> {
@@ -461,9 +489,16 @@ mod tests {
         let columns = [column(8, false, 0)];
         assert!(scan_binary_row(&[0, 0, 1, 2, 3], &columns, &mut spans).is_err());
         let kept: Vec<KeptColumn> = columns.iter().map(|column| column.kept()).collect();
-        assert!(!read_kept_binary_row(&[0, 0, 1, 2, 3], &kept, &mut |_, _| {}));
-        assert!(!read_kept_text_row(b"\x05four", &kept[..1], &mut |_, _| {}));
-        assert!(!read_kept_text_row(b"\x01ax", &kept[..1], &mut |_, _| {}));
+        let binary = |rows: &[u8]| read_kept_binary_row(rows, &kept, &mut |_, _| {});
+        assert_eq!(binary(&[5, 0, 0, 1, 0, 0, 1, 2, 3]), None);
+        assert_eq!(binary(&[10, 0, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Some(14));
+        let text = |rows: &[u8]| read_kept_text_row(rows, &kept, &mut |_, _| {});
+        assert_eq!(text(b"\x05\0\0\x01\x05four"), None);
+        assert_eq!(text(b"\x03\0\0\x01\x01ax"), None);
+        assert_eq!(text(b"\x02\0\0\x01\x01a\x09"), Some(6));
+        assert_eq!((text(b"\x02\0\0"), text(b"\x02\0\0\x01\x01")), (None, None));
+        assert_eq!(text(b"\xff\xff\xff\0\xff\xff\xff\xff\xff\xff\xff\xff"), None);
+        assert_eq!(text(&kept_joined_row(b"\x01a")), Some(14));
         assert!(scan_binary_row(&[0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &columns, &mut spans).is_err());
         assert!(scan_text_row(b"\x01a", 2, &mut spans).is_err());
         assert!(scan_text_row(b"\x01ab", 1, &mut spans).is_err());

@@ -383,7 +383,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         };
         let mut rows = self.shared.results.take(connection);
         let done = with_session!(self, engine, connection, session => {
-            session.execute(server, params, &mut rows).await
+            session.execute_short(server, params, &mut rows).await
         });
         let done = done.map_err(|error| failed(&self.counters, error, &statement.sql))?;
         Ok(self.counted(connection, done, rows, tally))
@@ -422,7 +422,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         tally.count(done);
         self.counters.statement(done);
         self.shared.results.keep(connection, rows);
-        if done.has_rows { LuaAnswer::Nothing } else { LuaAnswer::NoRows }
+        LuaAnswer::Done { has_rows: done.has_rows }
     }
 }
 

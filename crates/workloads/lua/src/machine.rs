@@ -52,8 +52,6 @@ pub(crate) enum LuaStep {
 /// What [`LuaMachine::resume`] is given for an event, and for one that begins anew.
 pub(crate) const EVENT: i32 = 1;
 pub(crate) const AGAIN: i32 = 2;
-/// In place of true: what a statement without a result set is answered with.
-const NO_ROWS: i32 = 0;
 
 /// An error that ends a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +84,10 @@ impl From<mlua::Error> for LuaError {
 /// The answer to a request.
 pub(crate) enum LuaAnswer {
     Nothing,
-    /// A statement has succeeded that has no result set.
-    NoRows,
+    /// A statement has succeeded.
+    Done {
+        has_rows: bool,
+    },
     Number(usize),
     Error {
         errno: u32,
@@ -212,15 +212,15 @@ impl LuaMachine {
     #[inline]
     fn go_on(&self, arguments: c_int) -> Result<LuaStep, LuaError> {
         self.watch.turn();
-        let halt = raw::resumed(self.shared.thread.get(), arguments);
+        let halt = raw::resumed(&self.shared, arguments);
         self.watch.turn();
-        match (halt, self.shared.request.take()) {
-            (Halt::Asked, LuaRequest::Query(connection)) => Ok(LuaStep::Query(connection)),
-            (Halt::Asked, LuaRequest::Execute(statement)) => Ok(LuaStep::Execute(statement)),
-            (Halt::Asked, LuaRequest::None) => self.other_step(0),
-            (Halt::Zero, _) => Ok(LuaStep::Done(None)),
-            (Halt::Values(count), _) => self.other_step(count),
-            (Halt::Failed, _) => Err(self.failure()),
+        match halt {
+            Halt::Asked(LuaRequest::Query(connection)) => Ok(LuaStep::Query(connection)),
+            Halt::Asked(LuaRequest::Execute(statement)) => Ok(LuaStep::Execute(statement)),
+            Halt::Asked(LuaRequest::None) => self.other_step(0),
+            Halt::Zero => Ok(LuaStep::Done(None)),
+            Halt::Values(count) => self.other_step(count),
+            Halt::Failed => Err(self.failure()),
         }
     }
 
@@ -242,10 +242,14 @@ impl LuaMachine {
     #[inline]
     pub(crate) fn answer(&self, answer: LuaAnswer) -> Result<LuaStep, LuaError> {
         match answer {
+            LuaAnswer::Done { has_rows } => {
+                let LuaShared { thread, has_failed, .. } = &*self.shared;
+                self.go_on(raw::given_answer(thread.get(), has_rows, has_failed.get()))
+            }
             LuaAnswer::Nothing => self.resume_plain(Plain::True),
-            LuaAnswer::NoRows => self.resume_plain(Plain::Number(NO_ROWS)),
             LuaAnswer::Number(number) => self.resume((true, number)),
             LuaAnswer::Error { errno, sqlstate, message, is_ignored } => {
+                self.shared.has_failed.set(true);
                 self.resume((false, errno, sqlstate, message, is_ignored))
             }
         }

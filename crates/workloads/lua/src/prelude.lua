@@ -114,9 +114,6 @@ end
 -- The last error after which an event can begin anew, for before_restart_event.
 local last_error
 
--- Some connection has had an error, which its next statement takes away if it succeeds.
-local has_failed = false
-
 local function succeeded(self)
    self.error, self.sql_errno, self.sql_state, self.sql_errmsg = 0, 0, nil, nil
 end
@@ -126,7 +123,6 @@ local function fail(level, self, query, errno, state, message, ignorable)
    if errno == nil then
       error(ELSEWHERE, level)
    end
-   has_failed = true
    self.sql_errno, self.sql_state, self.sql_errmsg = errno, state, message
    local description = {
       connection = self, query = query, sql_errno = errno, sql_state = state, sql_errmsg = message,
@@ -179,7 +175,17 @@ local function checked(self, query, ok, ...)
    return ...
 end
 
--- A connection's number is its field 1.
+-- What a statement that did not just go well has been answered with: its error, or true and its result after an earlier
+-- error of some connection. `level` levels up is the script.
+local function settled(level, self, query, errno, state, message, ignorable)
+   if errno ~= true then
+      fail(level + 1, self, query, errno, state, message, ignorable)
+   end
+   succeeded(self)
+   return state
+end
+
+-- A connection's fields: its number, its result, the result of a statement without one.
 local function open(self)
    return self[1] or error("the connection is closed", 3)
 end
@@ -193,8 +199,8 @@ function driver.connect()
    if not ok then
       error("connection creation failed: " .. message, 2)
    end
-   self[1] = number
-   self.result = setmetatable({ number = number, fetch_row = result.fetch_row, free = result.free }, result_meta)
+   local rows = setmetatable({ number = number, fetch_row = result.fetch_row, free = result.free }, result_meta)
+   self[1], self[2], self[3] = number, rows, no_result
    return self
 end
 
@@ -211,29 +217,20 @@ end
 
 local query_and_wait, first_row = host.query, host.first_row
 
--- Errors have the line of the script, `level` levels above `fail`.
-local function sent(self, query, level)
-   if type(query) ~= "string" then
-      query = tostring(query)
-   end
-   local number = self[1] or error("the connection is closed", level - 1)
-   local ok, errno, state, message, ignorable = query_and_wait(number, query)
-   if not ok then
-      fail(level, self, query, errno, state, message, ignorable)
-   elseif has_failed then
-      succeeded(self)
-   end
-   return number, ok
-end
-
--- What has a result set is answered with true.
 function connection.query(self, query)
-   local _, answer = sent(self, query, 4)
-   return answer == true and self.result or no_result
+   local answer, errno, state, message, ignorable = query_and_wait(self, query)
+   if answer then
+      return answer
+   end
+   return (settled(3, self, query, errno, state, message, ignorable))
 end
 
 function connection.query_row(self, query)
-   return first_row((sent(self, query, 4)))
+   local answer, errno, state, message, ignorable = query_and_wait(self, query)
+   if not answer then
+      settled(3, self, query, errno, state, message, ignorable)
+   end
+   return first_row(self[1])
 end
 
 -- Rows of a bulk insert become statements of at most this length, as in the original.
@@ -250,7 +247,10 @@ local function flush(self, query)
    end
    local text = bulk.head .. " " .. table.concat(bulk.rows, ",")
    bulk.rows, bulk.length = {}, #bulk.head
-   sent(self, text, 5)
+   local answer, errno, state, message, ignorable = query_and_wait(self, text)
+   if not answer then
+      settled(4, self, text, errno, state, message, ignorable)
+   end
 end
 
 function connection.bulk_insert_next(self, row)
@@ -272,11 +272,12 @@ function connection.bulk_insert_done(self)
    end
 end
 
--- A statement's fields: its number, its parameters, their number, the result of its connection.
+-- A statement's fields: its number, its parameters, their number, the two results of its connection.
 function connection.prepare(self, query)
    local number = checked(self, query, ask(PREPARE, open(self), query))
    return setmetatable(
-      { number, nil, 0, self.result, connection = self, query = query, execute = statement.execute }, statement_meta)
+      { number, nil, 0, self[2], no_result, connection = self, query = query, execute = statement.execute },
+      statement_meta)
 end
 
 -- A parameter's fields: its value, its type, the length of a text.
@@ -299,14 +300,11 @@ end
 local execute_and_wait = host.execute
 
 function statement.execute(self)
-   local number = self[1] or error("the statement is closed", 2)
-   local ok, errno, state, message, ignorable = execute_and_wait(number, self[2], self[3])
-   if not ok then
-      fail(3, self.connection, self.query, errno, state, message, ignorable)
-   elseif has_failed then
-      succeeded(self.connection)
+   local answer, errno, state, message, ignorable = execute_and_wait(self)
+   if answer then
+      return answer
    end
-   return ok == true and self[4] or no_result
+   return (settled(3, self.connection, self.query, errno, state, message, ignorable))
 end
 
 function statement.close(self)
@@ -320,11 +318,9 @@ end
 local TEXT, BIGINT = sysbench.sql.type.TIME, sysbench.sql.type.BIGINT
 
 -- `set(nil)` is NULL. Fractions of integers are cut off when they are sent.
-function param.set(self, value)
+param.set = host.setter(function(self, value)
    local kind = self[2]
-   if kind < TEXT and type(value) == "number" then
-      self[1] = value
-   elseif value == nil then
+   if value == nil then
       self[1] = nil
    elseif kind >= TEXT then
       local text, most = tostring(value), self[3]
@@ -337,9 +333,9 @@ function param.set(self, value)
       local whole = real_ffi.istype("uint64_t", value) and value or real_ffi.cast("int64_t", value)
       self[1] = tostring(whole):gsub("U?LL$", "")
    else
-      self[1] = tonumber(value) or error("a number is needed, not " .. tostring(value), 2)
+      self[1] = tonumber(value) or error("a number is needed, not " .. tostring(value), 3)
    end
-end
+end)
 
 local random_string = sysbench.rand.string
 

@@ -21,6 +21,8 @@ pub(crate) struct LuaShared {
     pub(crate) thread: Cell<*mut lua_State>,
     /// What the coroutine has yielded for.
     pub(crate) request: Cell<LuaRequest>,
+    /// Some statement has had an error, which its connection shows until the next one that goes well.
+    pub(crate) has_failed: Cell<bool>,
     pub(crate) sql: RefCell<Vec<u8>>,
     pub(crate) values: RefCell<BoundValues>,
     pub(crate) results: ConnectionResults,
@@ -72,6 +74,7 @@ impl LuaShared {
         LuaShared {
             thread: Cell::new(std::ptr::null_mut()),
             request: Cell::default(),
+            has_failed: Cell::new(false),
             sql: RefCell::default(),
             values: RefCell::default(),
             results: ConnectionResults::new(memory_max),
@@ -150,8 +153,13 @@ fn unsigned(digits: &[u8]) -> Option<u64> {
 
 /// Gives the prelude these functions.
 pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result<()> {
-    let of_host: [(&str, lua_CFunction); 4] =
-        [("query", query), ("execute", execute), ("fetch", fetch), ("first_row", first_row)];
+    let of_host: [(&str, lua_CFunction); 5] = [
+        ("query", query),
+        ("execute", execute),
+        ("fetch", fetch),
+        ("first_row", first_row),
+        ("setter", setter),
+    ];
     for (name, function) in of_host {
         host.set(name, closure(shared, lua, function)?)?;
     }
@@ -239,11 +247,33 @@ pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
     true
 }
 
+/// Puts on top of a coroutine's stack what the statement that it waits for is answered with; returns the number of values.
+/// `query` and `execute` have left the two possible answers there: in place of one after an error, `false`, `true` and it.
+#[expect(unsafe_code, reason = "Lua's own interface")]
+#[inline]
+pub(crate) fn given_answer(thread: *mut lua_State, has_rows: bool, is_after_error: bool) -> c_int {
+    // SAFETY: `thread` is a suspended coroutine of an open state with two values on its stack, where a C function has
+    // room for twenty.
+    unsafe {
+        if has_rows {
+            ffi::lua_settop(thread, 1);
+        }
+        if !is_after_error {
+            return 1;
+        }
+        let answer = ffi::lua_gettop(thread);
+        ffi::lua_pushboolean(thread, 0);
+        ffi::lua_pushboolean(thread, 1);
+        ffi::lua_pushvalue(thread, answer);
+        3
+    }
+}
+
 /// How a coroutine has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// It has yielded nothing: a request says what it waits for.
-    Asked,
+    /// A request says what it waits for.
+    Asked(LuaRequest),
     /// It has yielded the number 0 alone, which is taken from the stack.
     Zero,
     /// This many values are on its stack.
@@ -254,7 +284,8 @@ pub(crate) enum Halt {
 
 #[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
-pub(crate) fn resumed(thread: *mut lua_State, arguments: c_int) -> Halt {
+pub(crate) fn resumed(shared: &LuaShared, arguments: c_int) -> Halt {
+    let thread = shared.thread.get();
     // SAFETY: `thread` is a coroutine of an open state, which this thread alone uses; the arguments are on its stack.
     // Errors do not leave a coroutine.
     unsafe {
@@ -263,8 +294,9 @@ pub(crate) fn resumed(thread: *mut lua_State, arguments: c_int) -> Halt {
             ffi::LUA_OK | ffi::LUA_YIELD => {}
             _ => return Halt::Failed,
         }
-        if count == 0 {
-            return Halt::Asked;
+        match shared.request.take() {
+            LuaRequest::None => {}
+            request => return Halt::Asked(request),
         }
         let is_zero = count == 1
             && ffi::lua_type(thread, -1) == ffi::LUA_TNUMBER
@@ -313,47 +345,51 @@ unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
     }
 }
 
-/// How many levels above `query` and `execute` the script is.
-const ABOVE_QUERY: c_int = 3;
-const ABOVE_EXECUTE: c_int = 2;
-
-/// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with.
+/// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with. A connection
+/// is a table of its number, its result, and the result of a statement without one.
 #[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with arguments on the stack. Nothing is borrowed when `lua_yield` leaves.
+    // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed. Nothing is
+    // borrowed when Lua may leave by an error, or `lua_yield` does.
     unsafe {
         let shared = of_function(state);
         if state != shared.thread.get() {
             return 0;
         }
-        if lua_isyieldable(state) == 0 {
-            return refuse_below_c(state, ABOVE_QUERY);
+        ffi::lua_settop(state, 2);
+        let connection = open_number(state, c"the connection is closed");
+        if ffi::lua_type(state, 2) != ffi::LUA_TSTRING {
+            ffi::luaL_tolstring(state, 2, std::ptr::null_mut());
+            ffi::lua_replace(state, 2);
         }
         let mut sql = shared.sql.take();
         sql.clear();
         sql.extend_from_slice(bytes(state, 2));
         *shared.sql.borrow_mut() = sql;
-        shared.request.set(LuaRequest::Query(number(state, 1)));
-        ffi::lua_yield(state, 0)
+        ffi::lua_rawgeti_(state, 1, 2);
+        ffi::lua_rawgeti_(state, 1, 3);
+        shared.request.set(LuaRequest::Query(connection));
+        ffi::lua_yield(state, 2)
     }
 }
 
-/// `execute(statement, parameters, count)`: as [`query`]. A parameter is a table whose first element is its value.
+/// `execute(statement)`: as [`query`]. A statement is a table of its number, its parameters (each a table whose first element
+/// is its value), how many they are, and the two results.
 #[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only tables are indexed. Nothing
-    // is borrowed when `lua_yield` leaves.
+    // SAFETY: as in `query`.
     unsafe {
         let shared = of_function(state);
         if state != shared.thread.get() {
             return 0;
         }
-        if lua_isyieldable(state) == 0 {
-            return refuse_below_c(state, ABOVE_EXECUTE);
-        }
+        let statement = open_number(state, c"the statement is closed");
         let mut values = shared.values.take();
         values.clear();
+        ffi::lua_settop(state, 1);
+        ffi::lua_rawgeti_(state, 1, 2);
         if ffi::lua_type(state, 2) == ffi::LUA_TTABLE {
+            ffi::lua_rawgeti_(state, 1, 3);
             for place in 1..=ffi::lua_tonumber(state, 3) as c_int {
                 ffi::lua_rawgeti_(state, 2, place);
                 let value = bound_value(state, &mut values.texts);
@@ -362,8 +398,66 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
             }
         }
         *shared.values.borrow_mut() = values;
-        shared.request.set(LuaRequest::Execute(number(state, 1)));
-        ffi::lua_yield(state, 0)
+        ffi::lua_rawgeti_(state, 1, 4);
+        ffi::lua_rawgeti_(state, 1, 5);
+        shared.request.set(LuaRequest::Execute(statement));
+        ffi::lua_yield(state, 2)
+    }
+}
+
+/// The number of the connection or statement that is the first argument. Raises an error where it is `closed`, or where the
+/// function can't wait.
+#[expect(unsafe_code, reason = "called by a function that Lua calls")]
+#[inline]
+unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
+    // SAFETY: as in `query`.
+    unsafe {
+        ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
+        if lua_isyieldable(state) == 0 {
+            refuse(state, BELOW_C);
+        }
+        ffi::lua_rawgeti_(state, 1, 1);
+        if ffi::lua_type(state, -1) != ffi::LUA_TNUMBER {
+            refuse(state, closed);
+        }
+        ffi::lua_tonumber(state, -1) as usize
+    }
+}
+
+/// From this type of a parameter on values are texts: `sysbench.sql.type.TIME`.
+const FIRST_TEXT: f64 = 7.0;
+
+/// `setter(others)`: a function that sets numeric parameters to numbers, and leaves other ones to `others`.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn setter(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls with an argument on the stack.
+    unsafe {
+        ffi::lua_settop(state, 1);
+        ffi::lua_pushcclosure(state, set, 1);
+        1
+    }
+}
+
+/// `set(parameter, value)`: the value is the parameter's first element, its type the second one.
+#[expect(unsafe_code, reason = "called by Lua")]
+unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed.
+    unsafe {
+        ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
+        ffi::lua_settop(state, 2);
+        if ffi::lua_type(state, 2) == ffi::LUA_TNUMBER {
+            ffi::lua_rawgeti_(state, 1, 2);
+            let is_numeric = ffi::lua_tonumber(state, 3) < FIRST_TEXT;
+            ffi::lua_settop(state, 2);
+            if is_numeric {
+                ffi::lua_rawseti_(state, 1, 1);
+                return 0;
+            }
+        }
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(1));
+        ffi::lua_insert(state, 1);
+        ffi::lua_call(state, 2, 0);
+        0
     }
 }
 
@@ -402,14 +496,15 @@ unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
     }
 }
 
-/// Raises an error that says why a function of C can't wait for a database; `level` levels up is the script.
+/// Raises an error at the script's line: it has called the prelude's function, which has called this one.
 #[expect(unsafe_code, reason = "called by a function that Lua calls")]
 #[cold]
-unsafe fn refuse_below_c(state: *mut lua_State, level: c_int) -> c_int {
+unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
+    const SCRIPT: c_int = 2;
     // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed.
     unsafe {
-        ffi::luaL_where(state, level);
-        ffi::lua_pushstring(state, BELOW_C.as_ptr());
+        ffi::luaL_where(state, SCRIPT);
+        ffi::lua_pushstring(state, reason.as_ptr());
         ffi::lua_concat(state, 2);
         ffi::lua_error(state)
     }

@@ -11,9 +11,9 @@ use std::rc::Rc;
 #[derive(Debug, Default)]
 pub(crate) struct ResultSet {
     bytes: Vec<u8>,
-    /// The end of each value in `bytes`, or of each row that was kept as it came; `None` is NULL.
+    /// The end of each value in `bytes`; `None` is NULL.
     ends: Vec<Option<usize>>,
-    /// Reads rows that were kept so.
+    /// Reads rows that were kept as they came, and then there are no ends.
     read: Option<ReadKeptRow>,
     kept_columns: Vec<KeptColumn>,
     columns: usize,
@@ -131,13 +131,11 @@ impl Rows for ResultSet {
     }
 
     #[inline]
-    fn kept_row(&mut self, row: &[u8]) {
-        if self.is_over {
-            return;
+    fn kept_rows(&mut self, rows: &[u8], count: usize) {
+        if !self.is_over {
+            self.rows += count;
+            self.bytes.extend_from_slice(rows);
         }
-        self.rows += 1;
-        self.bytes.extend_from_slice(row);
-        self.ends.push(Some(self.bytes.len()));
     }
 
     fn overflow(&self) -> Option<usize> {
@@ -175,10 +173,10 @@ impl ResultSet {
     pub(crate) fn next_row(&mut self, mut hand_on: impl FnMut(usize, Option<&[u8]>)) -> bool {
         let (row, mut begin) = self.next;
         if let Some(read) = self.read {
-            let end = self.ends.get(row).copied().flatten().unwrap_or(begin);
-            self.next = (row + 1, end);
-            let kept = self.bytes.get(begin..end).unwrap_or_default();
-            return read(kept, &self.kept_columns, &mut hand_on);
+            let kept = self.bytes.get(begin..).unwrap_or_default();
+            let taken = read(kept, &self.kept_columns, &mut hand_on);
+            self.next = (row + 1, begin + taken.unwrap_or(0));
+            return taken.is_some();
         }
         let ends = self.ends.iter().skip(row * self.columns).take(self.columns);
         for (column, end) in ends.enumerate() {

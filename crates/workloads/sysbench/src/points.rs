@@ -113,7 +113,9 @@ impl RandomKeys {
             }
         }
         let done = match worker.statement {
-            Some(statement) => session.execute_counted(statement, &worker.params).await?,
+            Some(statement) => {
+                session.execute_short(statement, &worker.params, &mut Discard).await?
+            }
             None => {
                 worker.text.clear();
                 substitute(&mut worker.text, &self.template, 1, &worker.params);

@@ -142,7 +142,7 @@ impl Statements {
     ) -> Result<Executed, DbError> {
         if let Some(&Some(statement)) = self.prepared.get(self.slot(kind, table)) {
             let done = match given {
-                Ok(true) => session.take_given(statement).await,
+                Ok(true) => session.take_given(&mut Discard).await,
                 Ok(false) => session.execute(statement, params, &mut Discard).await,
                 Err(error) => Err(error),
             };

@@ -5,8 +5,8 @@ use crate::oltp::{Oltp, OltpWorker};
 use crate::options::SysbenchOptions;
 use crate::points::{RandomKeys, RandomKeysWorker};
 use dyno_core::{
-    DbError, Dialect, Outcome, Rng, Session, Tally, TransactionId, TransactionKind, WorkerId,
-    Workload,
+    DbError, Dialect, Discard, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
+    WorkerId, Workload,
 };
 use std::future::poll_fn;
 
@@ -142,7 +142,7 @@ impl Sysbench {
             };
             let mut answer = None;
             if let Ok(true) = given {
-                match poll_fn(|_| session.poll_given()).await {
+                match poll_fn(|_| session.poll_given(&mut Discard)).await {
                     Ok(read) => answer = read,
                     Err(error) => given = Err(error),
                 }

@@ -69,12 +69,12 @@ impl PgBench {
                 Action::Sql(statement) if statement.is_plain() && !client.in_pipeline => {
                     (flow.is_looking, flow.has_waited) = (false, true);
                     let answer = match self.give(client, session, place, statement) {
-                        Ok(Some(given)) => match poll_fn(|_| session.poll_given()).await {
+                        Ok(true) => match poll_fn(|_| session.poll_given(&mut Discard)).await {
                             Ok(Some(executed)) => Ok(executed),
-                            Ok(None) => session.take_given(given).await,
+                            Ok(None) => session.take_given(&mut Discard).await,
                             Err(error) => Err(error),
                         },
-                        Ok(None) => {
+                        Ok(false) => {
                             self.send(client, session, place, statement, &mut Discard).await
                         }
                         Err(error) => Err(error),

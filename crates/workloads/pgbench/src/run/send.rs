@@ -124,7 +124,7 @@ impl PgBench {
         Err(Failure::Client(text))
     }
 
-    /// [`Session::give`] for a statement whose answer is only counted; the statement that was given.
+    /// [`Session::give`] for a statement whose answer is only counted.
     #[inline]
     pub(super) fn give<S: Session>(
         &self,
@@ -132,16 +132,16 @@ impl PgBench {
         session: &mut S,
         place: Place<'_>,
         statement: &Statement,
-    ) -> Result<Option<Prepared>, DbError> {
+    ) -> Result<bool, DbError> {
         let Client { variables, params: memory, prepared, .. } = client;
         let (QueryMode::Prepared, Some(prepared)) = (self.options().mode, prepared[place.number])
         else {
-            return Ok(None);
+            return Ok(false);
         };
         let bound = Bound::new(self.dialect, statement, variables, memory);
         let given = session.give(prepared, bound.params());
         bound.give_back(memory);
-        Ok(given?.then_some(prepared))
+        given
     }
 
     /// Sends a statement and awaits its answer.

@@ -2,7 +2,7 @@
 
 use super::statements::{Sql, Statements};
 use crate::ledger::{Entry, Ledger};
-use dyno_core::{DbError, Dialect, Executed, Param, Rows, Session, Tally};
+use dyno_core::{DbError, Dialect, Discard, Executed, Param, Rows, Session, Tally};
 
 dyno_core::named! {
     /// How many statements share a round trip.
@@ -87,7 +87,7 @@ impl<'a, S: Session> Link<'a, S> {
             }
             Dialect::Sqlite => {
                 let statement = self.statements.get(begin);
-                let done = self.session.execute_counted(statement, &[]).await?;
+                let done = self.session.execute_short(statement, &[], &mut Discard).await?;
                 self.tally.count(done);
                 Ok(())
             }
@@ -109,7 +109,7 @@ impl<'a, S: Session> Link<'a, S> {
         let statement = self.statements.get(sql);
         let done = match R::WANTED || R::DESCRIBED {
             true => self.session.execute(statement, params, rows).await?,
-            false => self.session.execute_counted(statement, params).await?,
+            false => self.session.execute_short(statement, params, &mut Discard).await?,
         };
         self.tally.count(done);
         self.flight.done.push(done);
