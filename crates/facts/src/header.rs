@@ -123,6 +123,10 @@ pub struct RunHeader {
     /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, Message>,
+    /// By experiment, where time ends its repeats: seconds that its trials have taken in all processes of the run, with
+    /// what was done around them. Trials that failed or were interrupted are in it, but none that a kill -9 has cut off.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub spent_s: BTreeMap<String, f64>,
     /// Trials that count for nothing: the other one of their pair failed or was cut off, and both are made again.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub set_aside: BTreeSet<u32>,

@@ -1,20 +1,25 @@
-//! Trials that fail. Of a pair both are made again. A point whose trials fail one after the other is given up: a statement
-//! that no server takes, a table that isn't there. What has failed so often fails again, and a comparison would try it for
-//! all the pairs that it may take.
+//! Trials that fail. Of a pair both are made again, and neither alone. A point whose trials fail one after the other is
+//! given up: a statement that no server takes, a table that isn't there. What has failed so often fails again, and a
+//! comparison would try it for all the pairs that it may take.
 
 use super::Runner;
 use crate::failure::Failure;
 use crate::output;
 use crate::repetition::{self, level};
 use dyno_facts::{PlanStep, PlannedTrial, Purpose, StepAction, TrialStatus};
+use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Failures of a point in a row after which it is given up.
 const FAILURES: u32 = 3;
 
-/// Failures in a row by experiment, load level and target.
 #[derive(Debug, Default)]
-pub(super) struct Failing(BTreeMap<(String, Level), BTreeMap<String, u32>>);
+pub(super) struct Failing {
+    /// Failures in a row by experiment, load level and target.
+    in_a_row: BTreeMap<(String, Level), BTreeMap<String, u32>>,
+    /// Steps whose trials have failed in this process; the next one makes them again.
+    steps: BTreeSet<String>,
+}
 
 type Level = (u32, Option<u32>, Option<u64>);
 
@@ -30,10 +35,13 @@ impl Failing {
         if trial.purpose == Purpose::Search {
             return false;
         }
-        let of_level = self.0.entry((step.experiment.clone(), level(trial))).or_default();
+        let of_level = self.in_a_row.entry((step.experiment.clone(), level(trial))).or_default();
         let failures = of_level.entry(step.target.clone()).or_default();
         match status {
-            TrialStatus::Failed(_) => *failures += 1,
+            TrialStatus::Failed(_) => {
+                *failures += 1;
+                self.steps.insert(step.id.clone());
+            }
             TrialStatus::Complete => *failures = 0,
             _ => return false,
         }
@@ -47,11 +55,29 @@ impl Failing {
         trial: &PlannedTrial,
         is_compared: bool,
     ) -> bool {
-        let Some(of_level) = self.0.get(&(step.experiment.clone(), level(trial))) else {
+        let Some(of_level) = self.in_a_row.get(&(step.experiment.clone(), level(trial))) else {
             return false;
         };
         let mut own = of_level.iter().filter(|(target, _)| is_compared || **target == step.target);
         trial.purpose != Purpose::Search && own.any(|(_, failures)| *failures >= FAILURES)
+    }
+
+    /// Whether all that a trial is compared with in its round has failed: by itself it is no pair, and takes its time.
+    pub(super) fn is_alone(&self, plan: &Plan, step: &PlanStep, trial: &PlannedTrial) -> bool {
+        let planned = plan.experiment(&step.experiment);
+        let Some(comparison) = planned.and_then(|planned| planned.comparison.as_ref()) else {
+            return false;
+        };
+        let others: Vec<&String> = match step.target == comparison.baseline {
+            true => comparison.candidates.iter().collect(),
+            false if comparison.candidates.contains(&step.target) => vec![&comparison.baseline],
+            false => return false,
+        };
+        let has_failed = |target: &&String| {
+            let mut round = repetition::round(plan, step, trial);
+            round.any(|other| other.target == **target && self.steps.contains(&other.id))
+        };
+        trial.purpose == Purpose::Measure && others.iter().all(has_failed)
     }
 }
 
@@ -97,7 +123,17 @@ impl Runner<'_> {
     }
 
     pub(super) fn is_given_up(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
-        self.failing.is_given_up(step, trial, self.is_compared(step))
+        if self.failing.is_given_up(step, trial, self.is_compared(step)) {
+            return true;
+        }
+        let is_alone = self.failing.is_alone(self.plan, step, trial);
+        if is_alone {
+            output::talk(&format!(
+                "{}: left out, since the other trial of its pair failed. The same command makes both again.",
+                step.id
+            ));
+        }
+        is_alone
     }
 }
 

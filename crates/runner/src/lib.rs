@@ -76,7 +76,7 @@ use fault::Injection;
 use fleet::Team;
 use nodes::Nodes;
 use remaining::Remaining;
-use repetition::{Clock, NextTrial};
+use repetition::NextTrial;
 use seeds::UsedSeeds;
 use starving::Starving;
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +144,7 @@ pub fn execute(
         experiments: BTreeMap::new(),
         fresh: BTreeSet::new(),
         renewed: BTreeSet::new(),
-        clock: Clock { figures, begun: BTreeMap::new() },
+        figures,
     };
     if let Err(failure) = runner.look_ahead() {
         // Nothing was touched: a wrong password leaves no folder behind.
@@ -199,7 +199,7 @@ struct Runner<'a> {
     fresh: BTreeSet<String>,
     /// What this process has renewed: by the first step that it was made for.
     renewed: BTreeSet<(Renewed, String)>,
-    clock: Clock,
+    figures: TrialFigures,
 }
 
 impl Runner<'_> {
@@ -273,20 +273,28 @@ impl Runner<'_> {
             if self.control.is_stopped() {
                 return Ok(RunStatus::Interrupted);
             }
-            if let Some(line) = remaining.show(&left[at..], left.len()) {
+            let spent_s = &self.run.header().spent_s;
+            if let Some(line) = remaining.show(&left[at..], left.len(), spent_s) {
                 output::talk(&line);
             }
             let begun = Instant::now();
-            let done = match self.step(step) {
+            let done = self.step(step);
+            let seconds = begun.elapsed().as_secs_f64();
+            if !matches!(done, Ok(None | Some(TrialDone::Skipped(_)))) {
+                repetition::spend(self.plan, &mut self.run, step, seconds)?;
+            }
+            let done = match done {
                 // What a signal has ended has not failed.
                 Err(_) if signals::has_come() => return Ok(RunStatus::Interrupted),
                 done => done?,
             };
             match done {
-                None => remaining.took(step, begun.elapsed().as_secs_f64()),
+                // It was left out.
+                None if matches!(step.action, StepAction::Trial(_)) => {}
+                None => remaining.took(step, seconds),
                 Some(TrialDone::Skipped(why)) => self.skip(step, why)?,
                 Some(TrialDone::Ended { status, is_denied }) => {
-                    remaining.took(step, begun.elapsed().as_secs_f64());
+                    remaining.took(step, seconds);
                     self.denied += u32::from(is_denied);
                     self.give_up(step, &status);
                     match status {
@@ -350,7 +358,7 @@ impl Runner<'_> {
         match trial.purpose {
             Purpose::Search => search::next(self.plan, &self.run, step, trial),
             Purpose::Measure | Purpose::Confirm => {
-                repetition::next(self.plan, &self.run, &mut self.clock, step, trial)
+                repetition::next(self.plan, &self.run, self.figures, step, trial)
             }
         }
     }
@@ -472,7 +480,7 @@ impl Runner<'_> {
         }
         if let Some(before) = self.earlier.take(step) {
             let now = nodes.facts(&nodes.look());
-            let changed = self.clock.figures.server_changed;
+            let changed = self.figures.server_changed;
             earlier::warnings(step, (&before, &now), changed)
                 .iter()
                 .for_each(|it| output::talk(it));

@@ -26,9 +26,12 @@ struct Rest {
 pub(crate) fn of_run() -> String {
     let rest = REST.lock().ok().and_then(|rest| *rest);
     rest.map_or(String::new(), |rest| {
-        let left_s = rest.left_s - rest.since.elapsed().as_secs_f64();
-        format!(", run: {}", about(left_s.max(0.0)))
+        format!(", run: {}", told(rest.left_s - rest.since.elapsed().as_secs_f64()))
     })
+}
+
+fn told(left_s: f64) -> String {
+    if left_s < 1.0 { "nearly done".to_owned() } else { about(left_s) }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -47,45 +50,46 @@ pub(crate) struct Remaining<'a> {
     experiments: &'a [ExperimentFacts],
     loads: Taken,
     trials: Taken,
-    /// What the trials of an experiment have taken, of its budget.
-    spent_s: BTreeMap<String, f64>,
     told: Option<Instant>,
 }
 
 impl<'a> Remaining<'a> {
     pub(crate) fn new(experiments: &'a [ExperimentFacts]) -> Self {
         let (loads, trials) = (Taken::default(), Taken::default());
-        Remaining { experiments, loads, trials, spent_s: BTreeMap::new(), told: None }
+        Remaining { experiments, loads, trials, told: None }
     }
 
     /// A step has been done.
     pub(crate) fn took(&mut self, step: &PlanStep, seconds: f64) {
         let taken = match step.action {
             StepAction::Prepare => &mut self.loads,
-            StepAction::Trial(_) => {
-                *self.spent_s.entry(step.experiment.clone()).or_default() += seconds;
-                &mut self.trials
-            }
+            StepAction::Trial(_) => &mut self.trials,
             StepAction::Cleanup => return,
         };
         taken.guessed_s += step.estimated_s;
         taken.taken_s += seconds;
     }
 
-    pub(crate) fn left_s(&self, steps: &[&PlanStep]) -> f64 {
+    /// `spent_s`: of the time that experiments have for their repeats, as the run folder has it.
+    fn left_s(&self, steps: &[&PlanStep], spent_s: &BTreeMap<String, f64>) -> f64 {
         let of = |step: &PlanStep| match step.action {
             StepAction::Prepare => step.estimated_s * self.loads.factor(),
             StepAction::Trial(_) => step.estimated_s * self.trials.factor(),
             StepAction::Cleanup => step.estimated_s,
         };
         let each: Vec<_> = steps.iter().map(|&step| (step, of(step))).collect();
-        let spent_s = |experiment: &str| self.spent_s.get(experiment).copied().unwrap_or(0.0);
+        let spent_s = |experiment: &str| spent_s.get(experiment).copied().unwrap_or(0.0);
         dyno_suite::estimate(self.experiments, &each, spent_s)
     }
 
     /// Shows what is left with the bars of the next step, and now and then says it in a line.
-    pub(crate) fn show(&mut self, left: &[&PlanStep], of: usize) -> Option<String> {
-        let left_s = self.left_s(left);
+    pub(crate) fn show(
+        &mut self,
+        left: &[&PlanStep],
+        of: usize,
+        spent_s: &BTreeMap<String, f64>,
+    ) -> Option<String> {
+        let left_s = self.left_s(left, spent_s);
         let now = Instant::now();
         if let Ok(mut rest) = REST.lock() {
             *rest = Some(Rest { since: now, left_s });
@@ -121,15 +125,20 @@ mod tests {
         let load = step(StepAction::Prepare, 15.0);
         let trial = step(StepAction::Trial(PlannedTrial::default()), 10.0);
         let cleanup = step(StepAction::Cleanup, 1.0);
-        let mut remaining = Remaining::new(&[]);
-        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup]), 26.0);
+        let (mut remaining, none) = (Remaining::new(&[]), BTreeMap::new());
+        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup], &none), 26.0);
         // (35 + 5) / (15 + 5): twice as long; trials are another matter.
         remaining.took(&load, 35.0);
         remaining.took(&cleanup, 100.0);
-        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup]), 41.0);
-        let told = remaining.show(&[&load, &trial, &cleanup], 5);
+        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup], &none), 41.0);
+        let told = remaining.show(&[&load, &trial, &cleanup], 5, &none);
         assert_eq!(told.as_deref(), Some("step 3 of 5: about 41 s left"));
-        assert_eq!(remaining.show(&[&trial], 5), None, "told a moment ago");
+        assert_eq!(remaining.show(&[&trial], 5, &none), None, "told a moment ago");
+    }
+
+    #[test]
+    fn no_time_at_all_is_not_told_as_a_time() {
+        assert_eq!([-3.0, 0.2, 41.0].map(told), ["nearly done", "nearly done", "about 41 s"]);
     }
 
     #[test]
@@ -148,14 +157,17 @@ mod tests {
         };
         let comparison = Some(ComparisonFacts { stop, ..ComparisonFacts::default() });
         let experiments = [ExperimentFacts { comparison, ..ExperimentFacts::default() }];
+        let spent = |seconds: f64| BTreeMap::from([(String::new(), seconds)]);
         let mut remaining = Remaining::new(&experiments);
-        assert_eq!(remaining.left_s(&all), 60.0);
+        assert_eq!(remaining.left_s(&all, &BTreeMap::new()), 60.0);
+        // A process that goes on with the run has made none of it.
+        assert_eq!(remaining.left_s(&all[1..], &spent(40.0)), 20.0);
         remaining.took(&pairs[0], 10.0);
-        assert_eq!(remaining.left_s(&all[1..]), 50.0);
+        assert_eq!(remaining.left_s(&all[1..], &spent(10.0)), 50.0);
         // The budget is nearly spent, and a pair of the fewest is left.
         remaining.took(&pairs[2], 45.0);
-        assert_eq!(remaining.left_s(&all[2..]), 5.0);
+        assert_eq!(remaining.left_s(&all[2..], &spent(55.0)), 5.0);
         // (55 + 5) / (20 + 5) times as long as guessed.
-        assert_eq!(remaining.left_s(&all[1..]), 24.0);
+        assert_eq!(remaining.left_s(&all[1..], &spent(55.0)), 24.0);
     }
 }

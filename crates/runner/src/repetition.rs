@@ -12,10 +12,9 @@ use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
 use dyno_statistics::sequential::{
     CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
 };
-use dyno_store::{Run, RunData};
+use dyno_store::{Run, RunData, StoreError};
 use dyno_suite::Plan;
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::collections::BTreeSet;
 
 /// How trials are judged when they are compared.
 #[derive(Clone, Copy, Debug)]
@@ -44,45 +43,43 @@ pub(super) enum NextTrial {
     Over,
 }
 
-#[derive(Debug)]
-pub(super) struct Clock {
-    pub(super) figures: TrialFigures,
-    /// By experiment: seconds of trials of earlier processes, and when this one began with it.
-    pub(super) begun: BTreeMap<String, (f64, Instant)>,
-}
-
-impl Clock {
-    /// Seconds since the experiment began; the time between an interruption and its end doesn't count.
-    fn spent_s(&mut self, experiment: &str, run: &Run) -> f64 {
-        let (before_s, begun) = self.begun.entry(experiment.to_owned()).or_insert_with(|| {
-            let own = run.complete().filter(|trial| trial.experiment == experiment);
-            let seconds = own.map(|trial| trial.connect_s + trial.warmup_s + trial.window_s);
-            (seconds.sum(), Instant::now())
-        });
-        *before_s + begun.elapsed().as_secs_f64()
+/// Notes what a trial has taken with all that was done around it, where time ends the repeats: the process that goes
+/// on with the run has only the rest.
+pub(super) fn spend(
+    plan: &Plan,
+    run: &mut Run,
+    step: &PlanStep,
+    seconds: f64,
+) -> Result<(), StoreError> {
+    let bound = plan.experiment(&step.experiment).and_then(ExperimentFacts::time_bound);
+    if bound.is_none() || !matches!(step.action, StepAction::Trial(_)) {
+        return Ok(());
     }
+    run.update(|header| {
+        *header.spent_s.entry(step.experiment.clone()).or_default() += seconds;
+    })
 }
 
 /// Whether a trial of the plan is executed; not for those of a search.
 pub(super) fn next(
     plan: &Plan,
     run: &Run,
-    clock: &mut Clock,
+    figures: TrialFigures,
     step: &PlanStep,
     trial: &PlannedTrial,
 ) -> NextTrial {
     if trial.purpose == Purpose::Confirm {
-        return confirm(plan, run, clock.figures, step, trial);
+        return confirm(plan, run, figures, step, trial);
     }
     if let Some(why) = ended(plan, run, step, trial) {
         return NextTrial::Skip(why);
     }
-    let spent_s = clock.spent_s(&step.experiment, run);
+    let spent_s = run.header().spent_s.get(&step.experiment).copied().unwrap_or(0.0);
     let experiment = plan.experiment(&step.experiment);
     let why = |experiment: &ExperimentFacts| match &experiment.comparison {
         Some(comparison) => {
             let of = (experiment, comparison);
-            why_enough(plan, of, run, step, trial, (clock.figures, spent_s))
+            why_enough(plan, of, run, step, trial, (figures, spent_s))
         }
         None => why_over(plan, experiment, run, trial.repeat, spent_s),
     };

@@ -1,6 +1,7 @@
 //! What is decided from trial to trial, on made-up trials in a real run folder.
 
-use super::repetition::{Clock, NextTrial, TrialFigures};
+use super::failing::Failing;
+use super::repetition::{NextTrial, TrialFigures};
 use super::{repetition, search};
 use dyno_facts::{
     Message, PlanStep, PlannedTrial, Purpose, RunHeader, StepAction, TrialIdentity, TrialStart,
@@ -55,13 +56,7 @@ fn decide(
 ) -> NextTrial {
     match trial.purpose {
         Purpose::Search => search::next(plan, run, step, trial),
-        _ => repetition::next(
-            plan,
-            run,
-            &mut Clock { figures, begun: Default::default() },
-            step,
-            trial,
-        ),
+        _ => repetition::next(plan, run, figures, step, trial),
     }
 }
 
@@ -118,16 +113,16 @@ fn go_by(
     most: usize,
     tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
 ) -> Vec<String> {
-    go_timed(figures, plan, run, most, 10.0, tps)
+    go_timed(figures, plan, run, most, (10.0, 10.0), tps)
 }
 
-/// The same where a trial takes so many seconds.
+/// The same where windows have so many seconds, and trials with all that is done around them so many.
 fn go_timed(
     figures: TrialFigures,
     plan: &Plan,
     run: &mut Run,
     most: usize,
-    window_s: f64,
+    (window_s, took_s): (f64, f64),
     tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
 ) -> Vec<String> {
     let complete = run.complete().map(|trial| trial.step.clone()).collect();
@@ -144,6 +139,7 @@ fn go_timed(
                 // As slow as a queue that grows where the rate is not reached.
                 let p99_us = if trial.rate.is_some_and(|rate| tps < rate) { 1e6 } else { 2e3 };
                 store(run, step, &trial, purpose, window_s, tps, p99_us);
+                repetition::spend(plan, run, step, took_s).expect("noted");
                 executed.push(step.id.clone());
             }
             NextTrial::Skip(why) => {
@@ -394,12 +390,69 @@ fn pairs_fill_their_budget_at_the_pace_that_they_have() {
         "workers = 1\nduration_s = 10\n\
          compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..50\", budget = \"130s\" }\n",
     );
-    let pairs = |window_s: f64| {
+    let pairs = |took_s: f64| {
         let dir = tempfile::tempdir().expect("a folder");
         let mut run = new_run(dir.path());
-        go_timed(FIGURES, &plan, &mut run, usize::MAX, window_s, noisy).len() / 2
+        go_timed(FIGURES, &plan, &mut run, usize::MAX, (1.0, took_s), noisy).len() / 2
     };
     assert_eq!([2.0, 4.0, 50.0].map(pairs), [32, 16, 6]);
+}
+
+#[test]
+fn a_run_that_goes_on_has_spent_what_its_trials_have_really_taken() {
+    let plan = plan(
+        "workers = 1\nduration_s = 10\n\
+         compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..50\", budget = \"135s\" }\n",
+    );
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    let mut executed = 0;
+    for _ in 0..40 {
+        // Loads, pauses and checks take four times as long as the window.
+        executed += go_timed(FIGURES, &plan, &mut run, 1, (1.0, 5.0), noisy).len();
+        let path = run.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
+        run = Run::open(&path).expect("goes on");
+    }
+    assert_eq!(executed, 2 * 13, "another pair would end after 140 s");
+    assert_eq!(run.header().spent_s["e"], 130.0);
+}
+
+#[test]
+fn what_has_lost_its_pair_is_not_made() {
+    let failed = TrialStatus::Failed("gone".into());
+    // After these targets have failed in the first round.
+    let alone = |plan: &Plan, targets: &[&str]| {
+        let mut failing = Failing::default();
+        let all = trials(plan);
+        for (step, trial) in &all {
+            if trial.repeat == 1 && targets.contains(&step.target.as_str()) {
+                failing.ended(step, trial, &failed);
+            }
+        }
+        let is_alone = |(step, trial): &&(&PlanStep, &PlannedTrial)| {
+            failing.is_alone(plan, step, trial) && !targets.contains(&step.target.as_str())
+        };
+        let alone = all.iter().filter(is_alone).map(|(step, _)| step.id.clone());
+        alone.collect::<BTreeSet<String>>().into_iter().collect::<Vec<String>>()
+    };
+    let of = |target: &str| format!("e/{target}/workers=1/repeat=1");
+    let two = plan(
+        "workers = 1\nduration_s = 10\n\
+         compare = { baseline = \"a\", candidates = \"b\", pairs = 6 }\n",
+    );
+    assert_eq!(alone(&two, &[]), [""; 0]);
+    assert_eq!(alone(&two, &["a"]), [of("b")]);
+    assert_eq!(alone(&two, &["b"]), [of("a")]);
+    let three = plan(
+        "workers = 1\nduration_s = 10\n\
+         compare = { baseline = \"a\", candidates = [\"b\", \"c\"], pairs = 6 }\n\
+         [target.c]\nurl = \"sqlite:c\"\n",
+    );
+    assert_eq!(alone(&three, &["a"]), [of("b"), of("c")]);
+    assert_eq!(alone(&three, &["b"]), [""; 0], "a and c are a pair still");
+    assert_eq!(alone(&three, &["b", "c"]), [of("a")]);
+    let apart = plan("workers = 1\nduration_s = 10\nrepeats = 2\n");
+    assert_eq!(alone(&apart, &["a"]), [""; 0], "nothing is compared");
 }
 
 /// Two levels on two targets, whose repeats have 61 s.
@@ -412,10 +465,10 @@ fn timed_repeats() -> Plan {
 #[test]
 fn repeats_keep_their_time_whatever_the_pace() {
     let plan = timed_repeats();
-    let made = |window_s: f64| {
+    let made = |took_s: f64| {
         let dir = tempfile::tempdir().expect("a folder");
         let mut run = new_run(dir.path());
-        let executed = go_timed(FIGURES, &plan, &mut run, usize::MAX, window_s, noisy);
+        let executed = go_timed(FIGURES, &plan, &mut run, usize::MAX, (0.5, took_s), noisy);
         let points = ["a/workers=1/", "a/workers=8/", "b/workers=1/", "b/workers=8/"];
         let counts = points.map(|point| executed.iter().filter(|id| id.contains(point)).count());
         assert_eq!(counts, [counts[0]; 4], "all points equally often");
@@ -434,7 +487,8 @@ fn repeats_keep_their_time_whatever_the_pace() {
 #[test]
 fn interrupted_repeats_go_on_as_they_would_have() {
     let plan = timed_repeats();
-    let go_on = |run: &mut Run, most: usize| go_timed(FIGURES, &plan, run, most, 1.0, noisy);
+    let times = (0.25, 1.0);
+    let go_on = |run: &mut Run, most: usize| go_timed(FIGURES, &plan, run, most, times, noisy);
     let dir = tempfile::tempdir().expect("a folder");
     let whole = go_on(&mut new_run(dir.path()), usize::MAX);
     for cut in [1, 4, 58, 60] {

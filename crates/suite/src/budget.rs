@@ -4,7 +4,7 @@ use crate::plan::{Overrides, Plan};
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Suite, SuiteExperiment};
 use dyno_core::offer::DataSizing;
-use dyno_facts::{ExperimentFacts, Message, Purpose, StepAction, say};
+use dyno_facts::{ExperimentFacts, Message, PlanStep, Purpose, StepAction, say};
 use std::collections::BTreeMap;
 
 /// No suite is smaller at a smaller share: everything is at its least.
@@ -89,17 +89,23 @@ fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
     guessed_s.into_iter().map(|(name, own_s)| (name, part(own_s))).collect()
 }
 
-/// Plans passes until their time is over, unless the user or what is found says how many pairs there are.
+/// Plans passes until their time is over, unless the user or what is found says how many pairs there are. Without any
+/// time the fewest are planned.
 pub(crate) fn repeat(experiment: &SuiteExperiment, planned: &mut ExperimentFacts, seconds: f64) {
     let most = PASSES_MOST - PASSES_MOST % planned.pairs_per_unit();
     let most = most.max(planned.repeats);
     let written = experiment.compare.as_ref().and_then(|compare| compare.stop.pairs);
+    let has_time = seconds > 0.0;
     if let Some(comparison) = &mut planned.comparison {
         let stop = &mut comparison.stop;
-        if written.is_some() || stop.budget_s.is_some() || stop.pairs_least < stop.pairs_most {
+        let is_open = stop.budget_s.is_some() || stop.pairs_least < stop.pairs_most;
+        if written.is_some() || is_open || !has_time {
             return;
         }
         (stop.pairs_most, stop.budget_s) = (most, Some(seconds));
+    } else if !has_time {
+        planned.repeats = 1;
+        return;
     } else {
         planned.repeats_s = Some(seconds);
     }
@@ -130,6 +136,7 @@ pub(crate) fn told(
     suite: &Suite,
     overrides: &Overrides,
     experiments: &[ExperimentFacts],
+    passes: &PassTimes,
 ) -> Vec<Message> {
     let Some(share) = overrides.shrink.filter(|share| *share < 1.0) else { return Vec::new() };
     let is_published = suite.facts.paper.is_some();
@@ -138,10 +145,21 @@ pub(crate) fn told(
             let sized = |planned: &ExperimentFacts| {
                 let scale = planned.options.get("scale").cloned().unwrap_or_default();
                 let (name, n) = (&planned.name, planned.repeats);
+                let has_no_time = passes.get(name).is_some_and(|seconds| *seconds <= 0.0);
                 match planned.time_bound() {
+                    Some((least, seconds)) if planned.comparison.is_some() => say!(
+                        sized_with_pairs,
+                        name = name,
+                        scale = scale,
+                        seconds = seconds.to_string(),
+                        n = least
+                    ),
                     Some((_, seconds)) => {
                         let seconds = seconds.to_string();
                         say!(sized_with_passes, name = name, scale = scale, seconds = seconds)
+                    }
+                    None if has_no_time => {
+                        say!(sized_without_time, name = name, scale = scale, n = n)
                     }
                     None => say!(sized_with_answers, name = name, scale = scale, n = n),
                 }
@@ -151,6 +169,29 @@ pub(crate) fn told(
         Some(_) if !is_published => vec![say!(sized_for_the_budget, share = share.to_string())],
         _ => vec![say!(shrunk_by, share = share.to_string())],
     }
+}
+
+/// Comparisons whose fewest pairs are guessed to take longer than their time: they are made all the same.
+pub(crate) fn over_time(experiments: &[ExperimentFacts], steps: &[PlanStep]) -> Vec<Message> {
+    let of = |planned: &ExperimentFacts| {
+        let (least, seconds) = planned.comparison.as_ref().and(planned.time_bound())?;
+        let is_of_fewest = |step: &&PlanStep| {
+            step.experiment == planned.name
+                && matches!(&step.action, StepAction::Trial(trial)
+                    if trial.purpose == Purpose::Measure && trial.repeat <= least)
+        };
+        let took_s: f64 = steps.iter().filter(is_of_fewest).map(|step| step.estimated_s).sum();
+        (took_s > seconds).then(|| {
+            say!(
+                fewest_pairs_over_time,
+                name = &planned.name,
+                n = least,
+                took = took_s.ceil().to_string(),
+                seconds = seconds.to_string(),
+            )
+        })
+    };
+    experiments.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

@@ -213,7 +213,7 @@ impl Plan {
         }
         notes.extend(targets.iter().filter_map(|target| unused_route(suite, target)));
         let experiments = plan_experiments(suite, overrides, passes, &mut targets, &mut notes)?;
-        notes.extend(budget::told(suite, overrides, &experiments));
+        notes.extend(budget::told(suite, overrides, &experiments, passes));
         let seed = overrides.seed.unwrap_or(suite.seed);
         let owner = |name: &str| {
             let found = targets.iter().find(|target| target.name == name);
@@ -230,6 +230,7 @@ impl Plan {
         }
         let each: Vec<_> = steps.iter().map(|step| (step, step.estimated_s)).collect();
         let estimated_s = steps::estimate(&experiments, &each, |_| 0.0);
+        notes.extend(budget::over_time(&experiments, &steps));
         let facts = RunPlan {
             hash: String::new(),
             suite: suite.facts.clone(),

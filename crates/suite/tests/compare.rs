@@ -99,12 +99,17 @@ fn the_estimate_knows_the_budget() {
             "prepare = false\ncleanup = false\ncompare = {{ baseline = \"old\", candidates = \"new\", \
              pairs = \"4..20\"{budget} }}\n"
         );
-        build(&experiment(&keys), &Overrides::default()).estimated_s
+        let plan = build(&experiment(&keys), &Overrides::default());
+        (plan.estimated_s, plan.notes.last().map(ToString::to_string))
     };
-    near(at(""), 20.0 * 4.0 * 10.4);
-    assert_eq!(at(", budget = \"300s\""), 300.0);
+    near(at("").0, 20.0 * 4.0 * 10.4);
+    assert_eq!(at(", budget = \"300s\"").0, 300.0);
     // The fewest pairs are made in any case.
-    near(at(", budget = 60"), 4.0 * 4.0 * 10.4);
+    let (fewest_s, told) = at(", budget = 60");
+    near(fewest_s, 4.0 * 4.0 * 10.4);
+    let said = "The experiment `e` makes 4 pairs in any case, which take about 167 s, more than the \
+                60 s for its pairs.";
+    assert_eq!(told.as_deref(), Some(said));
 }
 
 #[test]

@@ -131,6 +131,9 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     let stop = pairs.experiments[0].comparison.as_ref().expect("a comparison").stop;
     assert_eq!((of(&pairs).0.as_str(), stop.pairs_least), ("0.1", 6));
     assert!(stop.pairs_most > 100 && stop.budget_s > Some(90.0), "{stop:?}");
+    let said = "but 6 in any case, as fewer would decide nothing.";
+    assert!(has_note(&pairs, "as many pairs as end in 9") && has_note(&pairs, said));
+    assert!(!has_note(&pairs, "which take about"), "{:?}", pairs.notes);
     assert!((119.0..=120.0).contains(&pairs.estimated_s), "{} s", pairs.estimated_s);
     let wanted = WantedStop { pairs: Some((6, 6)), ..WantedStop::default() };
     let compare = Versus {
@@ -154,6 +157,28 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     assert_eq!((of(&short).0.as_str(), short.shrink), ("0.01", 0.001));
     assert!(has_note(&short, "the smallest one is used"), "{:?}", short.notes);
     assert!((2.0..3.0).contains(&short.estimated_s), "{} s", short.estimated_s);
+}
+
+#[test]
+fn passes_without_time_are_not_said_to_have_0_s() {
+    for (targets, passes, n) in [(&["m"][..], "1 pass", 1), (&["a", "b"][..], "6 passes", 6)] {
+        let plan = within("tpch", targets, 1.5);
+        let planned = &plan.experiments[0];
+        assert_eq!((planned.time_bound(), planned.repeats), (None, n), "{targets:?}");
+        let notes: Vec<String> = plan.notes.iter().map(ToString::to_string).collect();
+        let said = format!("and {passes} at each point, for which the rest of the run leaves no");
+        assert!(notes.iter().any(|note| note.contains(&said)), "{notes:?}");
+        assert!(notes.iter().all(|note| !note.contains(" 0 s")), "{notes:?}");
+    }
+}
+
+#[test]
+fn pairs_that_exceed_their_time_are_said_before_they_are_made() {
+    let plan = within("tpch", &["a", "b"], 8.0);
+    let stop = plan.experiments[0].comparison.as_ref().expect("a comparison").stop;
+    assert!(stop.budget_s < Some(5.0) && stop.pairs_least == 6, "{stop:?}");
+    let said = "makes 6 pairs in any case, which take about 11 s, more than the 4.";
+    assert!(plan.notes.iter().any(|note| note.to_string().contains(said)), "{:?}", plan.notes);
 }
 
 #[test]

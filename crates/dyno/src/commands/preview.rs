@@ -8,12 +8,19 @@ use dyno_runner::failure::Failure;
 use dyno_runner::family;
 use dyno_suite::Plan;
 
+/// Of a plan without steps: a time of zero would be no answer.
+pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
+
 /// All of it, as `dyno run --plan` prints it.
 ///
 /// # Errors
 /// An option of an experiment is wrong.
 pub(crate) fn text(plan: &Plan) -> Result<String, Failure> {
-    let mut text = format!("{}: about {}\n", plan.suite.title, human_time(plan.estimated_s));
+    let length = match plan.steps.is_empty() {
+        true => NOTHING_LEFT.to_owned(),
+        false => format!("about {}", human_time(plan.estimated_s)),
+    };
+    let mut text = format!("{}: {length}\n", plan.suite.title);
     for note in &plan.notes {
         text.push_str(&format!("note: {note}\n"));
     }
@@ -217,6 +224,17 @@ mod tests {
         let closed = table("pairs = 6");
         assert_eq!(closed.matches("worker").count(), 2 * 2 * 6, "{closed}");
         assert!(closed.contains("8 workers, 10 s, repeat 6") && !closed.contains("up to"));
+    }
+
+    #[test]
+    fn a_plan_without_steps_has_no_time() {
+        let suite = "[suite]\nname = 's'\ntitle = 'T'\n[target.old]\nurl = 'mysql://u@h/a'\n\
+                     [target.new]\n[[experiment]]\nname = 'e'\nworkload = 'sysbench'\n\
+                     test = 'oltp_read_only'\ntargets = 'new'\n";
+        let suite = Suite::parse("s.toml", suite, &[dyno_sysbench::OFFER]).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        let text = text(&plan).unwrap_or_else(|failure| panic!("{}", failure.message));
+        assert!(text.starts_with("T: nothing is left to run\n"), "{text}");
     }
 
     #[test]

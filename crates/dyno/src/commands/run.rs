@@ -382,14 +382,9 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     {
         let status = dyno_store::read_header(&path)?.status;
         let mut run = Run::open(&path)?;
-        let between = match run.last_trial() {
-            0 => String::new(),
-            last if matches!(status, RunStatus::Failed(_)) => {
-                format!(", in which trials failed, with trial {}", last + 1)
-            }
-            last => format!(", which was interrupted between trials {last} and {}", last + 1),
-        };
-        let begins = format!("Going on with {}{between}.", path.display());
+        let complete = run.complete().map(|trial| trial.step.clone()).collect();
+        let begins = goes_on(plan, run.header(), &complete, run.last_trial(), &status);
+        let begins = format!("Going on with {}{begins}.", path.display());
         // What does not decide what is executed may have changed: gates, titles, accepted checks.
         run.update(fill)?;
         return Ok((run, vec![begins]));
@@ -415,7 +410,11 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         ));
         output::talk("hint: give it in a file such as ~/.my.cnf or ~/.pgpass");
     }
-    let mut begins = vec![format!("{}: {steps}, {most}about {about}{beside}.", plan.suite.title)];
+    let length = match plan.steps.is_empty() {
+        true => preview::NOTHING_LEFT.to_owned(),
+        false => format!("{steps}, {most}about {about}{beside}"),
+    };
+    let mut begins = vec![format!("{}: {length}.", plan.suite.title)];
     let refused = dyno_reactor::chosen_io().refused.as_ref();
     begins.extend(refused.map(|why| {
         format!("note: loops use epoll, which costs more CPU: io_uring is refused: {why}.")
@@ -428,6 +427,26 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     };
     fill(&mut header);
     Ok((Run::create_for(keeping.access, keeping.dir, header)?, begins))
+}
+
+/// Where a run is taken up again, behind its name.
+fn goes_on(
+    plan: &Plan,
+    header: &RunHeader,
+    complete: &BTreeSet<String>,
+    last_trial: u32,
+    was: &RunStatus,
+) -> String {
+    let settled = plan.settled(complete, &header.skipped.keys().cloned().collect());
+    let mut trials = plan.steps.iter().filter(|step| matches!(step.action, StepAction::Trial(_)));
+    let is_over = trials.all(|step| settled.contains(&step.id));
+    let next = last_trial + 1;
+    match (last_trial, was) {
+        _ if is_over => ": no trial is left to run".to_owned(),
+        (0, _) => String::new(),
+        (_, RunStatus::Failed(_)) => format!(", in which trials failed, with trial {next}"),
+        (last, _) => format!(", which was interrupted between trials {last} and {next}"),
+    }
 }
 
 /// The interrupted run of the same plan.
@@ -491,4 +510,26 @@ fn command_line() -> Vec<String> {
         _ => mask_secrets(&argument),
     };
     std::env::args().map(redacted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_which_no_trial_is_left_says_so() {
+        let text = "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@h/a'\n[[experiment]]\n\
+                    name = 'e'\nworkload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\n\
+                    duration_s = 10\nrepeats = 2\n";
+        let suite = Suite::parse("s.toml", text, &[dyno_sysbench::OFFER]).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        let said = |complete: &[&str], last_trial: u32| {
+            let complete = complete.iter().map(|id| (*id).to_owned()).collect();
+            goes_on(&plan, &RunHeader::default(), &complete, last_trial, &RunStatus::Interrupted)
+        };
+        let [first, second] = ["e/a/workers=1/repeat=1", "e/a/workers=1/repeat=2"];
+        assert_eq!(said(&[], 0), "");
+        assert_eq!(said(&[first], 1), ", which was interrupted between trials 1 and 2");
+        assert_eq!(said(&[first, second], 2), ": no trial is left to run");
+    }
 }

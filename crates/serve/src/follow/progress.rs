@@ -2,7 +2,7 @@
 
 use dyno_facts::{ExperimentFacts, PlanStep, Purpose, StepAction};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -16,7 +16,7 @@ pub(crate) struct Progress {
     pub(crate) step: Option<String>,
     /// What that step does: `prepare`, `trial` or `cleanup`.
     pub(crate) doing: Option<&'static str>,
-    /// Seconds that the rest will take, as the plan guesses them; `None` when nothing runs.
+    /// Seconds that the rest will take, as the plan guesses them or as time ends repeats; `None` when nothing runs.
     pub(crate) remaining_s: Option<f64>,
     /// True when it may take less: a search or a comparison ends as soon as it knows enough.
     pub(crate) is_at_most: bool,
@@ -37,6 +37,8 @@ pub(crate) struct Known<'a> {
     /// When what runs now began, if it is no trial.
     pub(crate) since: &'a str,
     pub(crate) experiments: &'a [ExperimentFacts],
+    /// By experiment: what its trials have taken of its time, as the run folder has it.
+    pub(crate) spent_s: BTreeMap<String, f64>,
     /// Experiments that end as soon as they know enough.
     pub(crate) sequential: BTreeSet<&'a str>,
     pub(crate) is_running: bool,
@@ -57,13 +59,6 @@ impl Known<'_> {
             StepAction::Trial(_) => self.complete.contains(&step.id),
             _ => is_before || self.prepared.contains(&step.id),
         }
-    }
-
-    /// What an experiment has taken of its budget, as its plan guesses it.
-    fn spent_s(&self, plan: &[PlanStep], experiment: &str) -> f64 {
-        let is_own =
-            |step: &&PlanStep| step.experiment == experiment && self.complete.contains(&step.id);
-        plan.iter().filter(is_own).map(|step| step.estimated_s).sum()
     }
 
     fn may_end_sooner(&self, step: &PlanStep) -> bool {
@@ -112,10 +107,19 @@ pub(crate) fn of(plan: &[PlanStep], known: &Known<'_>, now: OffsetDateTime) -> P
         false => (step, step.estimated_s),
     });
     let rest_s: Vec<_> = rest_s.collect();
-    let spent_s = |experiment: &str| known.spent_s(plan, experiment);
+    // The trial that runs takes of the time too.
+    let takes = now_step.map(|(_, step)| *step).filter(|step| is_trial(step));
+    let spent_s = |experiment: &str| {
+        let own_s = takes.filter(|step| step.experiment == experiment).map_or(0.0, |_| gone_s);
+        known.spent_s.get(experiment).copied().unwrap_or(0.0) + own_s
+    };
     progress.remaining_s = Some(dyno_suite::estimate(known.experiments, &rest_s, spent_s));
     progress.is_at_most = left.iter().any(|(_, step)| known.may_end_sooner(step));
     progress
+}
+
+fn is_trial(step: &PlanStep) -> bool {
+    matches!(step.action, StepAction::Trial(_))
 }
 
 fn seconds_since(begun: &str, now: OffsetDateTime) -> f64 {
@@ -126,7 +130,7 @@ fn seconds_since(begun: &str, now: OffsetDateTime) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_facts::PlannedTrial;
+    use dyno_facts::{ComparisonFacts, PlannedTrial, StopRule};
 
     fn plan() -> Vec<PlanStep> {
         let step = |tail: &str, estimated_s: f64, action: StepAction| PlanStep {
@@ -185,6 +189,49 @@ mod tests {
         assert_eq!((last.done, last.doing, last.is_at_most), (3, Some("cleanup"), false));
         known.is_running = false;
         assert_eq!(of(&plan, &known, at(41)).remaining_s, None);
+    }
+
+    #[test]
+    fn repeats_that_end_by_time_take_what_is_left_of_it() {
+        let mut plan = plan();
+        let second = plan[2].clone();
+        // Many more than there is time for.
+        for repeat in 3..=100 {
+            let id = format!("x/a/workers=1/repeat={repeat}");
+            let action = StepAction::Trial(PlannedTrial { repeat, ..PlannedTrial::default() });
+            plan.insert(plan.len() - 1, PlanStep { id, action, ..second.clone() });
+        }
+        let passes = ExperimentFacts {
+            name: "x".to_owned(),
+            repeats_s: Some(60.0),
+            ..ExperimentFacts::default()
+        };
+        let stop = StopRule {
+            pairs_least: 1,
+            pairs_most: 100,
+            budget_s: Some(60.0),
+            ..StopRule::default()
+        };
+        let comparison = Some(ComparisonFacts { stop, ..ComparisonFacts::default() });
+        let pairs = ExperimentFacts { comparison, repeats_s: None, ..passes.clone() };
+        for experiments in [[passes], [pairs]] {
+            // The first one has taken twice as long as it was guessed, and the second runs.
+            let known = Known {
+                ended: vec![FIRST],
+                complete: set(&[FIRST]),
+                settled: set(&[FIRST]),
+                prepared: set(&["x/a/prepare"]),
+                current: Some((SECOND, "2026-11-21T10:00:10Z")),
+                experiments: &experiments,
+                spent_s: BTreeMap::from([("x".to_owned(), 20.0)]),
+                is_running: true,
+                ..Known::default()
+            };
+            assert_eq!(of(&plan, &known, at(10)).remaining_s, Some(41.0), "the cleanup is in it");
+            assert_eq!(of(&plan, &known, at(35)).remaining_s, Some(16.0));
+            // Its end is all that is waited for.
+            assert_eq!(of(&plan, &known, at(59)).remaining_s, Some(1.0));
+        }
     }
 
     #[test]

@@ -231,6 +231,7 @@ impl RunFollower {
                 .map(|current| (current.view.identity.step.as_str(), current.began_at.as_str())),
             since: &self.since,
             experiments: &self.header.experiments,
+            spent_s: self.header.spent_s.clone(),
             sequential: sequential.map(|facts| facts.name.as_str()).collect(),
             is_running: grows && self.header.status == RunStatus::Running,
         };
