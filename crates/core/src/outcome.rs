@@ -56,12 +56,12 @@ impl Tally {
 
     #[inline]
     pub fn add(&mut self, more: &Tally) {
-        self.reads = self.reads.saturating_add(more.reads);
-        self.writes = self.writes.saturating_add(more.writes);
-        self.others = self.others.saturating_add(more.others);
+        self.reads += more.reads;
+        self.writes += more.writes;
+        self.others += more.others;
         self.rows_read = self.rows_read.saturating_add(more.rows_read);
         self.rows_written = self.rows_written.saturating_add(more.rows_written);
-        self.misses = self.misses.saturating_add(more.misses);
+        self.misses += more.misses;
     }
 }
 

@@ -36,13 +36,35 @@ pub(crate) struct State {
     woke: Nanos,
     answers: u32,
     current: u32,
-    ready: Vec<u32>,
-    is_ready: Vec<bool>,
+    ready: ReadyTasks,
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     sources: Vec<Registered>,
     free_sources: Vec<u32>,
     /// Sources that have had [`FULL_RECEIVES`] and are readable again in the next round.
     paused: Vec<u32>,
+}
+
+/// The tasks that run in the next round.
+pub(crate) struct ReadyTasks {
+    list: Vec<u32>,
+    /// Which tasks are in it.
+    marks: Vec<bool>,
+}
+
+impl ReadyTasks {
+    /// None of so many tasks.
+    pub(crate) fn of(tasks: usize) -> Self {
+        ReadyTasks { list: Vec::with_capacity(tasks), marks: vec![false; tasks] }
+    }
+
+    #[inline]
+    pub(crate) fn wake(&mut self, task: u32) {
+        if let Some(mark) = self.marks.get_mut(task as usize)
+            && !std::mem::replace(mark, true)
+        {
+            self.list.push(task);
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -104,8 +126,7 @@ impl State {
             woke: 0,
             answers: 0,
             current: 0,
-            ready: Vec::with_capacity(tasks),
-            is_ready: vec![false; tasks],
+            ready: ReadyTasks::of(tasks),
             timers: BinaryHeap::with_capacity(tasks * 2 + 16),
             sources: Vec::with_capacity(tasks),
             free_sources: Vec::with_capacity(tasks),
@@ -115,11 +136,7 @@ impl State {
 
     #[inline]
     pub(crate) fn wake(&mut self, task: u32) {
-        let flag = &mut self.is_ready[task as usize];
-        if !*flag {
-            *flag = true;
-            self.ready.push(task);
-        }
+        self.ready.wake(task);
     }
 
     /// The ring, and the task that runs now.
@@ -261,15 +278,6 @@ impl State {
         }
     }
 
-    fn take_woken(&mut self) {
-        let Some(ring) = &mut self.ring else { return };
-        let mut woken = std::mem::take(ring.woken());
-        woken.drain(..).for_each(|task| self.wake(task));
-        if let Some(ring) = &mut self.ring {
-            *ring.woken() = woken;
-        }
-    }
-
     fn take_events(&mut self, events: &[epoll::Event]) {
         for event in events {
             let data = event.data.u64();
@@ -398,12 +406,12 @@ impl<F: Future> Loop<F> {
 
     fn poll_ready(&mut self) {
         let mut context = Context::from_waker(Waker::noop());
-        with_state(|state| std::mem::swap(&mut state.ready, &mut self.polling));
+        with_state(|state| std::mem::swap(&mut state.ready.list, &mut self.polling));
         for index in 0..self.polling.len() {
             let number = self.polling[index];
             with_state(|state| {
                 state.current = number;
-                state.is_ready[number as usize] = false;
+                state.ready.marks[number as usize] = false;
             });
             let task = &mut self.tasks[number as usize];
             if let Task::Running(future) = task
@@ -438,7 +446,7 @@ fn wait(
     with_state(|state| {
         state.fire_timers(now);
         state.resume_paused();
-        let due = if state.ready.is_empty() { state.next_due(limit) } else { now };
+        let due = if state.ready.list.is_empty() { state.next_due(limit) } else { now };
         let Some(epoll) = &state.epoll else {
             assert!(due < Nanos::MAX, "every task of a virtual loop waits for ever");
             state.virtual_now = due.max(now);
@@ -452,9 +460,8 @@ fn wait(
         match &mut state.ring {
             None => state.wait_epoll(timeout, buffer)?,
             Some(ring) => {
-                let waited = ring.wait(timeout, epoll.as_fd())?;
+                let waited = ring.wait(timeout, epoll.as_fd(), &mut state.ready)?;
                 (state.woke, state.answers) = (waited.woke, waited.answers);
-                state.take_woken();
                 if waited.epoll_is_ready {
                     state.wait_epoll(Some(0), buffer)?;
                 }

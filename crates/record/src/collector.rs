@@ -82,7 +82,8 @@ mod tests {
         Window { released: 0, opens: 2 * SECOND, closes: 5 * SECOND, interval: SECOND };
 
     fn committed(recorder: &mut Recorder<impl FrameSink>, began: u64, ended: u64) {
-        recorder.begin(0, began);
+        recorder.advance(began);
+        recorder.begin(0);
         let times = Times { due: began, began, ended };
         recorder.end(0, Outcome::Committed, times, &Tally { reads: 1, ..Tally::default() });
     }
@@ -100,7 +101,8 @@ mod tests {
         // Begun in warm-up, ended in the window: counts.
         committed(&mut recorder, SECOND, 2 * SECOND + 1);
         committed(&mut recorder, 3 * SECOND, 3 * SECOND + 7);
-        recorder.begin(0, 4 * SECOND);
+        recorder.advance(4 * SECOND);
+        recorder.begin(0);
         let error = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
         recorder.retry(0, 0, &error, &Tally { writes: 2, ..Tally::default() }, 4 * SECOND + 1);
         recorder.fail(0, &error, &Tally::default(), 4 * SECOND + 2);

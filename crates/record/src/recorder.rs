@@ -193,9 +193,9 @@ impl<S: FrameSink> Recorder<S> {
         std::mem::take(&mut self.in_flight_at_open)
     }
 
+    /// A transaction begins at the time that [`Recorder::advance`] was called with last.
     #[inline]
-    pub fn begin(&mut self, kind: TransactionId, now: Nanos) {
-        self.advance(now);
+    pub fn begin(&mut self, kind: TransactionId) {
         self.in_flight[kind] += 1;
         self.frame.kinds[kind].counts.started += 1;
     }

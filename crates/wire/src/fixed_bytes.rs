@@ -23,6 +23,12 @@ impl FixedBytes {
         &self.bytes
     }
 
+    /// They, and zeros behind them; all zeros where they are longer.
+    #[inline]
+    pub(crate) fn block(&self) -> &[u8; BLOCK_BYTES] {
+        &self.block
+    }
+
     #[inline]
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
         if self.bytes.len() > BLOCK_BYTES {

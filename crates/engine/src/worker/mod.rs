@@ -294,7 +294,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         if recorder.phase() == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
         {
-            recorder.begin(kind, begin.began);
+            recorder.begin(kind);
             return true;
         }
         if let Some(schedule) = self.shared.schedule(self.local.number) {

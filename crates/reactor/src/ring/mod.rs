@@ -15,6 +15,7 @@ mod buffers;
 mod slot;
 
 use crate::clock::monotonic_now;
+use crate::event_loop::ReadyTasks;
 use buffers::Buffers;
 use dyno_core::Nanos;
 use io_uring::squeue::{Entry, Flags};
@@ -70,7 +71,6 @@ pub(crate) struct Ring {
     /// Slots that may hold a buffer of the kernel's.
     holding: Vec<u32>,
     /// Tasks that a completion concerns.
-    woken: Vec<u32>,
     watches_epoll: bool,
     /// Requests that use memory of this loop.
     in_kernel: usize,
@@ -97,7 +97,6 @@ impl Ring {
             to_send_rest: Vec::new(),
             submitted: Vec::with_capacity(tasks),
             holding: Vec::with_capacity(tasks),
-            woken: Vec::with_capacity(tasks),
             watches_epoll: false,
             in_kernel: 0,
             is_broken: false,
@@ -210,24 +209,26 @@ impl Ring {
         }
     }
 
-    /// The tasks that the last wait concerns, for the caller to take.
-    pub(crate) fn woken(&mut self) -> &mut Vec<u32> {
-        &mut self.woken
-    }
-
-    /// Sends what was given and waits until something arrives or the time is over; `None` waits for ever.
+    /// Sends what was given and waits until something arrives or the time is over, and makes the tasks concerned ready;
+    /// `None` waits for ever.
     pub(crate) fn wait(
         &mut self,
         timeout: Option<Nanos>,
         epoll: BorrowedFd<'_>,
+        ready: &mut ReadyTasks,
     ) -> io::Result<Waited> {
         self.is_broken = true;
-        let waited = self.round(timeout, epoll)?;
+        let waited = self.round(timeout, epoll, ready)?;
         self.is_broken = false;
         Ok(waited)
     }
 
-    fn round(&mut self, timeout: Option<Nanos>, epoll: BorrowedFd<'_>) -> io::Result<Waited> {
+    fn round(
+        &mut self,
+        timeout: Option<Nanos>,
+        epoll: BorrowedFd<'_>,
+        ready: &mut ReadyTasks,
+    ) -> io::Result<Waited> {
         // Idle sessions must not keep the buffers that others need.
         if self.buffers.are_held() {
             for &key in &self.holding {
@@ -244,7 +245,7 @@ impl Ring {
         loop {
             enter(&self.uring, left)?;
             waited.woke = monotonic_now();
-            self.reap(&mut waited);
+            self.reap(&mut waited, ready);
             if self.uring.submission().is_empty() {
                 break;
             }
@@ -253,7 +254,7 @@ impl Ring {
         for key in self.submitted.drain(..) {
             let slot = &mut self.slots[key as usize];
             if slot.submitted() {
-                self.woken.push(slot.waiter);
+                ready.wake(slot.waiter);
             }
         }
         Ok(waited)
@@ -344,7 +345,7 @@ impl Ring {
         Ok(())
     }
 
-    fn reap(&mut self, waited: &mut Waited) {
+    fn reap(&mut self, waited: &mut Waited, ready: &mut ReadyTasks) {
         let mut released = Vec::new();
         for completion in self.uring.completion() {
             let (data, result, flags) =
@@ -373,7 +374,7 @@ impl Ring {
                 released.push(key);
                 continue;
             }
-            self.woken.push(slot.waiter);
+            ready.wake(slot.waiter);
             match next {
                 Next::Nothing => {}
                 Next::Arm => self.to_arm.push(key),
@@ -414,7 +415,7 @@ impl Drop for Ring {
             {
                 break;
             }
-            self.reap(&mut Waited::default());
+            self.reap(&mut Waited::default(), &mut ReadyTasks::of(0));
         }
         // SAFETY: dropped once, here. With requests left over, buffers and slots are leaked instead.
         unsafe {

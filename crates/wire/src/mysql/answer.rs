@@ -159,15 +159,20 @@ impl Answer {
                     (false, _) => columns,
                     _ => return None,
                 };
-                match definitions.as_deref_mut() {
-                    Some(known) => packets.definitions(known, columns, sent)?,
-                    None => (0..sent).try_for_each(|_| packets.definition().map(drop))?,
+                if R::KEPT {
+                    packets.definitions(definitions.as_deref_mut()?, columns, sent)?;
+                } else {
+                    for _ in 0..sent {
+                        packets.definition()?;
+                    }
                 }
                 executed.has_rows = true;
                 let begin = packets.rest;
                 let (rows, end) = packets.rows()?;
                 executed.rows = rows;
-                kept = &begin[..begin.len() - packets.rest.len() - HEADER_BYTES - end.len()];
+                if R::KEPT {
+                    kept = &begin[..begin.len() - packets.rest.len() - HEADER_BYTES - end.len()];
+                }
                 end
             }
             // An error, a request for a file, hundreds of columns.
@@ -500,7 +505,7 @@ impl<'a> Packets<'a> {
     }
 
     /// How many rows come, and the packet behind them.
-    #[inline]
+    #[inline(always)]
     fn rows(&mut self) -> Option<(u64, &'a [u8])> {
         let mut rows = 0;
         loop {

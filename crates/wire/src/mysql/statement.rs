@@ -20,6 +20,8 @@ pub struct Prepared {
     /// Types that the server knows, or gets with the next execution.
     types: Vec<ParamType>,
     types_sent: bool,
+    /// The types are known to the server, and are that of one integer.
+    takes_one_int: bool,
     /// Columns of its result set, which servers that cache metadata do not repeat.
     pub definitions: Definitions,
 }
@@ -35,6 +37,8 @@ pub struct WrongParamCount {
 const ID: std::ops::Range<usize> = HEADER_BYTES + 1..HEADER_BYTES + 5;
 /// Offset of the NULL bitmap: also behind flags and iteration count.
 const BITMAP: usize = ID.end + 1 + 4;
+/// Behind the bitmap of one parameter is the flag of new types.
+const ONE_INT_BYTES: usize = BITMAP + 1 + 1 + size_of::<i64>();
 
 impl Prepared {
     /// `id`: the server's number of the statement.
@@ -51,7 +55,8 @@ impl Prepared {
             template.push(0);
         }
         let template = FixedBytes::new(template);
-        Prepared { template, types: types.to_vec(), types_sent: false, definitions }
+        let (types, types_sent, takes_one_int) = (types.to_vec(), false, false);
+        Prepared { template, types, types_sent, takes_one_int, definitions }
     }
 
     /// Appends an execution, except on an error. Returns the sequence number of the answer's first packet.
@@ -61,6 +66,10 @@ impl Prepared {
         params: &[Param<'_>],
         out: &mut Vec<u8>,
     ) -> Result<u8, WrongParamCount> {
+        if let ([Param::Int(value)], true) = (params, self.takes_one_int) {
+            out.extend_from_slice(&self.with_one_int(*value));
+            return Ok(1);
+        }
         if params.len() != self.types.len() {
             return Err(WrongParamCount { expected: self.types.len(), given: params.len() });
         }
@@ -78,6 +87,17 @@ impl Prepared {
             }
         }
         Ok(finish_packet(out, start, 0))
+    }
+
+    /// The whole packet of an execution with one integer: most executions have no other parameter.
+    #[inline]
+    fn with_one_int(&self, value: i64) -> [u8; ONE_INT_BYTES] {
+        let mut packet = [0; ONE_INT_BYTES];
+        let (head, number) = packet.split_at_mut(ONE_INT_BYTES - size_of::<i64>());
+        head.copy_from_slice(&self.template.block()[..head.len()]);
+        head[0] = (ONE_INT_BYTES - HEADER_BYTES) as u8;
+        number.copy_from_slice(&value.to_le_bytes());
+        packet
     }
 
     /// Appends the types if the server does not know them yet.
@@ -99,6 +119,7 @@ impl Prepared {
             return;
         }
         self.types_sent = true;
+        self.takes_one_int = self.types == [ParamType::Int];
         if let Some(flag) = out.last_mut() {
             *flag = 1;
         }
@@ -114,7 +135,7 @@ impl Prepared {
 
     /// An execution failed: the server may not have taken the types, so they are sent again.
     pub fn forget_types(&mut self) {
-        self.types_sent = false;
+        (self.types_sent, self.takes_one_int) = (false, false);
     }
 
     pub fn params(&self) -> usize {

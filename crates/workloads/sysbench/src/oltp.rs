@@ -346,8 +346,14 @@ impl Oltp {
         OltpCursor { part: 0, number: 0, kind: 0, one_table, table: 1, id: 0, second: 0 }
     }
 
-    /// Draws what the next statement of a transaction takes; its kind, or `None` at the end.
+    /// The transaction has no further statement.
     #[inline]
+    pub(crate) fn is_over(&self, cursor: &OltpCursor) -> bool {
+        cursor.part >= self.parts.len()
+    }
+
+    /// Draws what the next statement of a transaction takes; its kind, or `None` at the end.
+    #[inline(always)]
     pub(crate) fn next(&self, draws: &mut Draws, cursor: &mut OltpCursor) -> Option<Kind> {
         let part = self.parts.get(cursor.part)?;
         let kind = *part.kinds.get(cursor.kind)?;

@@ -132,7 +132,8 @@ impl Sysbench {
         };
         let OltpWorker { draws, statements } = &mut **worker;
         let mut cursor = oltp.begin(draws);
-        while let Some(kind) = oltp.next(draws, &mut cursor) {
+        while !oltp.is_over(&cursor) {
+            let Some(kind) = oltp.next(draws, &mut cursor) else { break };
             let mut given = match oltp.only_id(kind, &cursor) {
                 Some(id) => statements.give(session, kind, cursor.table, &[id]),
                 None => {
