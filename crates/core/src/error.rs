@@ -154,7 +154,7 @@ impl DbError {
         Self::new(Cause::Workload, ErrorClass::Other, *b"00000", message)
     }
 
-    /// The workload wants its attempt undone and made again, although nothing failed.
+    /// The workload wants its attempt made again, although nothing failed.
     pub fn again(message: impl Into<String>) -> Self {
         Self::new(Cause::Again, ErrorClass::Other, *b"00000", message)
     }
@@ -334,6 +334,8 @@ impl fmt::Display for DbError {
         let is_counted_only =
             !self.is_from_server() && !matches!(self.0.cause, Cause::Tls | Cause::Rejected);
         match (self.0.errno, self.sqlstate()) {
+            // Its message has the codes of a database's error that it hands on.
+            _ if self.0.cause == Cause::Workload => f.write_str(&sentence),
             // dyno's own codes are for counting.
             (0, _) if is_counted_only => f.write_str(&sentence),
             (0, "00000") => f.write_str(&sentence),
@@ -353,6 +355,8 @@ mod tests {
     #[test]
     fn codes_stand_inside_the_sentence_and_only_where_a_server_sent_them() {
         let server = |errno, state| DbError::server(ErrorClass::Other, errno, state, "It failed.");
+        let script = DbError::workload("a.lua:1: errno = 1146");
+        let of_script = ErrorParts { errno: 1146, ..script.parts().clone() };
         let cases = [
             (server(1146, *b"42S02"), "It failed (error 1146, SQLSTATE 42S02)"),
             (server(5, *b"00000"), "It failed (error 5)"),
@@ -361,6 +365,7 @@ mod tests {
             (DbError::unreachable("It can't be reached."), "It can't be reached."),
             (DbError::lost("gone"), "gone"),
             (DbError::closed(0, *b"57P01", "bye"), "bye (SQLSTATE 57P01)"),
+            (of_script.into(), "a.lua:1: errno = 1146"),
             (DbError::closed(1927, *b"70100", "killed"), "killed (error 1927, SQLSTATE 70100)"),
         ];
         for (error, text) in cases {

@@ -83,7 +83,7 @@ pub trait Workload: Sync {
 
     /// Makes one attempt at a transaction. `attempt` counts retries from 0; a retry may draw fresh inputs (sysbench) or
     /// repeat them (TPC-C). Counts its statements in `tally`, which the engine has cleared. After an error the engine
-    /// decides about a retry and has the session rolled back.
+    /// decides about a retry and has the session rolled back, unless [`Workload::rolls_back`] says no.
     fn run<S: Session>(
         &self,
         worker: &mut Self::Worker,
@@ -92,6 +92,13 @@ pub trait Workload: Sync {
         attempt: u32,
         tally: &mut Tally,
     ) -> impl Future<Output = Result<Outcome, DbError>>;
+
+    /// Whether the session is rolled back between an attempt that ended with `error` and the next one. Where not, a
+    /// transaction that is open goes on with the next attempt.
+    #[inline]
+    fn rolls_back(&self, _error: &DbError) -> bool {
+        true
+    }
 
     /// Picks the next transaction. `None`: the engine draws by weight from its own stream.
     #[inline]

@@ -25,7 +25,7 @@ impl ErrorSet {
 /// A reaction to an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Roll back and try the transaction again.
+    /// Try the transaction again, rolled back first unless the workload says no.
     Retry,
     /// Count the transaction as failed and go on.
     Fail,

@@ -153,6 +153,26 @@ fn a_list_of_threads_ends_with_one_table() {
 }
 
 #[test]
+fn a_script_in_a_suite_commits_itself_what_an_attempt_has_left_open() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let script = "local tries = 0\n\
+                  function prepare()\n\
+                  sysbench.sql.driver():connect():query('CREATE TABLE own (n INT)')\nend\n\
+                  function thread_init() con = sysbench.sql.driver():connect() end\n\
+                  function sysbench.hooks.before_restart_event() con:query('COMMIT') end\n\
+                  function event()\n  tries = tries + 1\n  con:query('BEGIN')\n\
+                  if tries == 2 then error({errcode = sysbench.error.RESTART_EVENT}) end\n\
+                  con:query('COMMIT')\nend";
+    let suite = "[suite]\nname = \"own\"\n[[experiment]]\nname = \"script\"\nworkload = \"lua\"\n\
+                 script = \"own.lua\"\nworkers = 1\nevents = 5\n";
+    fs::write(folder.join("own.lua"), script).expect("a file");
+    fs::write(folder.join("own.toml"), suite).expect("a file");
+    let ran = dyno(folder, &["run", "own.toml", "--target", "mine=sqlite:{run}/own.db"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+}
+
+#[test]
 fn a_list_of_threads_or_clients_leaves_a_paper() {
     let scratch = Scratch::new();
     let folder = scratch.path();

@@ -74,14 +74,15 @@ Commands of the tests: prepare prewarm run cleanup help
 
 const NOTES: &str = "\
 What is different from sysbench 1.0.20:
-  Statements of transactions that were rolled back are in no count and no rate; --errors shows them.
+  Statements of failed attempts are in no count and no rate; --errors shows them.
   A transaction that has not ended when the time is over is in no count.
   Latency is exact to three digits, and no percentile lies outside of min and max.
   With --rate, latency counts from the time a transaction was due; a rate that was missed by over
   1 % ends with exit code 1, after the report. As in sysbench, all threads take arrivals from one queue.
   --rand-seed gives every worker the same transactions in each run, and prepare the same rows.
   A number that is not a number is refused; so is a misspelt option.
-  A failed transaction is rolled back before it is tried again.
+  A failed transaction of a built-in test is rolled back before it is tried again; a script's is not
+  (on PostgreSQL after an error that is ignored, as in sysbench).
   localhost means the server's unix socket only when --mysql-port is not given.
   prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
   While dyno run or another prepare works on the tables, prepare and cleanup of the built-in tests

@@ -1,5 +1,6 @@
 //! Scripts of users' own: their commands, and `run`.
 
+use super::SECRETS;
 use super::command_line::CommandLine;
 use super::console::Console;
 use super::fatal::{self, Place};
@@ -9,6 +10,8 @@ use super::run::{self, Job};
 use super::settings::DbDriver;
 use super::target;
 use super::values::{list, size, switch};
+use dyno_core::DbError;
+use dyno_drivers::Secret;
 use dyno_lua::{
     CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportHook, ReportStat,
     ScriptSettings, SideState, side_state,
@@ -217,8 +220,8 @@ fn failed(
     line: &CommandLine,
 ) -> Exit {
     let driver = line.settings.db_driver;
-    for statement in fatal::statement_of_script(&error.message, error.statement.as_deref(), driver)
-    {
+    let statement = error.failure.as_ref().and_then(DbError::statement);
+    for statement in fatal::statement_of_script(&error.message, statement, driver) {
         console.fatal(statement);
     }
     match function {
@@ -266,10 +269,11 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
         prepares: options.prepared,
         seed: seed.max(1),
         memory_max: usize::try_from(line.settings.lua_memory).unwrap_or(usize::MAX),
+        prints_to_stderr: line.settings.json_to_stdout(),
     })
 }
 
-/// The general options as scripts see them, without passwords.
+/// The general options as scripts see them.
 fn general(
     line: &CommandLine,
     random: &RandomOptions,
@@ -279,7 +283,6 @@ fn general(
     let number = |text: &str| OptionValue::Number(text.parse().unwrap_or_default());
     let mut options: Vec<(String, OptionValue)> = OPTIONS
         .iter()
-        .filter(|option| !option.name.ends_with("-password"))
         .map(|option| {
             let given = line.given.iter().rev().find(|(name, _)| *name == option.name);
             let text = given.map_or(option.default, |(_, text)| text.as_str());
@@ -287,6 +290,7 @@ fn general(
                 Kind::Switch => OptionValue::Switch(switch(text).unwrap_or_default()),
                 Kind::Number => number(text),
                 Kind::Size => OptionValue::Number(size(text).unwrap_or_default() as f64),
+                _ if SECRETS.contains(&option.name) => OptionValue::Password(Secret::new(text)),
                 Kind::Text | Kind::File => OptionValue::Text(text.to_owned()),
                 Kind::List => OptionValue::List(list(text).map(str::to_owned).collect()),
             };

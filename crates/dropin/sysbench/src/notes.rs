@@ -54,9 +54,9 @@ impl Notes<'_> {
             ("attempts tried again:", counts.retries),
             ("failed transactions:", counts.failed),
             ("transactions in flight at the end:", self.result.in_flight),
-            ("read statements rolled back:", wasted.reads),
-            ("write statements rolled back:", wasted.writes),
-            ("other statements rolled back:", wasted.others),
+            ("read statements of failed attempts:", wasted.reads),
+            ("write statements of failed attempts:", wasted.writes),
+            ("other statements of failed attempts:", wasted.others),
         ] {
             let _ = writeln!(out, "    {label:<37}{count}");
         }
@@ -77,8 +77,7 @@ impl Notes<'_> {
         }
         if wasted.statements() > 0 && !self.errors {
             notes.push(format!(
-                "{} statements of attempts that were rolled back are in no count above; --errors \
-                 shows them.",
+                "{} statements of failed attempts are in no count above; --errors shows them.",
                 wasted.statements()
             ));
         }
@@ -133,14 +132,14 @@ mod tests {
         assert_eq!(
             text,
             "Notes:\n    5 updates and deletes met no row. They are among the other statements, \
-             and their transactions are counted.\n    17 statements of attempts that were rolled \
-             back are in no count above; --errors shows them.\n\n"
+             and their transactions are counted.\n    17 statements of failed attempts are in no \
+             count above; --errors shows them.\n\n"
         );
         let text = Notes { result: &result, errors: true }.text();
         assert!(text.starts_with(
             "Errors:\n    deadlock        1213 (40001)              2  Deadlock found\n\nWasted work:\n"
         ), "{text}");
-        assert!(text.contains("    read statements rolled back:         14\n"), "{text}");
+        assert!(text.contains("    read statements of failed attempts:  14\n"), "{text}");
         assert!(text.contains("    transactions in flight at the end:   2\n"), "{text}");
         assert!(!text.contains("--errors"), "{text}");
     }

@@ -223,7 +223,7 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
     option!(Mysql Switch "mysql-debug" ["off"] "Accepted for old scripts; without effect",
         |_s, v| switch(v)?),
     option!(Mysql List "mysql-ignore-errors" ["1213,1020,1205"]
-        "Errors after which a transaction is rolled back and tried again, by number, or all; \
+        "Errors after which a transaction is tried again, by number, or all; \
          with 2006, 2011, 2013 or 2055 among them, lost connections are made again",
         |s, v| s.mysql.ignore_errors = mysql_errors(v)?),
     option!(Mysql Switch "mysql-dry-run" ["off"]

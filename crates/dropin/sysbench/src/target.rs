@@ -130,7 +130,7 @@ fn mysql_tls(mysql: &MysqlSettings, exists: impl Fn(&Path) -> bool) -> TlsOption
 }
 
 /// What follows an error: as in sysbench the errors of the list are tried again without end, every
-/// other one ends the run. Unlike there, a failed attempt is rolled back first.
+/// other one ends the run. Unlike there, a failed attempt of a built-in test is rolled back first.
 pub(super) fn error_policy(settings: &Settings) -> ErrorPolicy {
     let mut retry = ErrorSet::default();
     let mut reconnect = false;

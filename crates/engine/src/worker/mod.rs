@@ -475,7 +475,8 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         };
         if action == Action::Retry {
             self.local.recorder.borrow_mut().retry(kind, attempt, &error, tally, at);
-            if self.recover(&error).await {
+            let goes_on = !self.loses_session(&error) && !self.shared.workload.rolls_back(&error);
+            if goes_on || self.recover(&error).await {
                 return After::Retry;
             }
             self.local.recorder.borrow_mut().give_up(kind, now());
@@ -507,10 +508,14 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
     }
 
+    /// Whether a session with this error is replaced.
+    fn loses_session(&self, error: &DbError) -> bool {
+        error.is_fatal() || self.shared.spec.errors.replace.contains(error)
+    }
+
     /// Restores a clean session. False when the trial has ended before that.
     async fn recover(&mut self, error: &DbError) -> bool {
-        if !error.is_fatal()
-            && !self.shared.spec.errors.replace.contains(error)
+        if !self.loses_session(error)
             && let Some(session) = &mut self.session
         {
             // A server that refuses ROLLBACK leaves no clean state, but a new session is clean.

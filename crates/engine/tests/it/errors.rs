@@ -35,6 +35,17 @@ fn a_retry_is_counted_and_inside_the_latency() {
 }
 
 #[test]
+fn a_workload_may_go_on_with_its_transaction() {
+    let driver = constant(MS, vec![at(1, ErrorClass::Deadlock)]);
+    let mut lists = Lists::of(&TRANSFER);
+    lists.rolls_back = false;
+    let (result, _) = run(&lists, &driver, &closed(1, 1));
+    // BEGIN, then the UPDATE meets a deadlock; the second attempt does all three, without a ROLLBACK before.
+    assert_eq!(result.total.latency().max(), 5 * MS);
+    assert_eq!(result.total.counts().retries, 1);
+}
+
+#[test]
 fn who_fails_for_ever_gives_up_after_ten_retries() {
     let driver =
         constant(MS, vec![Fault::ErrorEvery { period: 1, class: ErrorClass::LockTimeout }]);

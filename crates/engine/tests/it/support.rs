@@ -30,6 +30,8 @@ pub(crate) struct Lists<'a> {
     pub(crate) panics_at: Option<Nanos>,
     /// What a worker sends after its last transaction.
     pub(crate) farewell: Option<&'static str>,
+    /// A failed attempt is rolled back before the next one.
+    pub(crate) rolls_back: bool,
     /// Every transaction that was over, and every worker that left with its error.
     pub(crate) over: Mutex<Vec<EndedTransaction>>,
     pub(crate) left: Mutex<Vec<Option<DbError>>>,
@@ -48,6 +50,7 @@ impl Lists<'_> {
             stop: None,
             panics_at: None,
             farewell: None,
+            rolls_back: true,
             over: Mutex::default(),
             left: Mutex::default(),
         }
@@ -128,6 +131,10 @@ impl Workload for Lists<'_> {
             tally.count(session.execute(statement, &param, &mut Discard).await?);
         }
         Ok(self.kinds[transaction].outcome)
+    }
+
+    fn rolls_back(&self, _error: &DbError) -> bool {
+        self.rolls_back
     }
 
     fn ended(&self, _worker: &mut Worker, ended: &EndedTransaction) {

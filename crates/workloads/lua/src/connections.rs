@@ -1,9 +1,10 @@
 //! The connections of one Lua state, and the answers to its requests.
 
+use crate::bound::BoundValues;
 use crate::counters::ScriptCounters;
 use crate::machine::{LuaAnswer, LuaMachine, LuaStep};
 use crate::prepared::{ScriptStatement, ScriptStatements};
-use crate::raw::{BoundValues, LuaShared};
+use crate::raw::LuaShared;
 use crate::rows::ResultSet;
 use crate::sql::{self, LiteralRules};
 use crate::worker::LuaCommon;
@@ -212,11 +213,12 @@ impl<'a, D: Driver> Connections<'a, D> {
     }
 
     /// Brings the state's own sessions out of what a failed event has left, as the engine does with its own.
-    pub(crate) async fn recover(&mut self) -> DbResult<()> {
+    pub(crate) async fn recover(&mut self, rolls_back: bool) -> DbResult<()> {
         for number in 0..self.slots.len() {
             let Slot::Own(session) = &mut self.slots[number] else { continue };
             let lost = self.failure.as_ref().is_some_and(DbError::is_fatal);
-            if lost || session.is_in_transaction() && session.rollback().await.is_err() {
+            let is_open = rolls_back && session.is_in_transaction();
+            if lost || is_open && session.rollback().await.is_err() {
                 self.reconnect(number).await?;
             }
         }
@@ -319,12 +321,7 @@ impl<'a, D: Driver> Connections<'a, D> {
     ) -> DbResult<LuaAnswer> {
         let dialect = self.driver.dialect();
         let statement = self.statements.get_mut(number)?;
-        if types.len() != statement.placeholders {
-            let (bound, placeholders) = (types.len(), statement.placeholders);
-            return Err(DbError::workload(format!(
-                "{bound} parameters were bound to a statement with {placeholders} placeholders"
-            )));
-        }
+        check_bound(types.len(), statement.placeholders)?;
         // What PostgreSQL has prepared keeps its types.
         if dialect != Dialect::Postgres || statement.server.is_none() {
             statement.types = types;
@@ -354,6 +351,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         Ok(server)
     }
 
+    /// With `--db-ps-mode=disable` the values are part of the text.
     async fn execute<S: Session>(
         &mut self,
         mut engine: Option<&mut S>,
@@ -361,22 +359,37 @@ impl<'a, D: Driver> Connections<'a, D> {
         values: &BoundValues,
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
-        let statement = self.statements.get(number)?;
+        let mut statement = self.statements.get(number)?;
+        let connection = statement.connection;
+        check_bound(values.len(), statement.placeholders)
+            .map_err(|error| failed(&self.counters, error, &statement.sql))?;
         if !self.prepares {
-            return self.execute_as_text(engine, number, values, tally).await;
+            let lent = engine.as_deref_mut();
+            let has_backslash_escapes = with_session!(self, lent, connection, session => {
+                Ok(session.has_backslash_escapes())
+            })?;
+            let rules = LiteralRules { dialect: self.driver.dialect(), has_backslash_escapes };
+            let mut text = self.shared.sql.take();
+            text.clear();
+            sql::substitute(&mut text, &statement.sql, values.literals(&statement.types), rules);
+            let answered = self.query(engine, connection, &text, tally).await;
+            self.shared.give_back(text);
+            return answered;
         }
         let server = match statement.server {
             Some(server) => server,
-            None => self.prepared(engine.as_deref_mut(), number).await?,
+            None => {
+                let server = self.prepared(engine.as_deref_mut(), number).await?;
+                statement = self.statements.get(number)?;
+                server
+            }
         };
-        let statement = self.statements.get(number)?;
-        let connection = statement.connection;
         let mut few = [Param::Null; FEW_PARAMS];
         let many: Vec<Param<'_>>;
         let given = values.params(&statement.types);
         let params = if values.len() <= FEW_PARAMS {
             few.iter_mut().zip(given).for_each(|(place, param)| *place = param);
-            &few[..values.len().min(statement.types.len())]
+            &few[..values.len()]
         } else {
             many = given.collect();
             many.as_slice()
@@ -387,29 +400,6 @@ impl<'a, D: Driver> Connections<'a, D> {
         });
         let done = done.map_err(|error| failed(&self.counters, error, &statement.sql))?;
         Ok(self.counted(connection, done, rows, tally))
-    }
-
-    /// With its values in its text.
-    async fn execute_as_text<S: Session>(
-        &mut self,
-        mut engine: Option<&mut S>,
-        number: usize,
-        values: &BoundValues,
-        tally: &mut Tally,
-    ) -> DbResult<LuaAnswer> {
-        let statement = self.statements.get(number)?;
-        let (dialect, connection) = (self.driver.dialect(), statement.connection);
-        let lent = engine.as_deref_mut();
-        let has_backslash_escapes = with_session!(self, lent, connection, session => {
-            Ok(session.has_backslash_escapes())
-        })?;
-        let mut text = self.shared.sql.take();
-        text.clear();
-        let rules = LiteralRules { dialect, has_backslash_escapes };
-        sql::substitute(&mut text, &statement.sql, values.literals(&statement.types), rules);
-        let answered = self.query(engine, connection, &text, tally).await;
-        self.shared.give_back(text);
-        answered
     }
 
     fn counted(
@@ -424,6 +414,15 @@ impl<'a, D: Driver> Connections<'a, D> {
         self.shared.results.keep(connection, rows);
         LuaAnswer::Done { has_rows: done.has_rows }
     }
+}
+
+fn check_bound(bound: usize, placeholders: usize) -> DbResult<()> {
+    if bound == placeholders {
+        return Ok(());
+    }
+    Err(DbError::workload(format!(
+        "{bound} parameters were bound to a statement with {placeholders} placeholders"
+    )))
 }
 
 /// The error of a statement. The original counts it even if the script catches it.

@@ -110,6 +110,7 @@ impl LuaFamily {
             prepares: self.prepares,
             seed: seed.max(1),
             memory_max: MEMORY_MAX,
+            prints_to_stderr: false,
         }
     }
 

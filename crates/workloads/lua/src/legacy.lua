@@ -83,8 +83,12 @@ function db_close(prepared)
    return prepared:close()
 end
 
+-- Of general options 1.0.20 still has 0.5's names.
+local opt = sysbench.opt
+opt.num_threads, opt.max_time, opt.max_requests = opt.threads, opt.time, opt.events
+
 -- 0.5's options are globals: those that are given, and the general ones by its names.
-local OLD_NAMES = { num_threads = "threads", max_time = "time", max_requests = "events", db_driver = "db_driver" }
+local OLD_NAMES = { num_threads = true, max_time = true, max_requests = true, db_driver = true }
 local as_global = {}
 for _, given in ipairs(host.given) do
    as_global[given[1]:gsub("%-", "_")] = given[2] == nil and true or given[2]
@@ -94,7 +98,7 @@ setmetatable(_G, {
       local value = as_global[name]
       if value == nil and type(name) == "string" then
          local is_of_driver = name:match("^mysql_") or name:match("^pgsql_")
-         value = sysbench.opt[OLD_NAMES[name] or is_of_driver and name]
+         value = opt[(OLD_NAMES[name] or is_of_driver) and name]
       end
       -- 0.5 had no lists.
       return type(value) == "table" and table.concat(value, ",") or value

@@ -11,6 +11,7 @@
 //!
 //! The folder's README says what is supported, and every deviation.
 
+mod bound;
 mod commands;
 mod connections;
 mod counters;

@@ -9,7 +9,7 @@ use crate::reports::ReportStat;
 use crate::rows;
 use crate::script::{LuaScript, OptionValue, ScriptSettings};
 use crate::watch::Watch;
-use dyno_core::ParamType;
+use dyno_core::{DbError, ParamType};
 use mlua::{
     Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value,
 };
@@ -53,6 +53,17 @@ pub(crate) enum LuaStep {
 pub(crate) const EVENT: i32 = 1;
 pub(crate) const AGAIN: i32 = 2;
 
+/// As LuaJIT's own `print`, in one piece: lines of several workers stay whole.
+const PRINTS_TO_STDERR: &str = r##"
+io.output(io.stderr)
+io.stdout = io.stderr
+function print(...)
+   local texts = { ... }
+   for i = 1, select("#", ...) do texts[i] = tostring(texts[i]) end
+   io.stderr:write(table.concat(texts, "\t") .. "\n")
+end
+"##;
+
 /// An error that ends a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LuaError {
@@ -60,13 +71,13 @@ pub struct LuaError {
     pub message: String,
     /// Lua's traceback; may be empty.
     pub trace: String,
-    /// The text of the statement that has failed, if that is the reason.
-    pub statement: Option<String>,
+    /// The error of a database, if that is the reason.
+    pub failure: Option<DbError>,
 }
 
 impl LuaError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        LuaError { message: message.into(), trace: String::new(), statement: None }
+        LuaError { message: message.into(), trace: String::new(), failure: None }
     }
 }
 
@@ -127,6 +138,9 @@ impl LuaMachine {
         lua.set_memory_limit(settings.memory_max)?;
         // Loops that are compiled never look at hooks: one without an end could not be ended.
         lua.load("jit.off() io.stdout:setvbuf('line')").exec()?;
+        if settings.prints_to_stderr {
+            lua.load(PRINTS_TO_STDERR).exec()?;
+        }
         lua.globals().get::<Table>("package")?.set("path", script.search.as_str())?;
         let host = host(&lua, script, settings, worker)?;
         let numbers = Numbers::new(settings.seed, worker, settings.random);
@@ -358,6 +372,7 @@ fn host(
             OptionValue::Switch(on) => options.set(name.as_str(), *on)?,
             OptionValue::Number(number) => options.set(name.as_str(), *number)?,
             OptionValue::Text(text) => options.set(name.as_str(), text.as_str())?,
+            OptionValue::Password(secret) => options.set(name.as_str(), secret.reveal())?,
             OptionValue::List(list) => options.set(name.as_str(), list.clone())?,
         }
     }

@@ -280,12 +280,15 @@ function connection.prepare(self, query)
       statement_meta)
 end
 
--- A parameter's fields: its value, its type, the length of a text.
+local TEXT, CHAR, BIGINT = sysbench.sql.type.TIME, sysbench.sql.type.CHAR, sysbench.sql.type.BIGINT
+
+-- A parameter's fields: its value, its type, the length of a text. As in the original it is 0 or empty until it is set.
 function statement.bind_create(self, kind, max_length)
    if type(kind) ~= "number" or kind < 1 or kind > 12 then
       error("unknown type of a parameter: " .. tostring(kind), 2)
    end
-   return setmetatable({ nil, kind, max_length, set = param.set, set_rand_str = param.set_rand_str }, param_meta)
+   local first = kind < TEXT and 0 or kind >= CHAR and "" or nil
+   return setmetatable({ first, kind, max_length, set = param.set, set_rand_str = param.set_rand_str }, param_meta)
 end
 
 function statement.bind_param(self, ...)
@@ -315,7 +318,10 @@ function statement.close(self)
    end
 end
 
-local TEXT, BIGINT = sysbench.sql.type.TIME, sysbench.sql.type.BIGINT
+local function cut(self, text)
+   local most = self[3]
+   return most and #text > most and text:sub(1, most) or text
+end
 
 -- `set(nil)` is NULL. Fractions of integers are cut off when they are sent.
 param.set = host.setter(function(self, value)
@@ -323,8 +329,7 @@ param.set = host.setter(function(self, value)
    if value == nil then
       self[1] = nil
    elseif kind >= TEXT then
-      local text, most = tostring(value), self[3]
-      self[1] = most and #text > most and text:sub(1, most) or text
+      self[1] = cut(self, tostring(value))
    elseif type(value) == "boolean" then
       -- As C converts it.
       self[1] = value and 1 or 0
@@ -340,7 +345,7 @@ end)
 local random_string = sysbench.rand.string
 
 function param.set_rand_str(self, template)
-   self[1] = random_string(template)
+   self[1] = cut(self, random_string(template))
 end
 
 -- What scripts declare by ffi ----------------------------------------------------------------------------------------

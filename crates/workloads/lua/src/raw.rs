@@ -4,14 +4,13 @@
 //! protected call for each value of a row. These functions hold no borrow and no lock while they call what may raise an
 //! error of Lua.
 
+use crate::bound::{BoundValues, KEPT_BYTES};
 use crate::random::{Numbers, UniqueNumbers};
 use crate::rows::ConnectionResults;
-use dyno_core::{Param, ParamType};
 use mlua::ffi::{self, lua_CFunction, lua_State};
 use mlua::{Function, Lua, Table};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// What the functions of a state share with its machine. They have its address, so that it is closed after them.
@@ -41,34 +40,6 @@ pub(crate) enum LuaRequest {
     Execute(usize),
 }
 
-/// The values of a statement's parameters.
-#[derive(Debug, Default)]
-pub(crate) struct BoundValues {
-    list: Vec<BoundValue>,
-    texts: Vec<u8>,
-}
-
-/// A parameter that becomes part of a text.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Literal<'a> {
-    pub(crate) param: Param<'a>,
-    /// An integer that needs all 64 bits, and none for its sign.
-    pub(crate) unsigned: Option<u64>,
-}
-
-#[derive(Debug)]
-enum BoundValue {
-    Null,
-    Number(f64),
-    /// A part of `texts`.
-    Text(Range<usize>),
-}
-
-const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
-
-/// Longer texts give their memory back: a bulk insert has half a megabyte.
-const KEPT_BYTES: usize = 1 << 16;
-
 impl LuaShared {
     pub(crate) fn new(numbers: Numbers, unique: &Arc<UniqueNumbers>, memory_max: usize) -> Self {
         LuaShared {
@@ -89,66 +60,6 @@ impl LuaShared {
             *self.sql.borrow_mut() = sql;
         }
     }
-}
-
-impl BoundValues {
-    fn clear(&mut self) {
-        self.list.clear();
-        self.texts.clear();
-        self.texts.shrink_to(KEPT_BYTES);
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// The values as parameters of these types.
-    pub(crate) fn params<'a>(
-        &'a self,
-        types: &'a [ParamType],
-    ) -> impl Iterator<Item = Param<'a>> + 'a {
-        self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
-            (BoundValue::Null, _) => Param::Null,
-            // As C converts it: without its fraction, and an unsigned one keeps its bits.
-            (BoundValue::Number(number), ParamType::Int) if *number >= TWO_TO_63 => {
-                Param::Int(*number as u64 as i64)
-            }
-            (BoundValue::Number(number), ParamType::Int) => Param::Int(*number as i64),
-            (BoundValue::Number(number), _) => Param::Double(*number),
-            (BoundValue::Text(text), ParamType::Int) => {
-                let digits = &self.texts[text.clone()];
-                whole(digits).map_or(Param::Text(digits), Param::Int)
-            }
-            (BoundValue::Text(text), _) => Param::Text(&self.texts[text.clone()]),
-        })
-    }
-
-    /// The same for a text.
-    pub(crate) fn literals<'a>(
-        &'a self,
-        types: &'a [ParamType],
-    ) -> impl Iterator<Item = Literal<'a>> + 'a {
-        let numbers = self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
-            (BoundValue::Number(number), ParamType::Int) if *number >= TWO_TO_63 => {
-                Some(*number as u64)
-            }
-            (BoundValue::Text(text), ParamType::Int) => unsigned(&self.texts[text.clone()]),
-            _ => None,
-        });
-        self.params(types).zip(numbers).map(|(param, unsigned)| Literal { param, unsigned })
-    }
-}
-
-/// A 64-bit number that has come as its digits. An unsigned one keeps its bits, as in the original.
-fn whole(digits: &[u8]) -> Option<i64> {
-    let signed = std::str::from_utf8(digits).ok()?.parse().ok();
-    signed.or_else(|| unsigned(digits).map(|number| number as i64))
-}
-
-/// One of these that no signed number holds.
-fn unsigned(digits: &[u8]) -> Option<u64> {
-    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    i64::try_from(number).is_err().then_some(number)
 }
 
 /// Gives the prelude these functions.
@@ -392,8 +303,7 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
             ffi::lua_rawgeti_(state, 1, 3);
             for place in 1..=ffi::lua_tonumber(state, 3) as c_int {
                 ffi::lua_rawgeti_(state, 2, place);
-                let value = bound_value(state, &mut values.texts);
-                values.list.push(value);
+                take_value(state, &mut values);
                 ffi::lua_settop(state, 3);
             }
         }
@@ -461,24 +371,20 @@ unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
     }
 }
 
-/// The value of the parameter that is on top of the stack.
+/// Takes the value of the parameter that is on top of the stack.
 #[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
-unsafe fn bound_value(state: *mut lua_State, texts: &mut Vec<u8>) -> BoundValue {
+unsafe fn take_value(state: *mut lua_State, values: &mut BoundValues) {
     // SAFETY: as in `execute`.
     unsafe {
         if ffi::lua_type(state, -1) != ffi::LUA_TTABLE {
-            return BoundValue::Null;
+            return values.push_null();
         }
         ffi::lua_rawgeti_(state, -1, 1);
         match ffi::lua_type(state, -1) {
-            ffi::LUA_TNUMBER => BoundValue::Number(ffi::lua_tonumber(state, -1)),
-            ffi::LUA_TSTRING => {
-                let begin = texts.len();
-                texts.extend_from_slice(bytes(state, -1));
-                BoundValue::Text(begin..texts.len())
-            }
-            _ => BoundValue::Null,
+            ffi::LUA_TNUMBER => values.push_number(ffi::lua_tonumber(state, -1)),
+            ffi::LUA_TSTRING => values.push_text(bytes(state, -1)),
+            _ => values.push_null(),
         }
     }
 }

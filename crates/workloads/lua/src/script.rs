@@ -1,5 +1,6 @@
 //! A script as a file, and what its states are given.
 
+use dyno_drivers::Secret;
 use dyno_sysbench::RandomOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -110,6 +111,8 @@ pub enum OptionValue {
     Switch(bool),
     Number(f64),
     Text(String),
+    /// Which only the script itself is given.
+    Password(Secret),
     List(Vec<String>),
 }
 
@@ -132,6 +135,8 @@ pub struct ScriptSettings {
     pub seed: u32,
     /// Bytes that a state may use.
     pub memory_max: usize,
+    /// Stdout is kept for a result: what the script prints goes to stderr.
+    pub prints_to_stderr: bool,
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::raw::Plain;
 use crate::reports::ReportStat;
 use crate::script::{LuaScript, ScriptSettings};
 use crate::turns::Turns;
-use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session, Tally};
+use dyno_core::{DbError, Driver, ErrorParts, MILLISECOND, Nanos, Session, Tally};
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
 use mlua::IntoLuaMulti;
@@ -85,6 +85,8 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     connections: Connections<'a, D>,
     /// The error after which the event begins anew.
     pub(crate) has_failed: bool,
+    /// What it has left open is rolled back before that.
+    pub(crate) rolls_back: bool,
     pub(crate) has_begun: bool,
     /// The script has a `thread_run()`, in which it waits between two events.
     pub(crate) own_loop: OwnLoop,
@@ -114,6 +116,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
             machine,
             connections,
             has_failed: false,
+            rolls_back: false,
             has_begun: false,
             own_loop: OwnLoop::None,
             has_ended: false,
@@ -192,7 +195,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                     return Ended::Restart(failure.unwrap_or_else(own_restart));
                 }
                 Ok(LuaStep::Failed(error)) | Err(error) => {
-                    return Ended::Failed(self.with_statement(error));
+                    return Ended::Failed(self.with_failure(error));
                 }
                 Ok(request) => {
                     self.turns.waited();
@@ -204,12 +207,11 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         }
     }
 
-    /// Adds the text of the statement whose error the script has handed on.
-    fn with_statement(&self, error: LuaError) -> LuaError {
+    /// Adds the error of a database that the script has handed on.
+    fn with_failure(&self, error: LuaError) -> LuaError {
         let failure =
             self.connections.failure.as_ref().filter(|failure| is_of(&error.message, failure));
-        let statement = failure.and_then(DbError::statement).map(str::to_owned);
-        LuaError { statement, ..error }
+        LuaError { failure: failure.cloned(), ..error }
     }
 
     /// Executes a function in which no error may happen; returns its text.
@@ -259,7 +261,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     /// Brings the state's own sessions out of what a failed event has left, as long as there is time.
     pub(crate) async fn recover(&mut self) -> Result<(), DbError> {
         loop {
-            match self.connections.recover().await {
+            match self.connections.recover(self.rolls_back).await {
                 Err(error) if self.machine.watch.is_late() => return Err(error),
                 Err(_) => sleep_until(now() + RECONNECT_PAUSE).await,
                 Ok(()) => {
@@ -294,11 +296,10 @@ fn is_of(message: &str, failure: &DbError) -> bool {
 
 /// A script's error as the engine hands it on: it ends the run.
 pub(crate) fn fatal(error: LuaError) -> DbError {
-    let LuaError { message, trace, statement } = error;
+    let LuaError { message, trace, failure } = error;
     let ended = DbError::workload(message);
     let ended = if trace.is_empty() { ended } else { ended.with_context(trace) };
-    match statement {
-        Some(statement) => ended.with_statement(statement),
-        None => ended,
-    }
+    let Some(failure) = failure else { return ended };
+    let ErrorParts { class, errno, sqlstate, statement, .. } = failure.parts().clone();
+    ErrorParts { class, errno, sqlstate, statement, ..ended.parts().clone() }.into()
 }

@@ -5,8 +5,8 @@ use crate::script::{LuaScript, ScriptSettings};
 use crate::unconnected::Unconnected;
 use crate::worker::{Ended, LuaCommon, LuaWorker, OwnLoop, fatal};
 use dyno_core::{
-    Cause, DbError, Driver, ErrorClass, Nanos, Outcome, Rng, Session, Tally, TransactionId,
-    TransactionKind, WorkerId, Workload,
+    Cause, DbError, Dialect, Driver, ErrorClass, Nanos, Outcome, Rng, Session, Tally,
+    TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::{Database, with_driver};
 use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec};
@@ -170,9 +170,20 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             }
             Ended::Restart(error) => {
                 worker.has_failed = true;
+                worker.rolls_back = self.rolls_back(&error);
                 Err(error)
             }
             Ended::Failed(error) => Err(fatal(error)),
+        }
+    }
+
+    // As in the original, whose driver for PostgreSQL rolls back where an error is ignored, and no other one. It has none
+    // for SQLite, where a transaction that has met a busy database can't go on.
+    fn rolls_back(&self, error: &DbError) -> bool {
+        match self.common.driver.dialect() {
+            Dialect::Mysql => false,
+            Dialect::Postgres => error.cause() != Cause::Again,
+            Dialect::Sqlite => error.class() == ErrorClass::LockTimeout,
         }
     }
 

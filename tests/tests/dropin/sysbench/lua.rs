@@ -394,6 +394,55 @@ fn a_restart_of_the_scripts_own_is_no_error_as_in_the_original() {
 }
 
 #[test]
+fn what_a_script_prints_is_not_in_the_json_on_stdout() {
+    let folder = Scratch::new();
+    let script = "print('printed', nil, 1)\nio.write('written\\n')\nio.stdout:write('direct\\n')\n\
+                  function event() end";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let words = ["--events=2", "--time=0", "--json=-", "./t.lua", "run"];
+    let ran = Ran::of(command_of(&folder).args(words));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("nothing but JSON");
+    assert_eq!(json["counts"]["committed"], 2);
+    for line in ["printed\tnil\t1", "written", "direct"] {
+        assert!(ran.stderr.lines().any(|said| said == line), "{line}: {}", ran.all());
+    }
+}
+
+#[test]
+fn a_script_that_fails_has_the_codes_of_its_statement_in_the_json() {
+    let folder = Scratch::new();
+    let script = "function event()\n\
+                  sysbench.sql.driver():connect():query('SELECT * FROM missing')\nend";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let connection = ["--db-driver=sqlite", "--sqlite-db=t.db"];
+    let words = ["--events=2", "--time=0", "--json=t.json", "./t.lua", "run"];
+    let ran = Ran::of(command(folder.path(), &connection).args(words));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["errors"][0]["errno"], 1, "{json}");
+}
+
+#[test]
+fn a_script_is_given_old_names_and_its_password_which_goes_nowhere_else() {
+    let folder = Scratch::new();
+    let script = "local opt = sysbench.opt\n\
+                  assert(opt.mysql_password == 'h1dd3n' and opt.pgsql_password == '')\n\
+                  assert(opt.num_threads == 3 and opt.max_time == 7 and opt.max_requests == 5)\n\
+                  function event() error('broken') end";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let options = ["--mysql-password=h1dd3n", "--threads=3", "--time=7", "--events=5", "--debug"];
+    let ran = Ran::of(command_of(&folder).args(options).args(["--json=t.json", "./t.lua", "run"]));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.all().contains("broken"), "{}", ran.all());
+    let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
+    for said in [ran.all(), json] {
+        assert!(!said.contains("h1dd3n"), "{said}");
+    }
+}
+
+#[test]
 fn a_loop_of_the_scripts_own_that_ends_with_a_restart_says_what_to_do() {
     let folder = Scratch::new();
     let script = "function event() end\n\

@@ -1,6 +1,7 @@
 //! What scripts may do as in the original: begin an event anew, execute files that ask the database, name its objects.
 
 use super::{Bench, SAYS, failure};
+use dyno_core::{Cause, ErrorClass};
 use dyno_engine::TrialEnd;
 use dyno_record::ErrorCount;
 
@@ -10,7 +11,7 @@ fn a_script_begins_its_event_anew_without_an_error_of_a_database() {
         r#"{SAYS}
 local tries = 0
 function thread_init() con = sysbench.sql.driver():connect() end
-function sysbench.hooks.before_restart_event(err) say("restart", err.why) end
+function sysbench.hooks.before_restart_event(err) say("restart", err.why) con:query("ROLLBACK") end
 function event()
    tries = tries + 1
    con:query("BEGIN")
@@ -30,6 +31,56 @@ end
     assert_eq!((counts.committed, counts.retries, result.total.errors.total()), (1, 0, 3));
     let of_restarts = |error: &ErrorCount| error.message.contains("RESTART_EVENT");
     assert!(!result.total.errors.0.iter().any(of_restarts), "{:?}", result.total.errors);
+}
+
+#[test]
+fn a_hook_may_commit_what_an_attempt_has_left_open() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+local tries = 0
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   con:query("CREATE TABLE t (n INT)")
+end
+function sysbench.hooks.before_restart_event() con:query("COMMIT") end
+function event()
+   tries = tries + 1
+   con:query("BEGIN")
+   con:query("INSERT INTO t VALUES (" .. tries .. ")")
+   if tries < 3 then error({{ errcode = sysbench.error.RESTART_EVENT }}) end
+   con:query("COMMIT")
+   say(con:query_row("SELECT count(*), max(n) FROM t"))
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    assert_eq!(bench.lines(), ["3 3"]);
+}
+
+#[test]
+fn a_transaction_goes_on_after_an_error_that_is_ignored() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+local tries = 0
+function sysbench.hooks.sql_error_ignorable(err) return err.sql_errmsg:match("UNIQUE") ~= nil end
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   con:query("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+   con:query("BEGIN")
+end
+function event()
+   tries = tries + 1
+   con:query("INSERT INTO t VALUES (" .. tries .. ")")
+   if tries < 3 then con:query("INSERT INTO t VALUES (1)") end
+end
+function thread_done()
+   con:query("COMMIT")
+   say(tries, con:query_row("SELECT count(*) FROM t"))
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    assert_eq!(bench.lines(), ["3 3"]);
 }
 
 #[test]
@@ -142,16 +193,24 @@ end
 }
 
 #[test]
-fn a_failing_statement_is_named_if_it_is_the_reason() {
+fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
     let of = |work: &str| {
         let bench = Bench::new(&format!(
             "function event()\n  local con = sysbench.sql.driver():connect()\n  {work}\nend"
         ));
         match bench.events(1).ended {
-            TrialEnd::Aborted(error) => error.statement().map(str::to_owned),
+            TrialEnd::Aborted(error) => error,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(of("con:query('nonsense')").as_deref(), Some("nonsense"));
-    assert_eq!(of("pcall(con.query, con, 'nonsense') error('mine')"), None);
+    let nonsense = of("con:query('nonsense')");
+    assert_eq!((nonsense.statement(), nonsense.errno()), (Some("nonsense"), 1));
+    assert!(!nonsense.to_string().contains("(error 1)"), "said twice: {nonsense}");
+    let insert = "con:query('INSERT INTO t VALUES (1)')";
+    let twice =
+        of(&format!("con:query('CREATE TABLE t (id INTEGER PRIMARY KEY)') {insert} {insert}"));
+    assert_eq!((twice.class(), twice.sqlstate()), (ErrorClass::Constraint, "23000"));
+    assert_eq!(twice.cause(), Cause::Workload, "it ends the run");
+    let own = of("pcall(con.query, con, 'nonsense') error('mine')");
+    assert_eq!((own.statement(), own.errno(), own.sqlstate()), (None, 0, "00000"));
 }

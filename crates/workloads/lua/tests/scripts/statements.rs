@@ -96,6 +96,76 @@ end
     }
 }
 
+/// What a script says whose values are sent as parameters, and as parts of a text.
+fn in_both_modes(script: &str) -> [Vec<String>; 2] {
+    [true, false].map(|prepares| {
+        let mut bench = Bench::new(&format!("{SAYS}{script}"));
+        bench.settings.prepares = prepares;
+        assert_eq!(bench.events(1).ended, TrialEnd::Events);
+        bench.lines()
+    })
+}
+
+#[test]
+fn a_parameter_has_a_first_value_and_a_longest_text() {
+    let script = r#"
+function event()
+   local types = sysbench.sql.type
+   local con = sysbench.sql.driver():connect()
+   local statement = con:prepare("SELECT quote(?), quote(?), quote(?), quote(?), quote(?), length(?)")
+   local whole, part = statement:bind_create(types.TINYINT), statement:bind_create(types.DOUBLE)
+   local text, day = statement:bind_create(types.CHAR, 3), statement:bind_create(types.DATE)
+   local null, drawn = statement:bind_create(types.INT), statement:bind_create(types.VARCHAR, 3)
+   statement:bind_param(whole, part, text, day, null, drawn)
+   null:set(nil) drawn:set_rand_str("@@##@@")
+   local row = statement:execute():fetch_row()
+   say(row[1], row[2], row[3], row[4], row[5], row[6])
+end
+"#;
+    for lines in in_both_modes(script) {
+        assert_eq!(lines, ["0 0.0 '' NULL NULL 3"]);
+    }
+}
+
+#[test]
+fn numbers_that_64_bits_do_not_hold_are_the_lowest_one() {
+    let script = r#"
+function event()
+   local con = sysbench.sql.driver():connect()
+   local statement = con:prepare("SELECT ?")
+   local number = statement:bind_create(sysbench.sql.type.BIGINT)
+   statement:bind_param(number)
+   for _, value in ipairs({ 1e30, -1e30, 0/0, 2^64, -2^63, 2^63 + 2048 }) do
+      number:set(value)
+      say(statement:execute():fetch_row()[1])
+   end
+end
+"#;
+    let lowest = i64::MIN.to_string();
+    // The last one keeps its bits.
+    let expected = [&lowest; 5].into_iter().map(String::as_str).chain(["-9223372036854773760"]);
+    let expected: Vec<&str> = expected.collect();
+    for lines in in_both_modes(script) {
+        assert_eq!(lines, expected);
+    }
+}
+
+#[test]
+fn a_statement_whose_parameters_are_not_bound_is_not_executed() {
+    let script = r#"
+function event()
+   local con = sysbench.sql.driver():connect()
+   local statement = con:prepare("SELECT ?")
+   local ok, problem = pcall(statement.execute, statement)
+   say(tostring(ok), problem:match("0 parameters were bound to a statement with 1 placeholders"))
+end
+"#;
+    let said = "false 0 parameters were bound to a statement with 1 placeholders";
+    for lines in in_both_modes(script) {
+        assert_eq!(lines, [said]);
+    }
+}
+
 #[test]
 fn a_text_that_is_not_utf_8_is_refused_where_it_can_not_be_sent() {
     for (call, words) in [

@@ -48,6 +48,8 @@ end
 
 function sysbench.hooks.before_restart_event(err)
    say("restart", err.sql_errno, err.sql_state, err.errcode == sysbench.error.RESTART_EVENT)
+   say("still open", con:query_row("SELECT n FROM t WHERE id = 3"))
+   con:query("ROLLBACK")
 end
 
 local tries = 0
@@ -76,7 +78,7 @@ function event()
    n:set(nil) c:set(nil) id:set(5)
    statement:execute()
    say("stored", rows(con:query("SELECT n, c FROM t ORDER BY id")))
-   n:set(1) c:set_rand_str("##@@") id:set(1)
+   n:set(1) c:set_rand_str("##@@##@@") id:set(1)
    statement:execute()
    say("random text", rows(con:query("SELECT n, length(c) FROM t WHERE id = 1")))
    statement:close()
@@ -104,6 +106,8 @@ function event()
    tries = tries + 1
    if tries == 1 then
       ignored = errno
+      con:query("BEGIN")
+      con:query("UPDATE t SET n = 333 WHERE id = 3")
       con:query("SELECT nothing")
    end
    say("after", tries)
