@@ -110,7 +110,7 @@ pub trait ColumnNames {
 }
 
 /// What a driver notes of a column to read its values later, in a form of its own.
-pub type KeptColumn = [u8; 3];
+pub type KeptColumn = [u8; 4];
 
 /// Reads the first of rows that were kept as they came: hands on the number and the text of each value, `None` for NULL.
 /// Returns the bytes of the row; `None` for what is no such row.

@@ -65,7 +65,12 @@ fn mysql() {
         let _ = black_box(statement.encode(&[Param::Int(i64::from(round))], &mut out));
         black_box(&out);
     });
-    let column = MysqlColumn { column_type: column_type::VAR_STRING, unsigned: false, decimals: 0 };
+    let column = MysqlColumn {
+        column_type: column_type::VAR_STRING,
+        unsigned: false,
+        decimals: 0,
+        zero_width: 0,
+    };
     let mut definitions = Definitions { columns: vec![column], ..Definitions::default() };
     for (name, cached) in [("with cached columns", true), ("with column definitions", false)] {
         let bytes = answer(cached);

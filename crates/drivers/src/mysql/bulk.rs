@@ -4,8 +4,8 @@
 use super::channel::Reply;
 use super::session::MysqlSession;
 use dyno_core::{
-    AnswerTable, BulkFallback, BulkMethod, BulkReport, DbError, DbResult, Discard, Executed,
-    RowSource, Session, is_shardingsphere,
+    AnswerTable, BulkFallback, BulkMethod, BulkReport, DbError, DbResult, Discard, ErrorClass,
+    Executed, RowSource, Session, is_shardingsphere,
 };
 use dyno_wire::mysql::Encoding;
 use dyno_wire::mysql::command::{COM_QUERY, push_command};
@@ -111,7 +111,9 @@ async fn load_data<R: RowSource>(
     match channel.reply(&mut session.definitions, &mut Discard).await? {
         Reply::FileRequest(name) if name == FILE.as_bytes() => {}
         Reply::FileRequest(name) => {
-            return Err(channel.refuse_file(&name, &mut session.definitions, &mut Discard).await);
+            let refused = channel.refuse_file(&name, &mut session.definitions, &mut Discard).await;
+            // The statement names another file: this server gets no second one.
+            return Err(refused.with_class(ErrorClass::ConnectionLost));
         }
         Reply::Done(_) => {
             return Err(DbError::protocol("The server did not ask for the rows of LOAD DATA."));

@@ -2,7 +2,7 @@
 
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, DbResult, Executed, Rows, Statement};
+use dyno_core::{DbError, DbResult, ErrorClass, Executed, Rows, Statement};
 use dyno_wire::mysql::compression::Compression;
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
@@ -12,6 +12,8 @@ use std::task::{Poll, ready};
 const INBOX_BYTES: usize = 17 << 20;
 /// Larger buffers are freed before the next command.
 const KEEP_BYTES: usize = 1 << 20;
+/// CR_LOAD_DATA_LOCAL_INFILE_REJECTED, with which MySQL's client library refuses files.
+const FILE_REJECTED: u32 = 2068;
 
 #[derive(Debug)]
 pub(super) struct Channel {
@@ -195,16 +197,27 @@ impl Channel {
         if let Err(error) = self.transport.send(&self.out).await {
             return error;
         }
-        // After the server's answer the session is in step again; a second request ends it.
-        if let Ok(Reply::FileRequest(_)) = self.reply(definitions, rows).await {
-            self.idle = false;
-        }
         let name = String::from_utf8_lossy(name);
-        DbError::protocol(format!(
-            "The server asked for the local file `{name}`, which was refused: statements of scripts and of one's own \
-             can't load local files (LOAD DATA LOCAL)."
-        ))
-        .with_hint("load the data by INSERT; if no statement asks for a file, do not trust this server")
+        let refused = DbError::server(
+            ErrorClass::Other,
+            FILE_REJECTED,
+            *b"HY000",
+            format!(
+                "The server asked for the local file `{name}`, which was refused: statements of scripts and of one's \
+                 own can't load local files (LOAD DATA LOCAL)."
+            ),
+        )
+        .with_hint("load the data by INSERT; if no statement asks for a file, do not trust this server");
+        match self.reply(definitions, rows).await {
+            // A second request ends the session.
+            Ok(Reply::FileRequest(_)) => {
+                self.idle = false;
+                refused.with_class(ErrorClass::ConnectionLost)
+            }
+            Err(error) if error.is_fatal() => error,
+            // After the server's answer the session is in step again.
+            Ok(Reply::Done(_)) | Err(_) => refused,
+        }
     }
 
     /// Puts the empty packet that ends a file into `out`.

@@ -177,15 +177,23 @@ fn a_server_that_asks_for_a_file_gets_none() {
         client.send(b"\xfb/etc/passwd");
         assert_eq!(client.read(), b"");
         client.send(OK);
+        client.expect_command(b"\x03DO 1");
+        client.send(b"\xfb/etc/passwd");
+        assert_eq!(client.read(), b"");
+        client.send(b"\xfb/etc/shadow");
         assert_eq!(client.read_to_end(), b"");
     });
     let url = fake.url("");
     run(async {
         let mut session = connect(&url).await.unwrap();
         let error = session.query("SELECT 1", &mut AnswerTable::default()).await.unwrap_err();
-        assert_eq!(error.cause(), Cause::Protocol);
+        let codes = (error.cause(), error.errno(), error.sqlstate(), error.is_fatal());
+        assert_eq!(codes, (Cause::Server, 2068, "HY000", false));
         assert!(error.message().contains("/etc/passwd"), "{error}");
         assert!(error.hint().unwrap().contains("trust"));
+        // The connection lives; who asks again and again is left.
+        let error = session.query("DO 1", &mut Discard).await.unwrap_err();
+        assert_eq!((error.errno(), error.is_fatal()), (2068, true));
     });
     fake.join();
 }
@@ -207,7 +215,7 @@ fn a_load_sends_its_rows_for_its_own_file_only() {
     run(async {
         let mut session = connect(&url).await.unwrap();
         let error = session.bulk_load("t", &["a"], &mut Three(0)).await.unwrap_err();
-        assert_eq!(error.cause(), Cause::Protocol);
+        assert_eq!((error.errno(), error.is_fatal()), (2068, true));
     });
     fake.join();
 }

@@ -35,12 +35,14 @@ impl Script {
         let module = format!("{word}.lua");
         if BUILT_IN.contains(&word) {
             Script::BuiltIn(word.to_owned())
-        } else if word == "-" {
-            Script::Lua(word.to_owned())
+        } else if [dyno_lua::STANDARD_INPUT, "/dev/stdin"].contains(&word) {
+            Script::Lua(dyno_lua::STANDARD_INPUT.to_owned())
         } else if let Some(file) =
             [word, &module].map(Path::new).into_iter().find(|file| file.is_file())
         {
             Script::from_file(file)
+        } else if let Some(file) = dyno_lua::module_file("", word) {
+            Script::from_file(&file)
         } else if let Some(test) = SysbenchTest::from_script(word) {
             Script::of_test(test, Path::new(word))
         } else if name.strip_suffix(".lua").unwrap_or(name) == "parallel_prepare" {
@@ -60,21 +62,15 @@ impl Script {
 
     /// The built-in test, unless its script would load an edited `oltp_common.lua`.
     fn of_test(test: SysbenchTest, script: &Path) -> Script {
-        let common = format!("{}.lua", originals::COMMON);
-        let loaded = [Path::new(".").join(&common), script.with_file_name(&common)];
-        let edited = loaded.iter().find(|file| {
-            file.is_file() && originals::original_name(file) != Some(originals::COMMON)
-        });
-        match edited {
-            Some(_) if !test.is_legacy() && !test.is_bulk_insert() => {
-                // Named without a file, it is the installed script that loads the edited one.
-                let installed =
-                    Path::new(dyno_lua::INSTALLED[0]).join(script).with_extension("lua");
-                let executed = if script.is_file() { script } else { installed.as_path() };
-                Script::Lua(executed.display().to_string())
-            }
-            _ => Script::Test(test),
+        let common = dyno_lua::module_file(&script.to_string_lossy(), originals::COMMON);
+        let is_edited = |file: &Path| originals::original_name(file) != Some(originals::COMMON);
+        if test.is_legacy() || test.is_bulk_insert() || !common.as_deref().is_some_and(is_edited) {
+            return Script::Test(test);
         }
+        // Named without a file, it is the installed script that loads the edited one.
+        let installed = Path::new(dyno_lua::INSTALLED[0]).join(script).with_extension("lua");
+        let executed = if script.is_file() { script } else { installed.as_path() };
+        Script::Lua(executed.display().to_string())
     }
 
     pub(super) fn test(&self) -> Option<SysbenchTest> {
@@ -426,6 +422,7 @@ mod tests {
         assert_eq!(script("cpu"), Script::BuiltIn("cpu".to_owned()));
         assert_eq!(script("nothing"), Script::Unknown("nothing".to_owned()));
         assert_eq!(script("-"), Script::Lua("-".to_owned()));
+        assert_eq!(script("/dev/stdin"), Script::Lua("-".to_owned()));
         assert_eq!(good(&[]).script, Script::None);
     }
 

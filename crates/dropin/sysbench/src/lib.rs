@@ -34,7 +34,7 @@ use dyno_runner::process_list;
 use dyno_runner::sweep::{self, JsonList, SweepLevel};
 use dyno_sysbench::{LegacyTest, SysbenchOptions, SysbenchTest};
 use load::LoadCommand;
-use settings::Settings;
+use settings::{DbDriver, Settings};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -207,9 +207,10 @@ fn test_of(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
         Script::Test(test) => return Some(*test),
         Script::ParallelPrepare => return Some(SysbenchTest::Legacy(LegacyTest::Oltp)),
         Script::None => {
-            console.fatal("No test was named, and Lua scripts from standard input are not run");
+            console.fatal("No test was named");
             console.hint(
-                "dyno sysbench [options]... TEST prepare|run|cleanup; --help lists the tests",
+                "dyno sysbench [options]... TEST prepare|run|cleanup; --help lists the tests, and - \
+                 is a Lua script on standard input",
             );
         }
         Script::BuiltIn(name) => {
@@ -288,18 +289,31 @@ fn with_test(
             }
         };
     }
-    let target = target::target(settings, |name| std::env::var(name).ok());
-    let database = match Database::open(&target) {
-        Ok(database) => database,
-        Err(error) => {
-            let place = fatal::Place::Command;
-            fatal::print(console, &error, place, settings.db_driver);
-            return Exit::Failed;
+    let may_create = load_command == Some(LoadCommand::Prepare);
+    if settings.db_driver == DbDriver::Sqlite && !may_create && !settings.sqlite_db.exists() {
+        let file = settings.sqlite_db.display();
+        console.fatal(format_args!("There is no SQLite file {file} (--sqlite-db)"));
+        console.hint("run prepare first, which makes it");
+        return Exit::Failed;
+    }
+    match (opened(settings, console), load_command) {
+        (None, _) => Exit::Failed,
+        (Some(database), Some(command)) => {
+            load::load(&database, command, settings, &options, console)
         }
-    };
-    match load_command {
-        Some(command) => load::load(&database, command, settings, &options, console),
-        None => run::run(&database, options, &job, console),
+        (Some(database), None) => run::run(&database, options, &job, console),
+    }
+}
+
+/// The database that the options name; `None` when it can't be opened, which has been said.
+fn opened(settings: &Settings, console: &mut Console) -> Option<Database> {
+    let target = target::target(settings, |name| std::env::var(name).ok());
+    match Database::open(&target) {
+        Ok(database) => Some(database),
+        Err(error) => {
+            fatal::print(console, &error, fatal::Place::Command, settings.db_driver);
+            None
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use super::intervals::ReportHooks;
 use super::options::{Kind, OPTIONS};
 use super::run::{self, Job};
 use super::settings::DbDriver;
-use super::target;
 use super::values::{list, size, switch};
 use dyno_core::DbError;
 use dyno_drivers::Secret;
@@ -50,16 +49,11 @@ fn executed(
     let script = LuaScript::read(path)?;
     let settings = script_settings(line, words)?;
     let command = line.command.as_deref().unwrap_or_default();
-    let target = target::target(&line.settings, |name| std::env::var(name).ok());
-    let database = match Database::open(&target) {
-        Ok(database) => database,
-        Err(error) => {
-            fatal::print(console, &error, Place::Command, line.settings.db_driver);
-            return Ok(Exit::Failed);
-        }
+    let Some(database) = super::opened(&line.settings, console) else {
+        return Ok(Exit::Failed);
     };
-    // As in the original, nothing but the top level of such a script is executed, or where there is no command.
-    if path == "-" || line.command.is_none() {
+    // As in the original, nothing but the top level is executed without a command.
+    if line.command.is_none() {
         return Ok(match dyno_lua::once(&database, &script, &settings, "top", command) {
             Ok(()) => Exit::Done,
             Err(error) => failed(&error, None, console, line),

@@ -1,13 +1,51 @@
 //! What dyno adds after the report: work that was wasted, errors by kind, statements that met no
 //! row. A block of its own, so that parsers of sysbench's report pass over it.
 
+use dyno_core::ErrorClass;
 use dyno_engine::TrialResult;
+use dyno_facts::SeriesRow;
+use dyno_record::ErrorCount;
 use std::fmt::Write as _;
+
+/// An interval is at least so long, with room for rounding.
+const INTERVAL_S: f64 = 1.0 - 1e-6;
 
 pub(super) struct Notes<'a> {
     pub(super) result: &'a TrialResult,
     /// `--errors`: the whole breakdown, also when there was none.
     pub(super) errors: bool,
+    /// What [`outage`] says.
+    pub(super) outage: Option<&'a str>,
+}
+
+/// That lost connections could not be opened again, and since when nothing was executed: no count of the report has it.
+pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<String> {
+    // Nothing answers, or a PostgreSQL that starts or stops.
+    let is_refused = |error: &&ErrorCount| {
+        error.class == ErrorClass::ConnectionLost
+            && matches!(error.sqlstate.as_str(), "08001" | "57P03")
+    };
+    let refused = || result.total.errors.0.iter().filter(is_refused);
+    let reason = refused().next_back()?.message.trim_end_matches('.');
+    let attempts: u64 = refused().map(|error| error.count).sum();
+    let mut note = format!(
+        "Failed attempts to open lost connections again: {attempts}, which are in no count above. \
+         The last reason: {reason}."
+    );
+    let has_executed =
+        |row: &&SeriesRow| row.begins_s >= 0.0 && row.committed + row.rolled_back > 0;
+    let executed = intervals.iter().filter(has_executed);
+    let until_s = executed.map(|row| row.begins_s + row.length_s).fold(0.0, f64::max);
+    let total_s = result.length() as f64 / 1e9;
+    if result.total.counts().committed == 0 {
+        note.push_str(" Nothing was executed.");
+    } else if total_s - until_s > INTERVAL_S {
+        let _ = write!(
+            note,
+            " Nothing was executed after the first {until_s:.1} of {total_s:.1} seconds."
+        );
+    }
+    Some(note)
 }
 
 impl Notes<'_> {
@@ -67,7 +105,7 @@ impl Notes<'_> {
     fn notes(&self) -> Vec<String> {
         let total = &self.result.total;
         let (work, wasted) = (total.work(), total.wasted());
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self.outage.map(str::to_owned).into_iter().collect();
         if work.misses > 0 {
             notes.push(format!(
                 "{} updates and deletes met no row. They are among the other statements, and \
@@ -115,7 +153,7 @@ mod tests {
     #[test]
     fn a_run_without_surprises_has_no_block() {
         let result = result(Frame::new(1, false));
-        assert_eq!(Notes { result: &result, errors: false }.text(), "");
+        assert_eq!(Notes { result: &result, errors: false, outage: None }.text(), "");
     }
 
     #[test]
@@ -128,19 +166,50 @@ mod tests {
         total.errors.count(&deadlock);
         total.errors.count(&deadlock);
         let result = result(total);
-        let text = Notes { result: &result, errors: false }.text();
+        let text = Notes { result: &result, errors: false, outage: None }.text();
         assert_eq!(
             text,
             "Notes:\n    5 updates and deletes met no row. They are among the other statements, \
              and their transactions are counted.\n    17 statements of failed attempts are in no \
              count above; --errors shows them.\n\n"
         );
-        let text = Notes { result: &result, errors: true }.text();
+        let text = Notes { result: &result, errors: true, outage: None }.text();
         assert!(text.starts_with(
             "Errors:\n    deadlock        1213 (40001)              2  Deadlock found\n\nWasted work:\n"
         ), "{text}");
         assert!(text.contains("    read statements of failed attempts:  14\n"), "{text}");
         assert!(text.contains("    transactions in flight at the end:   2\n"), "{text}");
         assert!(!text.contains("--errors"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_stays_away_is_said_with_since_when() {
+        let row = |begins_s: f64, committed| SeriesRow {
+            begins_s,
+            length_s: 1.0,
+            committed,
+            ..SeriesRow::default()
+        };
+        let mut total = Frame::new(1, false);
+        total.kinds[0].counts.committed = 9;
+        total.errors.count(&DbError::lost("gone"));
+        let mut away = result(total);
+        away.window.closes = 4_000_000_000;
+        let rows = [row(0.0, 4), row(1.0, 5), row(2.0, 0), row(3.0, 0)];
+        assert_eq!(outage(&away, &rows), None);
+        for _ in 0..3 {
+            away.total.errors.count(&DbError::unreachable("Connection refused."));
+        }
+        let attempts = "Failed attempts to open lost connections again: 3, which are in no count \
+                        above. The last reason: Connection refused.";
+        let since = format!("{attempts} Nothing was executed after the first 2.0 of 4.0 seconds.");
+        assert_eq!(outage(&away, &rows), Some(since.clone()));
+        let notes = Notes { result: &away, errors: false, outage: Some(&since) };
+        assert_eq!(notes.text(), format!("Notes:\n    {since}\n\n"));
+        let back = [row(0.0, 4), row(1.0, 0), row(2.0, 0), row(3.0, 5)];
+        assert_eq!(outage(&away, &back).as_deref(), Some(attempts));
+        away.total.kinds[0].counts.committed = 0;
+        let nothing = format!("{attempts} Nothing was executed.");
+        assert_eq!(outage(&away, &[]), Some(nothing));
     }
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-/// What the `oltp_*` scripts load, from the current folder before all others.
+/// What the `oltp_*` scripts load.
 pub(super) const COMMON: &str = "oltp_common";
 
 /// The scripts of sysbench 1.0.20 and their digests.

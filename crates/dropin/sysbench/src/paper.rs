@@ -72,7 +72,7 @@ fn suite_of(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Failure
     suite.keys.extend(limits.iter().filter(|(_, n)| *n > 0).map(|&(key, n)| (key, n.into())));
     match &line.script {
         Script::Test(test) => suite.test = test.name().to_owned(),
-        Script::Lua(path) if path != "-" => {
+        Script::Lua(path) if path != dyno_lua::STANDARD_INPUT => {
             let unread = |error| Failure::new(format!("{path} can't be read: {error}"));
             let text = fs::read_to_string(path).map_err(unread)?;
             let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();

@@ -5,7 +5,7 @@ use super::fatal::{self, Place};
 use super::histogram::histogram;
 use super::intervals::{Intervals, ReportHooks, whole_stat};
 use super::load;
-use super::notes::Notes;
+use super::notes::{self, Notes};
 use super::report::{Fairness, Figures, fatal_errors};
 use super::settings::Settings;
 use super::target::{error_policy, target};
@@ -15,7 +15,7 @@ use dyno_drivers::{Database, with_driver};
 use dyno_engine::{
     Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats, drive,
 };
-use dyno_facts::SeriesRow;
+use dyno_facts::{Message, SeriesRow};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing};
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::monotonic_now;
@@ -116,17 +116,19 @@ pub(super) fn trial(
             return not_begun(error, too_late, job, console);
         }
     };
+    let outage = notes::outage(&result, &rows);
     if let Some(json) = json {
         let test = &job.test;
-        let summary =
+        let mut summary =
             summarise(identity(test, &spec), std::slice::from_ref(test), &spec, &result, false);
+        summary.notes.extend(outage.as_ref().map(Message::from));
         let more = &settings.percentiles;
         if let Err(message) = json.write(job.command_line, summary, &result.total, more, rows) {
             console.fatal(message);
             return Exit::Failed;
         }
     }
-    ended(&result, &intervals, job, (console, hooks))
+    ended(&result, &intervals, job, outage.as_deref(), (console, hooks))
 }
 
 /// The current time, which is never 0.
@@ -362,6 +364,7 @@ fn ended(
     result: &TrialResult,
     intervals: &Intervals<'_>,
     job: &Job<'_>,
+    outage: Option<&str>,
     (console, hooks): (&mut Console, Option<&mut dyn ReportHooks>),
 ) -> Exit {
     let settings = job.settings;
@@ -393,7 +396,7 @@ fn ended(
     if settings.debug {
         per_thread(result, console);
     }
-    console.talk(Level::Notice, Notes { result, errors: settings.errors }.text());
+    console.talk(Level::Notice, Notes { result, errors: settings.errors, outage }.text());
     if result.ended == TrialEnd::Interrupted {
         return Exit::Interrupted;
     }
@@ -403,6 +406,10 @@ fn ended(
     }
     if forced {
         return Exit::Aborted;
+    }
+    if outage.is_some() && result.total.counts().committed == 0 {
+        console.fatal("Nothing was executed: the lost connections could not be opened again");
+        return Exit::Failed;
     }
     if let Some(share) = result.missed_rate() {
         console.fatal(format_args!(

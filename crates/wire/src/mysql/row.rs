@@ -7,7 +7,7 @@ use super::{
 };
 use crate::names::Names;
 use dyno_core::{AnswerRow, KeptColumn};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// Column and parameter types of the protocol (`MYSQL_TYPE_...`).
 pub mod column_type {
@@ -58,6 +58,8 @@ pub struct MysqlColumn {
     pub unsigned: bool,
     /// Digits after the point, 31 if not fixed.
     pub decimals: u8,
+    /// Numbers as text have so many characters at least, zeros before them (ZEROFILL).
+    pub zero_width: u8,
 }
 
 impl MysqlColumn {
@@ -72,20 +74,25 @@ impl MysqlColumn {
         let _original_name = reader.lenenc_bytes()?;
         let mut fixed = PacketReader::new(reader.lenenc_bytes()?);
         let _charset = fixed.u16()?;
-        let _display_width = fixed.u32()?;
+        let display_width = fixed.u32()?;
         let column_type = fixed.u8()?;
         let flags = fixed.u16()?;
         let decimals = fixed.u8()?;
-        Ok((MysqlColumn { column_type, unsigned: flags & 0x20 != 0, decimals }, name))
+        let zero_width = match column_type {
+            _ if flags & 0x40 != 0 => u8::try_from(display_width).unwrap_or(u8::MAX),
+            column_type::YEAR => 4,
+            _ => 0,
+        };
+        Ok((MysqlColumn { column_type, unsigned: flags & 0x20 != 0, decimals, zero_width }, name))
     }
 
     /// For rows that are read later.
     pub(super) fn kept(self) -> KeptColumn {
-        [self.column_type, u8::from(self.unsigned), self.decimals]
+        [self.column_type, u8::from(self.unsigned), self.decimals, self.zero_width]
     }
 
-    fn of_kept([column_type, unsigned, decimals]: KeptColumn) -> Self {
-        MysqlColumn { column_type, unsigned: unsigned != 0, decimals }
+    fn of_kept([column_type, unsigned, decimals, zero_width]: KeptColumn) -> Self {
+        MysqlColumn { column_type, unsigned: unsigned != 0, decimals, zero_width }
     }
 }
 
@@ -370,10 +377,10 @@ impl AnswerRow for BinaryRow<'_> {
     fn string(&self, column: usize) -> Option<String> {
         let definition = *self.columns.get(column)?;
         Some(match self.decode(column)? {
-            Decoded::Signed(value) => value.to_string(),
-            Decoded::Unsigned(value) => value.to_string(),
-            Decoded::Float(value) => number_text(f64::from(value), value.to_string(), definition),
-            Decoded::Double(value) => number_text(value, value.to_string(), definition),
+            Decoded::Signed(value) => zero_filled(value, definition),
+            Decoded::Unsigned(value) => zero_filled(value, definition),
+            Decoded::Float(value) => number_text(f64::from(value), six_digits(value), definition),
+            Decoded::Double(value) => number_text(value, value, definition),
             Decoded::Date(bytes) => date_text(bytes, definition),
             Decoded::Time(bytes) => time_text(bytes, definition),
             Decoded::Text(text) => String::from_utf8_lossy(text).into_owned(),
@@ -381,14 +388,30 @@ impl AnswerRow for BinaryRow<'_> {
     }
 }
 
-/// A FLOAT or DOUBLE in the server's form: with its fixed decimals, or the shortest one.
-fn number_text(value: f64, shortest: String, column: MysqlColumn) -> String {
+fn zero_filled(number: impl Display, column: MysqlColumn) -> String {
+    match usize::from(column.zero_width) {
+        0 => number.to_string(),
+        width => format!("{number:0>width$}"),
+    }
+}
+
+/// The digits of a FLOAT that texts of it have: FLT_DIG of C.
+fn six_digits(value: f32) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or_else(|_| f64::from(value))
+}
+
+/// A FLOAT or DOUBLE in the form of the server and of its client library: with its fixed decimals, or `free` of them.
+fn number_text(value: f64, free: f64, column: MysqlColumn) -> String {
     // 31 stands for "not fixed".
     if column.decimals < 31 {
-        return format!("{value:.*}", usize::from(column.decimals));
+        let text = format!("{value:.*}", usize::from(column.decimals));
+        return zero_filled(text, column);
     }
-    let size = value.abs();
-    if size != 0.0 && !(1e-15..1e15).contains(&size) { format!("{value:e}") } else { shortest }
+    let size = free.abs();
+    if size != 0.0 && !(1e-15..1e15).contains(&size) {
+        return zero_filled(format!("{free:e}"), column);
+    }
+    zero_filled(free, column)
 }
 
 fn fraction(out: &mut String, micros: Option<&[u8]>, decimals: u8) {
@@ -427,7 +450,7 @@ mod tests {
     use super::*;
 
     fn column(column_type: u8, unsigned: bool, decimals: u8) -> MysqlColumn {
-        MysqlColumn { column_type, unsigned, decimals }
+        MysqlColumn { column_type, unsigned, decimals, zero_width: 0 }
     }
 
     fn one(column: MysqlColumn, bytes: &[u8]) -> (Option<i64>, Option<f64>, Option<String>) {
@@ -454,6 +477,57 @@ mod tests {
         assert_eq!(one(column(5, false, 2), &half).2, text("0.50"));
         assert_eq!(one(column(4, false, 31), &0.1_f32.to_le_bytes()).2, text("0.1"));
         assert_eq!(one(column(246, false, 2), b"\x05-1.50"), (None, Some(-1.5), text("-1.50")));
+    }
+
+    #[test]
+    fn floats_have_six_digits_as_text() {
+        let text = |value: f32, decimals| {
+            let bytes = value.to_le_bytes();
+            one(column(column_type::FLOAT, false, decimals), &bytes).2.unwrap()
+        };
+        for (value, expected) in [
+            (16_777_216.0, "16777200"),
+            (1e20, "1e20"),
+            (1_234_567.9, "1234570"),
+            (0.1, "0.1"),
+            (-3.5, "-3.5"),
+            (0.0, "0"),
+            (f32::MAX, "3.40282e38"),
+            (1e15, "1e15"),
+        ] {
+            assert_eq!(text(value, 31), expected);
+        }
+        assert_eq!(text(16_777_216.0, 2), "16777216.00");
+        let double = 16_777_216.5_f64.to_le_bytes();
+        assert_eq!(one(column(column_type::DOUBLE, false, 31), &double).2.unwrap(), "16777216.5");
+    }
+
+    #[test]
+    fn zeros_fill_numbers_up_to_the_width_of_their_column() {
+        // Catalog, schema, table, original table, name, original name; then what is of fixed length.
+        let defined = |column_type: u8, width: u8, flags: u8, decimals: u8| {
+            let fixed = [12, 63, 0, width, 0, 0, 0, column_type, flags, 0, decimals, 0, 0];
+            MysqlColumn::parse(&[&b"\x03def\0\0\0\x01a\0"[..], &fixed].concat()).unwrap().0
+        };
+        let text = |column: MysqlColumn, bytes: &[u8]| {
+            let kept = MysqlColumn::of_kept(column.kept());
+            assert_eq!(kept, column);
+            one(kept, bytes).2.unwrap()
+        };
+        let filled = defined(column_type::LONG, 5, 0x60, 0);
+        assert_eq!(text(filled, &[42, 0, 0, 0]), "00042");
+        assert_eq!(text(filled, &[64, 226, 1, 0]), "123456");
+        assert_eq!(
+            text(defined(column_type::LONGLONG, 20, 0x60, 0), &[0xff; 8]),
+            u64::MAX.to_string()
+        );
+        assert_eq!(text(defined(column_type::LONG, 5, 0x20, 0), &[42, 0, 0, 0]), "42");
+        let half = 0.5_f32.to_le_bytes();
+        assert_eq!(text(defined(column_type::FLOAT, 12, 0x60, 31), &half), "0000000000.5");
+        assert_eq!(text(defined(column_type::FLOAT, 7, 0x60, 2), &half), "0000.50");
+        for flags in [0x60, 0x20] {
+            assert_eq!(text(defined(column_type::YEAR, 4, flags, 0), &[0, 0]), "0000");
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub use commands::{CommandKind, look, once, parallel};
 pub use family::{FAMILY, OFFER, PAPER};
 pub use machine::LuaError;
 pub use reports::{ReportHook, ReportStat};
-pub use script::{INSTALLED, LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
+pub use script::{
+    INSTALLED, LuaScript, OptionValue, RANDOM_OPTIONS, STANDARD_INPUT, ScriptSettings, module_file,
+};
 pub use side::{SideState, side_state};
 pub use workload::drive;

@@ -4,16 +4,16 @@ use dyno_drivers::Secret;
 use dyno_sysbench::RandomOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-/// The path of a script that is read from there.
-const STANDARD_INPUT: &str = "-";
+/// What names a script that is read from there.
+pub const STANDARD_INPUT: &str = "-";
 
 /// The text of a script.
 #[derive(Clone, Debug)]
 pub struct LuaScript {
-    /// As on the command line.
+    /// As on the command line; `stdin` for standard input.
     pub path: String,
     pub(crate) text: Vec<u8>,
     /// Where `require` looks, as Lua writes it.
@@ -41,12 +41,11 @@ impl LuaScript {
     /// # Errors
     /// A sentence when it can't be read.
     pub fn read(path: &str) -> Result<Self, String> {
-        let mut text = Vec::new();
-        let read = match path {
-            STANDARD_INPUT => std::io::stdin().lock().read_to_end(&mut text).map(|_| ()),
-            path => std::fs::read(path).map(|read| text = read),
-        };
-        read.map_err(|error| format!("The script {path} can't be read: {error}."))?;
+        if path == STANDARD_INPUT {
+            return Ok(LuaScript::of_text("stdin", standard_input()?));
+        }
+        let text = std::fs::read(path)
+            .map_err(|error| format!("The script {path} can't be read: {error}."))?;
         Ok(LuaScript::of_text(path, text))
     }
 
@@ -56,14 +55,17 @@ impl LuaScript {
             // A comment of Lua's, so that lines keep their numbers.
             text[..2].copy_from_slice(b"--");
         }
-        let home = std::env::var_os("HOME").map(PathBuf::from);
-        let search = search(path, home.as_deref(), std::env::var("LUA_PATH").ok().as_deref());
-        LuaScript { path: path.to_owned(), text, search, uses_database: Arc::default() }
+        LuaScript {
+            path: path.to_owned(),
+            text,
+            search: search_path(path),
+            uses_database: Arc::default(),
+        }
     }
 
     /// How Lua's messages call it.
     pub(crate) fn chunk_name(&self) -> String {
-        if self.path == STANDARD_INPUT { "=stdin".to_owned() } else { format!("@{}", self.path) }
+        format!("@{}", self.path)
     }
 
     /// Whether one of its states has asked for a driver of databases.
@@ -80,6 +82,41 @@ impl LuaScript {
     pub fn name(&self) -> &str {
         Path::new(&self.path).file_stem().and_then(|name| name.to_str()).unwrap_or(&self.path)
     }
+}
+
+/// Read once: a sweep executes the script again and again.
+fn standard_input() -> Result<Vec<u8>, String> {
+    static TEXT: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
+    let read = || {
+        let mut text = Vec::new();
+        match std::io::stdin().lock().read_to_end(&mut text) {
+            Ok(_) => Ok(text),
+            Err(error) => {
+                Err(format!("The script on standard input (stdin) can't be read: {error}."))
+            }
+        }
+    };
+    TEXT.get_or_init(read).clone()
+}
+
+/// The file of a module where a script at this path finds it; without a path: where the original finds a script that is
+/// named without its file.
+pub fn module_file(script: &str, module: &str) -> Option<PathBuf> {
+    found(&search_path(script), module)
+}
+
+/// As Lua looks: the first file that can be opened.
+fn found(search: &str, module: &str) -> Option<PathBuf> {
+    let module = module.replace('.', "/");
+    let patterns = search.split(';').filter(|pattern| !pattern.is_empty());
+    patterns
+        .map(|pattern| PathBuf::from(pattern.replace('?', &module)))
+        .find(|file| std::fs::File::open(file).is_ok())
+}
+
+fn search_path(script: &str) -> String {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    search(script, home.as_deref(), std::env::var("LUA_PATH").ok().as_deref())
 }
 
 /// Where `require` looks: in the original's places and order, then in the script's folder. `;;` of `LUA_PATH` stands for
@@ -154,5 +191,20 @@ mod tests {
         assert_eq!(search("my/a.lua", home, None), usual);
         assert_eq!(search("my/a.lua", home, Some("/x/?.lua;;")), format!("/x/?.lua;{usual};"));
         assert_eq!(search("my/a.lua", home, Some("/x/?.lua")), "/x/?.lua");
+    }
+
+    #[test]
+    fn the_first_file_of_a_module_is_the_one_that_counts() {
+        let folder = std::env::temp_dir().join(format!("dyno-modules-{}", std::process::id()));
+        let (first, second) = (folder.join("1"), folder.join("2"));
+        for file in [first.join("b.lua"), second.join("b.lua"), second.join("a/c.lua")] {
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, "").expect("a file");
+        }
+        let search = format!(";;{}/?.lua;{}/?.lua", first.display(), second.display());
+        assert_eq!(found(&search, "b"), Some(first.join("b.lua")));
+        assert_eq!(found(&search, "a.c"), Some(second.join("a/c.lua")));
+        assert_eq!(found(&search, "c"), None);
+        std::fs::remove_dir_all(&folder).expect("the temporary folder");
     }
 }

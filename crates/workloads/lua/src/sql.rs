@@ -5,37 +5,137 @@ use dyno_core::{Dialect, Param};
 use std::fmt::Display;
 use std::io::Write as _;
 
-/// The parts of a statement before, between and after its `?`, which count only outside of quotes.
-fn parts(sql: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut quote: Option<u8> = None;
-    sql.split(move |&byte| {
-        match (quote, byte) {
-            (None, b'\'' | b'"' | b'`') => quote = Some(byte),
-            (Some(open), _) if open == byte => quote = None,
-            (None, b'?') => return true,
-            _ => {}
-        }
-        false
-    })
-}
-
 /// The statement with the placeholders of its dialect, and their number.
 pub(crate) fn with_placeholders(sql: &[u8], dialect: Dialect) -> (Vec<u8>, usize) {
-    let mut text = Vec::with_capacity(sql.len());
-    let mut placeholders = 0;
-    for (index, part) in parts(sql).enumerate() {
-        match dialect {
-            _ if index == 0 => {}
-            Dialect::Postgres => push(&mut text, format_args!("${index}")),
-            Dialect::Mysql | Dialect::Sqlite => text.push(b'?'),
+    let mut parts = Parts::of(sql, LiteralRules { dialect, has_backslash_escapes: true });
+    if dialect == Dialect::Postgres {
+        let mut text = Vec::with_capacity(sql.len());
+        let mut placeholders = 0;
+        for (index, part) in parts.enumerate() {
+            if index > 0 {
+                push(&mut text, format_args!("${index}"));
+            }
+            text.extend_from_slice(part);
+            placeholders = index;
         }
-        text.extend_from_slice(part);
-        placeholders = index;
+        return (text, placeholders);
     }
-    (text, placeholders)
+    let mut count = parts.by_ref().count();
+    if parts.is_quote_open {
+        // The mode of the session is not known here: this text is none of one with escapes.
+        let rules = LiteralRules { dialect, has_backslash_escapes: false };
+        count = Parts::of(sql, rules).count();
+    }
+    (sql.to_vec(), count - 1)
 }
 
-/// How values are written.
+/// The parts of a statement before, between and after its `?`, which count only outside of quotes and comments.
+struct Parts<'a> {
+    rest: Option<&'a [u8]>,
+    rules: LiteralRules,
+    /// A quotation has no end.
+    is_quote_open: bool,
+}
+
+impl<'a> Parts<'a> {
+    fn of(sql: &'a [u8], rules: LiteralRules) -> Self {
+        Parts { rest: Some(sql), rules, is_quote_open: false }
+    }
+
+    /// Where the quotation, the comment or else the byte at `at` ends.
+    fn end_of(&mut self, sql: &[u8], at: usize) -> usize {
+        let dialect = self.rules.dialect;
+        let is_mysql = dialect == Dialect::Mysql;
+        let rest = &sql[at..];
+        let length = match rest {
+            [quote @ (b'\'' | b'"' | b'`'), ..] => {
+                let has_escapes = match dialect {
+                    Dialect::Mysql => *quote != b'`' && self.rules.has_backslash_escapes,
+                    Dialect::Postgres => *quote == b'\'' && ends_with_e(&sql[..at]),
+                    Dialect::Sqlite => false,
+                };
+                let closed = quotation(rest, has_escapes);
+                self.is_quote_open |= closed.is_none();
+                closed.unwrap_or(rest.len())
+            }
+            // MySQL executes what is in these.
+            [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] if is_mysql => 2,
+            [b'/', b'*', ..] => block_comment(rest, dialect == Dialect::Postgres),
+            // There `5--1` is a difference.
+            [b'-', b'-', next, ..]
+                if is_mysql && !next.is_ascii_whitespace() && !next.is_ascii_control() =>
+            {
+                1
+            }
+            [b'-', b'-', ..] => line(rest),
+            [b'#', ..] if is_mysql => line(rest),
+            _ => 1,
+        };
+        at + length
+    }
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let sql = self.rest.take()?;
+        let mut at = 0;
+        while at < sql.len() {
+            if sql[at] == b'?' {
+                self.rest = Some(&sql[at + 1..]);
+                return Some(&sql[..at]);
+            }
+            at = self.end_of(sql, at);
+        }
+        Some(sql)
+    }
+}
+
+/// The length of a quotation; `None` if it has no end. A doubled quote ends one and begins another, with the same result.
+fn quotation(text: &[u8], has_escapes: bool) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        match *text.get(at)? {
+            b'\\' if has_escapes => at += 2,
+            byte if byte == text[0] => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+}
+
+/// True before the quotation of PostgreSQL's `E'...'`.
+fn ends_with_e(before: &[u8]) -> bool {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+    match before {
+        [.., last, b'e' | b'E'] => !is_name(last),
+        _ => matches!(before, [b'e' | b'E']),
+    }
+}
+
+fn block_comment(text: &[u8], nests: bool) -> usize {
+    let (mut at, mut depth) = (2, 1);
+    while depth > 0 && at < text.len() {
+        at += match text[at..] {
+            [b'*', b'/', ..] => {
+                depth -= 1;
+                2
+            }
+            [b'/', b'*', ..] if nests => {
+                depth += 1;
+                2
+            }
+            _ => 1,
+        };
+    }
+    at
+}
+
+fn line(text: &[u8]) -> usize {
+    text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len())
+}
+
+/// How quotations are read and values are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiteralRules {
     pub(crate) dialect: Dialect,
@@ -50,7 +150,7 @@ pub(crate) fn substitute<'a>(
     mut values: impl Iterator<Item = Literal<'a>>,
     rules: LiteralRules,
 ) {
-    for (index, part) in parts(sql).enumerate() {
+    for (index, part) in Parts::of(sql, rules).enumerate() {
         if index > 0 {
             rules.push(out, values.next());
         }
@@ -150,6 +250,47 @@ mod tests {
         let text = b"SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
         assert_eq!(substituted(sql, &values, MYSQL), text);
         assert_eq!(substituted("SELECT ?, ?", &[Param::Int(1)], MYSQL), b"SELECT 1, NULL");
+    }
+
+    #[test]
+    fn placeholders_are_none_within_comments() {
+        let counts = |sql: &str| {
+            let count = |dialect| with_placeholders(sql.as_bytes(), dialect).1;
+            [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite].map(count)
+        };
+        for (sql, expected) in [
+            ("SELECT ? /* why? */, ?", [2, 2, 2]),
+            ("SELECT /*+ hint? */ ?", [1, 1, 1]),
+            ("SELECT ? -- it's really?\n, ?", [2, 2, 2]),
+            ("SELECT ? --", [1, 1, 1]),
+            ("SELECT ? /* ?", [1, 1, 1]),
+            ("SELECT 5--?", [1, 0, 0]),
+            ("SELECT 5---?, ?", [2, 0, 0]),
+            ("SELECT 5 # ?", [0, 1, 1]),
+            ("SELECT /*! ? */, /*M! ? */", [2, 0, 0]),
+            ("SELECT /* /* ? */ ? */ ?", [2, 1, 2]),
+            ("SELECT '/*', ?, '--', ?, `#`", [2, 2, 2]),
+        ] {
+            assert_eq!(counts(sql), expected, "{sql}");
+        }
+        let marked = with_placeholders(b"SELECT ? /* why? */, ? -- x?", Dialect::Postgres);
+        assert_eq!(marked, (b"SELECT $1 /* why? */, $2 -- x?".to_vec(), 2));
+    }
+
+    #[test]
+    fn a_backslash_hides_a_quote_where_there_are_escapes() {
+        let one = |sql, rules| substituted(sql, &[Param::Int(1)], rules);
+        let escaped = r"SELECT '\'?', ?";
+        assert_eq!(one(escaped, MYSQL), br"SELECT '\'?', 1");
+        assert_eq!(with_placeholders(escaped.as_bytes(), Dialect::Mysql).1, 1);
+        assert_eq!(one("SELECT `\\`, ?", MYSQL), br"SELECT `\`, 1");
+        let escape = r"SELECT a LIKE 'x' ESCAPE '\', ?";
+        for rules in [WITHOUT_ESCAPES, POSTGRES, SQLITE] {
+            assert_eq!(one(escape, rules), br"SELECT a LIKE 'x' ESCAPE '\', 1");
+            assert_eq!(with_placeholders(escape.as_bytes(), rules.dialect).1, 1);
+        }
+        assert_eq!(one(r"SELECT E'\'?', ?", POSTGRES), br"SELECT E'\'?', 1");
+        assert_eq!(one(r"SELECT date'\', ?", POSTGRES), br"SELECT date'\', 1");
     }
 
     #[test]

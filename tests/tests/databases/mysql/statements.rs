@@ -33,6 +33,7 @@ fn statements() {
 /// What every product must do.
 pub(crate) async fn every_statement(session: &mut MysqlSession) {
     prepared_values(session).await;
+    prepared_numbers(session).await;
     several_results(session).await;
     text_only_statements(session).await;
     errors(session).await;
@@ -98,6 +99,24 @@ async fn prepared_values(session: &mut MysqlSession) {
     assert!(!wrong.is_fatal() && wrong.message().contains("1 placeholders, but 0"), "{wrong}");
     let wrong = session.prepare("SELECT ?", &[]).await.unwrap_err();
     assert!(!wrong.is_fatal(), "{wrong}");
+}
+
+/// What the client library makes of numbers is what the server sends as text.
+async fn prepared_numbers(session: &mut MysqlSession) {
+    run_sql(
+        session,
+        &[
+            "DROP TABLE IF EXISTS n",
+            "CREATE TABLE n (a INT(5) ZEROFILL, b YEAR, c FLOAT, d FLOAT, e FLOAT(9,2)) ENGINE=InnoDB",
+            "INSERT INTO n VALUES (42, 0, 16777216, 1e20, 0.5)",
+        ],
+    )
+    .await;
+    let select = session.prepare("SELECT * FROM n", &[]).await.unwrap();
+    let mut binary = AnswerTable::default();
+    session.execute(select, &[], &mut binary).await.unwrap();
+    assert_eq!(binary.rows, [["00042", "0000", "16777200", "1e20", "0.50"].map(text)]);
+    assert_eq!(ask(session, "SELECT * FROM n").await, binary.rows);
 }
 
 async fn several_results(session: &mut MysqlSession) {

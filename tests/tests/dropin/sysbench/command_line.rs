@@ -142,6 +142,33 @@ fn a_script_of_ones_own_is_executed_and_no_built_in_test_of_its_name() {
 }
 
 #[test]
+fn an_edited_module_is_found_where_the_script_would_find_it() {
+    let (folder, modules) = (Scratch::new(), Scratch::new());
+    let search = format!("{}/?.lua;;", modules.path().display());
+    let on = |words: &[&str]| {
+        let size = ["--db-driver=sqlite", "--table-size=100"];
+        Ran::of(command(folder.path(), &size).env("LUA_PATH", &search).args(words))
+    };
+    let prepared = on(&["oltp_read_write", "prepare"]);
+    assert_eq!(prepared.code, 0, "{}", prepared.all());
+    let rows = || std::fs::read(folder.file("sbtest.db")).expect("a database");
+    let before = rows();
+    std::fs::write(modules.file("oltp_common.lua"), "error('edited')\n").expect("a file");
+    for script in ["oltp_read_write", "/usr/share/sysbench/oltp_read_write.lua"] {
+        let cleanup = on(&[script, "cleanup"]);
+        assert_eq!(cleanup.code, 1, "{}", cleanup.all());
+    }
+    assert!(rows() == before, "the database is as it was");
+    std::fs::remove_file(modules.file("oltp_common.lua")).expect("a file");
+    let mine = "function cleanup() print('mine') end\n";
+    std::fs::write(modules.file("oltp_read_write.lua"), mine).expect("a file");
+    let cleanup = on(&["oltp_read_write", "cleanup"]);
+    assert_eq!(cleanup.code, 0, "{}", cleanup.all());
+    assert!(cleanup.stdout.contains("mine\n"), "{}", cleanup.all());
+    assert!(rows() == before, "the database is as it was");
+}
+
+#[test]
 fn an_unchanged_script_means_its_test_wherever_it_is() {
     let installed = Path::new("/usr/share/sysbench/oltp_delete.lua");
     if !installed.exists() {

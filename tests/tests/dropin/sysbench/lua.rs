@@ -2,6 +2,7 @@
 
 use super::support::{command, number, shape};
 use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
@@ -338,6 +339,35 @@ fn without_a_command_only_the_top_level_is_executed() {
     if let Some(program) = peer("sysbench") {
         let theirs = Ran::of(Command::new(program).current_dir(folder.path()).arg("./t.lua"));
         assert!(theirs.stdout.ends_with("\ntop\tnil\n"), "{}", theirs.all());
+    }
+}
+
+#[test]
+fn a_script_on_standard_input_is_executed_by_each_worker() {
+    let folder = Scratch::new();
+    let script = "function thread_init() print('worker', sysbench.tid) end\n\
+                  function check() error('no') end\n\
+                  function event() end\n\
+                  sysbench.cmdline.commands = {check = {check}}\n";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    for name in ["-", "/dev/stdin"] {
+        let of = |words: &[&str]| {
+            let mut run = command_of(&folder);
+            run.stdin(File::open(folder.file("t.lua")).expect("a script"));
+            Ran::of(run.args(words))
+        };
+        let ran = of(&["--threads=2", "--time=0", "--events=9", name, "run"]);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        for worker in ["worker\t0\n", "worker\t1\n"] {
+            assert!(ran.stdout.contains(worker), "{}", ran.all());
+        }
+        let swept = of(&["--threads=1,2", "--time=0", "--events=9", name, "run"]);
+        assert_eq!(swept.stdout.matches("worker\t0\n").count(), 2, "{}", swept.all());
+        let failed = of(&[name, "check"]);
+        assert_eq!(failed.code, 1, "{}", failed.all());
+        assert!(failed.all().contains("stdin:2: no"), "{}", failed.all());
+        let unknown = of(&[name, "cleanup"]);
+        assert!(unknown.stderr.contains("'stdin' test does not implement"), "{}", unknown.all());
     }
 }
 

@@ -246,6 +246,31 @@ fn a_server_that_comes_back_is_connected_to_again_when_asked_for() {
 }
 
 #[test]
+fn a_server_that_never_comes_back_is_said_at_the_end() {
+    let mut server = server_or_skip!(MariaDb, "a_server_that_never_comes_back_is_said_at_the_end");
+    let folder = Scratch::new();
+    let options = ["--mysql-ignore-errors=all", "--json=result.json"];
+    let child = endless(&server, &folder, &options);
+    server.kill();
+    // With a whole second in which nothing is executed.
+    std::thread::sleep(Duration::from_secs(3));
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("a signal");
+    let ran = Ran::from(child.wait_with_output().expect("an end"));
+    assert_eq!(ran.code, 130, "{}", ran.all());
+    for words in [
+        "Failed attempts to open lost connections again: ",
+        "can't be reached: ",
+        "Nothing was executed after the first ",
+    ] {
+        assert!(ran.stderr.contains(words), "{words} {}", ran.all());
+    }
+    let json = std::fs::read_to_string(folder.file("result.json")).expect("the result");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["notes"].to_string().contains("Nothing was executed after"), "{json}");
+}
+
+#[test]
 fn a_server_that_hangs_beyond_the_end_does_not_keep_the_report() {
     let name = "a_server_that_hangs_beyond_the_end_does_not_keep_the_report";
     let server = server_or_skip!(MariaDb, name);

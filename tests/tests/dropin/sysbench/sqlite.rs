@@ -73,6 +73,18 @@ fn prepare_run_cleanup() {
 }
 
 #[test]
+fn a_file_that_is_missing_is_made_by_prepare_alone() {
+    let folder = Scratch::new();
+    for command in ["run", "cleanup", "prewarm"] {
+        let ran = on(&folder, &["--sqlite-db=t.db", "oltp_read_only", command]);
+        assert_eq!(ran.code, 1, "{}", ran.all());
+        assert!(ran.stdout.contains("FATAL: There is no SQLite file t.db"), "{}", ran.all());
+        assert!(ran.stderr.contains("hint: run prepare first"), "{}", ran.all());
+        assert!(!folder.file("t.db").exists());
+    }
+}
+
+#[test]
 fn interval_lines_percentiles_histogram_and_json() {
     let folder = prepared("1", "500");
     let ran = on(
