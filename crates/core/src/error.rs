@@ -80,6 +80,8 @@ pub struct ErrorParts {
     pub statement: Option<String>,
     /// Where the server was, such as in a function: lines that begin with `QUERY:` or `CONTEXT:`.
     pub context: Option<String>,
+    /// How the hosts failed that were tried before this one.
+    pub earlier: Vec<DbError>,
 }
 
 const POOLER_HINT: &str = "is a pooler in between that gives the server's sessions to other clients (PgBouncer's \
@@ -178,6 +180,7 @@ impl DbError {
             hint: None,
             statement: None,
             context: None,
+            earlier: Vec::new(),
         })
     }
 
@@ -210,6 +213,12 @@ impl DbError {
     #[must_use]
     pub fn with_statement(self, statement: impl Into<String>) -> Self {
         self.with(|parts| parts.statement = Some(statement.into()))
+    }
+
+    /// Keeps how the hosts failed that were tried before.
+    #[must_use]
+    pub fn after(self, earlier: Vec<DbError>) -> Self {
+        self.with(|parts| parts.earlier = earlier)
     }
 
     /// Names the server of the connection, unless the error names one already.
@@ -262,6 +271,10 @@ impl DbError {
 
     pub fn context(&self) -> Option<&str> {
         self.0.context.as_deref()
+    }
+
+    pub fn earlier(&self) -> &[DbError] {
+        &self.0.earlier
     }
 
     pub fn statement(&self) -> Option<&str> {

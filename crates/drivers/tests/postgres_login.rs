@@ -140,7 +140,10 @@ fn passwords(server: &Postgres) {
             assert_eq!((who, is_tls), (format!("{user} {}", tls == "require"), tls == "require"));
             let wrong = format!("postgres://{user}:s3cr3t@{place}");
             rejected(&wrong, "28P01", "password authentication failed");
-            rejected(&format!("postgres://{user}@{place}"), "28P01", "none is given");
+            let without = format!("postgres://{user}@{place}");
+            rejected(&without, "28P01", "none is given");
+            let hint = login(&without).unwrap_err().hint().unwrap_or_default().to_owned();
+            assert!(hint.starts_with("give it in PGPASSWORD, "), "{hint}");
         }
     }
 }

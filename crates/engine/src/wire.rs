@@ -22,6 +22,8 @@ struct PartsForm {
     hint: Option<String>,
     statement: Option<String>,
     context: Option<String>,
+    #[serde(skip)]
+    earlier: Vec<DbError>,
 }
 
 #[derive(Serialize, Deserialize)]

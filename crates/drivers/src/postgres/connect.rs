@@ -290,8 +290,10 @@ impl Login<'_> {
                 "The server at {} asks for a password for the user {user}, and none is given.",
                 self.address
             );
-            DbError::rejected(0, *b"28P01", message)
-                .with_hint("give it in the URL, in DYNO_PASSWORD_NAME (NAME: the target's, in capitals) or in ~/.pgpass")
+            DbError::rejected(0, *b"28P01", message).with_hint(
+                "give it in PGPASSWORD, in the URL, in DYNO_PASSWORD_NAME (NAME: the target's, \
+                 in capitals) or in ~/.pgpass",
+            )
         })
     }
 

@@ -54,8 +54,17 @@ pub(super) fn login_error(report: &ServerReport<'_>) -> DbError {
     }
 }
 
-/// A failed connection in libpq's words, if it has any.
+/// A failed connection in libpq's words, if it has any: those of each host that was tried.
 pub fn libpq_connection_failure(error: &DbError) -> Option<String> {
+    if error.earlier().is_empty() {
+        return failure_of_host(error);
+    }
+    let words = |error: &DbError| failure_of_host(error).unwrap_or_else(|| error.to_string());
+    let hosts: Vec<String> = error.earlier().iter().chain([error]).map(words).collect();
+    Some(hosts.join("\n"))
+}
+
+fn failure_of_host(error: &DbError) -> Option<String> {
     let (place, question) = match error.address()? {
         Address::Tcp { host, port } => (
             format!("at \"{host}\", port {port}"),
@@ -177,5 +186,13 @@ mod tests {
             "connection to server at \"db\", port 5433 failed: FATAL:  role \"x\" does not exist"
         );
         assert_eq!(words(DbError::unreachable("It is gone.").at(&tcp)), None);
+        let first = DbError::not_connected(Address::Tcp { host: "a".to_owned(), port: 1 }, 111);
+        let both = words(DbError::login(0, *b"28000", "no role").at(&tcp).after(vec![first]));
+        assert_eq!(
+            both.unwrap(),
+            "connection to server at \"a\", port 1 failed: Connection refused\n\
+             \tIs the server running on that host and accepting TCP/IP connections?\n\
+             connection to server at \"db\", port 5433 failed: FATAL:  no role"
+        );
     }
 }

@@ -122,20 +122,27 @@ impl PostgresDriver {
         if wanted == SessionAttributes::Any && self.settings.order == HostOrder::Rotating {
             return self.connect_to(number).await;
         }
-        let mut result = Err(DbError::unreachable("The target has no host."));
+        let mut failures = Vec::new();
         for number in (0..self.settings.hosts.count()).map(|later| number.wrapping_add(later)) {
-            result = self.connect_to(number).await;
-            if let Ok(session) = &mut result {
-                let Some(objection) = wanted.objection(session).await? else { return result };
-                result = Err(unwanted(self.settings.hosts.pick(number).address(), objection));
-            } else if wanted == SessionAttributes::Any
-                && result.as_ref().is_err_and(|error| error.cause() == Cause::Rejected)
-            {
-                // A server that refuses the user is one that answers.
-                return result;
+            let failure = match self.connect_to(number).await {
+                Ok(mut session) => match wanted.objection(&mut session).await? {
+                    None => return Ok(session),
+                    Some(objection) => {
+                        unwanted(self.settings.hosts.pick(number).address(), objection)
+                    }
+                },
+                Err(error) => error,
+            };
+            // A server that refuses the user is one that answers.
+            let is_last = wanted == SessionAttributes::Any && failure.cause() == Cause::Rejected;
+            failures.push(failure);
+            if is_last {
+                break;
             }
         }
-        result
+        let last = failures.pop();
+        let last = last.unwrap_or_else(|| DbError::unreachable("The target has no host."));
+        Err(last.after(failures))
     }
 
     async fn connect_to(&self, number: u32) -> DbResult<PostgresSession> {

@@ -84,6 +84,8 @@ Common options:
 Options of dyno (off by default, so that reports look as ever):
   --target=URL             any database: mysql://USER@HOST/DB, sqlite:FILE, postgres://...;
                            such a URL may also stand in the place of DBNAME
+  -c LIST                  several numbers, such as 1,2,4: a run of each, and a table at the end; -l then
+                           writes PREFIX.PID.level1 in the first run, .level2 in the second, ...
   --percentiles=LIST       add a line per percentile of the latency, such as 50,95,99.9
   --json=FILE              write the result as JSON (\"-\" is standard output)
   --paper                  run each number of -c as `dyno run` does, checks and looks at the server
@@ -104,9 +106,10 @@ Better than the original:
   same time, not one after the other. With -C connecting is inside, as ever.
   A client that stops after an error makes the run fail visibly: standard error states how many
   clients stopped and how many of the transactions asked for were executed (exit code 2).
-  A run in which nothing was executed is an error (exit code 1).
-  The latency average is always measured, of successful transactions, never computed from the time
-  of the run.
+  A run in which nothing was executed is an error (exit code 1), and so is one with
+  --continue-on-error in which no transaction succeeded because of errors that are no conflicts.
+  The latency average is measured, of successful transactions, not computed from the time of the
+  run; with -C it is computed as ever (unless -P, -R or -L), and so includes connecting.
   Statistics of -r and of several scripts are exact under any -j.
   Nothing that one client does stalls another: not \\shell, not a slow connect, not the first
   PREPARE.
@@ -122,7 +125,7 @@ Kept as it is: with -R each of the -j threads draws arrivals of its own at its s
 which wait for the clients of that thread only. The latency so depends on -j; with -j 1, and in
 dyno run, all clients take from one queue.
 
-Exit codes: 0 fine, 1 wrong option or script, no connection, or nothing executed, 2 at least one
-client stopped before the others, 130 stopped with Ctrl-C, 143 stopped by SIGTERM (the report of
-what was done until then is printed).
+Exit codes: 0 fine, 1 wrong option or script, no connection, or nothing executed or successful, 2 at
+least one client stopped before the others, 130 stopped with Ctrl-C, 143 stopped by SIGTERM (the
+report of what was done until then is printed).
 ";

@@ -73,27 +73,32 @@ fn has_secret(word: &str) -> bool {
 }
 
 fn main_of(words: &[String]) -> Result<Exit, Refusal> {
-    let Some(levels) = sweep_of(words) else { return main_of_one(words, &mut None) };
+    let Some(levels) = sweep_of(words) else { return main_of_one(words, None, &mut None) };
     if words.iter().any(|word| word.starts_with("--hdr")) {
         let message =
             "the file of --hdr holds one run: a list of clients would write it anew for each";
         return Err(Refusal::error(message));
     }
     let mut json = JsonList::of(words)?;
-    let mut refused = None;
+    let (mut level, mut is_measured, mut refused) = (0, false, None);
     let (exit, table) = sweep::sweep("clients", &levels.clients, |clients, measured| {
+        level += 1;
         let mut own = levels.words(words, clients);
         if let Some(json) = &json {
             json.redirect(&mut own);
         }
-        let exit = main_of_one(&own, measured);
+        let exit = main_of_one(&own, Some(level), measured);
+        is_measured |= measured.is_some();
         let taken = json.as_mut().map_or(Ok(()), JsonList::take).map_err(Refusal::from);
         exit.and_then(|exit| taken.map(|()| exit)).unwrap_or_else(|refusal| {
             refused = Some(refusal);
             Exit::Failed
         })
     });
-    output::data(&table);
+    // Of nothing there is no table: what was refused is all that is said.
+    if is_measured {
+        output::data(&table);
+    }
     refused.map_or(Ok(exit), Err)
 }
 
@@ -135,8 +140,12 @@ fn list_of(word: &str) -> &str {
     word.strip_prefix("--client=").or(word.strip_prefix("-c")).unwrap_or(word)
 }
 
-/// A command line with one number of clients. A run leaves what it has `measured`.
-fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Result<Exit, Refusal> {
+/// A command line with one number of clients: of a list, that at place `level`. A run leaves what it has `measured`.
+fn main_of_one(
+    words: &[String],
+    level: Option<usize>,
+    measured: &mut Option<SweepLevel>,
+) -> Result<Exit, Refusal> {
     // As in pgbench, these words count in the first place only.
     match words.first().map(String::as_str) {
         Some("--help" | "-?") => {
@@ -151,7 +160,7 @@ fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Result<Ex
     }
     let mut loader = Loader::default();
     let seed = std::env::var("PGBENCH_RANDOM_SEED").ok();
-    let settings = match command_line::read(words, seed.as_deref(), &mut loader) {
+    let mut settings = match command_line::read(words, seed.as_deref(), &mut loader) {
         Ok(settings) => settings,
         Err(Stop::Refused(refusal)) => return Err(refusal),
         Err(Stop::List) => {
@@ -167,8 +176,9 @@ fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Result<Ex
     if settings.initialize {
         return initialize::run(&settings);
     }
-    let (exit, level) = self::run::run(&settings, loader, words)?;
-    *measured = Some(level);
+    settings.log.level = level;
+    let (exit, done) = self::run::run(&settings, loader, words)?;
+    *measured = Some(done);
     Ok(exit)
 }
 

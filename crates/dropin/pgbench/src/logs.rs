@@ -133,11 +133,13 @@ struct LogFile {
 impl LogFile {
     fn create(settings: &Settings, thread: usize, sampling: PgRng) -> Result<Self, Refusal> {
         let prefix = settings.log.prefix.as_deref().unwrap_or("pgbench_log");
-        let process = std::process::id();
-        let name = match thread {
-            0 => format!("{prefix}.{process}"),
-            thread => format!("{prefix}.{process}.{thread}"),
-        };
+        let mut name = format!("{prefix}.{}", std::process::id());
+        if let Some(level) = settings.log.level {
+            name.push_str(&format!(".level{level}"));
+        }
+        if thread > 0 {
+            name.push_str(&format!(".{thread}"));
+        }
         let file = File::create(&name)
             .map_err(|error| format!("could not open logfile \"{name}\": {}", words(&error)))?;
         Ok(LogFile {

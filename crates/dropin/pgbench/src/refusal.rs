@@ -1,6 +1,6 @@
 //! Why a command line can't be followed, in pgbench's lines.
 
-use dyno_core::{DbError, Dialect};
+use dyno_core::{DbError, Dialect, ErrorOrigin};
 use dyno_drivers::postgres::libpq_connection_failure;
 use std::fmt;
 
@@ -19,7 +19,12 @@ impl Refusal {
         if dialect == Dialect::Postgres
             && let Some(words) = libpq_connection_failure(error)
         {
-            return Refusal::error(words);
+            let refusal = Refusal::error(words);
+            return match error.hint() {
+                // The last of several hosts failed for a reason of dyno's own.
+                Some(hint) if error.origin() == ErrorOrigin::Dyno => refusal.with_hint(hint),
+                _ => refusal,
+            };
         }
         let refusal = Refusal::error(error);
         match error.hint() {

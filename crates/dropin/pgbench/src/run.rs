@@ -17,7 +17,7 @@ use dyno_engine::{
 };
 use dyno_facts::{SeriesRow, TrialStatus};
 use dyno_pgbench::DRIVE_ON;
-use dyno_pgbench::run::{PgBench, PgbenchOptions, Talk, VerboseErrors};
+use dyno_pgbench::run::{PgBench, PgbenchOptions, ScriptStatistics, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_runner::output;
 use dyno_runner::sweep::SweepLevel;
@@ -29,6 +29,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Connecting has no limit of its own: the target has one per connection.
 const CONNECT_LIMIT: Nanos = 24 * 3_600 * SECOND;
+
+const INCOMPLETE: &str = "pgbench: error: Run was aborted; the above results are incomplete.";
 
 /// Runs the scripts and prints the report. `words` is the command line.
 pub(super) fn run(
@@ -208,6 +210,7 @@ impl Job<'_> {
             if result.unfinished > 0 {
                 output::talk_lines(&cut_line(settings, result.unfinished));
             }
+            output::talk(INCOMPLETE);
             return Exit::Interrupted;
         }
         if let (TrialEnd::Miscounted { .. }, Some(why)) = (&result.ended, result.ended.failure()) {
@@ -216,7 +219,7 @@ impl Job<'_> {
         }
         if stopped > 0 {
             output::talk_lines(&stopped_line(settings, stopped, total.total()));
-            output::talk("pgbench: error: Run was aborted; the above results are incomplete.");
+            output::talk(INCOMPLETE);
             return Exit::Aborted;
         }
         if total.processed() + total.failed() == 0 {
@@ -224,6 +227,13 @@ impl Job<'_> {
             output::talk_lines(
                 "pgbench: hint: Run longer (-T), or raise the rate (-R) or the limit (-L).",
             );
+            return Exit::Failed;
+        }
+        if let Some(error) = first_of_nothing_but_errors(result, &total) {
+            output::talk_lines(&format!(
+                "pgbench: error: No transaction succeeded. The first error was: {error}\n\
+                 pgbench: hint: Correct the script; --verbose-errors prints every error."
+            ));
             return Exit::Failed;
         }
         Exit::Done
@@ -236,6 +246,20 @@ fn stopped(result: &TrialResult) -> u32 {
         TrialEnd::Aborted(_) => result.retired.max(1),
         _ => result.retired,
     }
+}
+
+/// The first error that is no conflict between clients, where such errors left no success.
+fn first_of_nothing_but_errors<'a>(
+    result: &'a TrialResult,
+    total: &ScriptStatistics,
+) -> Option<&'a str> {
+    if total.processed() > 0 || total.other_failures == 0 {
+        return None;
+    }
+    let conflicts = [ErrorClass::Serialization, ErrorClass::Deadlock, ErrorClass::LockTimeout];
+    let mut errors = result.total.errors.0.iter();
+    let first = errors.find(|error| !conflicts.contains(&error.class))?;
+    Some(&first.message)
 }
 
 /// How much of what was asked for was done although clients stopped.

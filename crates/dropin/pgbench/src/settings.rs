@@ -29,6 +29,8 @@ pub(super) struct LogSettings {
     /// Above 0 and up to 1.
     pub(super) sampling_rate: Option<f64>,
     pub(super) aggregate_s: Option<u32>,
+    /// The place of this run among those of a list of clients, from 1.
+    pub(super) level: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

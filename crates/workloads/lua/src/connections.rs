@@ -62,6 +62,17 @@ macro_rules! with_session {
     };
 }
 
+/// How the session of a slot reads quotations.
+macro_rules! literal_rules {
+    ($self:ident, $engine:expr, $number:expr) => {{
+        let lent = $engine;
+        with_session!($self, lent, $number, session => Ok(LiteralRules {
+            dialect: $self.driver.dialect(),
+            has_backslash_escapes: session.has_backslash_escapes(),
+        }))
+    }};
+}
+
 #[cold]
 fn closed() -> DbError {
     DbError::workload("the connection is closed")
@@ -274,16 +285,16 @@ impl<'a, D: Driver> Connections<'a, D> {
 
     async fn prepare<S: Session>(
         &mut self,
-        engine: Option<&mut S>,
+        mut engine: Option<&mut S>,
         connection: usize,
         sql: &[u8],
     ) -> DbResult<LuaAnswer> {
         let dialect = self.driver.dialect();
-        let marked = if self.prepares { dialect } else { Dialect::Mysql };
         if self.prepares {
             utf8(sql)?;
         }
-        let (sql, placeholders) = sql::with_placeholders(sql, marked);
+        let rules = literal_rules!(self, engine.as_deref_mut(), connection)?;
+        let (sql, placeholders) = sql::with_placeholders(sql, rules, self.prepares);
         if let Some(number) = self.statements.again(connection, &sql) {
             return Ok(LuaAnswer::Number(number));
         }
@@ -364,11 +375,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         check_bound(values.len(), statement.placeholders)
             .map_err(|error| failed(&self.counters, error, &statement.sql))?;
         if !self.prepares {
-            let lent = engine.as_deref_mut();
-            let has_backslash_escapes = with_session!(self, lent, connection, session => {
-                Ok(session.has_backslash_escapes())
-            })?;
-            let rules = LiteralRules { dialect: self.driver.dialect(), has_backslash_escapes };
+            let rules = literal_rules!(self, engine.as_deref_mut(), connection)?;
             let mut text = self.shared.sql.take();
             text.clear();
             sql::substitute(&mut text, &statement.sql, values.literals(&statement.types), rules);

@@ -5,45 +5,41 @@ use dyno_core::{Dialect, Param};
 use std::fmt::Display;
 use std::io::Write as _;
 
-/// The statement with the placeholders of its dialect, and their number.
-pub(crate) fn with_placeholders(sql: &[u8], dialect: Dialect) -> (Vec<u8>, usize) {
-    let mut parts = Parts::of(sql, LiteralRules { dialect, has_backslash_escapes: true });
-    if dialect == Dialect::Postgres {
-        let mut text = Vec::with_capacity(sql.len());
-        let mut placeholders = 0;
-        for (index, part) in parts.enumerate() {
-            if index > 0 {
-                push(&mut text, format_args!("${index}"));
-            }
-            text.extend_from_slice(part);
-            placeholders = index;
+/// The number of a statement's placeholders, and the statement: with those of its dialect where the server prepares it.
+pub(crate) fn with_placeholders(
+    sql: &[u8],
+    rules: LiteralRules,
+    is_prepared: bool,
+) -> (Vec<u8>, usize) {
+    let parts = Parts::of(sql, rules);
+    if !is_prepared || rules.dialect != Dialect::Postgres {
+        return (sql.to_vec(), parts.count() - 1);
+    }
+    let mut text = Vec::with_capacity(sql.len());
+    let mut placeholders = 0;
+    for (index, part) in parts.enumerate() {
+        if index > 0 {
+            push(&mut text, format_args!("${index}"));
         }
-        return (text, placeholders);
+        text.extend_from_slice(part);
+        placeholders = index;
     }
-    let mut count = parts.by_ref().count();
-    if parts.is_quote_open {
-        // The mode of the session is not known here: this text is none of one with escapes.
-        let rules = LiteralRules { dialect, has_backslash_escapes: false };
-        count = Parts::of(sql, rules).count();
-    }
-    (sql.to_vec(), count - 1)
+    (text, placeholders)
 }
 
 /// The parts of a statement before, between and after its `?`, which count only outside of quotes and comments.
 struct Parts<'a> {
     rest: Option<&'a [u8]>,
     rules: LiteralRules,
-    /// A quotation has no end.
-    is_quote_open: bool,
 }
 
 impl<'a> Parts<'a> {
     fn of(sql: &'a [u8], rules: LiteralRules) -> Self {
-        Parts { rest: Some(sql), rules, is_quote_open: false }
+        Parts { rest: Some(sql), rules }
     }
 
     /// Where the quotation, the comment or else the byte at `at` ends.
-    fn end_of(&mut self, sql: &[u8], at: usize) -> usize {
+    fn end_of(&self, sql: &[u8], at: usize) -> usize {
         let dialect = self.rules.dialect;
         let is_mysql = dialect == Dialect::Mysql;
         let rest = &sql[at..];
@@ -54,9 +50,7 @@ impl<'a> Parts<'a> {
                     Dialect::Postgres => *quote == b'\'' && ends_with_e(&sql[..at]),
                     Dialect::Sqlite => false,
                 };
-                let closed = quotation(rest, has_escapes);
-                self.is_quote_open |= closed.is_none();
-                closed.unwrap_or(rest.len())
+                quotation(rest, has_escapes).unwrap_or(rest.len())
             }
             // MySQL executes what is in these.
             [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] if is_mysql => 2,
@@ -242,10 +236,11 @@ mod tests {
     #[test]
     fn placeholders_are_those_outside_of_quotes() {
         let sql = "SELECT '?', \"?\" FROM t WHERE a=? AND b=?";
-        let marked = |dialect| with_placeholders(sql.as_bytes(), dialect);
-        assert_eq!(marked(Dialect::Mysql), (sql.as_bytes().to_vec(), 2));
+        let marked = |rules| with_placeholders(sql.as_bytes(), rules, true);
+        assert_eq!(marked(MYSQL), (sql.as_bytes().to_vec(), 2));
         let postgres = b"SELECT '?', \"?\" FROM t WHERE a=$1 AND b=$2";
-        assert_eq!(marked(Dialect::Postgres), (postgres.to_vec(), 2));
+        assert_eq!(with_placeholders(sql.as_bytes(), POSTGRES, false), marked(MYSQL));
+        assert_eq!(marked(POSTGRES), (postgres.to_vec(), 2));
         let values = [Param::Int(-5), Param::Text(b"it's")];
         let text = b"SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
         assert_eq!(substituted(sql, &values, MYSQL), text);
@@ -255,8 +250,8 @@ mod tests {
     #[test]
     fn placeholders_are_none_within_comments() {
         let counts = |sql: &str| {
-            let count = |dialect| with_placeholders(sql.as_bytes(), dialect).1;
-            [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite].map(count)
+            let count = |rules| with_placeholders(sql.as_bytes(), rules, true).1;
+            [MYSQL, POSTGRES, SQLITE].map(count)
         };
         for (sql, expected) in [
             ("SELECT ? /* why? */, ?", [2, 2, 2]),
@@ -273,7 +268,7 @@ mod tests {
         ] {
             assert_eq!(counts(sql), expected, "{sql}");
         }
-        let marked = with_placeholders(b"SELECT ? /* why? */, ? -- x?", Dialect::Postgres);
+        let marked = with_placeholders(b"SELECT ? /* why? */, ? -- x?", POSTGRES, true);
         assert_eq!(marked, (b"SELECT $1 /* why? */, $2 -- x?".to_vec(), 2));
     }
 
@@ -282,12 +277,12 @@ mod tests {
         let one = |sql, rules| substituted(sql, &[Param::Int(1)], rules);
         let escaped = r"SELECT '\'?', ?";
         assert_eq!(one(escaped, MYSQL), br"SELECT '\'?', 1");
-        assert_eq!(with_placeholders(escaped.as_bytes(), Dialect::Mysql).1, 1);
+        assert_eq!(with_placeholders(escaped.as_bytes(), MYSQL, true).1, 1);
         assert_eq!(one("SELECT `\\`, ?", MYSQL), br"SELECT `\`, 1");
         let escape = r"SELECT a LIKE 'x' ESCAPE '\', ?";
         for rules in [WITHOUT_ESCAPES, POSTGRES, SQLITE] {
             assert_eq!(one(escape, rules), br"SELECT a LIKE 'x' ESCAPE '\', 1");
-            assert_eq!(with_placeholders(escape.as_bytes(), rules.dialect).1, 1);
+            assert_eq!(with_placeholders(escape.as_bytes(), rules, true).1, 1);
         }
         assert_eq!(one(r"SELECT E'\'?', ?", POSTGRES), br"SELECT E'\'?', 1");
         assert_eq!(one(r"SELECT date'\', ?", POSTGRES), br"SELECT date'\', 1");

@@ -64,7 +64,9 @@ impl LogColumns {
         };
         let _ = write!(out, " {script} {} {}", ended_us / 1_000_000, ended_us % 1_000_000);
         if self.lag {
-            let _ = write!(out, " {}", entry.lag_us);
+            // As in pgbench: what was not processed has no latency, and no lag.
+            let is_processed = matches!(entry.logged, LoggedOutcome::Processed(_));
+            let _ = write!(out, " {}", if is_processed { entry.lag_us } else { 0 });
         }
         if self.retries {
             let _ = write!(out, " {}", entry.retries);
@@ -218,11 +220,10 @@ mod tests {
         // Microseconds are a number of their own, without zeros before it.
         assert_eq!(line(plain, LoggedOutcome::Processed(2_209)), "3 2 2209 1 1795287049 111\n");
         assert_eq!(line(plain, LoggedOutcome::DeadlockFailure), "3 2 failed 1 1795287049 111\n");
-        assert_eq!(line(ALL, LoggedOutcome::Skipped), "3 2 skipped 1 1795287049 111 40 2\n");
-        assert_eq!(
-            line(ALL, LoggedOutcome::SerializationFailure).split(' ').nth(2),
-            Some("serialization")
-        );
+        assert_eq!(line(ALL, LoggedOutcome::Processed(7)), "3 2 7 1 1795287049 111 40 2\n");
+        assert_eq!(line(ALL, LoggedOutcome::Skipped), "3 2 skipped 1 1795287049 111 0 2\n");
+        let failed = line(ALL, LoggedOutcome::SerializationFailure);
+        assert_eq!(failed, "3 2 serialization 1 1795287049 111 0 2\n");
         assert_eq!(line(ALL, LoggedOutcome::DeadlockFailure).split(' ').nth(2), Some("deadlock"));
         assert_eq!(line(ALL, LoggedOutcome::OtherFailure).split(' ').nth(2), Some("other"));
     }

@@ -133,6 +133,7 @@ const LINES: &[&[&str]] = &[
     &["-h", "127.0.0.1", "-p", "PORT", "x"],
     &["-h", "127.0.0.1", "-p", "PORT", "-i", "x"],
     &["-h", "127.0.0.1,127.0.0.1", "-p", "1,2,3", "x"],
+    &["-h", "127.0.0.1,127.0.0.1", "-p", "PORT,1", "x"],
     &["host=127.0.0.1 port=PORT dbname=x"],
     &["postgres://127.0.0.1:PORT/x"],
     &["postgres://h:p"],
@@ -171,6 +172,21 @@ fn every_mistake_is_said_as_the_original_says_it() {
         assert_same(folder.path(), &line, str::to_owned, |_| {});
     }
     assert!(LINES.len() > 60);
+}
+
+#[test]
+fn every_host_that_was_tried_is_named() {
+    let folder = Scratch::new();
+    let port = closed_port();
+    let name = format!("host=127.0.0.1,127.0.0.1 port={port},1 user=u dbname=x");
+    let ran = finish(&mut ours(folder.path(), &[&name]));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    for port in [port.as_str(), "1"] {
+        let refused = format!(
+            "connection to server at \"127.0.0.1\", port {port} failed: Connection refused"
+        );
+        assert!(ran.stderr.contains(&refused), "{}", ran.all());
+    }
 }
 
 #[test]

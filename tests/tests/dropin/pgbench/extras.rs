@@ -78,6 +78,32 @@ fn the_built_in_scripts_run_on_mysql() {
 }
 
 #[test]
+fn each_level_of_a_sweep_has_logs_of_its_own() {
+    let folder = folder_with_tables("1");
+    let arguments = ["-n", "-S", "-t", "5", "-c", "2,1,1", "-l", "--log-prefix=log", DATABASE];
+    let ran = run(folder.path(), &arguments);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let mut lines = [0; 3];
+    for entry in std::fs::read_dir(folder.path()).expect("the folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some((_, rest)) = name.split_once(".level") else { continue };
+        assert!(name.starts_with("log."), "{name}");
+        let level: usize = rest[..1].parse().expect("the place of a level");
+        let text = std::fs::read_to_string(entry.path()).expect("a log");
+        lines[level - 1] += text.lines().count();
+    }
+    assert_eq!(lines, [10, 5, 5], "{}", ran.all());
+}
+
+#[test]
+fn what_a_sweep_refuses_has_nothing_on_standard_output() {
+    let folder = Scratch::new();
+    let ran = run(folder.path(), &["-c", "1,2", "-t", "2", "-T", "2", DATABASE]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.all());
+    assert!(ran.stderr.contains("(-t) or a duration (-T), not both"), "{}", ran.all());
+}
+
+#[test]
 fn results_come_as_percentiles_json_and_histograms() {
     let folder = folder_with_tables("1");
     let arguments = [
@@ -181,6 +207,18 @@ fn errors_can_end_everything_or_nothing() {
 }
 
 #[test]
+fn a_run_in_which_every_transaction_is_an_error_is_one_itself() {
+    let folder = folder_with_tables("1");
+    std::fs::write(folder.file("wrong.sql"), "SELEC 1;\n").expect("a file");
+    let arguments = ["-n", "-t", "5", "-f", "wrong.sql", "--continue-on-error", DATABASE];
+    let ran = run(folder.path(), &arguments);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stdout.contains("number of failed transactions: 5 (100.000%)"), "{}", ran.all());
+    assert_eq!(ran.stderr.matches("No transaction succeeded").count(), 1, "{}", ran.all());
+    assert!(ran.stderr.contains("syntax error"), "{}", ran.all());
+}
+
+#[test]
 fn a_run_in_which_nothing_was_executed_is_an_error() {
     let folder = folder_with_tables("1");
     let ran = run(folder.path(), &["-n", "-S", "-R", "0.0001", "-T", "1", DATABASE]);
@@ -235,6 +273,7 @@ fn an_interrupted_run_has_its_report() {
         let ran = running.end();
         assert_eq!(ran.code, code, "{}\n{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("\ntps = "), "{}", ran.stdout);
+        assert!(ran.stderr.contains("the above results are incomplete."), "{}", ran.stderr);
     }
 }
 
@@ -305,6 +344,32 @@ fn an_interrupted_initialization_stops_at_the_server_too() {
                     HAVING count(*) <> 100000) AS torn";
         assert_eq!(server.sbtest(torn).expect("the tables").trim(), "0", "{arguments:?}");
     }
+}
+
+/// The letter é of LATIN1, whose code is 233.
+const LATIN1: &[u8] =
+    b"\\set n 232\nSELECT 1 / (ascii('\xe9') - :n);\nSELECT 1 / (ascii('\xe9') - 232);\n";
+
+#[test]
+fn statements_that_are_not_utf_8_are_sent_as_they_are() {
+    let server = server_or_skip!(Postgres, "statements_that_are_not_utf_8_are_sent_as_they_are");
+    let folder = Scratch::new();
+    std::fs::write(folder.file("latin1.sql"), LATIN1).expect("a file");
+    let url = server.url();
+    let mut command = ours(folder.path(), &["-n", "-f", "latin1.sql", "-t", "2", &url]);
+    let ran = finish(command.env("PGCLIENTENCODING", "LATIN1"));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stdout.contains("actually processed: 2/2\n"), "{}", ran.all());
+}
+
+#[test]
+fn statements_that_are_not_utf_8_need_the_simple_mode() {
+    let folder = Scratch::new();
+    std::fs::write(folder.file("latin1.sql"), LATIN1).expect("a file");
+    let ran = run(folder.path(), &["-n", "-M", "prepared", "-f", "latin1.sql", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let why = "statement is not valid UTF-8, which only the query mode \"simple\" can send: SELECT";
+    assert!(ran.stderr.contains(why), "{}", ran.all());
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn every_option_of_a_run_is_taken() {
             wanted: true,
             prefix: Some("p".to_owned()),
             sampling_rate: Some(0.5),
-            aggregate_s: None,
+            ..crate::settings::LogSettings::default()
         },
         ..Settings::new(9)
     };

@@ -156,7 +156,13 @@ impl Report<'_> {
                  {late}/{processed} ({late_percent:.3}%)"
             )?;
         }
-        if let Some(latency) = latency {
+        if settings.connect_each && !settings.has_deviation() {
+            // Not measured, so that connecting is part of it, as it is of tps.
+            let all = f64::from(settings.clients) * self.seconds;
+            let average_ms = 1_000.0 * all / counts.total() as f64;
+            let note = if counts.failures() > 0 { " (including failures)" } else { "" };
+            writeln!(f, "latency average = {average_ms:.3} ms{note}")?;
+        } else if let Some(latency) = latency {
             writeln!(f, "latency average = {:.3} ms", latency.average_ms)?;
             if settings.has_deviation() {
                 writeln!(f, "latency stddev = {:.3} ms", latency.stddev_ms)?;

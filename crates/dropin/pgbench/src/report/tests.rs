@@ -173,6 +173,35 @@ fn reports_have_every_byte_of_the_originals() {
     }
 }
 
+/// Measured are 4.7 ms, without connecting.
+#[test]
+fn the_average_of_connect_each_has_the_connecting_in_it() {
+    let script = Script { description: "x.sql".to_owned(), weight: 1, ..Script::default() };
+    let printed = |other_failures, progress_s| {
+        let settings = Settings { connect_each: true, clients: 2, progress_s, ..Settings::new(0) };
+        Report {
+            settings: &settings,
+            tables: Tables { scale: 1, partitions: None },
+            threads: 1,
+            counts: Counts { processed: 100, other_failures, ..Counts::default() },
+            late: 0,
+            latency: Some(Latency { average_ms: 4.7, stddev_ms: 0.5 }),
+            percentiles: &[],
+            lag_ms: (0.0, 0.0),
+            connection_ms: 13.0,
+            seconds: 0.9,
+            scripts: std::slice::from_ref(&script),
+        }
+        .to_string()
+    };
+    let text = printed(0, None);
+    assert!(text.contains("\nlatency average = 18.000 ms\naverage connection time"), "{text}");
+    let text = printed(20, None);
+    assert!(text.contains("\nlatency average = 15.000 ms (including failures)\n"), "{text}");
+    // The original measures where it has the deviation to print.
+    assert!(printed(0, Some(1)).contains("\nlatency average = 4.700 ms\n"));
+}
+
 #[test]
 fn percentiles_and_other_failures_are_lines_of_their_own() {
     let script = Script { description: "x.sql".to_owned(), weight: 1, ..Script::default() };

@@ -155,6 +155,11 @@ impl PgBench {
         rows: &mut R,
     ) -> Result<Executed, DbError> {
         let Client { variables, text, params: memory, prepared: slots, .. } = client;
+        if let Some(bytes) = &statement.bytes {
+            substitute(statement, variables, text);
+            let sent = substituted(bytes, statement, variables);
+            return Box::pin(session.query_bytes(&sent, rows)).await;
+        }
         match self.options().mode {
             QueryMode::Simple if statement.references.is_empty() => {
                 session.query(&statement.text, rows).await
@@ -262,6 +267,21 @@ pub(super) fn substitute(statement: &Statement, variables: &mut Variables, out: 
         }
     }
     out.push_str(&statement.text[done..]);
+}
+
+/// As [`substitute`], where the text is not UTF-8.
+#[cold]
+fn substituted(bytes: &[u8], statement: &Statement, variables: &mut Variables) -> Vec<u8> {
+    let (mut sent, mut done) = (Vec::with_capacity(bytes.len()), 0);
+    for reference in &statement.references {
+        if let Some(value) = variables.text(reference.variable) {
+            sent.extend_from_slice(&bytes[done..reference.start]);
+            sent.extend_from_slice(value.as_bytes());
+            done = reference.end;
+        }
+    }
+    sent.extend_from_slice(&bytes[done..]);
+    sent
 }
 
 /// The values of a statement's variables: few of them, as in most statements, lie on the stack.

@@ -14,6 +14,8 @@ const FIRST_LINE_BYTES: usize = 127;
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) text: String,
+    /// What is sent instead where it is not UTF-8; the text then has a `?` for each byte that can't be shown.
+    pub(crate) bytes: Option<Box<[u8]>>,
     pub(crate) references: Vec<Reference>,
     pub(crate) store: Option<Store>,
     /// True for several statements in one.
@@ -55,6 +57,16 @@ fn is_copy(text: &str) -> bool {
     words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy")) && words.any(is_client)
 }
 
+/// The text with a `?` for each byte that is not UTF-8: places in it are places in the bytes.
+fn shown(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
+
 impl Statement {
     /// The statement of a piece from byte `skipped` on.
     pub(crate) fn new(
@@ -64,21 +76,24 @@ impl Statement {
         names: &mut Names,
         error: impl Fn(String) -> ScriptError,
     ) -> Result<Self, ScriptError> {
-        let Ok(text) = std::str::from_utf8(&piece.text[skipped..]) else {
-            let line = String::from_utf8_lossy(&piece.text[skipped..]).into_owned();
-            return Err(error(format!("statement is not valid UTF-8: {line}")));
-        };
+        let bytes = &piece.text[skipped..];
+        let text = shown(bytes);
+        let is_utf8 = text.as_bytes() == bytes;
+        if !is_utf8 && mode != QueryMode::Simple {
+            return Err(error(format!(
+                "statement is not valid UTF-8, which only the query mode \"simple\" can send: {text}"
+            )));
+        }
         let is_quoted =
             |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
         let mut references = Vec::new();
-        let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(colon) = bytes[at..].iter().position(|&byte| byte == b':') {
             at += colon;
             if bytes.get(at + 1).is_some_and(|&byte| starts_name(byte)) {
                 let name = bytes[at + 1..].iter().take_while(|&&byte| continues_name(byte));
                 let end = at + 1 + name.count();
-                let variable = names.number(&text[at + 1..end]);
+                let variable = names.number(&String::from_utf8_lossy(&bytes[at + 1..end]));
                 references.push(Reference { start: at, end, variable, is_quoted: is_quoted(at) });
                 at = end;
             } else {
@@ -90,9 +105,9 @@ impl Statement {
                 "statement has too many arguments (maximum is {MOST_REFERENCES}): {text}"
             )));
         }
-        let is_chain = piece.is_chain;
-        let (text, is_copy) = (text.to_owned(), is_copy(text));
-        Ok(Statement { text, references, store: None, is_chain, is_copy })
+        let (is_chain, is_copy) = (piece.is_chain, is_copy(&text));
+        let bytes = (!is_utf8).then(|| bytes.into());
+        Ok(Statement { text, bytes, references, store: None, is_chain, is_copy })
     }
 
     /// True when nothing but its success matters.
